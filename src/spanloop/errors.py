@@ -1,0 +1,46 @@
+"""The sentences that spanloop says when something is wrong: where, what, found, expected, try."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SpanloopError(ValueError):
+    """Base of every error that spanloop raises on purpose."""
+
+
+class ModelError(SpanloopError):
+    """A mechanism that cannot exist or is described inconsistently."""
+
+
+class FileError(SpanloopError):
+    """A file that cannot be read as a mechanism; the sentence starts with file and line."""
+
+
+class InputError(SpanloopError):
+    """An array, option or name given to a call that does not fit the mechanism."""
+
+
+class StateError(SpanloopError):
+    """A single state for which the question has no answer: not finite, off unit, singular."""
+
+
+class UnsupportedError(SpanloopError):
+    """Something that spanloop knows of but cannot do for this mechanism (yet)."""
+
+
+class SpanloopWarning(UserWarning):
+    """Something that works but that the user should know."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A clause that offers the known name nearest to `name`, or lists what there is."""
+    known = list(known)
+    if not known:
+        return "there are none"
+    match = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
+    if match:
+        return f"did you mean {match[0]!r}?"
+    shown = ", ".join(repr(k) for k in known[:8]) + (", ..." if len(known) > 8 else "")
+    return f"there are {shown}"

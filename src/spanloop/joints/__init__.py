@@ -1,0 +1,45 @@
+"""Kinds of joint, one file each. A new joint is one new file and one line here."""
+
+from spanloop.joints.cylindrical import Cylindrical
+from spanloop.joints.fixed import Fixed
+from spanloop.joints.free import Free
+from spanloop.joints.general import General
+from spanloop.joints.helical import Helical
+from spanloop.joints.kind import JointKind, Sides
+from spanloop.joints.planar import Planar
+from spanloop.joints.prismatic import Prismatic
+from spanloop.joints.revolute import Revolute
+from spanloop.joints.spherical import Spherical
+from spanloop.joints.universal import Universal
+
+KINDS: dict[str, type[JointKind]] = {
+    k.name: k
+    for k in (
+        Revolute,
+        Prismatic,
+        Helical,
+        Cylindrical,
+        Universal,
+        Spherical,
+        Planar,
+        Free,
+        Fixed,
+        General,
+    )
+}
+
+__all__ = [
+    "KINDS",
+    "Cylindrical",
+    "Fixed",
+    "Free",
+    "General",
+    "Helical",
+    "JointKind",
+    "Planar",
+    "Prismatic",
+    "Revolute",
+    "Sides",
+    "Spherical",
+    "Universal",
+]

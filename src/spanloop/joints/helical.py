@@ -1,0 +1,47 @@
+"""A screw: rotation about an axis with a translation along it in proportion."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from spanloop.errors import ModelError
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial
+from spanloop.math.rotation import Rotation
+from spanloop.math.spatial import Force, Motion, Transform
+
+
+@dataclass(frozen=True)
+class Helical(AxisJoint):
+    """q: the angle [rad]; the displacement is pitch · q, the pitch in metres per radian."""
+
+    pitch: float = 0.0
+    offset: float = 0.0
+
+    name = "helical"
+    units = ("rad",)
+    nq = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not math.isfinite(self.pitch):
+            raise ModelError(f"helical joint: pitch is {self.pitch}; expected a finite number [m/rad]")
+
+    def z_transform(self, q) -> Transform:
+        return Transform(Rotation.about(2, q[0] + self.offset), (0.0, 0.0, self.pitch * q[0]))
+
+    def z_motion_space(self, q):
+        return (Motion(EZ, (0.0, 0.0, self.pitch)),)
+
+    def z_constraint_space(self, q):
+        screw = Force((0.0, 0.0, -self.pitch), EZ)
+        return (Force(EX), Force(EY), Force(linear=EX), Force(linear=EY), screw)
+
+    def led_by(self, angle):
+        return replace(self, offset=self.offset + angle)
+
+    def hidden(self, inertia):
+        return axial(inertia)
+
+    def describe(self):
+        return {**super().describe(), "pitch": self.pitch}

@@ -1,0 +1,170 @@
+"""What every kind of joint knows of itself.
+
+A joint places a child frame C in a parent frame P. Its motion space φ (6×nv) gives the velocity of C relative to P,
+[angular; linear] at C's origin in C's axes; its constraint space φᶜ (6×(6−nv)) spans the forces that do no work on it:
+φᶜᵀ φ = 0, rank [φ φᶜ] = 6. [Lilly & Orin, section 2]
+
+For fast kernels a kind shows its *sides*: rotations A, B and a kind of the same sort that moves about or along z, so that
+transform(q) = A · z.transform(q) · Bᵀ. Kernels run on the frames between A and B.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+from spanloop.errors import ModelError
+from spanloop.math.inertia import RigidInertia
+from spanloop.math.rotation import Rotation, toward
+from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.types import Floats3, Scalar, Vector3
+
+EX: Vector3 = (1.0, 0.0, 0.0)
+EY: Vector3 = (0.0, 1.0, 0.0)
+EZ: Vector3 = (0.0, 0.0, 1.0)
+AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+class Sides(NamedTuple):
+    """transform(q) = before · kind.transform(q) · afterᵀ."""
+
+    before: Rotation
+    kind: JointKind
+    after: Rotation
+
+
+class JointKind(ABC):
+    """A kind of joint. Its methods work on any scalar; sequences have nq or nv entries."""
+
+    name: ClassVar[str]
+    units: ClassVar[tuple[str, ...]]  # of the entries of v, without the /s
+    nq: ClassVar[int]
+
+    @property
+    def nv(self) -> int:
+        """Number of freedoms."""
+        return len(self.units)
+
+    @abstractmethod
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Pose of the child frame in the parent frame."""
+
+    @abstractmethod
+    def motion_space(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """φ, column by column, at the child's origin in the child's axes."""
+
+    @abstractmethod
+    def constraint_space(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """φᶜ, column by column, at the child's origin in the child's axes."""
+
+    def motion_space_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+        """dφ/dt v, the components of φ in the child's axes differentiated; zero where φ is constant."""
+        return Motion()
+
+    def neutral(self) -> tuple[float, ...]:
+        """The coordinates at which child and parent frame coincide."""
+        return (0.0,) * self.nq
+
+    def rates(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """dq/dt."""
+        return tuple(v)
+
+    def plus(self, q: Sequence[Scalar], delta: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """The coordinates reached from q by the constant velocity delta in one unit of time."""
+        return tuple(x + d for x, d in zip(q, delta, strict=True))
+
+    def minus(self, q: Sequence[Scalar], start: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """delta with plus(start, delta) = q."""
+        return tuple(x - s for x, s in zip(q, start, strict=True))
+
+    def unit_parts(self, q: Sequence[Scalar]) -> tuple[tuple[Scalar, ...], ...]:
+        """The groups of coordinates that must have length 1 (quaternions)."""
+        return ()
+
+    def sides(self) -> Sides:
+        """The joint seen between frames in which its axis is z."""
+        return Sides(Rotation(), self, Rotation())
+
+    def led_by(self, angle: float) -> JointKind | None:
+        """The same kind after a rotation about z by a constant angle, if it can take that into its own first rotation."""
+        return None
+
+    def hidden(self, inertia: RigidInertia) -> RigidInertia:
+        """The part of the child's inertia that its parent feels in the same way: it may be moved there."""
+        return RigidInertia()
+
+    def describe(self) -> dict[str, Any]:
+        """What distinguishes this joint from others of its kind, as plain data for files."""
+        return {}
+
+
+def checked_axis(axis, owner: str) -> Floats3:
+    """A unit vector from a name ("x", "-z") or three numbers; exact where it is exact."""
+    if isinstance(axis, str):
+        sign = -1.0 if axis.startswith("-") else 1.0
+        if axis.lstrip("+-").lower() not in AXES:
+            raise ModelError(f"{owner}: axis is {axis!r}; expected 'x', 'y', 'z', '-x', ... or three numbers")
+        return tuple(sign * a + 0.0 for a in AXES[axis.lstrip("+-").lower()])  # type: ignore[return-value]
+    try:
+        a = tuple(float(x) for x in axis)
+    except (TypeError, ValueError):
+        raise ModelError(f"{owner}: axis is {axis!r}; expected three numbers") from None
+    if len(a) != 3 or not all(math.isfinite(x) for x in a):
+        raise ModelError(f"{owner}: axis is {axis!r}; expected three finite numbers")
+    length = math.hypot(*a)
+    if length < 1e-12:
+        raise ModelError(f"{owner}: axis is {a}, which has no direction; expected a non-zero vector, for example (0, 0, 1)")
+    if abs(length - 1.0) < 1e-15:
+        return a  # type: ignore[return-value]
+    return tuple(x / length for x in a)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class AxisJoint(JointKind):
+    """A kind with one axis: written for z, turned for the others."""
+
+    axis: Floats3 = (0.0, 0.0, 1.0)
+
+    def __post_init__(self):
+        object.__setattr__(self, "axis", checked_axis(self.axis, f"{self.name} joint"))
+
+    def sides(self) -> Sides:
+        r = toward(self.axis)
+        return Sides(r, self._about_z(), r)
+
+    def _about_z(self) -> AxisJoint:
+        return replace(self, axis=(0.0, 0.0, 1.0))
+
+    @abstractmethod
+    def z_transform(self, q) -> Transform: ...
+
+    @abstractmethod
+    def z_motion_space(self, q) -> tuple[Motion, ...]: ...
+
+    @abstractmethod
+    def z_constraint_space(self, q) -> tuple[Force, ...]: ...
+
+    def transform(self, q) -> Transform:
+        r = toward(self.axis)
+        x = self.z_transform(q)
+        return Transform(r @ x.rotation @ r.T, r @ x.translation)
+
+    def motion_space(self, q) -> tuple[Motion, ...]:
+        r = toward(self.axis)
+        return tuple(s.turned(r) for s in self.z_motion_space(q))
+
+    def constraint_space(self, q) -> tuple[Force, ...]:
+        r = toward(self.axis)
+        return tuple(f.turned(r) for f in self.z_constraint_space(q))
+
+    def describe(self) -> dict[str, Any]:
+        return {"axis": list(self.axis)}
+
+
+def axial(inertia: RigidInertia) -> RigidInertia:
+    """The second moment along z alone: unchanged by any motion about and along z."""
+    zz = inertia.second[2][2]
+    return RigidInertia(0.0, (0.0, 0.0, 0.0), ((0.0,) * 3, (0.0,) * 3, (0.0, 0.0, zz)))

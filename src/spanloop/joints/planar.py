@@ -1,0 +1,56 @@
+"""Motion in a plane: rotation about its normal and translation within it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial
+from spanloop.math.pose import series
+from spanloop.math.rotation import Rotation
+from spanloop.math.scalar import sincos
+from spanloop.math.spatial import Force, Motion, Transform
+
+
+@dataclass(frozen=True)
+class Planar(AxisJoint):
+    """q: angle [rad] about the normal, two displacements [m] in the parent's axes.
+
+    v: the angle's rate and two velocities in the child's axes. The axis is the normal; with the z axis as normal the plane's
+    axes are x and y, otherwise they are where the rotation Rz Rx that takes z to the normal takes x and y.
+    """
+
+    name = "planar"
+    units = ("rad", "m", "m")
+    nq = 3
+
+    def z_transform(self, q) -> Transform:
+        return Transform(Rotation.about(2, q[0]), (q[1], q[2], 0.0))
+
+    def z_motion_space(self, q):
+        return (Motion(EZ), Motion(linear=EX), Motion(linear=EY))
+
+    def z_constraint_space(self, q):
+        return (Force(EX), Force(EY), Force(linear=EZ))
+
+    def rates(self, q, v):
+        s, c = sincos(q[0])
+        return (v[0], c * v[1] - s * v[2], s * v[1] + c * v[2])
+
+    def plus(self, q, delta):
+        w, x, y = delta
+        b, c = series(w * w)
+        along, across = 1.0 - c * (w * w), b * w  # sin w / w, (1 − cos w) / w
+        step = self.rates(q, (w, along * x - across * y, across * x + along * y))
+        return (q[0] + w, q[1] + step[1], q[2] + step[2])
+
+    def minus(self, q, start):
+        w, x, y = q[0] - start[0], q[1] - start[1], q[2] - start[2]
+        s, c = sincos(start[0])
+        x, y = c * x + s * y, c * y - s * x
+        b, k = series(w * w)
+        along, across = 1.0 - k * (w * w), b * w
+        over = 1.0 / (along * along + across * across)
+        return (w, over * (along * x + across * y), over * (along * y - across * x))
+
+    def hidden(self, inertia):
+        return axial(inertia)

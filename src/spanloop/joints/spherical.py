@@ -1,0 +1,48 @@
+"""A ball joint: any rotation about one point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spanloop.joints.kind import EX, EY, EZ, JointKind
+from spanloop.math import quaternion
+from spanloop.math.inertia import RigidInertia
+from spanloop.math.rotation import Rotation
+from spanloop.math.spatial import Force, Motion, Transform
+
+
+@dataclass(frozen=True)
+class Spherical(JointKind):
+    """q: unit quaternion (w, x, y, z); v: angular velocity [rad/s] in the child's axes."""
+
+    name = "spherical"
+    units = ("rad", "rad", "rad")
+    nq = 4
+
+    def neutral(self):
+        return quaternion.IDENTITY
+
+    def transform(self, q) -> Transform:
+        return Transform(Rotation.full(quaternion.matrix(tuple(q))))
+
+    def motion_space(self, q):
+        return (Motion(EX), Motion(EY), Motion(EZ))
+
+    def constraint_space(self, q):
+        return (Force(linear=EX), Force(linear=EY), Force(linear=EZ))
+
+    def rates(self, q, v):
+        return quaternion.rate(tuple(q), tuple(v))
+
+    def plus(self, q, delta):
+        return quaternion.normalized(quaternion.multiply(tuple(q), quaternion.exponential(tuple(delta))))
+
+    def minus(self, q, start):
+        return quaternion.logarithm(quaternion.multiply(quaternion.conjugate(tuple(start)), tuple(q)))
+
+    def unit_parts(self, q):
+        return (tuple(q),)
+
+    def hidden(self, inertia):
+        """A point mass at the centre."""
+        return RigidInertia(inertia.mass)

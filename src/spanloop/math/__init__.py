@@ -1,0 +1,1 @@
+"""Small mathematics on any scalar: rotations, transforms, inertias. Knows no mechanism and no machine."""

@@ -1,0 +1,177 @@
+"""Inertias: of a rigid body (ten numbers) and of an articulated one (21 numbers).
+
+A rigid body is kept as mass m, first moment h = ∫ r dm and second moment J = ∫ r rᵀ dm about the frame's origin;
+the usual inertia is trace(J) 1 − J. The force that gives it the acceleration field a + W r is
+[h × a + vex(WJ − (WJ)ᵀ); m a + W h].
+
+An articulated inertia is the symmetric 6x6 ((A, H), (Hᵀ, M)) of force = I motion.
+"""
+
+from __future__ import annotations
+
+from spanloop.math.rotation import Rotation
+from spanloop.math.small import (
+    ZERO3,
+    add,
+    add_matrices,
+    cross,
+    dot,
+    outer,
+    scale,
+    scale_matrix,
+    skew,
+    times,
+    total,
+    trace,
+    transpose,
+)
+from spanloop.math.spatial import Field, Force, Motion, Transform
+from spanloop.types import Matrix3, Scalar, Vector3
+
+ZERO33: Matrix3 = (ZERO3, ZERO3, ZERO3)
+
+
+class RigidInertia:
+    """Mass, first moment and second moment about the frame's origin."""
+
+    __slots__ = ("first", "mass", "second")
+
+    def __init__(self, mass: Scalar = 0.0, first: Vector3 = ZERO3, second: Matrix3 = ZERO33):
+        self.mass, self.first, self.second = mass, first, second
+
+    @staticmethod
+    def at_center(mass: Scalar, center: Vector3, inertia: Matrix3) -> RigidInertia:
+        """From mass [kg], centre of mass [m] and inertia about it [kg m²], in the frame's axes."""
+        half = 0.5 * trace(inertia)
+        second = tuple(
+            tuple((half if i == j else 0.0) - inertia[i][j] + mass * (center[i] * center[j]) for j in range(3))
+            for i in range(3)
+        )
+        return RigidInertia(mass, scale(mass, center), second)  # type: ignore[arg-type]
+
+    def __add__(self, other: RigidInertia) -> RigidInertia:
+        return RigidInertia(
+            self.mass + other.mass, add(self.first, other.first), add_matrices(self.second, other.second)
+        )
+
+    def inertia(self) -> Matrix3:
+        """The usual inertia about the origin: trace(J) 1 − J."""
+        j = self.second
+        return (
+            (j[1][1] + j[2][2], -j[0][1], -j[0][2]),
+            (-j[1][0], j[0][0] + j[2][2], -j[1][2]),
+            (-j[2][0], -j[2][1], j[0][0] + j[1][1]),
+        )
+
+    def __matmul__(self, m: Motion) -> Force:
+        """Momentum of a velocity, or force of an acceleration at rest."""
+        angular = tuple(dot(r, m.angular) for r in self.inertia())
+        return Force(
+            add(angular, cross(self.first, m.linear)),  # type: ignore[arg-type]
+            add(scale(self.mass, m.linear), cross(m.angular, self.first)),
+        )
+
+    def force(self, field: Field) -> Force:
+        """The force at the origin that gives the body this acceleration field."""
+        w, j, d = field.gradient, self.second, field.differences
+        moment = []
+        for x, y, z in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):  # row of vex(WJ − (WJ)ᵀ)
+            plane = w[z][y] * j[y][y] - w[y][z] * j[z][z]
+            moment.append(w[z][x] * j[x][y] - w[y][x] * j[x][z] + j[y][z] * d[x] + plane)
+        a = field.origin
+        return Force(
+            add(tuple(moment), cross(self.first, a)),  # type: ignore[arg-type]
+            add(scale(self.mass, a), times(w, self.first)),
+        )
+
+    def carried(self, x: Transform) -> RigidInertia:
+        """The same body seen from frame A: φ M φ*."""
+        return self.turned(x.rotation).moved(x.translation)
+
+    def turned(self, r: Rotation) -> RigidInertia:
+        return RigidInertia(self.mass, r @ self.first, r.turn_symmetric(self.second))
+
+    def moved(self, p: Vector3) -> RigidInertia:
+        """The same body about an origin from which its old origin is at p."""
+        h, j = self.first, self.second
+        to = add(h, scale(self.mass, p))
+        second = [[0.0] * 3 for _ in range(3)]
+        for a in range(3):
+            second[a][a] = j[a][a] + p[a] * (h[a] + to[a])
+            for b in range(a):
+                second[a][b] = second[b][a] = j[a][b] + (h[a] * p[b] + p[a] * to[b])
+        return RigidInertia(self.mass, to, tuple(map(tuple, second)))  # type: ignore[arg-type]
+
+    def articulated(self) -> ArticulatedInertia:
+        m = self.mass
+        return ArticulatedInertia(
+            self.inertia(), skew(self.first), ((m, 0.0, 0.0), (0.0, m, 0.0), (0.0, 0.0, m))
+        )
+
+
+class ArticulatedInertia:
+    """Symmetric 6x6 inertia in blocks: [n; f] = ((A, H), (Hᵀ, M)) [α; a]."""
+
+    __slots__ = ("angular", "coupling", "linear")
+
+    def __init__(self, angular: Matrix3 = ZERO33, coupling: Matrix3 = ZERO33, linear: Matrix3 = ZERO33):
+        self.angular, self.coupling, self.linear = angular, coupling, linear
+
+    def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
+        return ArticulatedInertia(
+            add_matrices(self.angular, other.angular),
+            add_matrices(self.coupling, other.coupling),
+            add_matrices(self.linear, other.linear),
+        )
+
+    def rows(self) -> tuple:
+        """The six rows."""
+        upper = tuple((*a, *h) for a, h in zip(self.angular, self.coupling, strict=True))
+        lower = tuple((*h, *m) for h, m in zip(transpose(self.coupling), self.linear, strict=True))
+        return upper + lower
+
+    @staticmethod
+    def of_rows(rows) -> ArticulatedInertia:
+        return ArticulatedInertia(
+            tuple(tuple(r[:3]) for r in rows[:3]),  # type: ignore[arg-type]
+            tuple(tuple(r[3:]) for r in rows[:3]),  # type: ignore[arg-type]
+            tuple(tuple(r[3:]) for r in rows[3:]),  # type: ignore[arg-type]
+        )
+
+    def __matmul__(self, m: Motion) -> Force:
+        six = tuple(m)
+        return Force.of([dot(r, six) for r in self.rows()])
+
+    def less(self, gain: Force, f: Force) -> ArticulatedInertia:
+        """I − gain fᵀ, where gain is a multiple of f: what is left when one direction yields freely."""
+        rows = [list(r) for r in self.rows()]
+        g, u = tuple(gain), tuple(f)
+        for x in range(6):
+            for y in range(x + 1):
+                rows[x][y] = rows[y][x] = rows[x][y] - u[x] * g[y]
+        return ArticulatedInertia.of_rows(rows)
+
+    def carried(self, x: Transform) -> ArticulatedInertia:
+        """The same inertia seen from frame A: φ P φ*."""
+        r, p = x.rotation, x.translation
+        a = r.turn_symmetric(self.angular)
+        h = r.turn_matrix(self.coupling)
+        m = r.turn_symmetric(self.linear)
+        h2 = add_matrices(h, transpose(tuple(cross(p, row) for row in m)))  # H + [p]× M
+        across = tuple(cross(p, row) for row in h)  # row y: p × H[y]
+        across2 = tuple(cross(p, row) for row in h2)
+        s = [[0.0] * 3 for _ in range(3)]  # A + [p]× Hᵀ + H₂ [p]×ᵀ
+        for i in range(3):
+            s[i][i] = a[i][i] + _lever(i, p, add(h[i], h2[i]))
+            for j in range(i):
+                s[i][j] = s[j][i] = a[i][j] + across[j][i] + across2[i][j]
+        return ArticulatedInertia(tuple(map(tuple, s)), h2, m)  # type: ignore[arg-type]
+
+
+def _lever(k: int, p: Vector3, row: Vector3) -> Scalar:
+    """Entry k of p × row."""
+    i, j = (k + 1) % 3, (k + 2) % 3
+    return p[i] * row[j] - p[j] * row[i]
+
+
+__all__ = ["ArticulatedInertia", "RigidInertia", "outer", "scale_matrix", "total"]

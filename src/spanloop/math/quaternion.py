@@ -1,0 +1,85 @@
+"""Unit quaternions (w, x, y, z), scalar first, that take body axes to parent axes."""
+
+from __future__ import annotations
+
+from spanloop.math.scalar import arctan2, sincos, sqrt, where
+from spanloop.math.small import dot, scale
+from spanloop.types import Matrix3, Scalar, Vector3
+
+Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
+
+IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
+
+# below this angle squared [rad²] the Taylor series of the exponential and the logarithm are exact to 1e-17
+_SMALL = 1e-4
+
+
+def matrix(e: Quaternion) -> Matrix3:
+    """Rotation matrix of a unit quaternion."""
+    w, x, y, z = e
+    x2, y2, z2 = x + x, y + y, z + z
+    xx, yy, zz = x * x2, y * y2, z * z2
+    xy, xz, yz = x * y2, x * z2, y * z2
+    wx, wy, wz = w * x2, w * y2, w * z2
+    return (
+        (1.0 - (yy + zz), xy - wz, xz + wy),
+        (xy + wz, 1.0 - (xx + zz), yz - wx),
+        (xz - wy, yz + wx, 1.0 - (xx + yy)),
+    )
+
+
+def multiply(e: Quaternion, f: Quaternion) -> Quaternion:
+    """The rotation f followed, in the frame that results, by nothing: R(e f) = R(e) R(f)."""
+    a, b, c, d = e
+    w, x, y, z = f
+    return (
+        a * w - b * x - c * y - d * z,
+        a * x + b * w + c * z - d * y,
+        a * y - b * z + c * w + d * x,
+        a * z + b * y - c * x + d * w,
+    )
+
+
+def conjugate(e: Quaternion) -> Quaternion:
+    """The inverse rotation."""
+    return (e[0], -e[1], -e[2], -e[3])
+
+
+def rate(e: Quaternion, omega: Vector3) -> Quaternion:
+    """Time derivative for an angular velocity [rad/s] in body axes: e (0, omega)/2."""
+    h = scale(0.5, omega)
+    return multiply(e, (0.0, h[0], h[1], h[2]))
+
+
+def exponential(turn: Vector3) -> Quaternion:
+    """Quaternion of the rotation vector `turn` [rad]."""
+    square = dot(turn, turn)
+    small = square < _SMALL
+    angle = sqrt(where(small, 1.0, square))
+    s, c = sincos(0.5 * angle)
+    # sin(angle/2)/angle and cos(angle/2) by their series in angle²
+    near_s = 0.5 - square * (1.0 / 48 - square * (1.0 / 3840 - square * (1.0 / 645120)))
+    near_c = 1.0 - square * (1.0 / 8 - square * (1.0 / 384 - square * (1.0 / 46080)))
+    k = where(small, near_s, s / angle)
+    return (where(small, near_c, c), k * turn[0], k * turn[1], k * turn[2])
+
+
+def logarithm(e: Quaternion) -> Vector3:
+    """Rotation vector [rad] of a unit quaternion, of length at most pi."""
+    w, x, y, z = e
+    sign = where(w < 0.0, -1.0, 1.0)
+    w = sign * w
+    square = x * x + y * y + z * z
+    small = square < _SMALL
+    length = sqrt(where(small, 1.0, square))
+    angle = 2.0 * arctan2(length, w)
+    # 2 asin(s)/s by its series in s² = square
+    near = 2.0 + square * (1.0 / 3 + square * (3.0 / 20 + square * (5.0 / 56)))
+    k = sign * where(small, near, angle / length)
+    return (k * x, k * y, k * z)
+
+
+def normalized(e: Quaternion) -> Quaternion:
+    """The unit quaternion along e."""
+    k = 1.0 / sqrt(dot(e, e))
+    return (k * e[0], k * e[1], k * e[2], k * e[3])

@@ -1,0 +1,31 @@
+"""What the user said, frozen: bodies, joints, frames, loops; builder, checks, edits, files."""
+
+from spanloop.model.model import Model
+from spanloop.model.parts import (
+    WORLD,
+    Actuator,
+    Body,
+    Coupling,
+    Frame,
+    Geometry,
+    Inertia,
+    Joint,
+    Loop,
+    Placement,
+    Sensor,
+)
+
+__all__ = [
+    "WORLD",
+    "Actuator",
+    "Body",
+    "Coupling",
+    "Frame",
+    "Geometry",
+    "Inertia",
+    "Joint",
+    "Loop",
+    "Model",
+    "Placement",
+    "Sensor",
+]

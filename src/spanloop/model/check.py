@@ -1,0 +1,152 @@
+"""The checks a model passes when it is made: names, tree, numbers. Each failure says where, what, found, expected."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from spanloop.errors import ModelError, nearest
+from spanloop.model.parts import WORLD, Body, Joint
+
+
+def checked_tree(model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
+    """Bodies and joints depth first, children in the order given; raises on anything that is not a tree."""
+    _unique(model)
+    bodies = {b.name: b for b in model.bodies}
+    _ends_exist(model, bodies)
+    joints = _depth_first(model, bodies)
+    for b in model.bodies:
+        check_body(b)
+    for j in joints:
+        check_joint(j)
+    _finite(model.gravity, f"model {model.name!r}: gravity")
+    return tuple(bodies[j.child] for j in joints), joints
+
+
+def _unique(model) -> None:
+    for what, names in (
+        ("body", [b.name for b in model.bodies] + [WORLD]),
+        ("joint", [j.name for j in model.joints] + [x.name for x in model.loops]),
+        ("frame", [f.name for f in model.frames]),
+        ("coupling", [c.name for c in model.couplings]),
+    ):
+        for name, n in Counter(names).items():
+            if name == "":
+                raise ModelError(f"model {model.name!r}: a {what} has an empty name; every {what} needs one")
+            if n > 1:
+                if name == WORLD and what == "body":
+                    raise ModelError(f"model {model.name!r}: a body is called 'world', which is the ground's own name; rename it")
+                raise ModelError(f"model {model.name!r}: {n} {_plural(what)} are called {name!r}; names must be unique")
+
+
+def _plural(what: str) -> str:
+    return "bodies" if what == "body" else what + "s"
+
+
+def _ends_exist(model, bodies) -> None:
+    known = [WORLD, *bodies]
+    ends = [(j, j.parent, "parent") for j in model.joints] + [(j, j.child, "child") for j in model.joints]
+    ends += [(x, x.a, "body a") for x in model.loops] + [(x, x.b, "body b") for x in model.loops]
+    for part, name, role in ends:
+        if name not in bodies and name != WORLD:
+            raise ModelError(f"{_at('joint', part)}: its {role} {name!r} is not a body; {nearest(name, known)}")
+    for f in model.frames:
+        if f.body not in bodies and f.body != WORLD:
+            raise ModelError(f"{_at('frame', f)}: its body {f.body!r} is not a body; {nearest(f.body, known)}")
+    joints = {j.name: j for j in model.joints}
+    for c in model.couplings:
+        for name in (c.joint, c.source):
+            if name not in joints:
+                raise ModelError(f"{_at('coupling', c)}: {name!r} is not a joint; {nearest(name, joints)}")
+            if joints[name].kind.nv != 1:
+                raise ModelError(f"{_at('coupling', c)}: joint {name!r} has {joints[name].kind.nv} freedoms; couplings join single ones")
+        if c.joint == c.source:
+            raise ModelError(f"{_at('coupling', c)}: joint {c.joint!r} follows itself")
+
+
+def _depth_first(model, bodies) -> tuple[Joint, ...]:
+    children: dict[str, list[Joint]] = {}
+    above: dict[str, Joint] = {}
+    for j in model.joints:
+        if j.child == WORLD:
+            raise ModelError(f"{_at('joint', j)}: its child is the world; swap parent and child")
+        if j.child in above:
+            raise ModelError(
+                f"{_at('joint', j)}: body {j.child!r} has two parents, {above[j.child].parent!r} (joint {above[j.child].name!r}) and "
+                f"{j.parent!r}; a tree gives it one. Close the loop with model.close(...) instead of the second joint"
+            )
+        above[j.child] = j
+        children.setdefault(j.parent, []).append(j)
+    ordered: list[Joint] = []
+    stack = list(reversed(children.get(WORLD, [])))
+    while stack:
+        j = stack.pop()
+        ordered.append(j)
+        stack.extend(reversed(children.get(j.child, [])))
+    if len(ordered) < len(bodies):
+        reached = {j.child for j in ordered}
+        lost = next(b for b in model.bodies if b.name not in reached)
+        reason = "its joints form a cycle" if lost.name in above else "no joint has it as child"
+        raise ModelError(
+            f"{_at('body', lost)}: not connected to the world ({reason}); "
+            "attach it with a joint whose parent is the world or a connected body"
+        )
+    return tuple(ordered)
+
+
+def check_body(b: Body) -> None:
+    """Numbers that no body can have."""
+    i = b.inertia
+    _finite((i.mass, *i.center, *i.moments), f"{_at('body', b)}: mass, centre or inertia")
+    if i.mass < 0.0:
+        raise ModelError(f"{_at('body', b)}: mass is {i.mass:g} kg; must be >= 0. Was the sign lost in the export?")
+
+
+def check_joint(j: Joint) -> None:
+    n = j.kind.nv
+    for name in ("damping", "friction", "armature", "stiffness", "lower", "upper", "speed", "effort"):
+        value = getattr(j, name)
+        if value is None:
+            continue
+        if len(value) != n:
+            raise ModelError(f"{_at('joint', j)}: {name} has {len(value)} numbers; a {j.kind.name} joint has {n} freedoms")
+        allowed_infinite = name in ("lower", "upper", "speed", "effort")
+        if any(math.isnan(x) or (math.isinf(x) and not allowed_infinite) for x in value):
+            raise ModelError(f"{_at('joint', j)}: {name} is {value}; must be finite")
+        if name in ("damping", "friction", "armature", "stiffness") and any(x < 0.0 for x in value):
+            raise ModelError(f"{_at('joint', j)}: {name} is {value}; must be >= 0")
+    if j.lower and j.upper and any(a > b for a, b in zip(j.lower, j.upper, strict=True)):
+        raise ModelError(f"{_at('joint', j)}: lower limit {j.lower} is above upper limit {j.upper}")
+    if len(j.rest) != j.kind.nq:
+        raise ModelError(f"{_at('joint', j)}: the spring's rest has {len(j.rest)} numbers; expected {j.kind.nq}")
+    if j.kind.name == "general" and any(j.stiffness):
+        raise ModelError(f"{_at('joint', j)}: a general joint has no coordinates for a spring; model the spring as a force")
+    check_rotation(j.placement.rotation, _at("joint", j))
+    _finite(j.placement.position, f"{_at('joint', j)}: position")
+
+
+def check_rotation(r, owner: str) -> None:
+    """A rotation matrix must be orthonormal to 1e-9 and right-handed."""
+    _finite([x for row in r for x in row], f"{owner}: rotation")
+    worst = max(
+        abs(sum(r[i][k] * r[j][k] for k in range(3)) - (1.0 if i == j else 0.0)) for i in range(3) for j in range(3)
+    )
+    determinant = sum(
+        r[0][i] * (r[1][(i + 1) % 3] * r[2][(i + 2) % 3] - r[1][(i + 2) % 3] * r[2][(i + 1) % 3]) for i in range(3)
+    )
+    if worst > 1e-9 or determinant < 0.0:
+        raise ModelError(
+            f"{owner}: its rotation matrix is not a rotation (R Rᵀ − 1 reaches {worst:.1e}, determinant {determinant:.3g}); "
+            "expected orthonormal, right-handed rows"
+        )
+
+
+def _finite(values: Iterable[float], owner: str) -> None:
+    values = tuple(values)
+    if not all(math.isfinite(x) for x in values):
+        raise ModelError(f"{owner} is {values}; every number must be finite")
+
+
+def _at(what: str, part) -> str:
+    return f"{what} {part.name!r}" + (f" ({part.where})" if part.where else "")

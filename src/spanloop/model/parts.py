@@ -1,0 +1,181 @@
+"""The parts of a mechanism as frozen data. SI units and radians; numbers are floats in tuples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from spanloop.joints import JointKind
+from spanloop.math.inertia import RigidInertia
+from spanloop.math.rotation import Rotation, from_matrix
+from spanloop.math.small import IDENTITY3, add, negate, product, symmetric, times, transpose
+from spanloop.math.spatial import Transform
+from spanloop.types import Floats3, Floats33
+
+WORLD = "world"
+_IDENTITY: Floats33 = IDENTITY3  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Pose of a frame in another: rotation matrix (3, 3) and position (3,) [m]."""
+
+    rotation: Floats33 = _IDENTITY
+    position: Floats3 = (0.0, 0.0, 0.0)
+
+    def __matmul__(self, other: Placement) -> Placement:
+        """P_AB @ P_BC = P_AC."""
+        position = add(self.position, times(self.rotation, other.position))
+        if other.rotation == _IDENTITY:
+            return Placement(self.rotation, position)
+        if self.rotation == _IDENTITY:
+            return Placement(other.rotation, position)
+        return Placement(product(self.rotation, other.rotation), position)
+
+    def inverse(self) -> Placement:
+        r = transpose(self.rotation)
+        return Placement(r, negate(times(r, self.position)))
+
+    def transform(self) -> Transform:
+        return Transform(self.turn(), self.position)
+
+    def turn(self) -> Rotation:
+        return Rotation() if self.rotation == _IDENTITY else from_matrix(self.rotation)
+
+
+@dataclass(frozen=True)
+class Inertia:
+    """Mass [kg], centre of mass [m] and inertia about it [kg m²] (xx, xy, xz, yy, yz, zz), in the body's axes."""
+
+    mass: float = 0.0
+    center: Floats3 = (0.0, 0.0, 0.0)
+    moments: tuple[float, float, float, float, float, float] = (0.0,) * 6
+
+    def matrix(self) -> Floats33:
+        return symmetric(*self.moments)
+
+    def rigid(self) -> RigidInertia:
+        return RigidInertia.at_center(self.mass, self.center, self.matrix())
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A shape to look at, or to collide with: box (x, y, z), cylinder (radius, length), sphere (radius), mesh (file)."""
+
+    shape: str
+    size: tuple[float, ...] = ()
+    file: str = ""
+    placement: Placement = Placement()
+    use: str = "visual"  # or "collision"
+
+
+@dataclass(frozen=True)
+class Body:
+    """A rigid body and its frame."""
+
+    name: str
+    inertia: Inertia = Inertia()
+    geometry: tuple[Geometry, ...] = ()
+    where: str = field(default="", compare=False, repr=False)  # file:line
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A joint of the spanning tree.
+
+    The joint's frame has the given placement in the parent body; the child body's frame is the joint's child frame.
+    Per freedom (nv entries, or one number for all): damping [N m s/rad], friction [N m], armature [kg m²],
+    stiffness [N m/rad] of a spring that rests at `rest` (nq entries). Limits have one entry per freedom, None where there are none.
+    """
+
+    name: str
+    kind: JointKind
+    parent: str
+    child: str
+    placement: Placement = Placement()
+    lower: tuple[float, ...] | None = None
+    upper: tuple[float, ...] | None = None
+    speed: tuple[float, ...] | None = None
+    effort: tuple[float, ...] | None = None
+    damping: tuple[float, ...] = ()
+    friction: tuple[float, ...] = ()
+    armature: tuple[float, ...] = ()
+    stiffness: tuple[float, ...] = ()
+    rest: tuple[float, ...] = ()
+    driven: bool = False
+    actuated: bool = True
+    where: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self):
+        n = self.kind.nv
+        for name in ("damping", "friction", "armature", "stiffness"):
+            object.__setattr__(self, name, per_freedom(getattr(self, name), n))
+        for name in ("lower", "upper", "speed", "effort"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, per_freedom(value, n))
+        object.__setattr__(self, "rest", tuple(map(float, self.rest)) or self.kind.neutral())
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named frame fixed to a body: a tool, a sensor, an anchor."""
+
+    name: str
+    body: str
+    placement: Placement = Placement()
+    where: str = field(default="", compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A joint that closes a cycle: the kind's parent frame is fixed in body `a`, its child frame in body `b`."""
+
+    name: str
+    kind: JointKind
+    a: str
+    b: str
+    placement_a: Placement = Placement()
+    placement_b: Placement = Placement()
+    driven: bool = False
+    switchable: bool = False
+    where: str = field(default="", compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A closure of rates: coordinate of `joint` = ratio · coordinate of `source` + offset (mimic joints, gears)."""
+
+    name: str
+    joint: str
+    source: str
+    ratio: float = 1.0
+    offset: float = 0.0
+    where: str = field(default="", compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """Something that drives a joint; simulation uses it."""
+
+    name: str
+    joint: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """Something that measures at a frame or joint; simulation uses it."""
+
+    name: str
+    kind: str
+    at: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+
+def per_freedom(value, n: int) -> tuple[float, ...]:
+    """n floats from n numbers, one number, or nothing (zeros)."""
+    if isinstance(value, (int, float)):
+        return (float(value),) * n
+    value = tuple(float(x) for x in value)
+    return value if value else (0.0,) * n

@@ -1,0 +1,11 @@
+"""Names of the shapes that travel between rooms."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+Scalar: TypeAlias = Any  # a float, or a traced scalar that behaves like one
+Vector3: TypeAlias = tuple[Scalar, Scalar, Scalar]
+Matrix3: TypeAlias = tuple[Vector3, Vector3, Vector3]
+Floats3: TypeAlias = tuple[float, float, float]
+Floats33: TypeAlias = tuple[Floats3, Floats3, Floats3]
