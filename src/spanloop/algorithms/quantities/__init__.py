@@ -1,1 +1,1 @@
-"""TODO"""
+"""Quantities that follow from a state: poses, Jacobians, energies, momenta."""

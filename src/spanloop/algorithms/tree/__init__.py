@@ -1,1 +1,1 @@
-"""TODO"""
+"""Dynamics of trees."""

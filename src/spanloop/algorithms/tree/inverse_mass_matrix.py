@@ -1,0 +1,80 @@
+"""Inverse of the mass matrix in O(n · nv) operations, without the matrix itself.
+
+M⁻¹ = [1 − HψK]* D⁻¹ [1 − HψK] [Rodriguez, Jain & Kreutz, 3.6]: the articulated-body sweeps with a unit torque at one
+freedom after the other. A torque at freedom j sends forces inward from j only, and of the accelerations only those at
+freedoms i ≤ j are kept: the matrix is symmetric.
+
+| symbol | shape | meaning | frame |
+|---|---|---|---|
+| P, D, G | | as in articulated_body | link |
+| z | Force by freedom j | bias force due to a unit torque at j | link |
+| a | Motion by freedom j | acceleration due to a unit torque at j | link |
+"""
+
+from __future__ import annotations
+
+from spanloop.algorithms.tree.placing import placed
+from spanloop.math.inertia import ArticulatedInertia
+from spanloop.math.spatial import Force, Motion, power
+from spanloop.sweeps import Program, Union, Values, inward, outward
+
+
+def mass_matrix_inverse(mechanism) -> Program:
+    """M⁻¹ (nv, nv) at q (nq,)."""
+    return Program(
+        "mass_matrix_inverse",
+        ("q",),
+        (
+            *placed(()),
+            inward(articulate, P=ArticulatedInertia(), z=Union()),
+            outward(accelerate, a=Union()),
+        ),
+        result=_matrix,
+        shape=(mechanism.nv, mechanism.nv),
+        regroup=True,
+    )
+
+
+def articulate(link, here, arriving) -> tuple[Values, Values]:
+    """Articulated inertia, and the innovations ε of every torque behind or at this joint."""
+    P = link.inertia.articulated() + arriving.P
+    z = Union(arriving.z)
+    eliminated = []
+    for k, (s, armature) in enumerate(zip(here.S, link.armature, strict=True)):
+        U = P @ s
+        over = 1.0 / (power(s, U) + armature)  # D⁻¹
+        G = U * over
+        own = link.v.start + k
+        e = Union({j: -power(s, f) for j, f in z.items()})
+        e[own] = 1.0 - power(s, z[own]) if own in z else 1.0
+        for j, x in e.items():
+            z[j] = z.get(j, Force()) + G * x
+        eliminated.append((s, G, {j: x * over for j, x in e.items()}))
+        P = P.less(G, U)
+    sent = Union({j: here.X @ f for j, f in z.items()})
+    return Values(eliminated=tuple(eliminated)), Values(P=P.carried(here.X), z=sent)
+
+
+def accelerate(link, here, parent) -> Values:
+    """Rows of the inverse at this joint: accelerations due to every torque not numbered before it."""
+    first = link.v.start
+    a = {j: here.X.T @ m for j, m in parent.a.items() if j >= first}
+    for _, _, e in here.eliminated:
+        a.update({j: Motion() for j in e if j not in a})
+    row = {}
+    for k, (s, G, nu) in reversed(tuple(enumerate(here.eliminated))):
+        for j, m in a.items():
+            x = (nu.get(j, 0.0) - power(m, Force.of([g - y for g, y in zip(G, s, strict=True)]))) - power(m, s)
+            a[j] = m + s * x
+            row[first + k, j] = x
+    return Values(a=Union(a), row=row)
+
+
+def _matrix(mechanism, here, world) -> list:
+    n = mechanism.nv
+    M = [[0.0] * n for _ in range(n)]
+    for h in here:
+        for (i, j), x in h.row.items():
+            if i <= j:
+                M[i][j] = M[j][i] = x
+    return [x for r in M for x in r]

@@ -1,0 +1,78 @@
+"""Inverse dynamics: tau = M(q) a + h(q, v), by one sweep outward and one inward. O(n).
+
+[Luh, Walker & Paul 1980], with classical accelerations in link axes, so that no linear velocity appears.
+
+| symbol | shape | meaning | frame |
+|---|---|---|---|
+| field | Field | angular velocity ω, acceleration (α, a) of the link; gravity is an acceleration of the world | link |
+| f | Force | force that the joint passes to the link | link |
+| tau | (nv,) | torque of the joint, its armature, damper and spring included | joint |
+"""
+
+from __future__ import annotations
+
+from spanloop.algorithms.tree.placing import placed
+from spanloop.math.small import add, negate
+from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
+from spanloop.sweeps import Program, Values, inward, outward
+
+
+def inverse_dynamics(mechanism, loaded=()) -> Program:
+    """tau (nv,) for given q (nq,), v (nv,), a (nv,)."""
+    return _program("inverse_dynamics", ("q", "v", "a"), mechanism, loaded, feel)
+
+
+def bias(mechanism, loaded=()) -> Program:
+    """h (nv,): the torque that keeps a = 0 at q, v; gravity, dampers and springs included."""
+    return _program("bias", ("q", "v"), mechanism, loaded, feel)
+
+
+def gravity(mechanism, loaded=()) -> Program:
+    """g (nv,): the torque that holds the mechanism at rest against gravity alone."""
+    return _program("gravity", ("q",), mechanism, loaded, project)
+
+
+def _program(name, inputs, mechanism, loaded, finish) -> Program:
+    still = Field((0.0, 0.0, 0.0), origin=negate(mechanism.gravity))  # the world, accelerated against gravity
+    return Program(
+        name,
+        inputs + (("forces",) if loaded else ()),
+        (*placed(loaded), outward(move, field=still), inward(finish, f=Force())),
+        result=lambda m, here, world: [t for h in here for t in h.tau],
+        shape=(mechanism.nv,),
+        regroup=True,
+        loaded=loaded,
+    )
+
+
+def move(link, here, parent) -> Values:
+    """Velocity and acceleration of the link, and the force that they take."""
+    v = getattr(here, "v", (0.0,) * link.kind.nv)
+    a = getattr(here, "a", (0.0,) * link.kind.nv)
+    R, p = here.X.rotation.T, here.X.translation
+    relative = combined(here.S, v)  # S v
+    carrier = R @ parent.field.omega
+    omega = add(carrier, relative.angular)  # ω = Rᵀω₋ + S v
+    motion = (
+        Motion(R @ parent.field.alpha, R @ parent.field.at(p))  # Rᵀα₋, Rᵀ(a₋ + (α₋× + ω₋×ω₋×) p)
+        + coriolis(carrier, relative)
+        + link.kind.motion_space_rate(here.q, v)
+        + combined(here.S, a)
+    )
+    field = Field(omega, motion.angular, motion.linear)
+    return Values(field=field, f=link.inertia.force(field) - here.external)
+
+
+def project(link, here, arriving) -> tuple[Values, Values]:
+    """The joint's share of the force: tau = Sᵀ f."""
+    f = here.f + arriving.f
+    return Values(tau=tuple(power(s, f) for s in here.S)), Values(f=here.X @ f)
+
+
+def feel(link, here, arriving) -> tuple[Values, Values]:
+    """tau = Sᵀ f + armature a − damper and spring."""
+    kept, sent = project(link, here, arriving)
+    a = getattr(here, "a", (0.0,) * link.kind.nv)
+    passive = link.passive_torque(here.q, here.v)
+    tau = tuple(t + m * x - p for t, m, x, p in zip(kept.tau, link.armature, a, passive, strict=True))
+    return Values(tau=tau), sent

@@ -1,0 +1,82 @@
+"""Fusing: bodies on fixed joints become part of their parents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spanloop.math.inertia import RigidInertia
+from spanloop.math.small import add_matrices, outer, scale, scale_matrix
+from spanloop.model.model import Model
+from spanloop.model.parts import WORLD, Body, Frame, Inertia, Placement
+
+# body -> the body it has become part of, and its pose there
+Hosts = dict[str, tuple[str, Placement]]
+
+
+def fuse(model: Model) -> Model:
+    """The model without fixed joints: inertia, geometry, frames, loops and children move to the parent body.
+
+    A fused body stays a frame with its name. What is fixed to the world is part of the world and has no mass there.
+    """
+    hosts = _hosts(model)
+    fused = [b.name for b in model.bodies if hosts[b.name][0] != b.name]
+    known = {f.name for f in model.frames}
+    frames = [Frame(f.name, hosts[f.body][0], hosts[f.body][1] @ f.placement, f.where) for f in model.frames]
+    frames += [Frame(name, *hosts[name]) for name in fused if name not in known]
+    child = {j.name: j.child for j in model.joints if j.child in fused}
+    return replace(
+        model,
+        bodies=tuple(_host(b, model, hosts) for b in model.bodies if b.name not in fused),
+        joints=tuple(_moved_joint(j, hosts) for j in model.joints if j.child not in fused),
+        frames=tuple(frames),
+        loops=tuple(_moved_loop(x, hosts) for x in model.loops),
+        actuators=tuple(a for a in model.actuators if a.joint not in child),
+        sensors=tuple(replace(s, at=child.get(s.at, s.at)) for s in model.sensors),
+    )
+
+
+def centered(inertia: RigidInertia) -> Inertia:
+    """Mass, centre and moments about the centre of an inertia that is kept about the origin."""
+    m, h = inertia.mass, inertia.first
+    if m == 0.0:
+        about = RigidInertia(0.0, second=inertia.second)
+        center = (0.0, 0.0, 0.0)
+    else:
+        about = RigidInertia(0.0, second=add_matrices(inertia.second, scale_matrix(-1.0 / m, outer(h, h))))
+        center = scale(1.0 / m, h)
+    i = about.inertia()
+    return Inertia(m, center, (i[0][0], i[0][1], i[0][2], i[1][1], i[1][2], i[2][2]))
+
+
+def _hosts(model: Model) -> Hosts:
+    hosts: Hosts = {WORLD: (WORLD, Placement())}
+    for j in model.joints:  # parents come first
+        host, placement = hosts[j.parent]
+        hosts[j.child] = (host, placement @ j.placement) if j.kind.nv == 0 else (j.child, Placement())
+    return hosts
+
+
+def _host(b: Body, model: Model, hosts: Hosts) -> Body:
+    """A body with all that has become part of it."""
+    guests = [g for g in model.bodies if g is not b and hosts[g.name][0] == b.name]
+    geometry = [
+        replace(shape, placement=hosts[g.name][1] @ shape.placement) for g in guests for shape in g.geometry
+    ]
+    heavy = [g for g in guests if g.inertia.mass or any(g.inertia.moments)]
+    inertia = b.inertia
+    if heavy:
+        total = inertia.rigid()
+        for g in heavy:
+            total = total + g.inertia.rigid().carried(hosts[g.name][1].transform())
+        inertia = centered(total)
+    return replace(b, inertia=inertia, geometry=(*b.geometry, *geometry))
+
+
+def _moved_joint(j, hosts: Hosts):
+    parent, placement = hosts[j.parent]
+    return replace(j, parent=parent, placement=placement @ j.placement)
+
+
+def _moved_loop(x, hosts: Hosts):
+    (a, in_a), (b, in_b) = hosts[x.a], hosts[x.b]
+    return replace(x, a=a, b=b, placement_a=in_a @ x.placement_a, placement_b=in_b @ x.placement_b)

@@ -1,0 +1,71 @@
+"""From a path to the bytes of a file that may be read as a mechanism, or a sentence that says why not."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from spanloop.errors import FileError, InputError, nearest
+
+LARGEST = 64 * 2**20  # bytes
+
+
+def checked_path(path) -> Path:
+    """A path from text or a path object."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise InputError(f"path is a {type(path).__name__}; expected text or a pathlib.Path") from None
+
+
+def read(path: Path) -> bytes:
+    """The content of a regular, readable file of at most 64 MB that is not empty."""
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            what = "a folder" if stat.S_ISDIR(found.st_mode) else "a device or pipe"
+            raise FileError(f"{path}: is {what}; expected a file")
+        if found.st_size > LARGEST:
+            size, limit = found.st_size / 2**20, LARGEST // 2**20
+            raise FileError(f"{path}: has {size:.0f} MB; a mechanism's file may have {limit} MB at most")
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileError(f"{path}: there is no such file; {_offer(path)}") from None
+    except (OSError, ValueError) as error:  # a ValueError comes from a name that no file can have
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileError(f"{path}: cannot be read ({reason}); expected a readable file") from None
+    if not data.strip():
+        raise FileError(f"{path}: the file is empty; expected a mechanism")
+    return data
+
+
+def decoded(data: bytes, file: str) -> str:
+    """The text of UTF-8 bytes."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(_not_utf8(data, file, error)) from None
+
+
+def utf8_complaint(data: bytes, file: str) -> str:
+    """The sentence about the first byte that is not UTF-8, empty if all are."""
+    try:
+        data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return _not_utf8(data, file, error)
+    return ""
+
+
+def _not_utf8(data: bytes, file: str, error: UnicodeDecodeError) -> str:
+    line = data.count(b"\n", 0, error.start) + 1
+    return f"{file}:{line}: byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
+
+
+def _offer(path: Path) -> str:
+    """A file of the same sort nearby, or where was looked."""
+    folder = path.parent
+    if not folder.is_dir():
+        return f"nor is there a folder {str(folder)!r}"
+    names = sorted(p.name for p in folder.iterdir() if p.suffix.lower() == path.suffix.lower())
+    return f"in {str(folder.resolve())!r} {nearest(path.name, names)}"

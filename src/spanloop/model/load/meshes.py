@@ -1,0 +1,48 @@
+"""Where a mesh lies that a file names. Nothing outside the file's own folder or package is ever looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
+    """The mesh's path and an empty note, or None and a note that says why.
+
+    `package://name/rest` is looked for in the nearest folder above `folder` that is called `name`, or that holds a package
+    `name` (a folder with a package.xml); any other name is relative to `folder`, where the model's file is.
+    """
+    folder = Path(folder).resolve()
+    if filename.startswith("package://"):
+        package, _, rest = filename.removeprefix("package://").lstrip("/").partition("/")
+        root = _package(package, folder)
+        if root is None:
+            return None, f"mesh {filename!r}: no package {package!r} at or above the file's folder"
+    elif "://" in filename:
+        return None, f"mesh {filename!r}: not looked for; expected package://... or a path relative to the file"
+    else:
+        root, rest = folder, filename
+    return _inside(root, rest, filename)
+
+
+def _package(name: str, folder: Path) -> Path | None:
+    if name in ("", ".", "..") or "\\" in name or "\0" in name:
+        return None
+    for above in (folder, *folder.parents):
+        if above.name == name:
+            return above
+        if (above / name / "package.xml").is_file():
+            return above / name
+    return None
+
+
+def _inside(root: Path, rest: str, filename: str) -> tuple[Path | None, str]:
+    """The path, if it stays inside root, links followed, and is a file."""
+    try:
+        found = (root / rest).resolve()
+        if Path(rest).is_absolute() or ".." in Path(rest).parts or not found.is_relative_to(root.resolve()):
+            return None, f"mesh {filename!r}: refused, it leads out of the folder {root.name!r}"
+        if found.is_file():
+            return found, ""
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a circle
+        pass
+    return None, f"mesh {filename!r}: there is no such file in the folder {root.name!r}"

@@ -1,0 +1,114 @@
+"""URDF: the robot description format of ROS, read by our own reader so that every complaint has a file and a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spanloop.errors import FileError, InputError, UnsupportedError, nearest
+from spanloop.joints import Fixed, Free
+from spanloop.model.load.markup import Element, parse
+from spanloop.model.load.meshes import resolve_mesh
+from spanloop.model.load.urdf_joint import read_joint, read_mimic
+from spanloop.model.load.urdf_link import Snapping, read_link
+from spanloop.model.model import Model
+from spanloop.model.parts import WORLD, Body, Joint
+
+BASES = ("fixed", "free")
+OTHER_FORMATS = {"mujoco": "MJCF (MuJoCo)", "sdf": "SDF (Gazebo)", "COLLADA": "COLLADA"}
+
+
+def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folder: Path | None = None) -> Model:
+    """The model in the text of a URDF; inertias are not judged.
+
+    file: the name that errors show; base: how the root link stands on the world, "fixed" or "free";
+    folder: where the file is, to note meshes that are missing (None: meshes are not looked for).
+    """
+    if base not in BASES:
+        raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
+    robot = parse(data.encode() if isinstance(data, str) else data, file)
+    _must_be_robot(robot)
+    snapping, notes = Snapping(), list[str]()
+    bodies = [read_link(e, snapping) for e in robot.all("link")]
+    elements = list(robot.all("joint"))
+    joints = [read_joint(e, snapping, notes) for e in elements]
+    couplings = tuple(c for c in map(read_mimic, elements) if c)
+    _unique("link", bodies)
+    _unique("joint", joints)
+    _links_exist(bodies, joints)
+    bodies, joints = _rooted(bodies, joints, base, file)
+    if snapping.note():
+        notes.append(snapping.note())
+    if folder is not None:
+        notes.extend(_mesh_notes(bodies, folder))
+    name = robot.attributes.get("name") or Path(file).stem
+    return Model(name, tuple(bodies), tuple(joints), couplings=couplings, notes=tuple(notes))
+
+
+def _must_be_robot(robot: Element) -> None:
+    if robot.tag in OTHER_FORMATS:
+        raise UnsupportedError(f"{robot.where}: this is {OTHER_FORMATS[robot.tag]}, not URDF; it cannot be read yet")
+    if robot.tag != "robot":
+        raise FileError(f"{robot.where}: the outermost element is <{robot.tag}>; expected <robot>")
+    if not any(robot.all("link")):
+        raise FileError(f"{robot.where}: <robot> has no <link>; expected one at least")
+
+
+def _unique(tag: str, parts) -> None:
+    first: dict[str, str] = {}
+    for part in parts:
+        if part.name in first:
+            raise FileError(
+                f"{part.where}: a second {tag} is called {part.name!r}, the first is at {first[part.name]}; names must be unique"
+            )
+        first[part.name] = part.where
+
+
+def _links_exist(bodies: list[Body], joints: list[Joint]) -> None:
+    names = {b.name for b in bodies}
+    for j in joints:
+        for role, link in (("parent", j.parent), ("child", j.child)):
+            if link not in names:
+                raise FileError(f"{j.where}: joint {j.name!r}: its {role} {link!r} is not a link; {nearest(link, sorted(names))}")
+
+
+def _rooted(bodies: list[Body], joints: list[Joint], base: str, file: str) -> tuple[list[Body], list[Joint]]:
+    """The bodies and joints with the root link attached to the world; a link called 'world' is the world."""
+    root = _root(bodies, joints, file)
+    if root.name == WORLD:
+        if base == "free":
+            raise InputError(
+                f"{root.where}: the root link is called 'world', so the base cannot be free; "
+                "load with base='fixed' or rename the link"
+            )
+        return [b for b in bodies if b is not root], joints
+    name, taken = "root", {j.name for j in joints}
+    while name in taken:
+        name += "_joint"
+    kind = Free() if base == "free" else Fixed()
+    return bodies, [Joint(name, kind, WORLD, root.name, actuated=base == "fixed", where=root.where), *joints]
+
+
+def _root(bodies: list[Body], joints: list[Joint], file: str) -> Body:
+    """The only link that is nobody's child."""
+    above = {j.child: j for j in joints}
+    roots = [b for b in bodies if b.name not in above]
+    if not roots:
+        raise FileError(
+            f"{file}: every link is the child of a joint, so the joints form a cycle; expected one root. "
+            "Leave out a joint and close the loop with model.close(...)"
+        )
+    if len(roots) > 1:
+        shown = ", ".join(f"{r.name!r} ({r.where})" for r in roots[:4]) + (", ..." if len(roots) > 4 else "")
+        raise FileError(f"{file}: {len(roots)} links are no joint's child: {shown}; expected one root. Join them")
+    if WORLD in above:
+        raise FileError(f"{above[WORLD].where}: link 'world' is a joint's child, but it is the ground's own name; rename it")
+    return roots[0]
+
+
+def _mesh_notes(bodies: list[Body], folder: Path) -> list[str]:
+    """One note for all the meshes that were not found, with the reason of the first."""
+    files = dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh")
+    complaints = [note for note in (resolve_mesh(f, folder)[1] for f in files) if note]
+    if not complaints:
+        return []
+    return [complaints[0] if len(complaints) == 1 else f"{len(complaints)} meshes were not found; {complaints[0]}"]

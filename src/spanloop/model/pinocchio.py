@@ -1,0 +1,166 @@
+"""Coordinates and forces in Pinocchio's order, and back. Pure rearrangement; Pinocchio is not imported.
+
+| kind      | here                                     | Pinocchio                                       |
+|-----------|------------------------------------------|-------------------------------------------------|
+| free      | q (w, x, y, z, px, py, pz), v (ω, u)     | q (px, py, pz, x, y, z, w), v (u, ω)            |
+| spherical | q (w, x, y, z)                           | q (x, y, z, w)                                  |
+| planar    | q (angle, x, y), v (ω, ux, uy)           | q (x, y, cos, sin), v (ux, uy, ω)               |
+| revolute  | q (angle)                                | without limits q (cos, sin)                     |
+| force     | [torque; force]                          | [force; torque]                                 |
+
+All other kinds are equal. Planar joints: with the z axis as normal. The order of joints may differ; names tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.model.model import Model
+from spanloop.model.parts import Joint
+
+_UNIVERSE = "universe"
+_FLOATING = {"root_joint": "root"}  # Pinocchio's name of a floating base -> ours
+
+
+@dataclass(frozen=True)
+class _Order:
+    """How one kind's coordinates and rates stand in Pinocchio."""
+
+    nq: int
+    q_to: Callable[[np.ndarray], np.ndarray]
+    q_from: Callable[[np.ndarray], np.ndarray]
+    v_to: tuple[int, ...]  # entry k of Pinocchio's v is our entry v_to[k]
+
+
+def _taken(*order: int) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda q: q[..., list(order)]
+
+
+def _planar_to(q: np.ndarray) -> np.ndarray:
+    return np.stack((q[..., 1], q[..., 2], np.cos(q[..., 0]), np.sin(q[..., 0])), axis=-1)
+
+
+def _planar_from(q: np.ndarray) -> np.ndarray:
+    return np.stack((np.arctan2(q[..., 3], q[..., 2]), q[..., 0], q[..., 1]), axis=-1)
+
+
+def _circle_to(q: np.ndarray) -> np.ndarray:
+    return np.concatenate((np.cos(q), np.sin(q)), axis=-1)
+
+
+def _circle_from(q: np.ndarray) -> np.ndarray:
+    return np.arctan2(q[..., 1:], q[..., :1])
+
+
+_CONTINUOUS = _Order(2, _circle_to, _circle_from, (0,))
+_ORDERS = {
+    "free": _Order(7, _taken(4, 5, 6, 1, 2, 3, 0), _taken(6, 3, 4, 5, 0, 1, 2), (3, 4, 5, 0, 1, 2)),
+    "spherical": _Order(4, _taken(1, 2, 3, 0), _taken(3, 0, 1, 2), (0, 1, 2)),
+    "planar": _Order(4, _planar_to, _planar_from, (1, 2, 0)),
+}
+
+
+class PinocchioOrder:
+    """Converts states of a model to and from the order of a Pinocchio model with the given joint names.
+
+    names: list(pinocchio_model.names), the first of which is "universe". nqs: list(pinocchio_model.nqs), needed where a
+    revolute joint without limits has two coordinates (cos, sin) there. Arrays may have any batch axes in front.
+    """
+
+    def __init__(self, model: Model, names: Sequence[str], nqs: Sequence[int] | None = None):
+        self._pairs: list[tuple[_Order, slice, slice, slice, slice]] = []
+        iq = iv = 0
+        joints = _matched(model, names)
+        sizes = list(nqs)[-len(joints) :] if nqs is not None and joints else [None] * len(joints)
+        for joint, size in zip(joints, sizes, strict=True):
+            order = _order(joint, size)
+            nv = joint.kind.nv
+            ours = (model.q_slice(joint.name), model.v_slice(joint.name))
+            self._pairs.append((order, *ours, slice(iq, iq + order.nq), slice(iv, iv + nv)))
+            iq, iv = iq + order.nq, iv + nv
+        self.nq, self.nv, self._nq, self._nv = iq, iv, model.nq, model.nv
+
+    def q_to(self, q) -> np.ndarray:
+        """Our q (..., model.nq) as Pinocchio's (..., nq)."""
+        q = _array(q, self._nq, "q")
+        out = np.empty((*q.shape[:-1], self.nq))
+        for order, here, _, there, _ in self._pairs:
+            out[..., there] = order.q_to(q[..., here])
+        return out
+
+    def q_from(self, q) -> np.ndarray:
+        """Pinocchio's q as ours."""
+        q = _array(q, self.nq, "q")
+        out = np.empty((*q.shape[:-1], self._nq))
+        for order, here, _, there, _ in self._pairs:
+            out[..., here] = order.q_from(q[..., there])
+        return out
+
+    def v_to(self, v) -> np.ndarray:
+        """Our v, a or tau (..., nv) as Pinocchio's."""
+        return _array(v, self.nv, "v")[..., self._v_indices()]
+
+    def v_from(self, v) -> np.ndarray:
+        """Pinocchio's v, a or tau as ours."""
+        v = _array(v, self.nv, "v")
+        out = np.empty_like(v)
+        out[..., self._v_indices()] = v
+        return out
+
+    def _v_indices(self) -> list[int]:
+        """For each entry of Pinocchio's v, the number of ours."""
+        return [here.start + k for order, _, here, _, _ in self._pairs for k in order.v_to]
+
+    @staticmethod
+    def force_to(force) -> np.ndarray:
+        """[torque; force] (..., 6) as Pinocchio's [force; torque]."""
+        force = _array(force, 6, "force")
+        return np.concatenate((force[..., 3:], force[..., :3]), axis=-1)
+
+    @staticmethod
+    def force_from(force) -> np.ndarray:
+        """Pinocchio's [force; torque] as [torque; force]."""
+        return PinocchioOrder.force_to(force)
+
+
+def _matched(model: Model, names: Sequence[str]) -> list[Joint]:
+    """Our joints in Pinocchio's order; every moving joint must be there once, and no other."""
+    ours = {j.name: j for j in model.joints if j.kind.nv}
+    names = [name for name in names if name != _UNIVERSE]
+    names = [_FLOATING[n] if n not in ours and _FLOATING.get(n) in ours else n for n in names]
+    for name in names:
+        if name not in ours:
+            raise InputError(f"Pinocchio's joint {name!r} is no moving joint of model {model.name!r}; {nearest(name, ours)}")
+    missing = [name for name in ours if name not in names]
+    if missing:
+        raise InputError(f"joint {missing[0]!r} of model {model.name!r} is not among Pinocchio's; {nearest(missing[0], names)}")
+    if len(set(names)) < len(names):
+        raise InputError("Pinocchio's joint names repeat; expected each once")
+    return [ours[name] for name in names]
+
+
+def _order(joint: Joint, nq: int | None) -> _Order:
+    """The order of a joint that has nq coordinates in Pinocchio (None: as many as its kind usually has)."""
+    kind = joint.kind
+    if kind.name == "revolute" and nq == 2:
+        return _CONTINUOUS
+    if kind.name == "general":
+        raise UnsupportedError(f"joint {joint.name!r}: Pinocchio has no general joint")
+    if kind.name == "planar" and kind.axis != (0.0, 0.0, 1.0):  # type: ignore[attr-defined]
+        raise UnsupportedError(f"joint {joint.name!r}: Pinocchio's planar joint has the z axis as normal, here it is {kind.axis}")  # type: ignore[attr-defined]
+    same = _taken(*range(kind.nq))
+    order = _ORDERS.get(kind.name) or _Order(kind.nq, same, same, tuple(range(kind.nv)))
+    if nq is not None and nq != order.nq:
+        raise InputError(f"joint {joint.name!r}: Pinocchio has {nq} coordinates for it; a {kind.name} joint has {order.nq} there")
+    return order
+
+
+def _array(value, n: int, what: str) -> np.ndarray:
+    array = np.asarray(value, dtype=float)
+    if array.ndim == 0 or array.shape[-1] != n:
+        raise InputError(f"{what} has shape {array.shape}; expected (..., {n})")
+    return array

@@ -1,0 +1,75 @@
+"""A Program: what an algorithm is, as plain data. It does not know how it will be run.
+
+A sweep visits every link, parents first (outward) or children first (inward), with a pure step:
+
+    outward   step(link, here, parent) -> Values kept at the link
+    inward    step(link, here, arriving) -> (Values kept at the link, Values sent to the parent)
+
+`here` holds the link's inputs (q, v, a, tau: its own entries) and everything earlier sweeps kept; `parent` what this
+sweep kept at the parent; `arriving` the sum of what the children sent. `start` is what the world (outward) or a link without
+children (inward) would have said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+OUTWARD, INWARD = "outward", "inward"
+
+
+class Values(SimpleNamespace):
+    """Named quantities of one link."""
+
+    def __add__(self, other: Values) -> Values:
+        return Values(**{k: x + getattr(other, k) for k, x in vars(self).items()})
+
+
+class Union(dict):
+    """Quantities by key whose sum is their union: what travels inward from many joints at once."""
+
+    def __add__(self, other: Union) -> Union:
+        return Union({**self, **other})
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One pass over the links."""
+
+    direction: str
+    step: Callable[..., Any]
+    start: Values
+
+
+@dataclass(frozen=True)
+class Program:
+    """Sweeps in order, and how their results make the answer.
+
+    inputs: which of q, v, a, tau (split over the joints) and forces (six numbers for each body named in `loaded`) are read.
+    result(mechanism, here, world): the answer's scalars in C order, from what the sweeps kept at the links and the world.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    sweeps: tuple[Sweep, ...]
+    result: Callable[[Any, Sequence[Values], Values], Sequence[Any]]
+    shape: tuple[int, ...]
+    regroup: bool = False  # may inertia be moved to parents?
+    loaded: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}({', '.join(self.inputs)}) -> {self.shape}"]
+        for s in self.sweeps:
+            first = (s.step.__doc__ or "").strip().splitlines()[:1]
+            lines.append(f"  {s.direction:8s} {s.step.__name__:18s} {' '.join(first)}")
+        return "\n".join(lines)
+
+
+def outward(step: Callable[..., Values], **start: Any) -> Sweep:
+    return Sweep(OUTWARD, step, Values(**start))
+
+
+def inward(step: Callable[..., tuple[Values, Values]], **start: Any) -> Sweep:
+    return Sweep(INWARD, step, Values(**start))

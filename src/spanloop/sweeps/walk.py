@@ -1,0 +1,64 @@
+"""The walk over the tree: the only place that visits links one after the other.
+
+On floats it *is* the `python` target; on traced scalars it unrolls a Program into a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spanloop.sweeps.program import OUTWARD, Program, Sweep, Values
+
+_COORDINATES = ("q", "start")  # inputs with nq entries
+_RATES = ("v", "a", "tau", "delta")  # inputs with nv entries
+
+
+def walk(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """The answer's scalars, in C order.
+
+    inputs: for each name in program.inputs its scalars: q (nq), v, a, tau (nv), forces (6 for each loaded body).
+    """
+    here = [_inputs_of(link, inputs) for link in mechanism.links]
+    _load(program, mechanism, inputs, here)
+    world = Values()
+    for sweep in program.sweeps:
+        if sweep.direction == OUTWARD:
+            _outward(sweep, mechanism.links, here)
+        else:
+            vars(world).update(vars(_inward(sweep, mechanism.links, here)))
+    return list(program.result(mechanism, here, world))
+
+
+def _inputs_of(link, inputs) -> Values:
+    own = {name: tuple(inputs[name][link.q]) for name in _COORDINATES if name in inputs}
+    own.update({name: tuple(inputs[name][link.v]) for name in _RATES if name in inputs})
+    return Values(forces=(), **own)
+
+
+def _load(program, mechanism, inputs, here) -> None:
+    """Lay each external force down at the link that carries its body, with the body's place in the link."""
+    for k, body in enumerate(program.loaded):
+        anchor = mechanism.anchors[body]
+        if anchor.link >= 0:
+            six = tuple(inputs["forces"][6 * k : 6 * k + 6])
+            here[anchor.link].forces += ((six, anchor.position),)
+
+
+def _outward(sweep: Sweep, links, here) -> None:
+    kept: list[Values] = []
+    for i, link in enumerate(links):
+        parent = kept[link.parent] if link.parent >= 0 else sweep.start
+        values = sweep.step(link, here[i], parent)
+        kept.append(values)
+        vars(here[i]).update(vars(values))
+
+
+def _inward(sweep: Sweep, links, here) -> Values:
+    arrived: dict[int, Values] = {}
+    for i in reversed(range(len(links))):
+        kept, sent = sweep.step(links[i], here[i], arrived.get(i, sweep.start))
+        vars(here[i]).update(vars(kept))
+        parent = links[i].parent
+        arrived[parent] = arrived[parent] + sent if parent in arrived else sent
+    return arrived.get(-1, sweep.start)

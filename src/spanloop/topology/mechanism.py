@@ -1,0 +1,195 @@
+"""The mechanism as numbers: links that move, each on one joint about or along z of its own frame.
+
+Between a user's body frame and the frame a kernel works in stand three rewritings, none of which can show in a result:
+
+* bodies on fixed joints become part of the link that carries them;
+* a link's frame is turned so that its joint's axis is z, and the constant rotation in front of the joint becomes
+  Rz Rx Rz, the last Rz taken into the joint's own angle: all rotations are planar;
+* on demand, the part of a link's inertia that its joint cannot feel is moved to the parent (regrouping: ten inertial
+  numbers become seven behind a hinge, four behind a slider; [Gautier & Khalil 1990]).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spanloop.joints import JointKind
+from spanloop.math.inertia import RigidInertia
+from spanloop.math.rotation import Rotation, from_matrix, split
+from spanloop.math.small import IDENTITY3, add, negate, product, symmetric, times, transpose
+from spanloop.math.spatial import Motion, Transform
+from spanloop.model import Model
+from spanloop.model.parameters import Parameters, unpacked
+from spanloop.model.parts import WORLD
+from spanloop.types import Floats33, Scalar, Vector3
+
+
+@dataclass(frozen=True)
+class Link:
+    """A body that moves and the joint that carries it."""
+
+    name: str  # of the joint
+    parent: int  # number of the parent link; −1 is the world
+    kind: JointKind
+    placement: Transform  # of the joint in the parent link's frame
+    inertia: RigidInertia
+    armature: tuple[Scalar, ...]
+    damping: tuple[Scalar, ...]
+    stiffness: tuple[Scalar, ...]
+    rest: tuple[float, ...]
+    driven: bool
+    q: slice
+    v: slice
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Pose of the link's frame in its parent's."""
+        return self.placement @ self.kind.transform(q)
+
+    def free(self, columns: tuple[Motion, ...]) -> tuple[Motion, ...]:
+        """The columns of the motion space along which the link accelerates by itself."""
+        return () if self.driven else columns
+
+    def given(self, columns: tuple[Motion, ...]) -> tuple[Motion, ...]:
+        """The columns along which its acceleration is prescribed."""
+        return columns if self.driven else ()
+
+    def passive_torque(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Torque of the joint's own damper and spring: −d v − k (q ⊖ rest)."""
+        torque = tuple(-(d * x) for d, x in zip(self.damping, v, strict=True))
+        if all(isinstance(k, float) and k == 0.0 for k in self.stiffness):
+            return torque
+        stretch = self.kind.minus(q, self.rest)
+        return tuple(t - k * x for t, k, x in zip(torque, self.stiffness, stretch, strict=True))
+
+    def spring_energy(self, q: Sequence[Scalar]) -> Scalar:
+        if all(isinstance(k, float) and k == 0.0 for k in self.stiffness):
+            return 0.0
+        stretch = self.kind.minus(q, self.rest)
+        return sum(0.5 * k * (x * x) for k, x in zip(self.stiffness, stretch, strict=True))
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Where a user's frame sits: fixed to a link (−1: the world), with this rotation and position in it."""
+
+    link: int
+    rotation: Floats33 = IDENTITY3  # type: ignore[assignment]
+    position: Vector3 = (0.0, 0.0, 0.0)
+
+    def at(self, rotation: Floats33, position: Vector3) -> Anchor:
+        """A frame placed in this one."""
+        return Anchor(
+            self.link, product(self.rotation, rotation), add(self.position, times(self.rotation, position))
+        )
+
+    def transform(self) -> Transform:
+        return Transform(from_matrix(self.rotation), self.position)
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Links, parents first, and where every frame of the user sits."""
+
+    links: tuple[Link, ...]
+    gravity: Vector3
+    anchors: dict[str, Anchor]
+    ground: RigidInertia  # what is fixed to the world, for the centre of mass
+
+    @property
+    def nq(self) -> int:
+        return sum(link.kind.nq for link in self.links)
+
+    @property
+    def nv(self) -> int:
+        return sum(link.kind.nv for link in self.links)
+
+    def regrouped(self) -> Mechanism:
+        """The mechanism with inertia moved to parents where no acceleration, torque or mass matrix can tell."""
+        inertias = [link.inertia for link in self.links]
+        for i in reversed(range(len(self.links))):
+            link = self.links[i]
+            hidden = link.kind.hidden(inertias[i])
+            inertias[i] = _without(inertias[i], hidden)
+            if link.parent >= 0:
+                at = link.transform(link.kind.neutral())
+                inertias[link.parent] = _tidy(inertias[link.parent] + hidden.carried(at))
+        links = tuple(replace(k, inertia=i) for k, i in zip(self.links, inertias, strict=True))
+        return replace(self, links=links)
+
+
+def mechanism(model: Model, parameters: Sequence[Scalar] | None = None) -> Mechanism:
+    """The model as numbers; with `parameters` (packed as model.parameters()) those take the place of the model's own."""
+    if parameters is None:
+        parameters = Parameters.of(model).values.tolist()
+    gravity, parts = unpacked(model, parameters)
+    anchors = {WORLD: Anchor(-1)}
+    links: list[Link] = []
+    inertias: dict[int, RigidInertia] = {-1: RigidInertia()}
+    iq = iv = 0
+    for joint, part in zip(model.joints, parts, strict=True):
+        here = anchors[joint.parent].at(joint.placement.rotation, part["position"])
+        if joint.kind.nv:
+            sides = joint.kind.sides()
+            placement, kind = _placed(here.at(sides.before.matrix(), (0.0, 0.0, 0.0)), sides.kind)
+            q, v = slice(iq, iq + kind.nq), slice(iv, iv + kind.nv)
+            links.append(
+                Link(
+                    joint.name,
+                    here.link,
+                    kind,
+                    placement,
+                    RigidInertia(),
+                    part["armature"],
+                    part["damping"],
+                    part["stiffness"],
+                    joint.rest,
+                    joint.driven,
+                    q,
+                    v,
+                )
+            )
+            iq, iv = q.stop, v.stop
+            here = Anchor(len(links) - 1, transpose(sides.after.matrix()))
+            inertias[here.link] = RigidInertia()
+        anchors[joint.child] = here
+        own = RigidInertia.at_center(part["mass"], part["center"], symmetric(*part["moments"]))
+        inertias[here.link] = inertias[here.link] + own.carried(here.transform())
+    for frame in model.frames:
+        anchors[frame.name] = anchors[frame.body].at(frame.placement.rotation, frame.placement.position)
+    done = tuple(replace(link, inertia=_tidy(inertias[i])) for i, link in enumerate(links))
+    return Mechanism(done, gravity, anchors, inertias[-1])
+
+
+def _placed(anchor: Anchor, kind: JointKind) -> tuple[Transform, JointKind]:
+    """The constant transform in front of a joint, its last rotation about z taken into the joint where that pays."""
+    first, second, third = split(anchor.rotation)
+    right_angle = third.cosine in (0.0, 1.0, -1.0)
+    led = None if right_angle else kind.led_by(math.atan2(third.sine, third.cosine))
+    factors = (first, second, third) if led is None else (first, second)
+    return Transform(Rotation(factors), anchor.position), led or kind
+
+
+def _without(inertia: RigidInertia, hidden: RigidInertia) -> RigidInertia:
+    """inertia − hidden, with exact zeros where they agree."""
+    return inertia + RigidInertia(
+        -hidden.mass, negate(hidden.first), tuple(negate(r) for r in hidden.second)  # type: ignore[arg-type]
+    )
+
+
+def _tidy(inertia: RigidInertia) -> RigidInertia:
+    """The same inertia without the residues of rounding: entries below 1e-16 of the largest of their sort are zero."""
+
+    def tidy(values, scale):
+        return tuple(0.0 if isinstance(x, float) and abs(x) <= 1e-16 * scale else x for x in values)
+
+    def largest(values):
+        return max((abs(x) for x in values if isinstance(x, float)), default=0.0)
+
+    second = largest([x for r in inertia.second for x in r])
+    return RigidInertia(
+        inertia.mass,
+        tidy(inertia.first, largest(inertia.first)),
+        tuple(tidy(r, second) for r in inertia.second),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,57 @@
+"""The two six-joint arms of Saha's paper, from its Denavit-Hartenberg tables.
+
+How the tables are read: `model/dh.py` has the frames; the mass centre of link i is at O_{i+1} − r_i, in frame i+1; inertias are
+about it. Gravity is 9.81 m/s² along −z of frame 1, which the text does not state.
+"""
+
+from __future__ import annotations
+
+from math import pi
+
+import numpy as np
+
+from spanloop.errors import InputError, nearest
+from spanloop.model.dh import DHRow, from_dh
+from spanloop.model.model import Model
+
+
+def puma() -> Model:
+    """PUMA with six revolute joints. [Saha, Table 3]"""
+    table = (
+        DHRow(0.0, 0.0, -pi / 2, 0.0, "r", 10.521, (0.0, 0.0, 0.054), (1.612, 1.612, 0.5091)),
+        DHRow(0.432, 0.149, 0.0, 0.0, "r", 15.761, (0.292, 0.0, 0.0), (0.4898, 8.0783, 8.2672)),
+        DHRow(0.02, 0.0, -pi / 2, 0.0, "r", 8.767, (0.02, 0.0, -0.197), (3.3768, 3.3768, 0.3009)),
+        DHRow(0.0, 0.432, -pi / 2, 0.0, "r", 1.052, (0.0, -0.057, 0.0), (0.181, 0.1273, 0.181)),
+        DHRow(0.0, 0.0, -pi / 2, 0.0, "r", 1.052, (0.0, 0.0, -0.007), (0.0735, 0.1273, 0.0735)),
+        DHRow(0.0, 0.05, 0.0, 0.0, "r", 0.351, (0.0, 0.0, 0.019), (0.0071, 0.0071, 0.0141)),
+    )
+    return from_dh(table, "puma")
+
+
+def stanford() -> Model:
+    """Stanford arm: joint 3 slides, the others turn. [Saha, Table 4]
+
+    With the literal reading of the table not every mass centre lies on its link; no choice of sign would mend that.
+    The free fall of the text's figure starts from `stanford_start()`.
+    """
+    table = (
+        DHRow(0.0, 0.1, -pi / 2, 0.0, "r", 9.0, (0.0, -0.1, 0.0), (0.01, 0.02, 0.01)),
+        DHRow(0.0, 0.1, -pi / 2, 0.0, "r", 6.0, (0.0, 0.0, 0.0), (0.05, 0.06, 0.01)),
+        DHRow(0.0, 0.0, 0.0, 0.0, "p", 4.0, (0.0, 0.0, 0.0), (0.4, 0.4, 0.01)),
+        DHRow(0.0, 0.6, pi / 2, 0.0, "r", 1.0, (0.0, -0.1, 0.0), (0.001, 0.001, 0.0005)),
+        DHRow(0.0, 0.0, -pi / 2, 0.0, "r", 0.6, (0.0, 0.0, -0.06), (0.0005, 0.0005, 0.0002)),
+        DHRow(0.0, 0.0, 0.0, 0.0, "r", 0.5, (0.0, 0.0, 0.2), (0.003, 0.001, 0.002)),
+    )
+    return from_dh(table, "stanford")
+
+
+def stanford_start(start: str = "text") -> np.ndarray:
+    """Where the Stanford arm's free fall starts: q (6,).
+
+    "text": θ₂ = π/2 and the others 0, as section 2.5.2 has it for the path. "table": all zeros, as Table 4a has it; then only
+    b₃ falls, along the vertical.
+    """
+    starts = {"text": (0.0, pi / 2, 0.0, 0.0, 0.0, 0.0), "table": (0.0,) * 6}
+    if start not in starts:
+        raise InputError(f"stanford: there is no start {start!r}; {nearest(start, starts)}")
+    return np.array(starts[start])
