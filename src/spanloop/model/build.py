@@ -1,17 +1,16 @@
 """Builder: a mechanism said part by part. A two-link arm with a tool:
 
-    arm = Builder("arm")
-    arm.body("upper", mass=2.0, center=(0.25, 0, 0), inertia=rod(2.0, 0.5))
-    arm.body("fore", mass=1.0, center=(0.2, 0, 0), inertia=rod(1.0, 0.4))
-    arm.revolute("shoulder", "world", "upper", axis="y")
-    arm.revolute("elbow", "upper", "fore", axis="y", position=(0.5, 0, 0), damping=0.1)
-    arm.frame("tool", "fore", position=(0.4, 0, 0))
-    model = arm.build()
+arm = Builder("arm")
+arm.body("upper", mass=2.0, center=(0.25, 0, 0), inertia=rod(2.0, 0.5))
+arm.body("fore", mass=1.0, center=(0.2, 0, 0), inertia=rod(1.0, 0.4))
+arm.revolute("shoulder", "world", "upper", axis="y")
+arm.revolute("elbow", "upper", "fore", axis="y", position=(0.5, 0, 0), damping=0.1)
+arm.frame("tool", "fore", position=(0.4, 0, 0))
+model = arm.build()
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import fields, replace
 
 from spanloop.errors import InputError, nearest
@@ -30,12 +29,7 @@ from spanloop.joints import (
 )
 from spanloop.joints.kind import checked_axis
 from spanloop.model import edit, given
-
-try:
-    from spanloop.model.load.judge import judge
-except ImportError:  # TEMPORARY
-    def judge(model, strict):
-        return ()
+from spanloop.model.load.judge import judge
 from spanloop.model.load.snap import snap_axis, snap_rotation
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Coupling, Frame, Geometry, Inertia, Joint, Placement
@@ -46,11 +40,11 @@ OPTIONS = tuple(f.name for f in fields(Joint) if f.name not in _STRUCTURE)
 
 
 class Builder:
-    """Collects the parts of a model; `build` checks them and gives the Model. Every method gives the builder back.
+    """Collects the parts of a model; `build` gives the Model, every other method the builder itself.
 
-    Positions are in metres, in the axes of the parent body (or of the frame's body). A rotation is None, roll, pitch
-    and yaw [rad] (Rz(yaw) Ry(pitch) Rx(roll)) or a 3x3 matrix. `options` are the further fields of Joint: lower, upper,
-    speed, effort, damping, friction, armature, stiffness, rest, driven, actuated.
+    Positions are in metres, in the axes of the parent body (or of the frame's body). A rotation is None,
+    roll, pitch and yaw [rad] (Rz(yaw) Ry(pitch) Rx(roll)) or a 3x3 matrix. `options` are the further fields
+    of Joint: lower, upper, speed, effort, damping, friction, armature, stiffness, rest, driven, actuated.
     """
 
     def __init__(self, name: str = "model", gravity=(0.0, 0.0, -9.81)):
@@ -68,11 +62,12 @@ class Builder:
     def body(
         self, name: str, mass: float = 0.0, center=_HERE, inertia=_HERE, geometry: tuple[Geometry, ...] = ()
     ) -> Builder:
-        """A body: mass [kg], centre of mass [m], inertia about it [kg m²] (3 principal moments, 6 numbers or 3x3)."""
+        """A body: mass [kg], centre of mass [m], inertia about it [kg m²] as 3, 6 or 3x3 numbers."""
         owner = f"body {name!r}"
         moments = given.moments(inertia, owner)
         center = given.three(center, f"{owner}: center")
-        self._bodies.append(Body(name, Inertia(float(mass), center, moments), tuple(geometry)))
+        inertia = Inertia(given.number(mass, f"{owner}: mass"), center, moments)
+        self._bodies.append(Body(name, inertia, tuple(geometry)))
         return self
 
     def frame(self, name: str, body: str, position=_HERE, rotation=None) -> Builder:
@@ -97,7 +92,7 @@ class Builder:
         self, name, parent, child, axis="z", position=_HERE, rotation=None, *, pitch: float, **options
     ) -> Builder:
         """A screw; the pitch in metres per radian."""
-        kind = Helical(_axis(axis, name), float(pitch))
+        kind = Helical(_axis(axis, name), given.number(pitch, f"joint {name!r}: pitch"))
         return self.joint(name, kind, parent, child, position, rotation, **options)
 
     def cylindrical(self, name, parent, child, axis="z", position=_HERE, rotation=None, **options) -> Builder:
@@ -136,7 +131,14 @@ class Builder:
         return self.joint(name, General(motion, constraint), parent, child, position, rotation, **options)
 
     def joint(
-        self, name: str, kind: JointKind | str, parent: str, child: str, position=_HERE, rotation=None, **options
+        self,
+        name: str,
+        kind: JointKind | str,
+        parent: str,
+        child: str,
+        position=_HERE,
+        rotation=None,
+        **options,
     ) -> Builder:
         """A joint of any kind; the kind by name has its default axis."""
         owner = f"joint {name!r}"
@@ -150,13 +152,21 @@ class Builder:
         try:
             self._joints.append(Joint(name, kind, parent, child, placement, **options))
         except (TypeError, ValueError) as error:
-            raise InputError(f"{owner}: an option is not a number or a sequence of numbers ({error})") from None
+            raise InputError(
+                f"{owner}: an option is not a number or a sequence of numbers ({error})"
+            ) from None
         return self
 
     # ---- closures
 
     def close(
-        self, a: str, b: str, joint: str | JointKind = "fixed", *, name: str | None = None, switchable: bool = False
+        self,
+        a: str,
+        b: str,
+        joint: str | JointKind = "fixed",
+        *,
+        name: str | None = None,
+        switchable: bool = False,
     ) -> Builder:
         """A joint that closes a loop between two frames or bodies."""
         self._closures.append((a, b, joint, name, switchable))
@@ -164,9 +174,14 @@ class Builder:
 
     def couple(self, name: str, joint: str, source: str, ratio: float = 1.0, offset: float = 0.0) -> Builder:
         """A gear: coordinate of `joint` = ratio · coordinate of `source` + offset."""
-        if not (math.isfinite(ratio) and math.isfinite(offset)):
-            raise InputError(f"coupling {name!r}: ratio is {ratio}, offset is {offset}; must be finite")
-        self._couplings.append(Coupling(name, joint, source, float(ratio), float(offset)))
+        ratio = given.number(ratio, f"coupling {name!r}: ratio")
+        offset = given.number(offset, f"coupling {name!r}: offset")
+        self._couplings.append(Coupling(name, joint, source, ratio, offset))
+        return self
+
+    def note(self, text: str) -> Builder:
+        """Something that the model's user should know."""
+        self._notes.append(text)
         return self
 
     def build(self) -> Model:
@@ -186,7 +201,7 @@ class Builder:
     def _placement(self, position, rotation, owner: str) -> Placement:
         matrix, changed = snap_rotation(given.rotation(rotation, owner))
         if changed:
-            self._notes.append(f"{owner}: rotation snapped to exact right angles")
+            self.note(f"{owner}: rotation snapped to exact right angles")
         return Placement(matrix, given.three(position, f"{owner}: position"))
 
     def _snapped_axes(self, kind: JointKind, owner: str) -> JointKind:
@@ -195,11 +210,9 @@ class Builder:
                 axis, changed = snap_axis(getattr(kind, field))
                 kind = replace(kind, **{field: axis})  # type: ignore[type-var]
                 if changed:
-                    self._notes.append(f"{owner}: {field} snapped to exact zeros")
+                    self.note(f"{owner}: {field} snapped to exact zeros")
         return kind
 
 
 def _axis(axis, name: str):
     return checked_axis(axis, f"joint {name!r}")
-
-

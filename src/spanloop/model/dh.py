@@ -1,10 +1,12 @@
 """Serial arms from Denavit-Hartenberg tables, standard form.
 
-T_i = Rz(θ_i) Tz(b_i) Tx(a_i) Rx(α_i) takes frame i+1 to frame i; frame 1 is the world's, frame i+1 is fixed to link i, and
-joint i turns about or slides along z of frame i: q_i is added to θ_i (revolute) or b_i (prismatic). [Saha, section 2]
+T_i = Rz(θ_i) Tz(b_i) Tx(a_i) Rx(α_i) takes frame i+1 to frame i; frame 1 is the world's, frame i+1 is fixed
+to link i, and joint i turns about or slides along z of frame i: q_i is added to θ_i (revolute) or b_i
+(prismatic). [Saha, section 2]
 
-The frame of the model's body i is frame i moved by q_i alone, so that T_i = (motion by q_i) C_i with the constant
-C_i = Rz(θ_i) Tz(b_i) Tx(a_i) Rx(α_i); C_i places joint i+1. The table's inertias, in frame i+1, are turned by C_i.
+The frame of the model's body i is frame i moved by q_i alone, so that T_i = (motion by q_i) C_i with the
+constant C_i = Rz(θ_i) Tz(b_i) Tx(a_i) Rx(α_i); C_i places joint i+1. The table's inertias, in frame i+1, are
+turned by C_i.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ _KINDS = {"r": Revolute, "revolute": Revolute, "p": Prismatic, "prismatic": Pris
 class DHRow:
     """One joint and its link.
 
-    a, b [m], alpha, theta [rad]: the constants (the joint's coordinate is added to theta or b); joint: "r" or "p".
-    mass [kg]; r (3,) [m] from the mass centre to the origin of frame i+1; inertia about the mass centre [kg m²] (3 principal
-    moments, 6 numbers xx xy xz yy yz zz, or 3x3); r and inertia in the axes of frame i+1. options: further fields of Joint.
+    a, b [m], alpha, theta [rad]: the constants; the joint's coordinate is added to theta or b.
+    joint: "r" (revolute) or "p" (prismatic); name: the joint's; options: further fields of Joint.
+    mass [kg]; r (3,) [m]: from the mass centre to the origin of frame i+1; inertia [kg m²]: about the mass
+    centre, 3 principal moments, 6 numbers xx xy xz yy yz zz, or 3x3. r and inertia are in frame i+1's axes.
     """
 
     a: float = 0.0
@@ -49,17 +52,21 @@ class DHRow:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def from_dh(table: Iterable[DHRow | Mapping[str, Any]], name: str = "arm", gravity=(0.0, 0.0, -9.81)) -> Model:
+def from_dh(
+    table: Iterable[DHRow | Mapping[str, Any]], name: str = "arm", gravity=(0.0, 0.0, -9.81)
+) -> Model:
     """A serial arm from rows of a Denavit-Hartenberg table (standard form, see above).
 
-    Bodies are link1, link2, ..., joints joint1, joint2, ... (or the row's name); frame "tool" is the last frame.
+    Bodies are link1, link2, ...; joints joint1, joint2, ... or the row's name; "tool" is the last frame.
     """
     builder = Builder(name, gravity)
     parent, here = "world", Placement()
     for number, given_row in enumerate(table, 1):
         row = _row(given_row, number)
         body = f"link{number}"
-        rest = _constant(row)
+        rest, changed = _constant(row)
+        if changed:
+            builder.note(f"row {number}: rotation snapped to exact right angles")
         _add_body(builder, body, row, rest)
         joint = row.name or f"joint{number}"
         kind = _kind(row, number)
@@ -71,14 +78,18 @@ def from_dh(table: Iterable[DHRow | Mapping[str, Any]], name: str = "arm", gravi
 
 def _row(row: DHRow | Mapping[str, Any], number: int) -> DHRow:
     if isinstance(row, DHRow):
+        for key in ("a", "b", "alpha", "theta", "mass"):
+            given.number(getattr(row, key), f"row {number}: {key}")
         return row
     if not isinstance(row, Mapping):
-        raise InputError(f"row {number}: {row!r} is not a row; expected a DHRow or a dict with a, b, alpha, theta, joint, ...")
+        raise InputError(
+            f"row {number}: {row!r} is not a row; expected a DHRow or a dict with a, b, alpha, theta, ..."
+        )
     known = [f.name for f in fields(DHRow)]
     for key in row:
         if key not in known:
             raise InputError(f"row {number}: there is no entry {key!r}; {nearest(key, known)}")
-    return DHRow(**row)
+    return _row(DHRow(**row), number)
 
 
 def _kind(row: DHRow, number: int):
@@ -87,12 +98,12 @@ def _kind(row: DHRow, number: int):
     return _KINDS[row.joint]()
 
 
-def _constant(row: DHRow) -> Placement:
-    """C = Rz(θ) Tz(b) Tx(a) Rx(α), right angles exact."""
+def _constant(row: DHRow) -> tuple[Placement, bool]:
+    """C = Rz(θ) Tz(b) Tx(a) Rx(α), right angles exact; was more than rounding changed for that?"""
     (s, c), (sa, ca) = ((math.sin(x), math.cos(x)) for x in (row.theta, row.alpha))
-    turn, _ = snap_rotation(((c, -s * ca, s * sa), (s, c * ca, -c * sa), (0.0, sa, ca)))
+    turn, changed = snap_rotation(((c, -s * ca, s * sa), (s, c * ca, -c * sa), (0.0, sa, ca)))
     x, y = turn[0][0], turn[1][0]
-    return Placement(turn, (row.a * x, row.a * y, float(row.b)))
+    return Placement(turn, (row.a * x, row.a * y, float(row.b))), changed
 
 
 def _add_body(builder: Builder, body: str, row: DHRow, rest: Placement) -> None:

@@ -1,4 +1,4 @@
-"""Edits: each takes a model and gives a new one. The longer ones have files of their own (locking, fusing)."""
+"""Edits: each takes a model and gives a new one. The longer ones: locking, fusing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
 from spanloop.model import given
 from spanloop.model.fusing import fuse
+from spanloop.model.load.snap import snap_rotation
 from spanloop.model.locking import lock
 from spanloop.model.model import Model
-from spanloop.model.parts import Frame, Loop, Placement
+from spanloop.model.parts import Frame, Joint, Loop, Placement
 
 
 def without_losses(model: Model) -> Model:
@@ -29,28 +30,34 @@ def close(
     owner = f"loop {name!r}"
     if start.body == end.body:
         raise InputError(f"{owner}: {a!r} and {b!r} are both on body {start.body!r}; a loop joins two bodies")
-    if name in [part.name for part in (*model.joints, *model.loops)]:
-        raise InputError(f"{owner}: a joint or loop of model {model.name!r} has this name; give another with name=")
+    if name in _joints_and_loops(model):
+        raise InputError(
+            f"{owner}: a joint or loop of model {model.name!r} has this name; give another with name="
+        )
     kind = given.joint_kind(joint, owner)
-    loop = Loop(
-        name, kind, start.body, end.body, start.placement, end.placement, switchable=switchable
-    )
+    loop = Loop(name, kind, start.body, end.body, start.placement, end.placement, switchable=switchable)
     return replace(model, loops=(*model.loops, loop))
 
 
 def drive(model: Model, names: Sequence[str]) -> Model:
     """The model with these joints or loops driven."""
-    parts = {part.name: part for part in (*model.joints, *model.loops)}
+    parts = _joints_and_loops(model)
     for name in names:
         if name not in parts:
             raise InputError(f"model {model.name!r} has no joint or loop {name!r}; {nearest(name, parts)}")
         if parts[name].kind.nv == 0:
-            raise InputError(f"joint {name!r}: a {parts[name].kind.name} joint has no freedom that could be driven")
+            raise InputError(
+                f"joint {name!r}: a {parts[name].kind.name} joint has no freedom that could be driven"
+            )
 
     def driven(part):
         return replace(part, driven=True) if part.name in names else part
 
     return replace(model, joints=tuple(map(driven, model.joints)), loops=tuple(map(driven, model.loops)))
+
+
+def _joints_and_loops(model: Model) -> dict[str, Joint | Loop]:
+    return {**{j.name: j for j in model.joints}, **{x.name: x for x in model.loops}}
 
 
 def with_frame(model: Model, name: str, body: str, position=(0.0, 0.0, 0.0), rotation=None) -> Model:
@@ -60,8 +67,10 @@ def with_frame(model: Model, name: str, body: str, position=(0.0, 0.0, 0.0), rot
         raise InputError(f"{owner}: a frame or body of model {model.name!r} has this name; choose another")
     if body not in model.body_number:
         raise InputError(f"{owner}: its body {body!r} is not a body; {nearest(body, model.body_number)}")
-    placement = Placement(given.rotation(rotation, owner), given.three(position, f"{owner}: position"))
-    return replace(model, frames=(*model.frames, Frame(name, body, placement)))
+    matrix, changed = snap_rotation(given.rotation(rotation, owner))
+    frame = Frame(name, body, Placement(matrix, given.three(position, f"{owner}: position")))
+    note = (f"{owner}: rotation snapped to exact right angles",) if changed else ()
+    return replace(model, frames=(*model.frames, frame), notes=(*model.notes, *note))
 
 
 def with_gravity(model: Model, gravity: Sequence[float]) -> Model:

@@ -17,6 +17,17 @@ from spanloop.types import Floats3, Floats33
 Moments = tuple[float, float, float, float, float, float]
 
 
+def number(value, owner: str) -> float:
+    """One finite float."""
+    try:
+        x = math.nan if isinstance(value, str) else float(value)
+    except (TypeError, ValueError):
+        x = math.nan
+    if not math.isfinite(x):
+        raise InputError(f"{owner} is {value!r}; expected a finite number")
+    return x
+
+
 def three(value: Iterable[float], owner: str) -> Floats3:
     """Three finite floats."""
     x, y, z = _numbers(value, owner, ((3,),), "three finite numbers").tolist()
@@ -24,9 +35,9 @@ def three(value: Iterable[float], owner: str) -> Floats3:
 
 
 def rotation(value, owner: str) -> Floats33:
-    """A rotation matrix from None (no rotation), a 3x3 matrix, or roll, pitch, yaw [rad]: Rz(yaw) Ry(pitch) Rx(roll)."""
+    """A rotation matrix from None, a 3x3 matrix, or roll, pitch, yaw [rad]: Rz(yaw) Ry(pitch) Rx(roll)."""
     if value is None:
-        return IDENTITY3  # type: ignore[return-value]
+        return IDENTITY3
     expected = "nothing, roll pitch yaw [rad], or a 3x3 matrix, all finite"
     array = _numbers(value, f"{owner}: rotation", ((3,), (3, 3)), expected)
     if array.shape == (3, 3):
@@ -46,7 +57,7 @@ def moments(value, owner: str) -> Moments:
         if np.abs(array - array.T).max() > 1e-9 * np.abs(array).max():
             raise InputError(f"{owner}: inertia is not symmetric; expected {expected}")
         array = array[np.triu_indices(3)]
-    return tuple(array.tolist())  # type: ignore[return-value]
+    return tuple(array.tolist())
 
 
 def joint_kind(value: str | JointKind, owner: str) -> JointKind:
@@ -54,7 +65,9 @@ def joint_kind(value: str | JointKind, owner: str) -> JointKind:
     if isinstance(value, JointKind):
         return value
     if not isinstance(value, str):
-        raise InputError(f"{owner}: {value!r} is not a kind of joint; expected a name such as 'revolute', or Revolute(axis)")
+        raise InputError(
+            f"{owner}: {value!r} is not a kind of joint; expected 'revolute', Revolute(axis), ..."
+        )
     if value not in KINDS:
         raise InputError(f"{owner}: no kind of joint is called {value!r}; {nearest(value, KINDS)}")
     return KINDS[value]()
@@ -62,7 +75,7 @@ def joint_kind(value: str | JointKind, owner: str) -> JointKind:
 
 def coordinates(value, kind: JointKind, owner: str) -> tuple[float, ...]:
     """The nq coordinates of one joint from a number or a sequence; quaternions are made exactly unit."""
-    single = isinstance(value, (int, float)) and not isinstance(value, bool)
+    single = np.ndim(value) == 0 and not isinstance(value, str)
     q = _numbers([value] if single else value, f"{owner}: position", None, "finite numbers")
     if q.shape != (kind.nq,):
         raise InputError(f"{owner}: {q.size} coordinates are given; a {kind.name} joint has {kind.nq}")

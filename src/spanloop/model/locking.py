@@ -20,8 +20,8 @@ Positions = dict[str, tuple[float, ...]]
 def lock(model: Model, names: Sequence[str], at: Mapping[str, float | Sequence[float]]) -> Model:
     """The model with these joints (and those that `at` names) fixed, their losses and limits dropped.
 
-    A joint stands where `at` says; else where a coupling with such a joint puts it; else at its neutral position.
-    A joint that is coupled to a locked one is locked too, and the coupling goes.
+    A joint stands where `at` says; else where a coupling with such a joint puts it; else at its neutral
+    position. A joint that is coupled to a locked one is locked too, and the coupling goes.
     """
     joints = {j.name: j for j in model.joints}
     for name in (*names, *at):
@@ -86,11 +86,13 @@ def _off(c: Coupling, positions: Positions) -> bool:
 def _must_agree(model: Model, positions: Positions) -> None:
     for c in model.couplings:
         if _off(c, positions):
+            follower, source = positions[c.joint][0], positions[c.source][0]
             raise ModelError(
-                f"coupling {c.name!r}: {c.joint!r} is locked at {positions[c.joint][0]:g} and {c.source!r} at "
-                f"{positions[c.source][0]:g}; expected {c.joint!r} = {c.ratio:g} {c.source!r} + {c.offset:g}. Give one of them"
+                f"coupling {c.name!r}: {c.joint!r} is locked at {follower:g} and {c.source!r} at {source:g}; "
+                f"expected {c.joint!r} = {c.ratio:g} {c.source!r} + {c.offset:g}. Give one of them"
             )
 
 
 def _departure(c: Coupling) -> str:
-    return f"coupling {c.name!r}: removed; {c.joint!r} and {c.source!r} are locked at positions it does not allow"
+    joints = f"{c.joint!r} and {c.source!r}"
+    return f"coupling {c.name!r}: removed; {joints} are locked at positions it does not allow"

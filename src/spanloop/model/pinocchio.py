@@ -8,13 +8,14 @@
 | revolute  | q (angle)                                | without limits q (cos, sin)                     |
 | force     | [torque; force]                          | [force; torque]                                 |
 
-All other kinds are equal. Planar joints: with the z axis as normal. The order of joints may differ; names tell.
+All other kinds are equal; a planar joint must have the z axis as normal. The order of joints may differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -67,16 +68,16 @@ _ORDERS = {
 class PinocchioOrder:
     """Converts states of a model to and from the order of a Pinocchio model with the given joint names.
 
-    names: list(pinocchio_model.names), the first of which is "universe". nqs: list(pinocchio_model.nqs), needed where a
-    revolute joint without limits has two coordinates (cos, sin) there. Arrays may have any batch axes in front.
+    names: list(pinocchio_model.names), the first of which is "universe". nqs: list(pinocchio_model.nqs),
+    needed where a revolute joint without limits has two coordinates (cos, sin) there. Arrays may have any
+    batch axes in front.
     """
 
     def __init__(self, model: Model, names: Sequence[str], nqs: Sequence[int] | None = None):
         self._pairs: list[tuple[_Order, slice, slice, slice, slice]] = []
         iq = iv = 0
         joints = _matched(model, names)
-        sizes = list(nqs)[-len(joints) :] if nqs is not None and joints else [None] * len(joints)
-        for joint, size in zip(joints, sizes, strict=True):
+        for joint, size in zip(joints, _sizes(names, nqs), strict=True):
             order = _order(joint, size)
             nv = joint.kind.nv
             ours = (model.q_slice(joint.name), model.v_slice(joint.name))
@@ -134,28 +135,47 @@ def _matched(model: Model, names: Sequence[str]) -> list[Joint]:
     names = [_FLOATING[n] if n not in ours and _FLOATING.get(n) in ours else n for n in names]
     for name in names:
         if name not in ours:
-            raise InputError(f"Pinocchio's joint {name!r} is no moving joint of model {model.name!r}; {nearest(name, ours)}")
+            raise InputError(
+                f"Pinocchio's joint {name!r} is no moving joint of model {model.name!r}; "
+                f"{nearest(name, ours)}"
+            )
     missing = [name for name in ours if name not in names]
     if missing:
-        raise InputError(f"joint {missing[0]!r} of model {model.name!r} is not among Pinocchio's; {nearest(missing[0], names)}")
+        raise InputError(
+            f"joint {missing[0]!r} of model {model.name!r} is not among Pinocchio's; "
+            f"{nearest(missing[0], names)}"
+        )
     if len(set(names)) < len(names):
         raise InputError("Pinocchio's joint names repeat; expected each once")
     return [ours[name] for name in names]
 
 
+def _sizes(names: Sequence[str], nqs: Sequence[int] | None) -> list[int | None]:
+    """Number of coordinates of each of Pinocchio's joints but the universe; None where it was not given."""
+    if nqs is not None and len(nqs) != len(names):
+        raise InputError(f"nqs has {len(nqs)} entries for {len(names)} names; expected one each")
+    given = nqs if nqs is not None else [None] * len(names)
+    return [n for name, n in zip(names, given, strict=True) if name != _UNIVERSE]
+
+
 def _order(joint: Joint, nq: int | None) -> _Order:
     """The order of a joint that has nq coordinates in Pinocchio (None: as many as its kind usually has)."""
-    kind = joint.kind
+    kind: Any = joint.kind
     if kind.name == "revolute" and nq == 2:
         return _CONTINUOUS
     if kind.name == "general":
         raise UnsupportedError(f"joint {joint.name!r}: Pinocchio has no general joint")
-    if kind.name == "planar" and kind.axis != (0.0, 0.0, 1.0):  # type: ignore[attr-defined]
-        raise UnsupportedError(f"joint {joint.name!r}: Pinocchio's planar joint has the z axis as normal, here it is {kind.axis}")  # type: ignore[attr-defined]
+    if kind.name == "planar" and kind.axis != (0.0, 0.0, 1.0):
+        raise UnsupportedError(
+            f"joint {joint.name!r}: Pinocchio's planar joint has the z axis as normal, here it is {kind.axis}"
+        )
     same = _taken(*range(kind.nq))
     order = _ORDERS.get(kind.name) or _Order(kind.nq, same, same, tuple(range(kind.nv)))
     if nq is not None and nq != order.nq:
-        raise InputError(f"joint {joint.name!r}: Pinocchio has {nq} coordinates for it; a {kind.name} joint has {order.nq} there")
+        raise InputError(
+            f"joint {joint.name!r}: Pinocchio has {nq} coordinates for it; "
+            f"a {kind.name} joint has {order.nq} there"
+        )
     return order
 
 

@@ -37,7 +37,7 @@ def _summary(model: Model) -> list[str]:
 
 
 def _rows(model: Model) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for i, (b, j) in enumerate(zip(model.bodies, model.joints, strict=True), 1):
         driven = " (driven)" if j.driven else ""
         freedoms = str(j.kind.nv)

@@ -1,4 +1,4 @@
-"""Principal moments of inertia [kg m²] of homogeneous shapes about their centre: three numbers, along x, y, z."""
+"""Principal moments of inertia [kg m²] of homogeneous shapes about their centre, along x, y, z."""
 
 from __future__ import annotations
 

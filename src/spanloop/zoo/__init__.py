@@ -1,4 +1,4 @@
-"""Ready mechanisms: the papers' and the field's standard ones, and families of any size for tests and benchmarks."""
+"""Ready mechanisms: the papers' and the field's standard ones, and families of any size."""
 
 from spanloop.zoo.arms import puma, stanford, stanford_start
 from spanloop.zoo.families import chain, pendulum, star, tree

@@ -1,7 +1,7 @@
 """The two six-joint arms of Saha's paper, from its Denavit-Hartenberg tables.
 
-How the tables are read: `model/dh.py` has the frames; the mass centre of link i is at O_{i+1} − r_i, in frame i+1; inertias are
-about it. Gravity is 9.81 m/s² along −z of frame 1, which the text does not state.
+How the tables are read: `model/dh.py` has the frames; the mass centre of link i is at O_{i+1} − r_i, in frame
+i+1; inertias are about it. Gravity is 9.81 m/s² along −z of frame 1, which the text does not state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def puma() -> Model:
 def stanford() -> Model:
     """Stanford arm: joint 3 slides, the others turn. [Saha, Table 4]
 
-    With the literal reading of the table not every mass centre lies on its link; no choice of sign would mend that.
+    Read literally, the table puts not every mass centre on its link; no choice of sign would mend that.
     The free fall of the text's figure starts from `stanford_start()`.
     """
     table = (
@@ -48,8 +48,8 @@ def stanford() -> Model:
 def stanford_start(start: str = "text") -> np.ndarray:
     """Where the Stanford arm's free fall starts: q (6,).
 
-    "text": θ₂ = π/2 and the others 0, as section 2.5.2 has it for the path. "table": all zeros, as Table 4a has it; then only
-    b₃ falls, along the vertical.
+    "text": θ₂ = π/2 and the others 0, as section 2.5.2 has it for the path. "table": all zeros, as Table 4a
+    has it; then only b₃ falls, along the vertical.
     """
     starts = {"text": (0.0, pi / 2, 0.0, 0.0, 0.0, 0.0), "table": (0.0,) * 6}
     if start not in starts:

@@ -10,7 +10,7 @@ from spanloop.model.build import Builder
 def add_random_body(b: Builder, name: str, rng: np.random.Generator) -> None:
     """A body of about 1 kg and 0.1 m whose inertia a distribution of mass can have.
 
-    Second moments J = R diag(d) Rᵀ with d > 0 give the inertia trace(J) 1 − J, which keeps the triangle inequality.
+    Second moments J = R diag(d) Rᵀ with d > 0 give trace(J) 1 − J, which keeps the triangle inequality.
     """
     mass = float(rng.uniform(0.5, 2.0))
     turn = random_rotation(rng)

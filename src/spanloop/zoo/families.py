@@ -32,8 +32,9 @@ def pendulum(n: int = 1, length: float = 1.0, mass: float = 1.0) -> Model:
 def chain(n: int, joint: str = "revolute", seed: int | None = None) -> Model:
     """A serial chain of n links on joints of one kind.
 
-    Without a seed: joints in turn 0.2 m along x and 0.1 m along z of the link, twisted by ±π/2 about x, box-shaped links.
-    With a seed: random axes, placements and inertias, for tests that must not profit from zeros.
+    Without a seed: joints in turn 0.2 m along x and 0.1 m along z of the link, twisted by ±π/2 about x; the
+    links are boxes. With a seed: random axes, placements and inertias, for tests that must not profit from
+    zeros.
     """
     _at_least_one(n, "chain")
     b = Builder(f"chain{n}_{joint}" + ("" if seed is None else f"_{seed}"))
@@ -56,7 +57,7 @@ def chain(n: int, joint: str = "revolute", seed: int | None = None) -> Model:
 
 
 def tree(n: int, branching: int = 2, seed: int = 0) -> Model:
-    """n bodies on revolute joints, each with up to `branching` children; random axes, placements and inertias."""
+    """n bodies on hinges, each with up to `branching` children; random axes, placements and inertias."""
     _at_least_one(n, "tree")
     _at_least_one(branching, "tree: branching")
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ _SCREW_AND_SLIDE = ((0.0, 0.0, 1.0, 0.0, 0.0, 0.05), (0.0, 0.0, 0.0, 1.0, 0.0, 0
 
 
 def plain_kind(name: str) -> JointKind:
-    """The kind with its default axes; a screw of 0.05 m/rad; a general joint that is that screw and a slide along x."""
+    """The kind with default axes; a screw of 0.05 m/rad; as general joint that screw and a slide along x."""
     if name == "helical":
         return Helical(pitch=0.05)
     if name == "general":
@@ -21,7 +21,7 @@ def plain_kind(name: str) -> JointKind:
 
 
 def random_kind(name: str, rng: np.random.Generator) -> JointKind:
-    """The kind with random axes: a universal joint's are not square, a general joint has any 1 to 5 freedoms."""
+    """The kind with random axes: a universal joint's are not square, a general joint has 1 to 5 freedoms."""
     if name == "universal":
         return Universal(*_two_directions(rng))
     if name == "helical":

@@ -19,9 +19,10 @@ def random_model(
 ) -> Model:
     """A random tree, the same for the same arguments; the world may have several children.
 
-    n_bodies: 2 to 10 if not given. kinds: names to choose from, all if not given. free: whether the first body floats;
-    False also leaves free joints out elsewhere; None leaves it to chance. Random: axes, placements, inertias (possible
-    ones), the direction of gravity; on some joints damping, armature and springs. At least the first joint moves.
+    n_bodies: 2 to 10 if not given. kinds: names to choose from, all if not given. free: does the first body
+    float? False also leaves free joints out elsewhere; None leaves it to chance. Random are axes, placements,
+    inertias (possible ones), the direction of gravity, and on some joints damping, armature and springs. The
+    first joint moves unless all kinds are fixed.
     """
     names = _names(kinds, free)
     rng = np.random.default_rng(seed)
@@ -48,7 +49,7 @@ def _names(kinds: Sequence[str] | None, free: bool | None) -> list[str]:
 
 
 def _options(kind: JointKind, rng: np.random.Generator) -> dict:
-    """Damping, armature and a spring, each on one joint in three; no spring where there are no coordinates for it."""
+    """Damping, armature and a spring, each on one joint in three; a general joint has no spring."""
     options: dict = {}
     for name, largest in (("damping", 0.5), ("armature", 0.05), ("stiffness", 5.0)):
         values = rng.uniform(0.0, largest, kind.nv)

@@ -1,1 +1,1 @@
-"""TODO"""
+"""From a Plan to source text for a target."""

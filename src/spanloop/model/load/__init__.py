@@ -21,8 +21,8 @@ NOT_READ = {
 def load(path, base: str = "fixed") -> Model:
     """The model in a .urdf or .toml file.
 
-    base: how the root link of a URDF stands on the world, "fixed" or "free". What the loader changed or found suspect
-    is in the model's notes; suspect inertias and Coulomb friction also give one warning each.
+    base: how the root link of a URDF stands on the world, "fixed" or "free". What the loader changed or found
+    suspect is in the model's notes; suspect inertias and Coulomb friction also give one warning each.
     """
     from spanloop.model.load.files import checked_path, read
     from spanloop.model.load.judge import judge
@@ -53,7 +53,8 @@ def _toml(data: bytes, path: Path, base: str) -> Model:
 
     if base != "fixed":
         raise InputError(
-            f"{path.name}: base={base!r} is for URDF files; a .toml file says itself how its bodies stand on the world"
+            f"{path.name}: base={base!r} is for URDF files; "
+            "a .toml file says itself how its bodies stand on the world"
         )
     return loads(data, path.name)
 
@@ -64,5 +65,5 @@ def _warn(suspect: tuple[str, ...], model: Model, file: str) -> None:
         warnings.warn(f"{file}: {suspect[0]}{rest}", SpanloopWarning, stacklevel=3)
     rubbing = [j.name for j in model.joints if any(j.friction)]
     if rubbing:
-        text = f"{file}: {len(rubbing)} joints have Coulomb friction ({rubbing[0]!r} first); it acts in simulation only"
-        warnings.warn(text, SpanloopWarning, stacklevel=3)
+        found = f"{len(rubbing)} joints have Coulomb friction ({rubbing[0]!r} first)"
+        warnings.warn(f"{file}: {found}; it acts in simulation only", SpanloopWarning, stacklevel=3)

@@ -23,21 +23,31 @@ def read(path: Path) -> bytes:
     """The content of a regular, readable file of at most 64 MB that is not empty."""
     try:
         found = os.stat(path)
-        if not stat.S_ISREG(found.st_mode):
-            what = "a folder" if stat.S_ISDIR(found.st_mode) else "a device or pipe"
-            raise FileError(f"{path}: is {what}; expected a file")
-        if found.st_size > LARGEST:
-            size, limit = found.st_size / 2**20, LARGEST // 2**20
-            raise FileError(f"{path}: has {size:.0f} MB; a mechanism's file may have {limit} MB at most")
-        data = path.read_bytes()
+        data = path.read_bytes() if _refusal(found) is None else b""
     except (FileNotFoundError, NotADirectoryError):
         raise FileError(f"{path}: there is no such file; {_offer(path)}") from None
     except (OSError, ValueError) as error:  # a ValueError comes from a name that no file can have
         reason = getattr(error, "strerror", None) or str(error)
         raise FileError(f"{path}: cannot be read ({reason}); expected a readable file") from None
-    if not data.strip():
-        raise FileError(f"{path}: the file is empty; expected a mechanism")
+    refusal = _refusal(found)
+    if refusal is None and not data.strip():
+        refusal = "the file is empty; expected a mechanism"
+    if refusal is not None:
+        raise FileError(f"{path}: {refusal}")
     return data
+
+
+def _refusal(found: os.stat_result) -> str | None:
+    """Why a file is not read at all."""
+    if stat.S_ISDIR(found.st_mode):
+        return "is a folder; expected a file"
+    if not stat.S_ISREG(found.st_mode):
+        return "is a device or pipe; expected a file"
+    if found.st_size > LARGEST:
+        return (
+            f"has {found.st_size / 2**20:.0f} MB; a mechanism's file may have {LARGEST // 2**20} MB at most"
+        )
+    return None
 
 
 def decoded(data: bytes, file: str) -> str:

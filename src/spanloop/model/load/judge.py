@@ -1,7 +1,8 @@
 """Judging inertias: what no body can have is an error, what looks like a placeholder a note.
 
-Files often spread one part over several links with fixed joints between them and give only some of them an inertia, so
-bodies on fixed joints are put together first. What is fixed to the world is not judged: its inertia is never felt.
+Files often spread one part over several links with fixed joints between them and give only some of them an
+inertia, so bodies on fixed joints are put together first. What is fixed to the world is not judged: its
+inertia is never felt.
 
 Of the principal moments a ≤ b ≤ c of a group about its centre of mass must be a ≥ 0 and a + b ≥ c.
 """
@@ -14,16 +15,17 @@ import numpy as np
 
 from spanloop.errors import ModelError
 from spanloop.model.model import Model
-from spanloop.model.parts import Body, Placement
+from spanloop.model.parts import Body, Inertia, Placement
 
 NEGATIVE = 1e-9  # of the largest moment: more than rounding in the file's digits
+POINT = 1e-15  # m², moments up to this times the mass are rounding of a point mass's zeros
 TRIANGLE = 1e-6  # of the largest moment: files give six digits
-PLACEHOLDERS = ((1.0, 1.0), (1.0, 1e-3))  # (mass, moment) that stand for "not known"
+HINT = "Was a sign, a unit or the order of axes lost?"
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Bodies that move as one: for each group the number of its first body, its mass and its inertia about its centre."""
+    """Bodies that move as one; group 0 is fixed to the world."""
 
     of_body: np.ndarray  # (n + 1,) group of each body, the world's is 0
     first: list[int]  # (groups,) body that carries the group; 0 is the world
@@ -39,23 +41,28 @@ def judge(model: Model, strict: bool) -> tuple[str, ...]:
     """
     if not model.bodies:
         return ()
-    groups = _groups(model)
+    with np.errstate(over="ignore", invalid="ignore"):
+        groups = _groups(model)
+    for g in np.nonzero(~np.isfinite(groups.inertia).all(axis=(1, 2)))[0]:
+        whose = _who(model, groups, g) if g else "what is fixed to the world"
+        raise ModelError(f"{whose}: its inertia is larger than any number; expected kg, m and kg m²")
     moments = np.linalg.eigvalsh(groups.inertia)
     moments[0] = 0.0  # the world
     largest = np.abs(moments).max(axis=1)
-    for g in np.nonzero(moments[:, 0] < -NEGATIVE * largest)[0]:
-        raise ModelError(f"{_who(model, groups, g)}: {_found(moments[g])}; no body can have a negative one. {_HINT}")
-    flat = np.nonzero(moments[:, 0] + moments[:, 1] < moments[:, 2] - TRIANGLE * largest)[0]
+    slack = POINT * groups.mass
+    for g in np.nonzero(moments[:, 0] < -NEGATIVE * largest - slack)[0]:
+        raise ModelError(
+            f"{_who(model, groups, g)}: {_found(moments[g])}; no body can have a negative one. {HINT}"
+        )
+    flat = np.nonzero(moments[:, 0] + moments[:, 1] < moments[:, 2] - TRIANGLE * largest - slack)[0]
     sentences = [
-        f"{_who(model, groups, g)}: {_found(moments[g])}; no body has one that is larger than the sum of the others. {_HINT}"
+        f"{_who(model, groups, g)}: {_found(moments[g])}; "
+        f"in no body one is larger than the sum of the others. {HINT}"
         for g in flat
     ]
     if strict and sentences:
         raise ModelError(sentences[0])
     return (*_shortened(sentences), *_massless(model, groups), *_placeholders(model, groups))
-
-
-_HINT = "Was a sign, a unit or the order of axes lost?"
 
 
 def _groups(model: Model) -> Groups:
@@ -75,17 +82,21 @@ def _groups(model: Model) -> Groups:
 
 
 def _composed(bodies, group: np.ndarray, placements, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mass and inertia about the common centre: Σ R I Rᵀ + m (d·d 1 − d dᵀ), d from the common centre to the body's."""
+    """Mass and inertia about the common centre: Σ R I Rᵀ + m (d·d 1 − d dᵀ), d from there to the body's."""
     r = np.array([p.rotation for p in placements])
     masses = np.array([b.inertia.mass for b in bodies])
-    centers = np.einsum("nij,nj->ni", r, [b.inertia.center for b in bodies]) + [p.position for p in placements]
+    centers = np.einsum("nij,nj->ni", r, [b.inertia.center for b in bodies]) + [
+        p.position for p in placements
+    ]
     mass, first = np.zeros(n), np.zeros((n, 3))
     np.add.at(mass, group, masses)
     np.add.at(first, group, masses[:, None] * centers)
     common = first / np.where(mass > 0.0, mass, 1.0)[:, None]
     alone = np.bincount(group[masses > 0.0], minlength=n)[group] < 2
     d = np.where(alone[:, None], 0.0, centers - common[group])
-    steiner = np.einsum("n,nk,nk->n", masses, d, d)[:, None, None] * np.eye(3) - np.einsum("n,ni,nj->nij", masses, d, d)
+    steiner = np.einsum("n,nk,nk->n", masses, d, d)[:, None, None] * np.eye(3) - np.einsum(
+        "n,ni,nj->nij", masses, d, d
+    )
     inertia = np.zeros((n, 3, 3))
     turned = np.einsum("nij,njk,nlk->nil", r, np.array([b.inertia.matrix() for b in bodies]), r)
     np.add.at(inertia, group, turned + steiner)
@@ -100,8 +111,8 @@ def _massless(model: Model, groups: Groups) -> list[str]:
         weight[groups.parent[g]] += weight[g]
     return _shortened(
         [
-            f"{_who(model, groups, g)}: it moves and ends a chain but has no mass; forward dynamics will be singular. "
-            "Give it an inertia, give its joint an armature, or fix the joint"
+            f"{_who(model, groups, g)}: it moves and ends a chain but has no mass; "
+            "forward dynamics will be singular. Give it an inertia or its joint an armature, or fix the joint"
             for g in range(1, len(groups.first))
             if weight[g] == 0.0
         ]
@@ -112,20 +123,29 @@ def _placeholders(model: Model, groups: Groups) -> list[str]:
     """Moving bodies whose inertia is a unit matrix, or a thousandth of it with 1 kg."""
     return _shortened(
         [
-            f"{_label(b)}: its inertia looks like a placeholder (mass {b.inertia.mass:g} kg, moments {b.inertia.moments[0]:g} kg m²)"
+            f"{_label(b)}: its inertia looks like a placeholder "
+            f"(mass {b.inertia.mass:g} kg, moments {b.inertia.moments[0]:g} kg m²)"
             for b, g in zip(model.bodies, groups.of_body[1:], strict=True)
-            if g and any(_is_ball(b, mass, moment) for mass, moment in PLACEHOLDERS)
+            if g and _is_placeholder(b.inertia)
         ]
     )
 
 
-def _is_ball(b: Body, mass: float, moment: float) -> bool:
-    return b.inertia.mass == mass and b.inertia.moments == (moment, 0.0, 0.0, moment, 0.0, moment)
+def _is_placeholder(i: Inertia) -> bool:
+    unit = i.moments[0]
+    ball = i.moments == (unit, 0.0, 0.0, unit, 0.0, unit)
+    return ball and (unit == 1.0 or (unit == 1e-3 and i.mass == 1.0))
 
 
-def _who(model: Model, groups: Groups, g: int) -> str:
+def _who(model: Model, groups: Groups, g) -> str:
     members = int((groups.of_body == g).sum()) - 1
-    fixed = f" with {members} bodies fixed to it" if members > 1 else " with a body fixed to it" if members else ""
+    fixed = (
+        f" with {members} bodies fixed to it"
+        if members > 1
+        else " with a body fixed to it"
+        if members
+        else ""
+    )
     return _label(model.bodies[groups.first[g] - 1]) + fixed
 
 
@@ -141,4 +161,4 @@ def _shortened(sentences: list[str]) -> list[str]:
     """The first sentence, and how many more there are of its sort."""
     if len(sentences) < 2:
         return sentences
-    return [f"{sentences[0]} (and {len(sentences) - 1} more bodies like it)"]
+    return [f"{sentences[0]} (and {len(sentences) - 1} more like it)"]

@@ -8,8 +8,8 @@ from pathlib import Path
 def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
     """The mesh's path and an empty note, or None and a note that says why.
 
-    `package://name/rest` is looked for in the nearest folder above `folder` that is called `name`, or that holds a package
-    `name` (a folder with a package.xml); any other name is relative to `folder`, where the model's file is.
+    `package://name/rest` is looked for in the nearest folder above `folder` that is called `name` or holds a
+    package `name` (a folder with a package.xml). Any other name is relative to `folder`.
     """
     folder = Path(folder).resolve()
     if filename.startswith("package://"):
@@ -18,7 +18,10 @@ def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
         if root is None:
             return None, f"mesh {filename!r}: no package {package!r} at or above the file's folder"
     elif "://" in filename:
-        return None, f"mesh {filename!r}: not looked for; expected package://... or a path relative to the file"
+        return (
+            None,
+            f"mesh {filename!r}: not looked for; expected package://... or a path relative to the file",
+        )
     else:
         root, rest = folder, filename
     return _inside(root, rest, filename)

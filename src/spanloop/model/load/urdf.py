@@ -1,4 +1,4 @@
-"""URDF: the robot description format of ROS, read by our own reader so that every complaint has a file and a line."""
+"""URDF, the robot description format of ROS, by a reader whose every complaint has a file and a line."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from pathlib import Path
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
 from spanloop.joints import Fixed, Free
+from spanloop.model.load.findings import Findings
 from spanloop.model.load.markup import Element, parse
 from spanloop.model.load.meshes import resolve_mesh
 from spanloop.model.load.urdf_joint import read_joint, read_mimic
-from spanloop.model.load.urdf_link import Snapping, read_link
+from spanloop.model.load.urdf_link import read_link
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Joint
 
@@ -17,7 +18,9 @@ BASES = ("fixed", "free")
 OTHER_FORMATS = {"mujoco": "MJCF (MuJoCo)", "sdf": "SDF (Gazebo)", "COLLADA": "COLLADA"}
 
 
-def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folder: Path | None = None) -> Model:
+def loads(
+    data: bytes | str, file: str = "text.urdf", base: str = "fixed", folder: Path | None = None
+) -> Model:
     """The model in the text of a URDF; inertias are not judged.
 
     file: the name that errors show; base: how the root link stands on the world, "fixed" or "free";
@@ -27,28 +30,32 @@ def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folde
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
     robot = parse(data.encode() if isinstance(data, str) else data, file)
     _must_be_robot(robot)
-    snapping, notes = Snapping(), list[str]()
-    bodies = [read_link(e, snapping) for e in robot.all("link")]
+    findings = Findings()
+    bodies = [read_link(e, findings) for e in robot.all("link")]
     elements = list(robot.all("joint"))
-    joints = [read_joint(e, snapping, notes) for e in elements]
-    couplings = tuple(c for c in map(read_mimic, elements) if c)
+    joints = [read_joint(e, findings) for e in elements]
+    couplings = tuple(c for c in (read_mimic(e, findings) for e in elements) if c)
     _unique("link", bodies)
     _unique("joint", joints)
     _links_exist(bodies, joints)
     bodies, joints = _rooted(bodies, joints, base, file)
-    if snapping.note():
-        notes.append(snapping.note())
     if folder is not None:
-        notes.extend(_mesh_notes(bodies, folder))
+        _look_for_meshes(bodies, folder, findings)
     name = robot.attributes.get("name") or Path(file).stem
-    return Model(name, tuple(bodies), tuple(joints), couplings=couplings, notes=tuple(notes))
+    return Model(name, tuple(bodies), tuple(joints), couplings=couplings, notes=tuple(findings.notes()))
 
 
 def _must_be_robot(robot: Element) -> None:
     if robot.tag in OTHER_FORMATS:
-        raise UnsupportedError(f"{robot.where}: this is {OTHER_FORMATS[robot.tag]}, not URDF; it cannot be read yet")
+        raise UnsupportedError(
+            f"{robot.where}: this is {OTHER_FORMATS[robot.tag]}, not URDF; it cannot be read yet"
+        )
     if robot.tag != "robot":
         raise FileError(f"{robot.where}: the outermost element is <{robot.tag}>; expected <robot>")
+    if any(child.tag.startswith("xacro:include") for child in robot.children):
+        raise UnsupportedError(
+            f"{robot.where}: this is xacro; expand it first (xacro robot.xacro > robot.urdf)"
+        )
     if not any(robot.all("link")):
         raise FileError(f"{robot.where}: <robot> has no <link>; expected one at least")
 
@@ -58,7 +65,8 @@ def _unique(tag: str, parts) -> None:
     for part in parts:
         if part.name in first:
             raise FileError(
-                f"{part.where}: a second {tag} is called {part.name!r}, the first is at {first[part.name]}; names must be unique"
+                f"{part.where}: a second {tag} is called {part.name!r}, the first is at {first[part.name]}; "
+                "names must be unique"
             )
         first[part.name] = part.where
 
@@ -68,7 +76,10 @@ def _links_exist(bodies: list[Body], joints: list[Joint]) -> None:
     for j in joints:
         for role, link in (("parent", j.parent), ("child", j.child)):
             if link not in names:
-                raise FileError(f"{j.where}: joint {j.name!r}: its {role} {link!r} is not a link; {nearest(link, sorted(names))}")
+                raise FileError(
+                    f"{j.where}: joint {j.name!r}: its {role} {link!r} is not a link; "
+                    f"{nearest(link, sorted(names))}"
+                )
 
 
 def _rooted(bodies: list[Body], joints: list[Joint], base: str, file: str) -> tuple[list[Body], list[Joint]]:
@@ -99,16 +110,19 @@ def _root(bodies: list[Body], joints: list[Joint], file: str) -> Body:
         )
     if len(roots) > 1:
         shown = ", ".join(f"{r.name!r} ({r.where})" for r in roots[:4]) + (", ..." if len(roots) > 4 else "")
-        raise FileError(f"{file}: {len(roots)} links are no joint's child: {shown}; expected one root. Join them")
+        raise FileError(
+            f"{file}: {len(roots)} links are no joint's child: {shown}; expected one root. Join them"
+        )
     if WORLD in above:
-        raise FileError(f"{above[WORLD].where}: link 'world' is a joint's child, but it is the ground's own name; rename it")
+        raise FileError(
+            f"{above[WORLD].where}: link 'world' is a joint's child, but that is the ground's name; rename it"
+        )
     return roots[0]
 
 
-def _mesh_notes(bodies: list[Body], folder: Path) -> list[str]:
-    """One note for all the meshes that were not found, with the reason of the first."""
-    files = dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh")
-    complaints = [note for note in (resolve_mesh(f, folder)[1] for f in files) if note]
-    if not complaints:
-        return []
-    return [complaints[0] if len(complaints) == 1 else f"{len(complaints)} meshes were not found; {complaints[0]}"]
+def _look_for_meshes(bodies: list[Body], folder: Path, findings: Findings) -> None:
+    """Finds the meshes that cannot be found."""
+    for file in dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh"):
+        note = resolve_mesh(file, folder)[1]
+        if note:
+            findings.add("meshes not found", note)

@@ -2,79 +2,89 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from spanloop.errors import FileError, ModelError, nearest
+from spanloop.errors import FileError, nearest
 from spanloop.joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute
+from spanloop.model.load.findings import Findings
 from spanloop.model.load.markup import Element
-from spanloop.model.load.urdf_link import Snapping
+from spanloop.model.load.urdf_link import read_placement
 from spanloop.model.parts import Coupling, Joint
+from spanloop.types import Floats3
 
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 WITH_AXIS = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic, "planar": Planar}
+LIMITS = (("speed", "velocity"), ("effort", "effort"))  # our name, the file's
 
 
-def read_joint(element: Element, snapping: Snapping, notes: list[str]) -> Joint:
+def read_joint(element: Element, findings: Findings) -> Joint:
     """The joint of a <joint>; what could not be taken over goes into the notes."""
     name = element.text("name")
-    kind = _kind(element, name, snapping)
+    kind = _kind(element, name, findings)
     settings: dict[str, Any] = {"actuated": kind.name != "free" and element.one("mimic") is None}
     if kind.nv == 1:
-        settings |= _limits(element, name, notes) | _losses(element)
+        settings |= _limits(element, findings) | _losses(element)
     elif kind.nv > 1 and (element.one("limit") or element.one("dynamics")):
-        notes.append(
-            f"joint {name!r} ({element.where}): limit and dynamics have one number for {kind.nv} freedoms of different units; left out"
-        )
+        findings.add("<limit> and <dynamics> left out, one number for several freedoms", _label(element))
     return Joint(
         name,
         kind,
         element.needed("parent").text("link"),
         element.needed("child").text("link"),
-        snapping.placement(element.one("origin")),
+        read_placement(element.one("origin"), findings),
         where=element.where,
         **settings,
     )
 
 
-def read_mimic(element: Element) -> Coupling | None:
-    """The coupling of a joint's <mimic>."""
+def read_mimic(element: Element, findings: Findings) -> Coupling | None:
+    """The coupling of a joint's <mimic>; a fixed joint has none."""
     mimic = element.one("mimic")
     if mimic is None:
+        return None
+    if element.text("type") == "fixed":
+        findings.add("<mimic> of a fixed joint left out", _label(element))
         return None
     name = element.text("name")
     ratio, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
     return Coupling(f"{name}_mimic", name, mimic.text("joint"), ratio, offset, mimic.where)
 
 
-def _kind(element: Element, name: str, snapping: Snapping) -> JointKind:
+def _kind(element: Element, name: str, findings: Findings) -> JointKind:
     kind = element.text("type")
     if kind in WITH_AXIS:
-        try:
-            return WITH_AXIS[kind](snapping.axis(element.one("axis")))
-        except ModelError as error:
-            raise FileError(f"{element.where}: joint {name!r}: {error}") from None
+        return WITH_AXIS[kind](_axis(element.one("axis"), findings))
     if kind in ("fixed", "floating"):
         return Fixed() if kind == "fixed" else Free()
     raise FileError(f"{element.where}: joint {name!r} has the type {kind!r}; {nearest(kind, TYPES)}")
 
 
-def _limits(element: Element, name: str, notes: list[str]) -> dict[str, float]:
-    """Lower, upper, speed and effort where the file gives them; a missing one of lower and upper is 0, as in the standard."""
+def _axis(element: Element | None, findings: Findings) -> Floats3:
+    """The direction in an <axis>, x if there is none."""
+    if element is None:
+        return (1.0, 0.0, 0.0)
+    xyz = element.numbers("xyz", 3)
+    if math.hypot(*xyz) < 1e-12:
+        raise FileError(
+            f"{element.where}: <axis> xyz is {element.text('xyz')!r}, which has no direction; "
+            "expected for example '0 0 1'"
+        )
+    return findings.axis(xyz)
+
+
+def _limits(element: Element, findings: Findings) -> dict[str, float]:
+    """Lower, upper, speed, effort as given; a missing one of lower and upper is 0, as the standard says."""
     limit = element.one("limit")
     if limit is None:
         return {}
-    found = {"speed": "velocity", "effort": "effort"}
+    found = [(ours, theirs) for ours, theirs in LIMITS if theirs in limit.attributes]
     if element.text("type") != "continuous":
         if "lower" in limit.attributes or "upper" in limit.attributes:
-            found |= {"lower": "lower", "upper": "upper"}
+            found += [("lower", "lower"), ("upper", "upper")]
         else:
-            notes.append(f"joint {name!r} ({limit.where}): <limit> has no lower and upper; read as without limits")
-    always = ("lower", "upper")
-    return {
-        ours: limit.number(theirs, 0.0, infinite=True)
-        for ours, theirs in found.items()
-        if ours in always or theirs in limit.attributes
-    }
+            findings.add("<limit> without lower and upper, read as without limits", _label(element))
+    return {ours: limit.number(theirs, 0.0, infinite=True) for ours, theirs in found}
 
 
 def _losses(element: Element) -> dict[str, float]:
@@ -82,3 +92,7 @@ def _losses(element: Element) -> dict[str, float]:
     if dynamics is None:
         return {}
     return {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
+
+
+def _label(element: Element) -> str:
+    return f"joint {element.text('name')!r} ({element.where})"

@@ -1,1 +1,1 @@
-"""TODO"""
+"""Models to files."""

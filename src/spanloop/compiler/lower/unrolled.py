@@ -1,0 +1,22 @@
+"""Unrolled lowering: run the computation once on traced scalars and keep the whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from spanloop.compiler.lower.plan import Plan, live
+from spanloop.compiler.trace import Condition, Expression, Graph
+
+Computation = Callable[[Mapping[str, Sequence[Any]]], tuple[Sequence[Any], Sequence[Any]]]
+
+
+def unrolled(name: str, inputs: Sequence[tuple[str, int]], shape: tuple[int, ...], compute: Computation) -> Plan:
+    """The plan of compute(inputs by name) -> (outputs in C order, conditions that must hold)."""
+    graph = Graph()
+    traced = {n: graph.inputs(size) for n, size in inputs}
+    outputs, conditions = compute(traced)
+    outputs = tuple(x if isinstance(x, Expression) else float(x) for x in outputs)
+    guards = tuple(c.node for c in conditions if isinstance(c, Condition))
+    nodes = live([x for x in outputs if isinstance(x, Expression)])
+    return Plan(name, tuple(inputs), tuple(nodes), outputs, shape, guards, tuple(live(guards)))

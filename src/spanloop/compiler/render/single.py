@@ -1,0 +1,180 @@
+"""A Plan as an LLVM function of one state:  i32 status = kernel(ptr in0, ptr in1, ..., ptr out)."""
+
+from __future__ import annotations
+
+from spanloop.compiler.lower import Plan
+from spanloop.compiler.lower.plan import live
+from spanloop.compiler.render.body import Body, declarations
+from spanloop.compiler.render.faults import FAR_ANGLE, NOT_FINITE, OFF_GUARD, angles
+from spanloop.compiler.render.real import Real
+from spanloop.compiler.render.segments import Segments, cut
+from spanloop.compiler.render.sincos import LIMIT
+from spanloop.compiler.trace import Expression
+from spanloop.compiler.trace.operations import INPUT
+
+PACK = 4  # sines and cosines of this many joints share a vector
+ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="256" "min-legal-vector-width"="256" }\n'
+
+
+def single(plan: Plan, real: str) -> str:
+    """Source of `kernel`."""
+    t = Real(real)
+    where = input_places(plan)
+    segments = cut(plan)
+    many = len(segments.pieces) > 1
+    head = ", ".join(f"ptr noalias readonly %a{k}" for k in range(len(plan.inputs)))
+    lines = [f"define i32 @kernel({head}, ptr noalias %out) #0 {{"]
+    functions = ""
+    if many:
+        lines.append(f"%scratch = alloca [{max(segments.n_slots, 1)} x {real}], align 64")
+        passed = ", ".join(f"ptr %a{k}" for k in range(len(plan.inputs)))
+        for k in range(len(segments.pieces)):
+            lines.append(f"call void @piece{k}({passed}, ptr %out, ptr %scratch)")
+            functions += _piece(plan, segments, k, t, where)
+        lines += _constants(plan, t)
+    else:
+        body = Body(t, _fetch(plan, t, where, segments), PACK)
+        body.add(segments.pieces[0])
+        lines += body.lines + [line for k, x in enumerate(plan.outputs) for line in _store(t, k, body.value(x))]
+    lines += _status(plan, t, where)
+    return "\n".join(lines) + "\n}\n" + functions + declarations(t, t.wide(2), t.wide(PACK)) + ATTRIBUTES
+
+
+def input_places(plan: Plan) -> list[tuple[int, int]]:
+    """For every input scalar the argument it is in, and where."""
+    return [(k, j) for k, (_, size) in enumerate(plan.inputs) for j in range(size)]
+
+
+def _fetch(plan: Plan, t: Real, where, segments: Segments | None):
+    def fetch(body: Body, n: Expression) -> str:
+        if n.op == INPUT:
+            k, j = where[int(n.value)]
+            p = body.line(f"ip{n.index}", f"getelementptr {t.real}, ptr %a{k}, i64 {j}")
+            return body.line(f"in{n.index}", f"load {t.real}, ptr {p}, align {t.size}")
+        assert segments is not None  # values of other pieces exist only where there are pieces
+        p = body.line(f"sp{n.index}", f"getelementptr {t.real}, ptr %scratch, i64 {segments.slot[n.index]}")
+        return body.line(f"sv{n.index}", f"load {t.real}, ptr {p}, align {t.size}")
+
+    return fetch
+
+
+def _store(t: Real, k: int, value: str) -> list[str]:
+    return [
+        f"%op{k} = getelementptr {t.real}, ptr %out, i64 {k}",
+        f"store {t.real} {value}, ptr %op{k}, align {t.size}",
+    ]
+
+
+def _constants(plan: Plan, t: Real) -> list[str]:
+    """Outputs that no piece computes: constants, and inputs passed through."""
+    lines = []
+    for k, x in enumerate(plan.outputs):
+        if not isinstance(x, Expression):
+            lines += _store(t, k, t.constant(x))
+    return lines
+
+
+def _piece(plan: Plan, segments: Segments, k: int, t: Real, where) -> str:
+    head = ", ".join(f"ptr noalias readonly %a{j}" for j in range(len(plan.inputs)))
+    body = Body(t, _fetch(plan, t, where, segments), PACK)
+    piece = segments.pieces[k]
+    body.add(piece)
+    for n in piece:
+        if n.index in segments.leaves and segments.home[n.index] == k:
+            p = body.line(f"tp{n.index}", f"getelementptr {t.real}, ptr %scratch, i64 {segments.slot[n.index]}")
+            body.lines.append(f"store {t.real} {body.values[n.index]}, ptr {p}, align {t.size}")
+    for j, x in enumerate(plan.outputs):
+        if isinstance(x, Expression) and segments.home.get(x.index, 0) == k:
+            body.lines += _store(t, j, body.value(x))
+    text = "\n".join(body.lines)
+    return f"define internal void @piece{k}({head}, ptr noalias %out, ptr noalias %scratch) #0 {{\n{text}\nret void\n}}\n"
+
+
+def _status(plan: Plan, t: Real, where) -> list[str]:
+    """Instructions that end in `ret i32 status`."""
+    body = Body(t, _fetch(plan, t, where, None), tag="c")
+    inputs, others = angles(plan)
+    finite, largest = _Scan(body, "z"), _Scan(body, "w")
+    start = 0
+    for k, (_, size) in enumerate(plan.inputs):
+        finite.add(f"%a{k}", size, _vanish)
+        if any(start <= a < start + size for a in inputs):
+            largest.add(f"%a{k}", size, _grow)
+        start += size
+    finite.add("%out", len(plan.outputs), _vanish)
+    bits = [(body.line("fine", f"fcmp oeq {t.real} {finite.reduced(_sum)}, {t.constant(0.0)}"), NOT_FINITE)]
+    limit = t.constant(LIMIT[t.real])
+    if inputs:
+        bits.append((body.line("near", f"fcmp olt {t.real} {largest.reduced(_larger)}, {limit}"), FAR_ANGLE))
+    body.add(live(others))
+    for j, x in enumerate(others):
+        size = body.line(f"far{j}", f"call {t.real} @llvm.fabs.{t.suffix}({t.real} {body.value(x)})")
+        bits.append((body.line(f"inside{j}", f"fcmp olt {t.real} {size}, {limit}"), FAR_ANGLE))
+    body.add(plan.checks)
+    bits += [(body.value(g), OFF_GUARD) for g in plan.guards]
+    status = "0"
+    for j, (ok, bit) in enumerate(bits):
+        one = body.line(f"bit{j}", f"select i1 {ok}, i32 0, i32 {bit}")
+        status = body.line(f"sum{j}", f"or i32 {status}, {one}")
+    return [*body.lines, f"ret i32 {status}"]
+
+
+class _Scan:
+    """An accumulator over whole arrays, PACK entries at a time."""
+
+    def __init__(self, body: Body, tag: str):
+        self.body, self.tag = body, tag
+        self.held = {w: Real(body.t.real, w).constant(0.0) for w in (PACK, 2, 1)}
+        self.count = 0
+
+    def add(self, pointer: str, size: int, step) -> None:
+        at = 0
+        for width in (PACK, 2, 1):
+            w = self.body.t.wide(width)
+            while size - at >= width:
+                name = f"{self.tag}{self.count}"
+                p = self.body.line(f"p{name}", f"getelementptr {w.real}, ptr {pointer}, i64 {at}")
+                x = self.body.line(f"l{name}", f"load {w.value}, ptr {p}, align {w.size}")
+                self.held[width] = step(self.body, w, x, self.held[width], name)
+                at, self.count = at + width, self.count + 1
+
+    def reduced(self, join) -> str:
+        """One number from the accumulators of all widths."""
+        held, width = self.held[PACK], PACK
+        while width > 1:
+            half = width // 2
+            parts = []
+            for side in range(2):
+                lanes = ", ".join(f"i32 {side * half + j}" for j in range(half))
+                vector = f"<{width} x {self.body.t.real}>"
+                name = f"{self.tag}h{width}_{side}"
+                if half == 1:
+                    parts.append(self.body.line(name, f"extractelement {vector} {held}, i32 {side}"))
+                else:
+                    mask = f"<{half} x i32> <{lanes}>"
+                    parts.append(self.body.line(name, f"shufflevector {vector} {held}, {vector} poison, {mask}"))
+            w = self.body.t.wide(half)
+            held = join(self.body, w, parts[0], parts[1], f"{self.tag}j{width}")
+            held = join(self.body, w, held, self.held[half], f"{self.tag}k{width}")
+            width = half
+        return held
+
+
+def _vanish(body: Body, w: Real, x: str, held: str, name: str) -> str:
+    """held + 0·x: stays zero while all entries are finite."""
+    v = w.value
+    return body.line(f"f{name}", f"call {v} @llvm.fma.{w.suffix}({v} {x}, {v} {w.constant(0.0)}, {v} {held})")
+
+
+def _grow(body: Body, w: Real, x: str, held: str, name: str) -> str:
+    size = body.line(f"b{name}", f"call {w.value} @llvm.fabs.{w.suffix}({w.value} {x})")
+    return _larger(body, w, size, held, f"g{name}")
+
+
+def _larger(body: Body, w: Real, x: str, y: str, name: str) -> str:
+    more = body.line(f"c{name}", f"fcmp ogt {w.value} {x}, {y}")
+    return body.line(f"m{name}", f"select {w.truth} {more}, {w.value} {x}, {w.value} {y}")
+
+
+def _sum(body: Body, w: Real, x: str, y: str, name: str) -> str:
+    return body.line(f"s{name}", f"fadd {w.value} {x}, {y}")

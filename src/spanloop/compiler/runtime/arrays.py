@@ -1,0 +1,71 @@
+"""The door for arrays: what users give becomes rows of one dtype, or a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spanloop.errors import InputError
+
+
+def converted(function: str, name: str, size: int, x, dtype: np.dtype) -> np.ndarray:
+    """An array (..., size) of the kernel's dtype; integers and other real dtypes are converted."""
+    try:
+        a = np.asarray(x)
+    except Exception:
+        raise InputError(f"{function}: {name} cannot be made an array; expected numbers of shape (..., {size})") from None
+    if a.dtype.kind not in "fiub":
+        raise InputError(f"{function}: {name} holds {_kind(a)}; expected real numbers of shape (..., {size})")
+    if a.ndim == 0 or a.shape[-1] != size:
+        raise InputError(f"{function}: {name} has shape {a.shape}; expected (..., {size})")
+    if a.dtype == dtype:
+        return a
+    if a.dtype.kind == "f" and a.dtype.itemsize > dtype.itemsize and dtype == np.float32:
+        with np.errstate(over="ignore"):
+            return a.astype(dtype)
+    return a.astype(dtype)
+
+
+def _kind(a: np.ndarray) -> str:
+    if a.dtype.kind == "c":
+        return "complex numbers"
+    if a.dtype.kind in "US":
+        return "text"
+    return f"entries of type {a.dtype} (ragged rows?)" if a.dtype.kind == "O" else f"entries of type {a.dtype}"
+
+
+def leading_shape(function: str, names: Sequence[str], arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
+    """The batch axes that all inputs share by broadcasting."""
+    try:
+        return np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    except ValueError:
+        shapes = ", ".join(f"{n} {a.shape}" for n, a in zip(names, arrays, strict=True))
+        raise InputError(f"{function}: batch axes do not fit together: {shapes}; the leading axes must be equal or 1") from None
+
+
+def rows(a: np.ndarray, leading: tuple[int, ...]) -> tuple[np.ndarray, int]:
+    """The array as contiguous rows, and how many numbers apart they are (0: one row for all states)."""
+    size = a.shape[-1]
+    if a.size == size and a.ndim <= 1 + len(leading):
+        return np.ascontiguousarray(a).reshape(size), 0
+    if a.shape[:-1] != leading:
+        a = np.broadcast_to(a, (*leading, size))
+    return np.ascontiguousarray(a).reshape(-1, size), size
+
+
+def checked_out(function: str, out, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """An `out` must be a writeable array of exactly this shape and dtype."""
+    if not isinstance(out, np.ndarray):
+        raise InputError(f"{function}: out is a {type(out).__name__}; expected an array of shape {shape}, {dtype}")
+    if out.shape != shape:
+        raise InputError(f"{function}: out has shape {out.shape}; expected {shape}")
+    if out.dtype != dtype:
+        raise InputError(f"{function}: out holds {out.dtype}; expected {dtype}")
+    if not out.flags.writeable:
+        raise InputError(f"{function}: out is read-only; give an array that can be written")
+
+
+def usable_in_place(out: np.ndarray, inputs: Sequence[np.ndarray]) -> bool:
+    """May a kernel write straight into out?"""
+    return out.flags.c_contiguous and out.flags.aligned and not any(np.may_share_memory(out, a) for a in inputs)

@@ -1,0 +1,238 @@
+"""A Kernel: one compiled function, called with one state or many."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spanloop.compiler.lower import Operations, Plan
+from spanloop.compiler.render.batch import batch, scratch_size
+from spanloop.compiler.render.call import call
+from spanloop.compiler.render.faults import FAR_ANGLE
+from spanloop.compiler.render.single import single
+from spanloop.compiler.runtime import arrays, cache, layout, machine
+from spanloop.compiler.runtime.builtin import builtin
+from spanloop.errors import InputError, SpanloopWarning, StateError
+
+_REAL = {"float64": "double", "float32": "float"}
+_POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a kernel is made from. Everything is asked for only when needed, so that a cached kernel traces nothing."""
+
+    name: str
+    key: str  # of all that the plan depends on
+    plan: Callable[[], Plan]
+    reference: Callable[..., np.ndarray]  # one state on floats
+    explain: Callable[..., str]  # why this one state has no answer
+
+
+class Kernel:
+    """k(q, v, tau) → array (..., *shape); inputs have any number of leading batch axes.
+
+    out= takes an array to write into. `call` is the same function without Python in between for a single state.
+    """
+
+    def __init__(self, recipe: Recipe, dtype: str = "float64", threads: int = 1):
+        if dtype not in _REAL:
+            raise InputError(f"dtype is {dtype!r}; expected 'float64' or 'float32'")
+        self.recipe, self.name, self.threads = recipe, recipe.name, _checked_threads(threads)
+        self.dtype = np.dtype(dtype)
+        self._real = _REAL[dtype]
+        facts, code = self._code("single", self._single_source)
+        self.inputs: tuple[tuple[str, int], ...] = tuple((n, k) for n, k in facts["inputs"])
+        self.shape: tuple[int, ...] = tuple(facts["shape"])
+        self.operations = Operations(**facts["operations"])
+        self._has_zeros = facts["zeros"]
+        self._scratch = facts["scratch"]
+        self._single_code = code
+        pointers = [_POINTER] * (len(self.inputs) + 1)
+        self._single = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers)(code.function("kernel"))
+        self._kept: list[object] = []
+        self.call = self.entry(self.evaluate)
+
+    # ---- what it is
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The ordered operations."""
+        return self.recipe.plan()
+
+    @property
+    def source(self) -> str:
+        """LLVM source of the function of one state."""
+        return single(self.plan, self._real)
+
+    @property
+    def batch_source(self) -> str:
+        """LLVM source of the function of many states."""
+        return batch(self.plan, self._real, machine.lanes(self._real))
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{n}[{k}]" for n, k in self.inputs)
+        return f"<kernel {self.name}({inputs}) -> {self.shape} {self.dtype}: {self.operations}>"
+
+    # ---- making
+
+    def _single_source(self) -> str:
+        return single(self.plan, self._real) + call(self.plan, self._real)
+
+    def _code(self, part: str, source: Callable[[], str]) -> tuple[dict[str, Any], machine.Code]:
+        """Facts and loaded code of a part: from disk, else compiled and kept there."""
+        text = "|".join((self.recipe.key, part, self._real, machine.identity()))
+        key = f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
+        found = cache.read(key)
+        if found is None:
+            data = machine.object_code(source())
+            found = (self._facts(), data)
+            cache.write(key, *found)
+        return found[0], machine.Code(found[1])
+
+    def _facts(self) -> dict[str, Any]:
+        plan = self.plan
+        return {
+            "inputs": plan.inputs,
+            "shape": plan.shape,
+            "operations": asdict(plan.operations),
+            "zeros": any(isinstance(x, float) and x == 0.0 for x in plan.outputs),
+            "scratch": scratch_size(plan, machine.lanes(self._real)),
+        }
+
+    @cached_property
+    def _batch(self):
+        _, code = self._code("batch", lambda: self.batch_source)
+        kinds = [_POINTER, _WORD] * len(self.inputs) + [_POINTER] * 3 + [_WORD] * 2
+        function = ctypes.CFUNCTYPE(_WORD, *kinds)(code.function("batch"))
+        return function, code
+
+    # ---- calling
+
+    def entry(self, fallback: Callable) -> Callable:
+        """The compiled call for single states, with `fallback` for all it does not take."""
+        if not layout.fits():
+            return fallback
+        function, kept = builtin(self._single_code, self.name, self.dtype, fallback)
+        self._kept.append(kept)
+        return function
+
+    def __call__(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
+        return self.call(*inputs) if out is None else self.call(*inputs, out=out)
+
+    def evaluate(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
+        """The same as a call, for every input that can be converted."""
+        names = [n for n, _ in self.inputs]
+        if len(inputs) != len(names):
+            raise InputError(f"{self.name} takes {', '.join(names)}; {len(inputs)} arrays were given")
+        given = [
+            arrays.converted(self.name, n, k, x, self.dtype) for (n, k), x in zip(self.inputs, inputs, strict=True)
+        ]
+        leading = arrays.leading_shape(self.name, names, given)
+        shape = leading + self.shape
+        if out is not None:
+            arrays.checked_out(self.name, out, shape, self.dtype)
+        in_place = out is not None and arrays.usable_in_place(out, given)
+        target = out if in_place else np.empty(shape, self.dtype) if not self._has_zeros else np.zeros(shape, self.dtype)
+        assert target is not None
+        if leading:
+            if in_place and self._has_zeros:
+                target.fill(0.0)
+            self._many(given, leading, target)
+        else:
+            self._one(given, target)
+        if out is None or in_place:
+            return target
+        out[...] = target
+        return out
+
+    def _one(self, given: list[np.ndarray], target: np.ndarray) -> None:
+        given = [np.ascontiguousarray(a) for a in given]
+        status = self._single(*(a.ctypes.data for a in given), target.ctypes.data)
+        if status == FAR_ANGLE:
+            status = self._from_reference(given, target)
+        if status:
+            raise StateError(f"{self.name}: {self.recipe.explain(*given)}")
+
+    def _from_reference(self, given: list[np.ndarray], target: np.ndarray) -> int:
+        """An angle too large for the compiled sine: computed on floats, slowly and exactly."""
+        try:
+            target[...] = self.recipe.reference(*given)
+        except (ZeroDivisionError, OverflowError, ValueError):
+            return FAR_ANGLE
+        return 0 if np.isfinite(target).all() else FAR_ANGLE
+
+    def _many(self, given: list[np.ndarray], leading: tuple[int, ...], target: np.ndarray) -> None:
+        count = int(np.prod(leading))
+        if count == 0:
+            return
+        status = np.zeros(count, np.uint8)
+        laid = [arrays.rows(a, leading) for a in given]
+        bad = self._run_rows(laid, target, status, count)
+        if bad:
+            flat = target.reshape(count, -1)
+            for i in np.flatnonzero(status == FAR_ANGLE):
+                row = flat[i].reshape(self.shape)
+                if not self._from_reference([_row(x, s, i) for x, s in laid], row):
+                    flat[i], status[i] = row.ravel(), 0
+            self._warn(laid, status, leading)
+
+    def _run_rows(self, laid, target: np.ndarray, status: np.ndarray, count: int) -> int:
+        function, _ = self._batch
+        width = machine.lanes(self._real)
+        fixed = [x for a, stride in laid for x in (a.ctypes.data, stride)]
+        fixed += [target.ctypes.data, status.ctypes.data]
+
+        def run(begin: int, end: int) -> int:
+            scratch = np.empty(self._scratch + 8, self.dtype)
+            return function(*fixed, scratch.ctypes.data, begin, end)
+
+        groups = -(-count // width)
+        parts = min(self.threads, groups)
+        if parts <= 1:
+            return run(0, count)
+        edges = [min(count, width * (groups * k // parts)) for k in range(parts + 1)]
+        return sum(_pool(parts).map(run, edges[:-1], edges[1:]))
+
+    def _warn(self, laid, status: np.ndarray, leading: tuple[int, ...]) -> None:
+        wrong = np.flatnonzero(status)
+        if not len(wrong):
+            return
+        first = int(wrong[0])
+        index = tuple(int(i) for i in np.unravel_index(first, leading))
+        why = self.recipe.explain(*(_row(x, s, first) for x, s in laid))
+        count = "1 state has" if len(wrong) == 1 else f"{len(wrong)} states have"
+        warnings.warn(
+            f"{self.name}: {count} no answer, of {len(status)}; their rows are NaN. "
+            f"The first is state {index if len(index) > 1 else index[0]}: {why}",
+            SpanloopWarning,
+            stacklevel=5,
+        )
+
+
+def _row(x: np.ndarray, stride: int, i: int) -> np.ndarray:
+    return x[i] if stride else x
+
+
+def _checked_threads(threads: int) -> int:
+    if not isinstance(threads, int) or threads < 0:
+        raise InputError(f"threads is {threads!r}; expected a whole number, 0 for all cores")
+    return threads or (os.cpu_count() or 1)
+
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+
+
+def _pool(size: int) -> ThreadPoolExecutor:
+    if size not in _pools:
+        _pools[size] = ThreadPoolExecutor(size, thread_name_prefix="spanloop")
+    return _pools[size]

@@ -1,0 +1,220 @@
+"""The one door between mathematics and machines: a model and a question become a kernel."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanloop.algorithms.catalog import function as catalog_entry
+from spanloop.algorithms.catalog import maker
+from spanloop.compiler.lower import Plan, unrolled
+from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.model import Model
+from spanloop.model.parameters import Parameters
+from spanloop.sweeps import Program, walk
+from spanloop.topology import Mechanism, mechanism
+
+UNIT_TOLERANCE = 1e-6
+_LATER = ("gpu", "cuda", "jax", "c")
+
+
+def compile(
+    model: Model,
+    function: str,
+    *,
+    method: str | None = None,
+    target: str = "cpu",
+    dtype: str = "float64",
+    parameters: str = "baked",
+    threads: int = 1,
+    forces: Sequence[str] = (),
+    frame: str | None = None,
+    expressed_in: str | None = None,
+    regroup: bool = True,
+):
+    """A kernel for one function of one model.
+
+    function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (see spanloop.algorithms.catalog).
+    method: the algorithm; the first in the catalog if not named.
+    target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the rest).
+    parameters: "live" adds the input `parameters`, packed as model.parameters(), one set or one per state.
+    forces: names of bodies with external forces; adds the input `forces`, six numbers for each, in this order.
+    frame, expressed_in: of pose, jacobian, jacobian_bias.
+    regroup: False keeps every inertial number at its own body (more operations, same answer).
+    """
+    question = Question.of(model, function, method, parameters, tuple(forces), frame, expressed_in, regroup)
+    if target == "python":
+        from spanloop.compiler.runtime.reference import PythonKernel
+
+        return PythonKernel(question.name, question.signature(), question.answer)
+    if target != "cpu":
+        if target in _LATER:
+            raise UnsupportedError(f"target {target!r} is not there yet; use 'cpu' or 'python'")
+        raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
+    from spanloop.compiler.runtime.kernel import Kernel, Recipe
+
+    recipe = Recipe(function, question.key(), question.plan, question.answer, question.explain)
+    return Kernel(recipe, dtype, threads)
+
+
+class Question:
+    """A function of a model with all its options: what a kernel answers."""
+
+    def __init__(self, model: Model, name: str, method: str, make: Callable, options: Mapping[str, Any], live: bool, regroup: bool):
+        self.model, self.name, self.method, self.make = model, name, method, make
+        self.options, self.live, self.regroup = dict(options), live, regroup
+
+    @staticmethod
+    def of(model, name, method, parameters, forces, frame, expressed_in, regroup) -> Question:
+        """Checked once, here."""
+        entry = catalog_entry(name)
+        method, make = maker(name, method)
+        if parameters not in ("baked", "live"):
+            raise InputError(f"parameters is {parameters!r}; expected 'baked' or 'live'")
+        if entry.dynamics:
+            refuse_closures(model, name)
+        options: dict[str, Any] = {}
+        if forces:
+            if "loaded" not in entry.options:
+                raise InputError(f"{name} takes no forces")
+            for body in forces:
+                model.body(body)
+            options["loaded"] = forces
+        for key, value in (("frame", frame), ("expressed_in", expressed_in)):
+            if value is not None and key not in entry.options:
+                raise InputError(f"{name} takes no {key}")
+            if value is not None:
+                options[key] = model.frame(value).name
+        if "frame" in entry.options and "frame" not in options:
+            raise InputError(f"{name} needs a frame: the name of a frame or body")
+        return Question(model, name, method, make, options, parameters == "live", regroup and parameters == "baked")
+
+    def key(self) -> str:
+        """A name for everything the plan depends on; needs no tracing."""
+        parts = (content(self.model), self.name, self.method, repr(sorted(self.options.items())), self.live, self.regroup)
+        return hashlib.sha256("|".join(map(str, (*parts, source_hash()))).encode()).hexdigest()
+
+    @functools.cached_property
+    def _baked(self) -> tuple[Mechanism, Program]:
+        m = mechanism(self.model)
+        program = self.make(m, **self.options)
+        return (m.regrouped() if self.regroup and program.regroup else m), program
+
+    def signature(self) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
+        """Names and sizes of the inputs, shape of the answer."""
+        program = self._baked[1]
+        sizes = {"q": self.model.nq, "start": self.model.nq, "forces": 6 * len(program.loaded)}
+        inputs = tuple((n, sizes.get(n, self.model.nv)) for n in program.inputs)
+        if self.live:
+            inputs += (("parameters", len(Parameters.of(self.model))),)
+        return inputs, program.shape
+
+    def compute(self, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:
+        """The answer on any scalar."""
+        m, program = self._baked
+        if self.live:
+            m = mechanism(self.model, inputs["parameters"])
+            program = self.make(m, **self.options)
+        return walk(program, m, inputs)
+
+    def plan(self) -> Plan:
+        inputs, shape = self.signature()
+        return unrolled(self.name, inputs, shape, lambda x: (self.compute(x), list(self._unit_conditions(x))))
+
+    def _unit_conditions(self, inputs: Mapping[str, Sequence[Any]]):
+        """Quaternions must have length 1 to 1e-6."""
+        for name in ("q", "start"):
+            for joint in self.model.joints if name in inputs else ():
+                for part in joint.kind.unit_parts(tuple(inputs[name][self.model.q_slice(joint.name)])):
+                    square = sum((x * x for x in part), 0.0)
+                    yield (square < 1.0 + 2.0 * UNIT_TOLERANCE) & (square > 1.0 - 2.0 * UNIT_TOLERANCE)
+
+    def answer(self, *arrays: np.ndarray) -> np.ndarray:
+        """The `python` target on one state."""
+        inputs, shape = self.signature()
+        given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
+        return np.array(self.compute(given), dtype=float).reshape(shape)
+
+    def explain(self, *arrays: np.ndarray) -> str:
+        """Why this state has no answer."""
+        inputs, _ = self.signature()
+        for (name, _), x in zip(inputs, arrays, strict=True):
+            wrong = np.flatnonzero(~np.isfinite(x))
+            if len(wrong):
+                k = int(wrong[0])
+                return f"{name}[{k}]{self._owner(name, k)} is {x[k]}; every number must be finite"
+            if name in ("q", "start"):
+                for joint in self.model.joints:
+                    where = self.model.q_slice(joint.name)
+                    for part in joint.kind.unit_parts(tuple(x[where])):
+                        length = float(np.sqrt(sum(float(v) ** 2 for v in part)))
+                        if abs(length - 1.0) > UNIT_TOLERANCE:
+                            return (
+                                f"{name}[{where.start}:{where.start + 4}] (joint {joint.name!r}) is a quaternion of length "
+                                f"{length:.9g}; expected 1 to within {UNIT_TOLERANCE:g}. Divide it by its length"
+                            )
+        return (
+            "the answer is not finite at this state. The mass matrix is singular (a body without inertia about its joint?) "
+            "or the numbers overflow"
+        )
+
+    def _owner(self, name: str, k: int) -> str:
+        if name in ("forces", "parameters"):
+            owner = (
+                self.options["loaded"][k // 6] if name == "forces" else Parameters.of(self.model).names[k]
+            )
+            return f" ({owner!r})"
+        of = self.model.q_slice if name in ("q", "start") else self.model.v_slice
+        for joint in self.model.joints:
+            s = of(joint.name)
+            if s.start <= k < s.stop:
+                return f" (joint {joint.name!r})"
+        return ""
+
+
+def refuse_closures(model: Model, name: str) -> None:
+    """Loops and couplings have no dynamics yet; they are never treated as if they were not there."""
+    if model.loops:
+        loop = model.loops[0]
+        raise UnsupportedError(
+            f"{name}: model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r}); closed loops have no dynamics yet. "
+            f"Kinematics work; for a rigid loop, lock its joints: model.lock(...)"
+        )
+    if model.couplings:
+        c = model.couplings[0]
+        raise UnsupportedError(
+            f"{name}: joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling); couplings have no dynamics yet. "
+            f"Kinematics work; to leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def content(model: Model) -> str:
+    """All numbers and names of a model that a kernel can depend on."""
+    parts = (
+        [(b.name, b.inertia) for b in model.bodies],
+        [
+            (j.name, j.kind, j.parent, j.child, j.placement, j.damping, j.armature, j.stiffness, j.rest, j.driven)
+            for j in model.joints
+        ],
+        model.frames,
+        model.loops,
+        model.couplings,
+        model.gravity,
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+@functools.cache
+def source_hash() -> str:
+    """A hash over spanloop's own sources: a changed algorithm never meets an old kernel."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
