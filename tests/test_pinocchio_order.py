@@ -121,6 +121,18 @@ def test_power_is_the_same_number(seed):
     assert order.v_to(tau) @ order.v_to(v) == pytest.approx(tau @ v, abs=1e-13)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_fused_bodies_have_the_inertias_that_pinocchio_gives_them(seed):
+    model = mixed_model(seed)
+    theirs = pinocchio_model(model)
+    fused = model.fuse()
+    for j in fused.joints:
+        ours, expected = fused.body(j.child).inertia, theirs.inertias[theirs.getJointId(j.name)]
+        assert ours.mass == pytest.approx(expected.mass, abs=1e-15)
+        np.testing.assert_allclose(ours.center, expected.lever, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(ours.matrix(), expected.inertia, rtol=0, atol=1e-15)
+
+
 def test_a_force_swaps_its_halves():
     f = np.arange(12.0).reshape(2, 6)
     assert PinocchioOrder.force_to(f)[0].tolist() == [3.0, 4.0, 5.0, 0.0, 1.0, 2.0]

@@ -33,6 +33,7 @@ class Dynamics:
         self._options = {"dtype": dtype, "threads": threads, "target": target}
         self._method = method
         self._kernels: dict = {}
+        self._short: set[str] = set()  # functions whose attribute is the compiled call
         if method is not None:
             self._kernel("forward_dynamics")  # an unknown method is reported here
 
@@ -131,8 +132,10 @@ class Dynamics:
 
     def _shorten(self, function: str, kernel) -> None:
         """From the first call on, the attribute is the compiled call itself; what it cannot take comes back here."""
-        if function not in self.__dict__:
-            self.__dict__[function] = kernel.entry(getattr(type(self), function).__get__(self))
+        if function not in self._short:
+            self._short.add(function)
+            # by setattr: touching self.__dict__ would cost every later look-up 60 ns (CPython keeps attributes inline until then)
+            setattr(self, function, kernel.entry(getattr(type(self), function).__get__(self)))
 
     def _loaded(self, function: str, inputs, out, forces):
         if not isinstance(forces, Mapping):

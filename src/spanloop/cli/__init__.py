@@ -1,1 +1,1 @@
-"""TODO"""
+"""The command `spanloop`: words to calls."""

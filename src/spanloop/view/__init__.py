@@ -1,1 +1,1 @@
-"""TODO"""
+"""Pictures: stick figures, plots, SVG files."""

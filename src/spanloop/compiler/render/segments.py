@@ -1,6 +1,7 @@
-"""A tape cut into functions of bounded length: code generation is superlinear in a function's size.
+"""A long tape cut into functions of bounded length: code generation is superlinear in a function's size.
 
-Values needed after a cut travel through a scratch array whose slots are used again once their last reader has run.
+Up to WHOLE operations one function is both compiled and run faster (measured: 25 % at 3500 operations); at 8500 it takes three times as
+long to compile. Values needed after a cut travel through a scratch array whose slots are used again once their last reader has run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from spanloop.compiler.lower import Plan
 from spanloop.compiler.trace import Expression
 from spanloop.compiler.trace.operations import CONDITIONS, CONSTANT, INPUT
 
-LENGTH = 1000
+WHOLE = 4500  # operations up to which a tape stays in one piece
+LENGTH = 1500  # of a piece otherwise
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,11 @@ class Segments:
     home: dict[int, int]  # value -> piece that computes it
 
 
-def cut(plan: Plan, length: int = LENGTH) -> Segments:
-    """Pieces of about equal length, none longer than `length` operations."""
+def cut(plan: Plan, whole: int = WHOLE, length: int = LENGTH) -> Segments:
+    """One piece up to `whole` operations, else pieces of about equal length, none longer than `length`."""
     work = [n for n in plan.nodes if n.op not in (INPUT, CONSTANT)]
+    if len(work) <= whole:
+        length = whole
     count = max(1, -(-len(work) // length))
     size = -(-len(work) // count) if work else 1
     pieces = [tuple(work[k : k + size]) for k in range(0, len(work), size)] or [()]

@@ -22,16 +22,19 @@ class _MethodDefinition(ctypes.Structure):
     )
 
 
-def builtin(code: Code, name: str, dtype: np.dtype, fallback: Callable) -> tuple[Callable, object]:
-    """The callable, and what must be kept alive as long as it is.
+# Python reads a builtin's definition when it frees the builtin, in whatever order a cycle is taken apart: they stay for good
+_definitions: list[_MethodDefinition] = []
 
-    `fallback` takes over what the compiled call does not know; it is kept alive by the callable itself.
-    """
+
+def builtin(code: Code, name: str, dtype: np.dtype, fallback: Callable) -> Callable:
+    """The callable. `fallback` takes over what the compiled call does not know; the callable keeps it alive, and it must keep
+    `code` alive."""
     table = layout.table(dtype)
     where = (ctypes.c_void_p * len(table)).from_address(code.variable("api"))
     for k, address in enumerate(table):
         where[k] = address
     definition = _MethodDefinition(name.encode(), code.function("call"), _FASTCALL_WITH_KEYWORDS, None)
+    _definitions.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return make(ctypes.addressof(definition), fallback, None), (definition, code)
+    return make(ctypes.addressof(definition), fallback, None)

@@ -54,12 +54,10 @@ class Kernel:
         self.inputs: tuple[tuple[str, int], ...] = tuple((n, k) for n, k in facts["inputs"])
         self.shape: tuple[int, ...] = tuple(facts["shape"])
         self.operations = Operations(**facts["operations"])
-        self._has_zeros = facts["zeros"]
         self._scratch = facts["scratch"]
         self._single_code = code
         pointers = [_POINTER] * (len(self.inputs) + 1)
         self._single = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers)(code.function("kernel"))
-        self._kept: list[object] = []
         self.call = self.entry(self.evaluate)
 
     # ---- what it is
@@ -105,7 +103,6 @@ class Kernel:
             "inputs": plan.inputs,
             "shape": plan.shape,
             "operations": asdict(plan.operations),
-            "zeros": any(isinstance(x, float) and x == 0.0 for x in plan.outputs),
             "scratch": scratch_size(plan, machine.lanes(self._real)),
         }
 
@@ -119,12 +116,10 @@ class Kernel:
     # ---- calling
 
     def entry(self, fallback: Callable) -> Callable:
-        """The compiled call for single states, with `fallback` for all it does not take."""
+        """The compiled call for single states, with `fallback`, which must hold this kernel, for all it does not take."""
         if not layout.fits():
             return fallback
-        function, kept = builtin(self._single_code, self.name, self.dtype, fallback)
-        self._kept.append(kept)
-        return function
+        return builtin(self._single_code, self.name, self.dtype, fallback)
 
     def __call__(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
         return self.call(*inputs) if out is None else self.call(*inputs, out=out)
@@ -142,11 +137,8 @@ class Kernel:
         if out is not None:
             arrays.checked_out(self.name, out, shape, self.dtype)
         in_place = out is not None and arrays.usable_in_place(out, given)
-        target = out if in_place else np.empty(shape, self.dtype) if not self._has_zeros else np.zeros(shape, self.dtype)
-        assert target is not None
+        target = out if out is not None and in_place else np.empty(shape, self.dtype)
         if leading:
-            if in_place and self._has_zeros:
-                target.fill(0.0)
             self._many(given, leading, target)
         else:
             self._one(given, target)
@@ -201,7 +193,8 @@ class Kernel:
         if parts <= 1:
             return run(0, count)
         edges = [min(count, width * (groups * k // parts)) for k in range(parts + 1)]
-        return sum(_pool(parts).map(run, edges[:-1], edges[1:]))
+        others = [_pool(parts).submit(run, a, b) for a, b in zip(edges[1:-1], edges[2:], strict=True)]
+        return run(edges[0], edges[1]) + sum(f.result() for f in others)  # this thread works too
 
     def _warn(self, laid, status: np.ndarray, leading: tuple[int, ...]) -> None:
         wrong = np.flatnonzero(status)

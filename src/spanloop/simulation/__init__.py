@@ -1,0 +1,1 @@
+"""Motion in time: integrators, and the free flight that `spanloop demo` shows."""

@@ -1,0 +1,79 @@
+"""The walls of the house: a room imports only rooms that stand above it in ARCHITECTURE.md."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import spanloop
+
+HOUSE = Path(spanloop.__file__).parent
+ROOMS = (
+    "errors", "types", "math", "joints", "model", "zoo", "topology", "sweeps", "algorithms", "compiler", "compiling",
+    "dynamics", "results", "simulation", "view", "cli",
+)  # fmt: skip
+FILES = sorted(p for p in HOUSE.rglob("*.py") if p != HOUSE / "__init__.py")
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(HOUSE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> Iterator[tuple[str, int]]:
+    """Rooms that a file imports, with the line, also from within functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}:{node.lineno}: relative import; write the whole name"
+            whole = node.module == "spanloop"
+            names = [f"spanloop.{a.name}" for a in node.names] if whole else [node.module or ""]
+        else:
+            continue
+        for name in names:
+            first, _, rest = name.partition(".")
+            room = rest.partition(".")[0]
+            if first == "spanloop" and room and room != "__version__":
+                yield room, node.lineno
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(HOUSE).as_posix())
+def test_a_file_imports_only_its_own_room_and_rooms_above_it(path):
+    room = room_of(path)
+    allowed = ROOMS[: ROOMS.index(room) + 1]
+    wrong = [f"line {line}: {other}" for other, line in imported_rooms(path) if other not in allowed]
+    assert not wrong, f"{path.relative_to(HOUSE)} (room {room}) imports {'; '.join(wrong)}"
+
+
+def test_every_room_is_in_the_list():
+    assert {room_of(p) for p in FILES} <= set(ROOMS)
+
+
+def test_algorithms_do_not_know_the_compiler():
+    found = {(p.name, r) for p in FILES if room_of(p) == "algorithms" for r, _ in imported_rooms(p)}
+    assert not {x for x in found if x[1] in ("compiler", "compiling")}
+
+
+def test_the_compiler_does_not_know_mechanics():
+    mechanics = {"joints", "model", "zoo", "topology", "sweeps", "algorithms"}
+    found = {(p.name, r) for p in FILES if room_of(p) == "compiler" for r, _ in imported_rooms(p)}
+    assert not {x for x in found if x[1] in mechanics}
+
+
+def test_only_the_command_line_reaches_the_view():
+    reaching = {room_of(p) for p in FILES for r, _ in imported_rooms(p) if r == "view"}
+    assert reaching <= {"view", "cli", "results"}
+
+
+def test_the_list_of_rooms_is_the_one_in_the_architecture_page():
+    page = HOUSE.parents[1] / "ARCHITECTURE.md"
+    listed = [
+        line.split("|")[1].strip(" `/")
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| `")
+    ]
+    rooms = [name.removesuffix(".py") for name in listed if name.removesuffix(".py") in ROOMS]
+    assert tuple(rooms) == ROOMS
