@@ -12,8 +12,8 @@ import spanloop
 
 HOUSE = Path(spanloop.__file__).parent
 ROOMS = (
-    "errors", "types", "math", "joints", "model", "zoo", "topology", "sweeps", "algorithms", "compiler", "compiling",
-    "dynamics", "results", "simulation", "view", "cli",
+    "errors", "types", "math", "joints", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
+    "compiling", "dynamics", "results", "simulation", "view", "cli",
 )  # fmt: skip
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p != HOUSE / "__init__.py")
 
@@ -69,11 +69,7 @@ def test_only_the_command_line_reaches_the_view():
 
 
 def test_the_list_of_rooms_is_the_one_in_the_architecture_page():
-    page = HOUSE.parents[1] / "ARCHITECTURE.md"
-    listed = [
-        line.split("|")[1].strip(" `/")
-        for line in page.read_text(encoding="utf-8").splitlines()
-        if line.startswith("| `")
-    ]
-    rooms = [name.removesuffix(".py") for name in listed if name.removesuffix(".py") in ROOMS]
-    assert tuple(rooms) == ROOMS
+    page = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    first_cells = [line.split("|")[1].strip(" `/") for line in page.splitlines() if line.startswith("| `")]
+    rooms = [name.removesuffix(".py") for name in first_cells]
+    assert tuple(rooms[: len(ROOMS)]) == ROOMS

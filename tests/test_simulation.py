@@ -28,7 +28,7 @@ def end_of_flight(model, h):
     ids=lambda m: m.name,
 )
 def test_halving_the_step_divides_the_error_by_sixteen(model):
-    """Richardson: differences of successive halvings shrink by 2⁴; half an order of slack for the next term."""
+    """Differences of successive halvings shrink by 2⁴; half an order of slack for the next term."""
     coarse, middle, fine = (end_of_flight(model, h) for h in (8e-3, 4e-3, 2e-3))
     ratio = np.abs(coarse - middle).max() / np.abs(middle - fine).max()
     assert 3.5 < np.log2(ratio) < 4.6

@@ -12,7 +12,7 @@ from spanloop.compiler.lower import Plan
 from spanloop.compiler.trace import Expression
 from spanloop.compiler.trace.operations import CONDITIONS, CONSTANT, INPUT
 
-WHOLE = 4500  # operations up to which a tape stays in one piece
+WHOLE = 4500  # operations and outputs up to which a tape stays in one piece
 LENGTH = 1500  # of a piece otherwise
 
 
@@ -30,7 +30,7 @@ class Segments:
 def cut(plan: Plan, whole: int = WHOLE, length: int = LENGTH) -> Segments:
     """One piece up to `whole` operations, else pieces of about equal length, none longer than `length`."""
     work = [n for n in plan.nodes if n.op not in (INPUT, CONSTANT)]
-    if len(work) <= whole:
+    if len(work) + len(plan.outputs) <= whole:
         length = whole
     count = max(1, -(-len(work) // length))
     size = -(-len(work) // count) if work else 1

@@ -21,23 +21,31 @@ def single(plan: Plan, real: str) -> str:
     t = Real(real)
     where = input_places(plan)
     segments = cut(plan)
-    many = len(segments.pieces) > 1
     head = ", ".join(f"ptr noalias readonly %a{k}" for k in range(len(plan.inputs)))
-    lines = [f"define i32 @kernel({head}, ptr noalias %out) #0 {{"]
+    main = Body(t, _fetch(t, where, segments), PACK)
     functions = ""
-    if many:
-        lines.append(f"%scratch = alloca [{max(segments.n_slots, 1)} x {real}], align 64")
+    if len(segments.pieces) > 1:
+        main.lines.append(f"%scratch = alloca [{max(segments.n_slots, 1)} x {real}], align 64")
         passed = ", ".join(f"ptr %a{k}" for k in range(len(plan.inputs)))
+        answer = t.constant(0.0)
         for k in range(len(segments.pieces)):
-            lines.append(f"call void @piece{k}({passed}, ptr %out, ptr %scratch)")
+            got = main.line(f"piece{k}", f"call {real} @piece{k}({passed}, ptr %out, ptr %scratch)")
+            answer = main.line(f"answer{k}", f"fadd {real} {answer}, {got}")
             functions += _piece(plan, segments, k, t, where)
-        lines += _constants(plan, t)
+        constants = [(k, x) for k, x in enumerate(plan.outputs) if not isinstance(x, Expression)]
+        _store(main, constants)
     else:
-        body = Body(t, _fetch(plan, t, where, segments), PACK)
-        body.add(segments.pieces[0])
-        lines += body.lines + [line for k, x in enumerate(plan.outputs) for line in _store(t, k, body.value(x))]
-    lines += _status(plan, t, where)
-    return "\n".join(lines) + "\n}\n" + functions + declarations(t, t.wide(2), t.wide(PACK)) + ATTRIBUTES
+        main.add(segments.pieces[0])
+        answer = _store(main, list(enumerate(plan.outputs)))
+    lines = main.lines + _status(plan, t, where, answer)
+    return (
+        f"define i32 @kernel({head}, ptr noalias %out) #0 {{\n"
+        + "\n".join(lines)
+        + "\n}\n"
+        + functions
+        + declarations(t, t.wide(2), t.wide(PACK))
+        + ATTRIBUTES
+    )
 
 
 def input_places(plan: Plan) -> list[tuple[int, int]]:
@@ -45,7 +53,7 @@ def input_places(plan: Plan) -> list[tuple[int, int]]:
     return [(k, j) for k, (_, size) in enumerate(plan.inputs) for j in range(size)]
 
 
-def _fetch(plan: Plan, t: Real, where, segments: Segments | None):
+def _fetch(t: Real, where, segments: Segments | None):
     def fetch(body: Body, n: Expression) -> str:
         if n.op == INPUT:
             k, j = where[int(n.value)]
@@ -58,41 +66,47 @@ def _fetch(plan: Plan, t: Real, where, segments: Segments | None):
     return fetch
 
 
-def _store(t: Real, k: int, value: str) -> list[str]:
-    return [
-        f"%op{k} = getelementptr {t.real}, ptr %out, i64 {k}",
-        f"store {t.real} {value}, ptr %op{k}, align {t.size}",
-    ]
+def _store(body: Body, outputs: list[tuple[int, Expression | float]]) -> str:
+    """Write these outputs; the sum of 0·output, which is not zero if one is not finite.
 
-
-def _constants(plan: Plan, t: Real) -> list[str]:
-    """Outputs that no piece computes: constants, and inputs passed through."""
-    lines = []
-    for k, x in enumerate(plan.outputs):
-        if not isinstance(x, Expression):
-            lines += _store(t, k, t.constant(x))
-    return lines
+    The sum is taken of the values, not of the memory: reading back as vectors what was written as numbers would stall.
+    """
+    t = body.t
+    sums = [t.constant(0.0)] * PACK  # several chains of additions, so that none is long
+    seen: set[int] = set()
+    for k, x in outputs:
+        value = body.value(x)
+        p = body.line(f"op{k}", f"getelementptr {t.real}, ptr %out, i64 {k}")
+        body.lines.append(f"store {t.real} {value}, ptr {p}, align {t.size}")
+        if isinstance(x, Expression) and x.index not in seen:
+            seen.add(x.index)
+            c = len(seen) % PACK
+            sums[c] = _vanish(body, t, value, sums[c], f"o{k}")
+    total = sums[0]
+    for j, c in enumerate(sums[1:]):
+        total = body.line(f"ot{j}", f"fadd {t.real} {total}, {c}")
+    return total
 
 
 def _piece(plan: Plan, segments: Segments, k: int, t: Real, where) -> str:
     head = ", ".join(f"ptr noalias readonly %a{j}" for j in range(len(plan.inputs)))
-    body = Body(t, _fetch(plan, t, where, segments), PACK)
+    body = Body(t, _fetch(t, where, segments), PACK)
     piece = segments.pieces[k]
     body.add(piece)
     for n in piece:
         if n.index in segments.leaves and segments.home[n.index] == k:
             p = body.line(f"tp{n.index}", f"getelementptr {t.real}, ptr %scratch, i64 {segments.slot[n.index]}")
             body.lines.append(f"store {t.real} {body.values[n.index]}, ptr {p}, align {t.size}")
-    for j, x in enumerate(plan.outputs):
-        if isinstance(x, Expression) and segments.home.get(x.index, 0) == k:
-            body.lines += _store(t, j, body.value(x))
+    own = [(j, x) for j, x in enumerate(plan.outputs) if isinstance(x, Expression) and segments.home.get(x.index, 0) == k]
+    answer = _store(body, own)
     text = "\n".join(body.lines)
-    return f"define internal void @piece{k}({head}, ptr noalias %out, ptr noalias %scratch) #0 {{\n{text}\nret void\n}}\n"
+    head = f"define internal {t.real} @piece{k}({head}, ptr noalias %out, ptr noalias %scratch) #0"
+    return f"{head} {{\n{text}\nret {t.real} {answer}\n}}\n"
 
 
-def _status(plan: Plan, t: Real, where) -> list[str]:
-    """Instructions that end in `ret i32 status`."""
-    body = Body(t, _fetch(plan, t, where, None), tag="c")
+def _status(plan: Plan, t: Real, where, answer: str) -> list[str]:
+    """Instructions that end in `ret i32 status`; answer: the sum of 0·output."""
+    body = Body(t, _fetch(t, where, None), tag="c")
     inputs, others = angles(plan)
     finite, largest = _Scan(body, "z"), _Scan(body, "w")
     start = 0
@@ -101,8 +115,8 @@ def _status(plan: Plan, t: Real, where) -> list[str]:
         if any(start <= a < start + size for a in inputs):
             largest.add(f"%a{k}", size, _grow)
         start += size
-    finite.add("%out", len(plan.outputs), _vanish)
-    bits = [(body.line("fine", f"fcmp oeq {t.real} {finite.reduced(_sum)}, {t.constant(0.0)}"), NOT_FINITE)]
+    total = body.line("total", f"fadd {t.real} {finite.reduced(_sum)}, {answer}")
+    bits = [(body.line("fine", f"fcmp oeq {t.real} {total}, {t.constant(0.0)}"), NOT_FINITE)]
     limit = t.constant(LIMIT[t.real])
     if inputs:
         bits.append((body.line("near", f"fcmp olt {t.real} {largest.reduced(_larger)}, {limit}"), FAR_ANGLE))

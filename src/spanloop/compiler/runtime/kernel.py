@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import os
 import warnings
 from collections.abc import Callable
@@ -149,7 +150,7 @@ class Kernel:
 
     def _one(self, given: list[np.ndarray], target: np.ndarray) -> None:
         given = [np.ascontiguousarray(a) for a in given]
-        status = self._single(*(a.ctypes.data for a in given), target.ctypes.data)
+        status = self._single(*(arrays.address(a) for a in given), arrays.address(target))
         if status == FAR_ANGLE:
             status = self._from_reference(given, target)
         if status:
@@ -164,7 +165,7 @@ class Kernel:
         return 0 if np.isfinite(target).all() else FAR_ANGLE
 
     def _many(self, given: list[np.ndarray], leading: tuple[int, ...], target: np.ndarray) -> None:
-        count = int(np.prod(leading))
+        count = math.prod(leading)
         if count == 0:
             return
         status = np.zeros(count, np.uint8)
@@ -181,12 +182,12 @@ class Kernel:
     def _run_rows(self, laid, target: np.ndarray, status: np.ndarray, count: int) -> int:
         function, _ = self._batch
         width = machine.lanes(self._real)
-        fixed = [x for a, stride in laid for x in (a.ctypes.data, stride)]
-        fixed += [target.ctypes.data, status.ctypes.data]
+        fixed = [x for a, stride in laid for x in (arrays.address(a), stride)]
+        fixed += [arrays.address(target), arrays.address(status)]
 
         def run(begin: int, end: int) -> int:
             scratch = np.empty(self._scratch + 8, self.dtype)
-            return function(*fixed, scratch.ctypes.data, begin, end)
+            return function(*fixed, arrays.address(scratch), begin, end)
 
         groups = -(-count // width)
         parts = min(self.threads, groups)

@@ -1,0 +1,33 @@
+"""Build a mechanism part by part, edit it, keep it in a file."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import spanloop as sl
+from spanloop.model.shapes import rod
+
+arm = sl.Builder("arm")
+arm.body("upper", mass=2.0, center=(0.25, 0, 0), inertia=rod(2.0, 0.5))
+arm.body("fore", mass=1.0, center=(0.2, 0, 0), inertia=rod(1.0, 0.4))
+arm.revolute("shoulder", "world", "upper", axis="y")
+arm.revolute("elbow", "upper", "fore", axis="y", position=(0.5, 0, 0), damping=0.1)
+arm.frame("tool", "fore", position=(0.4, 0, 0))
+model = arm.build()
+print(model)
+
+# stretched out, the shoulder carries both rods: 9.81 (2.0 · 0.25 + 1.0 · 0.7) N m
+g = sl.Dynamics(model).gravity(model.neutral())
+print("torques that hold it [N m]", g.round(3))
+np.testing.assert_allclose(abs(g[0]), 9.81 * (2.0 * 0.25 + 1.0 * 0.7))
+
+# an edit gives a new model; the old one stays as it is
+stiff = model.lock("elbow", at={"elbow": 0.3})
+print("freedoms", model.nv, "->", stiff.nv)
+
+# our own format holds everything, bit for bit
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "arm.toml"
+    model.save(path)
+    assert sl.load(path) == model
