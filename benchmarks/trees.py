@@ -1,7 +1,8 @@
 """Tree mechanisms beside Pinocchio, in one process: `python benchmarks/trees.py [robot ...]`.
 
-Robots: panda (fingers locked), anymal and talos (free base) from the wheel example-robot-data, chain16, chain64; no losses
-on either side. Times are medians (quartiles) of this run; the `pin` wheel is built for SSE2, spanloop compiles for the machine at hand.
+Robots: panda (fingers locked), anymal and talos (free base) from the wheel example-robot-data, chain16, chain64; no
+losses on either side. Times are medians (quartiles) of this run; the `pin` wheel is built for SSE2, spanloop
+compiles for the machine at hand.
 """
 
 from __future__ import annotations
@@ -153,7 +154,11 @@ def starts(model) -> dict[str, tuple[float, float]]:
                 environment = {**os.environ, "SPANLOOP_CACHE": os.path.join(folder, f"cache{f}{k}")}
                 for seen in (fresh, cached):
                     done = subprocess.run(
-                        [sys.executable, "-c", STARTER, path, f], env=environment, capture_output=True, text=True, check=True
+                        [sys.executable, "-c", STARTER, path, f],
+                        env=environment,
+                        capture_output=True,
+                        text=True,
+                        check=True,
                     )
                     seen.append(float(done.stdout))
             out[f] = (float(np.median(fresh)), float(np.median(cached)))
@@ -162,11 +167,14 @@ def starts(model) -> dict[str, tuple[float, float]]:
 
 def main(names: list[str]) -> None:
     warnings.simplefilter("ignore")
-    print(f"Pinocchio {pin.__version__} (wheel, SSE2 code); spanloop {sl.__version__}; {BATCH} states a batch; ns, median (quartiles)\n")
+    print(
+        f"Pinocchio {pin.__version__} (wheel, SSE2 code); spanloop {sl.__version__}; {BATCH} states a batch; "
+        "ns, median (quartiles)\n"
+    )
     for name in names or [*FILES, "chain16", "chain64"]:
         model, peer = pair(name)
         print(f"## {name}: {model.nv} freedoms")
-        print("| | operations (mul/add/div) | one call | Pinocchio | ratio | difference | compile [s] | cached start [ms] |")
+        print("| | mul/add/div | one call | Pinocchio | ratio | difference | compile [s] | cached start [ms] |")
         print("|---|---|---|---|---|---|---|---|")
         begin = starts(model)
         for f, row in single_calls(model, peer).items():
@@ -174,14 +182,18 @@ def main(names: list[str]) -> None:
             ours, theirs = row["spanloop"], row["pinocchio"]
             print(
                 f"| {f} | {n.multiplications}/{n.additions}/{n.divisions} | {ours.text()} | {theirs.text()} | "
-                f"{theirs.median / ours.median:.1f} | {row['difference']:.0e} | {begin[f][0]:.3f} | {begin[f][1] * 1e3:.1f} |"
+                f"{theirs.median / ours.median:.1f} | {row['difference']:.0e} | "
+                f"{begin[f][0]:.3f} | {begin[f][1] * 1e3:.1f} |"
             )
-        print("\n| batch, ns a state (wall) | spanloop | float32 | Pinocchio | ratio | 2 threads | Pinocchio, 2 threads |")
+        print(
+            "\n| batch, ns a state (wall) | spanloop | float32 | Pinocchio | ratio | 2 threads | Pinocchio, 2 threads |"
+        )
         print("|---|---|---|---|---|---|---|")
         for f, row in batches(model, peer).items():
             one, two, theirs, theirs2 = (row[k] for k in ("spanloop 1", "spanloop 2", "pinocchio 1", "pinocchio 2"))
             print(
-                f"| {f} | {one.text()} | {row['float32'].text()} | {theirs.text()} | {theirs.median / one.median:.1f} | "
+                f"| {f} | {one.text()} | {row['float32'].text()} | {theirs.text()} | "
+                f"{theirs.median / one.median:.1f} | "
                 f"{two.text()} | {theirs2.text()} |"
             )
         print()

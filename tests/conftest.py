@@ -1,4 +1,4 @@
-"""The whole session keeps its kernels in one new folder, so that no test meets what an earlier session compiled."""
+"""A session keeps its kernels in a new folder, so that no test meets what an earlier session compiled."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Dynamics by dense matrices in world axes: Newton and Euler for every body, d'Alembert over the body Jacobians.
 
 Independent of the library's algorithms: of the joints only transform, motion space and its rate are used (which
-test_joints.py checks by axiom), nothing is recursive but the motion of the bodies, no frame is turned, no inertia moved.
+test_joints.py checks by axiom), nothing is recursive but the motion of the bodies, no frame is turned, no inertia
+moved.
 
     M = Σ m Jcᵀ Jc + Jwᵀ I Jw + armature,   h = Σ Jcᵀ m (ac − g) + Jwᵀ (I α + ω × I ω) + damper + spring − Jᵀ f
 

@@ -25,9 +25,7 @@ def derivative(function, h: float = 2e-3) -> np.ndarray:
     Truncation, h⁶/140 · |7th derivative|, is below 1e-13 for rates of order 3; so is rounding, 1e-16 / h.
     """
     parts = zip((1, 2, 3), (45.0, -9.0, 1.0), strict=True)
-    return sum(w * (np.asarray(function(k * h)) - np.asarray(function(-k * h))) for k, w in parts) / (
-        60.0 * h
-    )
+    return sum(w * (np.asarray(function(k * h)) - np.asarray(function(-k * h))) for k, w in parts) / (60.0 * h)
 
 
 def twist(pose) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A model of ours as a model of Pinocchio, joint by joint in our order (depth first: its mass matrix needs that)."""
+"""A model of ours as a model of Pinocchio, joints in our order (its mass matrix needs depth first)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KINDS = (*_KINDS, "fixed")
 
 
 def with_known_kinds(model):
-    """The model with kinds as Pinocchio has them: planar joints on z, universal joints square; no general joint."""
+    """The model with kinds as Pinocchio has them: planar joints on z, universal joints square."""
     return replace(model, joints=tuple(replace(j, kind=_known(j.kind)) for j in model.joints))
 
 
@@ -114,9 +114,7 @@ class Peer:
         q, v = self.order.q_to(q), self.order.v_to(v)
         bare = self.model.copy()  # its kinetic energy has the armature of some kinds of joint only
         bare.armature = np.zeros(bare.nv)
-        kinetic = pin.computeKineticEnergy(bare, bare.createData(), q, v) + 0.5 * self.model.armature @ (
-            v * v
-        )
+        kinetic = pin.computeKineticEnergy(bare, bare.createData(), q, v) + 0.5 * self.model.armature @ (v * v)
         return np.array((kinetic, pin.computePotentialEnergy(self.model, self.data, q)))
 
     def center_of_mass(self, q):

@@ -101,8 +101,7 @@ WRONG = {
     ),
     "an option that is no number": (
         lambda b: b.revolute("j", "world", "a", damping="much"),
-        "joint 'j': an option is not a number or a sequence of numbers "
-        "(could not convert string to float: 'm')",
+        "joint 'j': an option is not a number or a sequence of numbers (could not convert string to float: 'm')",
     ),
     "a kind that is misspelt": (
         lambda b: b.joint("j", "revolve", "world", "a"),
@@ -243,9 +242,7 @@ def test_nearly_right_angles_of_a_dh_table_are_made_exact_with_a_note():
 def test_a_dh_table_says_what_is_wrong():
     with says(InputError, "row 1: there is no entry 'alfa'; did you mean 'alpha'?"):
         from_dh([{"alfa": 1.0}])
-    with pytest.raises(
-        InputError, match=r"row 2: joint is 'x'; expected 'r' \(revolute\) or 'p' \(prismatic\)"
-    ):
+    with pytest.raises(InputError, match=r"row 2: joint is 'x'; expected 'r' \(revolute\) or 'p' \(prismatic\)"):
         from_dh([DHRow(), DHRow(joint="x")])
     with says(InputError, "row 1: alpha is inf; expected a finite number"):
         from_dh([DHRow(alpha=np.inf)])

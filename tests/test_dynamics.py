@@ -499,9 +499,9 @@ def test_every_answer_is_pinocchios(name):
         near(robot.jacobian(q, frame), peer.jacobian(q, frame), scale=1.0)
         near(robot.jacobian_bias(q, v, frame), peer.jacobian_bias(q, v, frame), scale=1.0 + v @ v)
         moved = robot.integrate(q, v)
-        delta = robot.difference(q, moved)
-        near(peer.difference(peer.integrate(q, v), moved), np.zeros(model.nv), 1e-12, scale=1.0)
-        near(delta, peer.difference(q, moved), 1e-12, scale=1.0)
+        # Pinocchio's logarithm in the plane loses eps/angle², which these states keep below 1e-10
+        near(peer.difference(peer.integrate(q, v), moved), np.zeros(model.nv), 1e-10, scale=1.0)
+        near(robot.difference(q, moved), peer.difference(q, moved), 1e-10, scale=1.0)
 
 
 @pytest.mark.parametrize("name", ["quadruped", "puma", "chain_planar", *RANDOM[:10]])
@@ -652,6 +652,6 @@ def test_live_parameters_work_with_a_general_joint(function):
     """Its stiffness is always zero: a spring on it is refused."""
     model = model_of("chain_general")
     inputs, options = question(function, model)
-    k = sl.compile(model, function, parameters="live", target="python", **options)
+    k = sl.compile(model, function, parameters="live", **options)
     baked = sl.compile(model, function, target="python", **options)
     near(k(*inputs, model.parameters().values), baked(*inputs), 1e-11)

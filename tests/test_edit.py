@@ -114,9 +114,7 @@ def test_geared_joints_locked_without_positions_stay_neutral():
     assert geared().lock("joint1", "joint2").notes == ()
     off = geared(2.0, 0.1).lock("joint1", "joint2")
     assert off.couplings == ()
-    assert off.notes == (
-        "coupling 'gear': removed; 'joint2' and 'joint1' are locked at positions it does not allow",
-    )
+    assert off.notes == ("coupling 'gear': removed; 'joint2' and 'joint1' are locked at positions it does not allow",)
 
 
 # ---- losses, frames, gravity
@@ -174,9 +172,7 @@ def test_close_says_what_is_wrong():
     model = zoo.chain(4)
     with says(InputError, "loop 'tool_link4': 'tool' and 'link4' are both on body 'link4'; a loop joins two"):
         model.close("tool", "link4")
-    with says(
-        InputError, "loop 'tool_world': no kind of joint is called 'sperical'; did you mean 'spherical'?"
-    ):
+    with says(InputError, "loop 'tool_world': no kind of joint is called 'sperical'; did you mean 'spherical'?"):
         model.close("tool", "world", "sperical")
     with says(InputError, "loop 'joint1': a joint or loop of model 'chain4_revolute' has this name"):
         model.close("tool", "world", "spherical", name="joint1")

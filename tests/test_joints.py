@@ -52,9 +52,7 @@ def random_inertia(rng):
     points = rng.normal(size=(5, 3))
     masses = rng.uniform(0.5, 1.0, 5)
     second = np.einsum("k,ki,kj->ij", masses, points, points)
-    return RigidInertia(
-        float(masses.sum()), tuple((masses @ points).tolist()), tuple(map(tuple, second.tolist()))
-    )
+    return RigidInertia(float(masses.sum()), tuple((masses @ points).tolist()), tuple(map(tuple, second.tolist())))
 
 
 # ---- axioms

@@ -89,7 +89,7 @@ WRONG = {
     ),
     "two numbers for one freedom": (
         lambda: model(("a",), (hinge(damping=(1, 2)),)),
-        "joint 'one': damping has 2 numbers; a revolute joint has 1 freedoms",
+        "joint 'one': damping has 2 numbers; a revolute joint takes 1",
     ),
     "negative damping": (
         lambda: model(("a",), (hinge(damping=-1),)),

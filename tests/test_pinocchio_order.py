@@ -88,10 +88,7 @@ def test_converted_velocities_move_the_coordinates_alike(seed):
     order = PinocchioOrder(model, list(theirs.names))
     q, v = model.random_state(seed)
     moved = np.concatenate(
-        [
-            j.kind.plus(q[model.q_slice(j.name)].tolist(), v[model.v_slice(j.name)].tolist())
-            for j in model.joints
-        ]
+        [j.kind.plus(q[model.q_slice(j.name)].tolist(), v[model.v_slice(j.name)].tolist()) for j in model.joints]
     )
     found = pin.integrate(theirs, order.q_to(q), order.v_to(v))
     np.testing.assert_allclose(np.abs(found), np.abs(order.q_to(moved)), rtol=0, atol=ROUNDING)

@@ -55,9 +55,7 @@ def link(name: str, inside: str = INERTIAL) -> str:
 
 
 def joint(name: str, parent: str, child: str, kind: str = "revolute", inside: str = "") -> str:
-    return (
-        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{inside}</joint>'
-    )
+    return f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>{inside}</joint>'
 
 
 def sentence(text: str | bytes, error=FileError, **options) -> str:
@@ -92,8 +90,7 @@ def fused(model: Model) -> dict[str, tuple[np.ndarray, float, np.ndarray, np.nda
         mass = sum(m for m, _, _ in members)
         center = sum(m * c for m, c, _ in members) / (mass or 1.0)
         inertia = sum(
-            i + m * ((c - center) @ (c - center) * np.eye(3) - np.outer(c - center, c - center))
-            for m, c, i in members
+            i + m * ((c - center) @ (c - center) * np.eye(3) - np.outer(c - center, c - center)) for m, c, i in members
         )
         out[name] = (pose[name], mass, center, inertia)
     return out
@@ -189,9 +186,7 @@ def test_talos_loads_in_a_tenth_of_a_second():
 def test_a_chain_of_ten_thousand_links_loads():
     n = 10_000
     links = [link(f"l{i}") for i in range(n + 1)]
-    joints = [
-        joint(f"j{i}", f"l{i}", f"l{i + 1}", inside='<origin xyz="0 0 1" rpy="0 0.5 0"/>') for i in range(n)
-    ]
+    joints = [joint(f"j{i}", f"l{i}", f"l{i + 1}", inside='<origin xyz="0 0 1" rpy="0 0.5 0"/>') for i in range(n)]
     model = loads(robot(*links, *joints))
     assert (model.n_bodies, model.nv) == (n + 1, n)
     assert judge(model, strict=True) == ()
@@ -316,9 +311,7 @@ def test_a_snapped_rotation_is_near_orthonormal_and_stays(seed):
     rng = np.random.default_rng(seed)
     angles = rng.uniform(-4.0, 4.0, 3)
     square = rng.random(3) < 0.5
-    angles[square] = np.round(angles[square] / (np.pi / 2)) * (np.pi / 2) + 1e-12 * rng.normal(
-        size=square.sum()
-    )
+    angles[square] = np.round(angles[square] / (np.pi / 2)) * (np.pi / 2) + 1e-12 * rng.normal(size=square.sum())
     given = rotation_of_angles(*angles)
     r, _ = snap_rotation(given)
     np.testing.assert_allclose(r, given, rtol=0, atol=2e-9)
@@ -356,8 +349,7 @@ def test_external_entities_are_refused():
 BAD_TEXTS = {
     "truncated": (
         '<robot name="r">\n<link name="a">\n',
-        "r.urdf:3: not readable as XML (no element found, the file ends too early); "
-        "expected a complete XML file",
+        "r.urdf:3: not readable as XML (no element found, the file ends too early); expected a complete XML file",
     ),
     "not XML": ("hello", "r.urdf:1: not readable as XML (syntax error); expected a complete XML file"),
     "wrong encoding": (
@@ -439,9 +431,7 @@ def test_a_bad_file_gives_its_sentence(case):
 
 
 def test_a_link_with_two_parents_points_to_close():
-    text = robot(
-        link("a"), link("b"), link("c"), joint("j", "a", "b"), joint("k", "a", "c"), joint("m", "b", "c")
-    )
+    text = robot(link("a"), link("b"), link("c"), joint("j", "a", "b"), joint("k", "a", "c"), joint("m", "b", "c"))
     assert sentence(text, ModelError) == (
         "joint 'm' (r.urdf:7): body 'c' has two parents, 'a' (joint 'k') and 'b'; a tree gives it one. "
         "Close the loop with model.close(...) instead of the second joint"

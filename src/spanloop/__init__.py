@@ -1,9 +1,9 @@
 """spanloop: dynamics of chains, trees and closed loops, compiled for the mechanism at hand.
 
-    import spanloop as sl
-    model = sl.load("arm.urdf")
-    robot = sl.Dynamics(model)
-    a = robot.forward_dynamics(q, v, tau)
+import spanloop as sl
+model = sl.load("arm.urdf")
+robot = sl.Dynamics(model)
+a = robot.forward_dynamics(q, v, tau)
 """
 
 from __future__ import annotations
@@ -28,7 +28,20 @@ _PUBLIC = {
 }
 _ROOMS = ("errors", "joints", "math", "model", "zoo")
 
-__all__ = [*_PUBLIC, "joints", "zoo"]  # noqa: PLE0604
+__all__ = [
+    "Builder",
+    "Dynamics",
+    "Model",
+    "PinocchioOrder",
+    "SpanloopError",
+    "SpanloopWarning",
+    "compile",
+    "from_dh",
+    "joints",
+    "load",
+    "where",
+    "zoo",
+]
 
 if TYPE_CHECKING:
     from spanloop import joints, zoo

@@ -65,7 +65,16 @@ def compile(
 class Question:
     """A function of a model with all its options: what a kernel answers."""
 
-    def __init__(self, model: Model, name: str, method: str, make: Callable, options: Mapping[str, Any], live: bool, regroup: bool):
+    def __init__(
+        self,
+        model: Model,
+        name: str,
+        method: str,
+        make: Callable,
+        options: Mapping[str, Any],
+        live: bool,
+        regroup: bool,
+    ):
         self.model, self.name, self.method, self.make = model, name, method, make
         self.options, self.live, self.regroup = dict(options), live, regroup
 
@@ -96,7 +105,14 @@ class Question:
 
     def key(self) -> str:
         """A name for everything the plan depends on; needs no tracing."""
-        parts = (content(self.model), self.name, self.method, repr(sorted(self.options.items())), self.live, self.regroup)
+        parts = (
+            content(self.model),
+            self.name,
+            self.method,
+            repr(sorted(self.options.items())),
+            self.live,
+            self.regroup,
+        )
         return hashlib.sha256("|".join(map(str, (*parts, source_hash()))).encode()).hexdigest()
 
     @functools.cached_property
@@ -155,19 +171,19 @@ class Question:
                         length = float(np.sqrt(sum(float(v) ** 2 for v in part)))
                         if abs(length - 1.0) > UNIT_TOLERANCE:
                             return (
-                                f"{name}[{where.start}:{where.start + 4}] (joint {joint.name!r}) is a quaternion of length "
+                                f"{name}[{where.start}:{where.start + 4}] (joint {joint.name!r}) "
+                                "is a quaternion of length "
                                 f"{length:.9g}; expected 1 to within {UNIT_TOLERANCE:g}. Divide it by its length"
                             )
         return (
-            "the answer is not finite at this state. The mass matrix is singular (a body without inertia about its joint?) "
+            "the answer is not finite at this state. The mass matrix is singular "
+            "(a body without inertia about its joint?) "
             "or the numbers overflow"
         )
 
     def _owner(self, name: str, k: int) -> str:
         if name in ("forces", "parameters"):
-            owner = (
-                self.options["loaded"][k // 6] if name == "forces" else Parameters.of(self.model).names[k]
-            )
+            owner = self.options["loaded"][k // 6] if name == "forces" else Parameters.of(self.model).names[k]
             return f" ({owner!r})"
         of = self.model.q_slice if name in ("q", "start") else self.model.v_slice
         for joint in self.model.joints:
@@ -182,13 +198,15 @@ def refuse_closures(model: Model, name: str) -> None:
     if model.loops:
         loop = model.loops[0]
         raise UnsupportedError(
-            f"{name}: model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r}); closed loops have no dynamics yet. "
+            f"{name}: model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r}); "
+            "closed loops have no dynamics yet. "
             f"Kinematics work; for a rigid loop, lock its joints: model.lock(...)"
         )
     if model.couplings:
         c = model.couplings[0]
         raise UnsupportedError(
-            f"{name}: joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling); couplings have no dynamics yet. "
+            f"{name}: joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling); "
+            "couplings have no dynamics yet. "
             f"Kinematics work; to leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
         )
 

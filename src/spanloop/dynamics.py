@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +15,9 @@ from spanloop.model import Model
 class Dynamics:
     """The dynamics of one model.
 
-    All arrays have batch axes first, any number of them: q (..., nq), v, a, tau (..., nv). One state that has no answer raises;
-    in a batch its row is NaN, with one warning. `out=` takes an array to write into. Forces are [torque; force] at a body's origin in
-    world axes.
+    All arrays have batch axes first, any number of them: q (..., nq), v, a, tau (..., nv). One state that has no
+    answer raises; in a batch its row is NaN, with one warning. `out=` takes an array to write into. Forces are
+    [torque; force] at a body's origin in world axes.
     """
 
     def __init__(
@@ -30,7 +31,7 @@ class Dynamics:
     ):
         """method: the algorithm of forward_dynamics; threads: for batches, 0 for all cores."""
         self.model = model
-        self._options = {"dtype": dtype, "threads": threads, "target": target}
+        self._options: dict[str, Any] = {"dtype": dtype, "threads": threads, "target": target}
         self._method = method
         self._kernels: dict = {}
         self._short: set[str] = set()  # functions whose attribute is the compiled call
@@ -134,7 +135,8 @@ class Dynamics:
         """From the first call on, the attribute is the compiled call itself; what it cannot take comes back here."""
         if function not in self._short:
             self._short.add(function)
-            # by setattr: touching self.__dict__ would cost every later look-up 60 ns (CPython keeps attributes inline until then)
+            # by setattr: touching self.__dict__ would cost every later look-up 60 ns (CPython keeps attributes
+            # inline until then)
             setattr(self, function, kernel.entry(getattr(type(self), function).__get__(self)))
 
     def _loaded(self, function: str, inputs, out, forces):

@@ -50,9 +50,7 @@ def _size(name: str, size: str) -> tuple[int, ...]:
     if not parameters:
         raise InputError(f"zoo:{name} takes no number; try zoo:{name}")
     if not size.isdecimal() or len(size) > 6:
-        raise InputError(
-            f"zoo:{name}:{size}: {size!r} is not a whole number of at most six digits; try zoo:{name}:6"
-        )
+        raise InputError(f"zoo:{name}:{size}: {size!r} is not a whole number of at most six digits; try zoo:{name}:6")
     return (int(size),)
 
 

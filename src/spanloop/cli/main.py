@@ -47,27 +47,19 @@ class Parser(argparse.ArgumentParser):
 
 
 def _parser() -> Parser:
-    parser = Parser(
-        prog="spanloop", description="Dynamics of robots and machines, compiled for the mechanism at hand."
-    )
+    parser = Parser(prog="spanloop", description="Dynamics of robots and machines, compiled for the mechanism at hand.")
     parser.add_argument("--version", action="version", version=f"spanloop {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     info = commands.add_parser("info", help="bodies, joints, freedoms and mass of a mechanism")
-    info.add_argument(
-        "file", metavar="FILE", help="a .urdf or .toml file, or zoo:NAME (zoo:puma, zoo:chain:6)"
-    )
-    info.add_argument(
-        "--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)"
-    )
+    info.add_argument("file", metavar="FILE", help="a .urdf or .toml file, or zoo:NAME (zoo:puma, zoo:chain:6)")
+    info.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
     info.add_argument("--json", action="store_true", help="for programs: JSON")
     info.set_defaults(run=_info)
 
     demo = commands.add_parser("demo", help="a robot in free flight: drift, speed and a picture")
     demo.add_argument("--output", metavar="FOLDER", default=".", help="where the picture goes (this folder)")
-    demo.add_argument(
-        "--duration", metavar="SECONDS", type=float, default=2.0, help="length of the flight (2.0)"
-    )
+    demo.add_argument("--duration", metavar="SECONDS", type=float, default=2.0, help="length of the flight (2.0)")
     demo.set_defaults(run=_demo)
     return parser
 

@@ -11,7 +11,8 @@ from spanloop.math.spatial import Force, Motion, Transform
 
 @dataclass(frozen=True)
 class Free(JointKind):
-    """q: unit quaternion (w, x, y, z) and position [m]; v: angular velocity, then velocity of the origin, in the child's axes."""
+    """q: unit quaternion (w, x, y, z) and position [m]; v: angular velocity, then velocity of the origin, in the
+    child's axes."""
 
     name = "free"
     units = ("rad", "rad", "rad", "m", "m", "m")

@@ -50,7 +50,10 @@ class General(JointKind):
             )
         worst = np.abs(given @ phi.T).max() if len(given) else 0.0
         if worst > 1e-12 * np.abs(phi).max():
-            raise ModelError(f"general joint: motion and constraint space are not complementary (φᶜᵀφ reaches {worst:.1e}); must be 0")
+            raise ModelError(
+                "general joint: motion and constraint space are not complementary "
+                f"(φᶜᵀφ reaches {worst:.1e}); must be 0"
+            )
         object.__setattr__(self, "motion", tuple(tuple(map(float, c)) for c in phi))
         object.__setattr__(self, "constraint", tuple(tuple(map(float, c)) for c in given))
 
@@ -82,7 +85,8 @@ class General(JointKind):
 
     def minus(self, q, start):
         raise UnsupportedError(
-            "general joint: two poses have no difference in its rates (the way between them need not follow its motion space)"
+            "general joint: two poses have no difference in its rates "
+            "(the way between them need not follow its motion space)"
         )
 
     def unit_parts(self, q):

@@ -4,8 +4,8 @@ A joint places a child frame C in a parent frame P. Its motion space φ (6×nv) 
 [angular; linear] at C's origin in C's axes; its constraint space φᶜ (6×(6−nv)) spans the forces that do no work on it:
 φᶜᵀ φ = 0, rank [φ φᶜ] = 6. [Lilly & Orin, section 2]
 
-For fast kernels a kind shows its *sides*: rotations A, B and a kind of the same sort that moves about or along z, so that
-transform(q) = A · z.transform(q) · Bᵀ. Kernels run on the frames between A and B.
+For fast kernels a kind shows its *sides*: rotations A, B and a kind of the same sort that moves about or along z,
+so that transform(q) = A · z.transform(q) · Bᵀ. Kernels run on the frames between A and B.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class JointKind(ABC):
         return Sides(Rotation(), self, Rotation())
 
     def led_by(self, angle: float) -> JointKind | None:
-        """The same kind after a rotation about z by a constant angle, if it can take that into its own first rotation."""
+        """The same kind after a rotation about z by a constant angle, if it can take that into its own first
+        rotation."""
         return None
 
     def hidden(self, inertia: RigidInertia) -> RigidInertia:
@@ -116,9 +117,11 @@ def checked_axis(axis, owner: str) -> Floats3:
         raise ModelError(f"{owner}: axis is {axis!r}; expected three finite numbers")
     length = math.hypot(*a)
     if length < 1e-12:
-        raise ModelError(f"{owner}: axis is {a}, which has no direction; expected a non-zero vector, for example (0, 0, 1)")
+        raise ModelError(
+            f"{owner}: axis is {a}, which has no direction; expected a non-zero vector, for example (0, 0, 1)"
+        )
     if abs(length - 1.0) < 1e-15:
-        return a  # type: ignore[return-value]
+        return a
     return tuple(x / length for x in a)  # type: ignore[return-value]
 
 

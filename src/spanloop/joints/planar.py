@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial
 from spanloop.math.pose import series
 from spanloop.math.rotation import Rotation
-from spanloop.math.scalar import sincos
+from spanloop.math.scalar import arctan2, sincos
 from spanloop.math.spatial import Force, Motion, Transform
 
 
@@ -15,8 +15,9 @@ from spanloop.math.spatial import Force, Motion, Transform
 class Planar(AxisJoint):
     """q: angle [rad] about the normal, two displacements [m] in the parent's axes.
 
-    v: the angle's rate and two velocities in the child's axes. The axis is the normal; with the z axis as normal the plane's
-    axes are x and y, otherwise they are where the rotation Rz Rx that takes z to the normal takes x and y.
+    v: the angle's rate and two velocities in the child's axes. The axis is the normal; with the z axis as normal
+    the plane's axes are x and y, otherwise they are where the rotation Rz Rx that takes z to the normal takes x and
+    y.
     """
 
     name = "planar"
@@ -44,7 +45,9 @@ class Planar(AxisJoint):
         return (q[0] + w, q[1] + step[1], q[2] + step[2])
 
     def minus(self, q, start):
-        w, x, y = q[0] - start[0], q[1] - start[1], q[2] - start[2]
+        """By the shorter way around: full turns between the two angles are left out."""
+        turn, flat = sincos(q[0] - start[0])
+        w, x, y = arctan2(turn, flat), q[1] - start[1], q[2] - start[2]
         s, c = sincos(start[0])
         x, y = c * x + s * y, c * y - s * x
         b, k = series(w * w)

@@ -67,7 +67,7 @@ class RigidInertia:
         """Momentum of a velocity, or force of an acceleration at rest."""
         angular = tuple(dot(r, m.angular) for r in self.inertia())
         return Force(
-            add(angular, cross(self.first, m.linear)),  # type: ignore[arg-type]
+            add(angular, cross(self.first, m.linear)),
             add(scale(self.mass, m.linear), cross(m.angular, self.first)),
         )
 
@@ -80,7 +80,7 @@ class RigidInertia:
             moment.append(w[z][x] * j[x][y] - w[y][x] * j[x][z] + j[y][z] * d[x] + plane)
         a = field.origin
         return Force(
-            add(tuple(moment), cross(self.first, a)),  # type: ignore[arg-type]
+            add(tuple(moment), cross(self.first, a)),
             add(scale(self.mass, a), times(w, self.first)),
         )
 
@@ -104,9 +104,7 @@ class RigidInertia:
 
     def articulated(self) -> ArticulatedInertia:
         m = self.mass
-        return ArticulatedInertia(
-            self.inertia(), skew(self.first), ((m, 0.0, 0.0), (0.0, m, 0.0), (0.0, 0.0, m))
-        )
+        return ArticulatedInertia(self.inertia(), skew(self.first), ((m, 0.0, 0.0), (0.0, m, 0.0), (0.0, 0.0, m)))
 
 
 class ArticulatedInertia:
@@ -157,7 +155,7 @@ class ArticulatedInertia:
         a = r.turn_symmetric(self.angular)
         h = r.turn_matrix(self.coupling)
         m = r.turn_symmetric(self.linear)
-        h2 = add_matrices(h, transpose(tuple(cross(p, row) for row in m)))  # H + [p]× M
+        h2 = add_matrices(h, transpose((cross(p, m[0]), cross(p, m[1]), cross(p, m[2]))))  # H + [p]× M
         across = tuple(cross(p, row) for row in h)  # row y: p × H[y]
         across2 = tuple(cross(p, row) for row in h2)
         s = [[0.0] * 3 for _ in range(3)]  # A + [p]× Hᵀ + H₂ [p]×ᵀ

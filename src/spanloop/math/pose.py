@@ -32,15 +32,15 @@ def series(square: Scalar) -> tuple[Scalar, Scalar]:
 
 def transform(q: Sequence[Scalar]) -> Transform:
     """Transform of seven coordinates (w, x, y, z, px, py, pz)."""
-    return Transform(Rotation.full(quaternion.matrix(tuple(q[:4]))), tuple(q[4:7]))  # type: ignore[arg-type]
+    return Transform(Rotation.full(quaternion.matrix(tuple(q[:4]))), tuple(q[4:7]))
 
 
 def rates(q: Sequence[Scalar], twist: Motion) -> tuple[Scalar, ...]:
     """dq/dt for a twist in body axes."""
     e = tuple(q[:4])
     return (
-        *quaternion.rate(e, twist.angular),  # type: ignore[arg-type]
-        *(Rotation.full(quaternion.matrix(e)) @ twist.linear),  # type: ignore[arg-type]
+        *quaternion.rate(e, twist.angular),
+        *(Rotation.full(quaternion.matrix(e)) @ twist.linear),
     )
 
 
@@ -51,15 +51,15 @@ def moved(q: Sequence[Scalar], twist: Motion) -> tuple[Scalar, ...]:
     b, c = series(dot(w, w))
     wu = cross(w, u)
     step = add(u, add(scale(b, wu), scale(c, cross(w, wu))))
-    turned = quaternion.normalized(quaternion.multiply(e, quaternion.exponential(w)))  # type: ignore[arg-type]
-    return (*turned, *add(tuple(q[4:7]), Rotation.full(quaternion.matrix(e)) @ step))  # type: ignore[arg-type]
+    turned = quaternion.normalized(quaternion.multiply(e, quaternion.exponential(w)))
+    return (*turned, *add(tuple(q[4:7]), Rotation.full(quaternion.matrix(e)) @ step))
 
 
 def twist_between(start: Sequence[Scalar], q: Sequence[Scalar]) -> Motion:
     """The constant twist that leads from start to q in one unit of time; rotation at most pi."""
     e = tuple(start[:4])
-    w = quaternion.logarithm(quaternion.multiply(quaternion.conjugate(e), tuple(q[:4])))  # type: ignore[arg-type]
-    step: Vector3 = Rotation.full(quaternion.matrix(e)).T @ subtract(tuple(q[4:7]), tuple(start[4:7]))  # type: ignore[arg-type]
+    w = quaternion.logarithm(quaternion.multiply(quaternion.conjugate(e), tuple(q[:4])))
+    step: Vector3 = Rotation.full(quaternion.matrix(e)).T @ subtract(tuple(q[4:7]), tuple(start[4:7]))
     square = dot(w, w)
     b, c = series(square)
     # V⁻¹ = 1 − [ω]×/2 + d [ω]ײ with d = (2c' ...)/θ² = (1 − a/(2b))/θ², a = 1 − c θ² = sin θ/θ

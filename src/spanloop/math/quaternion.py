@@ -29,7 +29,7 @@ def matrix(e: Quaternion) -> Matrix3:
 
 
 def multiply(e: Quaternion, f: Quaternion) -> Quaternion:
-    """The rotation f followed, in the frame that results, by nothing: R(e f) = R(e) R(f)."""
+    """The product: R(e f) = R(e) R(f)."""
     a, b, c, d = e
     w, x, y, z = f
     return (

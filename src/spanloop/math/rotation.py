@@ -37,7 +37,7 @@ class Planar:
         c, s = self.cosine, self.sine
         r = list(v)
         r[i], r[j] = c * v[i] - s * v[j], s * v[i] + c * v[j]
-        return tuple(r)  # type: ignore[return-value]
+        return tuple(r)
 
     def turn_symmetric(self, m: Matrix3) -> Matrix3:
         """R m Rᵀ of a symmetric m with 4 multiplications for the plane and 4 for the axis' column."""
@@ -56,7 +56,7 @@ class Planar:
         r[i][j] = r[j][i] = b
         r[i][k] = r[k][i] = c * m[i][k] - s * m[j][k]
         r[j][k] = r[k][j] = s * m[i][k] + c * m[j][k]
-        return tuple(map(tuple, r))  # type: ignore[arg-type, return-value]
+        return (tuple(r[0]), tuple(r[1]), tuple(r[2]))
 
     def turn_matrix(self, m: Matrix3) -> Matrix3:
         """R m Rᵀ of any m."""
@@ -74,7 +74,7 @@ class Planar:
         r[i][i], r[i][j], r[j][i], r[j][j], r[k][k] = a, b, f, d, m[k][k]
         r[i][k], r[j][k] = c * m[i][k] - s * m[j][k], s * m[i][k] + c * m[j][k]
         r[k][i], r[k][j] = c * m[k][i] - s * m[k][j], s * m[k][i] + c * m[k][j]
-        return tuple(map(tuple, r))  # type: ignore[arg-type, return-value]
+        return (tuple(r[0]), tuple(r[1]), tuple(r[2]))
 
 
 class Full:
@@ -93,7 +93,7 @@ class Full:
         return False
 
     def turn(self, v: Vector3) -> Vector3:
-        return tuple(dot(r, v) for r in self.entries)  # type: ignore[return-value]
+        return tuple(dot(r, v) for r in self.entries)
 
     def turn_matrix(self, m: Matrix3) -> Matrix3:
         return product(product(self.entries, m), transpose(self.entries))
@@ -104,7 +104,7 @@ class Full:
         for i in range(3):
             for j in range(i + 1):
                 r[i][j] = r[j][i] = dot(half[i], self.entries[j])
-        return tuple(map(tuple, r))  # type: ignore[arg-type, return-value]
+        return (tuple(r[0]), tuple(r[1]), tuple(r[2]))
 
 
 class Rotation:
@@ -152,7 +152,7 @@ class Rotation:
     def matrix(self) -> Matrix3:
         """The nine entries."""
         columns = tuple(self @ e for e in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)))
-        return transpose(columns)  # type: ignore[arg-type]
+        return transpose(columns)
 
 
 def _merged(left, right):
@@ -179,7 +179,7 @@ def split(r: Matrix3) -> tuple[Planar, Planar, Planar]:
         first = Planar(2, -r[1][2] / up + 0.0, r[0][2] / up + 0.0)
     rest = tuple(first.T.turn(c) for c in transpose(r))  # columns of Rzᵀ r
     second = _unit(0, rest[2][2], -rest[2][1])
-    rest = tuple(second.T.turn(c) for c in rest)  # type: ignore[arg-type]
+    rest = tuple(second.T.turn(c) for c in rest)
     third = _unit(2, rest[0][0], rest[0][1])
     return first, second, third
 
@@ -204,7 +204,7 @@ def toward(axis: Vector3) -> Rotation:
 
 def turned(r: Rotation, m: Matrix3) -> Matrix3:
     """R m, column by column."""
-    return transpose(tuple(r @ c for c in transpose(m)))  # type: ignore[arg-type]
+    return transpose(tuple(r @ c for c in transpose(m)))
 
 
 __all__ = ["Full", "Planar", "Rotation", "from_matrix", "split", "times", "toward", "turned"]

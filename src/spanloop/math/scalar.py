@@ -52,7 +52,7 @@ def arctan2(y: Scalar, x: Scalar) -> Scalar:
     large, small = where(swap, ay, ax), where(swap, ax, ay)
     nothing = large < 5e-324  # both are zero
     ratio = small / where(nothing, 1.0, large)
-    upper = 0.4142135623730950 < ratio
+    upper = ratio > 0.4142135623730950
     t = where(upper, (ratio - 1.0) / (ratio + 1.0), ratio)
     z = t * t
     p = -8.750608600031904122785e-1

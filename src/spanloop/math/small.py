@@ -64,7 +64,7 @@ def skew(a: Vector3) -> Matrix3:
 
 def times(m: Matrix3, a: Vector3) -> Vector3:
     """Matrix times vector."""
-    return tuple(r[0] * a[0] + r[1] * a[1] + r[2] * a[2] for r in m)  # type: ignore[return-value]
+    return tuple(r[0] * a[0] + r[1] * a[1] + r[2] * a[2] for r in m)
 
 
 def transpose(m: Matrix3) -> Matrix3:

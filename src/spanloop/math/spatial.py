@@ -47,7 +47,7 @@ class _Pair:
     @classmethod
     def of(cls, six: Sequence[Scalar]):
         """From six numbers, angular first."""
-        return cls(tuple(six[:3]), tuple(six[3:]))  # type: ignore[arg-type]
+        return cls(tuple(six[:3]), tuple(six[3:]))
 
     def turned(self, r: Rotation):
         """Both parts seen in the axes that r leads to."""

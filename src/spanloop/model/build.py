@@ -152,9 +152,7 @@ class Builder:
         try:
             self._joints.append(Joint(name, kind, parent, child, placement, **options))
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"{owner}: an option is not a number or a sequence of numbers ({error})"
-            ) from None
+            raise InputError(f"{owner}: an option is not a number or a sequence of numbers ({error})") from None
         return self
 
     # ---- closures

@@ -20,6 +20,10 @@ def checked_tree(model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
         check_body(b)
     for j in joints:
         check_joint(j)
+    _check_frames_and_loops(model)
+    _check_couplings(model)
+    if len(model.gravity) != 3:
+        raise ModelError(f"model {model.name!r}: gravity is {model.gravity}; expected three numbers")
     _finite(model.gravity, f"model {model.name!r}: gravity")
     return tuple(bodies[j.child] for j in joints), joints
 
@@ -36,7 +40,9 @@ def _unique(model) -> None:
                 raise ModelError(f"model {model.name!r}: a {what} has an empty name; every {what} needs one")
             if n > 1:
                 if name == WORLD and what == "body":
-                    raise ModelError(f"model {model.name!r}: a body is called 'world', which is the ground's own name; rename it")
+                    raise ModelError(
+                        f"model {model.name!r}: a body is called 'world', which is the ground's own name; rename it"
+                    )
                 raise ModelError(f"model {model.name!r}: {n} {_plural(what)} are called {name!r}; names must be unique")
 
 
@@ -54,15 +60,14 @@ def _ends_exist(model, bodies) -> None:
     for f in model.frames:
         if f.body not in bodies and f.body != WORLD:
             raise ModelError(f"{_at('frame', f)}: its body {f.body!r} is not a body; {nearest(f.body, known)}")
-    joints = {j.name: j for j in model.joints}
-    for c in model.couplings:
-        for name in (c.joint, c.source):
-            if name not in joints:
-                raise ModelError(f"{_at('coupling', c)}: {name!r} is not a joint; {nearest(name, joints)}")
-            if joints[name].kind.nv != 1:
-                raise ModelError(f"{_at('coupling', c)}: joint {name!r} has {joints[name].kind.nv} freedoms; couplings join single ones")
-        if c.joint == c.source:
-            raise ModelError(f"{_at('coupling', c)}: joint {c.joint!r} follows itself")
+    moving = [j.name for j in model.joints]
+    for a in model.actuators:
+        if a.joint not in moving:
+            raise ModelError(f"actuator {a.name!r}: {a.joint!r} is not a joint; {nearest(a.joint, moving)}")
+    places = [*moving, *known, *(f.name for f in model.frames)]
+    for x in model.sensors:
+        if x.at not in places:
+            raise ModelError(f"sensor {x.name!r}: {x.at!r} is not a joint, body or frame; {nearest(x.at, places)}")
 
 
 def _depth_first(model, bodies) -> tuple[Joint, ...]:
@@ -73,7 +78,8 @@ def _depth_first(model, bodies) -> tuple[Joint, ...]:
             raise ModelError(f"{_at('joint', j)}: its child is the world; swap parent and child")
         if j.child in above:
             raise ModelError(
-                f"{_at('joint', j)}: body {j.child!r} has two parents, {above[j.child].parent!r} (joint {above[j.child].name!r}) and "
+                f"{_at('joint', j)}: body {j.child!r} has two parents, "
+                f"{above[j.child].parent!r} (joint {above[j.child].name!r}) and "
                 f"{j.parent!r}; a tree gives it one. Close the loop with model.close(...) instead of the second joint"
             )
         above[j.child] = j
@@ -95,9 +101,54 @@ def _depth_first(model, bodies) -> tuple[Joint, ...]:
     return tuple(ordered)
 
 
+def _check_frames_and_loops(model) -> None:
+    for f in model.frames:
+        if f.name == WORLD or any(f.name == b.name for b in model.bodies):
+            raise ModelError(
+                f"{_at('frame', f)}: a body has the same name, and every body is a frame already; rename it"
+            )
+        _check_placement(f.placement, _at("frame", f))
+    for x in model.loops:
+        if x.a == x.b:
+            raise ModelError(f"{_at('loop', x)}: both ends are on body {x.a!r}; a loop joins two bodies")
+        _check_placement(x.placement_a, f"{_at('loop', x)}, end a")
+        _check_placement(x.placement_b, f"{_at('loop', x)}, end b")
+
+
+def _check_couplings(model) -> None:
+    joints = {j.name: j for j in model.joints}
+    source: dict[str, str] = {}
+    for c in model.couplings:
+        for name in (c.joint, c.source):
+            if name not in joints:
+                raise ModelError(f"{_at('coupling', c)}: {name!r} is not a joint; {nearest(name, joints)}")
+            if joints[name].kind.nv != 1:
+                n = joints[name].kind.nv
+                raise ModelError(f"{_at('coupling', c)}: joint {name!r} has {n} freedoms; couplings join single ones")
+        if c.joint == c.source:
+            raise ModelError(f"{_at('coupling', c)}: joint {c.joint!r} follows itself")
+        _finite((c.ratio, c.offset), f"{_at('coupling', c)}: ratio or offset")
+        if c.joint in source:
+            raise ModelError(
+                f"{_at('coupling', c)}: joint {c.joint!r} follows {source[c.joint]!r} already; it can follow one"
+            )
+        source[c.joint] = c.source
+    for start in source:
+        at = source[start]
+        while at in source and at != start:
+            at = source[at]
+        if at == start:
+            raise ModelError(f"model {model.name!r}: joint {start!r} follows itself through couplings; break the cycle")
+
+
 def check_body(b: Body) -> None:
     """Numbers that no body can have."""
     i = b.inertia
+    if len(i.center) != 3 or len(i.moments) != 6:
+        raise ModelError(
+            f"{_at('body', b)}: centre has {len(i.center)} and inertia {len(i.moments)} numbers; "
+            "expected 3 and 6 (xx, xy, xz, yy, yz, zz)"
+        )
     _finite((i.mass, *i.center, *i.moments), f"{_at('body', b)}: mass, centre or inertia")
     if i.mass < 0.0:
         raise ModelError(f"{_at('body', b)}: mass is {i.mass:g} kg; must be >= 0. Was the sign lost in the export?")
@@ -110,7 +161,7 @@ def check_joint(j: Joint) -> None:
         if value is None:
             continue
         if len(value) != n:
-            raise ModelError(f"{_at('joint', j)}: {name} has {len(value)} numbers; a {j.kind.name} joint has {n} freedoms")
+            raise ModelError(f"{_at('joint', j)}: {name} has {len(value)} numbers; a {j.kind.name} joint takes {n}")
         allowed_infinite = name in ("lower", "upper", "speed", "effort")
         if any(math.isnan(x) or (math.isinf(x) and not allowed_infinite) for x in value):
             raise ModelError(f"{_at('joint', j)}: {name} is {value}; must be finite")
@@ -120,10 +171,21 @@ def check_joint(j: Joint) -> None:
         raise ModelError(f"{_at('joint', j)}: lower limit {j.lower} is above upper limit {j.upper}")
     if len(j.rest) != j.kind.nq:
         raise ModelError(f"{_at('joint', j)}: the spring's rest has {len(j.rest)} numbers; expected {j.kind.nq}")
+    _finite(j.rest, f"{_at('joint', j)}: the spring's rest")
+    for part in j.kind.unit_parts(j.rest):
+        length = math.hypot(*part)
+        if abs(length - 1.0) > 1e-6:
+            raise ModelError(f"{_at('joint', j)}: the spring's rest is a quaternion of length {length:.9g}; expected 1")
     if j.kind.name == "general" and any(j.stiffness):
-        raise ModelError(f"{_at('joint', j)}: a general joint has no coordinates for a spring; model the spring as a force")
-    check_rotation(j.placement.rotation, _at("joint", j))
-    _finite(j.placement.position, f"{_at('joint', j)}: position")
+        raise ModelError(
+            f"{_at('joint', j)}: a general joint has no coordinates for a spring; model the spring as a force"
+        )
+    _check_placement(j.placement, _at("joint", j))
+
+
+def _check_placement(placement, owner: str) -> None:
+    check_rotation(placement.rotation, owner)
+    _finite(placement.position, f"{owner}: position")
 
 
 def check_rotation(r, owner: str) -> None:
@@ -137,7 +199,8 @@ def check_rotation(r, owner: str) -> None:
     )
     if worst > 1e-9 or determinant < 0.0:
         raise ModelError(
-            f"{owner}: its rotation matrix is not a rotation (R Rᵀ − 1 reaches {worst:.1e}, determinant {determinant:.3g}); "
+            f"{owner}: its rotation matrix is not a rotation "
+            f"(R Rᵀ − 1 reaches {worst:.1e}, determinant {determinant:.3g}); "
             "expected orthonormal, right-handed rows"
         )
 

@@ -52,9 +52,7 @@ class DHRow:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def from_dh(
-    table: Iterable[DHRow | Mapping[str, Any]], name: str = "arm", gravity=(0.0, 0.0, -9.81)
-) -> Model:
+def from_dh(table: Iterable[DHRow | Mapping[str, Any]], name: str = "arm", gravity=(0.0, 0.0, -9.81)) -> Model:
     """A serial arm from rows of a Denavit-Hartenberg table (standard form, see above).
 
     Bodies are link1, link2, ...; joints joint1, joint2, ... or the row's name; "tool" is the last frame.
@@ -82,9 +80,7 @@ def _row(row: DHRow | Mapping[str, Any], number: int) -> DHRow:
             given.number(getattr(row, key), f"row {number}: {key}")
         return row
     if not isinstance(row, Mapping):
-        raise InputError(
-            f"row {number}: {row!r} is not a row; expected a DHRow or a dict with a, b, alpha, theta, ..."
-        )
+        raise InputError(f"row {number}: {row!r} is not a row; expected a DHRow or a dict with a, b, alpha, theta, ...")
     known = [f.name for f in fields(DHRow)]
     for key in row:
         if key not in known:

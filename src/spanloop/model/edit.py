@@ -31,9 +31,7 @@ def close(
     if start.body == end.body:
         raise InputError(f"{owner}: {a!r} and {b!r} are both on body {start.body!r}; a loop joins two bodies")
     if name in _joints_and_loops(model):
-        raise InputError(
-            f"{owner}: a joint or loop of model {model.name!r} has this name; give another with name="
-        )
+        raise InputError(f"{owner}: a joint or loop of model {model.name!r} has this name; give another with name=")
     kind = given.joint_kind(joint, owner)
     loop = Loop(name, kind, start.body, end.body, start.placement, end.placement, switchable=switchable)
     return replace(model, loops=(*model.loops, loop))
@@ -46,9 +44,7 @@ def drive(model: Model, names: Sequence[str]) -> Model:
         if name not in parts:
             raise InputError(f"model {model.name!r} has no joint or loop {name!r}; {nearest(name, parts)}")
         if parts[name].kind.nv == 0:
-            raise InputError(
-                f"joint {name!r}: a {parts[name].kind.name} joint has no freedom that could be driven"
-            )
+            raise InputError(f"joint {name!r}: a {parts[name].kind.name} joint has no freedom that could be driven")
 
     def driven(part):
         return replace(part, driven=True) if part.name in names else part

@@ -28,9 +28,7 @@ def fuse(model: Model) -> Model:
     loops = [_moved_loop(x, hosts) for x in model.loops]
     return replace(
         model,
-        bodies=tuple(
-            _host(b, guests.get(b.name, []), hosts) for b in model.bodies if hosts[b.name][0] == b.name
-        ),
+        bodies=tuple(_host(b, guests.get(b.name, []), hosts) for b in model.bodies if hosts[b.name][0] == b.name),
         joints=tuple(_moved_joint(j, hosts) for j in model.joints if j.name not in child),
         frames=_moved_frames(model, hosts),
         loops=tuple(x for x in loops if x.a != x.b),
@@ -63,9 +61,7 @@ def _hosts(model: Model) -> Hosts:
 
 def _host(b: Body, guests: list[Body], hosts: Hosts) -> Body:
     """A body with all that has become part of it."""
-    geometry = [
-        replace(shape, placement=hosts[g.name][1] @ shape.placement) for g in guests for shape in g.geometry
-    ]
+    geometry = [replace(shape, placement=hosts[g.name][1] @ shape.placement) for g in guests for shape in g.geometry]
     heavy = [g for g in guests if g.inertia.mass or any(g.inertia.moments)]
     inertia = b.inertia
     if heavy:
@@ -79,9 +75,7 @@ def _host(b: Body, guests: list[Body], hosts: Hosts) -> Body:
 def _moved_frames(model: Model, hosts: Hosts) -> tuple[Frame, ...]:
     """The model's frames on their hosts, and one for each fused body whose name no frame has."""
     known = {f.name for f in model.frames}
-    moved = [
-        replace(f, body=hosts[f.body][0], placement=hosts[f.body][1] @ f.placement) for f in model.frames
-    ]
+    moved = [replace(f, body=hosts[f.body][0], placement=hosts[f.body][1] @ f.placement) for f in model.frames]
     fused = [name for name, (host, _) in hosts.items() if name != host and name not in known]
     return (*moved, *(Frame(name, *hosts[name]) for name in fused))
 

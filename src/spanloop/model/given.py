@@ -65,9 +65,7 @@ def joint_kind(value: str | JointKind, owner: str) -> JointKind:
     if isinstance(value, JointKind):
         return value
     if not isinstance(value, str):
-        raise InputError(
-            f"{owner}: {value!r} is not a kind of joint; expected 'revolute', Revolute(axis), ..."
-        )
+        raise InputError(f"{owner}: {value!r} is not a kind of joint; expected 'revolute', Revolute(axis), ...")
     if value not in KINDS:
         raise InputError(f"{owner}: no kind of joint is called {value!r}; {nearest(value, KINDS)}")
     return KINDS[value]()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.errors import InputError, ModelError, nearest
+from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
 from spanloop.model.parts import (
     WORLD,
@@ -19,7 +19,6 @@ from spanloop.model.parts import (
     Frame,
     Joint,
     Loop,
-    Placement,
     Sensor,
 )
 from spanloop.types import Floats3
@@ -104,11 +103,19 @@ class Model:
         self.joint(joint)
         return self._slices[joint][1]
 
+    @cached_property
+    def _joints(self) -> dict[str, Joint]:
+        return {j.name: j for j in self.joints}
+
+    @cached_property
+    def _bodies(self) -> dict[str, Body]:
+        return {b.name: b for b in self.bodies}
+
     def joint(self, name: str) -> Joint:
-        return _named(self.joints, name, "joint", self.name)
+        return _named(self._joints, name, "joint", self.name)
 
     def body(self, name: str) -> Body:
-        return _named(self.bodies, name, "body", self.name)
+        return _named(self._bodies, name, "body", self.name)
 
     def frame(self, name: str) -> Frame:
         """A frame by name; every body (and the world) is also a frame."""
@@ -142,7 +149,7 @@ class Model:
         q = []
         for j in self.joints:
             x = rng.uniform(-1.0, 1.0, j.kind.nq) * (np.pi if j.kind.nq == 1 and j.kind.units == ("rad",) else 1.0)
-            if j.kind.unit_parts(x):
+            if j.kind.unit_parts(tuple(x)):
                 e = rng.normal(size=4)
                 x[:4] = e / np.linalg.norm(e)
             q.append(x)
@@ -214,11 +221,7 @@ class Model:
         return report(self)
 
 
-def _named(parts, name, what: str, owner: str):
-    for p in parts:
-        if p.name == name:
-            return p
-    raise InputError(f"model {owner!r} has no {what} {name!r}; {nearest(name, [p.name for p in parts])}")
-
-
-__all__ = ["Model", "ModelError", "Placement"]
+def _named(parts: dict, name: str, what: str, owner: str):
+    if name not in parts:
+        raise InputError(f"model {owner!r} has no {what} {name!r}; {nearest(name, parts)}")
+    return parts[name]

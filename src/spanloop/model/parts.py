@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 from spanloop.joints import JointKind
@@ -13,7 +14,7 @@ from spanloop.math.spatial import Transform
 from spanloop.types import Floats3, Floats33
 
 WORLD = "world"
-_IDENTITY: Floats33 = IDENTITY3  # type: ignore[assignment]
+_IDENTITY: Floats33 = IDENTITY3
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Inertia:
 
 @dataclass(frozen=True)
 class Geometry:
-    """A shape to look at, or to collide with: box (x, y, z), cylinder (radius, length), sphere (radius), mesh (file)."""
+    """A shape to look at, or to collide with: box (x, y, z), cylinder (radius, length), sphere (radius), mesh
+    (file)."""
 
     shape: str
     size: tuple[float, ...] = ()
@@ -85,7 +87,8 @@ class Joint:
 
     The joint's frame has the given placement in the parent body; the child body's frame is the joint's child frame.
     Per freedom (nv entries, or one number for all): damping [N m s/rad], friction [N m], armature [kg m²],
-    stiffness [N m/rad] of a spring that rests at `rest` (nq entries). Limits have one entry per freedom, None where there are none.
+    stiffness [N m/rad] of a spring that rests at `rest` (nq entries). Limits have one entry per freedom, None where
+    there are none.
     """
 
     name: str
@@ -114,7 +117,8 @@ class Joint:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, per_freedom(value, n))
-        object.__setattr__(self, "rest", tuple(map(float, self.rest)) or self.kind.neutral())
+        rest = (self.rest,) if isinstance(self.rest, Real) else self.rest
+        object.__setattr__(self, "rest", tuple(map(float, rest)) or self.kind.neutral())
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,7 @@ class Sensor:
 
 def per_freedom(value, n: int) -> tuple[float, ...]:
     """n floats from n numbers, one number, or nothing (zeros)."""
-    if isinstance(value, (int, float)):
+    if isinstance(value, Real):
         return (float(value),) * n
     value = tuple(float(x) for x in value)
     return value if value else (0.0,) * n

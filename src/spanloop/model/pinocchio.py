@@ -136,14 +136,12 @@ def _matched(model: Model, names: Sequence[str]) -> list[Joint]:
     for name in names:
         if name not in ours:
             raise InputError(
-                f"Pinocchio's joint {name!r} is no moving joint of model {model.name!r}; "
-                f"{nearest(name, ours)}"
+                f"Pinocchio's joint {name!r} is no moving joint of model {model.name!r}; {nearest(name, ours)}"
             )
     missing = [name for name in ours if name not in names]
     if missing:
         raise InputError(
-            f"joint {missing[0]!r} of model {model.name!r} is not among Pinocchio's; "
-            f"{nearest(missing[0], names)}"
+            f"joint {missing[0]!r} of model {model.name!r} is not among Pinocchio's; {nearest(missing[0], names)}"
         )
     if len(set(names)) < len(names):
         raise InputError("Pinocchio's joint names repeat; expected each once")
@@ -173,8 +171,7 @@ def _order(joint: Joint, nq: int | None) -> _Order:
     order = _ORDERS.get(kind.name) or _Order(kind.nq, same, same, tuple(range(kind.nv)))
     if nq is not None and nq != order.nq:
         raise InputError(
-            f"joint {joint.name!r}: Pinocchio has {nq} coordinates for it; "
-            f"a {kind.name} joint has {order.nq} there"
+            f"joint {joint.name!r}: Pinocchio has {nq} coordinates for it; a {kind.name} joint has {order.nq} there"
         )
     return order
 

@@ -72,9 +72,7 @@ def fly(robot: Dynamics, q: np.ndarray, v: np.ndarray, duration: float, h: float
     qs, vs = np.empty((n + 1, len(q))), np.empty((n + 1, len(v)))
     qs[0], vs[0] = q, v
     for i in range(n):
-        qs[i + 1], vs[i + 1] = step(
-            lambda q, v: robot.forward_dynamics(q, v, rest), robot.integrate, qs[i], vs[i], h
-        )
+        qs[i + 1], vs[i + 1] = step(lambda q, v: robot.forward_dynamics(q, v, rest), robot.integrate, qs[i], vs[i], h)
     kinetic, potential = np.array([robot.energy(q, v) for q, v in zip(qs, vs, strict=True)]).T
     momentum = np.array([robot.momentum(q, v) for q, v in zip(qs, vs, strict=True)])
     mass = robot.model.mass

@@ -21,9 +21,7 @@ Accelerate = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Move = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def step(
-    accelerate: Accelerate, move: Move, q: np.ndarray, v: np.ndarray, h: float
-) -> tuple[np.ndarray, np.ndarray]:
+def step(accelerate: Accelerate, move: Move, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
     """State (q (nq,), v (nv,)) after h [s]; accelerate(q, v) gives a (nv,), move(q, delta) q ⊕ delta."""
     half = 0.5 * h
     a1 = accelerate(q, v)

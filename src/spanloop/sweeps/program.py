@@ -5,9 +5,9 @@ A sweep visits every link, parents first (outward) or children first (inward), w
     outward   step(link, here, parent) -> Values kept at the link
     inward    step(link, here, arriving) -> (Values kept at the link, Values sent to the parent)
 
-`here` holds the link's inputs (q, v, a, tau: its own entries) and everything earlier sweeps kept; `parent` what this
-sweep kept at the parent; `arriving` the sum of what the children sent. `start` is what the world (outward) or a link without
-children (inward) would have said.
+`here` holds the link's inputs (q, v, a, tau: its own entries) and everything earlier sweeps kept; `parent` what
+this sweep kept at the parent; `arriving` the sum of what the children sent. `start` is what the world (outward) or
+a link without children (inward) would have said.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ class Sweep:
 class Program:
     """Sweeps in order, and how their results make the answer.
 
-    inputs: which of q, v, a, tau (split over the joints) and forces (six numbers for each body named in `loaded`) are read.
-    result(mechanism, here, world): the answer's scalars in C order, from what the sweeps kept at the links and the world.
+    inputs: which of q, v, a, tau (split over the joints) and forces (six numbers for each body named in `loaded`)
+    are read. result(mechanism, here, world): the answer's scalars in C order, from what the sweeps kept at the
+    links and the world.
     """
 
     name: str

@@ -75,14 +75,12 @@ class Anchor:
     """Where a user's frame sits: fixed to a link (−1: the world), with this rotation and position in it."""
 
     link: int
-    rotation: Floats33 = IDENTITY3  # type: ignore[assignment]
+    rotation: Floats33 = IDENTITY3
     position: Vector3 = (0.0, 0.0, 0.0)
 
     def at(self, rotation: Floats33, position: Vector3) -> Anchor:
         """A frame placed in this one."""
-        return Anchor(
-            self.link, product(self.rotation, rotation), add(self.position, times(self.rotation, position))
-        )
+        return Anchor(self.link, product(self.rotation, rotation), add(self.position, times(self.rotation, position)))
 
     def transform(self) -> Transform:
         return Transform(from_matrix(self.rotation), self.position)
@@ -120,7 +118,8 @@ class Mechanism:
 
 
 def mechanism(model: Model, parameters: Sequence[Scalar] | None = None) -> Mechanism:
-    """The model as numbers; with `parameters` (packed as model.parameters()) those take the place of the model's own."""
+    """The model as numbers; with `parameters` (packed as model.parameters()) those take the place of the model's
+    own."""
     if parameters is None:
         parameters = Parameters.of(model).values.tolist()
     gravity, parts = unpacked(model, parameters)
@@ -174,7 +173,9 @@ def _placed(anchor: Anchor, kind: JointKind) -> tuple[Transform, JointKind]:
 def _without(inertia: RigidInertia, hidden: RigidInertia) -> RigidInertia:
     """inertia − hidden, with exact zeros where they agree."""
     return inertia + RigidInertia(
-        -hidden.mass, negate(hidden.first), tuple(negate(r) for r in hidden.second)  # type: ignore[arg-type]
+        -hidden.mass,
+        negate(hidden.first),
+        tuple(negate(r) for r in hidden.second),  # type: ignore[arg-type]
     )
 
 
@@ -191,5 +192,5 @@ def _tidy(inertia: RigidInertia) -> RigidInertia:
     return RigidInertia(
         inertia.mass,
         tidy(inertia.first, largest(inertia.first)),
-        tuple(tidy(r, second) for r in inertia.second),  # type: ignore[arg-type]
+        tuple(tidy(r, second) for r in inertia.second),
     )

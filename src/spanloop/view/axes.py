@@ -52,9 +52,7 @@ class Plot:
 
     def line(self, x: np.ndarray, y: np.ndarray, color: str) -> str:
         corners = points(np.stack([self.x(x), self.y(y)], axis=-1))
-        return element(
-            "polyline", points=corners, fill="none", stroke=color, stroke_width=1.8, stroke_linejoin="round"
-        )
+        return element("polyline", points=corners, fill="none", stroke=color, stroke_width=1.8, stroke_linejoin="round")
 
     def moving_dot(self, x: np.ndarray, y: np.ndarray) -> tuple[list[str], list[str]]:
         """Values of cx and cy of a dot that runs along the line."""

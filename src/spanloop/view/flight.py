@@ -23,9 +23,7 @@ FRAMES_PER_SECOND = 30
 ELEVATION = 0.3  # of the camera [rad]
 
 
-def flight_picture(
-    model: Model, flight: Flight, center: np.ndarray, title: str, subtitle: str, remark: str
-) -> str:
+def flight_picture(model: Model, flight: Flight, center: np.ndarray, title: str, subtitle: str, remark: str) -> str:
     """The text of an SVG file.
 
     center (n, 3): the centre of mass at the flight's times [m]; remark: a line beside the plot's name.
@@ -75,9 +73,7 @@ class Scene:
         start = LEFT + 0.5 * (width - scale * travel)
 
         def pixels(p: np.ndarray) -> np.ndarray:
-            return np.stack(
-                [start + scale * (p[:, 0] - way[0, 0]), top + scale * (highest - p[:, 1])], axis=-1
-            )
+            return np.stack([start + scale * (p[:, 0] - way[0, 0]), top + scale * (highest - p[:, 1])], axis=-1)
 
         return Scene(
             Figure.of(model),
@@ -91,9 +87,7 @@ class Scene:
     def way(self) -> str:
         """The path of the centre of mass."""
         corners = points(self.center)
-        return element(
-            "polyline", points=corners, fill="none", stroke=GREY, stroke_dasharray="2 5", opacity=0.8
-        )
+        return element("polyline", points=corners, fill="none", stroke=GREY, stroke_dasharray="2 5", opacity=0.8)
 
     def guide(self, i: int, bottom: float) -> str:
         """A line from the centre of mass down to its time in the plot."""
@@ -103,9 +97,7 @@ class Scene:
     def snapshots(self, samples: Sequence[int]) -> list[str]:
         """The figure at these samples, the older the fainter."""
         shades = np.linspace(0.28, 0.62, len(samples))
-        return [
-            element("g", *self._parts(i), opacity=round(s, 2)) for i, s in zip(samples, shades, strict=True)
-        ]
+        return [element("g", *self._parts(i), opacity=round(s, 2)) for i, s in zip(samples, shades, strict=True)]
 
     def moving(self) -> str:
         """The figure as it flies; where nothing can move it is seen at the end."""

@@ -13,9 +13,7 @@ FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-seri
 def element(name: str, *children: str, **attributes) -> str:
     """<name ...>children</name>; `stroke_width=2` is written stroke-width="2", None is left out."""
     given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_value(x)}"'
-        for key, x in attributes.items()
-        if x is not None
+        f' {key.rstrip("_").replace("_", "-")}="{_value(x)}"' for key, x in attributes.items() if x is not None
     )
     return f"<{name}{given}>{''.join(children)}</{name}>" if children else f"<{name}{given}/>"
 

@@ -28,10 +28,6 @@ def _add_leg(b: Builder, leg: str, x: float, y: float) -> None:
     b.body(f"{leg}_shank", 0.25, (0.0, 0.0, -0.1), cylinder(0.25, 0.012, 0.22))
     losses = {"damping": 0.02, "armature": 0.004}
     b.revolute(f"{leg}_roll", "trunk", f"{leg}_hip", "x", (x, y, 0.0), lower=-0.8, upper=0.8, **losses)
-    b.revolute(
-        f"{leg}_pitch", f"{leg}_hip", f"{leg}_thigh", "y", (0.0, out, 0.0), lower=-2.0, upper=2.0, **losses
-    )
-    b.revolute(
-        f"{leg}_knee", f"{leg}_thigh", f"{leg}_shank", "y", (0.0, 0.0, -0.22), lower=-2.6, upper=0.1, **losses
-    )
+    b.revolute(f"{leg}_pitch", f"{leg}_hip", f"{leg}_thigh", "y", (0.0, out, 0.0), lower=-2.0, upper=2.0, **losses)
+    b.revolute(f"{leg}_knee", f"{leg}_thigh", f"{leg}_shank", "y", (0.0, 0.0, -0.22), lower=-2.6, upper=0.1, **losses)
     b.frame(f"{leg}_foot", f"{leg}_shank", (0.0, 0.0, -0.22))

@@ -7,16 +7,12 @@ from spanloop.sweeps import Program, Values, outward
 
 def integrate(mechanism) -> Program:
     """q ⊕ delta (nq,): where the constant velocity delta (nv,) leads in one unit of time."""
-    return Program(
-        "integrate", ("q", "delta"), (outward(advance),), _joined, shape=(mechanism.nq,)
-    )
+    return Program("integrate", ("q", "delta"), (outward(advance),), _joined, shape=(mechanism.nq,))
 
 
 def difference(mechanism) -> Program:
     """delta (nv,) with start ⊕ delta = q."""
-    return Program(
-        "difference", ("start", "q"), (outward(compare),), _joined, shape=(mechanism.nv,)
-    )
+    return Program("difference", ("start", "q"), (outward(compare),), _joined, shape=(mechanism.nv,))
 
 
 def advance(link, here, parent) -> Values:

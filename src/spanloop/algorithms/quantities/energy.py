@@ -17,7 +17,8 @@ from spanloop.sweeps import Program, Values, inward, outward
 
 
 def energy(mechanism) -> Program:
-    """(kinetic, potential) [J]: armature in the kinetic, gravity (zero at the world's origin) and springs in the potential."""
+    """(kinetic, potential) [J]: armature in the kinetic, gravity (zero at the world's origin) and springs in the
+    potential."""
 
     def result(m, here, world):
         springs = sum((link.spring_energy(h.q) for link, h in zip(m.links, here, strict=True)), 0.0)

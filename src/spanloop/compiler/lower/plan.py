@@ -39,9 +39,7 @@ class Operations:
     def of(nodes: Sequence[Expression]) -> Operations:
         n = Counter(x.op for x in nodes)
         angles = {x.a.index for x in nodes if x.op in (SINE, COSINE)}
-        return Operations(
-            n[MULTIPLY], n[ADD] + n[SUBTRACT], n[DIVIDE], n[NEGATE], len(angles), n[ROOT], n[SELECT]
-        )
+        return Operations(n[MULTIPLY], n[ADD] + n[SUBTRACT], n[DIVIDE], n[NEGATE], len(angles), n[ROOT], n[SELECT])
 
     def __str__(self) -> str:
         return (
@@ -52,7 +50,8 @@ class Operations:
 
 @dataclass(frozen=True)
 class Plan:
-    """An ordered tape. `nodes` holds what the outputs need, operands before their users; `checks` what the guards need."""
+    """An ordered tape. `nodes` holds what the outputs need, operands before their users; `checks` what the guards
+    need."""
 
     name: str
     inputs: tuple[tuple[str, int], ...]  # names and sizes, in the order of the arguments
@@ -93,4 +92,3 @@ def live(roots: Sequence[Expression]) -> list[Expression]:
                     wanted[x.index] = 1
     out.reverse()
     return out
-

@@ -2,9 +2,9 @@
 
     i64 bad = batch(ptr in0, i64 stride0, ..., ptr out, ptr status, ptr scratch, i64 begin, i64 end)
 
-Arrays are plain C order, one row a state; a stride (in numbers) of 0 gives every state the same row. States begin..end − 1
-are computed; a bad one gets NaN in its row and the bits of its faults in status. `scratch` holds inputs, outputs and values
-that cross pieces where the plan is cut into pieces: see `scratch_size`.
+Arrays are plain C order, one row a state; a stride (in numbers) of 0 gives every state the same row. States
+begin..end − 1 are computed; a bad one gets NaN in its row and the bits of its faults in status. `scratch` holds
+inputs, outputs and values that cross pieces where the plan is cut into pieces: see `scratch_size`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def scratch_size(plan: Plan, width: int) -> int:
 
 
 class Scratch:
-    """Where things stand in the scratch memory of a plan in pieces, in vectors: inputs, outputs, values between pieces."""
+    """Where things stand in the scratch memory of a plan in pieces, in vectors: inputs, outputs, values between
+    pieces."""
 
     def __init__(self, plan: Plan, segments: Segments, width: int):
         self.n_inputs, self.n_outputs = sum(size for _, size in plan.inputs), len(plan.outputs)
@@ -127,9 +128,7 @@ def _vanish(body: Body, x: str, held: str, name: str) -> str:
     """held + 0·x: stays zero while all are finite."""
     t = body.t
     zero = t.constant(0.0)
-    return body.line(
-        name, f"call {t.value} @llvm.fma.{t.suffix}({t.value} {x}, {t.value} {zero}, {t.value} {held})"
-    )
+    return body.line(name, f"call {t.value} @llvm.fma.{t.suffix}({t.value} {x}, {t.value} {zero}, {t.value} {held})")
 
 
 def _faults(body: Body, plan: Plan, outputs: list[str]) -> list[tuple[str, int]]:

@@ -2,9 +2,10 @@
 
     PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 
-takes exact ndarrays of the right dtype, rank, length and flags, and `out` alone as keyword. Whatever else it meets, and whatever
-state the kernel refuses, goes to `self`, a Python callable that converts, explains or raises. The addresses that this needs stand in
-the table `api`, filled when the code is loaded, so that the code itself can be kept on disk.
+takes exact ndarrays of the right dtype, rank, length and flags, and `out` alone as keyword. Whatever else it meets,
+and whatever state the kernel refuses, goes to `self`, a Python callable that converts, explains or raises. The
+addresses that this needs stand in the table `api`, filled when the code is loaded, so that the code itself can be
+kept on disk.
 """
 
 from __future__ import annotations
@@ -145,7 +146,11 @@ def _apart(plan: Plan, t: Real) -> list[str]:
     size = 1
     for d in plan.shape:
         size *= d
-    code = ["apart:", *_field("given", ARRAY_DATA, "i64", "given.data"), f"%given.end = add i64 %given.data, {size * t.size}"]
+    code = [
+        "apart:",
+        *_field("given", ARRAY_DATA, "i64", "given.data"),
+        f"%given.end = add i64 %given.data, {size * t.size}",
+    ]
     clear = "true"
     for k, (_, length) in enumerate(plan.inputs):
         code += [

@@ -1,7 +1,8 @@
 """States in C order to vector lanes and back: blocks of a batch are transposed in registers.
 
-One row holds one state; a vector holds one number of `width` states. A block of width rows and width columns is loaded as rows
-and transposed by log₂(width) stages of two-vector shuffles, which costs a tenth of gathering each number.
+One row holds one state; a vector holds one number of `width` states. A block of width rows and width columns is
+loaded as rows and transposed by log₂(width) stages of two-vector shuffles, which costs a tenth of gathering each
+number.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ def load_block(body: Body, rows: Sequence[str], first: int, count: int, tag: str
         if count == w:
             loaded.append(body.line(f"ld{tag}_{lane}", f"load {t.value}, ptr {p}, align {t.size}"))
         else:
-            masked = f"@llvm.masked.load.{t.suffix}.p0(ptr {p}, i32 {t.size}, {_mask(w, count)}, {t.value} zeroinitializer)"
+            masked = (
+                f"@llvm.masked.load.{t.suffix}.p0(ptr {p}, i32 {t.size}, {_mask(w, count)}, {t.value} zeroinitializer)"
+            )
             loaded.append(body.line(f"ld{tag}_{lane}", f"call {t.value} {masked}"))
     return _transposed(body, loaded, f"t{tag}")[:count]
 

@@ -1,7 +1,8 @@
 """A long tape cut into functions of bounded length: code generation is superlinear in a function's size.
 
-Up to WHOLE operations one function is both compiled and run faster (measured: 25 % at 3500 operations); at 8500 it takes three times as
-long to compile. Values needed after a cut travel through a scratch array whose slots are used again once their last reader has run.
+Up to WHOLE operations one function is both compiled and run faster (measured: 25 % at 3500 operations); at 8500 it
+takes three times as long to compile. Values needed after a cut travel through a scratch array whose slots are used
+again once their last reader has run.
 """
 
 from __future__ import annotations

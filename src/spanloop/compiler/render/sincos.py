@@ -1,8 +1,8 @@
 """Sine and cosine without branches: reduction by multiples of pi/2 with fused multiply-add, then polynomials.
 
-The reduction subtracts n·pi/2 with pi/2 in two (double) or three (float) parts; each step is exact or rounds once, so that the
-result is good to 1.5 units in the last place for |x| up to LIMIT. Beyond, kernels report the state and the host takes over.
-The polynomials' coefficients are Moshier's (Cephes library): data, quoted from there.
+The reduction subtracts n·pi/2 with pi/2 in two (double) or three (float) parts; each step is exact or rounds once,
+so that the result is good to 1.5 units in the last place for |x| up to LIMIT. Beyond, kernels report the state and
+the host takes over. The polynomials' coefficients are Moshier's (Cephes library): data, quoted from there.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def sincos(lines: list[str], t: Real, x: str, tag: str) -> tuple[str, str]:
     turns = line("i", f"bitcast {v} {rounded} to {t.bits}")
     minus = line("m", f"fneg {v} {quarters}")
     r = x
-    for k, part in enumerate(_HALF_PI[t.real]):
-        r = fma(f"r{k}_", minus, c(part), r)
+    for j, part in enumerate(_HALF_PI[t.real]):
+        r = fma(f"r{j}_", minus, c(part), r)
     z = line("z", f"fmul {v} {r}, {r}")
     ps, pc = (_horner(fma, c, z, name, table[t.real]) for name, table in (("s", _SINE), ("c", _COSINE)))
     rz = line("rz", f"fmul {v} {r}, {z}")

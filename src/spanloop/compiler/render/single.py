@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.lower.plan import live
 from spanloop.compiler.render.body import Body, declarations
@@ -66,7 +68,7 @@ def _fetch(t: Real, where, segments: Segments | None):
     return fetch
 
 
-def _store(body: Body, outputs: list[tuple[int, Expression | float]]) -> str:
+def _store(body: Body, outputs: Sequence[tuple[int, Expression | float]]) -> str:
     """Write these outputs; the sum of 0·output, which is not zero if one is not finite.
 
     The sum is taken of the values, not of the memory: reading back as vectors what was written as numbers would stall.
@@ -83,8 +85,8 @@ def _store(body: Body, outputs: list[tuple[int, Expression | float]]) -> str:
             c = len(seen) % PACK
             sums[c] = _vanish(body, t, value, sums[c], f"o{k}")
     total = sums[0]
-    for j, c in enumerate(sums[1:]):
-        total = body.line(f"ot{j}", f"fadd {t.real} {total}, {c}")
+    for j, held in enumerate(sums[1:]):
+        total = body.line(f"ot{j}", f"fadd {t.real} {total}, {held}")
     return total
 
 
@@ -97,7 +99,9 @@ def _piece(plan: Plan, segments: Segments, k: int, t: Real, where) -> str:
         if n.index in segments.leaves and segments.home[n.index] == k:
             p = body.line(f"tp{n.index}", f"getelementptr {t.real}, ptr %scratch, i64 {segments.slot[n.index]}")
             body.lines.append(f"store {t.real} {body.values[n.index]}, ptr {p}, align {t.size}")
-    own = [(j, x) for j, x in enumerate(plan.outputs) if isinstance(x, Expression) and segments.home.get(x.index, 0) == k]
+    own = [
+        (j, x) for j, x in enumerate(plan.outputs) if isinstance(x, Expression) and segments.home.get(x.index, 0) == k
+    ]
     answer = _store(body, own)
     text = "\n".join(body.lines)
     head = f"define internal {t.real} @piece{k}({head}, ptr noalias %out, ptr noalias %scratch) #0"
@@ -122,8 +126,8 @@ def _status(plan: Plan, t: Real, where, answer: str) -> list[str]:
         bits.append((body.line("near", f"fcmp olt {t.real} {largest.reduced(_larger)}, {limit}"), FAR_ANGLE))
     body.add(live(others))
     for j, x in enumerate(others):
-        size = body.line(f"far{j}", f"call {t.real} @llvm.fabs.{t.suffix}({t.real} {body.value(x)})")
-        bits.append((body.line(f"inside{j}", f"fcmp olt {t.real} {size}, {limit}"), FAR_ANGLE))
+        far = body.line(f"far{j}", f"call {t.real} @llvm.fabs.{t.suffix}({t.real} {body.value(x)})")
+        bits.append((body.line(f"inside{j}", f"fcmp olt {t.real} {far}, {limit}"), FAR_ANGLE))
     body.add(plan.checks)
     bits += [(body.value(g), OFF_GUARD) for g in plan.guards]
     status = "0"

@@ -16,7 +16,9 @@ def converted(function: str, name: str, size: int, x, dtype: np.dtype) -> np.nda
     try:
         a = np.asarray(x)
     except Exception:
-        raise InputError(f"{function}: {name} cannot be made an array; expected numbers of shape (..., {size})") from None
+        raise InputError(
+            f"{function}: {name} cannot be made an array; expected numbers of shape (..., {size})"
+        ) from None
     if a.dtype.kind not in "fiub":
         raise InputError(f"{function}: {name} holds {_kind(a)}; expected real numbers of shape (..., {size})")
     if a.ndim == 0 or a.shape[-1] != size:
@@ -42,7 +44,9 @@ def leading_shape(function: str, names: Sequence[str], arrays: Sequence[np.ndarr
         return np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
     except ValueError:
         shapes = ", ".join(f"{n} {a.shape}" for n, a in zip(names, arrays, strict=True))
-        raise InputError(f"{function}: batch axes do not fit together: {shapes}; the leading axes must be equal or 1") from None
+        raise InputError(
+            f"{function}: batch axes do not fit together: {shapes}; the leading axes must be equal or 1"
+        ) from None
 
 
 def rows(a: np.ndarray, leading: tuple[int, ...]) -> tuple[np.ndarray, int]:

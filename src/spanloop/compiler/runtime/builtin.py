@@ -22,13 +22,13 @@ class _MethodDefinition(ctypes.Structure):
     )
 
 
-# Python reads a builtin's definition when it frees the builtin, in whatever order a cycle is taken apart: they stay for good
+# Python reads a builtin's definition when it frees the builtin, in whatever order a cycle is taken apart: they
+# stay for good
 _definitions: list[_MethodDefinition] = []
 
 
 def builtin(code: Code, name: str, dtype: np.dtype, fallback: Callable) -> Callable:
-    """The callable. `fallback` takes over what the compiled call does not know; the callable keeps it alive, and it must keep
-    `code` alive."""
+    """The callable. `fallback` takes over what it does not know; it is kept alive, and must keep `code` alive."""
     table = layout.table(dtype)
     where = (ctypes.c_void_p * len(table)).from_address(code.variable("api"))
     for k, address in enumerate(table):

@@ -1,8 +1,8 @@
 """Object code kept on disk, one file an entry, so that a kernel starts in milliseconds.
 
 An entry is trusted only if folder and file belong to this user, nobody else may write them, no symbolic link is on
-the way, and its checksum fits; anything else is ignored and built anew. Writing is atomic, so that several processes may
-work at once. Where nothing can be written there is one warning and no cache.
+the way, and its checksum fits; anything else is ignored and built anew. Writing is atomic, so that several
+processes may work at once. Where nothing can be written there is one warning and no cache.
 
 The folder is $SPANLOOP_CACHE, else $XDG_CACHE_HOME/spanloop, else ~/.cache/spanloop; SPANLOOP_CACHE=off turns it off.
 """

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,8 @@ class Kernel:
     # ---- calling
 
     def entry(self, fallback: Callable) -> Callable:
-        """The compiled call for single states, with `fallback`, which must hold this kernel, for all it does not take."""
+        """The compiled call for single states, with `fallback`, which must hold this kernel, for all it does not
+        take."""
         if not layout.fits():
             return fallback
         return builtin(self._single_code, self.name, self.dtype, fallback)
@@ -173,7 +175,7 @@ class Kernel:
         bad = self._run_rows(laid, target, status, count)
         if bad:
             flat = target.reshape(count, -1)
-            for i in np.flatnonzero(status == FAR_ANGLE):
+            for i in map(int, np.flatnonzero(status == FAR_ANGLE)):
                 row = flat[i].reshape(self.shape)
                 if not self._from_reference([_row(x, s, i) for x, s in laid], row):
                     flat[i], status[i] = row.ravel(), 0
@@ -194,7 +196,7 @@ class Kernel:
         if parts <= 1:
             return run(0, count)
         edges = [min(count, width * (groups * k // parts)) for k in range(parts + 1)]
-        others = [_pool(parts).submit(run, a, b) for a, b in zip(edges[1:-1], edges[2:], strict=True)]
+        others = [_pool(parts).submit(run, a, b) for a, b in pairwise(edges[1:])]
         return run(edges[0], edges[1]) + sum(f.result() for f in others)  # this thread works too
 
     def _warn(self, laid, status: np.ndarray, leading: tuple[int, ...]) -> None:

@@ -64,7 +64,7 @@ def _tuples_fit() -> bool:
 @functools.cache
 def _array_api():
     """NumPy's table of C functions, if its version is one whose numbering is known."""
-    capsule = np._core._multiarray_umath._ARRAY_API if hasattr(np, "_core") else None  # type: ignore[attr-defined]
+    capsule = np._core._multiarray_umath._ARRAY_API if hasattr(np, "_core") else None
     if capsule is None:
         return None
     get = ctypes.pythonapi.PyCapsule_GetPointer

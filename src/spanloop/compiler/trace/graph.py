@@ -84,7 +84,9 @@ class Expression:
 
     def __repr__(self) -> str:
         parts = [f"%{x.index}" for x in (self.a, self.b, self.c) if x is not None]
-        return f"%{self.index} = {NAMES[self.op]} " + ", ".join(parts + ([] if self.value is None else [str(self.value)]))
+        return f"%{self.index} = {NAMES[self.op]} " + ", ".join(
+            parts + ([] if self.value is None else [str(self.value)])
+        )
 
     def __add__(self, y):
         if type(y) is Expression:
@@ -236,7 +238,7 @@ def _multiply(x: Expression, y: Expression):
         return _times(y, x.value)
     if y.op == CONSTANT:
         return _times(x, y.value)
-    if y.op == DIVIDE and _is_reciprocal(y, x) or x.op == DIVIDE and _is_reciprocal(x, y):
+    if (y.op == DIVIDE and _is_reciprocal(y, x)) or (x.op == DIVIDE and _is_reciprocal(x, y)):
         return 1.0
     for p, k in ((x, y), (y, x)):  # k · (u · (1/k)) = u
         if p.op == MULTIPLY:
@@ -258,9 +260,7 @@ def _divide(x: Expression, y: Expression):
 
 
 def _same_factor(x: Expression, y: Expression) -> bool:
-    return (
-        x.op == MULTIPLY and y.op == MULTIPLY and x.b is y.b and x.a.op == CONSTANT and y.a.op == CONSTANT
-    )
+    return x.op == MULTIPLY and y.op == MULTIPLY and x.b is y.b and x.a.op == CONSTANT and y.a.op == CONSTANT
 
 
 def _add(x: Expression, y: Expression):

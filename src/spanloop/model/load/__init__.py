@@ -53,8 +53,7 @@ def _toml(data: bytes, path: Path, base: str) -> Model:
 
     if base != "fixed":
         raise InputError(
-            f"{path.name}: base={base!r} is for URDF files; "
-            "a .toml file says itself how its bodies stand on the world"
+            f"{path.name}: base={base!r} is for URDF files; a .toml file says itself how its bodies stand on the world"
         )
     return loads(data, path.name)
 

@@ -44,9 +44,7 @@ def _refusal(found: os.stat_result) -> str | None:
     if not stat.S_ISREG(found.st_mode):
         return "is a device or pipe; expected a file"
     if found.st_size > LARGEST:
-        return (
-            f"has {found.st_size / 2**20:.0f} MB; a mechanism's file may have {LARGEST // 2**20} MB at most"
-        )
+        return f"has {found.st_size / 2**20:.0f} MB; a mechanism's file may have {LARGEST // 2**20} MB at most"
     return None
 
 

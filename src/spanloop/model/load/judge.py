@@ -51,13 +51,10 @@ def judge(model: Model, strict: bool) -> tuple[str, ...]:
     largest = np.abs(moments).max(axis=1)
     slack = POINT * groups.mass
     for g in np.nonzero(moments[:, 0] < -NEGATIVE * largest - slack)[0]:
-        raise ModelError(
-            f"{_who(model, groups, g)}: {_found(moments[g])}; no body can have a negative one. {HINT}"
-        )
+        raise ModelError(f"{_who(model, groups, g)}: {_found(moments[g])}; no body can have a negative one. {HINT}")
     flat = np.nonzero(moments[:, 0] + moments[:, 1] < moments[:, 2] - TRIANGLE * largest - slack)[0]
     sentences = [
-        f"{_who(model, groups, g)}: {_found(moments[g])}; "
-        f"in no body one is larger than the sum of the others. {HINT}"
+        f"{_who(model, groups, g)}: {_found(moments[g])}; in no body one is larger than the sum of the others. {HINT}"
         for g in flat
     ]
     if strict and sentences:
@@ -85,18 +82,14 @@ def _composed(bodies, group: np.ndarray, placements, n: int) -> tuple[np.ndarray
     """Mass and inertia about the common centre: Σ R I Rᵀ + m (d·d 1 − d dᵀ), d from there to the body's."""
     r = np.array([p.rotation for p in placements])
     masses = np.array([b.inertia.mass for b in bodies])
-    centers = np.einsum("nij,nj->ni", r, [b.inertia.center for b in bodies]) + [
-        p.position for p in placements
-    ]
+    centers = np.einsum("nij,nj->ni", r, [b.inertia.center for b in bodies]) + [p.position for p in placements]
     mass, first = np.zeros(n), np.zeros((n, 3))
     np.add.at(mass, group, masses)
     np.add.at(first, group, masses[:, None] * centers)
     common = first / np.where(mass > 0.0, mass, 1.0)[:, None]
     alone = np.bincount(group[masses > 0.0], minlength=n)[group] < 2
     d = np.where(alone[:, None], 0.0, centers - common[group])
-    steiner = np.einsum("n,nk,nk->n", masses, d, d)[:, None, None] * np.eye(3) - np.einsum(
-        "n,ni,nj->nij", masses, d, d
-    )
+    steiner = np.einsum("n,nk,nk->n", masses, d, d)[:, None, None] * np.eye(3) - np.einsum("n,ni,nj->nij", masses, d, d)
     inertia = np.zeros((n, 3, 3))
     turned = np.einsum("nij,njk,nlk->nil", r, np.array([b.inertia.matrix() for b in bodies]), r)
     np.add.at(inertia, group, turned + steiner)
@@ -139,13 +132,7 @@ def _is_placeholder(i: Inertia) -> bool:
 
 def _who(model: Model, groups: Groups, g) -> str:
     members = int((groups.of_body == g).sum()) - 1
-    fixed = (
-        f" with {members} bodies fixed to it"
-        if members > 1
-        else " with a body fixed to it"
-        if members
-        else ""
-    )
+    fixed = f" with {members} bodies fixed to it" if members > 1 else " with a body fixed to it" if members else ""
     return _label(model.bodies[groups.first[g] - 1]) + fixed
 
 

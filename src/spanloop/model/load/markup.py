@@ -67,16 +67,13 @@ class Element:
         text = self.text(key)
         try:
             values = tuple(float(x) + 0.0 for x in text.split())  # + 0.0 turns -0.0 into 0.0
-            good = len(values) == count and not any(
-                math.isnan(x) if infinite else not math.isfinite(x) for x in values
-            )
+            good = len(values) == count and not any(math.isnan(x) if infinite else not math.isfinite(x) for x in values)
         except ValueError:
             good = False
         if good and "_" not in text:
             return values
         raise FileError(
-            f"{self.where}: <{self.tag}> {key} is {_shortened(text)!r}; "
-            f"expected {_count(count)}{_advice(text)}"
+            f"{self.where}: <{self.tag}> {key} is {_shortened(text)!r}; expected {_count(count)}{_advice(text)}"
         )
 
 
@@ -94,9 +91,7 @@ def parse(data: bytes, file: str) -> Element:
         seen += 1
         element = Element(tag, attributes, file, parser.CurrentLineNumber)
         if len(open_elements) > DEEPEST:
-            raise FileError(
-                f"{element.where}: elements stand in each other more than {DEEPEST} deep; none needs that"
-            )
+            raise FileError(f"{element.where}: elements stand in each other more than {DEEPEST} deep; none needs that")
         if seen > MOST:
             raise FileError(f"{element.where}: more than {MOST} elements; no mechanism needs that many")
         open_elements[-1].children.append(element)

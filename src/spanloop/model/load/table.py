@@ -72,9 +72,7 @@ class Table:
         key = "rotation" + suffix
         rows = self._get(key, nowhere.rotation)
         good = isinstance(rows, (list, tuple)) and len(rows) == 3
-        good = good and all(
-            isinstance(r, (list, tuple)) and len(r) == 3 and all(map(_is_number, r)) for r in rows
-        )
+        good = good and all(isinstance(r, (list, tuple)) and len(r) == 3 and all(map(_is_number, r)) for r in rows)
         self._must(good, key, rows, "a matrix of three rows of three numbers")
         return Placement(tuple(tuple(map(float, r)) for r in rows), position)  # type: ignore[arg-type]
 

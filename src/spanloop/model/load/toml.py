@@ -123,9 +123,7 @@ def _kind(t: Table) -> JointKind:
     except ModelError as error:
         raise FileError(f"{t.where}: {str(error).removeprefix(f'{name} joint: ')}") from None
     except (TypeError, ValueError, OverflowError):
-        raise FileError(
-            f"{t.where}: {parameters!r:.60} do not fit a {name} joint; expected numbers"
-        ) from None
+        raise FileError(f"{t.where}: {parameters!r:.60} do not fit a {name} joint; expected numbers") from None
 
 
 def _frame(t: Table) -> Frame:

@@ -18,9 +18,7 @@ BASES = ("fixed", "free")
 OTHER_FORMATS = {"mujoco": "MJCF (MuJoCo)", "sdf": "SDF (Gazebo)", "COLLADA": "COLLADA"}
 
 
-def loads(
-    data: bytes | str, file: str = "text.urdf", base: str = "fixed", folder: Path | None = None
-) -> Model:
+def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folder: Path | None = None) -> Model:
     """The model in the text of a URDF; inertias are not judged.
 
     file: the name that errors show; base: how the root link stands on the world, "fixed" or "free";
@@ -47,15 +45,11 @@ def loads(
 
 def _must_be_robot(robot: Element) -> None:
     if robot.tag in OTHER_FORMATS:
-        raise UnsupportedError(
-            f"{robot.where}: this is {OTHER_FORMATS[robot.tag]}, not URDF; it cannot be read yet"
-        )
+        raise UnsupportedError(f"{robot.where}: this is {OTHER_FORMATS[robot.tag]}, not URDF; it cannot be read yet")
     if robot.tag != "robot":
         raise FileError(f"{robot.where}: the outermost element is <{robot.tag}>; expected <robot>")
     if any(child.tag.startswith("xacro:include") for child in robot.children):
-        raise UnsupportedError(
-            f"{robot.where}: this is xacro; expand it first (xacro robot.xacro > robot.urdf)"
-        )
+        raise UnsupportedError(f"{robot.where}: this is xacro; expand it first (xacro robot.xacro > robot.urdf)")
     if not any(robot.all("link")):
         raise FileError(f"{robot.where}: <robot> has no <link>; expected one at least")
 
@@ -77,8 +71,7 @@ def _links_exist(bodies: list[Body], joints: list[Joint]) -> None:
         for role, link in (("parent", j.parent), ("child", j.child)):
             if link not in names:
                 raise FileError(
-                    f"{j.where}: joint {j.name!r}: its {role} {link!r} is not a link; "
-                    f"{nearest(link, sorted(names))}"
+                    f"{j.where}: joint {j.name!r}: its {role} {link!r} is not a link; {nearest(link, sorted(names))}"
                 )
 
 
@@ -110,9 +103,7 @@ def _root(bodies: list[Body], joints: list[Joint], file: str) -> Body:
         )
     if len(roots) > 1:
         shown = ", ".join(f"{r.name!r} ({r.where})" for r in roots[:4]) + (", ..." if len(roots) > 4 else "")
-        raise FileError(
-            f"{file}: {len(roots)} links are no joint's child: {shown}; expected one root. Join them"
-        )
+        raise FileError(f"{file}: {len(roots)} links are no joint's child: {shown}; expected one root. Join them")
     if WORLD in above:
         raise FileError(
             f"{above[WORLD].where}: link 'world' is a joint's child, but that is the ground's name; rename it"

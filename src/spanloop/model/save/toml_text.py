@@ -34,9 +34,7 @@ def quoted(value: str, owner: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ModelError(
-            f"{owner} is {value!r}, which is not text (half a character); a file cannot hold it"
-        ) from None
+        raise ModelError(f"{owner} is {value!r}, which is not text (half a character); a file cannot hold it") from None
     return '"' + _CONTROL.sub(lambda m: _ESCAPES.get(m[0]) or f"\\u{ord(m[0]):04x}", value) + '"'
 
 
