@@ -177,8 +177,8 @@ class Reference:
             v = self.v[self.model.v_slice(j.name)]
             own = [-(d * x) for d, x in zip(j.damping, v, strict=True)]
             if any(j.stiffness):
-                stretch = j.kind.minus(self.q[self.model.q_slice(j.name)], j.rest)
-                own = [t - k * x for t, k, x in zip(own, j.stiffness, stretch, strict=True)]
+                spring, _ = j.kind.spring(self.q[self.model.q_slice(j.name)], j.rest, j.stiffness)
+                own = [t + x for t, x in zip(own, spring, strict=True)]
             torque += own
         return _array(torque, self.scalar)
 
@@ -195,9 +195,7 @@ class Reference:
             for x, y in zip(j.armature, self.v[self.model.v_slice(j.name)], strict=True):
                 kinetic = kinetic + half * x * y * y
             if any(j.stiffness):
-                stretch = j.kind.minus(self.q[self.model.q_slice(j.name)], j.rest)
-                for k, x in zip(j.stiffness, stretch, strict=True):
-                    potential = potential + half * k * x * x
+                potential = potential + j.kind.spring(self.q[self.model.q_slice(j.name)], j.rest, j.stiffness)[1]
         return np.array([kinetic, potential])
 
     def center_of_mass(self):

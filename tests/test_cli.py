@@ -94,8 +94,8 @@ def test_info_as_json_holds_everything_the_text_says(capsys, urdf):
             ("info", "zoo:puma", "--base", "free"),
             "zoo:puma: --base is for URDF files; a mechanism of the zoo has its own",
         ),
-        (("demo", "--duration", "-1"), "--duration is -1 s; must be > 0 and at most 60"),
-        (("demo", "--duration", "nan"), "--duration is nan s; must be > 0 and at most 60"),
+        (("demo", "--duration", "-1"), "--duration is -1 s; must be from 0.01 to 20"),
+        (("demo", "--duration", "nan"), "--duration is nan s; must be from 0.01 to 20"),
         (
             ("demo", "--duration", "x"),
             "argument --duration: invalid float value: 'x'. Try 'spanloop demo --help'",

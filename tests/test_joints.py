@@ -180,6 +180,9 @@ def test_the_hidden_part_of_an_inertia_is_felt_alike_everywhere(name, seed):
         np.testing.assert_allclose(tuple(hidden @ column), 0.0, atol=20 * ROUNDING)
 
 
+SPRUNG = [make() for name, make in KINDS.items() if name not in ("general", "fixed")]
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_a_kind_is_described_by_what_it_needs(name):
     kind = kind_of(name, 3)
@@ -293,3 +296,17 @@ def test_every_axis_kind_is_compared_or_known_to_be_missing():
     compared = {kind.name for kind, *_ in COMPARED.values()}
     assert set(KINDS) - compared == {"fixed", "general"}
     assert {k.name for k in KINDS.values() if issubclass(k, AxisJoint)} <= compared
+
+
+@pytest.mark.parametrize("kind", [k for k in SPRUNG], ids=lambda k: k.name)
+def test_the_torque_of_a_spring_is_minus_the_gradient_of_its_energy(kind):
+    """By central differences along `plus`; step 1e-5 leaves 1e-9 of the energy's third derivative."""
+    rng = np.random.default_rng(5)
+    q, rest = (kind.plus(kind.neutral(), rng.uniform(-0.6, 0.6, kind.nv)) for _ in range(2))
+    stiffness = rng.uniform(1.0, 3.0, kind.nv)
+    torque, _ = kind.spring(q, rest, stiffness)
+    for k in range(kind.nv):
+        step = np.zeros(kind.nv)
+        step[k] = 1e-5
+        energies = [kind.spring(kind.plus(q, s * step), rest, stiffness)[1] for s in (1, -1)]
+        assert abs(torque[k] + (energies[0] - energies[1]) / 2e-5) < 1e-8

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from spanloop.joints.kind import EX, EY, EZ, JointKind
 from spanloop.math import pose, quaternion
+from spanloop.math.small import dot, negate, subtract
 from spanloop.math.spatial import Force, Motion, Transform
 
 
@@ -45,6 +46,14 @@ class Free(JointKind):
 
     def minus(self, q, start):
         return tuple(pose.twist_between(start, q))
+
+    def spring(self, q, rest, stiffness):
+        """Three stiffnesses in the rotation vector from rest, three along the parent's axes in the displacement."""
+        torque, turning = pose.rotation_spring(tuple(q[:4]), tuple(rest[:4]), tuple(stiffness[:3]))
+        stretch = subtract(tuple(q[4:]), tuple(rest[4:]))
+        pull = tuple(k * x for k, x in zip(stiffness[3:], stretch, strict=True))
+        force = negate(self.transform(q).rotation.T @ pull)
+        return (*torque, *force), turning + 0.5 * dot(pull, stretch)
 
     def unit_parts(self, q):
         return (tuple(q[:4]),)

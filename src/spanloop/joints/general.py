@@ -27,6 +27,7 @@ class General(JointKind):
 
     name = "general"
     nq = 7
+    takes_springs = False  # its rates need not come from coordinates
 
     def __post_init__(self):
         try:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 from spanloop.errors import ModelError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, toward
+from spanloop.math.small import total
 from spanloop.math.spatial import Force, Motion, Transform
 from spanloop.types import Floats3, Scalar, Vector3
 
@@ -42,6 +43,7 @@ class JointKind(ABC):
     name: ClassVar[str]
     units: ClassVar[tuple[str, ...]]  # of the entries of v, without the /s
     nq: ClassVar[int]
+    takes_springs: ClassVar[bool] = True
 
     @property
     def nv(self) -> int:
@@ -79,6 +81,14 @@ class JointKind(ABC):
     def minus(self, q: Sequence[Scalar], start: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """delta with plus(start, delta) = q."""
         return tuple(x - s for x, s in zip(q, start, strict=True))
+
+    def spring(
+        self, q: Sequence[Scalar], rest: Sequence[Scalar], stiffness: Sequence[Scalar]
+    ) -> tuple[tuple[Scalar, ...], Scalar]:
+        """Torque (nv) and energy of springs that rest at the coordinates `rest`; the one is the other's gradient."""
+        stretch = [x - s for x, s in zip(q, rest, strict=True)]
+        pull = [k * x for k, x in zip(stiffness, stretch, strict=True)]
+        return tuple(-p for p in pull), total(0.5 * p * x for p, x in zip(pull, stretch, strict=True))
 
     def unit_parts(self, q: Sequence[Scalar]) -> tuple[tuple[Scalar, ...], ...]:
         """The groups of coordinates that must have length 1 (quaternions)."""

@@ -8,6 +8,7 @@ from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial
 from spanloop.math.pose import series
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import arctan2, sincos
+from spanloop.math.small import dot
 from spanloop.math.spatial import Force, Motion, Transform
 
 
@@ -54,6 +55,14 @@ class Planar(AxisJoint):
         along, across = 1.0 - k * (w * w), b * w
         over = 1.0 / (along * along + across * across)
         return (w, over * (along * x + across * y), over * (along * y - across * x))
+
+    def spring(self, q, rest, stiffness):
+        """One stiffness in the angle, two along the parent's axes of the plane."""
+        stretch = tuple(x - r for x, r in zip(q, rest, strict=True))
+        pull = tuple(k * x for k, x in zip(stiffness, stretch, strict=True))
+        s, c = sincos(q[0])
+        torque = (-pull[0], -(c * pull[1] + s * pull[2]), s * pull[1] - c * pull[2])
+        return torque, 0.5 * dot(pull, stretch)
 
     def hidden(self, inertia):
         return axial(inertia)

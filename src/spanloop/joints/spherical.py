@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spanloop.joints.kind import EX, EY, EZ, JointKind
-from spanloop.math import quaternion
+from spanloop.math import pose, quaternion
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Force, Motion, Transform
@@ -39,6 +39,10 @@ class Spherical(JointKind):
 
     def minus(self, q, start):
         return quaternion.logarithm(quaternion.multiply(quaternion.conjugate(tuple(start)), tuple(q)))
+
+    def spring(self, q, rest, stiffness):
+        """Stiffness about the child's axes, in the rotation vector from rest."""
+        return pose.rotation_spring(tuple(q), tuple(rest), tuple(stiffness))
 
     def unit_parts(self, q):
         return (tuple(q),)

@@ -60,11 +60,30 @@ def twist_between(start: Sequence[Scalar], q: Sequence[Scalar]) -> Motion:
     e = tuple(start[:4])
     w = quaternion.logarithm(quaternion.multiply(quaternion.conjugate(e), tuple(q[:4])))
     step: Vector3 = Rotation.full(quaternion.matrix(e)).T @ subtract(tuple(q[4:7]), tuple(start[4:7]))
-    square = dot(w, w)
+    d = logarithm_coefficient(dot(w, w))
+    ws = cross(w, step)  # V⁻¹ = 1 − [ω]×/2 + d [ω]ײ
+    return Motion(w, add(step, add(scale(-0.5, ws), scale(d, cross(w, ws)))))
+
+
+def logarithm_coefficient(square: Scalar) -> Scalar:
+    """d = (1 − (θ/2) cot(θ/2))/θ² of the square θ²: in V⁻¹, and in the derivative of a logarithm."""
     b, c = series(square)
-    # V⁻¹ = 1 − [ω]×/2 + d [ω]ײ with d = (2c' ...)/θ² = (1 − a/(2b))/θ², a = 1 − c θ² = sin θ/θ
     small = square < _SMALL
     near = 1 / 12 + square * (1 / 720 + square * (1 / 30240 + square * (1 / 1209600)))
-    d = where(small, near, (1.0 - (1.0 - c * square) / (b + b)) / where(small, 1.0, square))
-    ws = cross(w, step)
-    return Motion(w, add(step, add(scale(-0.5, ws), scale(d, cross(w, ws)))))
+    # (θ/2) cot(θ/2) = a/(2b) with a = sin θ/θ = 1 − c θ²
+    return where(small, near, (1.0 - (1.0 - c * square) / (b + b)) / where(small, 1.0, square))
+
+
+def rotation_spring(
+    e: quaternion.Quaternion, rest: quaternion.Quaternion, stiffness: Vector3
+) -> tuple[Vector3, Scalar]:
+    """Torque in body axes, and energy, of a spring with the energy Σ k x²/2 in the rotation vector x from rest to e.
+
+    The torque is the energy's gradient: −(∂x/∂ω)ᵀ k x with ∂x/∂ω = 1 + [x]×/2 + d [x]ײ.
+    """
+    x = quaternion.logarithm(quaternion.multiply(quaternion.conjugate(rest), e))
+    pull = tuple(k * t for k, t in zip(stiffness, x, strict=True))
+    turned = cross(x, pull)
+    d = logarithm_coefficient(dot(x, x))
+    torque = add(scale(-1.0, pull), add(scale(0.5, turned), scale(-d, cross(x, turned))))
+    return torque, 0.5 * dot(pull, x)

@@ -29,9 +29,9 @@ def sqrt(x: Scalar) -> Scalar:
 
 def where(condition, yes: Scalar, no: Scalar) -> Scalar:
     """`yes` where the condition holds, `no` elsewhere; both are evaluated."""
-    if isinstance(condition, bool):
-        return yes if condition else no
-    return condition.select(yes, no)
+    if hasattr(condition, "select"):
+        return condition.select(yes, no)
+    return yes if condition else no
 
 
 def absolute(x: Scalar) -> Scalar:

@@ -176,9 +176,9 @@ def check_joint(j: Joint) -> None:
         length = math.hypot(*part)
         if abs(length - 1.0) > 1e-6:
             raise ModelError(f"{_at('joint', j)}: the spring's rest is a quaternion of length {length:.9g}; expected 1")
-    if j.kind.name == "general" and any(j.stiffness):
+    if not j.kind.takes_springs and any(j.stiffness):
         raise ModelError(
-            f"{_at('joint', j)}: a general joint has no coordinates for a spring; model the spring as a force"
+            f"{_at('joint', j)}: a {j.kind.name} joint has no coordinates for a spring; model the spring as a force"
         )
     _check_placement(j.placement, _at("joint", j))
 

@@ -18,7 +18,7 @@ from spanloop.model.parts import Body, Inertia, Joint, Placement
 
 _AXES = ("x", "y", "z")
 _MOMENTS = ("xx", "xy", "xz", "yy", "yz", "zz")
-_LOSSES = ("armature", "damping", "stiffness")
+_LOSSES = ("armature", "damping", "stiffness")  # per freedom; no stiffness where a joint takes no springs
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def applied(model: Model, values: Sequence[float]) -> Model:
     bodies, joints = [], []
     for body, joint, p in zip(model.bodies, model.joints, parts, strict=True):
         bodies.append(replace(body, inertia=Inertia(p["mass"], p["center"], p["moments"])))
-        losses = {name: p[name] for name in _LOSSES}
+        losses = {name: p[name] for name in _losses(joint)}
         joints.append(replace(joint, placement=Placement(joint.placement.rotation, p["position"]), **losses))
     return replace(model, bodies=tuple(bodies), joints=tuple(joints), gravity=gravity)
 
@@ -77,7 +77,7 @@ def unpacked(model: Model, values: Sequence[Any]) -> tuple[tuple, list[dict[str,
     for joint in model.joints:
         n = joint.kind.nv
         part = {"mass": next(rest), "center": take(3), "moments": take(6), "position": take(3)}
-        part.update({name: take(n) for name in _LOSSES})
+        part.update({name: take(n) if name in _losses(joint) else (0.0,) * n for name in _LOSSES})
         parts.append(part)
     return gravity, parts
 
@@ -89,6 +89,10 @@ def _listed(model: Model) -> Iterator[tuple[str, float]]:
         yield from _of_joint(joint)
 
 
+def _losses(joint: Joint) -> tuple[str, ...]:
+    return _LOSSES if joint.kind.takes_springs else _LOSSES[:2]
+
+
 def _of_body(body: Body) -> Iterator[tuple[str, float]]:
     yield f"{body.name}.mass", body.inertia.mass
     yield from zip((f"{body.name}.center.{a}" for a in _AXES), body.inertia.center, strict=True)
@@ -97,7 +101,7 @@ def _of_body(body: Body) -> Iterator[tuple[str, float]]:
 
 def _of_joint(joint: Joint) -> Iterator[tuple[str, float]]:
     yield from zip((f"{joint.name}.position.{a}" for a in _AXES), joint.placement.position, strict=True)
-    for loss in _LOSSES:
+    for loss in _losses(joint):
         values = getattr(joint, loss)
         for k, x in enumerate(values):
             yield f"{joint.name}.{loss}" + (f".{k}" if len(values) > 1 else ""), x

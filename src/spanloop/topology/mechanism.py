@@ -56,18 +56,19 @@ class Link:
         return columns if self.driven else ()
 
     def passive_torque(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Torque of the joint's own damper and spring: −d v − k (q ⊖ rest)."""
-        torque = tuple(-(d * x) for d, x in zip(self.damping, v, strict=True))
-        if all(isinstance(k, float) and k == 0.0 for k in self.stiffness):
-            return torque
-        stretch = self.kind.minus(q, self.rest)
-        return tuple(t - k * x for t, k, x in zip(torque, self.stiffness, stretch, strict=True))
+        """Torque of the joint's own damper and spring."""
+        damper = tuple(-(d * x) for d, x in zip(self.damping, v, strict=True))
+        if self._unsprung:
+            return damper
+        spring, _ = self.kind.spring(q, self.rest, self.stiffness)
+        return tuple(d + s for d, s in zip(damper, spring, strict=True))
 
     def spring_energy(self, q: Sequence[Scalar]) -> Scalar:
-        if all(isinstance(k, float) and k == 0.0 for k in self.stiffness):
-            return 0.0
-        stretch = self.kind.minus(q, self.rest)
-        return sum(0.5 * k * (x * x) for k, x in zip(self.stiffness, stretch, strict=True))
+        return 0.0 if self._unsprung else self.kind.spring(q, self.rest, self.stiffness)[1]
+
+    @property
+    def _unsprung(self) -> bool:
+        return all(isinstance(k, float) and k == 0.0 for k in self.stiffness)
 
 
 @dataclass(frozen=True)
