@@ -74,6 +74,13 @@ def test_info_as_json_holds_everything_the_text_says(capsys, urdf):
     assert len(data["warnings"]) == 1
 
 
+def test_info_as_json_has_no_infinities(capsys, tmp_path):
+    b = sl.Builder("x").body("a", 1.0, inertia=(1.0, 1.0, 1.0))
+    b.revolute("j", "world", "a", lower=-float("inf"), upper=1.0).build().save(tmp_path / "x.toml")
+    (joint,) = json.loads(run(capsys, "info", str(tmp_path / "x.toml"), "--json")[1])["joints"]
+    assert (joint["lower"], joint["upper"]) == ([None], [1.0])
+
+
 # ---- errors: one line, exit code 2
 
 

@@ -33,7 +33,6 @@ from spanloop.errors import InputError, SpanloopWarning, StateError
 from spanloop.math.scalar import absolute, arctan2, sincos, sqrt, where
 from tape import interpreted
 
-# float32 has 24 bits: 6e-8; answers may lose as many digits to conditioning as float64's lose
 EPS32 = float(np.finfo(np.float32).eps)
 
 
@@ -346,7 +345,10 @@ def test_a_hinge_turned_far_is_answered(angle):
 
 @pytest.mark.parametrize("name", ["puma", "quadruped", *ROBOTS])
 def test_single_precision_is_as_good_as_its_digits_allow(name):
-    """‖M a + h − tau‖ ≤ 2e-5 (‖M‖‖a‖ + ‖h‖ + ‖tau‖), forward errors ≤ 100 eps₃₂ cond₂(M); inverse to 1e-5."""
+    """‖M a + h − tau‖ ≤ 1e-6 (‖M‖‖a‖ + ‖h‖ + ‖tau‖), forward errors ≤ eps₃₂ cond₂(M), the others 4e-6 of their size.
+
+    Measured over 200 states each: 7e-8, 0.04 eps₃₂ cond₂(M), and 4e-7. eps₃₂ is 1.2e-7.
+    """
     model = model_of(name)
     robot = sl.Dynamics(model, dtype="float32")
     exact = sl.Dynamics(model, target="python")
@@ -356,13 +358,13 @@ def test_single_precision_is_as_good_as_its_digits_allow(name):
         assert a.dtype == np.float32
         M, h = exact.mass_matrix(q), exact.bias(q, v)
         size = np.linalg.norm(M, 2) * np.linalg.norm(a) + np.linalg.norm(h) + np.linalg.norm(tau)
-        assert np.linalg.norm(M @ a + h - tau) <= 2e-5 * size
+        assert np.linalg.norm(M @ a + h - tau) <= 1e-6 * size
         expected = np.linalg.solve(M, tau - h)
-        assert np.linalg.norm(a - expected) <= 100 * EPS32 * np.linalg.cond(M) * np.linalg.norm(expected)
+        assert np.linalg.norm(a - expected) <= EPS32 * np.linalg.cond(M) * np.linalg.norm(expected)
         found = robot.inverse_dynamics(q, v, tau)
         size = np.linalg.norm(M, 2) * np.linalg.norm(tau) + np.linalg.norm(h)
-        assert np.linalg.norm(found - (M @ tau + h)) <= 1e-5 * size
-        np.testing.assert_allclose(robot.mass_matrix(q), M, rtol=0, atol=1e-6 * np.abs(M).max())
+        assert np.linalg.norm(found - (M @ tau + h)) <= 4e-6 * size
+        np.testing.assert_allclose(robot.mass_matrix(q), M, rtol=0, atol=4e-6 * np.abs(M).max())
 
 
 def test_single_precision_takes_doubles_and_gives_floats():
@@ -857,3 +859,45 @@ def test_a_model_without_freedoms_has_empty_answers(target):
 def test_zoo_of_one_body_needs_no_batch_of_eight():
     robot = sl.Dynamics(zoo.pendulum(1))
     assert robot.forward_dynamics(np.zeros((1, 1)), np.zeros(1), np.ones(1)).shape == (1, 1)
+
+
+@pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="there is no fork here")
+def test_a_forked_process_may_use_threads_too():
+    """Its copy of the pool has no threads of its own."""
+    code = (
+        "import multiprocessing, warnings, numpy as np, spanloop as sl\n"
+        "warnings.simplefilter('ignore')\n"
+        "robot = sl.Dynamics(sl.zoo.pendulum(2), threads=2)\n"
+        "z = np.zeros((64, 2))\n"
+        "expected = robot.forward_dynamics(z, z, z)\n"
+        "def work(): assert (robot.forward_dynamics(z, z, z) == expected).all()\n"
+        "child = multiprocessing.get_context('fork').Process(target=work)\n"
+        "child.start()\n"
+        "child.join(10)\n"
+        "stuck = child.is_alive()\n"
+        "child.kill()\n"
+        "assert not stuck and child.exitcode == 0, (stuck, child.exitcode)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("function", ["center_of_mass", "momentum"])
+def test_a_mechanism_without_moving_mass_has_no_mass_centre(function):
+    b = sl.Builder("statue").body("block", 1.0, inertia=(1.0, 1.0, 1.0)).fixed("glue", "world", "block")
+    robot = sl.Dynamics(b.build())
+    none = [np.zeros(0)] * (1 if function == "center_of_mass" else 2)
+    with pytest.raises(sl.SpanloopError):
+        getattr(robot, function)(*none)
+
+
+@pytest.mark.parametrize("function", ["pose", "jacobian"])
+def test_a_bad_state_is_bad_even_where_the_answer_does_not_depend_on_it(function):
+    """The world's pose: one state raises, and in a batch it is marked."""
+    robot, (q, _, _) = robot_and_batch(9)
+    q[4, 2] = np.nan
+    with says(StateError, "q[2] (joint 'joint3') is nan"):
+        getattr(robot, function)(q[4], "world")
+    with pytest.warns(SpanloopWarning, match="1 state has no answer, of 9; .* state 4: "):
+        answer = getattr(robot, function)(q, "world")
+    assert np.isnan(answer[4]).all()
+    assert np.isfinite(np.delete(answer, 4, axis=0)).all()

@@ -298,7 +298,7 @@ def test_every_axis_kind_is_compared_or_known_to_be_missing():
     assert {k.name for k in KINDS.values() if issubclass(k, AxisJoint)} <= compared
 
 
-@pytest.mark.parametrize("kind", [k for k in SPRUNG], ids=lambda k: k.name)
+@pytest.mark.parametrize("kind", SPRUNG, ids=lambda k: k.name)
 def test_the_torque_of_a_spring_is_minus_the_gradient_of_its_energy(kind):
     """By central differences along `plus`; step 1e-5 leaves 1e-9 of the energy's third derivative."""
     rng = np.random.default_rng(5)

@@ -47,11 +47,12 @@ def compile(
     frame, expressed_in: of pose, jacobian, jacobian_bias.
     regroup: False keeps every inertial number at its own body (more operations, same answer).
     """
-    question = Question.of(model, function, method, parameters, tuple(forces), frame, expressed_in, regroup)
+    forces = (forces,) if isinstance(forces, str) else tuple(forces)
+    question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup)
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
-        return PythonKernel(question.name, question.signature(), question.answer)
+        return PythonKernel(question.name, question.signature(), question.answer, question.explain, dtype)
     if target != "cpu":
         if target in _LATER:
             raise UnsupportedError(f"target {target!r} is not there yet; use 'cpu' or 'python'")
@@ -150,14 +151,27 @@ class Question:
                     square = sum((x * x for x in part), 0.0)
                     yield (square < 1.0 + 2.0 * UNIT_TOLERANCE) & (square > 1.0 - 2.0 * UNIT_TOLERANCE)
 
-    def answer(self, *arrays: np.ndarray) -> np.ndarray:
-        """The `python` target on one state."""
+    def answer(self, *arrays: np.ndarray) -> np.ndarray | None:
+        """The answer of one state on floats; None if it has none."""
+        if self._fault(*arrays):
+            return None
         inputs, shape = self.signature()
         given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
-        return np.array(self.compute(given), dtype=float).reshape(shape)
+        try:
+            answer = np.array(self.compute(given), dtype=float).reshape(shape)
+        except (ZeroDivisionError, OverflowError):
+            return None
+        return answer if np.isfinite(answer).all() else None
 
     def explain(self, *arrays: np.ndarray) -> str:
         """Why this state has no answer."""
+        return self._fault(*arrays) or (
+            "the answer is not finite at this state. The mass matrix is singular "
+            "(a body without inertia about its joint?) or the numbers overflow"
+        )
+
+    def _fault(self, *arrays: np.ndarray) -> str:
+        """What is wrong with a state's numbers, if anything."""
         inputs, _ = self.signature()
         for (name, _), x in zip(inputs, arrays, strict=True):
             wrong = np.flatnonzero(~np.isfinite(x))
@@ -175,11 +189,7 @@ class Question:
                                 "is a quaternion of length "
                                 f"{length:.9g}; expected 1 to within {UNIT_TOLERANCE:g}. Divide it by its length"
                             )
-        return (
-            "the answer is not finite at this state. The mass matrix is singular "
-            "(a body without inertia about its joint?) "
-            "or the numbers overflow"
-        )
+        return ""
 
     def _owner(self, name: str, k: int) -> str:
         if name in ("forces", "parameters"):

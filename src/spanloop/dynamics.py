@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,7 @@ class Dynamics:
         self._options: dict[str, Any] = {"dtype": dtype, "threads": threads, "target": target}
         self._method = method
         self._kernels: dict = {}
+        self._making = threading.RLock()
         self._short: set[str] = set()  # functions whose attribute is the compiled call
         if method is not None:
             self._kernel("forward_dynamics")  # an unknown method is reported here
@@ -117,8 +119,10 @@ class Dynamics:
     def _kernel(self, function: str, **options):
         key = (function, *sorted(options.items()))
         if key not in self._kernels:
-            method = self._method if function == "forward_dynamics" else None
-            self._kernels[key] = compile(self.model, function, method=method, **options, **self._options)
+            with self._making:  # one kernel a function, whoever asks: the compiled call relies on its being kept
+                if key not in self._kernels:
+                    method = self._method if function == "forward_dynamics" else None
+                    self._kernels[key] = compile(self.model, function, method=method, **options, **self._options)
         return self._kernels[key]
 
     def _plain(self, function: str, inputs, out):

@@ -108,7 +108,7 @@ def _compile(robot: Dynamics) -> str:
     began = time.perf_counter()
     kernels: list[Kernel] = [robot.kernel(name) for name in KERNELS]
     took = time.perf_counter() - began
-    fresh = sum("plan" in vars(kernel) for kernel in kernels)  # one from the disk has not been traced
+    fresh = sum(not kernel.from_cache for kernel in kernels)  # one from the disk has not been traced
     source = f"{fresh} compiled" + (f", {len(kernels) - fresh} from the cache" if fresh < len(kernels) else "")
     return f"{took:.3f} s for {len(kernels)} kernels ({source if fresh else 'all from the cache'})"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import warnings
 from typing import Any
 
@@ -24,7 +25,7 @@ def info(file: str, base: str | None, as_json: bool) -> int:
         warnings.simplefilter("always", SpanloopWarning)
         model = model_of(file, base)
     said = [str(w.message) for w in found]
-    print(json.dumps({**described(model), "warnings": said}, indent=2, ensure_ascii=False))
+    print(json.dumps({**described(model), "warnings": said}, indent=2, ensure_ascii=False, allow_nan=False))
     return 0
 
 
@@ -88,6 +89,11 @@ def _joint(joint) -> dict[str, Any]:
         "child": joint.child,
         "freedoms": joint.kind.nv,
         "driven": joint.driven,
-        "lower": joint.lower,
-        "upper": joint.upper,
+        "lower": _limits(joint.lower),
+        "upper": _limits(joint.upper),
     }
+
+
+def _limits(values: tuple[float, ...] | None) -> list[float | None] | None:
+    """JSON knows no infinity: no limit is null."""
+    return None if values is None else [x if math.isfinite(x) else None for x in values]

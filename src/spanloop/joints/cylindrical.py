@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, tilt
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Force, Motion, Transform
 
@@ -30,6 +30,9 @@ class Cylindrical(AxisJoint):
 
     def led_by(self, angle):
         return replace(self, offset=self.offset + angle)
+
+    def misfit(self, x):
+        return tilt(x)
 
     def hidden(self, inertia):
         return axial(inertia)

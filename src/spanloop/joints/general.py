@@ -78,6 +78,10 @@ class General(JointKind):
     def constraint_space(self, q):
         return tuple(Force.of(c) for c in self.constraint)
 
+    def closure_error(self, x):
+        """None: its rows constrain velocities, and no position need follow."""
+        return (None,) * len(self.constraint)
+
     def rates(self, q, v):
         return pose.rates(q, combined(self.motion_space(q), v))
 

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, replace
 
 from spanloop.errors import ModelError
-from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, tilt
 from spanloop.math.rotation import Rotation
+from spanloop.math.scalar import arctan2
 from spanloop.math.spatial import Force, Motion, Transform
 
 
@@ -39,6 +40,13 @@ class Helical(AxisJoint):
 
     def led_by(self, angle):
         return replace(self, offset=self.offset + angle)
+
+    def misfit(self, x):
+        """Displacement along the axis counts beside the nearest turn's share of the pitch."""
+        r, miss = x.rotation.matrix(), tilt(x)
+        angle = arctan2(r[1][0], r[0][0]) - self.offset
+        along = miss.linear
+        return Motion(miss.angular, (along[0], along[1], along[2] - self.pitch * angle))
 
     def hidden(self, inertia):
         return axial(inertia)

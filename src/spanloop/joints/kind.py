@@ -20,7 +20,7 @@ from spanloop.errors import ModelError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, toward
 from spanloop.math.small import total
-from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.spatial import Force, Motion, Transform, power
 from spanloop.types import Floats3, Scalar, Vector3
 
 EX: Vector3 = (1.0, 0.0, 0.0)
@@ -65,6 +65,27 @@ class JointKind(ABC):
     def motion_space_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
         """dφ/dt v, the components of φ in the child's axes differentiated; zero where φ is constant."""
         return Motion()
+
+    # ---- as a closure: the joint between two frames that other joints already place
+
+    def closure_space(self, x: Transform) -> tuple[Force, ...]:
+        """φᶜ for the child frame at pose x in the parent frame, one column a row of the closure."""
+        return self.constraint_space(self.neutral())
+
+    def closure_space_rate(self, x: Transform, relative: Motion) -> tuple[Scalar, ...]:
+        """dφᶜᵀ/dt · relative velocity, for each row; zero where φᶜ is constant in the child's axes."""
+        return (0.0,) * len(self.closure_space(x))
+
+    def closure_error(self, x: Transform) -> tuple[Scalar | None, ...]:
+        """By how much pose x misses the joint, along each row; None for a row that constrains velocities only."""
+        miss = self.misfit(x)
+        return tuple(power(miss, w) for w in self.closure_space(x))
+
+    def misfit(self, x: Transform) -> Motion:
+        """The small motion, in the child's axes, by which pose x misses the joint in its constrained directions."""
+        r = x.rotation.matrix()
+        turn = (0.5 * (r[2][1] - r[1][2]), 0.5 * (r[0][2] - r[2][0]), 0.5 * (r[1][0] - r[0][1]))
+        return Motion(turn, x.rotation.T @ x.translation)
 
     def neutral(self) -> tuple[float, ...]:
         """The coordinates at which child and parent frame coincide."""
@@ -175,6 +196,12 @@ class AxisJoint(JointKind):
 
     def describe(self) -> dict[str, Any]:
         return {"axis": list(self.axis)}
+
+
+def tilt(x: Transform) -> Motion:
+    """The misfit of a joint that turns freely about z: how the two z axes miss each other, and the displacement."""
+    r = x.rotation.matrix()
+    return Motion((r[2][1], -r[2][0], 0.0), x.rotation.T @ x.translation)
 
 
 def axial(inertia: RigidInertia) -> RigidInertia:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, tilt
 from spanloop.math.pose import series
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import arctan2, sincos
@@ -63,6 +63,9 @@ class Planar(AxisJoint):
         s, c = sincos(q[0])
         torque = (-pull[0], -(c * pull[1] + s * pull[2]), s * pull[1] - c * pull[2])
         return torque, 0.5 * dot(pull, stretch)
+
+    def misfit(self, x):
+        return tilt(x)
 
     def hidden(self, inertia):
         return axial(inertia)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from spanloop.joints.kind import EX, EY, EZ, AxisJoint
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, tilt
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Force, Motion, Transform
@@ -31,6 +31,9 @@ class Revolute(AxisJoint):
 
     def led_by(self, angle):
         return replace(self, offset=self.offset + angle)
+
+    def misfit(self, x):
+        return tilt(x)
 
     def hidden(self, inertia):
         """Whatever lies on the axis."""

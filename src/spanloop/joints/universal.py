@@ -62,6 +62,24 @@ class Universal(JointKind):
         normal = cross(first.angular, second.angular)
         return (Force(normal), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
 
+    def closure_space(self, x):
+        return (Force(cross(self._first(x), EZ)), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
+
+    def closure_space_rate(self, x, relative):
+        turning = cross(cross(self._first(x), relative.angular), EZ)
+        return (dot(turning, relative.angular), 0.0, 0.0, 0.0)
+
+    def closure_error(self, x):
+        """The angle between the axes, as its cosine, and the displacement."""
+        return (self._squareness() - dot(self._first(x), EZ), *(x.rotation.T @ x.translation))
+
+    def _first(self, x):
+        """The first axis in the child's axes, seen between the sides, where the first axis of the parent is z."""
+        return x.rotation.T @ EZ
+
+    def _squareness(self) -> float:
+        return dot(self.axis, self.second_axis)
+
     def led_by(self, angle):
         return replace(self, offset=self.offset + angle)
 

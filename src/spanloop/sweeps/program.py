@@ -2,8 +2,9 @@
 
 A sweep visits every link, parents first (outward) or children first (inward), with a pure step:
 
-    outward   step(link, here, parent) -> Values kept at the link
-    inward    step(link, here, arriving) -> (Values kept at the link, Values sent to the parent)
+    outward   step(link, here, parent) -> Values kept at the link inward    step(link, here, arriving) -> (Values
+    kept at the link, Values sent to the parent) at once   step(mechanism, here, world) -> Values kept at the world:
+    for closures, which join links that are no neighbours
 
 `here` holds the link's inputs (q, v, a, tau: its own entries) and everything earlier sweeps kept; `parent` what
 this sweep kept at the parent; `arriving` the sum of what the children sent. `start` is what the world (outward) or
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-OUTWARD, INWARD = "outward", "inward"
+OUTWARD, INWARD, AT_ONCE = "outward", "inward", "at once"
 
 
 class Values(SimpleNamespace):
@@ -40,7 +41,7 @@ class Sweep:
 
     direction: str
     step: Callable[..., Any]
-    start: Values
+    start: Values | Callable[[Values], Values]  # or made from what is kept at the world
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,13 @@ class Program:
         return "\n".join(lines)
 
 
-def outward(step: Callable[..., Values], **start: Any) -> Sweep:
-    return Sweep(OUTWARD, step, Values(**start))
+def outward(step: Callable[..., Values], begin: Callable[[Values], Values] | None = None, **start: Any) -> Sweep:
+    """begin(world): where the first values come from, if they are not constants."""
+    return Sweep(OUTWARD, step, begin or Values(**start))
+
+
+def at_once(step: Callable[..., Values]) -> Sweep:
+    return Sweep(AT_ONCE, step, Values())
 
 
 def inward(step: Callable[..., tuple[Values, Values]], **start: Any) -> Sweep:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spanloop.sweeps.program import OUTWARD, Program, Sweep, Values
+from spanloop.sweeps.program import AT_ONCE, OUTWARD, Program, Sweep, Values
 
 _COORDINATES = ("q", "start")  # inputs with nq entries
 _RATES = ("v", "a", "tau", "delta")  # inputs with nv entries
@@ -24,7 +24,9 @@ def walk(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> li
     world = Values()
     for sweep in program.sweeps:
         if sweep.direction == OUTWARD:
-            _outward(sweep, mechanism.links, here)
+            _outward(sweep, mechanism.links, here, world)
+        elif sweep.direction == AT_ONCE:
+            vars(world).update(vars(sweep.step(mechanism, here, world)))
         else:
             vars(world).update(vars(_inward(sweep, mechanism.links, here)))
     return list(program.result(mechanism, here, world))
@@ -45,10 +47,11 @@ def _load(program, mechanism, inputs, here) -> None:
             here[anchor.link].forces += ((six, anchor.position),)
 
 
-def _outward(sweep: Sweep, links, here) -> None:
+def _outward(sweep: Sweep, links, here, world: Values) -> None:
     kept: list[Values] = []
+    start = sweep.start(world) if callable(sweep.start) else sweep.start
     for i, link in enumerate(links):
-        parent = kept[link.parent] if link.parent >= 0 else sweep.start
+        parent = kept[link.parent] if link.parent >= 0 else start
         values = sweep.step(link, here[i], parent)
         kept.append(values)
         vars(here[i]).update(vars(values))

@@ -17,13 +17,15 @@ from dataclasses import dataclass, replace
 
 from spanloop.joints import JointKind
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.rotation import Rotation, from_matrix, split
-from spanloop.math.small import IDENTITY3, add, negate, product, symmetric, times, transpose
+from spanloop.math.rotation import Rotation, split
+from spanloop.math.small import negate, symmetric, transpose
 from spanloop.math.spatial import Motion, Transform
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters, unpacked
 from spanloop.model.parts import WORLD
-from spanloop.types import Floats33, Scalar, Vector3
+from spanloop.topology.anchor import Anchor
+from spanloop.topology.closures import Closure, Gear, closures, gears
+from spanloop.types import Scalar, Vector3
 
 
 @dataclass(frozen=True)
@@ -72,29 +74,23 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Anchor:
-    """Where a user's frame sits: fixed to a link (−1: the world), with this rotation and position in it."""
-
-    link: int
-    rotation: Floats33 = IDENTITY3
-    position: Vector3 = (0.0, 0.0, 0.0)
-
-    def at(self, rotation: Floats33, position: Vector3) -> Anchor:
-        """A frame placed in this one."""
-        return Anchor(self.link, product(self.rotation, rotation), add(self.position, times(self.rotation, position)))
-
-    def transform(self) -> Transform:
-        return Transform(from_matrix(self.rotation), self.position)
-
-
-@dataclass(frozen=True)
 class Mechanism:
     """Links, parents first, and where every frame of the user sits."""
 
     links: tuple[Link, ...]
     gravity: Vector3
     anchors: dict[str, Anchor]
-    ground: RigidInertia  # what is fixed to the world, for the centre of mass
+    closures: tuple[Closure, ...] = ()
+    gears: tuple[Gear, ...] = ()
+
+    @property
+    def parents(self) -> list[int]:
+        return [link.parent for link in self.links]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all closures and gears."""
+        return sum(len(c.rows) for c in self.closures) + len(self.gears)
 
     @property
     def nq(self) -> int:
@@ -159,7 +155,11 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None) -> Mecha
     for frame in model.frames:
         anchors[frame.name] = anchors[frame.body].at(frame.placement.rotation, frame.placement.position)
     done = tuple(replace(link, inertia=_tidy(inertias[i])) for i, link in enumerate(links))
-    return Mechanism(done, gravity, anchors, inertias[-1])
+    parents = [link.parent for link in links]
+    loops = closures(model, anchors, parents)
+    n_rows = sum(len(c.rows) for c in loops)
+    numbers = {link.name: i for i, link in enumerate(links)}
+    return Mechanism(done, gravity, anchors, loops, gears(model, numbers, parents, n_rows))
 
 
 def _placed(anchor: Anchor, kind: JointKind) -> tuple[Transform, JointKind]:

@@ -1,27 +1,59 @@
-"""Ready mechanisms: the papers' and the field's standard ones, and families of any size."""
+"""Ready mechanisms: the papers' and the field's standard ones, and families of any size.
+
+A closed mechanism `name(...)` has a twin `name_start(...)` that takes the same arguments and gives coordinates q (nq,)
+at which its loops are closed.
+"""
 
 from spanloop.zoo.arms import puma, stanford, stanford_start
 from spanloop.zoo.families import chain, pendulum, star, tree
+from spanloop.zoo.five_bar import five_bar, five_bar_start
+from spanloop.zoo.grasping import arms_with_object, arms_with_object_start
+from spanloop.zoo.parallel import delta, delta_start, stewart, stewart_start
+from spanloop.zoo.planar_loops import (
+    four_bar,
+    four_bar_start,
+    n_four_bar,
+    n_four_bar_start,
+    slider_crank,
+    slider_crank_start,
+)
 from spanloop.zoo.random import random_model
 from spanloop.zoo.walkers import quadruped
 
-MECHANISMS = (pendulum, chain, tree, star, puma, stanford, quadruped, random_model)
+OPEN = (pendulum, chain, tree, star, puma, stanford, quadruped, random_model)
+CLOSED = (four_bar, slider_crank, five_bar, n_four_bar, stewart, delta, arms_with_object)
+MECHANISMS = OPEN + CLOSED
 
 
-def names() -> tuple[str, ...]:
-    """Names of the functions of this room that give a model."""
-    return tuple(f.__name__ for f in MECHANISMS)
+def names(closed: bool | None = None) -> tuple[str, ...]:
+    """Names of the functions of this room that give a model: all, those with loops, or those without."""
+    chosen = MECHANISMS if closed is None else CLOSED if closed else OPEN
+    return tuple(f.__name__ for f in chosen)
 
 
 __all__ = [
+    "arms_with_object",
+    "arms_with_object_start",
     "chain",
+    "delta",
+    "delta_start",
+    "five_bar",
+    "five_bar_start",
+    "four_bar",
+    "four_bar_start",
+    "n_four_bar",
+    "n_four_bar_start",
     "names",
     "pendulum",
     "puma",
     "quadruped",
     "random_model",
+    "slider_crank",
+    "slider_crank_start",
     "stanford",
     "stanford_start",
     "star",
+    "stewart",
+    "stewart_start",
     "tree",
 ]

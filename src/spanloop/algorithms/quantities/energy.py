@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 from spanloop.algorithms.tree.placing import placed
+from spanloop.errors import UnsupportedError
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.small import cross, dot, negate, scale, subtract
+from spanloop.math.small import cross, dot, is_zero, negate, scale, subtract
 from spanloop.math.spatial import Force, Motion, combined, power
 from spanloop.sweeps import Program, Values, inward, outward
 
@@ -32,7 +33,7 @@ def momentum(mechanism) -> Program:
     """[angular; linear] momentum (6,) about the centre of mass, in world axes; what is fixed to the world has none."""
 
     def result(m, here, world):
-        centre = scale(1.0 / world.I.mass, world.I.first)
+        centre = _centre(world.I)
         return [*subtract(world.L.angular, cross(centre, world.L.linear)), *world.L.linear]
 
     sweeps = (*placed(()), outward(fly, V=Motion()), inward(gather, I=RigidInertia(), L=Force()))
@@ -43,10 +44,16 @@ def center_of_mass(mechanism) -> Program:
     """Centre of mass (3,) of everything that can move, in the world."""
 
     def result(m, here, world):
-        return list(scale(1.0 / world.I.mass, world.I.first))
+        return list(_centre(world.I))
 
     sweeps = (*placed(()), inward(weigh, I=RigidInertia()))
     return Program("center_of_mass", ("q",), sweeps, result, (3,))
+
+
+def _centre(I: RigidInertia):
+    if is_zero(I.mass):
+        raise UnsupportedError("nothing that can move has mass: there is no centre of mass")
+    return scale(1.0 / I.mass, I.first)
 
 
 def fly(link, here, parent) -> Values:

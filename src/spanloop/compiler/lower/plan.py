@@ -60,6 +60,7 @@ class Plan:
     shape: tuple[int, ...]
     guards: tuple[Expression, ...] = ()  # conditions on the inputs; where one fails the outputs are refused
     checks: tuple[Expression, ...] = ()
+    arguments: tuple[Expression, ...] = ()  # the inputs' nodes, all of them, used or not
 
     @property
     def operations(self) -> Operations:

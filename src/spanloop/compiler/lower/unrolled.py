@@ -19,4 +19,13 @@ def unrolled(name: str, inputs: Sequence[tuple[str, int]], shape: tuple[int, ...
     outputs = tuple(x if isinstance(x, Expression) else float(x) for x in outputs)
     guards = tuple(c.node for c in conditions if isinstance(c, Condition))
     nodes = live([x for x in outputs if isinstance(x, Expression)])
-    return Plan(name, tuple(inputs), tuple(nodes), outputs, shape, guards, tuple(live(guards)))
+    return Plan(
+        name,
+        tuple(inputs),
+        tuple(nodes),
+        outputs,
+        shape,
+        guards,
+        tuple(live(guards)),
+        tuple(x for n, _ in inputs for x in traced[n]),
+    )

@@ -30,7 +30,7 @@ def batch(plan: Plan, real: str, width: int) -> str:
     functions = ""
     if len(segments.pieces) > 1:
         scratch = Scratch(plan, segments, width)
-        for n in _inputs(plan):
+        for n in plan.arguments:
             scratch.store(main, scratch.input(int(n.value)), main.value(n), f"x{n.index}")
         for k in range(len(segments.pieces)):
             main.lines.append(f"call void @piece{k}(ptr %scratch)")
@@ -101,12 +101,6 @@ def _from_rows(plan: Plan, t: Real):
     return fetch
 
 
-def _inputs(plan: Plan) -> list[Expression]:
-    """The input nodes of the plan's graph, all of them, used or not."""
-    graph = next((n.graph for n in (*plan.nodes, *plan.checks)), None)
-    return [n for n in graph.nodes[: graph.n_inputs] if n.op == INPUT] if graph else []
-
-
 def _piece(plan: Plan, segments: Segments, k: int, t: Real, scratch: Scratch) -> str:
     def fetch(body: Body, n: Expression) -> str:
         place = scratch.input(int(n.value)) if n.op == INPUT else scratch.between(n)
@@ -139,7 +133,7 @@ def _faults(body: Body, plan: Plan, outputs: list[str]) -> list[tuple[str, int]]
     for k, x in enumerate(plan.outputs):
         if isinstance(x, Expression):
             held = _vanish(body, outputs[k], held, f"oz{k}")
-    for n in _inputs(plan):
+    for n in plan.arguments:
         held = _vanish(body, body.value(n), held, f"iz{n.index}")
         if int(n.value) in inputs:
             size = body.line(f"ab{n.index}", f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {body.value(n)})")

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 
 import numpy as np
+
+from spanloop.errors import InputError
+
+
+def _narrowed(x: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(x))
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,10 @@ class Real:
     def constant(self, x: float) -> str:
         """A literal, exact to the bit."""
         if self.real == "float":
-            x = float(np.float32(x))
+            narrow = _narrowed(x)
+            if math.isfinite(x) and not math.isfinite(narrow):
+                raise InputError(f"the number {x:g} of this model is too large for float32; use float64")
+            x = narrow
         bits = struct.unpack("<Q", struct.pack("<d", x))[0]
         text = f"0x{bits:016X}"
         return text if self.width == 1 else f"splat ({self.real} {text})"

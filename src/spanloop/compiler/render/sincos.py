@@ -1,7 +1,7 @@
 """Sine and cosine without branches: reduction by multiples of pi/2 with fused multiply-add, then polynomials.
 
-The reduction subtracts n·pi/2 with pi/2 in two (double) or three (float) parts; each step is exact or rounds once,
-so that the result is good to 1.5 units in the last place for |x| up to LIMIT. Beyond, kernels report the state and
+The reduction subtracts n·pi/2 with pi/2 in three parts; each step is exact or rounds once, so that the result is
+good to 1.5 units in the last place for |x| up to LIMIT, near its zeros too. Beyond, kernels report the state and
 the host takes over. The polynomials' coefficients are Moshier's (Cephes library): data, quoted from there.
 """
 
@@ -25,7 +25,7 @@ def _float_parts() -> tuple[float, float, float]:
     return a, b, c
 
 
-_HALF_PI = {"double": (1.5707963267948966, 6.123233995736766e-17), "float": _float_parts()}
+_HALF_PI = {"double": (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33), "float": _float_parts()}
 _SINE = {
     "double": (
         1.58962301576546568060e-10,

@@ -19,6 +19,8 @@ def converted(function: str, name: str, size: int, x, dtype: np.dtype) -> np.nda
         raise InputError(
             f"{function}: {name} cannot be made an array; expected numbers of shape (..., {size})"
         ) from None
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise InputError(f"{function}: {name} has masked entries; fill them first, for example with x.filled(nan)")
     if a.dtype.kind not in "fiub":
         raise InputError(f"{function}: {name} holds {_kind(a)}; expected real numbers of shape (..., {size})")
     if a.ndim == 0 or a.shape[-1] != size:

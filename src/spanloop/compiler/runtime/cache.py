@@ -1,7 +1,7 @@
 """Object code kept on disk, one file an entry, so that a kernel starts in milliseconds.
 
-An entry is trusted only if folder and file belong to this user, nobody else may write them, no symbolic link is on
-the way, and its checksum fits; anything else is ignored and built anew. Writing is atomic, so that several
+An entry is trusted only if folder and file belong to this user, nobody else may write them, neither is a symbolic
+link, and its checksum fits; anything else is ignored and built anew. Writing is atomic, so that several
 processes may work at once. Where nothing can be written there is one warning and no cache.
 
 The folder is $SPANLOOP_CACHE, else $XDG_CACHE_HOME/spanloop, else ~/.cache/spanloop; SPANLOOP_CACHE=off turns it off.
@@ -39,15 +39,17 @@ def read(key: str) -> tuple[dict[str, Any], bytes] | None:
     where = folder()
     if where is None or not _is_ours(where):
         return None
+    flags = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
     try:
-        handle = os.open(where / key, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+        handle = os.open(where / key, flags)
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or not _is_private(status):
+            os.close(handle)
+            return None
+        with os.fdopen(handle, "rb") as file:
+            return _unpacked(file.read(), key)
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or not _is_private(status):
-            return None
-        return _unpacked(file.read(), key)
 
 
 def write(key: str, facts: dict[str, Any], code: bytes) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import math
+import operator
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+import spanloop
 from spanloop.compiler.lower import Operations, Plan
 from spanloop.compiler.render.batch import batch, scratch_size
 from spanloop.compiler.render.call import call
@@ -36,7 +39,7 @@ class Recipe:
     name: str
     key: str  # of all that the plan depends on
     plan: Callable[[], Plan]
-    reference: Callable[..., np.ndarray]  # one state on floats
+    reference: Callable[..., np.ndarray | None]  # one state on floats; None where it has no answer
     explain: Callable[..., str]  # why this one state has no answer
 
 
@@ -47,11 +50,11 @@ class Kernel:
     """
 
     def __init__(self, recipe: Recipe, dtype: str = "float64", threads: int = 1):
-        if dtype not in _REAL:
-            raise InputError(f"dtype is {dtype!r}; expected 'float64' or 'float32'")
+        dtype = checked_dtype(dtype)
         self.recipe, self.name, self.threads = recipe, recipe.name, _checked_threads(threads)
         self.dtype = np.dtype(dtype)
         self._real = _REAL[dtype]
+        self.from_cache = True  # was everything so far found on disk?
         facts, code = self._code("single", self._single_source)
         self.inputs: tuple[tuple[str, int], ...] = tuple((n, k) for n, k in facts["inputs"])
         self.shape: tuple[int, ...] = tuple(facts["shape"])
@@ -93,6 +96,7 @@ class Kernel:
         text = "|".join((self.recipe.key, part, self._real, machine.identity()))
         key = f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
         found = cache.read(key)
+        self.from_cache = self.from_cache and found is not None
         if found is None:
             data = machine.object_code(source())
             found = (self._facts(), data)
@@ -153,18 +157,18 @@ class Kernel:
     def _one(self, given: list[np.ndarray], target: np.ndarray) -> None:
         given = [np.ascontiguousarray(a) for a in given]
         status = self._single(*(arrays.address(a) for a in given), arrays.address(target))
-        if status == FAR_ANGLE:
+        if status & FAR_ANGLE:
             status = self._from_reference(given, target)
         if status:
             raise StateError(f"{self.name}: {self.recipe.explain(*given)}")
 
     def _from_reference(self, given: list[np.ndarray], target: np.ndarray) -> int:
-        """An angle too large for the compiled sine: computed on floats, slowly and exactly."""
-        try:
-            target[...] = self.recipe.reference(*given)
-        except (ZeroDivisionError, OverflowError, ValueError):
+        """An angle too large for the compiled sine: computed on floats, slowly and exactly; 0 if that has an answer."""
+        answer = self.recipe.reference(*given)
+        if answer is None:
             return FAR_ANGLE
-        return 0 if np.isfinite(target).all() else FAR_ANGLE
+        target[...] = answer
+        return 0
 
     def _many(self, given: list[np.ndarray], leading: tuple[int, ...], target: np.ndarray) -> None:
         count = math.prod(leading)
@@ -175,7 +179,7 @@ class Kernel:
         bad = self._run_rows(laid, target, status, count)
         if bad:
             flat = target.reshape(count, -1)
-            for i in map(int, np.flatnonzero(status == FAR_ANGLE)):
+            for i in map(int, np.flatnonzero(status & FAR_ANGLE)):
                 row = flat[i].reshape(self.shape)
                 if not self._from_reference([_row(x, s, i) for x, s in laid], row):
                     flat[i], status[i] = row.ravel(), 0
@@ -201,31 +205,60 @@ class Kernel:
 
     def _warn(self, laid, status: np.ndarray, leading: tuple[int, ...]) -> None:
         wrong = np.flatnonzero(status)
-        if not len(wrong):
-            return
-        first = int(wrong[0])
-        index = tuple(int(i) for i in np.unravel_index(first, leading))
-        why = self.recipe.explain(*(_row(x, s, first) for x, s in laid))
-        count = "1 state has" if len(wrong) == 1 else f"{len(wrong)} states have"
-        warnings.warn(
-            f"{self.name}: {count} no answer, of {len(status)}; their rows are NaN. "
-            f"The first is state {index if len(index) > 1 else index[0]}: {why}",
-            SpanloopWarning,
-            stacklevel=5,
-        )
+        if len(wrong):
+            first = int(wrong[0])
+            why = self.recipe.explain(*(_row(x, s, first) for x, s in laid))
+            warn_of_states(self.name, len(wrong), len(status), first, leading, why)
+
+
+def warn_of_states(name: str, bad: int, count: int, first: int, leading: tuple[int, ...], why: str) -> None:
+    """The one warning of a batch with states that have no answer."""
+    index = tuple(int(i) for i in np.unravel_index(first, leading))
+    states = "1 state has" if bad == 1 else f"{bad} states have"
+    warnings.warn(
+        f"{name}: {states} no answer, of {count}; their rows are NaN. "
+        f"The first is state {index if len(index) > 1 else index[0]}: {why}",
+        SpanloopWarning,
+        stacklevel=_depth_of_caller(),
+    )
+
+
+def _depth_of_caller() -> int:
+    """How many frames up the first one outside this package is."""
+    home = os.path.dirname(spanloop.__file__)
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(home):
+        frame, depth = frame.f_back, depth + 1
+    return depth
 
 
 def _row(x: np.ndarray, stride: int, i: int) -> np.ndarray:
     return x[i] if stride else x
 
 
+def checked_dtype(dtype) -> str:
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = None
+    if name not in _REAL:
+        raise InputError(f"dtype is {dtype!r}; expected 'float64' or 'float32'")
+    return name
+
+
 def _checked_threads(threads: int) -> int:
-    if not isinstance(threads, int) or threads < 0:
+    try:
+        n = operator.index(threads)
+    except TypeError:
+        n = -1
+    if n < 0 or isinstance(threads, bool):
         raise InputError(f"threads is {threads!r}; expected a whole number, 0 for all cores")
-    return threads or (os.cpu_count() or 1)
+    return n or (os.cpu_count() or 1)
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}
+if hasattr(os, "register_at_fork"):  # a forked process inherits the pools but not their threads
+    os.register_at_fork(after_in_child=_pools.clear)
 
 
 def _pool(size: int) -> ThreadPoolExecutor:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import functools
 import platform
 import sys
+import threading
 
 import llvmlite
 import llvmlite.binding as llvm
+
+
+_lock = threading.RLock()  # LLVM's objects are used by one thread at a time
 
 
 @functools.cache
@@ -44,19 +48,21 @@ def lanes(real: str) -> int:
 
 def object_code(source: str) -> bytes:
     """Machine code of LLVM source, relocatable."""
-    _target()
-    module = llvm.parse_assembly(source)
-    return _target_machine().emit_object(module)
+    with _lock:
+        _target()
+        module = llvm.parse_assembly(source)
+        return _target_machine().emit_object(module)
 
 
 class Code:
     """Loaded machine code; lives as long as this object."""
 
     def __init__(self, data: bytes):
-        _target()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine_for_loading())
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
-        self._engine.finalize_object()
+        with _lock:
+            _target()
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine_for_loading())
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+            self._engine.finalize_object()
 
     def function(self, name: str) -> int:
         """Address of a function."""

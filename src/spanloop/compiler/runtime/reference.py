@@ -7,14 +7,18 @@ from collections.abc import Callable
 import numpy as np
 
 from spanloop.compiler.runtime import arrays
-from spanloop.errors import InputError
+from spanloop.compiler.runtime.kernel import checked_dtype, warn_of_states
+from spanloop.errors import InputError, StateError
 
 
 class PythonKernel:
     """k(q, v, tau) → array (..., *shape), evaluated on Python floats."""
 
-    def __init__(self, name: str, signature, answer: Callable[..., np.ndarray]):
-        self.name, self._answer = name, answer
+    def __init__(self, name: str, signature, answer: Callable, explain: Callable[..., str], dtype: str = "float64"):
+        """answer(*arrays): one state's answer, None if it has none; explain(*arrays): why not."""
+        if checked_dtype(dtype) != "float64":
+            raise InputError(f"target 'python' computes in float64; dtype is {dtype!r}. Use target 'cpu' for float32")
+        self.name, self._answer, self._explain = name, answer, explain
         self.inputs, self.shape = signature
         self.dtype = np.dtype(np.float64)
 
@@ -35,10 +39,29 @@ class PythonKernel:
         if out is not None:
             arrays.checked_out(self.name, out, leading + self.shape, self.dtype)
         wide = [np.broadcast_to(a, (*leading, a.shape[-1])) for a in given]
-        answer = np.empty(leading + self.shape)
-        for index in np.ndindex(*leading):
-            answer[index] = self._answer(*(a[index] for a in wide))
+        answer = self._many(wide, leading) if leading else self._one(wide)
         if out is None:
             return answer
         out[...] = answer
+        return out
+
+    def _one(self, given: list[np.ndarray]) -> np.ndarray:
+        answer = self._answer(*given)
+        if answer is None:
+            raise StateError(f"{self.name}: {self._explain(*given)}")
+        return answer
+
+    def _many(self, given: list[np.ndarray], leading: tuple[int, ...]) -> np.ndarray:
+        out = np.full(leading + self.shape, np.nan)
+        bad = []
+        for k, index in enumerate(np.ndindex(*leading)):
+            answer = self._answer(*(a[index] for a in given))
+            if answer is None:
+                bad.append((k, index))
+            else:
+                out[index] = answer
+        if bad:
+            first, index = bad[0]
+            why = self._explain(*(a[index] for a in given))
+            warn_of_states(self.name, len(bad), out[..., 0].size if self.shape else out.size, first, leading, why)
         return out

@@ -1,0 +1,118 @@
+"""Closures as numbers: where a loop's two frames sit, its rows, and the link at which its two paths meet.
+
+A row is one constraint: a wrench that acts on the child side and, reversed, on the parent side. Rows are numbered
+through all closures; couplings of joint rates come after the loops, one row each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spanloop.joints import JointKind
+from spanloop.math.small import ZERO3
+from spanloop.math.spatial import Force
+from spanloop.model import Model
+from spanloop.topology.anchor import Anchor
+
+_AXES = "xyz"
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A joint that closes a cycle, between frames in which its axis is z."""
+
+    name: str
+    number: int
+    kind: JointKind
+    a: Anchor  # of the kind's parent frame
+    b: Anchor  # of its child frame
+    rows: tuple[int, ...]  # numbers of its rows
+    meets: int  # the closest common ancestor of its two links; −1 is the world
+    switchable: bool = False
+
+    @property
+    def turns(self) -> bool:
+        """Does the joint leave a rotation free?"""
+        return _n_rows_of(self.kind, 0) < 3
+
+    @property
+    def slides(self) -> bool:
+        """Does the joint leave a displacement free?"""
+        return _n_rows_of(self.kind, 3) < 3
+
+    def sort(self, k: int) -> str:
+        """Is row k of this closure a "moment" or a "force"? Their units differ."""
+        w = self.kind.constraint_space(self.kind.neutral())[k]
+        return "moment" if w.linear == ZERO3 else "force"
+
+    def row_name(self, k: int) -> str:
+        return f"{self.name}: {_described(self.kind.constraint_space(self.kind.neutral())[k], k)}"
+
+
+@dataclass(frozen=True)
+class Gear:
+    """A coupling of two joints' rates: rate(joint) − ratio · rate(source) = 0."""
+
+    name: str
+    row: int
+    link: int  # of the joint that follows
+    source: int
+    ratio: float
+    offset: float
+    meets: int
+
+
+def closures(model: Model, anchors: dict[str, Anchor], parents: Sequence[int]) -> tuple[Closure, ...]:
+    """The model's loops."""
+    out, row = [], 0
+    for number, loop in enumerate(model.loops):
+        sides = loop.kind.sides()
+        a = anchors[loop.a].at(loop.placement_a.rotation, loop.placement_a.position).at(sides.before.matrix(), ZERO3)
+        b = anchors[loop.b].at(loop.placement_b.rotation, loop.placement_b.position).at(sides.after.matrix(), ZERO3)
+        n = len(sides.kind.constraint_space(sides.kind.neutral()))
+        rows = tuple(range(row, row + n))
+        out.append(
+            Closure(loop.name, number, sides.kind, a, b, rows, meeting(parents, a.link, b.link), loop.switchable)
+        )
+        row += n
+    return tuple(out)
+
+
+def gears(model: Model, links: dict[str, int], parents: Sequence[int], first_row: int) -> tuple[Gear, ...]:
+    """The model's couplings between joints that move."""
+    out = []
+    for c in model.couplings:
+        i, j = links[c.joint], links[c.source]
+        up = [parents[k] for k in (i, j)]
+        row = first_row + len(out)
+        out.append(Gear(c.name, row, i, j, c.ratio, c.offset, meeting(parents, *up)))
+    return tuple(out)
+
+
+def path(parents: Sequence[int], link: int) -> list[int]:
+    """Links from this one inward; the world, −1, last."""
+    out = [link]
+    while out[-1] >= 0:
+        out.append(parents[out[-1]])
+    return out
+
+
+def meeting(parents: Sequence[int], a: int, b: int) -> int:
+    """The closest common ancestor of two links."""
+    above = set(path(parents, a))
+    return next(i for i in path(parents, b) if i in above)
+
+
+def _n_rows_of(kind: JointKind, start: int) -> int:
+    """How many directions of one sort (0 angular, 3 linear) the constraint space fixes by single unit rows."""
+    space = kind.constraint_space(kind.neutral())
+    return sum(sum(map(abs, tuple(w)[start : start + 3])) == 1.0 and sum(map(abs, tuple(w))) == 1.0 for w in space)
+
+
+def _described(w: Force, k: int) -> str:
+    entries = tuple(w)
+    nonzero = [i for i, x in enumerate(entries) if x]
+    if len(nonzero) == 1:
+        return ("moment about " if nonzero[0] < 3 else "force along ") + _AXES[nonzero[0] % 3]
+    return f"row {k}"

@@ -1,0 +1,139 @@
+"""Several arms that hold one object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import cos, pi, sin
+
+import numpy as np
+
+from spanloop.errors import InputError, nearest
+from spanloop.joints import JointKind
+from spanloop.model import given
+from spanloop.model.build import Builder
+from spanloop.model.model import Model
+from spanloop.model.parts import WORLD, Frame, Loop, Placement
+from spanloop.model.shapes import box
+from spanloop.zoo.placing import led_by, pose_of, turned_about_z
+
+_SIX = (  # joint, axis, its place on the link before [m], mass of its link [kg]
+    ("turn", "z", (0.0, 0.0, 0.0), 4.0),
+    ("shoulder", "y", (0.0, 0.0, 0.3), 5.0),
+    ("elbow", "y", (0.0, 0.0, 0.4), 4.0),
+    ("roll", "x", (0.1, 0.0, 0.0), 2.0),
+    ("pitch", "y", (0.35, 0.0, 0.0), 1.5),
+    ("spin", "x", (0.08, 0.0, 0.0), 0.5),
+)
+_TOOL = (0.1, 0.0, 0.0)  # on the last link [m]
+_POSTURE = (0.2, 0.5, -0.9, 0.3, 0.7, -0.2)  # of a six-joint arm; repeated for longer ones
+_RADIUS, _HEIGHT = 0.25, 1.0  # of the grasps around the object's centre, of that centre above the ground [m]
+_ARMS = {"five": 5, "six": 6}
+
+
+def arms_with_object(
+    m: int = 2,
+    *,
+    arm: str | Model = "six",
+    grasp: str | JointKind = "fixed",
+    posture: Sequence[float] | None = None,
+) -> Model:
+    """m arms around a free object of 5 kg that each of them holds; the grasps close the loops.
+
+    arm: "six" hinges, of which the last three meet in the wrist; "five", the same arm without its last link; or a
+    model with a frame "tool". grasp: "fixed", or another kind of joint from the tool to the object ("spherical" is a
+    point contact, "revolute" a pin along the tool's z). posture: the coordinates of every arm at the start; if not
+    given, each arm has its own. The arms stand upright where they then reach the object's rim.
+
+    With rigid grasps the mobility is 6 for six-joint arms, and 6 − m for up to five five-joint arms.
+    """
+    one = _arm(m, arm)
+    b = Builder(f"arms_with_object{m}")
+    b.body("object", 5.0, inertia=box(5.0, 0.4, 0.4, 0.2))
+    b.free("floating", WORLD, "object", actuated=False)
+    model, tool, kind = b.build(), one.frame("tool"), given.joint_kind(grasp, "grasp")
+    parts = [led_by(one, f"arm{i}_", _base(one, i, m, posture)) for i in range(1, m + 1)]
+    grasps = tuple(_grasp_frame(one, i, m, posture) for i in range(1, m + 1))
+    holding = tuple(
+        Loop(f"holding{i}", kind, f"arm{i}_{tool.body}", "object", tool.placement, frame.placement)
+        for i, frame in enumerate(grasps, 1)
+    )
+    return replace(
+        model,
+        bodies=(*model.bodies, *(body for p in parts for body in p.bodies)),
+        joints=(*model.joints, *(joint for p in parts for joint in p.joints)),
+        frames=(*(frame for p in parts for frame in p.frames), *grasps),
+        loops=(*(loop for p in parts for loop in p.loops), *holding),
+        couplings=tuple(coupling for p in parts for coupling in p.couplings),
+    )
+
+
+def arms_with_object_start(
+    m: int = 2,
+    *,
+    arm: str | Model = "six",
+    grasp: str | JointKind = "fixed",
+    posture: Sequence[float] | None = None,
+) -> np.ndarray:
+    """q with the object level at 1 m, then the coordinates of each arm."""
+    one = _arm(m, arm)
+    resting = np.array((1.0, 0.0, 0.0, 0.0, 0.0, 0.0, _HEIGHT))
+    return np.concatenate((resting, *(_posture(one, i, posture) for i in range(1, m + 1))))
+
+
+def _arm(m: int, arm: str | Model) -> Model:
+    if m < 1:
+        raise InputError(f"zoo: arms_with_object: {m} arms are asked for; expected at least 1")
+    if isinstance(arm, Model):
+        arm.frame("tool")  # says what there is if there is none
+        return arm
+    if arm not in _ARMS:
+        raise InputError(f"arms_with_object: there is no arm {arm!r}; {nearest(arm, _ARMS)}")
+    return _hinged_arm(_ARMS[arm])
+
+
+def _hinged_arm(n: int) -> Model:
+    """The first n joints of the six-joint arm."""
+    b = Builder("arm")
+    parent = WORLD
+    ends = [place for _, _, place, _ in _SIX[1:n]] + [_TOOL]
+    for (name, axis, place, mass), end in zip(_SIX[:n], ends, strict=True):
+        x, y, z = (max(abs(length), 0.1) for length in end)
+        b.body(f"{name}_link", mass, [0.5 * length for length in end], box(mass, x, y, z))
+        b.revolute(name, parent, f"{name}_link", axis, place)
+        parent = f"{name}_link"
+    return b.frame("tool", parent, _TOOL).build()
+
+
+def _posture(arm: Model, i: int, posture: Sequence[float] | None) -> np.ndarray:
+    """Coordinates of arm i: those given, or a posture that is a little different for each arm."""
+    if posture is not None:
+        if len(posture) != arm.nq:
+            raise InputError(f"arms_with_object: posture has {len(posture)} numbers; the arm has {arm.nq} coordinates")
+        return np.array(posture, dtype=float)
+    q: list[float] = []
+    for joint in arm.joints:
+        numbers = range(arm.nv)[arm.v_slice(joint.name)]
+        step = [_POSTURE[n % 6] + 0.2 * sin(3.0 * n + 2.0 * i) for n in numbers]
+        q += joint.kind.plus(joint.kind.neutral(), step)
+    return np.array(q)
+
+
+def _rim(i: int, m: int) -> Placement:
+    """Where arm i takes hold of the object, looking inward, in the object's axes."""
+    angle = 2.0 * pi * (i - 1) / m
+    return Placement(turned_about_z(angle + pi), (_RADIUS * cos(angle), _RADIUS * sin(angle), 0.0))
+
+
+def _base(arm: Model, i: int, m: int, posture) -> Placement:
+    """Upright, and such that the tool is at the rim of the object as it starts."""
+    rim, reach = _rim(i, m), pose_of(arm, _posture(arm, i, posture), "tool").position
+    x, y, z = (rim @ Placement(position=(-reach[0], -reach[1], -reach[2]))).position
+    return Placement(rim.rotation, (x, y, z + _HEIGHT))
+
+
+def _grasp_frame(arm: Model, i: int, m: int, posture) -> Frame:
+    """The tool as it starts, seen from the object."""
+    tool = _base(arm, i, m, posture) @ pose_of(arm, _posture(arm, i, posture), "tool")
+    x, y, z = tool.position
+    return Frame(f"grasp{i}", "object", Placement(tool.rotation, (x, y, z - _HEIGHT)))
