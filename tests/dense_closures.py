@@ -15,6 +15,7 @@ import itertools
 
 import mpmath
 import numpy as np
+
 from dense_reference import Extended, Reference, cross
 
 REDUNDANT = 1e-9  # singular values of J M^(-1/2) below this part of the largest one count as zero

@@ -27,6 +27,13 @@ def sqrt(x: Scalar) -> Scalar:
     return x.sqrt()
 
 
+def reciprocal(x: Scalar) -> Scalar:
+    """1/x; infinite for the number 0, so that an answer that needs it is not finite and is reported."""
+    if isinstance(x, _REAL) and x == 0.0:
+        return math.inf
+    return 1.0 / x
+
+
 def where(condition, yes: Scalar, no: Scalar) -> Scalar:
     """`yes` where the condition holds, `no` elsewhere; both are evaluated."""
     if hasattr(condition, "select"):

@@ -81,7 +81,7 @@ def closures(model: Model, anchors: dict[str, Anchor], parents: Sequence[int]) -
 
 def gears(model: Model, links: dict[str, int], parents: Sequence[int], first_row: int) -> tuple[Gear, ...]:
     """The model's couplings between joints that move."""
-    out = []
+    out: list[Gear] = []
     for c in model.couplings:
         i, j = links[c.joint], links[c.source]
         up = [parents[k] for k in (i, j)]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import ArticulatedInertia
+from spanloop.math.scalar import reciprocal
 from spanloop.math.small import ZERO3, add, negate
 from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
 from spanloop.sweeps import Program, Values, inward, outward
@@ -65,7 +66,7 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):
         U = P @ s
         D = power(s, U) + armature  # D = H P H*           [A.1]
-        over = 1.0 / D
+        over = reciprocal(D)
         G = U * over  # G = P H* D⁻¹
         e = t - power(s, z)  # ε = T − H z
         eliminated.append((s, G, e * over))

@@ -14,6 +14,7 @@ from __future__ import annotations
 from spanloop.algorithms.tree import newton_euler
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import RigidInertia
+from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import power
 from spanloop.sweeps import Program, Union, Values, inward
 
@@ -100,7 +101,7 @@ def solve_inward(M, b) -> list:
     M, b = [list(r) for r in M], list(b)
     over: list = [0.0] * n
     for k in reversed(range(n)):
-        over[k] = 1.0 / M[k][k]
+        over[k] = reciprocal(M[k][k])
         for i in range(k):
             if isinstance(M[k][i], float) and M[k][i] == 0.0:
                 continue

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import ArticulatedInertia
+from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
@@ -42,7 +43,7 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     eliminated = []
     for k, (s, armature) in enumerate(zip(here.S, link.armature, strict=True)):
         U = P @ s
-        over = 1.0 / (power(s, U) + armature)  # D⁻¹
+        over = reciprocal(power(s, U) + armature)  # D⁻¹
         G = U * over
         own = link.v.start + k
         e = Union({j: -power(s, f) for j, f in z.items()})

@@ -9,6 +9,8 @@ inputs, outputs and values that cross pieces where the plan is cut into pieces: 
 
 from __future__ import annotations
 
+import math
+
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.lower.plan import live
 from spanloop.compiler.render import rows
@@ -131,7 +133,7 @@ def _faults(body: Body, plan: Plan, outputs: list[str]) -> list[tuple[str, int]]
     inputs, others = angles(plan)
     held, largest = t.constant(0.0), t.constant(0.0)
     for k, x in enumerate(plan.outputs):
-        if isinstance(x, Expression):
+        if isinstance(x, Expression) or not math.isfinite(x):
             held = _vanish(body, outputs[k], held, f"oz{k}")
     for n in plan.arguments:
         held = _vanish(body, body.value(n), held, f"iz{n.index}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from spanloop.compiler.lower import Plan
@@ -35,7 +36,7 @@ def single(plan: Plan, real: str) -> str:
             answer = main.line(f"answer{k}", f"fadd {real} {answer}, {got}")
             functions += _piece(plan, segments, k, t, where)
         constants = [(k, x) for k, x in enumerate(plan.outputs) if not isinstance(x, Expression)]
-        _store(main, constants)
+        answer = main.line("constant", f"fadd {real} {answer}, {_store(main, constants)}")
     else:
         main.add(segments.pieces[0])
         answer = _store(main, list(enumerate(plan.outputs)))
@@ -80,8 +81,11 @@ def _store(body: Body, outputs: Sequence[tuple[int, Expression | float]]) -> str
         value = body.value(x)
         p = body.line(f"op{k}", f"getelementptr {t.real}, ptr %out, i64 {k}")
         body.lines.append(f"store {t.real} {value}, ptr {p}, align {t.size}")
-        if isinstance(x, Expression) and x.index not in seen:
-            seen.add(x.index)
+        if not isinstance(x, Expression) and math.isfinite(x):
+            continue
+        key = x.index if isinstance(x, Expression) else -1 - k
+        if key not in seen:
+            seen.add(key)
             c = len(seen) % PACK
             sums[c] = _vanish(body, t, value, sums[c], f"o{k}")
     total = sums[0]

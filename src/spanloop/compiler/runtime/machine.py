@@ -10,7 +10,6 @@ import threading
 import llvmlite
 import llvmlite.binding as llvm
 
-
 _lock = threading.RLock()  # LLVM's objects are used by one thread at a time
 
 
