@@ -125,6 +125,19 @@ def batches(model, peer) -> dict[str, dict]:
     return out
 
 
+def live_parameters(model) -> dict:
+    """Forward dynamics with the model's numbers baked in, and as an input."""
+    (q, v), x = model.random_state(7), np.ones(model.nv)
+    baked, live = (sl.compile(model, "forward_dynamics", parameters=p) for p in ("baked", "live"))
+    names = {"baked": baked.call, "live": live.call, "p": model.parameters().values, "out": np.zeros(model.nv)}
+    names |= {"q": q, "v": v, "x": x}
+    rows = {k: np.tile(names[k], (BATCH, 1)) for k in ("q", "v", "x", "p", "out")} | {"baked": baked, "live": live}
+    one = {"baked": "baked(q, v, x, out=out)", "live": "live(q, v, x, p, out=out)"}
+    timed = compare({k: calls(t, **names) for k, t in one.items()})
+    many = compare({k: calls(t, **rows) for k, t in one.items()}, BATCH, samples=15)
+    return {"one": timed, "batch": many, "operations": (baked.operations, live.operations)}
+
+
 STARTER = """
 import sys, time, pickle, warnings
 warnings.simplefilter("ignore")
@@ -196,7 +209,13 @@ def main(names: list[str]) -> None:
                 f"{theirs.median / one.median:.1f} | "
                 f"{two.text()} | {theirs2.text()} |"
             )
-        print()
+        live = live_parameters(model)
+        n = live["operations"]
+        print(
+            f"\nParameters baked / live: one call {live['one']['baked'].text()} / {live['one']['live'].text()}, "
+            f"batch with a set each {live['batch']['baked'].text()} / {live['batch']['live'].text()} ns, "
+            f"{n[0].multiplications + n[0].additions} / {n[1].multiplications + n[1].additions} operations\n"
+        )
 
 
 if __name__ == "__main__":
