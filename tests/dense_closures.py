@@ -90,6 +90,17 @@ class ClosedReference(Reference):
         step = -(U.T @ (J @ free + self._float(self.closure_bias()))) / s
         return free + np.linalg.solve(L.T, Vt.T @ step), U @ (step / s)
 
+    def loop_forces(self, force) -> np.ndarray:
+        """Of closure forces λ (rows,) the [torque; force] on body b (loops, 6), at the child's origin in world axes."""
+        out, row = [], 0
+        for loop in self.model.loops:
+            columns = _forces(loop.kind, self.coordinates(loop))
+            six = columns @ force[row : row + columns.shape[1]]
+            R = self._float(self._frames(loop)[2])
+            out.append(np.concatenate((R @ six[:3], R @ six[3:])))
+            row += columns.shape[1]
+        return np.array(out).reshape(-1, 6)
+
     def exact_forward_dynamics(self, tau):
         """Accelerations from the equations in 50 digits, with a largest set of independent rows."""
         n = self.model.nv

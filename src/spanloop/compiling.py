@@ -12,6 +12,7 @@ import numpy as np
 
 from spanloop.algorithms.catalog import function as catalog_entry
 from spanloop.algorithms.catalog import maker
+from spanloop.algorithms.closed import setting
 from spanloop.compiler.lower import Plan, unrolled
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.model import Model
@@ -20,6 +21,7 @@ from spanloop.sweeps import Program, walk
 from spanloop.topology import Mechanism, mechanism
 
 UNIT_TOLERANCE = 1e-6
+_BY_SETTING = ("elimination", "dense")  # methods that ask beforehand which rows are redundant
 _LATER = ("gpu", "cuda", "jax", "c")
 
 
@@ -83,10 +85,11 @@ class Question:
     def of(model, name, method, parameters, forces, frame, expressed_in, regroup) -> Question:
         """Checked once, here."""
         entry = catalog_entry(name)
-        method, make = maker(name, method)
+        closed = bool(model.loops or model.couplings)
+        method, make = maker(name, method, closed)
         if parameters not in ("baked", "live"):
             raise InputError(f"parameters is {parameters!r}; expected 'baked' or 'live'")
-        if entry.dynamics:
+        if entry.needs_tree:
             refuse_closures(model, name)
         options: dict[str, Any] = {}
         if forces:
@@ -106,11 +109,14 @@ class Question:
 
     def key(self) -> str:
         """A name for everything the plan depends on; needs no tracing."""
+        options = sorted(
+            (k, x) for k, x in self.options.items() if k != "setting"
+        )  # the setting follows from the model
         parts = (
             content(self.model),
             self.name,
             self.method,
-            repr(sorted(self.options.items())),
+            repr(options),
             self.live,
             self.regroup,
         )
@@ -119,6 +125,8 @@ class Question:
     @functools.cached_property
     def _baked(self) -> tuple[Mechanism, Program]:
         m = mechanism(self.model)
+        if self.method in _BY_SETTING and (m.closures or m.gears):
+            self.options["setting"] = setting.found(m)
         program = self.make(m, **self.options)
         return (m.regrouped() if self.regroup and program.regroup else m), program
 
@@ -204,20 +212,19 @@ class Question:
 
 
 def refuse_closures(model: Model, name: str) -> None:
-    """Loops and couplings have no dynamics yet; they are never treated as if they were not there."""
+    """A question that has no answer for closures yet; they are never treated as if they were not there."""
     if model.loops:
         loop = model.loops[0]
         raise UnsupportedError(
             f"{name}: model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r}); "
-            "closed loops have no dynamics yet. "
-            f"Kinematics work; for a rigid loop, lock its joints: model.lock(...)"
+            f"{name} of closed loops is not there yet. Use forward_dynamics, or lock the loop's joints: model.lock(...)"
         )
     if model.couplings:
         c = model.couplings[0]
         raise UnsupportedError(
             f"{name}: joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling); "
-            "couplings have no dynamics yet. "
-            f"Kinematics work; to leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
+            f"{name} of coupled joints is not there yet. "
+            f"Use forward_dynamics, or leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from spanloop.algorithms.closed import closing, dense, elimination
 from spanloop.algorithms.quantities import coordinates, energy, kinematics
 from spanloop.algorithms.tree import articulated_body, composite_body, inverse_mass_matrix, newton_euler
 from spanloop.errors import InputError, nearest
@@ -14,9 +15,10 @@ from spanloop.errors import InputError, nearest
 class Function:
     """A question a kernel can answer."""
 
-    methods: dict[str, Callable]  # the first is the default
+    methods: dict[str, Callable]  # for trees; the first is the default
     options: tuple[str, ...] = ()  # keywords of the program's maker
-    dynamics: bool = False  # does the answer need the closures?
+    closed: dict[str, Callable] | None = None  # where there are closures; None: the same
+    needs_tree: bool = False  # has the question no answer yet where there are closures?
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -26,13 +28,17 @@ FUNCTIONS: dict[str, Function] = {
             "composite_body": composite_body.forward_dynamics,
         },
         ("loaded",),
-        dynamics=True,
+        closed={"elimination": elimination.forward_dynamics, "dense": dense.forward_dynamics},
     ),
-    "inverse_dynamics": Function({"newton_euler": newton_euler.inverse_dynamics}, ("loaded",), dynamics=True),
-    "mass_matrix": Function({"composite_body": composite_body.mass_matrix}, dynamics=True),
-    "mass_matrix_inverse": Function({"articulated_body": inverse_mass_matrix.mass_matrix_inverse}, dynamics=True),
-    "bias": Function({"newton_euler": newton_euler.bias}, ("loaded",), dynamics=True),
-    "gravity": Function({"newton_euler": newton_euler.gravity}, dynamics=True),
+    "solution": Function({"elimination": elimination.solution}, ("loaded",)),
+    "closure_error": Function({"paths": closing.closure_error}),
+    "closure_jacobian": Function({"paths": closing.closure_jacobian}),
+    "closure_bias": Function({"paths": closing.closure_bias}),
+    "inverse_dynamics": Function({"newton_euler": newton_euler.inverse_dynamics}, ("loaded",), needs_tree=True),
+    "mass_matrix": Function({"composite_body": composite_body.mass_matrix}),
+    "mass_matrix_inverse": Function({"articulated_body": inverse_mass_matrix.mass_matrix_inverse}, needs_tree=True),
+    "bias": Function({"newton_euler": newton_euler.bias}, ("loaded",)),
+    "gravity": Function({"newton_euler": newton_euler.gravity}),
     "pose": Function({"sweep": kinematics.pose}, ("frame",)),
     "jacobian": Function({"sweep": kinematics.jacobian}, ("frame", "expressed_in")),
     "jacobian_bias": Function({"sweep": kinematics.jacobian_bias}, ("frame", "expressed_in")),
@@ -50,10 +56,15 @@ def function(name: str) -> Function:
     return FUNCTIONS[name]
 
 
-def maker(name: str, method: str | None) -> tuple[str, Callable]:
-    """The chosen method's name and the function that makes its program for a mechanism."""
-    methods = function(name).methods
+def maker(name: str, method: str | None, closed: bool = False) -> tuple[str, Callable]:
+    """The chosen method's name and the function that makes its program for a mechanism, with closures or without."""
+    entry = function(name)
+    methods = entry.closed if closed and entry.closed is not None else entry.methods
     chosen = method or next(iter(methods))
+    other = entry.methods if closed else entry.closed or {}
+    if chosen not in methods and chosen in other:
+        kind = "trees" if closed else "mechanisms with closures"
+        raise InputError(f"{name}: method {chosen!r} is for {kind}; {nearest('', methods)} for this model")
     if chosen not in methods:
         raise InputError(f"{name} has no method {chosen!r}; {nearest(chosen, methods)}")
     return chosen, methods[chosen]

@@ -107,6 +107,10 @@ class Transform:
         """A point given in B, seen in A."""
         return add(self.translation, self.rotation @ x)
 
+    def inverse_point(self, x: Vector3) -> Vector3:
+        """A point given in A, seen in B."""
+        return self.rotation.T @ subtract(x, self.translation)
+
 
 class _Transposed:
     """φ*: takes motions outward."""

@@ -33,6 +33,7 @@ class Link:
     """A body that moves and the joint that carries it."""
 
     name: str  # of the joint
+    number: int
     parent: int  # number of the parent link; −1 is the world
     kind: JointKind
     placement: Transform  # of the joint in the parent link's frame
@@ -48,6 +49,11 @@ class Link:
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """Pose of the link's frame in its parent's."""
         return self.placement @ self.kind.transform(q)
+
+    @property
+    def floats(self) -> bool:
+        """Does the link hang on nothing but the world, by a joint that constrains nothing?"""
+        return self.parent < 0 and not self.driven and not self.kind.constraint_space(self.kind.neutral())
 
     def free(self, columns: tuple[Motion, ...]) -> tuple[Motion, ...]:
         """The columns of the motion space along which the link accelerates by itself."""
@@ -133,6 +139,7 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None) -> Mecha
             links.append(
                 Link(
                     joint.name,
+                    len(links),
                     here.link,
                     kind,
                     placement,

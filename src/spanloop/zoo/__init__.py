@@ -8,6 +8,8 @@ from spanloop.zoo.arms import puma, stanford, stanford_start
 from spanloop.zoo.families import chain, pendulum, star, tree
 from spanloop.zoo.five_bar import five_bar, five_bar_start
 from spanloop.zoo.grasping import arms_with_object, arms_with_object_start
+from spanloop.zoo.legs import hexapod, hexapod_start, linkage_leg, linkage_leg_start
+from spanloop.zoo.overconstrained import bricard, bricard_start
 from spanloop.zoo.parallel import delta, delta_start, stewart, stewart_start
 from spanloop.zoo.planar_loops import (
     four_bar,
@@ -18,10 +20,23 @@ from spanloop.zoo.planar_loops import (
     slider_crank_start,
 )
 from spanloop.zoo.random import random_model
+from spanloop.zoo.squeezer import andrews, andrews_forces, andrews_start
 from spanloop.zoo.walkers import quadruped
 
 OPEN = (pendulum, chain, tree, star, puma, stanford, quadruped, random_model)
-CLOSED = (four_bar, slider_crank, five_bar, n_four_bar, stewart, delta, arms_with_object)
+CLOSED = (
+    four_bar,
+    slider_crank,
+    five_bar,
+    n_four_bar,
+    andrews,
+    bricard,
+    stewart,
+    delta,
+    arms_with_object,
+    linkage_leg,
+    hexapod,
+)
 MECHANISMS = OPEN + CLOSED
 
 
@@ -32,8 +47,13 @@ def names(closed: bool | None = None) -> tuple[str, ...]:
 
 
 __all__ = [
+    "andrews",
+    "andrews_forces",
+    "andrews_start",
     "arms_with_object",
     "arms_with_object_start",
+    "bricard",
+    "bricard_start",
     "chain",
     "delta",
     "delta_start",
@@ -41,6 +61,10 @@ __all__ = [
     "five_bar_start",
     "four_bar",
     "four_bar_start",
+    "hexapod",
+    "hexapod_start",
+    "linkage_leg",
+    "linkage_leg_start",
     "n_four_bar",
     "n_four_bar_start",
     "names",

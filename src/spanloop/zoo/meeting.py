@@ -42,7 +42,7 @@ def direction(start: Point, end: Point) -> float:
 def planar_closure(closure: str | JointKind, axis: Floats3, second_axis: Floats3, owner: str) -> JointKind:
     """The joint that closes a plane loop whose hinges have this axis; the second axis is square to it.
 
-    All of them leave the loop its motion. Of a hinge's five rows two count, of a spherical joint's three.
+    All of them leave the loop its motion, and of all their rows two are independent.
     """
     kinds: dict[str, JointKind] = {
         "revolute": Revolute(axis),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import acos, cos, pi
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ def bricard(*, length: float = 0.4) -> Model:
     the last one closes it with all its five rows, of which four are independent. One bar is the ground.
     """
     b = Builder("bricard")
-    parent, place = "world", {}
+    parent, place = "world", dict[str, Any]()
     for i in range(1, 6):
         b.body(f"bar{i}", 0.5, (0.5 * length, 0.0, 0.0), cylinder(0.5, 0.02, length, "x"))
         b.revolute(f"hinge{i}", parent, f"bar{i}", "z", actuated=i == 1, **place)

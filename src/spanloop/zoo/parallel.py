@@ -42,10 +42,10 @@ def stewart() -> Model:
     return b.build()
 
 
-def stewart_start(position=(0.03, -0.02, 1.2), turn=(0.1, -0.07, 0.0)) -> np.ndarray:
+def stewart_start(*, position=(0.03, -0.02, 1.2), turn=(0.1, -0.07, 0.0)) -> np.ndarray:
     """q (25,) with the platform at a position [m], turned by a rotation vector [rad]."""
-    e = quaternion.exponential(tuple(map(float, turn)))  # type: ignore[arg-type]
-    rotation = np.array(quaternion.matrix(e))
+    e = quaternion.exponential((float(turn[0]), float(turn[1]), float(turn[2])))
+    rotation = np.array(quaternion.matrix(e), dtype=float)
     q = [*e, *position]
     for foot, joint in _stewart_points():
         leg = np.array(position) + rotation @ joint - foot
@@ -87,7 +87,7 @@ def delta() -> Model:
     return b.build()
 
 
-def delta_start(position=(0.05, -0.03, -0.6)) -> np.ndarray:
+def delta_start(*, position=(0.05, -0.03, -0.6)) -> np.ndarray:
     """q (22,) with the platform at a position [m]; the arms' elbows are outside."""
     q = [*quaternion.IDENTITY, *position]
     for i in (1, 2, 3):

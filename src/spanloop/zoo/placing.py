@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from spanloop.model.load.snap import rotation_of_angles, snap_rotation
 from spanloop.model.model import Model
@@ -11,7 +12,7 @@ from spanloop.model.parts import WORLD, Loop, Placement
 from spanloop.types import Floats33
 
 
-def pose_of(model: Model, q: Sequence[float], name: str) -> Placement:
+def pose_of(model: Model, q: np.ndarray, name: str) -> Placement:
     """Pose of a frame or body in the world, joint by joint, its rotation orthonormal to rounding."""
     frame = model.frame(name)
     pose, body = frame.placement, frame.body
@@ -34,8 +35,8 @@ def led_by(model: Model, prefix: str, base: Placement) -> Model:
         return base @ placement if body == WORLD else placement
 
     def loop(x: Loop) -> Loop:
-        ends = {"placement_a": placed(x.a, x.placement_a), "placement_b": placed(x.b, x.placement_b)}
-        return replace(x, name=named(x.name), a=named(x.a), b=named(x.b), **ends)
+        a, b = placed(x.a, x.placement_a), placed(x.b, x.placement_b)
+        return replace(x, name=named(x.name), a=named(x.a), b=named(x.b), placement_a=a, placement_b=b)
 
     return Model(
         named(model.name),

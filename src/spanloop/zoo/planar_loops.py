@@ -1,8 +1,8 @@
-"""Plane linkages: four-bars alone and in series, slider-crank, five-bar.
+"""Plane linkages: four-bars alone and in series, and the slider-crank.
 
-All but the five-bar lie in the plane of x and z, the hinges along −y: an angle turns x toward z. A hinge that closes
-a plane loop has five rows, of which space needs two; `closure` may also be "cylindrical", "universal", "spherical" or
-any kind of joint. The starts take the arguments of their mechanism, and further ones that choose the position.
+They lie in the plane of x and z, the hinges along −y: an angle turns x toward z. A hinge that closes a plane loop has
+five rows, of which two are independent; `closure` may also be "cylindrical", "universal", "spherical" or a kind of
+joint. The starts take the arguments of their mechanism, and further ones that choose the position.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import asin, cos, pi, sin
 
 import numpy as np
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
 from spanloop.model.build import Builder
 from spanloop.model.model import Model
@@ -24,6 +24,7 @@ _AXIS = (0.0, -1.0, 0.0)
 _SECOND = (1.0, 0.0, 0.0)
 _RADIUS = 0.05  # m, of the round bars
 _PASSIVE = {"actuated": False}
+_SIDES = {"open": 1, "crossed": -1}
 
 
 def four_bar(
@@ -34,7 +35,7 @@ def four_bar(
     rocker: float = 1.8,
     closure: str | JointKind = "revolute",
 ) -> Model:
-    """Four bars of 1 kg in a loop; the crank is driven, coupler and rocker meet in the joint that closes it.
+    """Three bars of 1 kg and the ground in a loop that coupler and rocker close; the crank is driven.
 
     Mobility 1. Lengths [m]; the rocker's support is on the x axis.
     """
@@ -62,8 +63,9 @@ def four_bar_start(
     assembly: str = "open",
 ) -> np.ndarray:
     """q (3,): crank, coupler, rocker at a crank angle [rad]; "open", or "crossed" with the rocker mirrored."""
-    side = _side(assembly, {"open": 1, "crossed": -1}, "four_bar")
-    return np.array(_four_bar_angles(ground, crank, coupler, rocker, angle, side, "four_bar"))
+    if assembly not in _SIDES:
+        raise InputError(f"four_bar: there is no assembly {assembly!r}; {nearest(assembly, _SIDES)}")
+    return np.array(_four_bar_angles(ground, crank, coupler, rocker, angle, _SIDES[assembly], "four_bar"))
 
 
 def n_four_bar(
@@ -155,12 +157,6 @@ def _four_bar_angles(ground, crank, coupler, rocker, angle, side, owner) -> tupl
     support: Point = (ground, 0.0)
     tip = crossing(elbow, coupler, support, rocker, side, owner)
     return angle, direction(elbow, tip) - angle, direction(support, tip)
-
-
-def _side(assembly: str, sides: dict[str, int], owner: str) -> int:
-    if assembly not in sides:
-        raise InputError(f"{owner}: assembly is {assembly!r}; expected one of {', '.join(map(repr, sides))}")
-    return sides[assembly]
 
 
 def _at_least_one_loop(k: int) -> None:

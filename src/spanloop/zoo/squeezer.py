@@ -9,10 +9,10 @@ it is along −z, square to the plane, so that it moves nothing. The bodies are 
 | beta    | q₁ = β   | crank (K₁), on the origin         | world  |                  |
 | theta   | q₂ = Θ   | connecting_rod (K₂)               | K₁     |                  |
 | gamma   | q₃ = γ   | spring_lever (K₃), on B           | world  | K₂               |
-| delta   | q₅ = δ   | lower_lever (K₅), on A            | world  |                  |
-| phi     | q₄ = Φ   | lower_link (K₄)                   | K₅     | K₂               |
-| epsilon | q₇ = ε   | upper_lever (K₇), on A            | world  |                  |
-| omega   | q₆ = Ω   | upper_link (K₆)                   | K₇     | K₂               |
+| delta   | q₅ = δ   | upper_lever (K₅), on A            | world  |                  |
+| phi     | q₄ = Φ   | upper_link (K₄)                   | K₅     | K₂               |
+| epsilon | q₇ = ε   | lower_lever (K₇), on A            | world  |                  |
+| omega   | q₆ = Ω   | lower_link (K₆)                   | K₇     | K₂               |
 
 A constant moment of 0.033 N m drives the crank; a spring of 4530 N/m and 0.07785 m pulls from C on the ground at D on
 the spring lever. Both are in `andrews_forces`.
@@ -37,19 +37,19 @@ _BODIES = {
     "crank": (0.04325, 2.194e-6, (0.00092, 0.0), (0.007, 0.0)),
     "connecting_rod": (0.00365, 4.410e-7, (-0.0115, 0.0), (-0.028, 0.0)),
     "spring_lever": (0.02373, 5.255e-6, (0.01043, -0.01874), (0.0, -0.035)),
-    "lower_lever": (0.07050, 1.169e-5, (0.02308, 0.00916), (0.04, 0.0)),
-    "lower_link": (0.00706, 5.667e-7, (0.0, -0.00579), (0.0, -0.02)),
-    "upper_lever": (0.05498, 1.912e-5, (-0.00449, -0.01228), (0.0, -0.04)),
-    "upper_link": (0.00706, 5.667e-7, (0.00579, 0.0), (0.02, 0.0)),
+    "upper_lever": (0.07050, 1.169e-5, (0.02308, 0.00916), (0.04, 0.0)),
+    "upper_link": (0.00706, 5.667e-7, (0.0, -0.00579), (0.0, -0.02)),
+    "lower_lever": (0.05498, 1.912e-5, (-0.00449, -0.01228), (0.0, -0.04)),
+    "lower_link": (0.00706, 5.667e-7, (0.00579, 0.0), (0.02, 0.0)),
 }
 _JOINTS = (  # joint, parent, child, place on the ground
     ("beta", "world", "crank", (0.0, 0.0)),
     ("theta", "crank", "connecting_rod", None),
     ("gamma", "world", "spring_lever", B),
-    ("delta", "world", "lower_lever", A),
-    ("phi", "lower_lever", "lower_link", None),
-    ("epsilon", "world", "upper_lever", A),
-    ("omega", "upper_lever", "upper_link", None),
+    ("delta", "world", "upper_lever", A),
+    ("phi", "upper_lever", "upper_link", None),
+    ("epsilon", "world", "lower_lever", A),
+    ("omega", "lower_lever", "lower_link", None),
 )
 
 
@@ -62,9 +62,9 @@ def andrews(*, closure: str | JointKind = "revolute") -> Model:
         x, y = place or _BODIES[parent][3]
         b.revolute(joint, parent, child, "z", (x, y, 0.0), actuated=joint == "beta")
     kind = planar_closure(closure, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), "andrews")
-    for name in ("connecting_rod", "spring_lever", "lower_link", "upper_link"):
+    for name in ("connecting_rod", "spring_lever", "upper_link", "lower_link"):
         b.frame(f"{name}_end", name, (*_BODIES[name][3], 0.0))
-    for name in ("spring_lever", "lower_link", "upper_link"):
+    for name in ("spring_lever", "upper_link", "lower_link"):
         b.close("connecting_rod_end", f"{name}_end", kind, name=f"{name}_pin")
     b.frame("spring_hook", "spring_lever", (*D, 0.0))
     return b.frame("spring_post", "world", (*C, 0.0)).build()

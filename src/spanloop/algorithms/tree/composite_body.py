@@ -25,7 +25,7 @@ def mass_matrix(mechanism) -> Program:
         "mass_matrix",
         ("q",),
         (*placed(()), inward(compose, I=RigidInertia(), F=Union())),
-        result=lambda m, here, world: [x for row in _matrix(m.nv, here) for x in row],
+        result=lambda m, here, world: [x for row in matrix(m.nv, here) for x in row],
         shape=(mechanism.nv, mechanism.nv),
         regroup=True,
     )
@@ -69,7 +69,7 @@ def compose(link, here, arriving) -> tuple[Values, Values]:
     return Values(row=row), Values(I=I.carried(here.X), F=sent)
 
 
-def _matrix(nv: int, here) -> list[list]:
+def matrix(nv: int, here) -> list[list]:
     M = [[0.0] * nv for _ in range(nv)]
     for h in here:
         for (i, j), x in h.row.items():
@@ -79,7 +79,7 @@ def _matrix(nv: int, here) -> list[list]:
 
 def _solved(mechanism, here) -> list:
     """a from M and tau − h; a driven freedom's acceleration is given and its row is left out."""
-    M = _matrix(mechanism.nv, here)
+    M = matrix(mechanism.nv, here)
     driven = [link.driven for link in mechanism.links for _ in range(link.kind.nv)]
     given = [t for h in here for t in h.tau]
     b = [t - x for t, x in zip(given, (x for h in here for x in h.h), strict=True)]

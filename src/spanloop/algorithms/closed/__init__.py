@@ -1,0 +1,1 @@
+"""Dynamics and kinematics of closed loops."""

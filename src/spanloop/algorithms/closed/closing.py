@@ -1,0 +1,110 @@
+"""How far loops are from closed, and how that changes: error, Jacobian and bias of all closure rows.
+
+Rows are written in the axes of each closure's child frame, at its origin, whatever the state; gears come last.
+
+| symbol | shape | meaning |
+|---|---|---|
+| e | (n_rows,) | closure error [rad or m]; 0 for rows that constrain velocities only |
+| J | (n_rows, nv) | its rate is J v |
+| γ | (n_rows,) | its second derivative is J a + γ |
+"""
+
+from __future__ import annotations
+
+from spanloop.algorithms.closed.paths import between, relative_pose
+from spanloop.algorithms.quantities.energy import fly
+from spanloop.algorithms.quantities.kinematics import drift
+from spanloop.algorithms.tree.placing import placed
+from spanloop.math.small import ZERO3, add, cross
+from spanloop.math.spatial import Field, Motion, Transform, coriolis, power
+from spanloop.sweeps import Program, outward
+
+
+def closure_error(mechanism) -> Program:
+    """e (n_rows,) at q."""
+
+    def result(m, here, world):
+        out = [0.0 if x is None else x for c in m.closures for x in c.kind.closure_error(relative_pose(m, here, c))]
+        return out + [here[g.link].q[0] - g.ratio * here[g.source].q[0] - g.offset for g in m.gears]
+
+    return Program("closure_error", ("q",), placed(()), result, (mechanism.n_rows,))
+
+
+def closure_jacobian(mechanism) -> Program:
+    """J (n_rows, nv) at q."""
+
+    def result(m, here, world):
+        J = [[0.0] * m.nv for _ in range(m.n_rows)]
+        for c in m.closures:
+            space = c.kind.closure_space(relative_pose(m, here, c))
+            for column, motion in _relative_motions(m, here, c):
+                for r, w in zip(c.rows, space, strict=True):
+                    J[r][column] = J[r][column] + power(motion, w)
+        for g in m.gears:
+            J[g.row][m.links[g.link].v.start] = 1.0
+            J[g.row][m.links[g.source].v.start] = -g.ratio
+        return [x for row in J for x in row]
+
+    return Program("closure_jacobian", ("q",), placed(()), result, (mechanism.n_rows, mechanism.nv))
+
+
+def closure_bias(mechanism) -> Program:
+    """γ (n_rows,) at q, v."""
+
+    def result(m, here, world):
+        out = []
+        for c in m.closures:
+            x = relative_pose(m, here, c)
+            a, b = _at_anchor(here, c.a), _at_anchor(here, c.b)
+            relative = b.velocity - _seen_from_child(x, a.velocity)
+            # of A, at the point where B's origin is now: its own acceleration and what its spin adds there
+            carried = Field(a.velocity.angular, a.acceleration.angular, a.acceleration.linear)
+            turn = x.rotation.T
+            at_point = Motion(turn @ a.acceleration.angular, turn @ carried.at(x.translation))
+            extra = coriolis(turn @ a.velocity.angular, relative)
+            rates = c.kind.closure_space_rate(x, relative)
+            for w, rate in zip(c.kind.closure_space(x), rates, strict=True):
+                out.append(power(b.acceleration - at_point - extra, w) + rate)
+        return out + [0.0] * len(m.gears)
+
+    sweeps = (*placed(()), outward(drift, field=Field(ZERO3)), outward(fly, V=Motion()))
+    return Program("closure_bias", ("q", "v"), sweeps, result, (mechanism.n_rows,))
+
+
+def _relative_motions(m, here, c):
+    """For every freedom on the closure's way: its number, and the motion of B on A that it makes, in B's axes."""
+    to_b, to_a = between(m, here, c.a.link, c.b.link)[1], between(m, here, c.b.link, c.a.link)[1]
+    yield from _motions_toward(m, here, to_b, c.b.transform(), 1.0)
+    x = relative_pose(m, here, c)
+    for column, motion in _motions_toward(m, here, to_a, c.a.transform(), -1.0):
+        yield column, _seen_from_child(x, motion)
+
+
+def _motions_toward(m, here, links, anchor: Transform, sign: float):
+    """Motions at an anchor of the last of these links due to the joints of all of them, in the anchor's axes."""
+    x = anchor
+    for i in reversed(links):
+        for k, s in enumerate(here[i].S):
+            yield m.links[i].v.start + k, (x.T @ s) * sign
+        x = here[i].X @ x
+
+
+def _seen_from_child(x: Transform, motion: Motion) -> Motion:
+    """A motion of frame A, at A's origin in A's axes, at B's origin in B's axes."""
+    return x.T @ motion
+
+
+class _Moving:
+    """Velocity and classical acceleration of an anchor, in its own axes."""
+
+    def __init__(self, velocity: Motion, acceleration: Motion):
+        self.velocity, self.acceleration = velocity, acceleration
+
+
+def _at_anchor(here, anchor) -> _Moving:
+    if anchor.link < 0:
+        return _Moving(Motion(), Motion())
+    x, V, field = anchor.transform(), here[anchor.link].V, here[anchor.link].field
+    turn = x.rotation.T
+    velocity = Motion(turn @ V.angular, turn @ add(V.linear, cross(V.angular, x.translation)))
+    return _Moving(velocity, Motion(turn @ field.alpha, turn @ field.at(x.translation)))

@@ -1,0 +1,126 @@
+"""The rows of a closure at a state: a wrench on each of its two links, and what the velocities add.
+
+Row r says  K_bᵀ a_b + K_aᵀ a_a + bias = 0  for the accelerations of the two links; its force f acts as K f on both.
+The wrenches are equal and opposite with one line of action. They are written in the axes of one of the closure's
+frames, the *basis*; on the other side they are turned by the rotation between the links (a rigid closure needs
+none: its frames coincide).
+
+Velocity terms: a row that is constant in frame A sees the relative velocity (ω_r, u) of B on A accelerate by [Δα −
+ω_A×ω_r; Δa − 2ω_A×u]; constant in frame B, by [Δα − ω_B×ω_r; Δa − (ω_A + ω_B)×u], Δ being the difference of
+classical accelerations at B's origin. On a closed loop (ω_r, u) lies in the closure's motion space: only those
+parts are computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spanloop.algorithms.closed.paths import point, relative_pose, rotation
+from spanloop.math.rotation import Rotation
+from spanloop.math.small import ZERO3, add, cross, dot, subtract
+from spanloop.math.spatial import Force, Motion, power
+from spanloop.types import Scalar
+
+A, B, BOTH = "a", "b", "both"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One constraint at a state."""
+
+    number: int
+    on_a: Force  # wrench on link a, at its origin in its axes
+    on_b: Force
+    bias: Scalar
+
+
+def rows(mechanism, here, closure, basis: str) -> list[Row]:
+    """All rows of a closure; `basis` is the frame in whose axes they are written (see `bases`)."""
+    a, b = closure.a, closure.b
+    turn_a, turn_b = a.transform().rotation, b.transform().rotation  # closure frame to link axes
+    if basis == BOTH:
+        into_a, into_b, space = turn_a, turn_b, _space(mechanism, here, closure)
+    elif basis == A:
+        into_a, into_b = turn_a, rotation(mechanism, here, a.link, b.link) @ turn_a
+        space = _space(mechanism, here, closure)
+    else:
+        into_b, into_a = turn_b, rotation(mechanism, here, b.link, a.link) @ turn_b
+        space = _space(mechanism, here, closure)
+    at_a = point(mechanism, here, b.position, b.link, a.link) if closure.slides else a.position
+    carrier, relative = _velocity(mechanism, here, closure, basis, into_a, into_b, at_a)
+    rates = _space_rate(mechanism, here, closure, relative)
+    out = []
+    for number, w, rate in zip(closure.rows, space, rates, strict=True):
+        on_b, on_a = _wrench(w, into_b, b.position), -_wrench(w, into_a, at_a)
+        bias = rate + _centripetal(here, b.link, on_b, b.position) + _centripetal(here, a.link, on_a, at_a)
+        bias = bias - power(_coriolis(carrier, relative, basis), w)
+        out.append(Row(number, on_a, on_b, bias))
+    return out
+
+
+def bases(closure) -> tuple[str, ...]:
+    """The frames a closure's rows can be written in, the usual one first."""
+    if not closure.turns:
+        return (BOTH,)
+    if closure.kind.name in ("universal", "general"):
+        return (B,)  # their constraint space is constant, or known, in the child's axes only
+    return (A, B)
+
+
+def _space(mechanism, here, closure) -> tuple[Force, ...]:
+    if closure.kind.name == "universal":
+        return closure.kind.closure_space(relative_pose(mechanism, here, closure))
+    return closure.kind.constraint_space(closure.kind.neutral())
+
+
+def _space_rate(mechanism, here, closure, relative: Motion) -> tuple[Scalar, ...]:
+    if closure.kind.name == "universal":
+        return closure.kind.closure_space_rate(relative_pose(mechanism, here, closure), relative)
+    return (0.0,) * len(closure.rows)
+
+
+def _wrench(w: Force, into: Rotation, at) -> Force:
+    """A wrench of the closure's frame, in link axes at the link's origin."""
+    f = w.turned(into)
+    return Force(add(f.angular, cross(at, f.linear)), f.linear)
+
+
+def _centripetal(here, link: int, wrench: Force, at) -> Scalar:
+    """What the link's spin adds to the acceleration of its point along the wrench's force."""
+    return 0.0 if link < 0 else dot(wrench.linear, subtract(here[link].field.at(at), here[link].field.origin))
+
+
+def _velocity(mechanism, here, closure, basis: str, into_a: Rotation, into_b: Rotation, at_a):
+    """Angular velocity of frame A, and the velocity of B relative to A as far as the closure leaves it free; basis
+    axes."""
+    if not (closure.turns or closure.slides) or closure.kind.name == "spherical":
+        return ZERO3, Motion()
+    a, b = closure.a, closure.b
+    spin_a = here[a.link].field.omega if a.link >= 0 else ZERO3
+    spin_b = here[b.link].field.omega if b.link >= 0 else ZERO3
+    carrier = into_a.T @ spin_a
+    turning = subtract(into_b.T @ spin_b, carrier) if closure.turns else ZERO3
+    sliding = ZERO3
+    if closure.slides:
+        sliding = subtract(
+            into_b.T @ _point_velocity(here, b.link, b.position), into_a.T @ _point_velocity(here, a.link, at_a)
+        )
+    space = [tuple(s) for s in closure.kind.motion_space(closure.kind.neutral())]
+    free = [any(s[k] for s in space) or closure.kind.name in ("universal", "general") for k in range(6)]
+    angular = tuple(x if free[k] else 0.0 for k, x in enumerate(turning))
+    linear = tuple(x if free[3 + k] else 0.0 for k, x in enumerate(sliding))
+    return carrier, Motion(angular, linear)  # type: ignore[arg-type]
+
+
+def _point_velocity(here, link: int, at):
+    if link < 0:
+        return ZERO3
+    V = here[link].V
+    return add(V.linear, cross(V.angular, at))
+
+
+def _coriolis(carrier, relative: Motion, basis: str) -> Motion:
+    twice = add(carrier, carrier)
+    if basis == B:
+        twice = add(twice, relative.angular)
+    return Motion(cross(carrier, relative.angular), cross(twice, relative.linear))

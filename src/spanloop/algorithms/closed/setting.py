@@ -1,0 +1,133 @@
+"""What elimination must know of a mechanism beforehand: rows that never matter, and closures that cannot stand alone.
+
+Found on floats at assembled states, once, when a kernel is made. Rows count as redundant if at every one of these
+states they depend on the rows that are kept; only such rows may be dropped, because elsewhere they may matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spanloop.algorithms.closed import closing
+from spanloop.algorithms.closed.elimination import Setting
+from spanloop.sweeps import walk
+from spanloop.topology.closures import meeting, path
+
+TOLERANCE = 1e-8  # of a pivot beside its row's own square
+_STATES, _TRIES, _STEPS = 3, 12, 80
+
+
+def found(mechanism) -> Setting:
+    """The setting of a mechanism with loops."""
+    states = assembled_states(mechanism)
+    if not states:
+        return Setting()
+    jacobians = [_jacobian(mechanism, q) for q in states]
+    redundant = redundant_rows(jacobians)
+    return Setting(dropped=redundant, weak=_weak(mechanism, jacobians, redundant))
+
+
+def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE) -> frozenset[int]:
+    """Rows that depend on the others at every one of the states.
+
+    Gram-Schmidt on rows of unit length, at all states side by side: the row that is best where it is worst is kept
+    next, until what is left of every other row is nothing at every state. Rows that still matter somewhere are all
+    kept.
+    """
+    rests = []
+    for J in jacobians:
+        length = np.linalg.norm(J, axis=1, keepdims=True)
+        some = length > 1e-12 * max(length.max(initial=0.0), 1e-300)
+        rests.append(np.where(some, J / np.maximum(length, 1e-300), 0.0))
+    left = list(range(len(jacobians[0])))
+    while left:
+        sizes = np.array([[rest[r] @ rest[r] for r in left] for rest in rests])
+        best = int(np.argmax(sizes.min(axis=0) - 1e-9 * np.arange(len(left))))  # the earlier row where they are equal
+        if sizes[:, best].min() <= tolerance:
+            return frozenset(r for k, r in enumerate(left) if sizes[:, k].max() <= tolerance)
+        r = left.pop(best)
+        for rest, size in zip(rests, sizes[:, best], strict=True):
+            e = rest[r] / np.sqrt(size)
+            rest -= np.outer(rest @ e, e)
+    return frozenset()
+
+
+def assembled_states(mechanism, count: int = _STATES, seed: int = 0) -> list[np.ndarray]:
+    """A few closed configurations, found from random guesses near the neutral one; none if that fails."""
+    rng = np.random.default_rng(seed)
+    out: list[np.ndarray] = []
+    for attempt in range(_TRIES):
+        guess = _moved(mechanism, _neutral(mechanism), rng.uniform(-1, 1, mechanism.nv) * (0.2 + 0.15 * attempt))
+        q = _closed(mechanism, guess)
+        if q is not None:
+            out.append(q)
+        if len(out) == count:
+            break
+    return out
+
+
+def _closed(mechanism, q: np.ndarray) -> np.ndarray | None:
+    """Damped Gauss-Newton on the closure error."""
+    error = _error(mechanism, q)
+    damping = 1e-3
+    for _ in range(_STEPS):
+        size = float(np.linalg.norm(error))
+        if size < 1e-11:
+            return q
+        J = _jacobian(mechanism, q)
+        step = -J.T @ np.linalg.solve(J @ J.T + damping * min(1.0, size) * np.eye(len(J)), error)
+        step *= min(1.0, 0.5 / max(np.abs(step).max(), 1e-12))
+        trial = _moved(mechanism, q, step)
+        trial_error = _error(mechanism, trial)
+        if np.linalg.norm(trial_error) < size:
+            q, error, damping = trial, trial_error, max(damping * 0.2, 1e-14)
+        else:
+            damping = min(damping * 8.0, 1e3)
+    return None
+
+
+def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -> frozenset[int]:
+    """Closures on a free body whose rows are dependent without that body's own freedoms."""
+    floating = [link.number for link in mechanism.links if link.floats]
+    if not floating:
+        return frozenset()
+    columns = [c for i in floating for c in range(mechanism.links[i].v.start, mechanism.links[i].v.stop)]
+    weak = []
+    for c in mechanism.closures:
+        rows = [r for r in c.rows if r not in dropped]
+        if not _touches(mechanism, c, floating):
+            continue
+        if redundant_rows([np.delete(J[rows], columns, axis=1) for J in jacobians], 1e-7):
+            weak.append(c.number)
+    return frozenset(weak)
+
+
+def _touches(mechanism, closure, floating: Sequence[int]) -> bool:
+    parents = mechanism.parents
+    ends = [path(parents, closure.a.link), path(parents, closure.b.link)]
+    top = meeting(parents, closure.a.link, closure.b.link)
+    return any(i in end[: end.index(top)] for end in ends for i in floating)
+
+
+def _neutral(mechanism) -> np.ndarray:
+    return np.array([x for link in mechanism.links for x in link.kind.neutral()])
+
+
+def _moved(mechanism, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    moved = [
+        x
+        for link in mechanism.links
+        for x in link.kind.plus(tuple(map(float, q[link.q])), tuple(map(float, delta[link.v])))
+    ]
+    return np.array(moved)
+
+
+def _error(mechanism, q: np.ndarray) -> np.ndarray:
+    return np.array(walk(closing.closure_error(mechanism), mechanism, {"q": q.tolist()}), dtype=float)
+
+
+def _jacobian(mechanism, q: np.ndarray) -> np.ndarray:
+    flat = walk(closing.closure_jacobian(mechanism), mechanism, {"q": q.tolist()})
+    return np.array(flat, dtype=float).reshape(mechanism.n_rows, mechanism.nv)
