@@ -12,12 +12,12 @@ import numpy as np
 
 from spanloop.algorithms.catalog import function as catalog_entry
 from spanloop.algorithms.catalog import maker
-from spanloop.algorithms.closed import setting
+from spanloop.algorithms.closed import closing, setting
 from spanloop.compiler.lower import Plan, unrolled
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
-from spanloop.sweeps import Program, walk
+from spanloop.sweeps import Program, walked
 from spanloop.topology import Mechanism, mechanism
 
 UNIT_TOLERANCE = 1e-6
@@ -139,17 +139,22 @@ class Question:
             inputs += (("parameters", len(Parameters.of(self.model))),)
         return inputs, program.shape
 
-    def compute(self, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:
-        """The answer on any scalar."""
+    def compute(self, inputs: Mapping[str, Sequence[Any]]) -> tuple[list[Any], list[Any]]:
+        """The answer on any scalar, and the numbers that must be below 1."""
         m, program = self._baked
         if self.live:
             m = mechanism(self.model, inputs["parameters"])
             program = self.make(m, **self.options)
-        return walk(program, m, inputs)
+        return walked(program, m, inputs)
 
     def plan(self) -> Plan:
         inputs, shape = self.signature()
-        return unrolled(self.name, inputs, shape, lambda x: (self.compute(x), list(self._unit_conditions(x))))
+
+        def compute(x):
+            answer, demands = self.compute(x)
+            return answer, list(self._unit_conditions(x)), [d < 1.0 for d in demands]
+
+        return unrolled(self.name, inputs, shape, compute)
 
     def _unit_conditions(self, inputs: Mapping[str, Sequence[Any]]):
         """Quaternions must have length 1 to 1e-6."""
@@ -166,16 +171,21 @@ class Question:
         inputs, shape = self.signature()
         given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
         try:
-            answer = np.array(self.compute(given), dtype=float).reshape(shape)
+            numbers, demands = self.compute(given)
+            answer = np.array(numbers, dtype=float).reshape(shape)
         except (ZeroDivisionError, OverflowError):
             return None
-        return answer if np.isfinite(answer).all() else None
+        return answer if np.isfinite(answer).all() and all(d < 1.0 for d in demands) else None
 
     def explain(self, *arrays: np.ndarray) -> str:
         """Why this state has no answer."""
-        return self._fault(*arrays) or (
-            "the answer is not finite at this state. The mass matrix is singular "
-            "(a body without inertia about its joint?) or the numbers overflow"
+        return (
+            self._fault(*arrays)
+            or self._open_loop(*arrays)
+            or (
+                "the answer is not finite at this state. The mass matrix is singular "
+                "(a body without inertia about its joint?) or the numbers overflow"
+            )
         )
 
     def _fault(self, *arrays: np.ndarray) -> str:
@@ -198,6 +208,23 @@ class Question:
                                 f"{length:.9g}; expected 1 to within {UNIT_TOLERANCE:g}. Divide it by its length"
                             )
         return ""
+
+    def _open_loop(self, *arrays: np.ndarray) -> str:
+        """Which loop is open by how much, if that is why."""
+        inputs, _ = self.signature()
+        m, program = self._baked
+        if program.demands is None:
+            return ""
+        q = [float(x) for x in arrays[[n for n, _ in inputs].index("q")]]
+        errors = np.abs(np.array(walked(closing.closure_error(m), m, {"q": q})[0], dtype=float))
+        worst = max(m.closures, key=lambda c: max(errors[list(c.rows)], default=0.0), default=None)
+        if worst is None or errors[list(worst.rows)].max() < 0.5 * closing.OPEN:
+            return ""
+        loop = next(x for x in self.model.loops if x.name == worst.name)
+        return (
+            f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is open by {errors[list(worst.rows)].max():.3g} "
+            "(metres or radians). Close it first: q = robot.assemble(q)"
+        )
 
     def _owner(self, name: str, k: int) -> str:
         if name in ("forces", "parameters"):

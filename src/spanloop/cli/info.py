@@ -48,7 +48,7 @@ def _size(name: str, size: str) -> tuple[int, ...]:
         if parameters and parameters[0].default is inspect.Parameter.empty:
             raise InputError(f"zoo:{name} needs a number ({parameters[0].name}); try zoo:{name}:6")
         return ()
-    if not parameters:
+    if not parameters or parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
         raise InputError(f"zoo:{name} takes no number; try zoo:{name}")
     if not size.isdecimal() or len(size) > 6:
         raise InputError(f"zoo:{name}:{size}: {size!r} is not a whole number of at most six digits; try zoo:{name}:6")

@@ -1,7 +1,7 @@
 """Algorithms as data: sweeps over a tree, and the walk that carries them out."""
 
 from spanloop.sweeps.program import AT_ONCE, INWARD, OUTWARD, Program, Sweep, Union, Values, at_once, inward, outward
-from spanloop.sweeps.walk import walk
+from spanloop.sweeps.walk import walk, walked
 
 __all__ = [
     "AT_ONCE",
@@ -15,4 +15,5 @@ __all__ = [
     "inward",
     "outward",
     "walk",
+    "walked",
 ]

@@ -59,6 +59,7 @@ class Program:
     result: Callable[[Any, Sequence[Values], Values], Sequence[Any]]
     shape: tuple[int, ...]
     regroup: bool = False  # may inertia be moved to parents?
+    demands: Callable[[Any, Sequence[Values], Values], Sequence[Any]] | None = None  # numbers that must be below 1
     loaded: tuple[str, ...] = ()
 
     def __str__(self) -> str:

@@ -15,7 +15,12 @@ _RATES = ("v", "a", "tau", "delta")  # inputs with nv entries
 
 
 def walk(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:
-    """The answer's scalars, in C order.
+    """The answer's scalars, in C order."""
+    return walked(program, mechanism, inputs)[0]
+
+
+def walked(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> tuple[list[Any], list[Any]]:
+    """The answer's scalars, in C order, and the numbers that must be below 1 for it to mean anything.
 
     inputs: for each name in program.inputs its scalars: q (nq), v, a, tau (nv), forces (6 for each loaded body).
     """
@@ -29,7 +34,8 @@ def walk(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> li
             vars(world).update(vars(sweep.step(mechanism, here, world)))
         else:
             vars(world).update(vars(_inward(sweep, mechanism.links, here)))
-    return list(program.result(mechanism, here, world))
+    demands = program.demands(mechanism, here, world) if program.demands else ()
+    return list(program.result(mechanism, here, world)), list(demands)
 
 
 def _inputs_of(link, inputs) -> Values:
@@ -59,6 +65,7 @@ def _outward(sweep: Sweep, links, here, world: Values) -> None:
 
 def _inward(sweep: Sweep, links, here) -> Values:
     arrived: dict[int, Values] = {}
+    assert not callable(sweep.start)
     for i in reversed(range(len(links))):
         kept, sent = sweep.step(links[i], here[i], arrived.get(i, sweep.start))
         vars(here[i]).update(vars(kept))

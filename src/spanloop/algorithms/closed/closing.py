@@ -15,9 +15,11 @@ from spanloop.algorithms.closed.paths import between, relative_pose
 from spanloop.algorithms.quantities.energy import fly
 from spanloop.algorithms.quantities.kinematics import drift
 from spanloop.algorithms.tree.placing import placed
-from spanloop.math.small import ZERO3, add, cross
+from spanloop.math.small import ZERO3, add, cross, total
 from spanloop.math.spatial import Field, Motion, Transform, coriolis, power
 from spanloop.sweeps import Program, outward
+
+OPEN = 1e-3  # a loop with an error above this [m or rad] is not closed: its accelerations would mean nothing
 
 
 def closure_error(mechanism) -> Program:
@@ -28,6 +30,12 @@ def closure_error(mechanism) -> Program:
         return out + [here[g.link].q[0] - g.ratio * here[g.source].q[0] - g.offset for g in m.gears]
 
     return Program("closure_error", ("q",), placed(()), result, (mechanism.n_rows,))
+
+
+def openness(m, here, world) -> list:
+    """Must be below 1: the squares of all closure errors, in units of OPEN. Gears are left out: they hold rates."""
+    errors = [x for c in m.closures for x in c.kind.closure_error(relative_pose(m, here, c)) if x is not None]
+    return [total(x * x for x in errors) * (1.0 / OPEN**2)] if errors else []
 
 
 def closure_jacobian(mechanism) -> Program:

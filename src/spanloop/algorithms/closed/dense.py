@@ -33,7 +33,13 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
 
     sweeps = (*(rest(s) for s in h.sweeps), *bias.sweeps[1:], inward(compose, I=RigidInertia(), F=Union()))
     return Program(
-        "forward_dynamics", h.inputs[:2] + ("tau",) + h.inputs[2:], sweeps, result, (mechanism.nv,), loaded=loaded
+        "forward_dynamics",
+        h.inputs[:2] + ("tau",) + h.inputs[2:],
+        sweeps,
+        result,
+        (mechanism.nv,),
+        loaded=loaded,
+        demands=closing.openness,
     )
 
 

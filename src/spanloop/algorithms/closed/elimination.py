@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from spanloop.algorithms.closed.closing import openness
 from spanloop.algorithms.closed.ordered import Factors, System, block_order
 from spanloop.algorithms.closed.rows import bases, rows
 from spanloop.algorithms.quantities.energy import fly
@@ -109,6 +110,7 @@ def _program(mechanism, loaded, setting: Setting, result, shape, name) -> Progra
         shape,
         regroup=True,
         loaded=loaded,
+        demands=openness,
     )
 
 
@@ -276,7 +278,8 @@ def _rooted(mechanism, setting: Setting, still):
         pending = world.rows
         for r, K in pending.items():
             pending.l[r] = pending.l[r] + power(Motion(linear=still), K)
-        system, blocks = System(), {}
+        system = System()
+        blocks: dict[tuple, list] = {}
         open_rows = [r for r in pending.l if meets[r] < 0]
         for r in open_rows:
             blocks.setdefault(block_of.get(r, ("gear", r)), []).append(r)

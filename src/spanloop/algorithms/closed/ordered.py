@@ -6,12 +6,13 @@ and, once traced, straight-line code, so its entries live in a table by pairs of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from spanloop.math.small import is_zero, total
 from spanloop.types import Scalar
 
-Name = Hashable
+Name = Any  # hashable
 
 
 class System:
@@ -82,7 +83,8 @@ def block_order(
             i, j = ends
             near[i].add(j)
             near[j].add(i)
-    order, names = [], []
+    order: list[Name] = []
+    names: list[Name] = []
     left = list(blocks)
     while left:
         free = [k for k in left if not (last(k) and any(not last(j) for j in near[k]))] or left

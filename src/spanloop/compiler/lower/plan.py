@@ -58,6 +58,7 @@ class Plan:
     nodes: tuple[Expression, ...]
     outputs: tuple[Output, ...]
     shape: tuple[int, ...]
+    hidden: tuple[Expression, ...] = ()  # computed like outputs but not written: not finite where the answer is refused
     guards: tuple[Expression, ...] = ()  # conditions on the inputs; where one fails the outputs are refused
     checks: tuple[Expression, ...] = ()
     arguments: tuple[Expression, ...] = ()  # the inputs' nodes, all of them, used or not
@@ -65,7 +66,7 @@ class Plan:
     @property
     def operations(self) -> Operations:
         """What the outputs take; guards are not counted."""
-        return Operations.of(self.nodes)
+        return Operations.of(live([x for x in self.outputs if isinstance(x, Expression)]))
 
     def __str__(self) -> str:
         head = ", ".join(f"{n}[{k}]" for n, k in self.inputs)

@@ -39,14 +39,15 @@ def batch(plan: Plan, real: str, width: int) -> str:
             functions += _piece(plan, segments, k, t, scratch)
         outputs = [
             scratch.load(main, scratch.output(k), f"y{k}") if isinstance(x, Expression) else t.constant(x)
-            for k, x in enumerate(plan.outputs)
+            for k, x in enumerate(plan.outputs + plan.hidden)
         ]
     else:
         main.add(segments.pieces[0])
-        outputs = [main.value(x) for x in plan.outputs]
-    for first in range(0, len(outputs), width):
+        outputs = [main.value(x) for x in plan.outputs + plan.hidden]
+    for first in range(0, len(plan.outputs), width):
         row = [f"%row.out.{lane}" for lane in range(width)]
-        rows.store_block(main, row, first, outputs[first : first + width], f".out{first}")
+        block = outputs[first : min(first + width, len(plan.outputs))]
+        rows.store_block(main, row, first, block, f".out{first}")
     masks = _faults(main, plan, outputs)
     declared = declarations(t) + rows.declarations(main)
     return _loop(plan, t, main.lines, masks) + functions + declared + _attributes(t)
@@ -63,7 +64,7 @@ class Scratch:
     pieces."""
 
     def __init__(self, plan: Plan, segments: Segments, width: int):
-        self.n_inputs, self.n_outputs = sum(size for _, size in plan.inputs), len(plan.outputs)
+        self.n_inputs, self.n_outputs = sum(size for _, size in plan.inputs), len(plan.outputs + plan.hidden)
         self.slots, self.width = segments.slot, width
         self.size = (self.n_inputs + self.n_outputs + segments.n_slots) * width
 
@@ -113,7 +114,7 @@ def _piece(plan: Plan, segments: Segments, k: int, t: Real, scratch: Scratch) ->
     for n in segments.pieces[k]:
         if n.index in segments.leaves and segments.home[n.index] == k:
             scratch.store(body, scratch.between(n), body.values[n.index], f"v{n.index}")
-    for j, x in enumerate(plan.outputs):
+    for j, x in enumerate(plan.outputs + plan.hidden):
         if isinstance(x, Expression) and segments.home.get(x.index, 0) == k:
             scratch.store(body, scratch.output(j), body.value(x), f"y{j}")
     text = "\n".join(body.lines)
@@ -132,7 +133,7 @@ def _faults(body: Body, plan: Plan, outputs: list[str]) -> list[tuple[str, int]]
     t = body.t
     inputs, others = angles(plan)
     held, largest = t.constant(0.0), t.constant(0.0)
-    for k, x in enumerate(plan.outputs):
+    for k, x in enumerate(plan.outputs + plan.hidden):
         if isinstance(x, Expression) or not math.isfinite(x):
             held = _vanish(body, outputs[k], held, f"oz{k}")
     for n in plan.arguments:

@@ -36,10 +36,10 @@ def single(plan: Plan, real: str) -> str:
             answer = main.line(f"answer{k}", f"fadd {real} {answer}, {got}")
             functions += _piece(plan, segments, k, t, where)
         constants = [(k, x) for k, x in enumerate(plan.outputs) if not isinstance(x, Expression)]
-        answer = main.line("constant", f"fadd {real} {answer}, {_store(main, constants)}")
+        answer = main.line("constant", f"fadd {real} {answer}, {_store(main, constants, len(plan.outputs))}")
     else:
         main.add(segments.pieces[0])
-        answer = _store(main, list(enumerate(plan.outputs)))
+        answer = _store(main, list(enumerate(plan.outputs + plan.hidden)), len(plan.outputs))
     lines = main.lines + _status(plan, t, where, answer)
     return (
         f"define i32 @kernel({head}, ptr noalias %out) #0 {{\n"
@@ -69,8 +69,8 @@ def _fetch(t: Real, where, segments: Segments | None):
     return fetch
 
 
-def _store(body: Body, outputs: Sequence[tuple[int, Expression | float]]) -> str:
-    """Write these outputs; the sum of 0·output, which is not zero if one is not finite.
+def _store(body: Body, outputs: Sequence[tuple[int, Expression | float]], n_outputs: int) -> str:
+    """Write these outputs (hidden ones excepted); the sum of 0·output, which is not zero if one is not finite.
 
     The sum is taken of the values, not of the memory: reading back as vectors what was written as numbers would stall.
     """
@@ -79,8 +79,9 @@ def _store(body: Body, outputs: Sequence[tuple[int, Expression | float]]) -> str
     seen: set[int] = set()
     for k, x in outputs:
         value = body.value(x)
-        p = body.line(f"op{k}", f"getelementptr {t.real}, ptr %out, i64 {k}")
-        body.lines.append(f"store {t.real} {value}, ptr {p}, align {t.size}")
+        if k < n_outputs:
+            p = body.line(f"op{k}", f"getelementptr {t.real}, ptr %out, i64 {k}")
+            body.lines.append(f"store {t.real} {value}, ptr {p}, align {t.size}")
         if not isinstance(x, Expression) and math.isfinite(x):
             continue
         key = x.index if isinstance(x, Expression) else -1 - k
@@ -103,10 +104,9 @@ def _piece(plan: Plan, segments: Segments, k: int, t: Real, where) -> str:
         if n.index in segments.leaves and segments.home[n.index] == k:
             p = body.line(f"tp{n.index}", f"getelementptr {t.real}, ptr %scratch, i64 {segments.slot[n.index]}")
             body.lines.append(f"store {t.real} {body.values[n.index]}, ptr {p}, align {t.size}")
-    own = [
-        (j, x) for j, x in enumerate(plan.outputs) if isinstance(x, Expression) and segments.home.get(x.index, 0) == k
-    ]
-    answer = _store(body, own)
+    values = enumerate(plan.outputs + plan.hidden)
+    own = [(j, x) for j, x in values if isinstance(x, Expression) and segments.home.get(x.index, 0) == k]
+    answer = _store(body, own, len(plan.outputs))
     text = "\n".join(body.lines)
     head = f"define internal {t.real} @piece{k}({head}, ptr noalias %out, ptr noalias %scratch) #0"
     return f"{head} {{\n{text}\nret {t.real} {answer}\n}}\n"
