@@ -13,7 +13,7 @@ import spanloop
 HOUSE = Path(spanloop.__file__).parent
 ROOMS = (
     "errors", "types", "math", "joints", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
-    "compiling", "dynamics", "results", "simulation", "view", "cli",
+    "compiling", "loops", "dynamics", "results", "simulation", "view", "cli",
 )  # fmt: skip
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p != HOUSE / "__init__.py")
 

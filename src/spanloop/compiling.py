@@ -128,22 +128,28 @@ class Question:
         if self.method in _BY_SETTING and (m.closures or m.gears):
             self.options["setting"] = setting.found(m)
         program = self.make(m, **self.options)
+        if program.whole:
+            m = mechanism(self.model, whole=True)
+            program = self.make(m, **self.options)
         return (m.regrouped() if self.regroup and program.regroup else m), program
 
     def signature(self) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
         """Names and sizes of the inputs, shape of the answer."""
         program = self._baked[1]
-        sizes = {"q": self.model.nq, "start": self.model.nq, "forces": 6 * len(program.loaded)}
+        sizes = {"q": self.model.nq, "start": self.model.nq, "forces": 6 * len(program.loaded), **program.sizes}
         inputs = tuple((n, sizes.get(n, self.model.nv)) for n in program.inputs)
         if self.live:
             inputs += (("parameters", len(Parameters.of(self.model))),)
         return inputs, program.shape
 
     def compute(self, inputs: Mapping[str, Sequence[Any]]) -> tuple[list[Any], list[Any]]:
-        """The answer on any scalar, and the numbers that must be below 1."""
+        """The answer on any scalar, and pairs of which the first must be less."""
         m, program = self._baked
         if self.live:
-            m = mechanism(self.model, inputs["parameters"])
+            m = mechanism(self.model, inputs["parameters"], program.whole)
+            program = self.make(m, **self.options)
+        if program.whole:
+            m = mechanism(self.model, whole=True)
             program = self.make(m, **self.options)
         return walked(program, m, inputs)
 
@@ -152,7 +158,7 @@ class Question:
 
         def compute(x):
             answer, demands = self.compute(x)
-            return answer, list(self._unit_conditions(x)), [d < 1.0 for d in demands]
+            return answer, list(self._unit_conditions(x)), [a < b for a, b in demands]
 
         return unrolled(self.name, inputs, shape, compute)
 
@@ -175,7 +181,7 @@ class Question:
             answer = np.array(numbers, dtype=float).reshape(shape)
         except (ZeroDivisionError, OverflowError):
             return None
-        return answer if np.isfinite(answer).all() and all(d < 1.0 for d in demands) else None
+        return answer if np.isfinite(answer).all() and all(a < b for a, b in demands) else None
 
     def explain(self, *arrays: np.ndarray) -> str:
         """Why this state has no answer."""
@@ -227,6 +233,8 @@ class Question:
         )
 
     def _owner(self, name: str, k: int) -> str:
+        if name == "active":
+            return ""
         if name in ("forces", "parameters"):
             owner = self.options["loaded"][k // 6] if name == "forces" else Parameters.of(self.model).names[k]
             return f" ({owner!r})"

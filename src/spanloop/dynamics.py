@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from spanloop import loops
+from spanloop.algorithms.closed.setting import row_mask
 from spanloop.compiling import compile
 from spanloop.errors import InputError, nearest
+from spanloop.loops import solving
+from spanloop.loops.solving import Solution
 from spanloop.model import Model
+from spanloop.topology import mechanism
 
 
 class Dynamics:
@@ -36,6 +41,7 @@ class Dynamics:
         self._method = method
         self._kernels: dict = {}
         self._making = threading.RLock()
+        self._masks: dict[frozenset[str], np.ndarray] = {}  # of rows, for a set of active loops
         self._short: set[str] = set()  # functions whose attribute is the compiled call
         if method is not None:
             self._kernel("forward_dynamics")  # an unknown method is reported here
@@ -48,8 +54,15 @@ class Dynamics:
 
     # ---- dynamics
 
-    def forward_dynamics(self, q, v, tau, *, out=None, forces: Mapping | None = None) -> np.ndarray:
-        """Accelerations a (..., nv) under torques tau; a driven joint's entry of tau is its acceleration."""
+    def forward_dynamics(
+        self, q, v, tau, *, out=None, forces: Mapping | None = None, active: Iterable[str] | None = None
+    ) -> np.ndarray:
+        """Accelerations a (..., nv) under torques tau; a driven joint's entry of tau is its acceleration.
+
+        active: names of the switchable loops that are closed now; all of them if not given.
+        """
+        if self._switchable or active is not None:
+            return self._switched((q, v, tau), out, forces, active)
         return self._dynamics("forward_dynamics", (q, v, tau), out, forces)
 
     def inverse_dynamics(self, q, v, a, *, out=None, forces: Mapping | None = None) -> np.ndarray:
@@ -64,13 +77,27 @@ class Dynamics:
         """Torques (..., nv) that hold the mechanism against gravity."""
         return self._plain("gravity", (q,), out)
 
-    def mass_matrix(self, q, *, out=None) -> np.ndarray:
-        """M (..., nv, nv), armature included."""
-        return self._plain("mass_matrix", (q,), out)
+    def mass_matrix(self, q, *, coordinates: str = "tree", out=None) -> np.ndarray:
+        """M (..., nv, nv), armature included; coordinates="independent": in the freedoms of robot.independent()."""
+        if coordinates == "tree":
+            return self._plain("mass_matrix", (q,), out)
+        if coordinates != "independent":
+            known = ("tree", "independent")
+            raise InputError(f"mass_matrix: coordinates is {coordinates!r}; {nearest(coordinates, known)}")
+        return loops.independent_mass_matrix(self, q, out=out)
 
     def mass_matrix_inverse(self, q, *, out=None) -> np.ndarray:
         """M⁻¹ (..., nv, nv)."""
         return self._plain("mass_matrix_inverse", (q,), out)
+
+    def solve(self, q, v, tau, *, forces: Mapping | None = None) -> Solution:
+        """Accelerations with all that goes with them: torques at driven joints, closure forces by name, residual,
+        status."""
+        return solving.solve(self, q, v, tau, forces)
+
+    def reactions(self, q, v, tau, *, forces: Mapping | None = None) -> dict[str, np.ndarray]:
+        """[torque; force] (..., 6) of every joint on its child and every loop on its body b, by name, in world axes."""
+        return solving.reactions(self, q, v, tau, forces)
 
     # ---- kinematics
 
@@ -110,6 +137,56 @@ class Dynamics:
         """delta (..., nv) with integrate(start, delta) = q."""
         return self._plain("difference", (start, q), out)
 
+    # ---- loops
+
+    def closure_error(self, q, *, out=None) -> np.ndarray:
+        """e (..., n_rows) [m or rad] of all closure rows: those of the loops, then of the couplings."""
+        return self._plain("closure_error", (q,), out)
+
+    def closure_jacobian(self, q, *, out=None) -> np.ndarray:
+        """J (..., n_rows, nv): closed loops stay closed if J v = 0."""
+        return self._plain("closure_jacobian", (q,), out)
+
+    def closure_bias(self, q, v, *, out=None) -> np.ndarray:
+        """γ (..., n_rows): closed loops stay closed if J a + γ = 0."""
+        return self._plain("closure_bias", (q, v), out)
+
+    def assemble(self, guess, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100):
+        """q (..., nq) near the guess with all loops closed, within limits; joints named in `fixed` do not move."""
+        return loops.assemble(self, guess, fixed, tolerance=tolerance, max_steps=max_steps)
+
+    def project(self, q, v=None):
+        """q, or (q, v), brought back to the closed loops by the change of least kinetic energy."""
+        return loops.project(self, q, v)
+
+    def independent(self, q=None, prefer: Sequence[str] = ()) -> loops.Independent:
+        """Freedoms that determine the others, in general or as is best at q."""
+        return loops.independent_freedoms(self, q, prefer)
+
+    def velocity_map(self, q, freedoms=None) -> np.ndarray:
+        """T (..., nv, n): v = T v_i for the n independent freedoms."""
+        return loops.velocity_map(self, q, freedoms)
+
+    def complete_velocity(self, q, rates, freedoms=None) -> np.ndarray:
+        """v (..., nv) that keeps the loops closed, from independent rates (..., n) or {"joint": rate}."""
+        return loops.complete_velocity(self, q, rates, freedoms)
+
+    def complete_acceleration(self, q, v, accelerations, freedoms=None) -> np.ndarray:
+        """a (..., nv) that keeps the loops closed, from independent ones (..., n) or {"joint": acceleration}."""
+        return loops.complete_acceleration(self, q, v, accelerations, freedoms)
+
+    def mobility(self, q=None):
+        """Freedoms that the loops leave, in general or at q (..., nq)."""
+        return loops.mobility(self, q)
+
+    def diagnose(self, q) -> loops.Diagnosis:
+        """Closure errors, rank, mobility, redundant rows by name, distance to singularity: print it."""
+        return loops.diagnose(self, q)
+
+    def operational_inertia(self, q, frames: str | Sequence[str]) -> loops.OperationalInertia:
+        """The inertia that forces at frames meet while the loops stay closed."""
+        return loops.operational_inertia(self, q, frames)
+
     # ---- kernels
 
     def kernel(self, function: str, **options):
@@ -135,6 +212,21 @@ class Dynamics:
             return self._loaded(function, inputs, out, forces)
         return self._plain(function, inputs, out)
 
+    @property
+    def _switchable(self) -> list[str]:
+        return [x.name for x in self.model.loops if x.switchable]
+
+    def _switched(self, inputs, out, forces, active):
+        names = self._switchable
+        chosen = frozenset(names if active is None else active)
+        for name in chosen - frozenset(names):
+            raise InputError(
+                f"forward_dynamics: active names {name!r}, which is not a switchable loop; {nearest(name, names)}"
+            )
+        if chosen not in self._masks:
+            self._masks[chosen] = row_mask(mechanism(self.model), chosen)
+        return self._loaded("forward_dynamics", inputs, out, forces or {}, self._masks[chosen])
+
     def _shorten(self, function: str, kernel) -> None:
         """From the first call on, the attribute is the compiled call itself; what it cannot take comes back here."""
         if function not in self._short:
@@ -143,7 +235,7 @@ class Dynamics:
             # inline until then)
             setattr(self, function, kernel.entry(getattr(type(self), function).__get__(self)))
 
-    def _loaded(self, function: str, inputs, out, forces):
+    def _loaded(self, function: str, inputs, out, forces, mask=None):
         if not isinstance(forces, Mapping):
             raise InputError(f"{function}: forces is a {type(forces).__name__}; expected {{'body': array (..., 6)}}")
         known = [b.name for b in self.model.bodies]
@@ -155,12 +247,13 @@ class Dynamics:
                     f"{function}: the force on {name!r} has shape {np.shape(six)}; expected (..., 6), [torque; force]"
                 )
         names = tuple(sorted(forces, key=known.index))
+        last = () if mask is None else (mask,)
         if not names:
-            return self._call(self._kernel(function), inputs, out)
+            return self._call(self._kernel(function), (*inputs, *last), out)
         leading = np.broadcast_shapes(*(np.shape(forces[n])[:-1] for n in names))
         rows = [np.broadcast_to(forces[n], (*leading, 6)) for n in names]
         kernel = self._kernel(function, forces=names)
-        return self._call(kernel, (*inputs, np.concatenate(rows, axis=-1)), out)
+        return self._call(kernel, (*inputs, np.concatenate(rows, axis=-1), *last), out)
 
     @staticmethod
     def _call(kernel, inputs, out):

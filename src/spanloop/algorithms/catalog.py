@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spanloop.algorithms.closed import closing, dense, elimination
 from spanloop.algorithms.quantities import coordinates, energy, kinematics
-from spanloop.algorithms.tree import articulated_body, composite_body, inverse_mass_matrix, newton_euler
+from spanloop.algorithms.tree import articulated_body, composite_body, inverse_mass_matrix, newton_euler, reactions
 from spanloop.errors import InputError, nearest
 
 
@@ -30,8 +30,8 @@ FUNCTIONS: dict[str, Function] = {
         ("loaded",),
         closed={"elimination": elimination.forward_dynamics, "dense": dense.forward_dynamics},
     ),
-    "solution": Function({"elimination": elimination.solution}, ("loaded",)),
     "closure_error": Function({"paths": closing.closure_error}),
+    "closure_facing": Function({"paths": closing.closure_facing}),
     "closure_jacobian": Function({"paths": closing.closure_jacobian}),
     "closure_bias": Function({"paths": closing.closure_bias}),
     "inverse_dynamics": Function({"newton_euler": newton_euler.inverse_dynamics}, ("loaded",), needs_tree=True),
@@ -39,6 +39,7 @@ FUNCTIONS: dict[str, Function] = {
     "mass_matrix_inverse": Function({"articulated_body": inverse_mass_matrix.mass_matrix_inverse}, needs_tree=True),
     "bias": Function({"newton_euler": newton_euler.bias}, ("loaded",)),
     "gravity": Function({"newton_euler": newton_euler.gravity}),
+    "reactions": Function({"newton_euler": reactions.reactions}, ("loaded",)),
     "pose": Function({"sweep": kinematics.pose}, ("frame",)),
     "jacobian": Function({"sweep": kinematics.jacobian}, ("frame", "expressed_in")),
     "jacobian_bias": Function({"sweep": kinematics.jacobian_bias}, ("frame", "expressed_in")),

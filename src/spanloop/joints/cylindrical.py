@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, tilt
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, level, tilt
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Force, Motion, Transform
 
@@ -32,7 +32,7 @@ class Cylindrical(AxisJoint):
         return replace(self, offset=self.offset + angle)
 
     def misfit(self, x):
-        return tilt(x)
+        return level(tilt(x))
 
     def hidden(self, inertia):
         return axial(inertia)

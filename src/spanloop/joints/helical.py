@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from spanloop.errors import ModelError
-from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, tilt
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, level, tilt
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import arctan2
 from spanloop.math.spatial import Force, Motion, Transform
@@ -43,7 +43,7 @@ class Helical(AxisJoint):
 
     def misfit(self, x):
         """Displacement along the axis counts beside the nearest turn's share of the pitch."""
-        r, miss = x.rotation.matrix(), tilt(x)
+        r, miss = x.rotation.matrix(), level(tilt(x))
         angle = arctan2(r[1][0], r[0][0]) - self.offset
         along = miss.linear
         return Motion(miss.angular, (along[0], along[1], along[2] - self.pitch * angle))

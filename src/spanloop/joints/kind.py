@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 from spanloop.errors import ModelError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, toward
-from spanloop.math.small import total
+from spanloop.math.small import add, cross, total
 from spanloop.math.spatial import Force, Motion, Transform, power
 from spanloop.types import Floats3, Scalar, Vector3
 
@@ -202,6 +202,11 @@ def tilt(x: Transform) -> Motion:
     """The misfit of a joint that turns freely about z: how the two z axes miss each other, and the displacement."""
     r = x.rotation.matrix()
     return Motion((r[2][1], -r[2][0], 0.0), x.rotation.T @ x.translation)
+
+
+def level(miss: Motion) -> Motion:
+    """The misfit of a joint that slides: without the displacement that a small turn alone makes of the sliding."""
+    return Motion(miss.angular, add(miss.linear, cross(miss.angular, miss.linear)))
 
 
 def axial(inertia: RigidInertia) -> RigidInertia:

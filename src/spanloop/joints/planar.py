@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, tilt
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, level, tilt
 from spanloop.math.pose import series
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import arctan2, sincos
@@ -65,7 +65,7 @@ class Planar(AxisJoint):
         return torque, 0.5 * dot(pull, stretch)
 
     def misfit(self, x):
-        return tilt(x)
+        return level(tilt(x))
 
     def hidden(self, inertia):
         return axial(inertia)

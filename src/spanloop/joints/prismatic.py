@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanloop.joints.kind import EX, EY, EZ, AxisJoint
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, level
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.spatial import Force, Motion, Transform
 
@@ -25,6 +25,9 @@ class Prismatic(AxisJoint):
 
     def z_constraint_space(self, q):
         return (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY))
+
+    def misfit(self, x):
+        return level(super().misfit(x))
 
     def hidden(self, inertia):
         """The second moment: the body never turns against its parent."""

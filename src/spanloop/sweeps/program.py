@@ -13,8 +13,8 @@ a link without children (inward) would have said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,8 +59,10 @@ class Program:
     result: Callable[[Any, Sequence[Values], Values], Sequence[Any]]
     shape: tuple[int, ...]
     regroup: bool = False  # may inertia be moved to parents?
-    demands: Callable[[Any, Sequence[Values], Values], Sequence[Any]] | None = None  # numbers that must be below 1
+    whole: bool = False  # must bodies on fixed joints stay links of their own?
+    demands: Callable[[Any, Sequence[Values], Values], Sequence[Any]] | None = None  # pairs, the first to be less
     loaded: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)  # of inputs that belong to no joint
 
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(self.inputs)}) -> {self.shape}"]

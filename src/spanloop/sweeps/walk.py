@@ -20,13 +20,13 @@ def walk(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> li
 
 
 def walked(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> tuple[list[Any], list[Any]]:
-    """The answer's scalars, in C order, and the numbers that must be below 1 for it to mean anything.
+    """The answer's scalars, in C order, and pairs of which the first must be less for it to mean anything.
 
     inputs: for each name in program.inputs its scalars: q (nq), v, a, tau (nv), forces (6 for each loaded body).
     """
     here = [_inputs_of(link, inputs) for link in mechanism.links]
     _load(program, mechanism, inputs, here)
-    world = Values()
+    world = Values(**{name: tuple(inputs[name]) for name in program.sizes})
     for sweep in program.sweeps:
         if sweep.direction == OUTWARD:
             _outward(sweep, mechanism.links, here, world)

@@ -99,6 +99,11 @@ class Mechanism:
         return sum(len(c.rows) for c in self.closures) + len(self.gears)
 
     @property
+    def switched_rows(self) -> tuple[int, ...]:
+        """Rows of the closures that can be switched, in the order of the input `active`."""
+        return tuple(r for c in self.closures if c.switchable for r in c.rows)
+
+    @property
     def nq(self) -> int:
         return sum(link.kind.nq for link in self.links)
 
@@ -120,9 +125,11 @@ class Mechanism:
         return replace(self, links=links)
 
 
-def mechanism(model: Model, parameters: Sequence[Scalar] | None = None) -> Mechanism:
-    """The model as numbers; with `parameters` (packed as model.parameters()) those take the place of the model's
-    own."""
+def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: bool = False) -> Mechanism:
+    """The model as numbers.
+
+    parameters: packed as model.parameters(), they take the place of the model's own; whole: fixed joints stay links.
+    """
     if parameters is None:
         parameters = Parameters.of(model).values.tolist()
     gravity, parts = unpacked(model, parameters)
@@ -132,7 +139,7 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None) -> Mecha
     iq = iv = 0
     for joint, part in zip(model.joints, parts, strict=True):
         here = anchors[joint.parent].at(joint.placement.rotation, part["position"])
-        if joint.kind.nv:
+        if joint.kind.nv or whole:
             sides = joint.kind.sides()
             placement, kind = _placed(here.at(sides.before.matrix(), (0.0, 0.0, 0.0)), sides.kind)
             q, v = slice(iq, iq + kind.nq), slice(iv, iv + kind.nv)

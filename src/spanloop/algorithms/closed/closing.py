@@ -33,9 +33,38 @@ def closure_error(mechanism) -> Program:
 
 
 def openness(m, here, world) -> list:
-    """Must be below 1: the squares of all closure errors, in units of OPEN. Gears are left out: they hold rates."""
-    errors = [x for c in m.closures for x in c.kind.closure_error(relative_pose(m, here, c)) if x is not None]
-    return [total(x * x for x in errors) * (1.0 / OPEN**2)] if errors else []
+    """The sum of the squares of all closure errors must be less than OPEN². Gears are left out: they hold rates."""
+    mask = masks(m, world)
+    squares = []
+    for c in m.closures:
+        for r, x in zip(c.rows, c.kind.closure_error(relative_pose(m, here, c)), strict=True):
+            if x is not None:
+                squares.append(x * x * mask[r] if r in mask else x * x)
+    return [(total(squares), OPEN**2)] if squares else []
+
+
+def masks(m, world) -> dict:
+    """1 or 0 for each row of a closure that can be switched."""
+    return dict(zip(m.switched_rows, world.active, strict=True)) if m.switched_rows else {}
+
+
+def closure_facing(mechanism) -> Program:
+    """Cosines (n_closures,) of the angles by which the frames of each closure miss each other as far as it holds them.
+
+    An error is the sine of that angle: frames that face away from each other have none, yet are not closed.
+    """
+
+    def result(m, here, world):
+        return [_facing(c, relative_pose(m, here, c).rotation.matrix()) for c in m.closures]
+
+    return Program("closure_facing", ("q",), placed(()), result, (len(mechanism.closures),))
+
+
+def _facing(closure, r):
+    moments = sum(closure.sort(k) == "moment" for k in range(len(closure.rows)))
+    if closure.kind.name == "general" or moments < 2:
+        return 1.0
+    return r[2][2] if moments == 2 else 0.5 * (r[0][0] + r[1][1] + r[2][2] - 1.0)
 
 
 def closure_jacobian(mechanism) -> Program:

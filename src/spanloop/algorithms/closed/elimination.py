@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from spanloop.algorithms.closed.closing import openness
+from spanloop.algorithms.closed.closing import masks, openness
 from spanloop.algorithms.closed.ordered import Factors, System, block_order
 from spanloop.algorithms.closed.rows import bases, rows
 from spanloop.algorithms.quantities.energy import fly
@@ -71,31 +71,23 @@ class Setting:
     dropped: frozenset[int] = frozenset()  # rows that are redundant at every configuration
     weak: frozenset[int] = frozenset()  # closures whose own admittance is deficient: after the free body
     bases: dict[int, str] = field(default_factory=dict)  # of a closure, where not the usual one
+    strict: bool = False  # is a position refused at which rows that should be independent are not?
 
 
 def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration."""
-    return _program(mechanism, loaded, setting or Setting(), _accelerations, (mechanism.nv,), "forward_dynamics")
+    return _program(mechanism, loaded, setting or Setting())
 
 
-def solution(mechanism, loaded=(), setting: Setting | None = None) -> Program:
-    """a (nv,), then the force of every row (n_rows,); rows that were dropped have none."""
-
-    def result(m, here, world):
-        return [*_accelerations(m, here, world), *(world.forces.get(r, 0.0) for r in range(m.n_rows))]
-
-    shape = (mechanism.nv + mechanism.n_rows,)
-    return _program(mechanism, loaded, setting or Setting(), result, shape, "solution")
-
-
-def _program(mechanism, loaded, setting: Setting, result, shape, name) -> Program:
+def _program(mechanism, loaded, setting: Setting) -> Program:
     still = negate(mechanism.gravity)
+    switched = len(mechanism.switched_rows)
     sliding = any(c.slides for c in mechanism.closures)
     articulate = _articulate(_meetings(mechanism), _Guard(mechanism))
     return Program(
-        name,
-        ("q", "v", "tau") + (("forces",) if loaded else ()),
+        "forward_dynamics",
+        ("q", "v", "tau") + (("forces",) if loaded else ()) + (("active",) if switched else ()),
         (
             *placed(loaded),
             outward(turn, field=Field(ZERO3)),
@@ -104,23 +96,30 @@ def _program(mechanism, loaded, setting: Setting, result, shape, name) -> Progra
             inward(articulate, P=ArticulatedInertia(), z=Force(), rows=Pending(), kept=_Kept()),
             at_once(_rooted(mechanism, setting, still)),
             outward(accelerate, begin=lambda world: Values(a=Motion(linear=still), f=world.f)),
-            at_once(_forces),
         ),
-        result,
-        shape,
+        result=lambda m, here, world: [x for h in here for x in h.rates],
+        shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
-        demands=openness,
+        demands=_demands(setting),
+        sizes={"active": switched} if switched else {},
     )
+
+
+def _demands(setting: Setting):
+    def demands(m, here, world) -> list:
+        """Pairs, the first to be less: how open the loops are, and no pivot nothing where it should not be."""
+        if not setting.strict:
+            return openness(m, here, world)
+        pivots = [x for h in here for x in h.thin] + list(world.thin)
+        return openness(m, here, world) + pivots
+
+    return demands
 
 
 def _meetings(mechanism) -> dict[int, int]:
     """The link at which each row is eliminated."""
     return {r: c.meets for c in mechanism.closures for r in c.rows} | {g.row: g.meets for g in mechanism.gears}
-
-
-def _accelerations(m, here, world) -> list:
-    return [x for h in here for x in h.rates]
 
 
 # ---- rows begin
@@ -129,8 +128,9 @@ def _accelerations(m, here, world) -> list:
 def _opened(setting: Setting, still):
     def open_rows(mechanism, here, world) -> Values:
         """Every row laid down at its two links (or at the world, whose acceleration is known)."""
+        mask = masks(mechanism, world)
         for h in here:
-            h.own, h.geared = Pending(), {}
+            h.own, h.geared, h.mask = Pending(), {}, mask
         ground = Motion(linear=still)
         for c in mechanism.closures:
             for row in rows(mechanism, here, c, setting.bases.get(c.number) or usual_basis(mechanism, c)):
@@ -139,7 +139,7 @@ def _opened(setting: Setting, still):
         for g in mechanism.gears:
             for link, share in ((g.link, 1.0), (g.source, -g.ratio)):
                 here[link].geared[g.row] = share
-        return Values()
+        return Values(mask=mask)
 
     return open_rows
 
@@ -188,17 +188,23 @@ class _Guard:
         key = self.group.get(r)
         return total(x for s, x in L0.items() if (s == r if key is None else self.group.get(s) == key))
 
-    def zero(self, r: int, pivot, L0: dict):
-        """1/pivot, or 0 where the pivot is nothing."""
-        return guarded(pivot, self.scale(r, L0))
+    def zero(self, r: int, pivot, L0: dict, mask: dict):
+        """1/pivot, or 0 where the pivot is nothing or the row is switched off."""
+        over = guarded(pivot, self.scale(r, L0))
+        return over * mask[r] if r in mask else over
 
-    def clamp(self, r: int, pivot, L0: dict):
-        """1/pivot, the pivot no less than TINY of the scale."""
+    def thinness(self, r: int, pivot, L0: dict, mask: dict):
+        """TINY of the scale, and the pivot that must be above it not to count as zero; a row switched off need not
+        be."""
+        least = TINY * self.scale(r, L0)
+        return (least * mask[r] - (1.0 - mask[r]), pivot) if r in mask else (least, pivot)
+
+    def clamp(self, r: int, pivot, L0: dict, mask: dict):
+        """1/pivot, the pivot no less than TINY of the scale; 0 for a row that is switched off."""
         scale = self.scale(r, L0)
         least = TINY * scale if not is_zero(scale) else TINY
-        if is_zero(pivot):
-            return 1.0 / least
-        return 1.0 / where(pivot > least, pivot, least)
+        over = 1.0 / (least if is_zero(pivot) else where(pivot > least, pivot, least))
+        return over * mask[r] if r in mask else over
 
 
 def guarded(pivot, scale):
@@ -215,10 +221,11 @@ def _articulate(meets: dict[int, int], guard: _Guard):
         P = link.inertia.articulated() + arriving.P
         z = here.z + arriving.z
         pending = here.own + arriving.rows
-        met = []
+        met, thin = [], []
         for r in [r for r in sorted(pending) if meets[r] == link.number]:
             K, l = pending.pop(r), pending.l.pop(r, 0.0)
-            over = guard.zero(r, pending.admittance(r, r), pending.L0)
+            over = guard.zero(r, pending.admittance(r, r), pending.L0, here.mask)
+            thin.append(guard.thinness(r, pending.admittance(r, r), pending.L0, here.mask))
             others = {s: x for s in pending if not is_zero(x := pending.admittance(r, s))}
             for s, x in others.items():
                 gain = x * over
@@ -230,7 +237,7 @@ def _articulate(meets: dict[int, int], guard: _Guard):
             z = z + K * (over * l)
             met.append((r, K, l, over, others))
         if link.floats and pending:
-            kept = Values(eliminated=(), met=tuple(met), shares=(), held=True)
+            kept = Values(eliminated=(), met=tuple(met), thin=thin, shares=(), held=True)
             mine = _Kept({link.number: (P, z, dict(pending))})
             return kept, Values(P=ArticulatedInertia(), z=Force(), rows=pending.without_wrenches(), kept=mine)
         torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
@@ -260,7 +267,7 @@ def _articulate(meets: dict[int, int], guard: _Guard):
         for r, K in pending.items():
             pending.l[r] = pending.l.get(r, 0.0) + power(here.c, K)
         moved = Pending({r: here.X @ K for r, K in pending.items()}, pending.l, pending.L, pending.L0)
-        kept = Values(eliminated=tuple(eliminated), met=tuple(met), shares=tuple(shares), held=False)
+        kept = Values(eliminated=tuple(eliminated), met=tuple(met), thin=thin, shares=tuple(shares), held=False)
         return kept, Values(P=P.carried(here.X), z=here.X @ z, rows=moved, kept=_Kept(arriving.kept))
 
     return articulate
@@ -289,12 +296,13 @@ def _rooted(mechanism, setting: Setting, still):
                     system.add(r, s, pending.admittance(r, s))
         for i, body in world.kept.items():
             blocks["body", i] = _bordered(system, mechanism.links[i], here[i], body, still)
+        thin: list = []
         if not blocks:
-            return Values(f={})
-        x = _solved(system, blocks, setting, guard, pending.L0)
+            return Values(f={}, thin=thin)
+        x = _solved(system, blocks, setting, _Masked(guard, pending.L0, world.mask), thin)
         for i in world.kept:
             here[i].root = Motion.of([x[i, k] for k in range(6)])
-        return Values(f={r: x[r] for r in open_rows})
+        return Values(f={r: x[r] for r in open_rows}, thin=thin)
 
     return solve_root
 
@@ -314,7 +322,19 @@ def _bordered(system: System, link, here, body, still) -> list:
     return [(link.number, k) for k in (3, 4, 5, 0, 1, 2)]
 
 
-def _solved(system: System, blocks: dict, setting: Setting, guard: _Guard, L0: dict) -> dict:
+@dataclass(frozen=True)
+class _Masked:
+    """A guard with the numbers of one state."""
+
+    guard: _Guard
+    L0: dict
+    mask: dict
+
+    def __call__(self, method: str, r: int, pivot):
+        return getattr(self.guard, method)(r, pivot, self.L0, self.mask)
+
+
+def _solved(system: System, blocks: dict, setting: Setting, guard: _Masked, thin: list) -> dict:
     order, names = block_order(blocks, system, lambda b: b[0] == "closure" and b[1] in setting.weak)
     waiting = {b for b in names if b[0] == "body"}
     early: set = set()  # rows eliminated while a free body is still to come
@@ -326,7 +346,10 @@ def _solved(system: System, blocks: dict, setting: Setting, guard: _Guard, L0: d
     def over(x, pivot):
         if isinstance(x, tuple):
             return reciprocal(pivot)
-        return guard.clamp(x, pivot, L0) if x in early else guard.zero(x, pivot, L0)
+        if x in early:
+            return guard("clamp", x, pivot)
+        thin.append(guard("thinness", x, pivot))
+        return guard("zero", x, pivot)
 
     factors = Factors(system, order, over)
     x = factors.solve(system.right)
@@ -358,11 +381,3 @@ def accelerate(link, here, parent) -> Values:
     for r, K, l, over, others in reversed(here.met):
         f[r] = -(over * total([l, power(a, K), *(x * f[s] for s, x in others.items())]))
     return Values(a=a, f=f, rates=rates)
-
-
-def _forces(mechanism, here, world) -> Values:
-    """All forces by row."""
-    forces = dict(world.f)
-    for h in here:
-        forces.update(h.f)
-    return Values(forces=forces)

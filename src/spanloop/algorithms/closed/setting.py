@@ -25,12 +25,13 @@ def found(mechanism) -> Setting:
     if not states:
         return Setting()
     jacobians = [_jacobian(mechanism, q) for q in states]
-    redundant = redundant_rows(jacobians)
-    return Setting(dropped=redundant, weak=_weak(mechanism, jacobians, redundant))
+    permanent = [r for r in range(mechanism.n_rows) if r not in mechanism.switched_rows]
+    redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
+    return Setting(dropped=redundant, weak=_weak(mechanism, jacobians, redundant), strict=True)
 
 
-def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE) -> frozenset[int]:
-    """Rows that depend on the others at every one of the states.
+def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE, first: int = 0) -> frozenset[int]:
+    """Rows that depend on the others at every one of the states; rows before number `first` are kept if they can be.
 
     Gram-Schmidt on rows of unit length, at all states side by side: the row that is best where it is worst is kept
     next, until what is left of every other row is nothing at every state. Rows that still matter somewhere are all
@@ -44,7 +45,9 @@ def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE
     left = list(range(len(jacobians[0])))
     while left:
         sizes = np.array([[rest[r] @ rest[r] for r in left] for rest in rests])
-        best = int(np.argmax(sizes.min(axis=0) - 1e-9 * np.arange(len(left))))  # the earlier row where they are equal
+        worth = sizes.min(axis=0) - 1e-9 * np.arange(len(left))  # the earlier row where they are equal
+        worth += [2.0 if r < first and w > tolerance else 0.0 for r, w in zip(left, worth, strict=True)]
+        best = int(np.argmax(worth))
         if sizes[:, best].min() <= tolerance:
             return frozenset(r for k, r in enumerate(left) if sizes[:, k].max() <= tolerance)
         r = left.pop(best)
@@ -54,13 +57,33 @@ def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE
     return frozenset()
 
 
+def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
+    """1 for every row of `active` that the set of active closures needs, 0 for the rest; for the kernel's input
+    `active`."""
+    on = [r for c in mechanism.closures if not c.switchable or c.name in active for r in c.rows]
+    permanent = {r for c in mechanism.closures if not c.switchable for r in c.rows}
+    switched = [r for r in on if r not in permanent]
+    idle = frozenset[int]()
+    states = _states_with(mechanism, on)
+    if states and switched:
+        order = [r for r in on if r in permanent] + switched  # permanent rows first: they stay
+        jacobians = [_jacobian(mechanism, q)[order] for q in states]
+        idle = frozenset(order[k] for k in redundant_rows(jacobians, first=len(order) - len(switched)))
+    return np.array([1.0 if r in switched and r not in idle else 0.0 for r in mechanism.switched_rows])
+
+
 def assembled_states(mechanism, count: int = _STATES, seed: int = 0) -> list[np.ndarray]:
     """A few closed configurations, found from random guesses near the neutral one; none if that fails."""
+    return _states_with(mechanism, list(range(mechanism.n_rows)), count, seed)
+
+
+def _states_with(mechanism, rows: Sequence[int], count: int = _STATES, seed: int = 0) -> list[np.ndarray]:
+    """The same with these rows closed."""
     rng = np.random.default_rng(seed)
     out: list[np.ndarray] = []
     for attempt in range(_TRIES):
         guess = _moved(mechanism, _neutral(mechanism), rng.uniform(-1, 1, mechanism.nv) * (0.2 + 0.15 * attempt))
-        q = _closed(mechanism, guess)
+        q = _closed(mechanism, guess, rows)
         if q is not None:
             out.append(q)
         if len(out) == count:
@@ -68,19 +91,20 @@ def assembled_states(mechanism, count: int = _STATES, seed: int = 0) -> list[np.
     return out
 
 
-def _closed(mechanism, q: np.ndarray) -> np.ndarray | None:
+def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
     """Damped Gauss-Newton on the closure error."""
-    error = _error(mechanism, q)
+    error = _error(mechanism, q)[rows]
     damping = 1e-3
     for _ in range(_STEPS):
         size = float(np.linalg.norm(error))
         if size < 1e-11:
             return q
-        J = _jacobian(mechanism, q)
-        step = -J.T @ np.linalg.solve(J @ J.T + damping * min(1.0, size) * np.eye(len(J)), error)
+        J = _jacobian(mechanism, q)[rows]
+        braked = np.vstack([J, np.sqrt(damping * min(1.0, size)) * np.eye(mechanism.nv)])
+        step = -np.linalg.lstsq(braked, np.concatenate([error, np.zeros(mechanism.nv)]), rcond=None)[0]
         step *= min(1.0, 0.5 / max(np.abs(step).max(), 1e-12))
         trial = _moved(mechanism, q, step)
-        trial_error = _error(mechanism, trial)
+        trial_error = _error(mechanism, trial)[rows]
         if np.linalg.norm(trial_error) < size:
             q, error, damping = trial, trial_error, max(damping * 0.2, 1e-14)
         else:

@@ -13,7 +13,7 @@ from spanloop.algorithms.tree.placing import placed
 from spanloop.math.rotation import Rotation
 from spanloop.math.small import ZERO3, add, cross, subtract
 from spanloop.math.spatial import Field, Motion, Transform, combined, coriolis
-from spanloop.sweeps import Program, Values, outward
+from spanloop.sweeps import Program, Sweep, Values, outward
 
 WORLD = "world"
 
@@ -26,7 +26,7 @@ def pose(mechanism, frame: str) -> Program:
         R, p = T.rotation.matrix(), T.translation
         return [*R[0], p[0], *R[1], p[1], *R[2], p[2], 0.0, 0.0, 0.0, 1.0]
 
-    return Program("pose", ("q",), (*placed(()), _POSES), result, (4, 4))
+    return Program("pose", ("q",), (*placed(()), poses()), result, (4, 4))
 
 
 def jacobian(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
@@ -42,7 +42,7 @@ def jacobian(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
             link = m.links[link].parent
         return [c[r] for r in range(6) for c in columns]
 
-    return Program("jacobian", ("q",), (*placed(()), _POSES), result, (6, mechanism.nv))
+    return Program("jacobian", ("q",), (*placed(()), poses()), result, (6, mechanism.nv))
 
 
 def jacobian_bias(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
@@ -55,7 +55,7 @@ def jacobian_bias(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
         field, R = here[anchor.link].field, here[anchor.link].T.rotation
         return list(Motion(field.alpha, field.at(anchor.position)).turned(R).turned(axes))
 
-    sweeps = (*placed(()), _POSES, outward(drift, field=Field(ZERO3)))
+    sweeps = (*placed(()), poses(), outward(drift, field=Field(ZERO3)))
     return Program("jacobian_bias", ("q", "v"), sweeps, result, (6,))
 
 
@@ -65,7 +65,9 @@ def stand(link, here, parent) -> Values:
     return Values(T=Transform(Rotation.full(T.rotation.matrix()), T.translation))
 
 
-_POSES = outward(stand, T=Transform())
+def poses() -> Sweep:
+    """The sweep that finds every link's pose."""
+    return outward(stand, T=Transform())
 
 
 def drift(link, here, parent) -> Values:

@@ -1,0 +1,133 @@
+"""Closing the loops from a rough guess: damped Gauss-Newton steps on the closure error, within the joints' limits.
+
+With J = U S Vᵀ a step is dq = −V S (S² + μ)⁻¹ Uᵀ e, which is the shortest one where rows are redundant. The damping μ
+falls while the error does. A guess from which no step helps (links all in a line) is shaken and tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.loops.limits import Limits
+from spanloop.loops.measuring import errors, idle, positional, worst
+from spanloop.loops.robot import Robot, resolution, values
+from spanloop.loops.states import over_states
+
+SMALL = 1e-3  # m or rad: what a slightly misaligned axis may leave open
+TURN = 0.5  # rad, the most that a joint turns in one step
+_SHAKES = (0.0, 0.05, 0.15, 0.4, 0.8, 1.2)  # rad or m, by which the guess is shaken, one attempt after the other
+_CUT = 1e-10  # of the largest singular value: what is smaller counts as zero
+_DAMPING, _STUCK = 1e-2, 1e6  # in squares of the largest singular value: at first, and when no step helps
+
+
+def assemble(
+    robot: Robot, guess, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100
+) -> np.ndarray:
+    """Coordinates q (..., nq) near the guess at which all loops are closed to `tolerance` [m or rad].
+
+    fixed: names of joints that do not move. Joints of one freedom stay within their limits. max_steps: for each of
+    six attempts. A single guess that leads nowhere raises StateError, which names the loop; in a batch its row is
+    NaN.
+    """
+    fixed = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    task = _Task(robot, Limits(robot.model, fixed), max(tolerance, 100.0 * resolution(robot)), max_steps)
+
+    def compute(q):
+        start = task.limits.within(q)
+        best, size = start.copy(), np.full(len(q), np.inf)
+        for attempt, shake in enumerate(_SHAKES):
+            left = np.flatnonzero(size > task.tolerance)
+            if not len(left):
+                break
+            found = task.descended(task.shaken(start[left], shake, attempt))
+            reached = np.abs(task.error(found)).max(axis=1, initial=0.0)
+            better = reached < size[left]
+            best[left[better]], size[left[better]] = found[better], reached[better]
+        return (best,), {int(k): task.why(best[k], fixed) for k in np.flatnonzero(size > task.tolerance)}
+
+    return over_states("assemble", robot, compute, q=(guess, robot.model.nq))[0]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Closing the loops of one robot, for rows of states."""
+
+    robot: Robot
+    limits: Limits
+    tolerance: float
+    max_steps: int
+
+    def error(self, q: np.ndarray) -> np.ndarray:
+        return errors(self.robot, q)[:, positional(self.robot.model)]
+
+    def shaken(self, q: np.ndarray, shake: float, attempt: int) -> np.ndarray:
+        """The guesses moved at random, all in the same way: a state's answer does not depend on its batch."""
+        if not shake:
+            return q
+        step = shake * np.random.default_rng(attempt).uniform(-1.0, 1.0, self.limits.nv)
+        return self.limits.within(self._moved(q, np.where(self.limits.held, 0.0, step)))
+
+    def descended(self, q: np.ndarray) -> np.ndarray:
+        """States (n, nq) of smaller error; closed ones if all goes well."""
+        q, e = q.copy(), self.error(q)
+        damping = np.full(len(q), _DAMPING)
+        for _ in range(self.max_steps):
+            busy = np.flatnonzero((np.abs(e).max(axis=1, initial=0.0) > self.tolerance) & (damping < _STUCK))
+            if not len(busy):
+                break
+            trial = self._moved(q[busy], self._step(q[busy], e[busy], damping[busy]))
+            trial_error = self.error(trial)
+            better = np.linalg.norm(trial_error, axis=1) < np.linalg.norm(e[busy], axis=1)
+            q[busy[better]], e[busy[better]] = trial[better], trial_error[better]
+            damping[busy] = np.where(better, np.maximum(0.1 * damping[busy], 1e-16), 8.0 * damping[busy])
+        return q
+
+    def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return self.limits.within(values(self.robot, "integrate", q, step))
+
+    def _step(self, q: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
+        """A damped step (n, nv); freedoms that would leave their limits are held, and the others find their way."""
+        J = values(self.robot, "closure_jacobian", q)[:, positional(self.robot.model)]
+        down, up = self.limits.room(q)
+        free = np.ones(down.shape, dtype=bool)
+        for _ in range(4):
+            step = _damped(J * free[:, None, :], e, damping)
+            blocked = free & (((step > 0.0) & (up == 0.0)) | ((step < 0.0) & (down == 0.0)))
+            if not blocked.any():
+                break
+            free &= ~blocked
+        turn = np.abs(np.where(self._turning, step, 0.0)).max(axis=1, initial=1e-300)
+        return np.clip(step * np.minimum(1.0, TURN / turn)[:, None], down, up)
+
+    @property
+    def _turning(self) -> np.ndarray:
+        return np.array([unit == "rad" for j in self.robot.model.joints for unit in j.kind.units], dtype=bool)
+
+    def why(self, q: np.ndarray, fixed: Sequence[str]) -> str:
+        """Which loop stays open, by how much, and what to try."""
+        model = self.robot.model
+        miss = worst(model, errors(self.robot, q[None])[0])
+        if miss.name in idle(model):
+            return f"{miss.what} is open by {miss.by()}, and no joint lies between its bodies. Move one of its frames"
+        advice = [f"fix fewer joints ({_listed(fixed)})"] if fixed else []
+        reached = self.limits.reached(q)
+        advice += [f"widen the limits of {_listed(reached)}"] if reached else []
+        advice += [f"accept that with tolerance={2.0 * miss.size:.0e}"] if miss.size < SMALL else []
+        advice += ["try another guess", "look at the frames and lengths around it"]
+        text = ", ".join(advice[:-1]) + ", or " + advice[-1]
+        return f"{miss.what} stays open by {miss.by()} at the nearest position found. {text[0].upper()}{text[1:]}"
+
+
+def _damped(J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    U, s, Vt = np.linalg.svd(J, full_matrices=False)
+    largest = s.max(axis=1, initial=1e-300, keepdims=True)
+    gain = np.where(s > _CUT * largest, s / (s * s + damping[:, None] * largest * largest), 0.0)
+    return -np.einsum("nkv,nk,nrk,nr->nv", Vt, gain, U, e, optimize=True)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(n) for n in names[:5])
+    return shown + (", ..." if len(names) > 5 else "")

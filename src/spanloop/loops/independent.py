@@ -1,0 +1,223 @@
+"""Independent freedoms: which ones determine the rest, and velocities and accelerations completed from them.
+
+With the freedoms split into independent (i) and dependent (d) ones, J_d v_d + J_i v_i = 0 gives v = T v_i, and
+J_d a_d + J_i a_i + γ = 0 the accelerations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.errors import InputError, nearest
+from spanloop.loops.robot import Robot, values
+from spanloop.loops.states import Faults, over_states
+from spanloop.loops.structure import RANK, Structure, in_general, rank, singular_values, structure
+from spanloop.model import Model
+
+_PASSIVE, _ACTUATED, _DRIVEN, _NAMED = range(4)
+# a freedom of at most this sort becomes dependent if its column has at least this share of the best one
+_SHARES = ((_PASSIVE, 1e-2), (_ACTUATED, 1e-6), (_DRIVEN, 1e-6), (_NAMED, 0.0))
+
+
+@dataclass(frozen=True)
+class Independent:
+    """A choice of freedoms that determine all others: their places in v, and their names."""
+
+    freedoms: tuple[int, ...]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.freedoms)
+
+
+def independent_freedoms(robot: Robot, q=None, prefer: Sequence[str] = ()) -> Independent:
+    """Independent freedoms of the mechanism in general, or those that are best at one state q (nq,).
+
+    Driven and actuated joints are preferred; joints named in `prefer` are taken, or the sentence says why not.
+    """
+    model = robot.model
+    prefer = (prefer,) if isinstance(prefer, str) else tuple(prefer)
+    named = [k for name in prefer for k in _freedoms_called(model, name)]
+    if q is None:
+        rows = in_general(model)
+        if rows is None:
+            raise InputError(
+                f"model {model.name!r}: no closed state was found, and the choice of independent freedoms needs one; "
+                "give it: robot.independent(q)"
+            )
+        J, r = rows.jacobian, rows.rank
+    else:
+        q = over_states("independent", robot, lambda x: ((x,), {}), q=(q, model.nq))[0].reshape(-1, model.nq)[0]
+        J = structure(robot, q).scaled(values(robot, "closure_jacobian", q))
+        r = rank(singular_values(J))
+    dependent = _dependent(J, r, _sorts(model, named))
+    lost = [k for k in named if k in dependent]
+    if lost:
+        names = freedom_names(model)
+        raise InputError(
+            f"independent: {names[lost[0]]!r} cannot be chosen with {', '.join(map(repr, prefer))}: the loops leave "
+            f"{model.nv - r} freedoms, and it follows from the others"
+        )
+    return _choice(model, [k for k in range(model.nv) if k not in dependent])
+
+
+def velocity_map(robot: Robot, q, freedoms: Sequence | Independent | None = None) -> np.ndarray:
+    """T (..., nv, n): v = T v_i, for n independent freedoms (names, numbers, or the usual choice)."""
+    chosen = resolved(robot, q, freedoms)
+
+    def compute(q):
+        T, _, faults = maps(robot, q, chosen)
+        return (T,), faults
+
+    return over_states("velocity_map", robot, compute, q=(q, robot.model.nq))[0]
+
+
+def complete_velocity(robot: Robot, q, rates, freedoms: Sequence | Independent | None = None) -> np.ndarray:
+    """v (..., nv) with J v = 0 from independent rates (..., n), or from {"joint": rate}."""
+    chosen, rates = _given(robot, q, rates, freedoms)
+
+    def compute(q, rates):
+        T, _, faults = maps(robot, q, chosen)
+        return (np.einsum("nvk,nk->nv", T, rates),), faults
+
+    return over_states("complete_velocity", robot, compute, q=(q, robot.model.nq), rates=(rates, len(chosen)))[0]
+
+
+def complete_acceleration(robot: Robot, q, v, rates, freedoms: Sequence | Independent | None = None) -> np.ndarray:
+    """a (..., nv) with J a + γ = 0 from independent accelerations (..., n), or from {"joint": acceleration}."""
+    model = robot.model
+    chosen, rates = _given(robot, q, rates, freedoms)
+
+    def compute(q, v, rates):
+        T, backward, faults = maps(robot, q, chosen)
+        bias = structure_of(robot, q).scaled_errors(values(robot, "closure_bias", q, v))
+        return (np.einsum("nvk,nk->nv", T, rates) - np.einsum("nvr,nr->nv", backward, bias),), faults
+
+    sizes = {"q": (q, model.nq), "v": (v, model.nv), "accelerations": (rates, len(chosen))}
+    return over_states("complete_acceleration", robot, compute, **sizes)[0]
+
+
+def mobility(robot: Robot, q=None):
+    """Freedoms that the loops leave: in general, or at states q (..., nq) (a whole number, or an array of them)."""
+    model = robot.model
+    if q is None:
+        rows = in_general(model)
+        if rows is None:
+            raise InputError(
+                f"model {model.name!r}: no closed state was found, so its mobility in general is not known; "
+                "ask at a state: robot.mobility(q)"
+            )
+        return model.nv - rows.rank
+
+    def compute(q):
+        J = structure_of(robot, q).scaled(values(robot, "closure_jacobian", q))
+        return (np.array([model.nv - rank(singular_values(x)) for x in J], dtype=int),), {}
+
+    found = over_states("mobility", robot, compute, q=(q, model.nq))[0]
+    return found if found.ndim else int(found)
+
+
+def freedom_names(model: Model) -> list[str]:
+    """A name for each entry of v: the joint's, with a number where it has several freedoms."""
+    return [j.name if j.kind.nv == 1 else f"{j.name}[{k}]" for j in model.joints for k in range(j.kind.nv)]
+
+
+def resolved(robot: Robot, q, freedoms: Sequence | Independent | None) -> Independent:
+    """The choice meant by names, numbers or nothing; of the right size."""
+    model = robot.model
+    if isinstance(freedoms, Independent):
+        chosen = freedoms
+    elif freedoms is not None:
+        listed = [freedoms] if isinstance(freedoms, str) else list(freedoms)
+        each = [_freedoms_called(model, x) if isinstance(x, str) else [int(x)] for x in listed]
+        chosen = _choice(model, [k for part in each for k in part])
+    elif in_general(model) is not None:
+        chosen = independent_freedoms(robot)
+    else:
+        chosen = independent_freedoms(robot, np.reshape(q, (-1, model.nq))[0])
+    left = model.nv - structure_of(robot, np.reshape(np.asarray(q, dtype=float), (-1, model.nq))).rank
+    if len(chosen) != left:
+        raise InputError(
+            f"{len(chosen)} independent freedoms are named ({', '.join(chosen.names)}); the loops leave {left}"
+        )
+    return chosen
+
+
+def structure_of(robot: Robot, q: np.ndarray) -> Structure:
+    """The rows of the mechanism, in general or else at the first of the states q (n, nq)."""
+    return structure(robot, q[0] if len(q) else robot.model.neutral())
+
+
+def _given(robot: Robot, q, rates, freedoms) -> tuple[Independent, np.ndarray]:
+    if not isinstance(rates, Mapping):
+        return resolved(robot, q, freedoms), rates
+    chosen = resolved(robot, q, list(rates))
+    return chosen, np.concatenate([np.atleast_1d(np.asarray(x, dtype=float)) for x in rates.values()])
+
+
+def maps(robot: Robot, q: np.ndarray, chosen: Independent) -> tuple[np.ndarray, np.ndarray, Faults]:
+    """T (n, nv, k) and the answer of the dependent freedoms to the rows, (n, nv, rows), at states q (n, nq)."""
+    rows, nv = structure_of(robot, q), robot.model.nv
+    J = rows.scaled(values(robot, "closure_jacobian", q))
+    free = list(chosen.freedoms)
+    rest = [k for k in range(nv) if k not in free]
+    U, s, Vt = np.linalg.svd(J[:, :, rest], full_matrices=False)
+    size = np.linalg.norm(J, axis=(1, 2))
+    weak = s.min(axis=1, initial=np.inf) <= RANK * size if rest else np.zeros(len(q), dtype=bool)
+    s = np.where(s > RANK * size[:, None], s, np.inf)
+    backward = np.zeros((len(q), nv, J.shape[1]))
+    backward[:, rest] = np.einsum("nkv,nk,nrk->nvr", Vt, 1.0 / s, U, optimize=True)
+    T = -backward @ J[:, :, free]
+    T[:, free] = np.eye(len(free))
+    why = (
+        f"{', '.join(chosen.names)} do not determine the other freedoms at this state. "
+        "Choose others there: freedoms=robot.independent(q)"
+    )
+    return T, backward, {int(k): why for k in np.flatnonzero(weak)}
+
+
+def _dependent(J: np.ndarray, r: int, sorts: np.ndarray) -> set[int]:
+    """Columns of J that follow from the others: the longest left each time, but unwanted sorts last."""
+    left, taken = J.copy(), []
+    for _ in range(r):
+        lengths = np.linalg.norm(left, axis=0)
+        lengths[taken] = 0.0
+        k = _next(lengths, sorts)
+        taken.append(k)
+        e = left[:, k] / lengths[k]
+        left -= np.outer(e, e @ left)
+    return set(taken)
+
+
+def _next(lengths: np.ndarray, sorts: np.ndarray) -> int:
+    for sort, share in _SHARES:
+        allowed = np.where(sorts <= sort, lengths, -1.0)
+        if allowed.max() > share * lengths.max():
+            break
+    return int(np.argmax(allowed))
+
+
+def _sorts(model: Model, named: Sequence[int]) -> np.ndarray:
+    sorts = [
+        _DRIVEN if j.driven else _ACTUATED if j.actuated else _PASSIVE for j in model.joints for _ in range(j.kind.nv)
+    ]
+    return np.array([_NAMED if k in named else s for k, s in enumerate(sorts)], dtype=int)
+
+
+def _freedoms_called(model: Model, name: str) -> list[int]:
+    names = freedom_names(model)
+    if name in names:
+        return [names.index(name)]
+    joints = [j.name for j in model.joints]
+    if name not in joints:
+        raise InputError(f"model {model.name!r} has no joint or freedom {name!r}; {nearest(name, joints + names)}")
+    s = model.v_slice(name)
+    return list(range(s.start, s.stop))
+
+
+def _choice(model: Model, freedoms: Sequence[int]) -> Independent:
+    names = freedom_names(model)
+    return Independent(tuple(freedoms), tuple(names[k] for k in freedoms))

@@ -1,0 +1,142 @@
+"""The whole answer at a state: accelerations, torques, closure forces, reactions, and how good they are.
+
+Closure forces follow from the accelerations: Jᵀ λ = M a + h − tau. Where rows are redundant there are many; the
+shortest λ in row units is given, and marked as not unique. `robot` is a Dynamics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spanloop.topology import mechanism
+
+REDUNDANT = 1e-9  # singular values of Jᵀ below this share of the largest count as zero
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What `solve` finds.
+
+    a (..., nv); tau (..., nv), with the force that results at driven joints; forces (..., 6) by loop name: [torque;
+    force] on body b at the loop's child frame in world axes; rows (..., n_rows): the same, row by row; residual
+    (...): the largest closure acceleration that is left; unique: is a loop's force the only one possible?; status
+    (...): "ok" or "no answer".
+    """
+
+    a: np.ndarray
+    tau: np.ndarray
+    forces: dict[str, np.ndarray] = field(default_factory=dict)
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    residual: np.ndarray = field(default_factory=lambda: np.zeros(()))
+    unique: dict[str, bool] = field(default_factory=dict)
+    status: np.ndarray = field(default_factory=lambda: np.array("ok"))
+
+
+def solve(robot, q, v, tau, forces=None) -> Solution:
+    """The Solution at one state or many."""
+    model = robot.model
+    a = robot.forward_dynamics(q, v, tau, forces=forces)
+    q, v, tau = (np.broadcast_to(np.asarray(x, float), (*a.shape[:-1], np.shape(x)[-1])) for x in (q, v, tau))
+    needed = _times(robot.mass_matrix(q), a) + robot.bias(q, v, forces=forces)  # M a + h
+    driven = _driven(model)
+    right = np.where(driven, 0.0, needed - tau)
+    lam, residual, unique = np.zeros((*a.shape[:-1], 0)), np.zeros(a.shape[:-1]), np.zeros(0, bool)
+    J = robot.closure_jacobian(q)
+    if J.shape[-2]:
+        free = J * np.where(driven, 0.0, 1.0)
+        lam, unique = _shortest(free, right)
+        residual = np.abs(_times(J, a) + robot.closure_bias(q, v)).max(axis=-1)
+    torque = np.where(driven, needed - _times(np.swapaxes(J, -1, -2), lam), tau)
+    status = np.where(np.isfinite(a).all(axis=-1), "ok", "no answer")
+    closures = mechanism(model).closures
+    by_name = {c.name: _wrench(robot, c, q, lam) for c in closures}
+    alone = {c.name: bool(unique[list(c.rows)].all()) for c in closures}
+    return Solution(a, torque, by_name, lam, residual, alone, status)
+
+
+def reactions(robot, q, v, tau, forces=None) -> dict[str, np.ndarray]:
+    """[torque; force] (..., 6) by name, in world axes.
+
+    Of each joint on its child, at that body's origin; of each loop on its body b, at the loop's child frame.
+    """
+    found = solve(robot, q, v, tau, forces)
+    loads = _loads(robot, q, found, forces or {})
+    kernel = robot.kernel("reactions", **({"forces": tuple(loads)} if loads else {}))
+    shape = found.a.shape[:-1]
+    arrays = [np.broadcast_to(x, (*shape, np.shape(x)[-1])) for x in (q, v)] + [found.a]
+    if loads:
+        arrays.append(np.concatenate([np.broadcast_to(x, (*shape, 6)) for x in loads.values()], axis=-1))
+    six = kernel(*arrays)
+    out = {j.name: six[..., i, :] for i, j in enumerate(robot.model.joints)}
+    return {**out, **found.forces}
+
+
+def _loads(robot, q, found: Solution, forces) -> dict[str, np.ndarray]:
+    """All forces from outside the tree, by body, at body origins in world axes."""
+    loads = {name: np.asarray(six, float) for name, six in forces.items()}
+    for loop in robot.model.loops:
+        wrench = found.forces[loop.name]
+        at = _origin(robot, q, loop.b, loop.placement_b)
+        for body, sign in ((loop.b, 1.0), (loop.a, -1.0)):
+            if body == "world":
+                continue
+            lever = at - robot.pose(q, body)[..., :3, 3]
+            torque = wrench[..., :3] + np.cross(lever, wrench[..., 3:])
+            six = sign * np.concatenate([torque, wrench[..., 3:]], axis=-1)
+            loads[body] = loads[body] + six if body in loads else six
+    order = [b.name for b in robot.model.bodies]
+    return {name: loads[name] for name in sorted(loads, key=order.index)}
+
+
+def _wrench(robot, closure, q, lam) -> np.ndarray:
+    """Σ λ φᶜ of a closure, turned to world axes."""
+    loop = robot.model.loops[closure.number]
+    child = robot.pose(q, loop.b)[..., :3, :3] @ np.array(loop.placement_b.rotation)
+    turn = child @ np.array(loop.kind.sides().after.matrix())
+    space = _space(robot, closure, q)
+    six = np.einsum("...rk,...r->...k", space, lam[..., list(closure.rows)])
+    return np.concatenate([_times(turn, six[..., :3]), _times(turn, six[..., 3:])], axis=-1)
+
+
+def _space(robot, closure, q) -> np.ndarray:
+    """φᶜ (..., rows, 6) in the child's axes."""
+    if closure.kind.name != "universal":
+        return np.array([tuple(w) for w in closure.kind.constraint_space(closure.kind.neutral())])
+    loop = robot.model.loops[closure.number]
+    first = robot.pose(q, loop.a)[..., :3, :3] @ np.array(loop.placement_a.rotation) @ np.array(loop.kind.axis)
+    child = robot.pose(q, loop.b)[..., :3, :3] @ np.array(loop.placement_b.rotation)
+    child = child @ np.array(loop.kind.sides().after.matrix())
+    seen = _times(np.swapaxes(child, -1, -2), first)
+    space = np.zeros((*seen.shape[:-1], 4, 6))
+    space[..., 0, :3] = np.cross(seen, (0.0, 0.0, 1.0))
+    space[..., 1, 3] = space[..., 2, 4] = space[..., 3, 5] = 1.0
+    return space
+
+
+def _origin(robot, q, body: str, placement) -> np.ndarray:
+    pose = robot.pose(q, body)
+    return pose[..., :3, 3] + pose[..., :3, :3] @ np.array(placement.position)
+
+
+def _shortest(J: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The shortest λ with Jᵀ λ = right, and for each row whether every such λ agrees on it (at all states)."""
+    lam = np.full(J.shape[:-1], np.nan)
+    unique = np.ones(J.shape[-2], bool)
+    for index in np.ndindex(*J.shape[:-2]):
+        if not np.isfinite(right[index]).all():
+            continue
+        u, s, vt = np.linalg.svd(J[index].T, full_matrices=False)
+        keep = s > REDUNDANT * s.max(initial=0.0)
+        lam[index] = vt[keep].T @ ((u.T @ right[index])[keep] / s[keep])
+        unique &= np.abs(np.sum(vt[keep] ** 2, axis=0) - 1.0) < 1e-9
+    return lam, unique
+
+
+def _driven(model) -> np.ndarray:
+    return np.array([j.driven for j in model.joints for _ in range(j.kind.nv)], dtype=bool)
+
+
+def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    return np.einsum("...ij,...j->...i", matrix, vector)
