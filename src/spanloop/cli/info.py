@@ -12,6 +12,7 @@ from spanloop import zoo
 from spanloop.errors import InputError, SpanloopWarning, nearest
 from spanloop.model import Model
 from spanloop.model.load import load
+from spanloop.topology.report import loops_in_words
 
 ZOO = "zoo:"
 
@@ -19,7 +20,10 @@ ZOO = "zoo:"
 def info(file: str, base: str | None, as_json: bool) -> int:
     """Print the model in a file or of the zoo."""
     if not as_json:
-        print(model_of(file, base))
+        model = model_of(file, base)
+        print(model)
+        if model.loops or model.couplings:
+            print("\n" + loops_in_words(model))
         return 0
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", SpanloopWarning)

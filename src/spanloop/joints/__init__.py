@@ -1,6 +1,7 @@
 """Kinds of joint, one file each. A new joint is one new file and one line here."""
 
 from spanloop.joints.cylindrical import Cylindrical
+from spanloop.joints.distance import Distance
 from spanloop.joints.fixed import Fixed
 from spanloop.joints.free import Free
 from spanloop.joints.general import General
@@ -9,6 +10,7 @@ from spanloop.joints.kind import JointKind, Sides
 from spanloop.joints.planar import Planar
 from spanloop.joints.prismatic import Prismatic
 from spanloop.joints.revolute import Revolute
+from spanloop.joints.soft_finger import SoftFinger
 from spanloop.joints.spherical import Spherical
 from spanloop.joints.universal import Universal
 
@@ -28,9 +30,14 @@ KINDS: dict[str, type[JointKind]] = {
     )
 }
 
+# every kind that can close a loop
+CLOSURE_KINDS: dict[str, type[JointKind]] = {**KINDS, **{k.name: k for k in (Distance, SoftFinger)}}
+
 __all__ = [
+    "CLOSURE_KINDS",
     "KINDS",
     "Cylindrical",
+    "Distance",
     "Fixed",
     "Free",
     "General",
@@ -40,6 +47,7 @@ __all__ = [
     "Prismatic",
     "Revolute",
     "Sides",
+    "SoftFinger",
     "Spherical",
     "Universal",
 ]

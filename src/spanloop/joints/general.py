@@ -26,6 +26,7 @@ class General(JointKind):
     constraint: Columns = ()
 
     name = "general"
+    symmetric_space = False
     nq = 7
     takes_springs = False  # its rates need not come from coordinates
 

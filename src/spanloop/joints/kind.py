@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
-from spanloop.errors import ModelError
+from spanloop.errors import ModelError, UnsupportedError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, toward
 from spanloop.math.small import add, cross, total
@@ -44,6 +44,9 @@ class JointKind(ABC):
     units: ClassVar[tuple[str, ...]]  # of the entries of v, without the /s
     nq: ClassVar[int]
     takes_springs: ClassVar[bool] = True
+    carries: ClassVar[bool] = True  # can it carry a body, as a joint of the tree?
+    symmetric_space: ClassVar[bool] = True  # is φᶜ the same space seen from the parent's axes?
+    constant_space: ClassVar[bool] = True  # is φᶜ constant in the child's axes?
 
     @property
     def nv(self) -> int:
@@ -131,6 +134,30 @@ class JointKind(ABC):
     def describe(self) -> dict[str, Any]:
         """What distinguishes this joint from others of its kind, as plain data for files."""
         return {}
+
+
+class ClosureKind(JointKind):
+    """A kind that only closes loops: it places nothing, and has no coordinates."""
+
+    units = ()
+    nq = 0
+    takes_springs = False
+    symmetric_space = False
+    carries = False
+
+    def neutral_pose(self) -> Transform:
+        """A pose that fits the closure."""
+        return Transform()
+
+    def transform(self, q) -> Transform:
+        raise UnsupportedError(f"a {self.name} joint only closes loops; it cannot carry a body. Use model.close(...)")
+
+    def motion_space(self, q) -> tuple[Motion, ...]:
+        self.transform(q)  # says why there is none
+        return ()
+
+    def constraint_space(self, q) -> tuple[Force, ...]:
+        return self.closure_space(self.neutral_pose())
 
 
 def checked_axis(axis, owner: str) -> Floats3:

@@ -26,6 +26,8 @@ class Universal(JointKind):
     between: bool = False  # seen between the rotations A and B, for kernels
 
     name = "universal"
+    symmetric_space = False
+    constant_space = False
     units = ("rad", "rad")
     nq = 2
 

@@ -155,7 +155,12 @@ def _given(robot: Robot, q, rates, freedoms) -> tuple[Independent, np.ndarray]:
     if not isinstance(rates, Mapping):
         return resolved(robot, q, freedoms), rates
     chosen = resolved(robot, q, list(rates))
-    return chosen, np.concatenate([np.atleast_1d(np.asarray(x, dtype=float)) for x in rates.values()])
+    columns = []
+    for name, x in rates.items():
+        x = np.asarray(x, dtype=float)
+        columns.append(x[..., None] if len(_freedoms_called(robot.model, name)) == 1 else x)
+    leading = np.broadcast_shapes(*(x.shape[:-1] for x in columns))
+    return chosen, np.concatenate([np.broadcast_to(x, (*leading, x.shape[-1])) for x in columns], axis=-1)
 
 
 def maps(robot: Robot, q: np.ndarray, chosen: Independent) -> tuple[np.ndarray, np.ndarray, Faults]:
@@ -181,7 +186,8 @@ def maps(robot: Robot, q: np.ndarray, chosen: Independent) -> tuple[np.ndarray, 
 
 def _dependent(J: np.ndarray, r: int, sorts: np.ndarray) -> set[int]:
     """Columns of J that follow from the others: the longest left each time, but unwanted sorts last."""
-    left, taken = J.copy(), []
+    left = J.copy()
+    taken: list[int] = []
     for _ in range(r):
         lengths = np.linalg.norm(left, axis=0)
         lengths[taken] = 0.0

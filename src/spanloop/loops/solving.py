@@ -10,6 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from spanloop.algorithms.closed import closing
+from spanloop.math.rotation import Rotation
+from spanloop.math.spatial import Transform
+from spanloop.sweeps import walk
 from spanloop.topology import mechanism
 
 REDUNDANT = 1e-9  # singular values of Jᵀ below this share of the largest count as zero
@@ -102,17 +106,16 @@ def _wrench(robot, closure, q, lam) -> np.ndarray:
 
 def _space(robot, closure, q) -> np.ndarray:
     """φᶜ (..., rows, 6) in the child's axes."""
-    if closure.kind.name != "universal":
+    if closure.kind.constant_space:
         return np.array([tuple(w) for w in closure.kind.constraint_space(closure.kind.neutral())])
-    loop = robot.model.loops[closure.number]
-    first = robot.pose(q, loop.a)[..., :3, :3] @ np.array(loop.placement_a.rotation) @ np.array(loop.kind.axis)
-    child = robot.pose(q, loop.b)[..., :3, :3] @ np.array(loop.placement_b.rotation)
-    child = child @ np.array(loop.kind.sides().after.matrix())
-    seen = _times(np.swapaxes(child, -1, -2), first)
-    space = np.zeros((*seen.shape[:-1], 4, 6))
-    space[..., 0, :3] = np.cross(seen, (0.0, 0.0, 1.0))
-    space[..., 1, 3] = space[..., 2, 4] = space[..., 3, 5] = 1.0
-    return space
+    m = mechanism(robot.model)
+    out = []
+    for state in np.reshape(q, (-1, np.shape(q)[-1])):
+        pose = walk(closing.closure_poses(m, closure), m, {"q": state.tolist()})
+        turn = tuple(tuple(pose[4 * k : 4 * k + 3]) for k in range(3))
+        x = Transform(Rotation.full(turn), tuple(pose[3::4]))  # type: ignore[arg-type]
+        out.append([tuple(w) for w in closure.kind.closure_space(x)])
+    return np.reshape(out, (*np.shape(q)[:-1], len(closure.rows), 6))
 
 
 def _origin(robot, q, body: str, placement) -> np.ndarray:

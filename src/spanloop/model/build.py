@@ -29,6 +29,7 @@ from spanloop.joints import (
 )
 from spanloop.joints.kind import checked_axis
 from spanloop.model import edit, given
+from spanloop.model.graph import spanned
 from spanloop.model.load.judge import judge
 from spanloop.model.load.snap import snap_axis, snap_rotation
 from spanloop.model.model import Model
@@ -182,13 +183,19 @@ class Builder:
         self._notes.append(text)
         return self
 
-    def build(self) -> Model:
-        """The model, checked; inertias that no body can have are refused."""
+    def build(self, cut: Sequence[str] = ()) -> Model:
+        """The model, checked; inertias that no body can have are refused.
+
+        Joints that form cycles are welcome: the spanning tree keeps the nearest way to each body and the others close
+        loops. cut: joints that are to be loops.
+        """
+        tree, loops = spanned(self._bodies, self._joints, cut)
         model = Model(
             self.name,
             tuple(self._bodies),
-            tuple(self._joints),
+            tree,
             tuple(self._frames),
+            loops,
             couplings=tuple(self._couplings),
             gravity=self.gravity,
         )

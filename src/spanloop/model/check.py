@@ -19,6 +19,8 @@ def checked_tree(model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
     for b in model.bodies:
         check_body(b)
     for j in joints:
+        if not j.kind.carries:
+            raise ModelError(f"{_at('joint', j)}: a {j.kind.name} joint only closes loops; use model.close(...)")
         check_joint(j)
     _check_frames_and_loops(model)
     _check_couplings(model)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from spanloop.errors import InputError, nearest
-from spanloop.joints import KINDS, JointKind
+from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.math.small import IDENTITY3
 from spanloop.model.check import check_rotation
 from spanloop.model.load.snap import rotation_of_angles
@@ -66,9 +66,9 @@ def joint_kind(value: str | JointKind, owner: str) -> JointKind:
         return value
     if not isinstance(value, str):
         raise InputError(f"{owner}: {value!r} is not a kind of joint; expected 'revolute', Revolute(axis), ...")
-    if value not in KINDS:
-        raise InputError(f"{owner}: no kind of joint is called {value!r}; {nearest(value, KINDS)}")
-    return KINDS[value]()
+    if value not in CLOSURE_KINDS:
+        raise InputError(f"{owner}: no kind of joint is called {value!r}; {nearest(value, CLOSURE_KINDS)}")
+    return CLOSURE_KINDS[value]()
 
 
 def coordinates(value, kind: JointKind, owner: str) -> tuple[float, ...]:

@@ -32,6 +32,16 @@ def closure_error(mechanism) -> Program:
     return Program("closure_error", ("q",), placed(()), result, (mechanism.n_rows,))
 
 
+def closure_poses(mechanism, closure) -> Program:
+    """Pose (3, 4) of a closure's child frame in its parent frame, at q."""
+
+    def result(m, here, world):
+        x = relative_pose(m, here, closure)
+        return [y for row, p in zip(x.rotation.matrix(), x.translation, strict=True) for y in (*row, p)]
+
+    return Program("closure_pose", ("q",), placed(()), result, (3, 4))
+
+
 def openness(m, here, world) -> list:
     """The sum of the squares of all closure errors must be less than OPEN². Gears are left out: they hold rates."""
     mask = masks(m, world)

@@ -62,19 +62,19 @@ def bases(closure) -> tuple[str, ...]:
     """The frames a closure's rows can be written in, the usual one first."""
     if not closure.turns:
         return (BOTH,)
-    if closure.kind.name in ("universal", "general"):
+    if not closure.kind.symmetric_space:
         return (B,)  # their constraint space is constant, or known, in the child's axes only
     return (A, B)
 
 
 def _space(mechanism, here, closure) -> tuple[Force, ...]:
-    if closure.kind.name == "universal":
+    if not closure.kind.constant_space:
         return closure.kind.closure_space(relative_pose(mechanism, here, closure))
     return closure.kind.constraint_space(closure.kind.neutral())
 
 
 def _space_rate(mechanism, here, closure, relative: Motion) -> tuple[Scalar, ...]:
-    if closure.kind.name == "universal":
+    if not closure.kind.constant_space:
         return closure.kind.closure_space_rate(relative_pose(mechanism, here, closure), relative)
     return (0.0,) * len(closure.rows)
 
@@ -105,8 +105,10 @@ def _velocity(mechanism, here, closure, basis: str, into_a: Rotation, into_b: Ro
         sliding = subtract(
             into_b.T @ _point_velocity(here, b.link, b.position), into_a.T @ _point_velocity(here, a.link, at_a)
         )
-    space = [tuple(s) for s in closure.kind.motion_space(closure.kind.neutral())]
-    free = [any(s[k] for s in space) or closure.kind.name in ("universal", "general") for k in range(6)]
+    free = [True] * 6
+    if closure.kind.symmetric_space:
+        space = [tuple(s) for s in closure.kind.motion_space(closure.kind.neutral())]
+        free = [any(s[k] for s in space) for k in range(6)]
     angular = tuple(x if free[k] else 0.0 for k, x in enumerate(turning))
     linear = tuple(x if free[3 + k] else 0.0 for k, x in enumerate(sliding))
     return carrier, Motion(angular, linear)  # type: ignore[arg-type]

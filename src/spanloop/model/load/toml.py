@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from spanloop.errors import FileError, ModelError, nearest
-from spanloop.joints import KINDS, JointKind
+from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.model.load.files import decoded
 from spanloop.model.load.table import Table
 from spanloop.model.model import Model
@@ -109,9 +109,9 @@ def _loop(t: Table) -> Loop:
 def _kind(t: Table) -> JointKind:
     """The kind with all the keys that are left as its parameters."""
     name = t.text("kind")
-    if name not in KINDS:
-        raise FileError(f"{t.where}: kind is {name!r}; {nearest(name, KINDS)}")
-    kind = KINDS[name]
+    if name not in CLOSURE_KINDS:
+        raise FileError(f"{t.where}: kind is {name!r}; {nearest(name, CLOSURE_KINDS)}")
+    kind = CLOSURE_KINDS[name]
     parameters = t.rest({f.name for f in fields(kind)})  # type: ignore[arg-type]
     for f in fields(kind):  # type: ignore[arg-type]
         if f.name in parameters and isinstance(f.default, bool):

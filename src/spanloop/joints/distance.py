@@ -1,0 +1,51 @@
+"""A rod of fixed length between two points, its own mass neglected. Only closes loops: one row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from spanloop.errors import ModelError
+from spanloop.joints.kind import ClosureKind
+from spanloop.math.scalar import sqrt
+from spanloop.math.small import cross, dot, scale
+from spanloop.math.spatial import Force, Transform
+
+
+@dataclass(frozen=True)
+class Distance(ClosureKind):
+    """The origins of the two frames keep the distance `length` [m]; everything else is free."""
+
+    length: float = 1.0
+
+    name = "distance"
+    constant_space = False
+
+    def __post_init__(self):
+        if not (math.isfinite(self.length) and self.length > 0.0):
+            raise ModelError(
+                f"distance joint: length is {self.length}; must be > 0. For length 0 use a spherical joint"
+            )
+
+    def neutral_pose(self) -> Transform:
+        return Transform(translation=(self.length, 0.0, 0.0))
+
+    def closure_space(self, x):
+        return (Force(linear=self._direction(x)),)
+
+    def closure_space_rate(self, x, relative):
+        """With the rod's direction e in the child's axes: de/dt · u = (u² − (e·u)²)/length − u·(ω×e)."""
+        u, e = relative.linear, self._direction(x)
+        along = dot(e, u)
+        stretch = sqrt(dot(x.translation, x.translation))
+        return ((dot(u, u) - along * along) / stretch - dot(u, cross(relative.angular, e)),)
+
+    def closure_error(self, x):
+        return (sqrt(dot(x.translation, x.translation)) - self.length,)
+
+    def _direction(self, x: Transform):
+        p = x.rotation.T @ x.translation
+        return scale(1.0 / sqrt(dot(p, p)), p)
+
+    def describe(self):
+        return {"length": self.length}

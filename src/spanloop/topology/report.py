@@ -1,0 +1,58 @@
+"""The loops of a mechanism in words: what closes them, over which bodies they go, where they meet, which ones share joints."""
+
+from __future__ import annotations
+
+from spanloop.model import Model
+from spanloop.topology.closures import path
+from spanloop.topology.mechanism import Mechanism, mechanism
+
+
+def loops_in_words(model: Model) -> str:
+    """One paragraph a loop, and the groups of loops that move each other."""
+    if not (model.loops or model.couplings):
+        return "no loops: the joints form a tree"
+    m = mechanism(model)
+    lines = []
+    for c, loop in zip(m.closures, model.loops, strict=True):
+        ways = [_way(m, end.link, c.meets) for end in (c.a, c.b)]
+        where = "the world" if c.meets < 0 else f"joint {m.links[c.meets].name!r}"
+        switch = ", switchable" if c.switchable else ""
+        lines.append(
+            f"loop {c.name!r}: a {c.kind.name} joint ({len(c.rows)} rows{switch}) between {loop.a!r} and {loop.b!r}; "
+            f"joints {_listed(ways[0])} | {_listed(ways[1])}; the two ways meet at {where}"
+        )
+    for g in m.gears:
+        joint, source = m.links[g.link].name, m.links[g.source].name
+        lines.append(f"coupling {g.name!r}: rate of {joint!r} is {g.ratio:g} times that of {source!r} (1 row)")
+    groups = [g for g in coupled_loops(m) if len(g) > 1]
+    lines += [f"loops that share joints and move each other: {_listed(g)}" for g in groups]
+    return "\n".join(lines)
+
+
+def coupled_loops(m: Mechanism) -> list[list[str]]:
+    """Groups of closures that share a joint, directly or through others."""
+    groups: list[tuple[set[int], list[str]]] = []
+    for name, joints in _joints_by_closure(m).items():
+        together = [g for g in groups if g[0] & joints]
+        merged = (joints.union(*(g[0] for g in together)), [n for g in together for n in g[1]] + [name])
+        groups = [g for g in groups if g not in together] + [merged]
+    return [names for _, names in groups]
+
+
+def _joints_by_closure(m: Mechanism) -> dict[str, set[int]]:
+    out = {c.name: {i for end in (c.a, c.b) for i in _links(m, end.link, c.meets)} for c in m.closures}
+    out.update({g.name: {i for end in (g.link, g.source) for i in _links(m, end, g.meets)} for g in m.gears})
+    return out
+
+
+def _links(m: Mechanism, link: int, top: int) -> list[int]:
+    way = path(m.parents, link)
+    return way[: way.index(top)]
+
+
+def _way(m: Mechanism, link: int, top: int) -> list[str]:
+    return [m.links[i].name for i in reversed(_links(m, link, top))]
+
+
+def _listed(names) -> str:
+    return ", ".join(map(str, names)) or "none"
