@@ -28,9 +28,7 @@ class WholeReference(ClosedReference):
 
     def closure_bias(self):
         still = np.zeros(len(self.model.couplings))
-        return np.concatenate(
-            (super().closure_bias(), self._array(still), self._array(-self.tau[self._driven()]))
-        )
+        return np.concatenate((super().closure_bias(), self._array(still), self._array(-self.tau[self._driven()])))
 
     def bias(self, forces=None):
         return super().bias(self.forces)

@@ -12,7 +12,9 @@ from math import pi
 import mpmath
 import numpy as np
 
+import spanloop as sl
 from dense_closures import ClosedReference
+from dense_driven import exact
 from random_loops import Case
 from spanloop import zoo
 
@@ -119,3 +121,25 @@ CASES = (
     Singular("one wrist", one_wrist, True, "one arm's own Jacobian loses a rank; no row is lost"),
     Singular("both wrists", both_wrists, True, "both arms' own Jacobians lose a rank; no row is lost"),
 )
+
+
+def outcome(case: Case, method: str = "elimination") -> tuple[str, float]:
+    """What a call gives: "answer" with its error against 50 digits, or "refused"."""
+    try:
+        a = sl.compile(case.model, "forward_dynamics", method=method)(case.q, case.v, case.tau)
+    except sl.StateError:
+        return "refused", np.nan
+    expected = exact(case.model, case.q, case.v, case.tau)
+    return "answer", float(np.abs(a - expected).max() / np.abs(expected).max())
+
+
+def worst_allowed(case: Singular, distance: float) -> float:
+    """The largest error of an answer.
+
+    Where rank is lost the rows' admittance has a pivot of about δ², of which rounding leaves eps/δ² at least; ten times
+    that, because the scale is not exactly 1. Where no rank is lost, a pivot that is clamped to 1e-12 is refined once:
+    1e-6 is left at worst of what was of order 1.
+    """
+    if case.keeps_rank:
+        return 1e-6
+    return 10.0 * np.finfo(float).eps / distance**2 if distance else 0.0

@@ -233,7 +233,7 @@ class Question:
         )
 
     def _owner(self, name: str, k: int) -> str:
-        if name == "active":
+        if name in ("active", "given"):
             return ""
         if name in ("forces", "parameters"):
             owner = self.options["loaded"][k // 6] if name == "forces" else Parameters.of(self.model).names[k]

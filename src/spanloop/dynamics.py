@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from spanloop.algorithms.closed.setting import row_mask
 from spanloop.compiling import compile
 from spanloop.errors import InputError, nearest
 from spanloop.loops import solving
+from spanloop.loops.known import known_forces
 from spanloop.loops.solving import Solution
 from spanloop.model import Model
 from spanloop.topology import mechanism
@@ -55,14 +57,27 @@ class Dynamics:
     # ---- dynamics
 
     def forward_dynamics(
-        self, q, v, tau, *, out=None, forces: Mapping | None = None, active: Iterable[str] | None = None
+        self,
+        q,
+        v,
+        tau,
+        *,
+        out=None,
+        forces: Mapping | None = None,
+        active: Iterable[str] | None = None,
+        given: Mapping | None = None,
+        known: Mapping | None = None,
     ) -> np.ndarray:
         """Accelerations a (..., nv) under torques tau; a driven joint's entry of tau is its acceleration.
 
-        active: names of the switchable loops that are closed now; all of them if not given.
+        active: names of the switchable loops that are closed now; all of them if not told.
+        given: {"loop": accelerations (..., n)} of the freedoms of driven loops; 0 if not told.
+        known: {"loop": forces (..., n)} that act along the freedoms of loops, on body b and, reversed, on body a.
         """
-        if self._switchable or active is not None:
-            return self._switched((q, v, tau), out, forces, active)
+        if known:
+            forces = known_forces(self, q, known, forces or {})
+        if self._has_extras or active is not None or given is not None:
+            return self._loaded("forward_dynamics", (q, v, tau), out, forces or {}, self._extras(active, given or {}))
         return self._dynamics("forward_dynamics", (q, v, tau), out, forces)
 
     def inverse_dynamics(self, q, v, a, *, out=None, forces: Mapping | None = None) -> np.ndarray:
@@ -212,20 +227,27 @@ class Dynamics:
             return self._loaded(function, inputs, out, forces)
         return self._plain(function, inputs, out)
 
-    @property
-    def _switchable(self) -> list[str]:
-        return [x.name for x in self.model.loops if x.switchable]
+    @functools.cached_property
+    def _has_extras(self) -> bool:
+        return any(x.switchable or x.driven for x in self.model.loops)
 
-    def _switched(self, inputs, out, forces, active):
-        names = self._switchable
-        chosen = frozenset(names if active is None else active)
-        for name in chosen - frozenset(names):
-            raise InputError(
-                f"forward_dynamics: active names {name!r}, which is not a switchable loop; {nearest(name, names)}"
-            )
-        if chosen not in self._masks:
-            self._masks[chosen] = row_mask(mechanism(self.model), chosen)
-        return self._loaded("forward_dynamics", inputs, out, forces or {}, self._masks[chosen])
+    def _extras(self, active, given) -> tuple:
+        """The kernel's inputs for switchable and for driven loops."""
+        extras: list[np.ndarray] = []
+        switchable = [x.name for x in self.model.loops if x.switchable]
+        chosen = frozenset(switchable if active is None else active)
+        _all_known(chosen, switchable, "active", "a switchable loop")
+        if switchable:
+            if chosen not in self._masks:
+                self._masks[chosen] = row_mask(mechanism(self.model), chosen)
+            extras.append(self._masks[chosen])
+        driven = [x for x in self.model.loops if x.driven]
+        _all_known(given, [x.name for x in driven], "given", "a driven loop")
+        if driven:
+            rows = [np.asarray(given.get(x.name, np.zeros(x.kind.nv)), float) for x in driven]
+            shape = np.broadcast_shapes(*(r.shape[:-1] for r in rows))
+            extras.append(np.concatenate([np.broadcast_to(r, (*shape, r.shape[-1])) for r in rows], axis=-1))
+        return tuple(extras)
 
     def _shorten(self, function: str, kernel) -> None:
         """From the first call on, the attribute is the compiled call itself; what it cannot take comes back here."""
@@ -235,7 +257,7 @@ class Dynamics:
             # inline until then)
             setattr(self, function, kernel.entry(getattr(type(self), function).__get__(self)))
 
-    def _loaded(self, function: str, inputs, out, forces, mask=None):
+    def _loaded(self, function: str, inputs, out, forces, last: tuple = ()):
         if not isinstance(forces, Mapping):
             raise InputError(f"{function}: forces is a {type(forces).__name__}; expected {{'body': array (..., 6)}}")
         known = [b.name for b in self.model.bodies]
@@ -247,7 +269,6 @@ class Dynamics:
                     f"{function}: the force on {name!r} has shape {np.shape(six)}; expected (..., 6), [torque; force]"
                 )
         names = tuple(sorted(forces, key=known.index))
-        last = () if mask is None else (mask,)
         if not names:
             return self._call(self._kernel(function), (*inputs, *last), out)
         leading = np.broadcast_shapes(*(np.shape(forces[n])[:-1] for n in names))
@@ -262,3 +283,9 @@ class Dynamics:
 
 def _remade(model: Model, method, options) -> Dynamics:
     return Dynamics(model, method=method, **options)
+
+
+def _all_known(names, known, what: str, meaning: str) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(f"forward_dynamics: {what} names {name!r}, which is not {meaning}; {nearest(name, known)}")

@@ -27,7 +27,7 @@ class Distance(ClosureKind):
                 f"distance joint: length is {self.length}; must be > 0. For length 0 use a spherical joint"
             )
 
-    def neutral_pose(self) -> Transform:
+    def closing_pose(self) -> Transform:
         return Transform(translation=(self.length, 0.0, 0.0))
 
     def closure_space(self, x):

@@ -79,6 +79,18 @@ class JointKind(ABC):
         """dφᶜᵀ/dt · relative velocity, for each row; zero where φᶜ is constant in the child's axes."""
         return (0.0,) * len(self.closure_space(x))
 
+    def closing_pose(self) -> Transform:
+        """A pose that fits the closure."""
+        return self.transform(self.neutral())
+
+    def closure_motion(self, x: Transform) -> tuple[Motion, ...]:
+        """φ for the child frame at pose x in the parent frame."""
+        return self.motion_space(self.neutral())
+
+    def closure_motion_rate(self, x: Transform, relative: Motion) -> tuple[Scalar, ...]:
+        """dφᵀ/dt · relative velocity, for each freedom; zero where φ is constant in the child's axes."""
+        return (0.0,) * len(self.closure_motion(x))
+
     def closure_error(self, x: Transform) -> tuple[Scalar | None, ...]:
         """By how much pose x misses the joint, along each row; None for a row that constrains velocities only."""
         miss = self.misfit(x)
@@ -145,8 +157,7 @@ class ClosureKind(JointKind):
     symmetric_space = False
     carries = False
 
-    def neutral_pose(self) -> Transform:
-        """A pose that fits the closure."""
+    def closing_pose(self) -> Transform:
         return Transform()
 
     def transform(self, q) -> Transform:
@@ -157,7 +168,7 @@ class ClosureKind(JointKind):
         return ()
 
     def constraint_space(self, q) -> tuple[Force, ...]:
-        return self.closure_space(self.neutral_pose())
+        return self.closure_space(self.closing_pose())
 
 
 def checked_axis(axis, owner: str) -> Floats3:

@@ -71,6 +71,12 @@ class Universal(JointKind):
         turning = cross(cross(self._first(x), relative.angular), EZ)
         return (dot(turning, relative.angular), 0.0, 0.0, 0.0)
 
+    def closure_motion(self, x):
+        return (Motion(self._first(x)), Motion(EZ))
+
+    def closure_motion_rate(self, x, relative):
+        return (dot(cross(self._first(x), relative.angular), relative.angular), 0.0)
+
     def closure_error(self, x):
         """The angle between the axes, as its cosine, and the displacement."""
         return (self._squareness() - dot(self._first(x), EZ), *(x.rotation.T @ x.translation))

@@ -78,19 +78,23 @@ class _Task:
             busy = np.flatnonzero((np.abs(e).max(axis=1, initial=0.0) > self.tolerance) & (damping < _STUCK))
             if not len(busy):
                 break
-            trial = self._moved(q[busy], self._step(q[busy], e[busy], damping[busy]))
+            J = values(self.robot, "closure_jacobian", q[busy])[:, positional(self.robot.model)]
+            step = self._step(q[busy], J, e[busy], damping[busy])
+            trial = self._moved(q[busy], step)
             trial_error = self.error(trial)
-            better = np.linalg.norm(trial_error, axis=1) < np.linalg.norm(e[busy], axis=1)
+            promised = _square(e[busy]) - _square(e[busy] + np.einsum("nrv,nv->nr", J, step))
+            gained = _square(e[busy]) - _square(trial_error)
+            better, as_promised = gained > 0.0, gained > 0.5 * promised
             q[busy[better]], e[busy[better]] = trial[better], trial_error[better]
-            damping[busy] = np.where(better, np.maximum(0.1 * damping[busy], 1e-16), 8.0 * damping[busy])
+            factor = np.where(as_promised, 0.1, np.where(gained > 0.1 * promised, 1.0, 5.0))
+            damping[busy] = np.maximum(factor * damping[busy], 1e-16)
         return q
 
     def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         return self.limits.within(values(self.robot, "integrate", q, step))
 
-    def _step(self, q: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    def _step(self, q: np.ndarray, J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
         """A damped step (n, nv); freedoms that would leave their limits are held, and the others find their way."""
-        J = values(self.robot, "closure_jacobian", q)[:, positional(self.robot.model)]
         down, up = self.limits.room(q)
         free = np.ones(down.shape, dtype=bool)
         for _ in range(4):
@@ -123,9 +127,13 @@ class _Task:
 
 def _damped(J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
-    largest = s.max(axis=1, initial=1e-300, keepdims=True)
+    largest = s.max(axis=1, initial=1e-100, keepdims=True)
     gain = np.where(s > _CUT * largest, s / (s * s + damping[:, None] * largest * largest), 0.0)
     return -np.einsum("nkv,nk,nrk,nr->nv", Vt, gain, U, e, optimize=True)
+
+
+def _square(e: np.ndarray) -> np.ndarray:
+    return np.einsum("nr,nr->n", e, e)
 
 
 def _listed(names: Sequence[str]) -> str:

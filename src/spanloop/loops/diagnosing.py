@@ -9,12 +9,12 @@ import numpy as np
 from spanloop.loops.independent import Independent, freedom_names, independent_freedoms
 from spanloop.loops.measuring import Miss, errors, idle, misses, rows_of
 from spanloop.loops.parts import Part, parts
-from spanloop.loops.robot import Robot, values
+from spanloop.loops.robot import Robot, resolution, values
 from spanloop.loops.states import over_states
 from spanloop.loops.structure import Structure, distance, rank, singular_values, structure
 from spanloop.loops.telling import told
 
-CLOSED = 1e-6  # m or rad: a loop with a larger error is not closed
+CLOSED = 1e-6  # m or rad: a loop with a larger error is not closed (in double precision)
 NEAR = 1e-2  # of the distance to singularity in general: what is less is near
 _SHARE = 0.1  # of the largest entry: joints with less have no part in a motion
 
@@ -28,6 +28,7 @@ class Diagnosis:
     n_couplings: int
     n_freedoms: int
     misses: tuple[Miss, ...]  # closure error of every loop, then of every coupling
+    tolerance: float  # m or rad: a loop with a larger error is not closed
     n_rows: int
     rank: int  # here
     general_rank: int | None  # None: no closed states were found to tell
@@ -44,7 +45,7 @@ class Diagnosis:
     @property
     def open_loops(self) -> tuple[Miss, ...]:
         """Loops and couplings that are not closed."""
-        return tuple(miss for miss in self.misses if not miss.size <= CLOSED)
+        return tuple(miss for miss in self.misses if not miss.size <= self.tolerance)
 
     @property
     def closed(self) -> bool:
@@ -87,6 +88,7 @@ def diagnose(robot: Robot, q) -> Diagnosis:
         n_couplings=len(model.couplings),
         n_freedoms=model.nv,
         misses=misses(model, errors(robot, q[None])[0]),
+        tolerance=max(CLOSED, 100.0 * resolution(robot)),
         n_rows=len(names),
         rank=r,
         general_rank=rows.rank if rows.general else None,

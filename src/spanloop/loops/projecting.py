@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from spanloop.loops.assembling import SMALL
 from spanloop.loops.measuring import errors, positional, worst
 from spanloop.loops.robot import Robot, resolution, values
 from spanloop.loops.states import Faults, over_states
@@ -49,8 +50,8 @@ def _positions(robot: Robot, q: np.ndarray) -> tuple[tuple[np.ndarray], Faults]:
         q[busy[smaller]] = moved[smaller]
     e = errors(robot, q)
     rows = _kept_positions(robot, q)
-    open_ = np.flatnonzero(np.abs(e[:, rows]).max(axis=1, initial=0.0) > enough)
-    return (q,), {int(k): _why(robot, e[k]) for k in open_}
+    left, anywhere = (np.abs(x).max(axis=1, initial=0.0) for x in (e[:, rows], e))
+    return (q,), {int(k): _why(robot, e[k]) for k in np.flatnonzero((left > enough) | (anywhere > SMALL))}
 
 
 def _kept_positions(robot: Robot, q: np.ndarray) -> np.ndarray:

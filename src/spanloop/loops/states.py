@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -27,12 +28,12 @@ def over_states(
     """
     given = [converted(name, n, size, x, np.dtype(float)) for n, (x, size) in inputs.items()]
     leading = leading_shape(name, list(inputs), given)
+    count = math.prod(leading)
     rows = {
-        n: np.broadcast_to(a, (*leading, a.shape[-1])).reshape(-1, a.shape[-1])
+        n: np.broadcast_to(a, (*leading, a.shape[-1])).reshape(count, a.shape[-1])
         for n, a in zip(inputs, given, strict=True)
     }
     faults = _faults(robot, rows)
-    count = len(rows["q"])
     good = [k for k in range(count) if k not in faults]
     answers, further = compute(*(a[good] for a in rows.values()))
     faults |= {good[k]: why for k, why in further.items()}

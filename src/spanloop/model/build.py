@@ -11,6 +11,7 @@ model = arm.build()
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from spanloop.errors import InputError, nearest

@@ -1,8 +1,8 @@
 """From a graph of bodies and joints to a spanning tree and the joints that close its loops.
 
-The tree grows outward from the world, nearest bodies first, so that loops stay short. Where a body can be reached by several joints
-equally soon, an actuated one is kept in the tree and the others are cut; joints the user names are cut before all others.
-A joint is followed from its parent to its child only: the child's frame is the joint's.
+The tree grows outward from the world, nearest bodies first, so that loops stay short. Where a body can be reached
+by several joints equally soon, an actuated one is kept in the tree and the others are cut; joints the user names
+are cut before all others. A joint is followed from its parent to its child only: the child's frame is the joint's.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _all_reached(bodies, joints, kept: set[str], cut: Collection[str]) -> None:
         if outof:
             j = outof[0]
             raise ModelError(
-                f"body {b.name!r}: reached only against the direction of joint {j.name!r}; swap its parent {j.parent!r} "
-                f"and child {j.child!r}"
+                f"body {b.name!r}: reached only against the direction of joint {j.name!r}; "
+                f"swap its parent {j.parent!r} and child {j.child!r}"
             )
         raise ModelError(f"body {b.name!r}: no way leads to it from the world; attach it with a joint")
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanloop.joints import JointKind
+from spanloop.joints.driven import DrivenClosure
 from spanloop.math.small import ZERO3
 from spanloop.math.spatial import Force
 from spanloop.model import Model
@@ -30,6 +31,7 @@ class Closure:
     rows: tuple[int, ...]  # numbers of its rows
     meets: int  # the closest common ancestor of its two links; −1 is the world
     switchable: bool = False
+    given: tuple[int, ...] = ()  # rows whose acceleration is an input: those of a driven closure's freedoms
 
     @property
     def turns(self) -> bool:
@@ -68,13 +70,14 @@ def closures(model: Model, anchors: dict[str, Anchor], parents: Sequence[int]) -
     out, row = [], 0
     for number, loop in enumerate(model.loops):
         sides = loop.kind.sides()
+        kind = DrivenClosure(sides.kind) if loop.driven else sides.kind
         a = anchors[loop.a].at(loop.placement_a.rotation, loop.placement_a.position).at(sides.before.matrix(), ZERO3)
         b = anchors[loop.b].at(loop.placement_b.rotation, loop.placement_b.position).at(sides.after.matrix(), ZERO3)
-        n = len(sides.kind.constraint_space(sides.kind.neutral()))
+        n = len(kind.constraint_space(kind.neutral()))
         rows = tuple(range(row, row + n))
-        out.append(
-            Closure(loop.name, number, sides.kind, a, b, rows, meeting(parents, a.link, b.link), loop.switchable)
-        )
+        given = rows[n - loop.kind.nv :] if loop.driven else ()
+        meets = meeting(parents, a.link, b.link)
+        out.append(Closure(loop.name, number, kind, a, b, rows, meets, loop.switchable, given))
         row += n
     return tuple(out)
 

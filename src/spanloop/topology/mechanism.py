@@ -104,6 +104,27 @@ class Mechanism:
         return tuple(r for c in self.closures if c.switchable for r in c.rows)
 
     @property
+    def position_rows(self) -> tuple[int, ...]:
+        """Rows that constrain positions; the others constrain velocities only, or are given."""
+        held = [
+            r
+            for c in self.closures
+            for r, x in zip(c.rows, c.kind.closure_error(c.kind.closing_pose()), strict=True)
+            if x is not None
+        ]
+        return tuple(held) + tuple(g.row for g in self.gears)
+
+    @property
+    def velocity_rows(self) -> tuple[int, ...]:
+        """Rows whose rate is zero in every motion: all but those that are given."""
+        return tuple(r for r in range(self.n_rows) if r not in self.given_rows)
+
+    @property
+    def given_rows(self) -> tuple[int, ...]:
+        """Rows of driven closures whose acceleration is given, in the order of the input `given`."""
+        return tuple(r for c in self.closures for r in c.given)
+
+    @property
     def nq(self) -> int:
         return sum(link.kind.nq for link in self.links)
 

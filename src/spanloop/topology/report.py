@@ -1,4 +1,5 @@
-"""The loops of a mechanism in words: what closes them, over which bodies they go, where they meet, which ones share joints."""
+"""The loops of a mechanism in words: what closes them, over which bodies they go, where they meet, which ones share
+joints."""
 
 from __future__ import annotations
 

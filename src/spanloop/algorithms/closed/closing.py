@@ -53,6 +53,18 @@ def openness(m, here, world) -> list:
     return [(total(squares), OPEN**2)] if squares else []
 
 
+def extra_inputs(m) -> dict[str, int]:
+    """Inputs of the dynamics that belong to closures, and their sizes: `active` for switchable, `given` for driven
+    ones."""
+    sizes = {"active": len(m.switched_rows), "given": len(m.given_rows)}
+    return {name: size for name, size in sizes.items() if size}
+
+
+def given(m, world) -> dict:
+    """The acceleration of each row that is given."""
+    return dict(zip(m.given_rows, world.given, strict=True)) if m.given_rows else {}
+
+
 def masks(m, world) -> dict:
     """1 or 0 for each row of a closure that can be switched."""
     return dict(zip(m.switched_rows, world.active, strict=True)) if m.switched_rows else {}

@@ -9,6 +9,7 @@ from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.elimination import Setting, guarded
 from spanloop.algorithms.tree import newton_euler
 from spanloop.algorithms.tree.composite_body import compose, matrix, rest, solve_inward
+from spanloop.errors import UnsupportedError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.small import dot, total
 from spanloop.sweeps import Program, Union, inward
@@ -22,24 +23,29 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
         closing.closure_jacobian(mechanism),
         closing.closure_bias(mechanism),
     )
-    dropped = (setting or Setting()).dropped
+    dropped, sizes = (setting or Setting()).dropped, closing.extra_inputs(mechanism)
+    if "active" in sizes:
+        raise UnsupportedError("method 'dense' has no switchable closures; use 'elimination'")
 
     def result(m, here, world):
         rows = [r for r in range(m.n_rows) if r not in dropped]
         flat = J.result(m, here, world)
         jacobian = [flat[r * m.nv : (r + 1) * m.nv] for r in rows]
-        gamma = bias.result(m, here, world)
+        gamma = list(bias.result(m, here, world))
+        for r, x in closing.given(m, world).items():
+            gamma[r] = gamma[r] - x
         return _solved(m, here, jacobian, [gamma[r] for r in rows])
 
     sweeps = (*(rest(s) for s in h.sweeps), *bias.sweeps[1:], inward(compose, I=RigidInertia(), F=Union()))
     return Program(
         "forward_dynamics",
-        h.inputs[:2] + ("tau",) + h.inputs[2:],
+        h.inputs[:2] + ("tau",) + h.inputs[2:] + tuple(sizes),
         sweeps,
         result,
         (mechanism.nv,),
         loaded=loaded,
         demands=closing.openness,
+        sizes=sizes,
     )
 
 

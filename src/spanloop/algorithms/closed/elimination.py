@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from spanloop.algorithms.closed.closing import masks, openness
+from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.ordered import Factors, System, block_order
 from spanloop.algorithms.closed.rows import bases, rows
 from spanloop.algorithms.quantities.energy import fly
@@ -82,12 +82,12 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
 
 def _program(mechanism, loaded, setting: Setting) -> Program:
     still = negate(mechanism.gravity)
-    switched = len(mechanism.switched_rows)
+    sizes = closing.extra_inputs(mechanism)
     sliding = any(c.slides for c in mechanism.closures)
     articulate = _articulate(_meetings(mechanism), _Guard(mechanism))
     return Program(
         "forward_dynamics",
-        ("q", "v", "tau") + (("forces",) if loaded else ()) + (("active",) if switched else ()),
+        ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
         (
             *placed(loaded),
             outward(turn, field=Field(ZERO3)),
@@ -102,7 +102,7 @@ def _program(mechanism, loaded, setting: Setting) -> Program:
         regroup=True,
         loaded=loaded,
         demands=_demands(setting),
-        sizes={"active": switched} if switched else {},
+        sizes=sizes,
     )
 
 
@@ -110,9 +110,9 @@ def _demands(setting: Setting):
     def demands(m, here, world) -> list:
         """Pairs, the first to be less: how open the loops are, and no pivot nothing where it should not be."""
         if not setting.strict:
-            return openness(m, here, world)
+            return closing.openness(m, here, world)
         pivots = [x for h in here for x in h.thin] + list(world.thin)
-        return openness(m, here, world) + pivots
+        return closing.openness(m, here, world) + pivots
 
     return demands
 
@@ -128,14 +128,14 @@ def _meetings(mechanism) -> dict[int, int]:
 def _opened(setting: Setting, still):
     def open_rows(mechanism, here, world) -> Values:
         """Every row laid down at its two links (or at the world, whose acceleration is known)."""
-        mask = masks(mechanism, world)
+        mask, given = closing.masks(mechanism, world), closing.given(mechanism, world)
         for h in here:
             h.own, h.geared, h.mask = Pending(), {}, mask
         ground = Motion(linear=still)
         for c in mechanism.closures:
             for row in rows(mechanism, here, c, setting.bases.get(c.number) or usual_basis(mechanism, c)):
                 if row.number not in setting.dropped:
-                    _lay_down(here, row, c, ground)
+                    _lay_down(here, row, c, ground, given.get(row.number, 0.0))
         for g in mechanism.gears:
             for link, share in ((g.link, 1.0), (g.source, -g.ratio)):
                 here[link].geared[g.row] = share
@@ -144,9 +144,9 @@ def _opened(setting: Setting, still):
     return open_rows
 
 
-def _lay_down(here, row, closure, ground: Motion) -> None:
-    """A row's wrenches at its links, its bias beside one of them."""
-    bias = row.bias
+def _lay_down(here, row, closure, ground: Motion, given) -> None:
+    """A row's wrenches at its links, its bias (less an acceleration that is given) beside one of them."""
+    bias = row.bias - given
     ends = [(closure.a.link, row.on_a), (closure.b.link, row.on_b)]
     for link, wrench in ends:
         if link < 0:

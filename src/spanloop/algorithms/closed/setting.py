@@ -25,7 +25,8 @@ def found(mechanism) -> Setting:
     if not states:
         return Setting()
     jacobians = [_jacobian(mechanism, q) for q in states]
-    permanent = [r for r in range(mechanism.n_rows) if r not in mechanism.switched_rows]
+    movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that must stay, whatever they depend on
+    permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
     return Setting(dropped=redundant, weak=_weak(mechanism, jacobians, redundant), strict=True)
 
@@ -64,7 +65,7 @@ def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
     permanent = {r for c in mechanism.closures if not c.switchable for r in c.rows}
     switched = [r for r in on if r not in permanent]
     idle = frozenset[int]()
-    states = _states_with(mechanism, on)
+    states = _states_with(mechanism, [r for r in mechanism.position_rows if r in on])
     if states and switched:
         order = [r for r in on if r in permanent] + switched  # permanent rows first: they stay
         jacobians = [_jacobian(mechanism, q)[order] for q in states]
@@ -74,7 +75,7 @@ def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
 
 def assembled_states(mechanism, count: int = _STATES, seed: int = 0) -> list[np.ndarray]:
     """A few closed configurations, found from random guesses near the neutral one; none if that fails."""
-    return _states_with(mechanism, list(range(mechanism.n_rows)), count, seed)
+    return _states_with(mechanism, list(mechanism.position_rows), count, seed)
 
 
 def _states_with(mechanism, rows: Sequence[int], count: int = _STATES, seed: int = 0) -> list[np.ndarray]:
