@@ -17,6 +17,7 @@ from dense_closures import ClosedReference
 from dense_driven import exact
 from random_loops import Case
 from spanloop import zoo
+from spanloop.errors import StateError
 
 DISTANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 0.0)
 _NEAR, _FAR = (mpmath.mpf(0.6), mpmath.mpf(0.7)), (mpmath.mpf(1.1), mpmath.mpf(1.2))  # of the five-bar, as doubles
@@ -127,7 +128,7 @@ def outcome(case: Case, method: str = "elimination") -> tuple[str, float]:
     """What a call gives: "answer" with its error against 50 digits, or "refused"."""
     try:
         a = sl.compile(case.model, "forward_dynamics", method=method)(case.q, case.v, case.tau)
-    except sl.StateError:
+    except StateError:
         return "refused", np.nan
     expected = exact(case.model, case.q, case.v, case.tau)
     return "answer", float(np.abs(a - expected).max() / np.abs(expected).max())

@@ -187,7 +187,9 @@ def meaning(term, point):
 @given(TERMS, st.tuples(*[st.floats(-2.0, 2.0)] * 3))
 def test_a_simplified_term_has_the_value_of_the_term(term, point):
     names = ("x", "y", "z")
-    plan = unrolled("term", [(n, 1) for n in names], (1,), lambda x: ([meaning(term, {n: x[n][0] for n in names})], [], []))
+    plan = unrolled(
+        "term", [(n, 1) for n in names], (1,), lambda x: ([meaning(term, {n: x[n][0] for n in names})], [], [])
+    )
     expected = meaning(term, dict(zip(names, point, strict=True)))
     found = interpreted(plan, *[[x] for x in point])[0]
     # where a choice sits on the edge, simplifying may turn it: both sides are equal there, to rounding

@@ -565,7 +565,11 @@ def test_regrouped_inertias_do_not_show(name, function):
     if function == "difference" and any(j.kind.name == "general" for j in model.joints):
         pytest.skip("a general joint has no difference")
     inputs, options = question(function, model)
-    compiled = name in ("puma", "quadruped", "star") and function not in ("closure_error", "closure_jacobian", "closure_bias")
+    compiled = name in ("puma", "quadruped", "star") and function not in (
+        "closure_error",
+        "closure_jacobian",
+        "closure_bias",
+    )
     target = "cpu" if compiled else "python"
     kernels = [sl.compile(model, function, target=target, regroup=r, **options) for r in (True, False)]
     found, expected = (k(*inputs) for k in kernels)

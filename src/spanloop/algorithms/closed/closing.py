@@ -43,14 +43,18 @@ def closure_poses(mechanism, closure) -> Program:
 
 
 def openness(m, here, world) -> list:
-    """The sum of the squares of all closure errors must be less than OPEN². Gears are left out: they hold rates."""
+    """The sum of the squares of all closure errors must be less than OPEN², and no two frames may face away.
+
+    Gears are left out: they hold rates.
+    """
     mask = masks(m, world)
     squares = []
     for c in m.closures:
         for r, x in zip(c.rows, c.kind.closure_error(relative_pose(m, here, c)), strict=True):
             if x is not None:
                 squares.append(x * x * mask[r] if r in mask else x * x)
-    return [(total(squares), OPEN**2)] if squares else []
+    facing = [(0.0, _facing(c, relative_pose(m, here, c).rotation.matrix())) for c in m.closures if not c.switchable]
+    return ([(total(squares), OPEN**2)] if squares else []) + facing
 
 
 def extra_inputs(m) -> dict[str, int]:
@@ -83,8 +87,9 @@ def closure_facing(mechanism) -> Program:
 
 
 def _facing(closure, r):
-    moments = sum(closure.sort(k) == "moment" for k in range(len(closure.rows)))
-    if closure.kind.name == "general" or moments < 2:
+    held = closure.kind.closure_error(closure.kind.closing_pose())
+    moments = sum(closure.sort(k) == "moment" and x is not None for k, x in enumerate(held))
+    if moments < 2:
         return 1.0
     return r[2][2] if moments == 2 else 0.5 * (r[0][0] + r[1][1] + r[2][2] - 1.0)
 
