@@ -363,6 +363,14 @@ def test_redundant_rows_of_a_plane_loop_are_named():
     ]
 
 
+def test_a_diagnosis_is_of_one_state():
+    robot, q = robot_of("four_bar")
+    with says(InputError, "diagnose: q has shape (1, 3); expected one state (3,)"):
+        robot.diagnose([q])
+    with says(StateError, "diagnose: q[1] (joint 'coupler_hinge') is nan; every number must be finite"):
+        robot.diagnose([0.0, np.nan, 0.0])
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_start_is_closed_and_not_singular(case):
     robot, q = robot_of(case)
@@ -392,9 +400,9 @@ def test_a_folded_four_bar_is_singular_and_its_neighbours_are_near():
 
 
 def test_a_five_bar_flat_on_its_line_is_singular():
-    """All joints on the x axis: rows along x lose their grip. The base fits links 0.6 + 1.1 and 0.7 + 1.2 stretched."""
-    robot = sl.Dynamics(zoo.five_bar(base=3.6))
-    found = robot.diagnose(np.array((0.0, 0.0, np.pi, 0.0)))
+    """0.6 + 1.1 = 1.2 − 0.7 + 1.2: all links along x, where no joint moves the tips along x."""
+    robot = robot_of("five_bar")[0]
+    found = robot.diagnose(np.array((0.0, 0.0, np.pi, np.pi)))
     assert found.closed
     assert found.singular
     assert found.mobility == 3

@@ -10,7 +10,7 @@ from spanloop.loops.independent import Independent, freedom_names, independent_f
 from spanloop.loops.measuring import Miss, errors, idle, misses, rows_of
 from spanloop.loops.parts import Part, parts
 from spanloop.loops.robot import Robot, resolution, values
-from spanloop.loops.states import over_states
+from spanloop.loops.states import one_state
 from spanloop.loops.structure import Structure, distance, rank, singular_values, structure
 from spanloop.loops.telling import told
 
@@ -76,7 +76,7 @@ class Diagnosis:
 def diagnose(robot: Robot, q) -> Diagnosis:
     """The loops at one state q (nq,)."""
     model = robot.model
-    q = over_states("diagnose", robot, lambda x: ((x,), {}), q=(q, model.nq))[0].reshape(-1, model.nq)[0]
+    q = one_state("diagnose", robot, q)
     rows, J = structure(robot, q), values(robot, "closure_jacobian", q)
     kept = rows.scaled(J)
     s = singular_values(kept)

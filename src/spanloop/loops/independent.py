@@ -13,7 +13,7 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.loops.robot import Robot, values
-from spanloop.loops.states import Faults, over_states
+from spanloop.loops.states import Faults, one_state, over_states
 from spanloop.loops.structure import RANK, Structure, in_general, rank, singular_values, structure
 from spanloop.model import Model
 
@@ -50,7 +50,7 @@ def independent_freedoms(robot: Robot, q=None, prefer: Sequence[str] = ()) -> In
             )
         J, r = rows.jacobian, rows.rank
     else:
-        q = over_states("independent", robot, lambda x: ((x,), {}), q=(q, model.nq))[0].reshape(-1, model.nq)[0]
+        q = one_state("independent", robot, q)
         J = structure(robot, q).scaled(values(robot, "closure_jacobian", q))
         r = rank(singular_values(J))
     dependent = _dependent(J, r, _sorts(model, named))

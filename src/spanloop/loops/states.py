@@ -10,7 +10,7 @@ import numpy as np
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.compiler.runtime.kernel import warn_of_states
 from spanloop.compiling import UNIT_TOLERANCE
-from spanloop.errors import StateError
+from spanloop.errors import InputError, StateError
 from spanloop.loops.robot import Robot
 from spanloop.model import Model
 
@@ -39,6 +39,15 @@ def over_states(
     faults |= {good[k]: why for k, why in further.items()}
     _report(name, faults, count, leading)
     return [_spread(a, good, list(faults), count).reshape(leading + a.shape[1:]) for a in answers]
+
+
+def one_state(name: str, robot: Robot, q) -> np.ndarray:
+    """q (nq,), checked; a batch is refused."""
+    if np.ndim(q) > 1:
+        raise InputError(
+            f"{name}: q has shape {np.shape(q)}; expected one state ({robot.model.nq},). Ask for each in turn"
+        )
+    return over_states(name, robot, lambda x: ((x,), {}), q=(q, robot.model.nq))[0]
 
 
 def _faults(robot: Robot, rows: dict[str, np.ndarray]) -> Faults:

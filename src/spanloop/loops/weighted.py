@@ -21,7 +21,6 @@ class Weighted:
 
     def __init__(self, robot: Robot, q: np.ndarray, jacobian: np.ndarray):
         self.root = _root(robot.model, values(robot, "mass_matrix", q))
-        # columns are scaled so that light and heavy mechanisms are judged alike; the rank does not see it
         self.U, s, Vt = np.linalg.svd(jacobian @ self.root, full_matrices=False)
         self._counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
         self.over = np.where(self._counts, 1.0 / np.where(self._counts, s, 1.0), 0.0)

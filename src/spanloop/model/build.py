@@ -30,7 +30,7 @@ from spanloop.joints import (
 )
 from spanloop.joints.kind import checked_axis
 from spanloop.model import edit, given
-from spanloop.model.graph import spanned
+from spanloop.model.graph import Graph, spanned
 from spanloop.model.load.judge import judge
 from spanloop.model.load.snap import snap_axis, snap_rotation
 from spanloop.model.model import Model
@@ -54,6 +54,7 @@ class Builder:
         self.gravity = given.three(gravity, f"model {name!r}: gravity")
         self._bodies: list[Body] = []
         self._joints: list[Joint] = []
+        self._at_child: dict[str, Placement] = {}
         self._frames: list[Frame] = []
         self._couplings: list[Coupling] = []
         self._closures: list[tuple] = []
@@ -140,10 +141,20 @@ class Builder:
         child: str,
         position=_HERE,
         rotation=None,
+        *,
+        child_position=None,
+        child_rotation=None,
         **options,
     ) -> Builder:
-        """A joint of any kind; the kind by name has its default axis."""
+        """A joint of any kind; the kind by name has its default axis.
+
+        position, rotation: of the joint in the parent; child_position, child_rotation: in the child, if not at its
+        origin.
+        """
         owner = f"joint {name!r}"
+        if child_position is not None or child_rotation is not None:
+            place = self._placement(_HERE if child_position is None else child_position, child_rotation, owner)
+            self._at_child[name] = place
         for option in options:
             if option not in OPTIONS:
                 raise InputError(f"{owner}: there is no option {option!r}; {nearest(option, OPTIONS)}")
@@ -190,12 +201,12 @@ class Builder:
         Joints that form cycles are welcome: the spanning tree keeps the nearest way to each body and the others close
         loops. cut: joints that are to be loops.
         """
-        tree, loops = spanned(self._bodies, self._joints, cut)
+        tree, loops = spanned(Graph(self._bodies, self._joints, self._frames, self._at_child), cut)
         model = Model(
             self.name,
-            tuple(self._bodies),
-            tree,
-            tuple(self._frames),
+            tuple(tree.bodies),
+            tuple(tree.joints),
+            tuple(tree.frames),
             loops,
             couplings=tuple(self._couplings),
             gravity=self.gravity,

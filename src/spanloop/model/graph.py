@@ -2,29 +2,59 @@
 
 The tree grows outward from the world, nearest bodies first, so that loops stay short. Where a body can be reached
 by several joints equally soon, an actuated one is kept in the tree and the others are cut; joints the user names
-are cut before all others. A joint is followed from its parent to its child only: the child's frame is the joint's.
+are cut before all others. A joint is followed from its parent to its child only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from spanloop.errors import InputError, ModelError, nearest
-from spanloop.model.parts import WORLD, Body, Joint, Loop, Placement
+from spanloop.model.fusing import centered
+from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
 
 
-def spanned(
-    bodies: Sequence[Body], joints: Sequence[Joint], cut: Collection[str] = ()
-) -> tuple[tuple[Joint, ...], tuple[Loop, ...]]:
-    """Joints of the spanning tree, and the others as loops."""
-    names = [j.name for j in joints]
+@dataclass(frozen=True)
+class Graph:
+    """Bodies, joints and frames as told; at_child: where a joint sits in its child, if not at the child's origin."""
+
+    bodies: Sequence[Body]
+    joints: Sequence[Joint]
+    frames: Sequence[Frame] = ()
+    at_child: Mapping[str, Placement] = field(default_factory=dict)
+
+
+def spanned(graph: Graph, cut: Collection[str] = ()) -> tuple[Graph, tuple[Loop, ...]]:
+    """The spanning tree, and the joints that are not in it as loops.
+
+    A body of the tree has its frame where its joint is: a body told otherwise is described anew from there.
+    """
+    names = [j.name for j in graph.joints]
     for name in cut:
         if name not in names:
             raise InputError(f"cut names {name!r}, which is not a joint; {nearest(name, names)}")
-    kept = _reached(joints, cut)
-    _all_reached(bodies, joints, kept, cut)
-    tree = tuple(j for j in joints if j.name in kept)
-    return tree, tuple(_loop(j) for j in joints if j.name not in kept)
+    kept = _reached(graph.joints, cut)
+    _all_reached(graph.bodies, graph.joints, kept, cut)
+    moved = {
+        j.child: graph.at_child[j.name].inverse() for j in graph.joints if j.name in kept and j.name in graph.at_child
+    }
+    joints = [replace(j, placement=moved[j.parent] @ j.placement) if j.parent in moved else j for j in graph.joints]
+    frames = [replace(f, placement=moved[f.body] @ f.placement) if f.body in moved else f for f in graph.frames]
+    bodies = [_seen_from(b, moved[b.name]) if b.name in moved else b for b in graph.bodies]
+    loops = []
+    for j in joints:
+        if j.name not in kept:
+            place = graph.at_child.get(j.name, Placement())
+            loops.append(_loop(j, moved[j.child] @ place if j.child in moved else place))
+    return Graph(bodies, [j for j in joints if j.name in kept], frames), tuple(loops)
+
+
+def _seen_from(body: Body, at: Placement) -> Body:
+    """The body described in a frame in which its old frame is placed `at`."""
+    inertia = centered(body.inertia.rigid().carried(at.transform()))
+    shapes = tuple(replace(g, placement=at @ g.placement) for g in body.geometry)
+    return replace(body, inertia=inertia, geometry=shapes)
 
 
 def _reached(joints: Sequence[Joint], cut: Collection[str]) -> set[str]:
@@ -60,6 +90,6 @@ def _all_reached(bodies, joints, kept: set[str], cut: Collection[str]) -> None:
         raise ModelError(f"body {b.name!r}: no way leads to it from the world; attach it with a joint")
 
 
-def _loop(j: Joint) -> Loop:
-    """The cut joint as a closure: its frame in the parent, the child's own frame."""
-    return Loop(j.name, j.kind, j.parent, j.child, j.placement, Placement(), j.driven, where=j.where)
+def _loop(j: Joint, at_child: Placement) -> Loop:
+    """The cut joint as a closure."""
+    return Loop(j.name, j.kind, j.parent, j.child, j.placement, at_child, j.driven, where=j.where)

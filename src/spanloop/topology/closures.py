@@ -36,12 +36,17 @@ class Closure:
     @property
     def turns(self) -> bool:
         """Does the joint leave a rotation free?"""
-        return _n_rows_of(self.kind, 0) < 3
+        return self._held(0) < 3
 
     @property
     def slides(self) -> bool:
         """Does the joint leave a displacement free?"""
-        return _n_rows_of(self.kind, 3) < 3
+        return self._held(3) < 3
+
+    def _held(self, start: int) -> int:
+        """How many directions of one sort (0 angular, 3 linear) are fixed by rows of their own; given ones move."""
+        space = self.kind.constraint_space(self.kind.neutral())[: len(self.rows) - len(self.given)]
+        return sum(sum(map(abs, tuple(w)[start : start + 3])) == sum(map(abs, tuple(w))) == 1.0 for w in space)
 
     def sort(self, k: int) -> str:
         """Is row k of this closure a "moment" or a "force"? Their units differ."""
@@ -105,12 +110,6 @@ def meeting(parents: Sequence[int], a: int, b: int) -> int:
     """The closest common ancestor of two links."""
     above = set(path(parents, a))
     return next(i for i in path(parents, b) if i in above)
-
-
-def _n_rows_of(kind: JointKind, start: int) -> int:
-    """How many directions of one sort (0 angular, 3 linear) the constraint space fixes by single unit rows."""
-    space = kind.constraint_space(kind.neutral())
-    return sum(sum(map(abs, tuple(w)[start : start + 3])) == 1.0 and sum(map(abs, tuple(w))) == 1.0 for w in space)
 
 
 def _described(w: Force, k: int) -> str:
