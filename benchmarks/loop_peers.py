@@ -26,16 +26,17 @@ def rigid(loop) -> bool:
     return loop.kind.name == "fixed"
 
 
+SOLVERS = ("proximal", "lcaba")
+# word for word what is timed; the names are plain, so that no look-up of attributes adds to it
+PINOCCHIO = "solve(model, data, q, v, tau, contacts, contact_data, settings)"
+MUJOCO = "forward(model, data)"
+
+
 class Pinocchio:
     """Both of its solvers: `proximal` (constraintDynamics with settings) and `lcaba`.
 
     Each has data of its own: they must not share any. Bodies are added depth first, as its mass matrix needs.
     """
-
-    calls = {  # word for word what is timed
-        "proximal": "pin.constraintDynamics(p.model, p.data[0], q, v, tau, p.contacts, p.contact_data[0], p.settings[0])",
-        "lcaba": "pin.lcaba(p.model, p.data[1], q, v, tau, p.contacts, p.contact_data[1], p.settings[1])",
-    }
 
     def __init__(self, model: sl.Model):
         self.model, place = pin.Model(), {"world": 0}
@@ -61,9 +62,20 @@ class Pinocchio:
         pin.initConstraintDynamics(self.model, self.data[0], self.contacts, self.contact_data[0])
         pin.computeJointMinimalOrdering(self.model, self.data[1], self.contacts)
 
-    def names(self, q, v, tau) -> dict:
-        """What the calls speak of."""
-        return {"pin": pin, "p": self, "q": self.order.q_to(q), "v": self.order.v_to(v), "tau": self.order.v_to(tau)}
+    def names(self, solver: str, q, v, tau) -> dict:
+        """What the call of a solver speaks of."""
+        which = SOLVERS.index(solver)
+        return {
+            "solve": (pin.constraintDynamics, pin.lcaba)[which],
+            "model": self.model,
+            "data": self.data[which],
+            "contacts": self.contacts,
+            "contact_data": self.contact_data[which],
+            "settings": self.settings[which],
+            "q": self.order.q_to(q),
+            "v": self.order.v_to(v),
+            "tau": self.order.v_to(tau),
+        }
 
     def _contact_data(self):
         out = pin.StdVec_RigidConstraintData()
@@ -87,9 +99,7 @@ class Pinocchio:
 
 
 class Mujoco:
-    """Closures as MuJoCo's own soft constraints, with its default settings; the call is `forward`."""
-
-    call = "forward(m.model, m.data)"
+    """Closures as MuJoCo's own soft constraints, with its default settings."""
 
     def __init__(self, model: sl.Model):
         self.ours = model
@@ -131,13 +141,14 @@ class Mujoco:
                 R = sl.Dynamics(self.ours).pose(q, joint.child)[:3, :3]
                 self.data.qpos[iq] = (*q[iq][4:], *q[iq][:4])
                 self.data.qvel[iv] = (*(R @ v[iv][3:]), *v[iv][:3])
-        return {"forward": mujoco.mj_forward, "m": self}
+        return {"forward": mujoco.mj_forward, "model": self.model, "data": self.data}
 
     def error(self, a, tree) -> float:
         """Of its accelerations beside ours, at joints that are not free; those without closures must be `tree`."""
         mujoco.mj_forward(self.model, self.data)
         same = [i for j in self.ours.joints if j.kind.name != "free" for i in _numbers(self.ours, j)]
         assert np.abs(self.data.qacc_smooth - tree)[same].max() < 1e-6 * np.abs(tree).max(), "not the same mechanism"
+        assert np.abs(self.data.efc_vel).max() < 1e-9, "not the same state"
         return float(np.abs(self.data.qacc - a)[same].max() / np.abs(a[same]).max())
 
     @staticmethod

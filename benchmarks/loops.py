@@ -1,7 +1,7 @@
 """Closed mechanisms beside Pinocchio and MuJoCo, in one process: `python benchmarks/loops.py [mechanism ...] [growth]`.
 
-Pinocchio has two solvers, the faster one counts: constraintDynamics with ProximalSettings, and lcaba. MuJoCo's loops are
-soft: its accelerations are reported with their error. Times are medians (quartiles) of this run, on one core; the
+Pinocchio has two solvers, the faster one counts: constraintDynamics with ProximalSettings, and lcaba. MuJoCo's loops
+are soft: its accelerations are reported with their error. Times are medians (quartiles) of this run, on one core; the
 `pin` wheel is built for SSE2, spanloop compiles for the machine at hand.
 """
 
@@ -16,7 +16,7 @@ import warnings
 import mujoco
 import numpy as np
 import pinocchio as pin
-from loop_peers import Mujoco, Pinocchio
+from loop_peers import MUJOCO, PINOCCHIO, SOLVERS, Mujoco, Pinocchio
 from timing import calls, compare
 
 import spanloop as sl
@@ -53,17 +53,17 @@ def one_call(model, q, v, tau) -> dict:
     robot, peer, other = sl.Dynamics(model), Pinocchio(model), Mujoco(model)
     a = np.zeros(model.nv)
     robot.forward_dynamics(q, v, tau, out=a)
-    theirs = peer.names(q, v, tau)
     variants = {"spanloop": calls("robot.forward_dynamics(q, v, tau, out=a)", robot=robot, q=q, v=v, tau=tau, a=a)}
     wrong = {}
-    for solver, text in Pinocchio.calls.items():
-        found = peer.order.v_from(np.array(eval(text, theirs)))
+    for solver in SOLVERS:
+        theirs = peer.names(solver, q, v, tau)
+        found = peer.order.v_from(np.array(eval(PINOCCHIO, theirs)))
         wrong[solver] = float(np.abs(found - a).max() / np.abs(a).max())
-        variants[solver] = calls(text, **theirs)
+        variants[solver] = calls(PINOCCHIO, **theirs)
     tree = sl.Dynamics(sl.Model(model.name, model.bodies, model.joints, gravity=model.gravity))
     soft = other.names(q, v, tau)
     wrong["mujoco"] = other.error(a, tree.forward_dynamics(q, v, tau))
-    variants["mujoco"] = calls(Mujoco.call, **soft)
+    variants["mujoco"] = calls(MUJOCO, **soft)
     return {"times": compare(variants), "differences": wrong}
 
 
@@ -130,9 +130,8 @@ def print_mechanisms(names: list[str]) -> None:
     for name, (one, many, _, _) in rows.items():
         faster = min((one["times"][k] for k in ("proximal", "lcaba")), key=lambda s: s.median)
         ratio = faster.median / many["float64"].median
-        print(
-            f"| {name} | {many['float64'].text()} | {many['float32'].text()} | {faster.median * 1e9:.0f} | {ratio:.0f} |"
-        )
+        cells = [many["float64"].text(), many["float32"].text(), f"{faster.median * 1e9:.0f}", f"{ratio:.0f}"]
+        print(f"| {name} | {' | '.join(cells)} |")
     print("\n| | mul/add/div | compile, one call [s] | batch code after it [s] | cached [ms] |")
     print("|---|---|---|---|---|")
     for name, (_, _, seconds, n) in rows.items():

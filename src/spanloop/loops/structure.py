@@ -12,13 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.algorithms.closed import closing, setting
-from spanloop.loops.measuring import mechanism_of, rows_of
+from spanloop.loops.measuring import mechanism_of
 from spanloop.loops.robot import Robot, values
 from spanloop.model import Model
 from spanloop.sweeps import walk
 
 RANK = 1e-8
-TRACE = setting.TOLERANCE**0.5  # of a row that is usual: what is shorter is a trace of misalignment
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ def in_general(model: Model) -> Structure | None:
 
 def _of(model: Model, jacobians: list[np.ndarray], general: bool) -> Structure:
     n_rows = len(jacobians[0])
-    jacobians = [_without_traces(model, J) for J in jacobians]
+    jacobians = [setting.without_traces(mechanism_of(model), J) for J in jacobians]
     redundant = setting.redundant_rows(jacobians) if n_rows else frozenset()
     kept = np.array([r for r in range(n_rows) if r not in redundant], dtype=int)
     lengths = np.max([np.linalg.norm(J, axis=1) for J in jacobians], axis=0)
@@ -70,15 +69,6 @@ def _of(model: Model, jacobians: list[np.ndarray], general: bool) -> Structure:
     best = max(range(len(spectra)), key=lambda k: (rank(spectra[k]), distance(spectra[k], rank(spectra[k]))))
     r = rank(spectra[best])
     return Structure(tuple(sorted(redundant)), kept, lengths, r, distance(spectra[best], r), general, scaled[best])
-
-
-def _without_traces(model: Model, J: np.ndarray) -> np.ndarray:
-    """J without rows that are there only because an axis is slightly misaligned: angles are compared with 1, lengths
-    with the longest."""
-    angular = np.array([row.unit == "rad" for row in rows_of(model)], dtype=bool)
-    size = np.linalg.norm(J, axis=1)
-    scale = np.where(angular, 1.0, size[~angular].max(initial=0.0))
-    return np.where((size > TRACE * scale)[:, None], J, 0.0)
 
 
 def singular_values(jacobian: np.ndarray) -> np.ndarray:

@@ -15,7 +15,9 @@ from spanloop.algorithms.closed.elimination import Setting
 from spanloop.sweeps import walk
 from spanloop.topology.closures import meeting, path
 
-TOLERANCE = 1e-8  # of a pivot beside its row's own square
+TOLERANCE = 1e-8  # of the square of what is left of a row of unit length
+TRACE = TOLERANCE**0.5  # of a row that is usual: what is shorter is a trace of misalignment
+MISALIGNED = 1e-4  # closure error [m or rad] that cannot be closed and is put down to slightly wrong axes
 _STATES, _TRIES, _STEPS = 3, 12, 80
 
 
@@ -24,7 +26,7 @@ def found(mechanism) -> Setting:
     states = assembled_states(mechanism)
     if not states:
         return Setting()
-    jacobians = [_jacobian(mechanism, q) for q in states]
+    jacobians = [without_traces(mechanism, _jacobian(mechanism, q)) for q in states]
     movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that must stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
@@ -58,6 +60,21 @@ def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE
     return frozenset()
 
 
+def without_traces(mechanism, J: np.ndarray) -> np.ndarray:
+    """J without rows that are there only because an axis is slightly misaligned.
+
+    Rows of angles are compared with 1, rows of lengths with the longest of their closure.
+    """
+    out = J.copy()
+    for c in mechanism.closures:
+        rows = np.array(c.rows, dtype=int)
+        size = np.linalg.norm(J[rows], axis=1)
+        lengths = np.array([c.sort(k) == "force" for k in range(len(rows))], dtype=bool)
+        scale = np.where(lengths, size[lengths].max(initial=0.0), 1.0)
+        out[rows[size <= TRACE * scale]] = 0.0
+    return out
+
+
 def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
     """1 for every row of `active` that the set of active closures needs, 0 for the rest; for the kernel's input
     `active`."""
@@ -68,7 +85,7 @@ def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
     states = _states_with(mechanism, [r for r in mechanism.position_rows if r in on])
     if states and switched:
         order = [r for r in on if r in permanent] + switched  # permanent rows first: they stay
-        jacobians = [_jacobian(mechanism, q)[order] for q in states]
+        jacobians = [without_traces(mechanism, _jacobian(mechanism, q))[order] for q in states]
         idle = frozenset(order[k] for k in redundant_rows(jacobians, first=len(order) - len(switched)))
     return np.array([1.0 if r in switched and r not in idle else 0.0 for r in mechanism.switched_rows])
 
@@ -98,8 +115,8 @@ def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
     damping = 1e-3
     for _ in range(_STEPS):
         size = float(np.linalg.norm(error))
-        if size < 1e-11:
-            return q
+        if size < 1e-11 or (damping > 1.0 and size < MISALIGNED):
+            break
         J = _jacobian(mechanism, q)[rows]
         braked = np.vstack([J, np.sqrt(damping * min(1.0, size)) * np.eye(mechanism.nv)])
         step = -np.linalg.lstsq(braked, np.concatenate([error, np.zeros(mechanism.nv)]), rcond=None)[0]
@@ -110,7 +127,8 @@ def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
             q, error, damping = trial, trial_error, max(damping * 0.2, 1e-14)
         else:
             damping = min(damping * 8.0, 1e3)
-    return None
+    closed = np.linalg.norm(error) < MISALIGNED and min(_facing(mechanism, q), default=1.0) > 0.0
+    return q if closed else None
 
 
 def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -> frozenset[int]:
@@ -151,6 +169,10 @@ def _moved(mechanism, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
 
 def _error(mechanism, q: np.ndarray) -> np.ndarray:
     return np.array(walk(closing.closure_error(mechanism), mechanism, {"q": q.tolist()}), dtype=float)
+
+
+def _facing(mechanism, q: np.ndarray) -> list[float]:
+    return walk(closing.closure_facing(mechanism), mechanism, {"q": q.tolist()})
 
 
 def _jacobian(mechanism, q: np.ndarray) -> np.ndarray:
