@@ -18,11 +18,11 @@ that reach the world are solved in one root system, together with the accelerati
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.ordered import Factors, System, block_order
-from spanloop.algorithms.closed.rows import bases, rows
+from spanloop.algorithms.closed.rows import basis_of, rows
 from spanloop.algorithms.quantities.energy import fly
 from spanloop.algorithms.tree.articulated_body import _beside, turn
 from spanloop.algorithms.tree.placing import placed
@@ -70,7 +70,6 @@ class Setting:
 
     dropped: frozenset[int] = frozenset()  # rows that are redundant at every configuration
     weak: frozenset[int] = frozenset()  # closures whose own admittance is deficient: after the free body
-    bases: dict[int, str] = field(default_factory=dict)  # of a closure, where not the usual one
     strict: bool = False  # is a position refused at which rows that should be independent are not?
 
 
@@ -133,7 +132,7 @@ def _opened(setting: Setting, still):
             h.own, h.geared, h.mask = Pending(), {}, mask
         ground = Motion(linear=still)
         for c in mechanism.closures:
-            for row in rows(mechanism, here, c, setting.bases.get(c.number) or usual_basis(mechanism, c)):
+            for row in rows(mechanism, here, c, basis_of(mechanism, c, setting.dropped)):
                 if row.number not in setting.dropped:
                     _lay_down(here, row, c, ground, given.get(row.number, 0.0))
         for g in mechanism.gears:
@@ -155,14 +154,6 @@ def _lay_down(here, row, closure, ground: Motion, given) -> None:
         if link >= 0:
             here[link].own = here[link].own + Pending({row.number: wrench}, {row.number: bias})
             bias = 0.0
-
-
-def usual_basis(mechanism, closure) -> str:
-    """Rows on a free body are cheapest in its axes."""
-    choices = bases(closure)
-    link = closure.b.link
-    on_free = link >= 0 and mechanism.links[link].kind.name == "free"
-    return choices[-1] if on_free else choices[0]
 
 
 # ---- inward

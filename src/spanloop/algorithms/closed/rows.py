@@ -21,7 +21,7 @@ from spanloop.math.small import ZERO3, add, cross, dot, subtract
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.types import Scalar
 
-A, B, BOTH = "a", "b", "both"
+A, B, BOTH, LINK = "a", "b", "both", "link"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,10 @@ def rows(mechanism, here, closure, basis: str) -> list[Row]:
     """All rows of a closure; `basis` is the frame in whose axes they are written (see `bases`)."""
     a, b = closure.a, closure.b
     turn_a, turn_b = a.transform().rotation, b.transform().rotation  # closure frame to link axes
-    if basis == BOTH:
+    if basis == LINK:  # a ball: any axes will do, so those of link b
+        into_b, space = Rotation(), _space(mechanism, here, closure)
+        into_a = rotation(mechanism, here, b.link, a.link)
+    elif basis == BOTH:
         into_a, into_b, space = turn_a, turn_b, _space(mechanism, here, closure)
     elif basis == A:
         into_a, into_b = turn_a, rotation(mechanism, here, a.link, b.link) @ turn_a
@@ -58,13 +61,28 @@ def rows(mechanism, here, closure, basis: str) -> list[Row]:
     return out
 
 
-def bases(closure) -> tuple[str, ...]:
-    """The frames a closure's rows can be written in, the usual one first."""
+def basis_of(mechanism, closure, dropped) -> str:
+    """The axes in which a closure's rows cost least.
+
+    Rows were dropped by their number in the child's axes, so other axes may serve only where that means the same.
+    """
+    kind, link = closure.kind, closure.b.link
+    gone = [closure.rows.index(r) for r in closure.rows if r in dropped]
+    on_free = link >= 0 and mechanism.links[link].floats
+    if kind.name == "spherical" and on_free and not gone and not closure.switchable:
+        return LINK
     if not closure.turns:
-        return (BOTH,)
-    if not closure.kind.symmetric_space:
-        return (B,)  # their constraint space is constant, or known, in the child's axes only
-    return (A, B)
+        return BOTH
+    if not kind.symmetric_space or on_free:
+        return B
+    return A if _even(closure, gone) else B
+
+
+def _even(closure, gone: list[int]) -> bool:
+    """Are the rows that are gone the same seen from the parent: about and along x just as y?"""
+    space = closure.kind.constraint_space(closure.kind.neutral())
+    lost = {tuple(space[k]).index(1.0) for k in gone if 1.0 in tuple(space[k])}
+    return all((x in lost) == (x + 1 in lost) for x in (0, 3)) and len(lost) == len(gone)
 
 
 def _space(mechanism, here, closure) -> tuple[Force, ...]:

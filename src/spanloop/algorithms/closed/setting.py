@@ -118,8 +118,8 @@ def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
         if size < 1e-11 or (damping > 1.0 and size < MISALIGNED):
             break
         J = _jacobian(mechanism, q)[rows]
-        braked = np.vstack([J, np.sqrt(damping * min(1.0, size)) * np.eye(mechanism.nv)])
-        step = -np.linalg.lstsq(braked, np.concatenate([error, np.zeros(mechanism.nv)]), rcond=None)[0]
+        brake = max(damping * min(1.0, size), 1e-10 * np.sum(J * J) / mechanism.nv)
+        step = -np.linalg.solve(J.T @ J + brake * np.eye(mechanism.nv), J.T @ error)
         step *= min(1.0, 0.5 / max(np.abs(step).max(), 1e-12))
         trial = _moved(mechanism, q, step)
         trial_error = _error(mechanism, trial)[rows]
