@@ -321,8 +321,13 @@ def _slope(sizes, counts) -> float:
     ids=["arms", "four-bars"],
 )
 def test_operations_grow_linearly(family, sizes):
+    """One arm or one four-bar more always costs the same.
+
+    The first four-bar stands on the ground and is cheaper: over sizes this small that alone makes a slope of 1.09.
+    """
     counts = [_operations(family(n)) for n in sizes]
-    assert _slope(sizes, counts) <= 1.05
+    each = np.diff(counts) / np.diff(sizes)
+    np.testing.assert_allclose(each, each[0], rtol=0.02)
     assert _slope(sizes[-2:], counts[-2:]) <= 1.05
 
 

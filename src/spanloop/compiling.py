@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +39,23 @@ def compile(
     frame: str | None = None,
     expressed_in: str | None = None,
     regroup: bool = True,
+    on_singular: str = "raise",
 ):
     """A kernel for one function of one model.
 
-    function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (see spanloop.algorithms.catalog).
-    method: the algorithm; the first in the catalog if not named.
-    target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the rest).
-    parameters: "live" adds the input `parameters`, packed as model.parameters(), one set or one per state.
-    forces: names of bodies with external forces; adds the input `forces`, six numbers for each, in this order.
-    frame, expressed_in: of pose, jacobian, jacobian_bias.
-    regroup: False keeps every inertial number at its own body (more operations, same answer).
+    function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (see spanloop.algorithms.catalog). method:
+    the algorithm; the first in the catalog if not named. target: "cpu" (machine code) or "python" (the same steps
+    on floats: slow, the reference for the rest). parameters: "live" adds the input `parameters`, packed as
+    model.parameters(), one set or one per state. forces: names of bodies with external forces; adds the input
+    `forces`, six numbers for each, in this order. frame, expressed_in: of pose, jacobian, jacobian_bias. regroup:
+    False keeps every inertial number at its own body (more operations, same answer). on_singular: "raise" refuses a
+    position at which closures lose rank; "minimum_norm" answers with the rows that are left.
     """
+    if on_singular not in ("raise", "minimum_norm"):
+        raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
     forces = (forces,) if isinstance(forces, str) else tuple(forces)
     question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup)
+    question.strict = on_singular == "raise"
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
@@ -80,6 +85,7 @@ class Question:
     ):
         self.model, self.name, self.method, self.make = model, name, method, make
         self.options, self.live, self.regroup = dict(options), live, regroup
+        self.strict = True
 
     @staticmethod
     def of(model, name, method, parameters, forces, frame, expressed_in, regroup) -> Question:
@@ -109,9 +115,7 @@ class Question:
 
     def key(self) -> str:
         """A name for everything the plan depends on; needs no tracing."""
-        options = sorted(
-            (k, x) for k, x in self.options.items() if k != "setting"
-        )  # the setting follows from the model
+        options = sorted((k, x) for k, x in self.options.items() if k != "setting")  # that follows from the model
         parts = (
             content(self.model),
             self.name,
@@ -119,6 +123,7 @@ class Question:
             repr(options),
             self.live,
             self.regroup,
+            self.strict,
         )
         return hashlib.sha256("|".join(map(str, (*parts, source_hash()))).encode()).hexdigest()
 
@@ -126,7 +131,8 @@ class Question:
     def _baked(self) -> tuple[Mechanism, Program]:
         m = mechanism(self.model)
         if self.method in _BY_SETTING and (m.closures or m.gears):
-            self.options["setting"] = setting.found(m)
+            found = setting.found(m)
+            self.options["setting"] = replace(found, strict=found.strict and self.strict)
         program = self.make(m, **self.options)
         if program.whole:
             m = mechanism(self.model, whole=True)
@@ -230,6 +236,21 @@ class Question:
         return (
             f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is open by {errors[list(worst.rows)].max():.3g} "
             "(metres or radians). Close it first: q = robot.assemble(q)"
+        )
+
+    def _singular(self, *arrays: np.ndarray) -> str:
+        """Do the closures lose rank here?"""
+        inputs, _ = self.signature()
+        given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
+        try:
+            _, demands = self.compute(given)
+        except (ZeroDivisionError, OverflowError):
+            return ""
+        if all(a < b for a, b in demands):
+            return ""
+        return (
+            "the loops are in a singular position: constraints that are independent elsewhere depend on each other here, and "
+            "the accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' gives one answer all the same"
         )
 
     def _owner(self, name: str, k: int) -> str:

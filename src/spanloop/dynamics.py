@@ -36,10 +36,19 @@ class Dynamics:
         dtype: str = "float64",
         threads: int = 1,
         target: str = "cpu",
+        on_singular: str = "raise",
     ):
-        """method: the algorithm of forward_dynamics; threads: for batches, 0 for all cores."""
+        """method: the algorithm of forward_dynamics; threads: for batches, 0 for all cores.
+
+        on_singular: "raise" refuses positions at which loops lose rank, "minimum_norm" answers there all the same.
+        """
         self.model = model
-        self._options: dict[str, Any] = {"dtype": dtype, "threads": threads, "target": target}
+        self._options: dict[str, Any] = {
+            "dtype": dtype,
+            "threads": threads,
+            "target": target,
+            "on_singular": on_singular,
+        }
         self._method = method
         self._kernels: dict = {}
         self._making = threading.RLock()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spanloop.algorithms.closed import closing
+from spanloop.loops.structure import in_general, rank, singular_values
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Transform
 from spanloop.sweeps import walk
@@ -53,7 +54,7 @@ def solve(robot, q, v, tau, forces=None) -> Solution:
         lam, unique = _shortest(free, right)
         residual = np.abs(_times(J, a) + robot.closure_bias(q, v)).max(axis=-1)
     torque = np.where(driven, needed - _times(np.swapaxes(J, -1, -2), lam), tau)
-    status = np.where(np.isfinite(a).all(axis=-1), "ok", "no answer")
+    status = _status(robot, a, J)
     closures = mechanism(model).closures
     by_name = {c.name: _wrench(robot, c, q, lam) for c in closures}
     alone = {c.name: bool(unique[list(c.rows)].all()) for c in closures}
@@ -135,6 +136,18 @@ def _shortest(J: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         lam[index] = vt[keep].T @ ((u.T @ right[index])[keep] / s[keep])
         unique &= np.abs(np.sum(vt[keep] ** 2, axis=0) - 1.0) < 1e-9
     return lam, unique
+
+
+def _status(robot, a: np.ndarray, J: np.ndarray) -> np.ndarray:
+    """A word for each state: "ok", "singular" where the loops have less rank than they usually have, or "no answer"."""
+    usual = in_general(robot.model) if J.shape[-2] else None
+    word = np.full(a.shape[:-1], "ok", dtype="<U9")
+    if usual is not None:
+        for index in np.ndindex(*a.shape[:-1]):
+            if np.isfinite(J[index]).all() and rank(singular_values(usual.scaled(J[index]))) < usual.rank:
+                word[index] = "singular"
+    word[~np.isfinite(a).all(axis=-1)] = "no answer"
+    return word
 
 
 def _driven(model) -> np.ndarray:

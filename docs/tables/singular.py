@@ -1,0 +1,86 @@
+"""Writes docs/singular.md: what forward dynamics returns at and near singular positions.
+
+python docs/tables/singular.py
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import spanloop as sl  # noqa: E402
+from dense_closures import ClosedReference  # noqa: E402
+from singular_cases import CASES, DISTANCES, outcome  # noqa: E402
+
+BEGINNING = """# At and near singular positions
+
+What `forward_dynamics` returns for mechanisms at a distance δ [rad] from a singular position, one call and a row of a
+batch. An error is the largest difference from the solution of the dense equations in 50 digits at the same numbers,
+relative to the largest acceleration. "refused" is a `StateError` from a single call; in a batch that row is NaN and one
+warning counts such rows; no other row is harmed. σ is the smallest singular value of the closure rows beside the
+largest, redundant rows left out. Written by `docs/tables/singular.py`; the cases are those of
+`tests/singular_cases.py`, and `tests/test_loops_limits.py` holds them to what is said here.
+
+How to read it:
+
+* Where **no row is lost** (stretched five-bar, wrists) accelerations are unique at the singular position too, and an
+  answer is given at every distance. With an arm at a wrist singularity the object must be eliminated together with the
+  arms: the pivots of the arm alone vanish, are held at 1e-12 of their scale, and one refinement takes that back as far
+  as rounding allows.
+* Where **a row is lost** (all links in a line) the accelerations just beside the position are unique but lean on a
+  pivot of about δ². Method `elimination` refuses the state when that pivot is below 1e-12 of its scale, that is within
+  about 1e-6 rad. At the position itself the mechanism can move on in more than one way; no acceleration is the right
+  one. `dense` compares each pivot with its own row instead: nearer to the position it still answers, and right where
+  rows happen to lie along the links, but at the position itself it can answer wrongly without saying so. It is a
+  baseline for comparisons, not for use.
+"""
+
+
+def smallest(case) -> float:
+    """The smallest singular value that counts, beside the largest."""
+    reference = ClosedReference(case.model, case.q)
+    s = np.linalg.svd(np.array(reference.closure_jacobian(), dtype=float), compute_uv=False)
+    return s[min(len(s), rank(case)) - 1] / s[0]
+
+
+def rank(case) -> int:
+    """Independent rows in general."""
+    return 2 if len(case.model.loops) == 1 else 12
+
+
+def described(what: str, error: float) -> str:
+    return "refused" if what == "refused" else f"{error:.0e}"
+
+
+def in_batch(case) -> str:
+    """The middle row of three."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        rows = np.tile(case.q, (3, 1))
+        a = sl.compile(case.model, "forward_dynamics")(rows, case.v, case.tau)[1]
+    return "equal" if np.isfinite(a).all() else f"NaN, {len(heard)} warning"
+
+
+def table(case) -> str:
+    lines = [
+        f"## {case.name}: {case.what}\n",
+        "| δ [rad] | σ | elimination | in a batch | dense |",
+        "|---|---|---|---|---|",
+    ]
+    for distance in DISTANCES:
+        state = case.at(distance)
+        cells = [described(*outcome(state, method)) for method in ("elimination", "dense")]
+        lines.append(f"| {distance:g} | {smallest(state):.0e} | {cells[0]} | {in_batch(state)} | {cells[1]} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    text = "\n".join((BEGINNING, *(f"{table(case)}\n" for case in CASES)))
+    (ROOT / "docs" / "singular.md").write_text(text, encoding="utf-8")
+    print(text)
