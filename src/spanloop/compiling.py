@@ -194,6 +194,7 @@ class Question:
         return (
             self._fault(*arrays)
             or self._open_loop(*arrays)
+            or self._singular(*arrays)
             or (
                 "the answer is not finite at this state. The mass matrix is singular "
                 "(a body without inertia about its joint?) or the numbers overflow"
@@ -249,8 +250,8 @@ class Question:
         if all(a < b for a, b in demands):
             return ""
         return (
-            "the loops are in a singular position: constraints that are independent elsewhere depend on each other here, and "
-            "the accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' gives one answer all the same"
+            "the loops are in a singular position: constraints that are independent elsewhere depend on each other, "
+            "and accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' gives one answer"
         )
 
     def _owner(self, name: str, k: int) -> str:

@@ -27,7 +27,7 @@ class Solution:
     a (..., nv); tau (..., nv), with the force that results at driven joints; forces (..., 6) by loop name: [torque;
     force] on body b at the loop's child frame in world axes; rows (..., n_rows): the same, row by row; residual
     (...): the largest closure acceleration that is left; unique: is a loop's force the only one possible?; status
-    (...): "ok" or "no answer".
+    (...): "ok", "singular" or "no answer".
     """
 
     a: np.ndarray
