@@ -35,12 +35,17 @@ class Case:
     tau: np.ndarray
 
 
-def random_loops(seed: int, n_loops: int | None = None, closing: str | None = None, doubled: bool = False) -> Case:
-    """A random tree of 4 to 9 bodies on joints of every kind, closed by 1 to 4 loops (fewer where no more fit)."""
+def random_loops(
+    seed: int, n_loops: int | None = None, closing: str | None = None, doubled: bool = False, kinds=None
+) -> Case:
+    """A random tree of 4 to 9 bodies, closed by 1 to 4 loops (fewer where no more fit).
+
+    closing: the kind of the first closure; doubled: is it there twice?; kinds: of the tree's joints, all if not given.
+    """
     rng = np.random.default_rng(seed)
     wanted = int(rng.integers(1, 5)) if n_loops is None else n_loops
     while True:
-        tree = zoo.random_model(int(rng.integers(10**6)), n_bodies=int(rng.integers(4, 10)))
+        tree = zoo.random_model(int(rng.integers(10**6)), n_bodies=int(rng.integers(4, 10)), kinds=kinds)
         q, _ = tree.random_state(rng)
         model = _closed(tree, q, wanted, closing, rng)
         if model.loops:

@@ -43,13 +43,14 @@ def compile(
 ):
     """A kernel for one function of one model.
 
-    function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (see spanloop.algorithms.catalog). method:
-    the algorithm; the first in the catalog if not named. target: "cpu" (machine code) or "python" (the same steps
-    on floats: slow, the reference for the rest). parameters: "live" adds the input `parameters`, packed as
-    model.parameters(), one set or one per state. forces: names of bodies with external forces; adds the input
-    `forces`, six numbers for each, in this order. frame, expressed_in: of pose, jacobian, jacobian_bias. regroup:
-    False keeps every inertial number at its own body (more operations, same answer). on_singular: "raise" refuses a
-    position at which closures lose rank; "minimum_norm" answers with the rows that are left.
+    function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (see spanloop.algorithms.catalog).
+    method: the algorithm; the first in the catalog if not named.
+    target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the rest).
+    parameters: "live" adds the input `parameters`, packed as model.parameters(), one set or one per state.
+    forces: names of bodies with external forces; adds the input `forces`, six numbers for each, in this order.
+    frame, expressed_in: of pose, jacobian, jacobian_bias.
+    regroup: False keeps every inertial number at its own body (more operations, same answer).
+    on_singular: "raise" refuses a position where closures lose rank; "minimum_norm" answers with the rows left.
     """
     if on_singular not in ("raise", "minimum_norm"):
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
@@ -153,9 +154,6 @@ class Question:
         m, program = self._baked
         if self.live:
             m = mechanism(self.model, inputs["parameters"], program.whole)
-            program = self.make(m, **self.options)
-        if program.whole:
-            m = mechanism(self.model, whole=True)
             program = self.make(m, **self.options)
         return walked(program, m, inputs)
 

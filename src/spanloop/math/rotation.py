@@ -29,7 +29,8 @@ class Planar:
         return Planar(self.axis, self.cosine, -self.sine)
 
     def is_identity(self) -> bool:
-        return isinstance(self.cosine, float) and isinstance(self.sine, float) and self.cosine == 1.0
+        numbers = isinstance(self.cosine, float) and isinstance(self.sine, float)
+        return numbers and self.cosine == 1.0 and self.sine == 0.0
 
     def turn(self, v: Vector3) -> Vector3:
         """R v."""

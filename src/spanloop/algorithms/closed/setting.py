@@ -136,7 +136,8 @@ def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -
     floating = [link.number for link in mechanism.links if link.floats]
     if not floating:
         return frozenset()
-    columns = [c for i in floating for c in range(mechanism.links[i].v.start, mechanism.links[i].v.stop)]
+    given = [link.number for link in mechanism.links if link.driven]  # these do not yield either
+    columns = [c for i in floating + given for c in range(mechanism.links[i].v.start, mechanism.links[i].v.stop)]
     weak = []
     for c in mechanism.closures:
         rows = [r for r in c.rows if r not in dropped]
