@@ -2,9 +2,11 @@
 
 A sweep visits every link, parents first (outward) or children first (inward), with a pure step:
 
-    outward   step(link, here, parent) -> Values kept at the link inward    step(link, here, arriving) -> (Values
-    kept at the link, Values sent to the parent) at once   step(mechanism, here, world) -> Values kept at the world:
-    for closures, which join links that are no neighbours
+    outward   step(link, here, parent) -> Values kept at the link
+    inward    step(link, here, arriving) -> (Values kept at the link, Values sent to the parent)
+    at once   step(mechanism, here, world) -> Values kept at the world
+
+The last is for closures, which join links that are no neighbours.
 
 `here` holds the link's inputs (q, v, a, tau: its own entries) and everything earlier sweeps kept; `parent` what
 this sweep kept at the parent; `arriving` the sum of what the children sent. `start` is what the world (outward) or
@@ -48,9 +50,8 @@ class Sweep:
 class Program:
     """Sweeps in order, and how their results make the answer.
 
-    inputs: which of q, v, a, tau (split over the joints) and forces (six numbers for each body named in `loaded`)
-    are read. result(mechanism, here, world): the answer's scalars in C order, from what the sweeps kept at the
-    links and the world.
+    inputs: which of q, v, a, tau (split over the joints), forces (six for each body in `loaded`) and others are read.
+    result(mechanism, here, world): the answer's scalars in C order, from what the sweeps kept at links and world.
     """
 
     name: str
