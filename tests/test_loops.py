@@ -83,6 +83,12 @@ def test_more_random_loops_agree_with_fifty_digits(seed):
     assert difference(accelerations(case_of(f"random {seed}")), answer_of(f"random {seed}")) < AGREE
 
 
+@pytest.mark.parametrize("seed", [44, 80, 173, 196])
+def test_closures_that_are_deficient_together_without_the_free_body(seed):
+    """Each closure alone could be eliminated before the free body that it touches, all of them together could not."""
+    assert difference(accelerations(case_of(f"random {seed}")), answer_of(f"random {seed}")) < AGREE
+
+
 @pytest.mark.parametrize("closing", CLOSING)
 @pytest.mark.parametrize("seed", range(4))
 def test_every_kind_of_joint_can_close_a_loop(closing, seed):
