@@ -300,11 +300,20 @@ def content(model: Model) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
+# what a kernel is made of, and nothing else: a new zoo or command leaves kernels as they are
+_MAKERS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler")
+
+
 @functools.cache
 def source_hash() -> str:
-    """A hash over spanloop's own sources: a changed algorithm never meets an old kernel."""
+    """A hash over the sources that kernels come from: a changed algorithm never meets an old kernel."""
+    home = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in (home / "compiling.py", home / "model" / "parameters.py", *_sources(home)):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _sources(home: Path) -> list[Path]:
+    return [path for room in _MAKERS for path in sorted((home / room).rglob("*.py"))]

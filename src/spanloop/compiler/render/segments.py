@@ -14,6 +14,7 @@ from spanloop.compiler.trace import Expression
 from spanloop.compiler.trace.operations import CONDITIONS, CONSTANT, INPUT
 
 WHOLE = 12000  # operations and outputs up to which a tape stays in one piece
+STORE = 8  # operations that one output weighs: many stores in one function are slow to compile
 LENGTH = 1500  # of a piece otherwise
 
 
@@ -31,7 +32,7 @@ class Segments:
 def cut(plan: Plan, whole: int = WHOLE, length: int = LENGTH) -> Segments:
     """One piece up to `whole` operations, else pieces of about equal length, none longer than `length`."""
     work = [n for n in plan.nodes if n.op not in (INPUT, CONSTANT)]
-    if len(work) + len(plan.outputs) <= whole:
+    if len(work) + STORE * len(plan.outputs) <= whole:
         length = whole
     count = max(1, -(-len(work) // length))
     size = -(-len(work) // count) if work else 1
