@@ -36,9 +36,7 @@ How to read it:
 * Where **a row is lost** (all links in a line) the accelerations just beside the position are unique but lean on a
   pivot of about δ². Method `elimination` refuses the state when that pivot is below 1e-12 of its scale, that is within
   about 1e-6 rad. At the position itself the mechanism can move on in more than one way; no acceleration is the right
-  one. `dense` compares each pivot with its own row instead: nearer to the position it still answers, and right where
-  rows happen to lie along the links, but at the position itself it can answer wrongly without saying so. It is a
-  baseline for comparisons, not for use.
+  one. `dense`, the baseline, compares its pivots in the same way and refuses somewhat later or earlier.
 """
 
 

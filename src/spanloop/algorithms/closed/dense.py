@@ -6,13 +6,13 @@ M a + h = tau + Jᵀ f, J a + γ = 0; so f = −(J M⁻¹ Jᵀ)⁻¹ (γ + J M�
 from __future__ import annotations
 
 from spanloop.algorithms.closed import closing
-from spanloop.algorithms.closed.elimination import Setting, guarded
+from spanloop.algorithms.closed.elimination import TINY, Setting, guarded, row_groups
 from spanloop.algorithms.tree import newton_euler
 from spanloop.algorithms.tree.composite_body import compose, matrix, rest, solve_inward
 from spanloop.errors import UnsupportedError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.small import dot, total
-from spanloop.sweeps import Program, Union, inward
+from spanloop.sweeps import Program, Union, Values, at_once, inward
 
 
 def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
@@ -23,33 +23,45 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
         closing.closure_jacobian(mechanism),
         closing.closure_bias(mechanism),
     )
-    dropped, sizes = (setting or Setting()).dropped, closing.extra_inputs(mechanism)
+    setting = setting or Setting()
+    dropped, strict, sizes = setting.dropped, setting.strict, closing.extra_inputs(mechanism)
     if "active" in sizes:
         raise UnsupportedError("method 'dense' has no switchable closures; use 'elimination'")
 
-    def result(m, here, world):
+    def solve(m, here, world) -> Values:
+        """Accelerations, and the pivots that must not be nothing."""
         rows = [r for r in range(m.n_rows) if r not in dropped]
         flat = J.result(m, here, world)
         jacobian = [flat[r * m.nv : (r + 1) * m.nv] for r in rows]
         gamma = list(bias.result(m, here, world))
         for r, x in closing.given(m, world).items():
             gamma[r] = gamma[r] - x
-        return _solved(m, here, jacobian, [gamma[r] for r in rows])
+        thin: list = []
+        sorts = [row_groups(m).get(r, r) for r in rows]
+        return Values(answer=_solved(m, here, jacobian, [gamma[r] for r in rows], sorts, thin), thin=thin)
 
-    sweeps = (*(rest(s) for s in h.sweeps), *bias.sweeps[1:], inward(compose, I=RigidInertia(), F=Union()))
+    def demands(m, here, world):
+        return closing.openness(m, here, world) + (world.thin if strict else [])
+
+    sweeps = (
+        *(rest(s) for s in h.sweeps),
+        *bias.sweeps[1:],
+        inward(compose, I=RigidInertia(), F=Union()),
+        at_once(solve),
+    )
     return Program(
         "forward_dynamics",
         h.inputs[:2] + ("tau",) + h.inputs[2:] + tuple(sizes),
         sweeps,
-        result,
+        lambda m, here, world: world.answer,
         (mechanism.nv,),
         loaded=loaded,
-        demands=closing.openness,
+        demands=demands,
         sizes=sizes,
     )
 
 
-def _solved(m, here, jacobian, gamma) -> list:
+def _solved(m, here, jacobian, gamma, sorts: list, thin: list) -> list:
     M = matrix(m.nv, here)
     driven = [link.driven for link in m.links for _ in range(link.kind.nv)]
     free = [i for i, d in enumerate(driven) if not d]
@@ -62,21 +74,22 @@ def _solved(m, here, jacobian, gamma) -> list:
     columns = [solve_inward(inner, row) for row in J]
     admittance = [[dot(row, column) for column in columns] for row in J]
     needed = [-(g + dot(row, alone) + dot(whole, given)) for g, row, whole in zip(gamma, J, jacobian, strict=True)]
-    f = _forces(admittance, needed)
+    f = _forces(admittance, needed, sorts, thin)
     answer = list(given)
     for k, i in enumerate(free):
         answer[i] = alone[k] + total(columns[r][k] * f[r] for r in range(len(f)))
     return answer
 
 
-def _forces(A, b) -> list:
-    """x with A x = b by LDLᵀ; a pivot that is nothing beside its row's own admittance counts as zero."""
+def _forces(A, b, sorts: list, thin: list) -> list:
+    """x with A x = b by LDLᵀ; a pivot that is nothing beside its closure's own admittance counts as zero."""
     n = len(b)
     A, b = [list(r) for r in A], list(b)
-    own = [A[k][k] for k in range(n)]
+    own = [total(A[j][j] for j in range(n) if sorts[j] == sorts[k]) for k in range(n)]
     over = [0.0] * n
     for k in range(n):
         over[k] = guarded(A[k][k], own[k])
+        thin.append((TINY * own[k], A[k][k]))
         for i in range(k + 1, n):
             gain = A[i][k] * over[k]
             for j in range(k + 1, i + 1):

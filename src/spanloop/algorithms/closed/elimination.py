@@ -166,14 +166,16 @@ class _Kept(dict):
         return _Kept({**self, **other})
 
 
+def row_groups(mechanism) -> dict[int, tuple]:
+    """Rows of one closure and one sort (moments, forces) belong together: their pivots share a scale."""
+    return {r: (c.number, c.sort(k)) for c in mechanism.closures for k, r in enumerate(c.rows)}
+
+
 class _Guard:
     """Reciprocals of pivots: a pivot that is nothing beside its closure's own admittance counts as zero."""
 
     def __init__(self, mechanism):
-        self.group = {}
-        for c in mechanism.closures:
-            for k, r in enumerate(c.rows):
-                self.group[r] = (c.number, c.sort(k))
+        self.group = row_groups(mechanism)
 
     def scale(self, r: int, L0: dict):
         key = self.group.get(r)
@@ -254,6 +256,9 @@ def _articulate(meets: dict[int, int], guard: _Guard):
             shares.append({r: x * over for r, x in kappa.items()})
             P = P.less(G, U)
             z = z + G * e
+        for r, share in here.geared.items() if link.driven else ():
+            pending.setdefault(r, Force())
+            pending.l[r] = pending.l.get(r, 0.0) + share * here.tau[0]  # a driven joint leads its gear
         z = z + P @ here.c
         for r, K in pending.items():
             pending.l[r] = pending.l.get(r, 0.0) + power(here.c, K)

@@ -132,20 +132,19 @@ def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
 
 
 def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -> frozenset[int]:
-    """Closures on a free body whose rows are dependent without that body's own freedoms."""
+    """Closures on free bodies whose rows depend on each other without those bodies' freedoms and driven ones."""
     floating = [link.number for link in mechanism.links if link.floats]
     if not floating:
         return frozenset()
-    given = [link.number for link in mechanism.links if link.driven]  # these do not yield either
+    given = [link.number for link in mechanism.links if link.driven]
     columns = [c for i in floating + given for c in range(mechanism.links[i].v.start, mechanism.links[i].v.stop)]
-    weak = []
-    for c in mechanism.closures:
-        rows = [r for r in c.rows if r not in dropped]
-        if not _touches(mechanism, c, floating):
-            continue
-        if redundant_rows([np.delete(J[rows], columns, axis=1) for J in jacobians], 1e-7):
-            weak.append(c.number)
-    return frozenset(weak)
+    touching = [c for c in mechanism.closures if _touches(mechanism, c, floating)]
+    theirs = [r for c in touching for r in c.rows if r not in dropped]
+    others = [r for r in range(mechanism.n_rows) if r not in dropped and r not in theirs]
+    rows = others + theirs
+    without = [np.delete(J[rows], columns, axis=1) for J in jacobians]
+    dependent = {rows[k] for k in redundant_rows(without, 1e-7, first=len(others))}
+    return frozenset(c.number for c in touching if dependent & set(c.rows))
 
 
 def _touches(mechanism, closure, floating: Sequence[int]) -> bool:

@@ -58,7 +58,7 @@ class Plan:
     nodes: tuple[Expression, ...]
     outputs: tuple[Output, ...]
     shape: tuple[int, ...]
-    hidden: tuple[Expression, ...] = ()  # computed like outputs but not written: not finite where the answer is refused
+    hidden: tuple[Output, ...] = ()  # computed like outputs but not written: not finite where the answer is refused
     guards: tuple[Expression, ...] = ()  # conditions on the inputs; where one fails the outputs are refused
     checks: tuple[Expression, ...] = ()
     arguments: tuple[Expression, ...] = ()  # the inputs' nodes, all of them, used or not
