@@ -6,7 +6,8 @@ M a + h = tau + Jᵀ f, J a + γ = 0; so f = −(J M⁻¹ Jᵀ)⁻¹ (γ + J M�
 from __future__ import annotations
 
 from spanloop.algorithms.closed import closing
-from spanloop.algorithms.closed.elimination import TINY, Setting, guarded, row_groups
+from spanloop.algorithms.closed.guards import TINY, guarded, row_groups
+from spanloop.algorithms.closed.setting import Setting
 from spanloop.algorithms.tree import newton_euler
 from spanloop.algorithms.tree.composite_body import compose, matrix, rest, solve_inward
 from spanloop.errors import UnsupportedError

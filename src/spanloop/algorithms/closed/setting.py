@@ -7,11 +7,11 @@ states they depend on the rows that are kept; only such rows may be dropped, bec
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from spanloop.algorithms.closed import closing
-from spanloop.algorithms.closed.elimination import Setting
 from spanloop.sweeps import walk
 from spanloop.topology.closures import meeting, path
 
@@ -19,6 +19,15 @@ TOLERANCE = 1e-8  # of the square of what is left of a row of unit length
 TRACE = TOLERANCE**0.5  # of a row that is usual: what is shorter is a trace of misalignment
 MISALIGNED = 1e-4  # closure error [m or rad] that cannot be closed and is put down to slightly wrong axes
 _STATES, _TRIES, _STEPS = 3, 12, 80
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a mechanism's closures are treated: found once, when a kernel is made."""
+
+    dropped: frozenset[int] = frozenset()  # rows that are redundant at every configuration
+    weak: frozenset[int] = frozenset()  # closures whose own admittance is deficient: after the free body
+    strict: bool = False  # is a position refused at which rows that should be independent are not?
 
 
 def found(mechanism) -> Setting:

@@ -81,12 +81,12 @@ def accelerate(link, here, parent) -> Values:
     a = here.X.T @ parent.a + here.c  # φ* a₋ + c
     rates = []
     for s, G, nu in reversed(here.eliminated):
-        rate = (nu - power(a, _beside(G, s))) - power(a, s)  # ν − G* a, the part along s last: it cancels below
+        rate = (nu - power(a, beside(G, s))) - power(a, s)  # ν − G* a, the part along s last: it cancels below
         a = a + s * rate
         rates.append(rate)
     return Values(a=a, rates=tuple(reversed(rates)) if here.eliminated else here.tau)
 
 
-def _beside(G: Force, s: Motion) -> Force:
+def beside(G: Force, s: Motion) -> Force:
     """G − s."""
     return Force.of([g - x for g, x in zip(G, s, strict=True)])

@@ -51,6 +51,17 @@ def leading_shape(function: str, names: Sequence[str], arrays: Sequence[np.ndarr
         ) from None
 
 
+def accepted(
+    function: str, signature: Sequence[tuple[str, int]], inputs: Sequence, dtype: np.dtype
+) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    """What a call was given, converted, and the batch axes that it shares."""
+    names = [n for n, _ in signature]
+    if len(inputs) != len(names):
+        raise InputError(f"{function} takes {', '.join(names)}; {len(inputs)} arrays were given")
+    given = [converted(function, n, k, x, dtype) for (n, k), x in zip(signature, inputs, strict=True)]
+    return given, leading_shape(function, names, given)
+
+
 def rows(a: np.ndarray, leading: tuple[int, ...]) -> tuple[np.ndarray, int]:
     """The array as contiguous rows, and how many numbers apart they are (0: one row for all states)."""
     size = a.shape[-1]

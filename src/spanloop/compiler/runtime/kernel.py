@@ -133,13 +133,7 @@ class Kernel:
 
     def evaluate(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
         """The same as a call, for every input that can be converted."""
-        names = [n for n, _ in self.inputs]
-        if len(inputs) != len(names):
-            raise InputError(f"{self.name} takes {', '.join(names)}; {len(inputs)} arrays were given")
-        given = [
-            arrays.converted(self.name, n, k, x, self.dtype) for (n, k), x in zip(self.inputs, inputs, strict=True)
-        ]
-        leading = arrays.leading_shape(self.name, names, given)
+        given, leading = arrays.accepted(self.name, self.inputs, inputs, self.dtype)
         shape = leading + self.shape
         if out is not None:
             arrays.checked_out(self.name, out, shape, self.dtype)

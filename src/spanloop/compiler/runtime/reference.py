@@ -29,13 +29,7 @@ class PythonKernel:
         return fallback
 
     def evaluate(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
-        names = [n for n, _ in self.inputs]
-        if len(inputs) != len(names):
-            raise InputError(f"{self.name} takes {', '.join(names)}; {len(inputs)} arrays were given")
-        given = [
-            arrays.converted(self.name, n, k, x, self.dtype) for (n, k), x in zip(self.inputs, inputs, strict=True)
-        ]
-        leading = arrays.leading_shape(self.name, names, given)
+        given, leading = arrays.accepted(self.name, self.inputs, inputs, self.dtype)
         if out is not None:
             arrays.checked_out(self.name, out, leading + self.shape, self.dtype)
         wide = [np.broadcast_to(a, (*leading, a.shape[-1])) for a in given]

@@ -1,0 +1,105 @@
+"""The root system: rows that reached the world, and the accelerations of free bodies that they touch.
+
+    [ L   Kᵀ ] [f]   [ −l      ]
+    [ K  −P  ] [a] = [ z − tau ]
+
+Blocks are eliminated in an order of little fill: with m arms on an object each arm's closure comes by itself and the
+object last, which is the 6×6 of [Lilly & Orin 45-46]. Rows eliminated before a free body have their pivots clamped,
+and one refinement takes back what that adds; closures that cannot stand alone wait until the body is gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spanloop.algorithms.closed.guards import Guard
+from spanloop.algorithms.closed.ordered import Factors, System, block_order
+from spanloop.algorithms.closed.setting import Setting
+from spanloop.math.scalar import reciprocal
+from spanloop.math.spatial import Motion, power
+from spanloop.sweeps import Values
+
+
+def rooted(mechanism, setting: Setting, meets: dict[int, int], still):
+    """The step that solves the root system; meets: where each row is eliminated; still: acceleration of the world."""
+    guard = Guard(mechanism)
+    block_of = {r: ("closure", c.number) for c in mechanism.closures for r in c.rows}
+
+    def solve_root(_, here, world) -> Values:
+        """Forces of the rows that reached the world and accelerations of the free bodies they touch."""
+        pending = world.rows
+        for r, K in pending.items():
+            pending.l[r] = pending.l[r] + power(Motion(linear=still), K)
+        system = System()
+        blocks: dict[tuple, list] = {}
+        open_rows = [r for r in pending.l if meets[r] < 0]
+        for r in open_rows:
+            blocks.setdefault(block_of.get(r, ("gear", r)), []).append(r)
+            system.right[r] = -pending.l[r]
+            for s in open_rows:
+                if s <= r:
+                    system.add(r, s, pending.admittance(r, s))
+        for i, body in world.kept.items():
+            blocks["body", i] = _bordered(system, mechanism.links[i], here[i], body, still)
+        thin: list = []
+        if not blocks:
+            return Values(f={}, thin=thin)
+        x = _solved(system, blocks, setting, _Masked(guard, pending.L0, world.mask), thin)
+        for i in world.kept:
+            here[i].root = Motion.of([x[i, k] for k in range(6)])
+        return Values(f={r: x[r] for r in open_rows}, thin=thin)
+
+    return solve_root
+
+
+def _bordered(system: System, link, here, body, still) -> list:
+    """Rows −P a + K f = z − tau of a free body."""
+    P, z, wrenches = body
+    base = here.X.T @ Motion(linear=still) + here.c  # its acceleration when its joint has none
+    torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
+    rows, six = P.rows(), tuple(base)
+    for k in range(6):
+        for j in range(k + 1):
+            system.add((link.number, k), (link.number, j), -(rows[k][j] + (link.armature[k] if j == k else 0.0)))
+        system.right[link.number, k] = tuple(z)[k] - torque[k] - link.armature[k] * six[k]
+        for r, K in wrenches.items():
+            system.add((link.number, k), r, tuple(K)[k])
+    return [(link.number, k) for k in (3, 4, 5, 0, 1, 2)]
+
+
+@dataclass(frozen=True)
+class _Masked:
+    """A guard with the numbers of one state."""
+
+    guard: Guard
+    L0: dict
+    mask: dict
+
+    def __call__(self, method: str, r: int, pivot):
+        return getattr(self.guard, method)(r, pivot, self.L0, self.mask)
+
+
+def _solved(system: System, blocks: dict, setting: Setting, guard: _Masked, thin: list) -> dict:
+    order, names = block_order(blocks, system, lambda b: b[0] == "closure" and b[1] in setting.weak)
+    waiting = {b for b in names if b[0] == "body"}
+    early: set = set()  # rows eliminated while a free body is still to come
+    for b in names:
+        waiting.discard(b)
+        if waiting and b[0] != "body":
+            early.update(blocks[b])
+
+    def over(x, pivot):
+        if isinstance(x, tuple):
+            return reciprocal(pivot)
+        if x in early:
+            return guard("clamp", x, pivot)
+        thin.append(guard("bound", x, pivot))
+        return guard("zero", x, pivot)
+
+    factors = Factors(system, order, over)
+    x = factors.solve(system.right)
+    if early:  # one refinement takes back what the clamped pivots added
+        missed = system.times(x)
+        step = factors.solve({n: b - missed.get(n, 0.0) for n, b in system.right.items()})
+        x = {n: t + step[n] for n, t in x.items()}
+    return x
