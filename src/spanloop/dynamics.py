@@ -15,7 +15,7 @@ from spanloop.compiling import compile
 from spanloop.errors import InputError, nearest
 from spanloop.loops import solving
 from spanloop.loops.known import known_forces
-from spanloop.loops.solving import Solution
+from spanloop.loops.solving import Reactions, Solution
 from spanloop.model import Model
 from spanloop.topology import mechanism
 
@@ -119,7 +119,7 @@ class Dynamics:
         status."""
         return solving.solve(self, q, v, tau, forces)
 
-    def reactions(self, q, v, tau, *, forces: Mapping | None = None) -> dict[str, np.ndarray]:
+    def reactions(self, q, v, tau, *, forces: Mapping | None = None) -> Reactions:
         """[torque; force] (..., 6) of every joint on its child and every loop on its body b, by name, in world axes."""
         return solving.reactions(self, q, v, tau, forces)
 

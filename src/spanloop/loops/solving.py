@@ -61,7 +61,15 @@ def solve(robot, q, v, tau, forces=None) -> Solution:
     return Solution(a, torque, by_name, lam, residual, alone, status)
 
 
-def reactions(robot, q, v, tau, forces=None) -> dict[str, np.ndarray]:
+class Reactions(dict):
+    """Forces by name; `unique[name]` is False where redundant constraints leave them undetermined."""
+
+    def __init__(self, forces: dict[str, np.ndarray], unique: dict[str, bool]):
+        super().__init__(forces)
+        self.unique = unique
+
+
+def reactions(robot, q, v, tau, forces=None) -> Reactions:
     """[torque; force] (..., 6) by name, in world axes.
 
     Of each joint on its child, at that body's origin; of each loop on its body b, at the loop's child frame.
@@ -75,7 +83,21 @@ def reactions(robot, q, v, tau, forces=None) -> dict[str, np.ndarray]:
         arrays.append(np.concatenate([np.broadcast_to(x, (*shape, 6)) for x in loads.values()], axis=-1))
     six = kernel(*arrays)
     out = {j.name: six[..., i, :] for i, j in enumerate(robot.model.joints)}
-    return {**out, **found.forces}
+    strained = {name for x in robot.model.loops if not found.unique[x.name] for name in _around(robot.model, x)}
+    unique = {j.name: j.name not in strained for j in robot.model.joints} | found.unique
+    return Reactions({**out, **found.forces}, unique)
+
+
+def _around(model, loop) -> set[str]:
+    """Names of the joints between a loop's two bodies: all that its force can load."""
+    ways = []
+    for body in (loop.a, loop.b):
+        way, number = set(), model.body_number[body]
+        while number:
+            way.add(model.joints[number - 1].name)
+            number = model.parents[number - 1]
+        ways.append(way)
+    return ways[0] ^ ways[1]
 
 
 def _loads(robot, q, found: Solution, forces) -> dict[str, np.ndarray]:
