@@ -76,4 +76,6 @@ def _offer(path: Path) -> str:
     if not folder.is_dir():
         return f"nor is there a folder {str(folder)!r}"
     names = sorted(p.name for p in folder.iterdir() if p.suffix.lower() == path.suffix.lower())
+    if not names:
+        return f"the folder {str(folder.resolve())!r} has no {path.suffix or 'such'} file"
     return f"in {str(folder.resolve())!r} {nearest(path.name, names)}"
