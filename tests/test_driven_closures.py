@@ -7,6 +7,7 @@ import pytest
 
 import spanloop as sl
 from spanloop.errors import InputError
+from spanloop.loops.known import known_forces
 
 
 def linkage(cut: str, driven: bool = False) -> sl.Model:
@@ -77,3 +78,20 @@ def test_a_gear_moves_like_the_two_joints_it_couples():
     for method in ("elimination", "dense"):
         a = sl.Dynamics(b.build(), method=method).forward_dynamics(np.zeros(2), np.zeros(2), [0.4, 0.1])
         np.testing.assert_allclose(a, (0.4 - 2 * 0.1) / (0.3 + 4 * 0.5) * np.array([1.0, -2.0]), rtol=1e-13)
+
+
+def test_a_known_force_along_a_universal_closure_does_the_power_of_its_rates():
+    """The force h on the two rates does the power h · rate, whatever the state: Jacobians of the two bodies say so."""
+    b = sl.Builder("pair")
+    for name in ("one", "two"):
+        b.body(name, 1.0, (0.1, 0.0, 0.0), (0.01, 0.02, 0.02)).spherical(name + "_ball", "world", name)
+    model = b.build().close("one", "two", sl.joints.Universal(axis="x", second_axis=(0.0, 0.6, 0.8)))
+    q, h = np.tile((1.0, 0.0, 0.0, 0.0), 2), np.array([0.7, -0.4])
+    robot = sl.Dynamics(model)
+    pushed = known_forces(robot, q, {"one_two": h}, {})
+    w = np.array([0.3, -0.2, 0.5])
+    first, second = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.6, 0.8])
+    for rates in ((1.0, 0.0), (0.0, 1.0)):
+        relative = rates[0] * first + rates[1] * second
+        power = pushed["one"][:3] @ w + pushed["two"][:3] @ (w + relative)
+        assert power == pytest.approx(h @ rates, abs=1e-12)

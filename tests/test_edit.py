@@ -282,3 +282,11 @@ def test_edits_do_not_touch_the_model():
     before = replace(model)
     model.lock("joint1").fuse().without_losses().with_gravity((0, 0, 0))
     assert model == before
+
+
+def test_open_is_the_opposite_of_close():
+    model = zoo.hexapod()
+    first = model.loops[0].name
+    assert [x.name for x in model.open(first).loops] == [x.name for x in model.loops[1:]]
+    with pytest.raises(InputError, match="has no loop 'stand1'; did you mean 'standing1'"):
+        model.open("stand1")

@@ -35,12 +35,20 @@ def known_forces(robot, q, known: Mapping, forces: Mapping) -> dict[str, np.ndar
 
 def _wrench(robot, loop, q, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The force on body b in world axes, and where it acts: φ (φᵀφ)⁻¹ h, which does the power h · rate."""
-    if not loop.kind.constant_space:
-        raise InputError(f"forward_dynamics: a known force along a {loop.kind.name} closure is not there yet")
-    space = np.array([tuple(s) for s in loop.kind.motion_space(loop.kind.neutral())])  # child's axes
-    six = values @ np.linalg.pinv(space).T
     pose = robot.pose(q, loop.b)
     turn = pose[..., :3, :3] @ np.array(loop.placement_b.rotation)
     at = pose[..., :3, 3] + pose[..., :3, :3] @ np.array(loop.placement_b.position)
+    six = np.einsum("...kn,...n->...k", np.linalg.pinv(_motion_space(robot, loop, q, turn)), values)
     parts = [np.einsum("...ij,...j->...i", turn, six[..., k : k + 3]) for k in (0, 3)]
     return np.concatenate(parts, axis=-1), at
+
+
+def _motion_space(robot, loop, q, turn: np.ndarray) -> np.ndarray:
+    """φᵀ (..., n, 6) in the child's axes; turn: the child frame's axes in the world."""
+    if loop.kind.constant_space:
+        return np.array([tuple(s) for s in loop.kind.motion_space(loop.kind.neutral())]).reshape(-1, 6)
+    first = robot.pose(q, loop.a)[..., :3, :3] @ np.array(loop.placement_a.rotation) @ np.array(loop.kind.axis)
+    space = np.zeros((*first.shape[:-1], 2, 6))  # a universal joint: its first axis is fixed in the parent
+    space[..., 0, :3] = np.einsum("...ji,...j->...i", turn, first)
+    space[..., 1, :3] = loop.kind.second_axis
+    return space

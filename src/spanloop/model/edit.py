@@ -37,6 +37,15 @@ def close(
     return replace(model, loops=(*model.loops, loop))
 
 
+def opened(model: Model, names: Sequence[str]) -> Model:
+    """The model without these loops."""
+    known = [x.name for x in model.loops]
+    for name in names:
+        if name not in known:
+            raise InputError(f"model {model.name!r} has no loop {name!r}; {nearest(name, known)}")
+    return replace(model, loops=tuple(x for x in model.loops if x.name not in names))
+
+
 def drive(model: Model, names: Sequence[str]) -> Model:
     """The model with these joints or loops driven."""
     parts = _joints_and_loops(model)

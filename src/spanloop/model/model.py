@@ -183,6 +183,12 @@ class Model:
 
         return edit.close(self, a, b, joint, name, switchable)
 
+    def open(self, *loops: str) -> Model:
+        """The model without these loops: the opposite of `close`; for kinematics with some loops released, say."""
+        from spanloop.model import edit
+
+        return edit.opened(self, loops)
+
     def drive(self, *names: str) -> Model:
         """The model with these joints or loops driven: their acceleration is given."""
         from spanloop.model import edit
