@@ -21,6 +21,7 @@ _PUBLIC = {
     "PinocchioOrder": "spanloop.model.pinocchio",
     "SpanloopError": "spanloop.errors",
     "SpanloopWarning": "spanloop.errors",
+    "Trajectory": "spanloop.results.trajectory",
     "compile": "spanloop.compiling",
     "from_dh": "spanloop.model.dh",
     "load": "spanloop.model.load",
@@ -35,6 +36,7 @@ __all__ = [
     "PinocchioOrder",
     "SpanloopError",
     "SpanloopWarning",
+    "Trajectory",
     "compile",
     "from_dh",
     "joints",
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from spanloop.model.dh import from_dh
     from spanloop.model.load import load
     from spanloop.model.pinocchio import PinocchioOrder
+    from spanloop.results.trajectory import Trajectory
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,89 @@
+"""What follows from the samples: energies, momenta, closure errors, accelerations, reactions, frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.loops.solving import Reactions
+from spanloop.results.evaluating import over_samples
+from spanloop.topology import mechanism
+
+if TYPE_CHECKING:
+    from spanloop.results.trajectory import Trajectory
+
+
+def quantity(run: Trajectory, function: str, *letters: str) -> np.ndarray:
+    """A method of Dynamics at every sample: quantity(run, "energy", "q", "v")."""
+    return over_samples(function, getattr(run.robot, function), *(getattr(run, letter) for letter in letters))
+
+
+def accelerations(run: Trajectory) -> np.ndarray:
+    """a (..., n, nv) under the torques and forces that acted."""
+    return loaded(run, "accelerations", run.robot.forward_dynamics, run.q, run.v, run.tau)
+
+
+def loaded(run: Trajectory, name: str, compute, *arrays: np.ndarray) -> np.ndarray:
+    """compute(*arrays, forces=...) at every sample."""
+    forces = run.forces or {}
+    count = len(arrays)
+
+    def with_forces(*rows):
+        acting = dict(zip(forces, rows[count:], strict=True))
+        return compute(*rows[:count], forces=acting) if acting else compute(*rows[:count])
+
+    return over_samples(name, with_forces, *arrays, *forces.values())
+
+
+def closure_residual(run: Trajectory) -> np.ndarray:
+    """The largest error (..., n) over the closure rows that hold positions [m or rad]."""
+    return largest(run.closure_error, mechanism(run.model).position_rows)
+
+
+def velocity_residual(run: Trajectory) -> np.ndarray:
+    """The largest rate (..., n) over the closure rows that are to be zero [m/s or rad/s]."""
+    rows = mechanism(run.model).velocity_rows
+
+    def rates(q, v):
+        return largest(np.einsum("...rk,...k->...r", run.robot.closure_jacobian(q), v), rows)
+
+    return over_samples("velocity_residual", rates, run.q, run.v)
+
+
+def largest(errors: np.ndarray, rows: Sequence[int]) -> np.ndarray:
+    """The largest size over some of the last axis's entries; 0 where there are none."""
+    chosen = np.abs(errors[..., list(rows)])
+    return chosen.max(axis=-1, initial=0.0)
+
+
+def twist(run: Trajectory, frame: str) -> np.ndarray:
+    """[angular; linear] velocity (..., n, 6) of a frame's origin, in world axes."""
+    run.model.frame(frame)
+
+    def moving(q, v):
+        return np.einsum("...rk,...k->...r", run.robot.jacobian(q, frame), v)
+
+    return over_samples("velocity", moving, run.q, run.v)
+
+
+def pose(run: Trajectory, frame: str) -> np.ndarray:
+    """Pose (..., n, 4, 4) of a frame in the world."""
+    return over_samples("pose", lambda q: run.robot.pose(q, frame), run.q)
+
+
+def reactions(run: Trajectory) -> Reactions:
+    """[torque; force] (..., n, 6) of every joint on its child and every loop on its body b, by name."""
+    names: list[str] = []
+    unique: dict[str, bool] = {}
+
+    def rows(*arrays, forces=None):
+        found = run.robot.reactions(*arrays, forces=forces)
+        names[:] = list(found)
+        for name, alone in found.unique.items():
+            unique[name] = unique.get(name, True) and alone
+        return np.stack([found[name] for name in names], axis=-2)
+
+    six = loaded(run, "reactions", rows, run.q, run.v, run.tau)
+    return Reactions({name: six[..., k, :] for k, name in enumerate(names)}, unique)

@@ -1,0 +1,210 @@
+"""Trajectory: a motion that can be asked for what happened in it."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from spanloop.dynamics import Dynamics
+from spanloop.errors import InputError
+from spanloop.loops.solving import Reactions
+from spanloop.model import Model
+from spanloop.results import checking, picking, quantities, telling
+from spanloop.results.named import Part, roles
+from spanloop.results.outcome import Outcome
+from spanloop.results.segment import Segment, fixed
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """A motion of one run or of a batch of runs, sampled in time; batch axes come first, as everywhere.
+
+    segments: the samples, a segment for each topology. outcomes: how each run ended, in C order of the batch.
+    settings: how the motion was made (method, step, ...). forces: (..., n, 6) by body, [torque; force] at its origin in
+    world axes. ends: the located end of each run of a batch, times (...), q (..., 1, nq), ...; NaN where it has none.
+    residual (...): the largest closure error that was met at any step, where it was measured.
+
+    run["elbow"].q, run["tool"].pose, run["closing"].force give what belongs to a part; run[3] one run of a batch,
+    up to its end; run[10:20] samples.
+    """
+
+    model: Model
+    segments: tuple[Segment, ...]
+    outcomes: tuple[Outcome, ...]
+    settings: Mapping[str, str | float | int | bool]
+    forces: Mapping[str, np.ndarray] | None = None
+    ends: Segment | None = None
+    residual: np.ndarray | None = None
+
+    def __post_init__(self):
+        segments = checking.checked_segments(self.model, self.segments)
+        batch, count = segments[0].batch, sum(map(len, segments))
+        ends = checking.checked_ends(segments, self.ends)
+        forces = checking.checked_forces(self.model, (*batch, count), self.forces)
+        if not batch:
+            segments, forces = picking.settled(segments, ends, forces)
+            ends = None
+        values = {
+            "segments": segments,
+            "outcomes": checking.checked_outcomes(batch, self.outcomes),
+            "settings": checking.checked_settings(self.settings),
+            "forces": forces,
+            "ends": ends,
+            "residual": None if self.residual is None else fixed(self.residual, "residual"),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    # ---- samples
+
+    def __len__(self) -> int:
+        """Number of samples in time."""
+        return sum(map(len, self.segments))
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Shape of the batch; () for one run."""
+        return self.segments[0].batch
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """Times (n,) of the samples [s]; where topology changes a time stands twice, before and after."""
+        return self._joined("times", 0)
+
+    @cached_property
+    def q(self) -> np.ndarray:
+        """Coordinates (..., n, nq)."""
+        return self._joined("q")
+
+    @cached_property
+    def v(self) -> np.ndarray:
+        """Rates (..., n, nv)."""
+        return self._joined("v")
+
+    @cached_property
+    def tau(self) -> np.ndarray:
+        """What acted at the joints (..., n, nv); a driven joint's entry is its acceleration."""
+        return self._joined("tau")
+
+    @cached_property
+    def memory(self) -> np.ndarray | None:
+        """States of controllers and actuators (..., n, nz), if there are any."""
+        return None if any(s.memory is None for s in self.segments) else self._joined("memory")
+
+    def _joined(self, name: str, axis: int = -2) -> np.ndarray:
+        if len(self.segments) == 1:
+            return getattr(self.segments[0], name)
+        return fixed(np.concatenate([getattr(s, name) for s in self.segments], axis=axis), name)
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last sample [s]."""
+        return float(self.times[-1] - self.times[0])
+
+    @property
+    def step(self) -> float:
+        """The integrator's step [s]; if it is not among the settings, the time between samples, NaN if that varies."""
+        given = self.settings.get("step")
+        if isinstance(given, (int, float)):
+            return float(given)
+        gaps = np.diff(self.times)
+        even = len(gaps) > 0 and np.ptp(gaps) <= 1e-9 * gaps.max()
+        return float(gaps.mean()) if even else math.nan
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the one run ended."""
+        if self.batch:
+            raise InputError(
+                f"this is a batch of {len(self.outcomes)} runs; run.outcomes has all of them, run[0].outcome is of one"
+            )
+        return self.outcomes[0]
+
+    # ---- less of it
+
+    def __getitem__(self, key):
+        """A part by its name; one run of a batch by numbers; samples by a slice; run[3, 10:20] for both."""
+        if isinstance(key, str):
+            roles(self.model, key)
+            return Part(self, key)
+        keys = key if isinstance(key, tuple) else (key,)
+        samples = keys[-1] if keys and isinstance(keys[-1], slice) else None
+        try:
+            index = tuple(operator.index(k) for k in (keys if samples is None else keys[:-1]))
+        except TypeError:
+            raise InputError(f"run[{key!r}]: expected a name, numbers of runs, or a slice of samples") from None
+        run = picking.picked(self, index) if index else self
+        return run if samples is None else picking.sampled(run, samples)
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        """The runs of a batch, along its first axis."""
+        if not self.batch:
+            raise InputError("this is one run, not a batch; for its samples use run.times, run.q, run.v")
+        return (self[k] for k in range(self.batch[0]))
+
+    def between(self, start: float, stop: float) -> Trajectory:
+        """The samples from time start to time stop [s], both included."""
+        return picking.between(self, start, stop)
+
+    # ---- what follows from the samples; NaN after a run's end
+
+    @cached_property
+    def robot(self) -> Dynamics:
+        """The kernels of the model."""
+        return Dynamics(self.model)
+
+    @cached_property
+    def a(self) -> np.ndarray:
+        """Accelerations (..., n, nv) under the torques and forces that acted."""
+        return quantities.accelerations(self)
+
+    @cached_property
+    def energy(self) -> np.ndarray:
+        """(..., n, 2): kinetic and potential energy [J]."""
+        return quantities.quantity(self, "energy", "q", "v")
+
+    @cached_property
+    def momentum(self) -> np.ndarray:
+        """(..., n, 6): [angular; linear] momentum about the centre of mass, world axes."""
+        return quantities.quantity(self, "momentum", "q", "v")
+
+    @cached_property
+    def center_of_mass(self) -> np.ndarray:
+        """(..., n, 3): centre of mass in the world [m]."""
+        return quantities.quantity(self, "center_of_mass", "q")
+
+    @cached_property
+    def closure_error(self) -> np.ndarray:
+        """(..., n, n_rows): errors of all closure rows, those of the loops, then of the couplings [m or rad]."""
+        return quantities.quantity(self, "closure_error", "q")
+
+    @cached_property
+    def closure_residual(self) -> np.ndarray:
+        """(..., n): the largest closure error of each sample [m or rad]; 0 without loops."""
+        return quantities.closure_residual(self)
+
+    @cached_property
+    def velocity_residual(self) -> np.ndarray:
+        """(..., n): the largest rate at which a closure opens [m/s or rad/s]; 0 without loops."""
+        return quantities.velocity_residual(self)
+
+    @cached_property
+    def _reactions(self) -> Reactions:
+        return quantities.reactions(self)
+
+    def reactions(self) -> Reactions:
+        """[torque; force] (..., n, 6) of every joint on its child and every loop on its body b, by name, world axes."""
+        return self._reactions
+
+    # ---- text
+
+    def __repr__(self) -> str:
+        return telling.line(self)
+
+    def __str__(self) -> str:
+        return telling.report(self)
