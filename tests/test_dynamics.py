@@ -549,7 +549,7 @@ def question(function, model):
     }.get(function)
     if inputs is None:
         names = sl.compile(model, function, target="python", **options).inputs
-        known = {"q": q, "v": v, "a": x, "tau": x}
+        known = {"q": q, "v": v, "a": x, "tau": x, "error": np.zeros(0)}
         inputs = tuple(known[n] for n, _ in names if n in known)
     return inputs + more, options
 

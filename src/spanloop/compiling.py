@@ -86,7 +86,8 @@ class Question:
     ):
         self.model, self.name, self.method, self.make = model, name, method, make
         self.options, self.live, self.regroup = dict(options), live, regroup
-        self.strict = True
+        self.strict = True  # is a singular position refused?
+        self.watched = True  # is an open loop refused?
 
     @staticmethod
     def of(model, name, method, parameters, forces, frame, expressed_in, regroup) -> Question:
@@ -125,6 +126,7 @@ class Question:
             self.live,
             self.regroup,
             self.strict,
+            self.watched,
         )
         return hashlib.sha256("|".join(map(str, (*parts, source_hash()))).encode()).hexdigest()
 
@@ -132,8 +134,8 @@ class Question:
     def _baked(self) -> tuple[Mechanism, Program]:
         m = mechanism(self.model)
         if self.method in _BY_SETTING and (m.closures or m.gears):
-            found = setting.found(m)
-            self.options["setting"] = replace(found, strict=found.strict and self.strict)
+            found = _setting(self.model)
+            self.options["setting"] = replace(found, strict=found.strict and self.strict, watched=self.watched)
         program = self.make(m, **self.options)
         if program.whole:
             m = mechanism(self.model, whole=True)
@@ -281,6 +283,11 @@ def refuse_closures(model: Model, name: str) -> None:
             f"{name} of coupled joints is not there yet. "
             f"Use forward_dynamics, or leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
         )
+
+
+@functools.lru_cache(maxsize=64)
+def _setting(model: Model) -> setting.Setting:
+    return setting.found(mechanism(model))
 
 
 @functools.lru_cache(maxsize=64)

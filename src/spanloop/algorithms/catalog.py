@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spanloop.algorithms.closed import closing, dense, elimination
+from spanloop.algorithms.closed import closing, correction, dense, elimination
 from spanloop.algorithms.quantities import coordinates, energy, kinematics
 from spanloop.algorithms.tree import articulated_body, composite_body, inverse_mass_matrix, newton_euler, reactions
 from spanloop.errors import InputError, nearest
@@ -34,6 +34,8 @@ FUNCTIONS: dict[str, Function] = {
     "closure_facing": Function({"paths": closing.closure_facing}),
     "closure_jacobian": Function({"paths": closing.closure_jacobian}),
     "closure_bias": Function({"paths": closing.closure_bias}),
+    "position_correction": Function({"elimination": correction.position_correction}),
+    "velocity_correction": Function({"elimination": correction.velocity_correction}),
     "inverse_dynamics": Function({"newton_euler": newton_euler.inverse_dynamics}, ("loaded",), needs_tree=True),
     "mass_matrix": Function({"composite_body": composite_body.mass_matrix}),
     "mass_matrix_inverse": Function({"articulated_body": inverse_mass_matrix.mass_matrix_inverse}, needs_tree=True),

@@ -15,48 +15,43 @@ that reach the world are solved in one root system, together with the accelerati
 
 from __future__ import annotations
 
-from spanloop.algorithms.closed import closing
+from spanloop.algorithms.closed import bias, closing
 from spanloop.algorithms.closed.guards import Guard
 from spanloop.algorithms.closed.pending import Pending
 from spanloop.algorithms.closed.root import rooted
-from spanloop.algorithms.closed.rows import basis_of, rows
+from spanloop.algorithms.closed.rows import B, basis_of, rows
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.algorithms.quantities.energy import fly
 from spanloop.algorithms.tree.articulated_body import beside, turn
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
-from spanloop.math.small import ZERO3, negate, total
+from spanloop.math.small import ZERO3, is_zero, negate, total
 from spanloop.math.spatial import Field, Force, Motion, power
 from spanloop.sweeps import Program, Values, at_once, inward, outward
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
-    acceleration."""
-    return _program(mechanism, loaded, setting or Setting())
+    acceleration.
 
-
-def _program(mechanism, loaded, setting: Setting) -> Program:
+    feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e.
+    """
+    setting = setting or Setting()
     still = negate(mechanism.gravity)
-    sizes = closing.extra_inputs(mechanism)
-    sliding = any(c.slides for c in mechanism.closures)
-    meets = _meetings(mechanism)
+    sizes = closing.extra_inputs(mechanism) | ({"gains": 2} if feedback else {})
+    flying = feedback or any(c.slides for c in mechanism.closures)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
         (
             *placed(loaded),
             outward(turn, field=Field(ZERO3)),
-            *((outward(fly, V=Motion()),) if sliding else ()),
-            at_once(_opened(setting, still)),
-            inward(
-                _articulate(meets, Guard(mechanism)), P=ArticulatedInertia(), z=Force(), rows=Pending(), kept=_Kept()
-            ),
-            at_once(rooted(mechanism, setting, meets, still)),
-            outward(accelerate, begin=lambda world: Values(a=Motion(linear=still), f=world.f)),
+            outward(push),
+            *((outward(fly, V=Motion()),) if flying else ()),
+            *closed_sweeps(mechanism, setting, still, bias.Feedback() if feedback else bias.Motion()),
         ),
-        result=lambda m, here, world: [x for h in here for x in h.rates],
+        result=joint_rates,
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
@@ -65,13 +60,34 @@ def _program(mechanism, loaded, setting: Setting) -> Program:
     )
 
 
+def closed_sweeps(mechanism, setting: Setting, still, told) -> tuple:
+    """From links with c, z and torque to their accelerations: rows laid down, carried inward, solved.
+
+    still: acceleration of the world; told: what the rows are told, one of `bias`.
+    """
+    meets = _meetings(mechanism)
+    return (
+        at_once(_opened(setting, still, told)),
+        inward(_articulate(meets, Guard(mechanism)), P=ArticulatedInertia(), z=Force(), rows=Pending(), kept=_Kept()),
+        at_once(rooted(mechanism, setting, meets, still)),
+        outward(accelerate, begin=lambda world: Values(a=Motion(linear=still), f=world.f)),
+    )
+
+
+def joint_rates(m, here, world) -> list:
+    return [x for h in here for x in h.rates]
+
+
+def push(link, here, parent) -> Values:
+    """Torque at the joint, with that of its own damper and spring."""
+    return Values(torque=tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)))
+
+
 def _demands(setting: Setting):
     def demands(m, here, world) -> list:
         """Pairs, the first to be less: how open the loops are, and no pivot nothing where it should not be."""
-        if not setting.strict:
-            return closing.openness(m, here, world)
-        pivots = [x for h in here for x in h.thin] + list(world.thin)
-        return closing.openness(m, here, world) + pivots
+        far = closing.openness(m, here, world) if setting.watched else []
+        return far + ([x for h in here for x in h.thin] + list(world.thin) if setting.strict else [])
 
     return demands
 
@@ -84,7 +100,7 @@ def _meetings(mechanism) -> dict[int, int]:
 # ---- rows begin
 
 
-def _opened(setting: Setting, still):
+def _opened(setting: Setting, still, told):
     def open_rows(mechanism, here, world) -> Values:
         """Every row laid down at its two links (or at the world, whose acceleration is known)."""
         mask, given = closing.masks(mechanism, world), closing.given(mechanism, world)
@@ -92,20 +108,24 @@ def _opened(setting: Setting, still):
             h.own, h.geared, h.mask = Pending(), {}, mask
         ground = Motion(linear=still)
         for c in mechanism.closures:
-            for row in rows(mechanism, here, c, basis_of(mechanism, c, setting.dropped)):
+            basis = B if told.child_axes else basis_of(mechanism, c, setting.dropped)
+            for row in rows(mechanism, here, c, basis):
                 if row.number not in setting.dropped:
-                    _lay_down(here, row, c, ground, given.get(row.number, 0.0))
+                    known = told.of_row(mechanism, here, world, c, row) - given.get(row.number, 0.0)
+                    _lay_down(here, row, c, ground, known)
         for g in mechanism.gears:
             for link, share in ((g.link, 1.0), (g.source, -g.ratio)):
                 here[link].geared[g.row] = share
+            known = told.of_gear(mechanism, here, world, g)
+            if not is_zero(known):
+                here[g.link].own = here[g.link].own + Pending((), {g.row: known})
         return Values(mask=mask)
 
     return open_rows
 
 
-def _lay_down(here, row, closure, ground: Motion, given) -> None:
-    """A row's wrenches at its links, its bias (less an acceleration that is given) beside one of them."""
-    bias = row.bias - given
+def _lay_down(here, row, closure, ground: Motion, bias) -> None:
+    """A row's wrenches at its links, its bias beside one of them."""
     ends = [(closure.a.link, row.on_a), (closure.b.link, row.on_b)]
     for link, wrench in ends:
         if link < 0:
@@ -143,9 +163,8 @@ def _articulate(meets: dict[int, int], guard: Guard):
             kept = Values(eliminated=(), met=met, thin=thin, shares=(), held=True)
             mine = _Kept({link.number: (P, z, dict(pending))})
             return kept, Values(P=ArticulatedInertia(), z=Force(), rows=pending.without_wrenches(), kept=mine)
-        torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
         eliminated, shares = [], []
-        for k, (s, t, armature) in enumerate(zip(link.free(here.S), torque, link.armature, strict=False)):
+        for k, (s, t, armature) in enumerate(zip(link.free(here.S), here.torque, link.armature, strict=False)):
             U = P @ s
             over = reciprocal(power(s, U) + armature)  # D⁻¹
             G = U * over

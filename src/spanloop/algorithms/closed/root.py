@@ -56,12 +56,11 @@ def _bordered(system: System, link, here, body, still) -> list:
     """Rows −P a + K f = z − tau of a free body."""
     P, z, wrenches = body
     base = here.X.T @ Motion(linear=still) + here.c  # its acceleration when its joint has none
-    torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
     rows, six = P.rows(), tuple(base)
     for k in range(6):
         for j in range(k + 1):
             system.add((link.number, k), (link.number, j), -(rows[k][j] + (link.armature[k] if j == k else 0.0)))
-        system.right[link.number, k] = tuple(z)[k] - torque[k] - link.armature[k] * six[k]
+        system.right[link.number, k] = tuple(z)[k] - here.torque[k] - link.armature[k] * six[k]
         for r, K in wrenches.items():
             system.add((link.number, k), r, tuple(K)[k])
     return [(link.number, k) for k in (3, 4, 5, 0, 1, 2)]

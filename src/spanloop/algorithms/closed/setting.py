@@ -28,6 +28,7 @@ class Setting:
     dropped: frozenset[int] = frozenset()  # rows that are redundant at every configuration
     weak: frozenset[int] = frozenset()  # closures whose own admittance is deficient: after the free body
     strict: bool = False  # is a position refused at which rows that should be independent are not?
+    watched: bool = True  # is a position refused at which a loop is open? (not where something else sees to that)
 
 
 def found(mechanism) -> Setting:

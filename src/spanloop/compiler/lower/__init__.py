@@ -1,6 +1,7 @@
 """From a computation to a Plan: the ordered tape that every target renders."""
 
 from spanloop.compiler.lower.plan import Operations, Plan
-from spanloop.compiler.lower.unrolled import unrolled
+from spanloop.compiler.lower.schedule import Call, Repeat, Schedule
+from spanloop.compiler.lower.unrolled import poisoned, unrolled
 
-__all__ = ["Operations", "Plan", "unrolled"]
+__all__ = ["Call", "Operations", "Plan", "Repeat", "Schedule", "poisoned", "unrolled"]

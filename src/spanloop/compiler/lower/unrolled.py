@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spanloop.compiler.lower.plan import Plan, live
@@ -23,3 +24,15 @@ def unrolled(name: str, inputs: Sequence[tuple[str, int]], shape: tuple[int, ...
     nodes = live([x for x in outputs + hidden if isinstance(x, Expression)])
     arguments = tuple(x for n, _ in inputs for x in traced[n])
     return Plan(name, tuple(inputs), tuple(nodes), outputs, shape, hidden, guards, tuple(live(guards)), arguments)
+
+
+def poisoned(plan: Plan) -> Plan:
+    """The plan whose first output is not finite where the plan refuses its answer, for those who look at no more."""
+    if not plan.hidden or not plan.outputs:
+        return plan
+    first = plan.outputs[0]
+    for x in plan.hidden:
+        first = x + first
+    outputs = (first, *plan.outputs[1:])
+    nodes = live([x for x in outputs if isinstance(x, Expression)])
+    return replace(plan, nodes=tuple(nodes), outputs=outputs, hidden=(), guards=(), checks=())

@@ -28,7 +28,7 @@ from spanloop.compiler.runtime import arrays, cache, layout, machine
 from spanloop.compiler.runtime.builtin import builtin
 from spanloop.errors import InputError, SpanloopWarning, StateError
 
-_REAL = {"float64": "double", "float32": "float"}
+REAL = {"float64": "double", "float32": "float"}
 _POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
 
 
@@ -51,9 +51,9 @@ class Kernel:
 
     def __init__(self, recipe: Recipe, dtype: str = "float64", threads: int = 1):
         dtype = checked_dtype(dtype)
-        self.recipe, self.name, self.threads = recipe, recipe.name, _checked_threads(threads)
+        self.recipe, self.name, self.threads = recipe, recipe.name, checked_threads(threads)
         self.dtype = np.dtype(dtype)
-        self._real = _REAL[dtype]
+        self._real = REAL[dtype]
         self.from_cache = True  # was everything so far found on disk?
         facts, code = self._code("single", self._single_source)
         self.inputs: tuple[tuple[str, int], ...] = tuple((n, k) for n, k in facts["inputs"])
@@ -194,7 +194,7 @@ class Kernel:
         if parts <= 1:
             return run(0, count)
         edges = [min(count, width * (groups * k // parts)) for k in range(parts + 1)]
-        others = [_pool(parts).submit(run, a, b) for a, b in pairwise(edges[1:])]
+        others = [pool(parts).submit(run, a, b) for a, b in pairwise(edges[1:])]
         return run(edges[0], edges[1]) + sum(f.result() for f in others)  # this thread works too
 
     def _warn(self, laid, status: np.ndarray, leading: tuple[int, ...]) -> None:
@@ -235,12 +235,12 @@ def checked_dtype(dtype) -> str:
         name = np.dtype(dtype).name
     except TypeError:
         name = None
-    if name not in _REAL:
+    if name not in REAL:
         raise InputError(f"dtype is {dtype!r}; expected 'float64' or 'float32'")
     return name
 
 
-def _checked_threads(threads: int) -> int:
+def checked_threads(threads: int) -> int:
     try:
         n = operator.index(threads)
     except TypeError:
@@ -255,7 +255,7 @@ if hasattr(os, "register_at_fork"):  # a forked process inherits the pools but n
     os.register_at_fork(after_in_child=_pools.clear)
 
 
-def _pool(size: int) -> ThreadPoolExecutor:
+def pool(size: int) -> ThreadPoolExecutor:
     if size not in _pools:
         _pools[size] = ThreadPoolExecutor(size, thread_name_prefix="spanloop")
     return _pools[size]

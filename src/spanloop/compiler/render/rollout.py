@@ -1,0 +1,335 @@
+"""A Schedule as an LLVM function: the time loop of many runs, one vector lane each.
+
+    void rollout(ptr state, ptr constants, i64 constant_stride, ptr controls, i64 run_stride, i64 step_stride,
+                 ptr record, i64 record_stride, ptr counts, ptr why,
+                 double start, double h, i64 first, i64 steps, i64 every, i64 begin, i64 end)
+
+Runs begin..end − 1 take `steps` steps of length h from step number `first` on; time is start + number·h. Arrays are plain
+C order: state (runs, numbers) is read and written back; constants and controls have strides in numbers (0: the same for
+all); record (runs, record_stride) gets a row at the start of every `every`-th step and after the last. counts
+(runs) gets the number of steps that ended well, why (runs) the bits of what ended a run; a run that comes with bits
+set does not move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spanloop.compiler.lower.schedule import STEP, TIME, Call, Repeat, Schedule, following
+from spanloop.compiler.render import rows
+from spanloop.compiler.render.body import Body, declarations
+from spanloop.compiler.render.real import Real
+from spanloop.compiler.render.single import PACK
+from spanloop.compiler.render.sincos import LIMIT
+from spanloop.compiler.render.stage import Stage, stage
+
+LOST, HALTED, NOT_CONVERGED = 1, 2, 4  # a number not finite or out of range; an entry of `halt` negative; a loop not done
+
+_HEAD = (
+    "define void @rollout(ptr %state, ptr %constants, i64 %constant_stride, ptr %controls, i64 %run_stride, "
+    "i64 %step_stride, ptr %record, i64 %record_stride, ptr %counts, ptr %why, "
+    "double %start, double %h, i64 %first, i64 %steps, i64 %every, i64 %begin, i64 %end) #0 {"
+)
+
+
+def rollout(schedule: Schedule, real: str, width: int) -> str:
+    """Source of `rollout` with `width` runs to a vector."""
+    t = Real(real, width)
+    stages = _stages(schedule)
+    functions = "".join(stage(s, t) for s in stages.values())
+    text = functions + _Loop(schedule, t, stages).source()
+    wide = (t, t.wide(2), t.wide(PACK)) if width == 1 else (t,)
+    masked = rows.declarations(Body(t, _nothing)) if width > 1 else ""
+    bits = 256 if width == 1 else width * t.size * 8
+    attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}\n'
+    return text + declarations(*wide) + masked + attributes
+
+
+def _stages(schedule: Schedule) -> dict[int, Stage]:
+    """The function of each plan, by the plan's identity."""
+    sizes = {id(c.plan): tuple(schedule.sizes[n] for n in c.writes) for c in schedule.calls()}
+    return {id(p): Stage(f"s{k}.{p.name}", p, sizes[id(p)]) for k, p in enumerate(schedule.plans())}
+
+
+def _nothing(body, node):
+    raise AssertionError("the loop computes no expressions")
+
+
+class _Loop:
+    """The function around the stages, block after block."""
+
+    def __init__(self, schedule: Schedule, t: Real, stages: dict[int, Stage]):
+        self.schedule, self.t, self.stages = schedule, t, stages
+        self.body = Body(t, _nothing)
+        self.block = "entry"
+        self.names = 0
+
+    def source(self) -> str:
+        s, t = self.schedule, self.t
+        self._allocate()
+        self._line("%any = icmp slt i64 %begin, %end")
+        self._line("%final = sub i64 %end, 1")
+        self._line("%last_step = sub i64 %steps, 1")
+        self._line("br i1 %any, label %group, label %done")
+
+        self._begin("group")
+        self._line("%i = phi i64 [%begin, %entry], [%i.next, %finish]")
+        state = self._rows("%state", s.width(s.state), "state")
+        self._load(state, s.state)
+        if s.constants:
+            self._load(self._rows("%constants", "%constant_stride", "constants"), s.constants)
+        self._lanes("why", "i8", "%why")
+        still = self._new(f"icmp eq {self._vector('i8')} %why.in, {self._zero('i8')}")
+        self._fill(STEP, self._real("%h"))
+        self._line("br label %step")
+
+        self._begin("step")
+        whole = self._vector("i64")
+        self._line("%s = phi i64 [0, %group], [%s.next, %moved]")
+        self._line(f"%alive = phi {t.truth} [{still}, %group], [%alive.next, %moved]")
+        self._line(f"%count = phi {whole} [{self._zero('i64')}, %group], [%count.next, %moved]")
+        self._line(f"%bits = phi {self._vector('i8')} [%why.in, %group], [%bits.next, %moved]")
+        self._time()
+        if s.controls:
+            self._read_controls()
+        for c in s.begin:
+            self._call(c)
+        self._line("%phase = urem i64 %s, %every")
+        self._line("%sampled = icmp eq i64 %phase, 0")
+        self._line("%wanted = icmp ne ptr %record, null")
+        self._line("%recorded = and i1 %sampled, %wanted")
+        self._line("br i1 %recorded, label %write, label %go")
+
+        self._begin("write")
+        number = self._new("udiv i64 %s, %every")
+        at = self._new(f"mul i64 {number}, {s.width(s.record)}")
+        start = self._new(f"getelementptr {t.real}, ptr %record, i64 {at}")
+        self._store(self._rows(start, "%record_stride", "record"), s.record)
+        self._line("br label %go")
+
+        self._begin("go")
+        self._line("%ended = icmp sge i64 %s, %steps")
+        self._line("br i1 %ended, label %finish, label %advance")
+
+        self._begin("advance")
+        stuck = []
+        for k, x in enumerate(s.advance):
+            if isinstance(x, Repeat):
+                stuck.append(self._repeat(x, k))
+            else:
+                self._call(x)
+        self._commit(stuck)
+
+        self._begin("finish")
+        self._line(f"%count.out = phi {whole} [%count, %go], [%count.next, %moved]")
+        self._line(f"%bits.out = phi {self._vector('i8')} [%bits, %go], [%bits.next, %moved]")
+        self._store(state, s.state)
+        self._write_lanes("counts", "i64", "%counts", "%count.out")
+        self._write_lanes("why", "i8", "%why", "%bits.out")
+        self._line(f"%i.next = add i64 %i, {t.width}")
+        self._line("%more = icmp slt i64 %i.next, %end")
+        self._line("br i1 %more, label %group, label %done")
+        self._begin("done")
+        self._line("ret void")
+        return _HEAD + "\nentry:\n" + "\n".join(self.body.lines) + "\n}\n"
+
+    # ---- small words
+
+    def _line(self, text: str) -> None:
+        self.body.lines.append(text)
+
+    def _new(self, text: str) -> str:
+        self.names += 1
+        self._line(f"%n{self.names} = {text}")
+        return f"%n{self.names}"
+
+    def _begin(self, label: str) -> None:
+        self.block = label
+        self._line(f"{label}:")
+
+    def _vector(self, kind: str) -> str:
+        return kind if self.t.width == 1 else f"<{self.t.width} x {kind}>"
+
+    def _zero(self, kind: str) -> str:
+        return "0" if self.t.width == 1 else "zeroinitializer"
+
+    def _truth(self, yes: bool) -> str:
+        word = "true" if yes else "false"
+        return word if self.t.width == 1 else f"splat (i1 {word})"
+
+    def _splat_i8(self, bit: int) -> str:
+        return str(bit) if self.t.width == 1 else f"splat (i8 {bit})"
+
+    # ---- arrays
+
+    def _allocate(self) -> None:
+        for k, (name, size) in enumerate(self.schedule.sizes.items()):
+            self._line(f"%m{k} = alloca [{max(size, 1)} x {self.t.value}], align 64")
+        self.memory = {name: f"%m{k}" for k, name in enumerate(self.schedule.sizes)}
+
+    def _place(self, name: str, j: int) -> str:
+        return self._new(f"getelementptr {self.t.value}, ptr {self.memory[name]}, i64 {j}")
+
+    def _get(self, name: str, j: int) -> str:
+        return self._new(f"load {self.t.value}, ptr {self._place(name, j)}, align {self.t.size}")
+
+    def _put(self, name: str, j: int, value: str) -> None:
+        self._line(f"store {self.t.value} {value}, ptr {self._place(name, j)}, align {self.t.size}")
+
+    def _fill(self, name: str, number: str) -> None:
+        """A number that is the same for all runs."""
+        t = self.t
+        if name not in self.memory:
+            return
+        if t.width > 1:
+            one = self._new(f"insertelement {t.value} poison, {t.real} {number}, i32 0")
+            lanes = f"<{t.width} x i32> zeroinitializer"
+            number = self._new(f"shufflevector {t.value} {one}, {t.value} poison, {lanes}")
+        self._put(name, 0, number)
+
+    def _real(self, number: str) -> str:
+        return number if self.t.real == "double" else self._new(f"fptrunc double {number} to float")
+
+    def _rows(self, pointer: str, stride, tag: str) -> list[str]:
+        """Where each lane's row begins; the last run fills up the last group."""
+        out = []
+        for lane in range(self.t.width):
+            at = self._new(f"add i64 %i, {lane}")
+            inside = self._new(f"icmp sle i64 {at}, %final")
+            run = self._new(f"select i1 {inside}, i64 {at}, i64 %final")
+            offset = self._new(f"mul i64 {run}, {stride}")
+            out.append(self._new(f"getelementptr {self.t.real}, ptr {pointer}, i64 {offset}"))
+        return out
+
+    def _columns(self, names: Sequence[str]) -> list[tuple[str, int]]:
+        return [(n, j) for n in names for j in range(self.schedule.sizes[n])]
+
+    def _load(self, row: list[str], names: Sequence[str]) -> None:
+        t, columns = self.t, self._columns(names)
+        for first in range(0, len(columns), t.width):
+            block = columns[first : first + t.width]
+            self.names += 1
+            if t.width == 1:
+                p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {first}")
+                values = [self._new(f"load {t.real}, ptr {p}, align {t.size}")]
+            else:
+                values = rows.load_block(self.body, row, first, len(block), f".b{self.names}")
+            for (name, j), value in zip(block, values, strict=True):
+                self._put(name, j, value)
+
+    def _store(self, row: list[str], names: Sequence[str]) -> None:
+        t, columns = self.t, self._columns(names)
+        for first in range(0, len(columns), t.width):
+            values = [self._get(n, j) for n, j in columns[first : first + t.width]]
+            self.names += 1
+            if t.width == 1:
+                p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {first}")
+                self._line(f"store {t.real} {values[0]}, ptr {p}, align {t.size}")
+            else:
+                rows.store_block(self.body, row, first, values, f".b{self.names}")
+
+    def _lanes(self, tag: str, kind: str, pointer: str) -> None:
+        """One whole number of each run as a vector, %{tag}.in; and where they stand."""
+        places = []
+        for lane in range(self.t.width):
+            at = self._new(f"add i64 %i, {lane}")
+            inside = self._new(f"icmp sle i64 {at}, %final")
+            run = self._new(f"select i1 {inside}, i64 {at}, i64 %final")
+            places.append(self._new(f"getelementptr {kind}, ptr {pointer}, i64 {run}"))
+        if self.t.width == 1:
+            self._line(f"%{tag}.in = load {kind}, ptr {places[0]}")
+            return
+        held = "zeroinitializer"
+        for lane, p in enumerate(places):
+            x = self._new(f"load {kind}, ptr {p}")
+            name = f"%{tag}.in" if lane == self.t.width - 1 else f"%{tag}.in{lane}"
+            self._line(f"{name} = insertelement {self._vector(kind)} {held}, {kind} {x}, i32 {lane}")
+            held = name
+
+    def _write_lanes(self, tag: str, kind: str, pointer: str, value: str) -> None:
+        for lane in range(self.t.width):
+            at = self._new(f"add i64 %i, {lane}")
+            inside = self._new(f"icmp sle i64 {at}, %final")
+            run = self._new(f"select i1 {inside}, i64 {at}, i64 %final")
+            p = self._new(f"getelementptr {kind}, ptr {pointer}, i64 {run}")
+            x = value
+            if self.t.width > 1:
+                x = self._new(f"extractelement {self._vector(kind)} {value}, i32 {lane}")
+            self._line(f"store {kind} {x}, ptr {p}")
+
+    # ---- a step
+
+    def _time(self) -> None:
+        number = self._new("add i64 %first, %s")
+        real = self._new(f"sitofp i64 {number} to double")
+        passed = self._new(f"fmul double {real}, %h")
+        self._fill(TIME, self._real(self._new(f"fadd double %start, {passed}")))
+
+    def _read_controls(self) -> None:
+        early = self._new("icmp slt i64 %s, %last_step")
+        number = self._new(f"select i1 {early}, i64 %s, i64 %last_step")  # after the last step its controls still hold
+        at = self._new(f"mul i64 {number}, %step_stride")
+        start = self._new(f"getelementptr {self.t.real}, ptr %controls, i64 {at}")
+        self._load(self._rows(start, "%run_stride", "controls"), self.schedule.controls)
+
+    def _call(self, c: Call) -> None:
+        self._line(self.stages[id(c.plan)].call([self.memory[n] for n in (*c.reads, *c.writes)]))
+
+    def _repeat(self, r: Repeat, k: int) -> str:
+        """The loop; the mask of runs that were done in time."""
+        t, before = self.t, self.block
+        self._line(f"br label %again{k}")
+        self._begin(f"again{k}")
+        self._line(f"%turn{k} = phi i64 [0, %{before}], [%turn{k}.next, %again{k}]")
+        for c in r.calls:
+            self._call(c)
+        busy = self._new(f"fcmp ugt {t.value} {self._get(r.left, 0)}, {t.constant(0.0)}")
+        counts = self._new(f"and {t.truth} {busy}, %alive")
+        some = counts
+        if t.width > 1:
+            some = self._new(f"icmp ne i{t.width} {self._new(f'bitcast {t.truth} {counts} to i{t.width}')}, 0")
+        self._line(f"%turn{k}.next = add i64 %turn{k}, 1")
+        short = self._new(f"icmp slt i64 %turn{k}.next, {r.most}")
+        on = self._new(f"and i1 {some}, {short}")
+        self._line(f"br i1 {on}, label %again{k}, label %after{k}")
+        self._begin(f"after{k}")
+        return self._new(f"xor {t.truth} {busy}, {self._truth(True)}")
+
+    def _commit(self, converged: list[str]) -> None:
+        """The next state takes the place of the state in runs whose step ended well."""
+        s, t = self.schedule, self.t
+        limit = t.constant(LIMIT[t.real])
+        columns = self._columns(s.state)
+        after = [self._get(following(n), j) for n, j in columns]
+        kept = self._truth(True)
+        for x in after:
+            size = self._new(f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {x})")
+            kept = self._new(f"and {t.truth} {kept}, {self._new(f'fcmp olt {t.value} {size}, {limit}')}")
+        on = self._truth(True)
+        for j in range(s.sizes[s.halt] if s.halt else 0):
+            on = self._new(
+                f"and {t.truth} {on}, {self._new(f'fcmp oge {t.value} {self._get(s.halt, j)}, {t.constant(0.0)}')}"
+            )
+        done = self._truth(True)
+        for x in converged:
+            done = self._new(f"and {t.truth} {done}, {x}")
+        fine = self._new(f"and {t.truth} {self._new(f'and {t.truth} {kept}, {on}')}, {done}")
+        self._line(f"%alive.next = and {t.truth} %alive, {fine}")
+        for (n, j), x in zip(columns, after, strict=True):
+            self._put(n, j, self._new(f"select {t.truth} %alive.next, {t.value} {x}, {t.value} {self._get(n, j)}"))
+        one = self._new(f"zext {t.truth} %alive.next to {self._vector('i64')}")
+        self._line(f"%count.next = add {self._vector('i64')} %count, {one}")
+        bits = "%bits"
+        for mask, bit in ((kept, LOST), (on, HALTED), (done, NOT_CONVERGED)):
+            bad = self._new(f"and {t.truth} %alive, {self._new(f'xor {t.truth} {mask}, {self._truth(True)}')}")
+            v = self._vector("i8")
+            mark = self._new(f"select {t.truth} {bad}, {v} {self._splat_i8(bit)}, {v} {self._zero('i8')}")
+            bits = self._new(f"or {v} {bits}, {mark}")
+        self._line(f"%bits.next = or {self._vector('i8')} {bits}, {self._zero('i8')}")
+        self._line("%s.next = add i64 %s, 1")
+        some = "%alive.next"
+        if t.width > 1:
+            some = self._new(f"icmp ne i{t.width} {self._new(f'bitcast {t.truth} %alive.next to i{t.width}')}, 0")
+        self._line("br label %moved")
+        self._begin("moved")
+        self._line(f"br i1 {some}, label %step, label %finish")

@@ -1,0 +1,92 @@
+"""A Plan as an internal LLVM function on arrays in memory:  void name(ptr in0, ..., ptr out0, ...).
+
+Every array holds values of one group of runs, one vector a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spanloop.compiler.lower import Plan
+from spanloop.compiler.render.body import Body
+from spanloop.compiler.render.real import Real
+from spanloop.compiler.render.segments import Segments, cut
+from spanloop.compiler.render.single import PACK, input_places
+from spanloop.compiler.trace import Expression
+from spanloop.compiler.trace.operations import INPUT
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A plan with the sizes of the arrays that its outputs fill."""
+
+    name: str
+    plan: Plan
+    sizes: tuple[int, ...]
+
+    def __post_init__(self):
+        assert sum(self.sizes) == len(self.plan.outputs), (self.name, self.sizes, len(self.plan.outputs))
+
+    @property
+    def arguments(self) -> list[str]:
+        return [f"%a{k}" for k in range(len(self.plan.inputs))] + [f"%o{k}" for k in range(len(self.sizes))]
+
+    def call(self, arrays: Sequence[str]) -> str:
+        return f"call void @{self.name}({', '.join(f'ptr {x}' for x in arrays)})"
+
+
+def stage(s: Stage, t: Real) -> str:
+    """Source of the function."""
+    segments = cut(s.plan)
+    pack = PACK if t.width == 1 else 1
+    head = ", ".join(f"ptr {x}" for x in s.arguments)
+    if len(segments.pieces) == 1:
+        body = Body(t, _fetch(s, segments), pack)
+        body.add(segments.pieces[0])
+        _store(s, body, range(len(s.plan.outputs)))
+        return _function(s.name, head, body.lines)
+    main = [f"%scratch = alloca [{max(segments.n_slots, 1)} x {t.value}], align 64"]
+    functions = ""
+    for k in range(len(segments.pieces)):
+        main.append(f"call void @{s.name}.{k}({head}, ptr %scratch)")
+        functions += _function(f"{s.name}.{k}", f"{head}, ptr %scratch", _piece(s, segments, k, t, pack))
+    return functions + _function(s.name, head, main)
+
+
+def _function(name: str, head: str, lines: Sequence[str]) -> str:
+    return f"define internal void @{name}({head}) #0 {{\n" + "\n".join(lines) + "\nret void\n}\n"
+
+
+def _piece(s: Stage, segments: Segments, k: int, t: Real, pack: int) -> list[str]:
+    body = Body(t, _fetch(s, segments), pack)
+    body.add(segments.pieces[k])
+    for n in segments.pieces[k]:
+        if n.index in segments.leaves and segments.home[n.index] == k:
+            p = body.line(f"tp{n.index}", f"getelementptr {t.value}, ptr %scratch, i64 {segments.slot[n.index]}")
+            body.lines.append(f"store {t.value} {body.values[n.index]}, ptr {p}, align {t.size}")
+    home = [segments.home.get(x.index, 0) if isinstance(x, Expression) else 0 for x in s.plan.outputs]
+    _store(s, body, [j for j, h in enumerate(home) if h == k])
+    return body.lines
+
+
+def _store(s: Stage, body: Body, outputs) -> None:
+    t = body.t
+    places = [(k, j) for k, size in enumerate(s.sizes) for j in range(size)]
+    for n in outputs:
+        value = body.value(s.plan.outputs[n])
+        k, j = places[n]
+        p = body.line(f"op{n}", f"getelementptr {t.value}, ptr %o{k}, i64 {j}")
+        body.lines.append(f"store {t.value} {value}, ptr {p}, align {t.size}")
+
+
+def _fetch(s: Stage, segments: Segments):
+    where = input_places(s.plan)
+
+    def fetch(body: Body, n: Expression) -> str:
+        t = body.t
+        k, j = where[int(n.value)] if n.op == INPUT else (-1, segments.slot[n.index])
+        p = body.line(f"ip{n.index}", f"getelementptr {t.value}, ptr {f'%a{k}' if k >= 0 else '%scratch'}, i64 {j}")
+        return body.line(f"in{n.index}", f"load {t.value}, ptr {p}, align {t.size}")
+
+    return fetch

@@ -1,0 +1,240 @@
+"""What drives a mechanism: torques that are given, a controller, actuators in between, forces on bodies.
+
+A controller is a function in plain arithmetic that is traced into the rollout:
+
+    def control(t, q, v):            or control(t, q, v, u), u the inputs of the step
+        return [10.0 * (1.0 - q["elbow"]) - v["elbow"], ...]      or {"elbow": torque}
+
+or an object with `memory` and `update` beside it (see Controller). Forces are functions of the same form that
+return {"body": six numbers}, [torque; force] at the body's origin in world axes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spanloop.compiler.lower import unrolled
+from spanloop.compiler.trace.graph import TraceError
+from spanloop.errors import InputError, nearest
+from spanloop.model import Model
+
+
+class Named(tuple):
+    """Coordinates or rates: a tuple that also knows its joints, q["elbow"]."""
+
+    model: Model
+    rates: bool
+
+    @staticmethod
+    def of(values: Sequence[Any], model: Model, rates: bool) -> Named:
+        out = Named(values)
+        out.model, out.rates = model, rates
+        return out
+
+    def __getitem__(self, which):  # type: ignore[override]
+        if not isinstance(which, str):
+            return super().__getitem__(which)
+        joint = self.model.joint(which)
+        s = self.model.v_slice(joint.name) if self.rates else self.model.q_slice(joint.name)
+        part = super().__getitem__(s)
+        return part[0] if len(part) == 1 else tuple(part)
+
+
+class Controller:
+    """A controller with a memory: numbers that stay as they are during a step and are updated after it.
+
+    Subclass it, or give any object with these attributes.
+    """
+
+    inputs: int | None = None  # how many numbers u it is given each step; None: as many as the array that is given
+    memory: int = 0
+
+    def start(self, model: Model) -> Sequence[float]:
+        """The memory at the start."""
+        return (0.0,) * self.memory
+
+    def torques(self, t, q, v, u, z) -> Sequence[Any] | Mapping[str, Any]:
+        """Torques of all freedoms (nv), or by joint name."""
+        raise NotImplementedError
+
+    def update(self, t, h, q, v, u, z) -> Sequence[Any]:
+        """The memory after a step of length h that ended at time t in q, v."""
+        return z
+
+
+class _Function(Controller):
+    """A plain function as a controller."""
+
+    def __init__(self, function: Callable):
+        self.function, self.takes_inputs = function, _arguments(function, "controller") == 4
+        self.inputs = None if self.takes_inputs else 0
+
+    def torques(self, t, q, v, u, z):
+        return self.function(t, q, v, u) if self.takes_inputs else self.function(t, q, v)
+
+
+class _Given(Controller):
+    """The inputs are the torques."""
+
+    def __init__(self, model: Model):
+        self.inputs = model.nv
+
+    def torques(self, t, q, v, u, z):
+        return u
+
+
+@dataclass(frozen=True)
+class Drive:
+    """Everything that pushes a model, on any scalar."""
+
+    model: Model
+    controller: Controller
+    inputs: int
+    actuation: Controller | None = None  # from commanded torques, its inputs, to torques at the joints
+    forces: Callable | None = None
+    bodies: tuple[str, ...] = ()  # that forces act on
+
+    @property
+    def memory(self) -> int:
+        return self.controller.memory + (self.actuation.memory if self.actuation else 0)
+
+    def start(self) -> list[float]:
+        parts = [self.controller] + ([self.actuation] if self.actuation else [])
+        return [float(x) for part in parts for x in _sized(part.start(self.model), part.memory, "start")]
+
+    def command(self, x) -> list:
+        """Torques (nv) that are asked for."""
+        q, v = self._named(x)
+        z = tuple(x["z"])[: self.controller.memory]
+        return _torques(self.model, self.controller.torques(x["t"][0], q, v, tuple(x["u"]), z), "the controller")
+
+    def pushes(self, x) -> tuple[list, list]:
+        """Torques (nv) at the joints and forces (6 for each of `bodies`)."""
+        tau = self.command(x)
+        q, v = self._named(x)
+        if self.actuation is not None:
+            z = tuple(x["z"])[self.controller.memory :]
+            tau = _torques(self.model, self.actuation.torques(x["t"][0], q, v, tuple(tau), z), "an actuator")
+        return tau, self._forces(x["t"][0], q, v) if self.forces else []
+
+    def update(self, x) -> list:
+        """The memory after a step; x holds the state at its end, and h."""
+        q, v = self._named(x)
+        t, h, u, z = x["t"][0], x["h"][0], tuple(x["u"]), tuple(x["z"])
+        n = self.controller.memory
+        out = list(_sized(self.controller.update(t, h, q, v, u, z[:n]), n, "update")) if n else []
+        if self.actuation is not None and self.actuation.memory:
+            command = tuple(self.command(x))
+            out += _sized(self.actuation.update(t, h, q, v, command, z[n:]), self.actuation.memory, "update")
+        return out
+
+    def key(self) -> str:
+        """A name for what is traced; equal functions in different clothes have one."""
+        if type(self.controller) is _Given and not self.memory and self.actuation is None and not self.forces:
+            return "torques"
+        sizes = {"t": 1, "h": 1, "q": self.model.nq, "v": self.model.nv, "u": self.inputs, "z": self.memory}
+
+        def compute(x):
+            tau, forces = self.pushes(x)
+            return [*tau, *forces, *self.update(x)], (), ()
+
+        plan = traced("the controller", lambda: unrolled("drive", tuple(sizes.items()), (0,), compute))
+        return hashlib.sha256(f"{plan}{self.bodies}".encode()).hexdigest()
+
+    def _named(self, x) -> tuple[Named, Named]:
+        return Named.of(x["q"], self.model, False), Named.of(x["v"], self.model, True)
+
+    def _forces(self, t, q, v) -> list:
+        assert self.forces is not None
+        found = self.forces(t, q, v)
+        return [c for body in self.bodies for c in _sized(found[body], 6, f"forces on {body!r}")]
+
+
+def drive(model: Model, controller=None, inputs: int | None = None, actuation=None, forces=None) -> Drive:
+    """What drives a model: `controller` a function, a Controller or None (the inputs are torques)."""
+    if controller is None:
+        chosen: Controller = _Given(model)
+    elif hasattr(controller, "torques"):
+        chosen = controller
+    elif callable(controller):
+        chosen = _Function(controller)
+    else:
+        raise InputError(
+            f"controller is a {type(controller).__name__}; expected a function (t, q, v) that returns torques"
+        )
+    wanted = chosen.inputs
+    if wanted is not None and inputs is not None and inputs != wanted:
+        raise InputError(f"the inputs have {inputs} numbers a step; the controller takes {wanted}")
+    count = wanted if wanted is not None else inputs
+    if count is None:
+        raise InputError("the controller takes inputs u, but none are given; pass inputs=array (..., steps, n)")
+    bodies: tuple[str, ...] = ()
+    if forces is not None:
+        bodies = _bodies(model, forces)
+    return Drive(model, chosen, count, actuation, forces, bodies)
+
+
+def _bodies(model: Model, forces: Callable) -> tuple[str, ...]:
+    """The bodies that a function of forces names, found by asking it once on floats."""
+    if not callable(forces):
+        raise InputError(f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}")
+    q, v = Named.of(model.neutral(), model, False), Named.of([0.0] * model.nv, model, True)
+    found = forces(0.0, q, v)
+    if not isinstance(found, Mapping):
+        raise InputError(f"forces returned a {type(found).__name__}; expected {{'body': six numbers}}")
+    known = [b.name for b in model.bodies]
+    for name in found:
+        if name not in known:
+            raise InputError(f"forces names {name!r}, which is not a body; {nearest(name, known)}")
+    return tuple(sorted(found, key=known.index))
+
+
+def traced(what: str, make: Callable) -> Any:
+    """make(), with words for what cannot be traced."""
+    try:
+        return make()
+    except TraceError as error:
+        raise InputError(
+            f"{what} cannot be traced: {error}. Write it in plain arithmetic with sl.where for choices, "
+            "or pass it as callback=, which is called in Python at every step"
+        ) from error
+
+
+def _torques(model: Model, found, who: str) -> list:
+    if isinstance(found, Mapping):
+        tau: list = [0.0] * model.nv
+        for name, value in found.items():
+            s = model.v_slice(model.joint(name).name)
+            parts = list(value) if isinstance(value, Sequence) or hasattr(value, "__len__") else [value]
+            tau[s] = _sized(parts, s.stop - s.start, f"torques of joint {name!r}")
+        return tau
+    return list(_sized(found, model.nv, f"torques of {who}"))
+
+
+def _sized(values, size: int, what: str) -> Sequence[Any]:
+    try:
+        out = list(values)
+    except TypeError:
+        raise InputError(f"{what}: a {type(values).__name__} was returned; expected {size} numbers") from None
+    if len(out) != size:
+        raise InputError(f"{what}: {len(out)} numbers were returned; expected {size}")
+    for k, x in enumerate(out):
+        if isinstance(x, (int, float)) and x != x:
+            raise InputError(f"{what}: number {k} is nan; every number must be finite")
+    return out
+
+
+def _arguments(function: Callable, what: str) -> int:
+    try:
+        count = len(
+            [p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind in (0, 1)]
+        )
+    except (TypeError, ValueError):
+        return 3
+    if count not in (3, 4):
+        raise InputError(f"the {what} takes {count} arguments; expected (t, q, v) or (t, q, v, u)")
+    return count

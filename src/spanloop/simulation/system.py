@@ -1,0 +1,185 @@
+"""A model with all that acts on it, as functions on scalars: what the steps of a simulation are made of.
+
+Every function takes the arrays of one run by name and works on floats and on traced scalars alike:
+
+| name | numbers | meaning |
+|---|---|---|
+| t | 1 | time [s] |
+| q, v | nq, nv | state |
+| u | | inputs of this step: torques, or what a controller is given |
+| z | | memory of controllers and actuators, constant during a step |
+| p | | live parameters |
+| others | | what closures take: active, given, gains; forces: six numbers for each loaded body |
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from spanloop.compiling import Question, content
+from spanloop.errors import InputError
+from spanloop.math.scalar import absolute, sqrt, where
+from spanloop.model import Model
+from spanloop.simulation.driving import Drive
+from spanloop.sweeps import walk
+from spanloop.topology import Mechanism, mechanism
+
+CLOSURES = ("project", "feedback", "none")
+SLIP = 1e-2  # rad/s or m/s: where Coulomb friction has 71 % of its strength
+ROUNDS = 2  # corrections of position after a step, all with one set of factors
+
+Arrays = Mapping[str, Sequence[Any]]
+Pairs = list[tuple[Any, Any]]  # of which the first must be less
+
+
+@dataclass(frozen=True)
+class System:
+    """What is simulated: a model, what drives it, how its loops are held."""
+
+    model: Model
+    drive: Drive
+    method: str | None = None  # of forward dynamics
+    closures: str = "project"
+    live: bool = False  # are parameters inputs?
+    strict: bool = True  # is a singular position refused?
+
+    def __post_init__(self):
+        if self.closures not in CLOSURES:
+            raise InputError(f"closures is {self.closures!r}; expected one of {', '.join(map(repr, CLOSURES))}")
+
+    # ---- what there is
+
+    @property
+    def closed(self) -> bool:
+        return bool(self.model.loops or self.model.couplings)
+
+    @property
+    def projects(self) -> bool:
+        return self.closed and self.closures == "project"
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of each array that is given from outside."""
+        inputs = dict(self._forward.signature()[0])
+        extras = {n: inputs[n] for n in ("active", "given", "gains") if n in inputs}
+        known = {"t": 1, "h": 1, "q": self.model.nq, "v": self.model.nv, "u": self.drive.inputs, "z": self.drive.memory}
+        return known | ({"p": inputs["parameters"]} if self.live else {}) | extras
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        return tuple(n for n in self.sizes if n not in ("t", "h", "q", "v", "u", "z"))
+
+    def key(self) -> str:
+        """A name for everything that a step depends on; needs no tracing but that of what the user wrote."""
+        parts = (content(self.model), self.drive.key(), self.method, self.closures, self.live, self.strict)
+        return hashlib.sha256("|".join(map(str, (*parts, self._forward.key()))).encode()).hexdigest()
+
+    # ---- what it does
+
+    def torques(self, x: Arrays) -> tuple[list, list]:
+        """Torques (nv) at the joints, friction included, and external forces (6 each) on the drive's bodies."""
+        tau, forces = self.drive.pushes(x)
+        for joint in self.model.joints:
+            s = self.model.v_slice(joint.name)
+            for k, strength in zip(range(s.start, s.stop), joint.friction, strict=True):
+                if strength and not joint.driven:
+                    speed = x["v"][k]
+                    tau[k] = tau[k] - strength * (speed / sqrt(speed * speed + SLIP * SLIP))
+        return tau, forces
+
+    def accelerations(self, x: Arrays) -> tuple[list, Pairs]:
+        """a (nv), and pairs of which the first must be less for it to mean anything."""
+        tau, forces = self.torques(x)
+        given = {"q": x["q"], "v": x["v"], "tau": tau, "forces": forces, "parameters": x.get("p")}
+        given |= {n: x[n] for n in ("active", "given", "gains") if n in x}
+        names = [n for n, _ in self._forward.signature()[0]]
+        return self._forward.compute({n: given[n] for n in names})
+
+    def held(self, x: Arrays) -> tuple[list, list, Pairs]:
+        """v (nv) brought back to the closed loops, and the accelerations there, with the same factors."""
+        delta, _ = self._velocity.compute(self._of(self._velocity, x))
+        v = [a + b for a, b in zip(x["v"], delta, strict=True)]
+        a, pairs = self.accelerations({**x, "v": v})
+        return v, a, pairs
+
+    def closed_velocity(self, x: Arrays) -> list:
+        """v (nv) brought back to the closed loops."""
+        delta, _ = self._velocity.compute(self._of(self._velocity, x))
+        return [a + b for a, b in zip(x["v"], delta, strict=True)]
+
+    def closed_position(self, x: Arrays) -> tuple[list, Any]:
+        """q (nq) brought back to the closed loops, and the error that is left: the largest of all rows."""
+        q = list(x["q"])
+        for _ in range(ROUNDS):
+            told = {**self._of(self._position, x), "error": self._errors({**x, "q": q})}
+            delta, _ = self._position.compute(told)
+            q = self.moved(q, delta)
+        left: Any = 0.0
+        for e in self._errors({**x, "q": q}):
+            left = where(absolute(e) < left, left, absolute(e))
+        return q, left
+
+    def moved(self, q: Sequence[Any], delta: Sequence[Any]) -> list:
+        """q ⊕ delta."""
+        out: list = []
+        for joint in self.model.joints:
+            kind = joint.kind
+            part = tuple(q[self.model.q_slice(joint.name)]), tuple(delta[self.model.v_slice(joint.name)])
+            out += kind.plus(*part) if kind.nv else ()
+        return out
+
+    def rates(self, q: Sequence[Any], v: Sequence[Any]) -> list:
+        """dq/dt (nq)."""
+        out: list = []
+        for joint in self.model.joints:
+            kind = joint.kind
+            part = tuple(q[self.model.q_slice(joint.name)]), tuple(v[self.model.v_slice(joint.name)])
+            out += kind.rates(*part) if kind.nv else ()
+        return out
+
+    # ---- questions
+
+    @cached_property
+    def _forward(self) -> Question:
+        q = self._question("forward_dynamics", self.method, self.drive.bodies)
+        q.strict, q.watched = self.strict, not self.projects
+        if self.closed and self.closures == "feedback":
+            q.options["feedback"] = True
+        return q
+
+    @cached_property
+    def _velocity(self) -> Question:
+        return self._question("velocity_correction")
+
+    @cached_property
+    def _position(self) -> Question:
+        return self._question("position_correction")
+
+    def _question(self, name: str, method: str | None = None, bodies: tuple[str, ...] = ()) -> Question:
+        return Question.of(self.model, name, method, "live" if self.live else "baked", bodies, None, None, True)
+
+    def _of(self, question: Question, x: Arrays) -> dict[str, Sequence[Any]]:
+        """The arrays that a question reads, as far as they are there."""
+        names = [n for n, _ in question.signature()[0]]
+        given = {**x, "parameters": x.get("p")}
+        return {n: given[n] for n in names if given.get(n) is not None}
+
+    def _errors(self, x: Arrays) -> list:
+        from spanloop.algorithms.closed.closing import closure_error, masks
+        from spanloop.sweeps import Values
+
+        m = self._mechanism(x)
+        errors = walk(closure_error(m), m, {"q": x["q"]})
+        mask = masks(m, Values(active=x["active"])) if m.switched_rows else {}
+        return [e * mask[r] if r in mask else e for r, e in enumerate(errors)]
+
+    def _mechanism(self, x: Arrays) -> Mechanism:
+        return mechanism(self.model, x["p"]) if self.live else self._baked
+
+    @cached_property
+    def _baked(self) -> Mechanism:
+        return mechanism(self.model)
