@@ -25,6 +25,7 @@ _PUBLIC = {
     "compile": "spanloop.compiling",
     "from_dh": "spanloop.model.dh",
     "load": "spanloop.model.load",
+    "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
 _ROOMS = ("errors", "joints", "math", "model", "zoo")
@@ -41,6 +42,7 @@ __all__ = [
     "from_dh",
     "joints",
     "load",
+    "simulate",
     "where",
     "zoo",
 ]
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from spanloop.model.load import load
     from spanloop.model.pinocchio import PinocchioOrder
     from spanloop.results.trajectory import Trajectory
+    from spanloop.simulation.simulate import simulate
 
 
 def __getattr__(name: str) -> Any:

@@ -308,7 +308,7 @@ def content(model: Model) -> str:
 
 
 # what a kernel is made of, and nothing else: a new zoo or command leaves kernels as they are
-_MAKERS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler")
+_MAKERS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "simulation")
 
 
 @functools.cache

@@ -102,6 +102,11 @@ class Drive:
     def memory(self) -> int:
         return self.controller.memory + (self.actuation.memory if self.actuation else 0)
 
+    @property
+    def plain(self) -> bool:
+        """Are the inputs torques, and nothing else acts?"""
+        return type(self.controller) is _Given and self.actuation is None and self.forces is None
+
     def start(self) -> list[float]:
         parts = [self.controller] + ([self.actuation] if self.actuation else [])
         return [float(x) for part in parts for x in _sized(part.start(self.model), part.memory, "start")]
@@ -134,7 +139,7 @@ class Drive:
 
     def key(self) -> str:
         """A name for what is traced; equal functions in different clothes have one."""
-        if type(self.controller) is _Given and not self.memory and self.actuation is None and not self.forces:
+        if self.plain:
             return "torques"
         sizes = {"t": 1, "h": 1, "q": self.model.nq, "v": self.model.nv, "u": self.inputs, "z": self.memory}
 
@@ -181,7 +186,9 @@ def drive(model: Model, controller=None, inputs: int | None = None, actuation=No
 def _bodies(model: Model, forces: Callable) -> tuple[str, ...]:
     """The bodies that a function of forces names, found by asking it once on floats."""
     if not callable(forces):
-        raise InputError(f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}")
+        raise InputError(
+            f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}"
+        )
     q, v = Named.of(model.neutral(), model, False), Named.of([0.0] * model.nv, model, True)
     found = forces(0.0, q, v)
     if not isinstance(found, Mapping):

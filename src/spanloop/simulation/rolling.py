@@ -14,7 +14,7 @@ from spanloop.simulation.watching import Watch
 
 def schedule(system: System, watch: Watch, method: str, dtype: str) -> Schedule:
     """The schedule of a simulation."""
-    stages = Stages(system, watch, dtype, compensated=dtype == "float32")
+    stages = Stages(system, watch, dtype)
     chosen_method(method)(stages)
     return stages.schedule()
 

@@ -16,20 +16,24 @@ from spanloop.compiler.lower.schedule import following
 from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.driving import traced
+from spanloop.simulation.layout import Layout
 from spanloop.simulation.system import System
 from spanloop.simulation.watching import Watch
+
+OPEN = 1e-6  # m or rad: a step after which a loop is open by more did not end well
 
 
 class Stages:
     """Calls in the making."""
 
-    def __init__(self, system: System, watch: Watch, dtype: str, compensated: bool):
+    def __init__(self, system: System, watch: Watch, dtype: str):
         self.system, self.watch, self.dtype = system, watch, dtype
+        self.layout = Layout.of(system, watch, dtype)
         self.nq, self.nv = system.model.nq, system.model.nv
         self.velocity = "v.closed" if system.projects else "v"
         self.moved = "q.after" if system.projects else following("q")  # what the method leaves
-        self.compensated = compensated  # are sums of small changes compensated?
-        self.sizes: dict[str, int] = dict(system.sizes)
+        self.compensated = "q.rest" in self.layout.sizes
+        self.sizes: dict[str, int] = {**system.sizes, **self.layout.sizes}
         self.begin: list[Call] = []
         self._calls: list[Any] = []
         self._accelerate: Plan | None = None
@@ -82,21 +86,24 @@ class Stages:
 
     def _hold(self) -> None:
         def compute(x):
-            v, a, pairs = self.system.held(x)
-            return (a, v), pairs
+            v, a, margin, pairs = self.system.held(x)
+            return (a, v, [margin]), pairs
 
         reads = ("t", "q", "v", "u", "z", *self.system.constants)
-        self.begin.append(self._call("hold", reads, {"a1": self.nv, "v.closed": self.nv}, compute))
+        writes = {"a1": self.nv, "v.closed": self.nv, "margin": 1}
+        self.begin.append(self._call("hold", reads, writes, compute))
 
     def _close(self) -> None:
         """Positions back to the closed loops."""
 
         def compute(x):
             q, left = self.system.closed_position({**x, "q": x[self.moved]})
-            return q, [where(x["residual"][0] < left, left, x["residual"][0])]
+            error, margin = x["loops"]
+            margin = where(x["margin"][0] < margin, x["margin"][0], margin)
+            return (q, [where(error < left, left, error), margin]), [(left, OPEN)]
 
-        reads = (self.moved, "residual", *self.system.constants)
-        self.call("close", reads, {following("q"): self.nq, following("residual"): 1}, compute)
+        reads = (self.moved, "loops", "margin", *self.system.constants)
+        self._calls.append(self._call("close", reads, {following("q"): self.nq, following("loops"): 2}, compute))
 
     def _remember(self) -> None:
         def compute(x):
@@ -120,17 +127,6 @@ class Stages:
     def schedule(self) -> Schedule:
         """The whole step."""
         system = self.system
-        state = ["q", "v"]
-        if system.projects:
-            state.append("residual")
-            self.sizes["residual"] = 1
-        if system.sizes["z"]:
-            state.append("z")
-        if len(self.watch):
-            state.append("g")
-            self.sizes["g"] = len(self.watch)
-        if self.compensated:
-            state += ["q.rest", "v.rest"]
         if system.projects:
             self._close()
         if system.sizes["z"]:
@@ -140,7 +136,7 @@ class Stages:
         return Schedule(
             "rollout",
             self.sizes,
-            tuple(state),
+            tuple(self.layout.sizes),
             system.constants,
             ("u",) if system.sizes["u"] else (),
             ("q", self.velocity, *(("z",) if system.sizes["z"] else ())),
@@ -162,12 +158,17 @@ class Stages:
             dq = [None if d is None else d + r for d, r in zip(dq, x["q.rest"], strict=True)]
             turned = self._moved(x["q"], first, second)
             turned = [y if d is None else 0.0 for d, y in zip(dq, turned, strict=True)]
-            return [0.0 if d is None else d for d in dq], turned, [a + b for a, b in zip(change, x["v.rest"], strict=True)]
+            return (
+                [0.0 if d is None else d for d in dq],
+                turned,
+                [a + b for a, b in zip(change, x["v.rest"], strict=True)],
+            )
 
         def add(x):
             added = self._sums([0.0] * self.nv, [0.0] * self.nv)
             q = [
-                y if s is None else a + d for s, a, d, y in zip(added, x["q"], x["q.change"], x["q.turned"], strict=True)
+                y if s is None else a + d
+                for s, a, d, y in zip(added, x["q"], x["q.change"], x["q.turned"], strict=True)
             ]
             return q, [a + b for a, b in zip(x[v], x["v.change"], strict=True)]
 
@@ -177,7 +178,6 @@ class Stages:
             q = [0.0 if s is None else d - (b - a) for s, a, d, b in rows]
             return q, [d - (b - a) for a, d, b in zip(x[v], x["v.change"], x["v.next"], strict=True)]
 
-        self.sizes |= {"q.rest": self.nq, "v.rest": self.nv}
         sizes = {"q.change": self.nq, "q.turned": self.nq, "v.change": self.nv}
         self.call(name, _once(*reads, "q", v, "q.rest", "v.rest"), sizes, changes)
         self.call("add", ("q", v, "q.change", "q.turned", "v.change"), after, add)
@@ -198,7 +198,9 @@ class Stages:
     def _sums(self, first, second) -> list:
         """first + second for every coordinate (nq) that moves by a sum, None for the others."""
         return [
-            x for joint, sums in self._joints(first, second) for x in (sums if sums is not None else [None] * joint.kind.nq)
+            x
+            for joint, sums in self._joints(first, second)
+            for x in (sums if sums is not None else [None] * joint.kind.nq)
         ]
 
     def _joints(self, first, second):

@@ -20,6 +20,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from spanloop.algorithms.closed.guards import TINY
 from spanloop.compiling import Question, content
 from spanloop.errors import InputError
 from spanloop.math.scalar import absolute, sqrt, where
@@ -29,6 +32,7 @@ from spanloop.sweeps import walk
 from spanloop.topology import Mechanism, mechanism
 
 CLOSURES = ("project", "feedback", "none")
+SINGULAR = 1e-10  # a margin below this is a singular position
 SLIP = 1e-2  # rad/s or m/s: where Coulomb friction has 71 % of its strength
 ROUNDS = 2  # corrections of position after a step, all with one set of factors
 
@@ -78,6 +82,24 @@ class System:
         parts = (content(self.model), self.drive.key(), self.method, self.closures, self.live, self.strict)
         return hashlib.sha256("|".join(map(str, (*parts, self._forward.key()))).encode()).hexdigest()
 
+    @property
+    def chosen_method(self) -> str:
+        """The name of the algorithm of forward dynamics."""
+        return self._forward.method
+
+    @property
+    def plain(self) -> bool:
+        """Are the inputs of a step what acts at the joints, and nothing else?"""
+        return self.drive.plain and not any(any(j.friction) for j in self.model.joints)
+
+    def explain(self, x: Arrays) -> str:
+        """Why this state, in floats, has no accelerations; "" if it has."""
+        tau, forces = self.torques(x)
+        given = {"q": x["q"], "v": x["v"], "tau": tau, "forces": forces, "parameters": x.get("p")}
+        given |= {n: x[n] for n in ("active", "given", "gains") if n in x}
+        rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
+        return "" if self._forward.answer(*rows) is not None else self._forward.explain(*rows)
+
     # ---- what it does
 
     def torques(self, x: Arrays) -> tuple[list, list]:
@@ -99,12 +121,18 @@ class System:
         names = [n for n, _ in self._forward.signature()[0]]
         return self._forward.compute({n: given[n] for n in names})
 
-    def held(self, x: Arrays) -> tuple[list, list, Pairs]:
-        """v (nv) brought back to the closed loops, and the accelerations there, with the same factors."""
-        delta, _ = self._velocity.compute(self._of(self._velocity, x))
-        v = [a + b for a, b in zip(x["v"], delta, strict=True)]
+    def held(self, x: Arrays) -> tuple[list, list, Any, Pairs]:
+        """v (nv) brought back to the closed loops, the accelerations there, with the same factors, and the margin.
+
+        The margin is the smallest pivot of any row beside the row's own admittance: 0 where the loops lose rank.
+        """
+        v = self.closed_velocity(x)
         a, pairs = self.accelerations({**x, "v": v})
-        return v, a, pairs
+        margin: Any = 1.0
+        for least, pivot in pairs:
+            ratio = where(least > 0.0, TINY * pivot / where(least > 0.0, least, 1.0), 1.0)
+            margin = where(ratio < margin, ratio, margin)
+        return v, a, margin, [*pairs, (SINGULAR, margin)] if pairs else pairs
 
     def closed_velocity(self, x: Arrays) -> list:
         """v (nv) brought back to the closed loops."""

@@ -19,11 +19,15 @@ from spanloop.compiler.lower.schedule import STEP, TIME, Call, Repeat, Schedule,
 from spanloop.compiler.render import rows
 from spanloop.compiler.render.body import Body, declarations
 from spanloop.compiler.render.real import Real
-from spanloop.compiler.render.single import PACK
 from spanloop.compiler.render.sincos import LIMIT
+from spanloop.compiler.render.single import PACK
 from spanloop.compiler.render.stage import Stage, stage
 
-LOST, HALTED, NOT_CONVERGED = 1, 2, 4  # a number not finite or out of range; an entry of `halt` negative; a loop not done
+LOST, HALTED, NOT_CONVERGED = (
+    1,
+    2,
+    4,
+)  # a number not finite or out of range; an entry of `halt` negative; a loop not done
 
 _HEAD = (
     "define void @rollout(ptr %state, ptr %constants, i64 %constant_stride, ptr %controls, i64 %run_stride, "

@@ -38,12 +38,10 @@ class Rollout:
     Rows of state, constants and controls are laid out as the schedule says: all its arrays, one after the other.
     """
 
-    def __init__(
-        self, key: str, schedule: Callable[[], Schedule], facts: dict[str, int], dtype: str = "float64", threads: int = 1
-    ):
-        """key: of all that the schedule depends on; facts: widths of state, constants, controls and record."""
+    def __init__(self, key: str, schedule: Callable[[], Schedule], dtype: str = "float64", threads: int = 1):
+        """key: of all that the schedule depends on."""
         dtype = checked_dtype(dtype)
-        self.dtype, self.threads, self.facts = np.dtype(dtype), checked_threads(threads), facts
+        self.dtype, self.threads = np.dtype(dtype), checked_threads(threads)
         self._key, self._make, self._real = key, schedule, REAL[dtype]
         self.from_cache = True
 

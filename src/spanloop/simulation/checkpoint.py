@@ -1,0 +1,72 @@
+"""A simulation's progress on disk: a run that is killed goes on from there, and gives the same numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from spanloop.errors import FileError, InputError
+from spanloop.model.save import atomic
+from spanloop.simulation.running import Progress
+
+SECONDS = 5.0  # of computing between two checkpoints
+
+
+class Checkpoint:
+    """The file, and when it was last written. key: of everything that the numbers depend on."""
+
+    def __init__(self, path, key: str, every: int):
+        self.path, self.key, self.every = Path(path), key, every
+        self.last = time.perf_counter()
+
+    def resume(self, p: Progress) -> bool:
+        """Fill p with what is on disk; False if there is nothing."""
+        if not self.path.exists():
+            return False
+        try:
+            with np.load(self.path, allow_pickle=False) as data:
+                if str(data["key"]) != self.key:
+                    raise InputError(
+                        f"{self.path}: this checkpoint belongs to another simulation (other model, state, inputs, method, "
+                        "step or version of spanloop). Remove it, or choose another name"
+                    )
+                record = data["record"]
+                state, why, counts, done = data["state"], data["why"], data["counts"], int(data["done"])
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+            raise FileError(f"{self.path}: cannot be read as a checkpoint ({error}). Remove it to start anew") from None
+        p.record[:, : record.shape[1]] = record
+        p.state, p.why, p.counts, p.done = state, why, counts, done
+        return True
+
+    def keep(self, p: Progress) -> None:
+        """Write, if it is time."""
+        if time.perf_counter() - self.last >= SECONDS:
+            self.write(p)
+
+    def write(self, p: Progress) -> None:
+        data = io.BytesIO()
+        record = p.record[:, : p.done // self.every + 1]
+        np.savez(data, key=self.key, record=record, state=p.state, why=p.why, counts=p.counts, done=p.done)
+        atomic.write(self.path, data.getvalue())
+        self.last = time.perf_counter()
+
+    def remove(self) -> None:
+        """The simulation is done."""
+        self.path.unlink(missing_ok=True)
+
+
+def key_of(*parts) -> str:
+    """A hash over texts, numbers and arrays."""
+    digest = hashlib.sha256()
+    for x in parts:
+        if isinstance(x, np.ndarray):
+            digest.update(repr((x.shape, str(x.dtype))).encode())
+            digest.update(np.ascontiguousarray(x).tobytes())
+        else:
+            digest.update(repr(x).encode())
+    return digest.hexdigest()

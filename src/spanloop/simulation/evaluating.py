@@ -1,0 +1,34 @@
+"""What the traced functions of a simulation say at given states: torques, forces, watched values, for many samples."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from spanloop.compiler.lower import unrolled
+from spanloop.compiler.runtime.kernel import Kernel, Recipe
+from spanloop.compiling import source_hash
+
+
+def kernel(name: str, sizes: Mapping[str, int], count: int, compute: Callable, key: str) -> Kernel:
+    """A kernel of compute({array: scalars}) -> count scalars."""
+    inputs = tuple(sizes.items())
+
+    def answer(*rows: np.ndarray) -> np.ndarray | None:
+        x = {n: [float(y) for y in row] for (n, _), row in zip(inputs, rows, strict=True)}
+        try:
+            found = np.array(compute(x), dtype=float)
+        except (ZeroDivisionError, OverflowError):
+            return None
+        return found if np.isfinite(found).all() else None
+
+    def plan():
+        return unrolled(name, inputs, (count,), lambda x: (compute(x), (), ()))
+
+    def explain(*rows: np.ndarray) -> str:
+        return f"{name} has no finite value at this state"
+
+    text = f"{key}|{name}|{inputs}|{source_hash()}"
+    return Kernel(Recipe(name, hashlib.sha256(text.encode()).hexdigest(), plan, answer, explain))

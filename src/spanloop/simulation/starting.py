@@ -1,0 +1,75 @@
+"""Where a run starts: states that are given, checked, and brought to the closed loops if they are a little off."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from spanloop.algorithms.closed.closing import OPEN
+from spanloop.compiler.runtime.arrays import converted, leading_shape
+from spanloop.dynamics import Dynamics
+from spanloop.errors import SpanloopWarning, StateError
+from spanloop.loops.measuring import errors, positional, worst
+
+NOTICED = 1e-9  # m, rad or their rates: a smaller correction of the start is not worth a word
+
+
+def states(robot: Dynamics, q, v, batch: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Rows q (n, nq) and v (n, nv), and the shape of the batch (with that of other inputs)."""
+    model = robot.model
+    q = _resting_place(robot) if q is None else q
+    v = np.zeros(model.nv) if v is None else v
+    q = converted("simulate", "q", model.nq, q, np.dtype(float))
+    v = converted("simulate", "v", model.nv, v, np.dtype(float))
+    leading = leading_shape("simulate", ["q", "v", "inputs"], [q, v, np.empty((*batch, 0))])
+    q = np.array(np.broadcast_to(q, (*leading, model.nq)).reshape(-1, model.nq))
+    v = np.array(np.broadcast_to(v, (*leading, model.nv)).reshape(-1, model.nv))
+    _check(robot, q, v, leading)
+    return q, v, leading
+
+
+def closed(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+    """The states with their loops closed, and a note if that moved them by more than NOTICED."""
+    model = robot.model
+    if not (model.loops or model.couplings):
+        return q, v, ""
+    e = np.abs(errors(robot, q)[:, positional(model)])
+    far = np.flatnonzero(e.max(axis=1, initial=0.0) > OPEN)
+    if len(far):
+        k = int(far[0])
+        miss = worst(model, errors(robot, q[k : k + 1])[0])
+        which = f"run {k} starts where " if len(q) > 1 else ""
+        raise StateError(f"simulate: {which}{miss.what} is open by {miss.by()}. Close it first: q = robot.assemble(q)")
+    shut, still = robot.project(q, v)
+    by_q, by_v = e.max(initial=0.0), np.abs(still - v).max(initial=0.0)
+    if max(by_q, by_v) <= NOTICED:
+        return shut, still, ""
+    parts = [f"loops were open by up to {by_q:.1e} (m or rad)"] if by_q > NOTICED else []
+    parts += [f"velocities opened the loops, and were changed by up to {by_v:.1e}"] if by_v > NOTICED else []
+    note = "the start was brought to the closed loops: " + "; ".join(parts)
+    warnings.warn(f"simulate: {note}", SpanloopWarning, stacklevel=4)
+    return shut, still, note
+
+
+def _resting_place(robot: Dynamics) -> np.ndarray:
+    neutral = np.array(robot.model.neutral())
+    return robot.assemble(neutral) if robot.model.loops or robot.model.couplings else neutral
+
+
+def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:
+    """Every number finite, every quaternion of unit length; a batch is checked as a whole: nothing runs if one fails."""
+    kernel = robot.kernel("integrate")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpanloopWarning)
+        moved = kernel.evaluate(q, np.zeros_like(v))
+    for name, x, wrong in (("q", q, ~np.isfinite(moved).all(axis=1)), ("v", v, ~np.isfinite(v).all(axis=1))):
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            run = f"run {k}: " if leading else ""
+            if name == "q":
+                why = kernel.recipe.explain(q[k], np.zeros(robot.model.nv))
+            else:
+                j = int(np.argmax(~np.isfinite(x[k])))
+                why = f"v[{j}] is {x[k][j]}; every number must be finite"
+            raise StateError(f"simulate: {run}{why}")
