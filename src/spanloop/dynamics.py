@@ -86,7 +86,9 @@ class Dynamics:
         if known:
             forces = known_forces(self, q, known, forces or {})
         if self._has_extras or active is not None or given is not None:
-            return self._loaded("forward_dynamics", (q, v, tau), out, forces or {}, self._extras(active, given or {}))
+            return self._loaded(
+                "forward_dynamics", (q, v, tau), out, forces or {}, self.loop_inputs(active, given or {})
+            )
         return self._dynamics("forward_dynamics", (q, v, tau), out, forces)
 
     def inverse_dynamics(self, q, v, a, *, out=None, forces: Mapping | None = None) -> np.ndarray:
@@ -240,7 +242,7 @@ class Dynamics:
     def _has_extras(self) -> bool:
         return any(x.switchable or x.driven for x in self.model.loops)
 
-    def _extras(self, active, given) -> tuple:
+    def loop_inputs(self, active: Iterable[str] | None, given: Mapping) -> tuple:
         """The kernel's inputs for switchable and for driven loops."""
         extras: list[np.ndarray] = []
         switchable = [x.name for x in self.model.loops if x.switchable]

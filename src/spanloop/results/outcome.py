@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spanloop.errors import InputError, nearest
 
-REASONS = ("finished", "event", "limit", "singular", "open", "not_finite", "not_converged", "interrupted")
+REASONS = ("finished", "event", "limit", "singular", "open", "not_finite", "not_converged", "controller", "interrupted")
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ class Checkpoint:
             with np.load(self.path, allow_pickle=False) as data:
                 if str(data["key"]) != self.key:
                     raise InputError(
-                        f"{self.path}: this checkpoint belongs to another simulation (other model, state, inputs, method, "
-                        "step or version of spanloop). Remove it, or choose another name"
+                        f"{self.path}: this checkpoint belongs to another simulation (other model, state, inputs, "
+                        "method, step or version of spanloop). Remove it, or choose another name"
                     )
                 record = data["record"]
                 state, why, counts, done = data["state"], data["why"], data["counts"], int(data["done"])

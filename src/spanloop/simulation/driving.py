@@ -35,7 +35,7 @@ class Named(tuple):
         out.model, out.rates = model, rates
         return out
 
-    def __getitem__(self, which):  # type: ignore[override]
+    def __getitem__(self, which):
         if not isinstance(which, str):
             return super().__getitem__(which)
         joint = self.model.joint(which)
@@ -189,7 +189,7 @@ def _bodies(model: Model, forces: Callable) -> tuple[str, ...]:
         raise InputError(
             f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}"
         )
-    q, v = Named.of(model.neutral(), model, False), Named.of([0.0] * model.nv, model, True)
+    q, v = Named.of(list(model.neutral()), model, False), Named.of([0.0] * model.nv, model, True)
     found = forces(0.0, q, v)
     if not isinstance(found, Mapping):
         raise InputError(f"forces returned a {type(found).__name__}; expected {{'body': six numbers}}")

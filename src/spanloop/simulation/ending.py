@@ -1,42 +1,45 @@
 """How runs ended: which condition stopped one, when exactly, and why a step had no answer.
 
-A run that stopped is at the start of the step that did not end well. Its last moment is found by repeating that step with
-parts of its length.
+A run that stopped is at the start of the step that did not end well. Its last moment is found by repeating that step
+with parts of its length.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from spanloop.compiler.render.rollout import HALTED, LOST, NOT_CONVERGED
 from spanloop.compiler.runtime.rollout import Steps
 from spanloop.results import Outcome
+from spanloop.simulation.gathering import End, State
 from spanloop.simulation.layout import Layout
 from spanloop.simulation.running import Job, Progress
-from spanloop.simulation.system import SINGULAR, System
+from spanloop.simulation.system import SINGULAR
+from spanloop.simulation.task import Task
 from spanloop.simulation.watching import Watch
 
 RESOLVED = 1e-9  # of a step: how exactly an event is located
 _CLOSE = 1e-4  # a margin that is called near a singular position
 
 
-@dataclass(frozen=True)
-class End:
-    """How one run ended: in words, and the state there (None where that is the last sample)."""
-
-    outcome: Outcome
-    state: np.ndarray | None = None
+def condition_met(watch: Watch, j: int, t: float) -> Outcome:
+    """The outcome of a run in which watched value j came to its end at time t."""
+    if j < len(watch.limits):
+        limit = watch.limits[j]
+        words = (
+            f"joint {limit.joint!r} reached its {limit.word} limit, {limit.bound:g}, at t = {t:.9g} s. "
+            "limits='ignore' goes on as if there were none"
+        )
+        return Outcome("limit", words, t)
+    name = watch.conditions[j - len(watch.limits)][0]
+    return Outcome("event", f"condition {name!r} was met at t = {t:.9g} s", t)
 
 
 class Ending:
     """Finds the ends of runs."""
 
-    def __init__(self, job: Job, system: System, watch: Watch, layout: Layout, explain: Callable):
-        """explain(t, state, u): why forward dynamics has no answer there; "" if it has one."""
-        self.job, self.system, self.watch, self.layout, self.explain = job, system, watch, layout, explain
+    def __init__(self, job: Job, task: Task, layout: Layout):
+        self.job, self.task, self.watch, self.layout = job, task, task.watch, layout
 
     def of(self, p: Progress, k: int) -> End:
         """How run k ended."""
@@ -44,6 +47,8 @@ class Ending:
         t = self.job.start + int(p.counts[k]) * g.h
         bits = int(p.why[k])
         if not bits:
+            if p.refused:
+                return End(Outcome("controller", f"{p.refused}. The run ended there", t))
             if p.interrupted and p.done < g.steps:
                 return End(Outcome("interrupted", f"interrupted at t = {t:.6g} s", t))
             return End(Outcome("finished", f"finished after {t:.6g} s", t))
@@ -51,9 +56,18 @@ class Ending:
         if bits & LOST:
             return self._lost(step)
         if bits & NOT_CONVERGED:
-            words = f"the implicit step at t = {t:.6g} s did not converge. Take a shorter step than {g.h:g} s, or method='rk4'"
-            return End(Outcome("not_converged", words, t), step.begin)
+            advice = f"Take a shorter step than {g.h:g} s, or method='rk4'"
+            words = f"the implicit step at t = {t:.6g} s did not converge. {advice}"
+            return End(Outcome("not_converged", words, t), self._state(step.begin))
         return self._halted(step) if bits & HALTED else self._lost(step)
+
+    def _state(self, row: np.ndarray) -> State:
+        z = row[self.layout.places["z"]] if "z" in self.layout else row[:0]
+        return State(row[self.layout.places["q"]], row[self.layout.places["v"]], z)
+
+    def _explain(self, t: float, row: np.ndarray, step: _Step) -> str:
+        x = self._state(row)
+        return self.task.explain(t, x.q, x.v, x.z, step.controls, step.k)
 
     # ---- conditions
 
@@ -61,20 +75,11 @@ class Ending:
         """The first of the conditions that were met in this step."""
         where = self.layout.places["g"]
         before = step.begin[where]
-        after = step.part(1.0)
+        after = step.whole()
         met = [j for j in range(len(self.watch)) if before[j] > 0.0 and not after[where][j] > 0.0]
         found = [(self._located(step, j), j) for j in met]
         (share, state), j = min(found, key=lambda x: x[0][0])
-        t = step.t + share * self.job.grid.h
-        if j < len(self.watch.limits):
-            limit = self.watch.limits[j]
-            words = (
-                f"joint {limit.joint!r} reached its {limit.word} limit, {limit.bound:g}, at t = {t:.9g} s. "
-                "limits='ignore' goes on as if there were none"
-            )
-            return End(Outcome("limit", words, t), state)
-        name = self.watch.conditions[j - len(self.watch.limits)][0]
-        return End(Outcome("event", f"condition {name!r} was met at t = {t:.9g} s", t), state)
+        return End(condition_met(self.watch, j, step.t + share * self.job.grid.h), self._state(state))
 
     def _located(self, step: _Step, j: int) -> tuple[float, np.ndarray]:
         """The share of the step at which watched value j is no longer positive, and the state there.
@@ -83,7 +88,7 @@ class Ending:
         """
         at = self.layout.places["g"].start + j
         low, high = 0.0, 1.0
-        f_low, state = float(step.begin[at]), step.part(1.0)
+        f_low, state = float(step.begin[at]), step.whole()
         f_high = float(state[at])
         weight_low, weight_high, side = f_low, f_high, 0
         for _ in range(100):
@@ -93,8 +98,8 @@ class Ending:
             inside = low + 0.5 * RESOLVED < middle < high - 0.5 * RESOLVED
             middle = middle if inside else 0.5 * (low + high)
             trial = step.part(middle)
-            f = float(trial[at])
-            if f > 0.0:
+            f = float(trial[at]) if trial is not None else f_low
+            if trial is None or f > 0.0:
                 low, weight_low = middle, f
                 weight_high = 0.5 * weight_high if side == 1 else weight_high
                 side = 1
@@ -116,11 +121,11 @@ class Ending:
                 share, state = share + part, trial
             part *= 0.5
         t = step.t + share * self.job.grid.h
-        return End(Outcome(*self._why(step, state, t), t), state)
+        return End(Outcome(*self._why(step, state, t), t), self._state(state))
 
     def _why(self, step: _Step, state: np.ndarray, t: float) -> tuple[str, str]:
         beyond = step.nudged(state)
-        words = self.explain(t, state, step.controls) or self.explain(t, beyond, step.controls)
+        words = self._explain(t, state, step) or self._explain(t, beyond, step)
         if "singular position" in words:
             return "singular", f"at t = {t:.6g} s {words}"
         if words.startswith("loop "):
@@ -149,8 +154,8 @@ class _Step:
         self.number = int(p.counts[k])
         self.begin = p.state[k].copy()
         self.constants = job.constants[k : k + 1] if len(job.constants) > 1 else job.constants
-        if callable(job.controls):
-            found = job.controls(t, p.state)
+        if callable(job.controls):  # what it answered for this step
+            found = ending.task.inputs.at(ending.task.batch, np.full((len(p.state), 1), self.number))
         else:
             found = job.controls
         row = found[k : k + 1] if len(found) > 1 else found
@@ -167,9 +172,15 @@ class _Step:
         self.ending.job.rollout.run(state, self.constants, self.controls, why, Steps(self.t, h, 0, 1), None)
         return None if why[0] else state[0]
 
+    def whole(self) -> np.ndarray:
+        """The state after the step, which met a condition but had an answer."""
+        found = self.part(1.0)
+        assert found is not None
+        return found
+
     def nudged(self, state: np.ndarray) -> np.ndarray:
         """The state a little further along its velocity."""
-        system, places = self.ending.system, self.ending.layout.places
+        system, places = self.ending.task.system, self.ending.layout.places
         out = state.copy()
         delta = 1e-6 * self.ending.job.grid.h * state[places["v"]].astype(float)
         out[places["q"]] = system.moved(state[places["q"]].astype(float).tolist(), delta.tolist())

@@ -13,19 +13,24 @@ from spanloop.compiling import source_hash
 
 
 def kernel(name: str, sizes: Mapping[str, int], count: int, compute: Callable, key: str) -> Kernel:
-    """A kernel of compute({array: scalars}) -> count scalars."""
+    """A kernel of compute({array: scalars}) -> count scalars, and pairs of which the first must be less."""
     inputs = tuple(sizes.items())
 
     def answer(*rows: np.ndarray) -> np.ndarray | None:
         x = {n: [float(y) for y in row] for (n, _), row in zip(inputs, rows, strict=True)}
         try:
-            found = np.array(compute(x), dtype=float)
+            numbers, pairs = compute(x)
+            found = np.array(numbers, dtype=float)
         except (ZeroDivisionError, OverflowError):
             return None
-        return found if np.isfinite(found).all() else None
+        return found if np.isfinite(found).all() and all(a < b for a, b in pairs) else None
 
     def plan():
-        return unrolled(name, inputs, (count,), lambda x: (compute(x), (), ()))
+        def traced(x):
+            numbers, pairs = compute(x)
+            return numbers, (), [a < b for a, b in pairs]
+
+        return unrolled(name, inputs, (count,), traced)
 
     def explain(*rows: np.ndarray) -> str:
         return f"{name} has no finite value at this state"

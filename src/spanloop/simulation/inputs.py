@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
+
+
+class CallbackError(InputError):
+    """A callback that returned what is no torque."""
 
 
 @dataclass(frozen=True)
@@ -19,56 +23,69 @@ class Inputs:
     values: np.ndarray | None  # (*batch, steps or 1, width)
     callback: Callable | None = None
     size: int = 0
+    kept: dict = field(default_factory=dict, compare=False)  # what the callback answered, step by step
 
     @property
     def width(self) -> int:
         return self.size if self.values is None else self.values.shape[-1]
 
     def rows(self, batch: tuple[int, ...], steps: int, told: Callable) -> np.ndarray | Callable:
-        """(n or 1, steps or 1, width) for runs of this batch, or a function (t, rows of state) -> (n or 1, 1, width)."""
+        """(n or 1, steps or 1, width) for runs of this batch; or a function of (t, rows of state, step's number)."""
         if self.callback is not None:
             return self._from_callback(batch, told)
         assert self.values is not None
         given = self.values.shape[-2]
         if given not in (1, steps):
             raise InputError(
-                f"the inputs are for {given} steps; the simulation has {steps}. Give one row for each step, or one for all"
+                f"inputs are given for {given} steps; the simulation has {steps}. Give a row for each, or one for all"
             )
         if self.values.shape[:-2] == ():
             return self.values[None]
         return np.broadcast_to(self.values, (*batch, *self.values.shape[-2:])).reshape(-1, given, self.width)
 
-    def at(self, batch: tuple[int, ...], numbers) -> np.ndarray:
-        """The inputs (n or 1, samples or 1, width) of these steps; NaN from a callback, which is not asked again."""
+    def at(self, batch: tuple[int, ...], numbers: np.ndarray) -> np.ndarray:
+        """The inputs (n or 1, samples or 1, width) of the steps with these numbers (n, samples)."""
         if self.values is None:
-            return np.full((1, 1, self.size), np.nan)
-        rows = self.rows(batch, self.values.shape[-2], lambda s: s)
-        assert isinstance(rows, np.ndarray)
-        return rows if rows.shape[1] == 1 else rows[:, numbers]
+            kept = self.kept.get("rows", [])
+            if not kept:
+                return np.full((1, 1, self.size), np.nan)
+            rows = np.concatenate(kept, axis=1)
+            missing = int(self.kept["first"])  # steps that an earlier process took
+            rows = np.concatenate([np.full((len(rows), missing, self.size), np.nan), rows], axis=1)
+        else:
+            found = self.rows(batch, self.values.shape[-2], lambda s: s)
+            assert isinstance(found, np.ndarray)
+            rows = found
+        if rows.shape[1] == 1:
+            return rows
+        numbers = np.minimum(numbers, rows.shape[1] - 1)
+        return np.take_along_axis(np.broadcast_to(rows, (len(numbers), *rows.shape[1:])), numbers[..., None], axis=1)
+
+    def asked(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """What the callback answers, checked."""
+        assert self.callback is not None
+        found = np.asarray(self.callback(t, q.copy(), v.copy()))
+        if found.dtype.kind not in "fiub" or found.shape not in ((self.size,), v.shape):
+            what = f"shape {found.shape}" if found.dtype.kind in "fiub" else f"entries of type {found.dtype}"
+            raise CallbackError(f"the callback returned an array with {what} at t = {t:g} s; expected shape {v.shape}")
+        if not np.isfinite(found).all():
+            k = int(np.flatnonzero(~np.isfinite(found))[0]) % self.size
+            raise CallbackError(
+                f"the callback returned {found.ravel()[k]} as torque {k} at t = {t:g} s; must be finite"
+            )
+        return found.astype(float)
 
     def _from_callback(self, batch: tuple[int, ...], told: Callable) -> Callable:
-        callback = self.callback
-        assert callback is not None
+        self.kept.clear()
 
-        def controls(t: float, state: np.ndarray) -> np.ndarray:
-            q, v = told(state)
-            found = np.asarray(callback(t, q.copy(), v.copy()))
-            if found.dtype.kind not in "fiub" or found.shape[-1:] != (self.size,):
-                raise InputError(
-                    f"the callback returned {_shape(found)} at t = {t:g} s; expected torques of shape {(*batch, self.size)}"
-                )
-            if not np.isfinite(found).all():
-                k = int(np.argmax(~np.isfinite(found).reshape(-1, self.size).all(axis=0)))
-                raise InputError(
-                    f"the callback returned {found.reshape(-1, self.size)[0, k]} as torque {k} at t = {t:g} s"
-                )
-            return np.broadcast_to(found, (*batch, self.size)).reshape(-1, 1, self.size)
+        def controls(t: float, state: np.ndarray, number: int) -> np.ndarray:
+            self.kept.setdefault("first", number)
+            found = self.asked(t, *told(state))
+            rows = np.broadcast_to(found, (*batch, self.size)).reshape(-1, 1, self.size).astype(float)
+            self.kept.setdefault("rows", []).append(rows)
+            return rows
 
         return controls
-
-
-def _shape(found: np.ndarray) -> str:
-    return f"an array of shape {found.shape}" if found.dtype.kind in "fiub" else f"entries of type {found.dtype}"
 
 
 def inputs_of(model: Model, tau, controller, inputs, callback) -> Inputs:

@@ -13,6 +13,7 @@ import numpy as np
 
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.simulation.grid import Grid
+from spanloop.simulation.inputs import CallbackError
 
 _MOMENT = 0.2  # s of computing between two looks at the world
 
@@ -27,6 +28,7 @@ class Progress:
     record: np.ndarray  # (n, samples, width)
     done: int = 0  # steps taken
     interrupted: bool = False
+    refused: str = ""  # why a callback's answer could not be used
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Job:
     rollout: Rollout
     grid: Grid
     constants: np.ndarray  # (n or 1, width)
-    controls: np.ndarray | Callable  # (n or 1, steps or 1, width), or callback(t, state) -> (n or 1, 1, width)
+    controls: (
+        np.ndarray | Callable
+    )  # (n or 1, steps or 1, width), or callback(t, state, step's number) -> (n, 1, width)
     inputs: int
     start: float = 0.0
 
@@ -46,12 +50,12 @@ class Job:
         return Progress(np.ascontiguousarray(state, dtype), np.zeros(n, np.uint8), np.zeros(n, np.int64), record)
 
     def advance(self, p: Progress, count: int) -> None:
-        """`count` steps from here; with none, only the sample. A stretch that does not end is as if it had not begun."""
+        """`count` steps from here; with none, only the sample. One that does not end is as if it had not begun."""
         g = self.grid
         record = p.record[:, p.done // g.every :] if p.done % g.every == 0 else None
         controls = self.controls
         if callable(controls):
-            controls = controls(self.start + p.done * g.h, p.state) if count else np.zeros((1, 1, self.inputs))
+            controls = controls(self.start + p.done * g.h, p.state, p.done) if count else np.zeros((1, 1, self.inputs))
         elif controls.shape[1] > 1:
             controls = controls[:, p.done : p.done + count]
         controls = np.ascontiguousarray(controls, self.rollout.dtype)
@@ -80,5 +84,9 @@ def run(job: Job, p: Progress, tell: Callable[[Progress], None], keep: Callable[
             keep(p)
         if stepwise:
             job.advance(p, 0)
+    except CallbackError as error:
+        if p.done == 0:
+            raise
+        p.refused = str(error)
     except KeyboardInterrupt:
         p.interrupted = True

@@ -58,7 +58,7 @@ def _resting_place(robot: Dynamics) -> np.ndarray:
 
 
 def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:
-    """Every number finite, every quaternion of unit length; a batch is checked as a whole: nothing runs if one fails."""
+    """Every number finite, every quaternion of unit length; nothing of a batch runs if one state fails."""
     kernel = robot.kernel("integrate")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpanloopWarning)

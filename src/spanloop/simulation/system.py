@@ -70,7 +70,8 @@ class System:
         """Numbers of each array that is given from outside."""
         inputs = dict(self._forward.signature()[0])
         extras = {n: inputs[n] for n in ("active", "given", "gains") if n in inputs}
-        known = {"t": 1, "h": 1, "q": self.model.nq, "v": self.model.nv, "u": self.drive.inputs, "z": self.drive.memory}
+        drive = {"u": self.drive.inputs, "z": self.drive.memory}
+        known = {"t": 1, "h": 1, "q": self.model.nq, "v": self.model.nv, **drive}
         return known | ({"p": inputs["parameters"]} if self.live else {}) | extras
 
     @property
@@ -95,8 +96,7 @@ class System:
     def explain(self, x: Arrays) -> str:
         """Why this state, in floats, has no accelerations; "" if it has."""
         tau, forces = self.torques(x)
-        given = {"q": x["q"], "v": x["v"], "tau": tau, "forces": forces, "parameters": x.get("p")}
-        given |= {n: x[n] for n in ("active", "given", "gains") if n in x}
+        given = self._of(self._forward, {**x, "tau": tau, "forces": forces})
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
         return "" if self._forward.answer(*rows) is not None else self._forward.explain(*rows)
 
@@ -116,10 +116,7 @@ class System:
     def accelerations(self, x: Arrays) -> tuple[list, Pairs]:
         """a (nv), and pairs of which the first must be less for it to mean anything."""
         tau, forces = self.torques(x)
-        given = {"q": x["q"], "v": x["v"], "tau": tau, "forces": forces, "parameters": x.get("p")}
-        given |= {n: x[n] for n in ("active", "given", "gains") if n in x}
-        names = [n for n, _ in self._forward.signature()[0]]
-        return self._forward.compute({n: given[n] for n in names})
+        return self._forward.compute(self._of(self._forward, {**x, "tau": tau, "forces": forces}))
 
     def held(self, x: Arrays) -> tuple[list, list, Any, Pairs]:
         """v (nv) brought back to the closed loops, the accelerations there, with the same factors, and the margin.
@@ -192,9 +189,8 @@ class System:
 
     def _of(self, question: Question, x: Arrays) -> dict[str, Sequence[Any]]:
         """The arrays that a question reads, as far as they are there."""
-        names = [n for n, _ in question.signature()[0]]
-        given = {**x, "parameters": x.get("p")}
-        return {n: given[n] for n in names if given.get(n) is not None}
+        given = {**x, "parameters": x["p"]} if "p" in x else x
+        return {n: given[n] for n, _ in question.signature()[0] if n in given}
 
     def _errors(self, x: Arrays) -> list:
         from spanloop.algorithms.closed.closing import closure_error, masks

@@ -4,11 +4,11 @@
                  ptr record, i64 record_stride, ptr counts, ptr why,
                  double start, double h, i64 first, i64 steps, i64 every, i64 begin, i64 end)
 
-Runs begin..end − 1 take `steps` steps of length h from step number `first` on; time is start + number·h. Arrays are plain
-C order: state (runs, numbers) is read and written back; constants and controls have strides in numbers (0: the same for
-all); record (runs, record_stride) gets a row at the start of every `every`-th step and after the last. counts
-(runs) gets the number of steps that ended well, why (runs) the bits of what ended a run; a run that comes with bits
-set does not move.
+Runs begin..end − 1 take `steps` steps of length h from step number `first` on; time is start + number·h. Arrays are
+plain C order: state (runs, numbers) is read and written back; constants and controls have strides in numbers (0: the
+same for all); record (runs, record_stride) gets a row at the start of every `every`-th step and after the last.
+counts (runs) gets the number of steps that ended well, why (runs) the bits of what ended a run; a run that comes
+with bits set does not move.
 """
 
 from __future__ import annotations
@@ -23,11 +23,9 @@ from spanloop.compiler.render.sincos import LIMIT
 from spanloop.compiler.render.single import PACK
 from spanloop.compiler.render.stage import Stage, stage
 
-LOST, HALTED, NOT_CONVERGED = (
-    1,
-    2,
-    4,
-)  # a number not finite or out of range; an entry of `halt` negative; a loop not done
+LOST = 1  # a number is not finite or out of range
+HALTED = 2  # an entry of `halt` is negative
+NOT_CONVERGED = 4  # a repetition was not done in time
 
 _HEAD = (
     "define void @rollout(ptr %state, ptr %constants, i64 %constant_stride, ptr %controls, i64 %run_stride, "
@@ -78,10 +76,11 @@ class _Loop:
 
         self._begin("group")
         self._line("%i = phi i64 [%begin, %entry], [%i.next, %finish]")
-        state = self._rows("%state", s.width(s.state), "state")
+        self._number_runs()
+        state = self._rows("%state", s.width(s.state))
         self._load(state, s.state)
         if s.constants:
-            self._load(self._rows("%constants", "%constant_stride", "constants"), s.constants)
+            self._load(self._rows("%constants", "%constant_stride"), s.constants)
         self._lanes("why", "i8", "%why")
         still = self._new(f"icmp eq {self._vector('i8')} %why.in, {self._zero('i8')}")
         self._fill(STEP, self._real("%h"))
@@ -108,7 +107,7 @@ class _Loop:
         number = self._new("udiv i64 %s, %every")
         at = self._new(f"mul i64 {number}, {s.width(s.record)}")
         start = self._new(f"getelementptr {t.real}, ptr %record, i64 {at}")
-        self._store(self._rows(start, "%record_stride", "record"), s.record)
+        self._store(self._rows(start, "%record_stride"), s.record)
         self._line("br label %go")
 
         self._begin("go")
@@ -128,8 +127,8 @@ class _Loop:
         self._line(f"%count.out = phi {whole} [%count, %go], [%count.next, %moved]")
         self._line(f"%bits.out = phi {self._vector('i8')} [%bits, %go], [%bits.next, %moved]")
         self._store(state, s.state)
-        self._write_lanes("counts", "i64", "%counts", "%count.out")
-        self._write_lanes("why", "i8", "%why", "%bits.out")
+        self._write_lanes("i64", "%counts", "%count.out")
+        self._write_lanes("i8", "%why", "%bits.out")
         self._line(f"%i.next = add i64 %i, {t.width}")
         self._line("%more = icmp slt i64 %i.next, %end")
         self._line("br i1 %more, label %group, label %done")
@@ -167,7 +166,7 @@ class _Loop:
     # ---- arrays
 
     def _allocate(self) -> None:
-        for k, (name, size) in enumerate(self.schedule.sizes.items()):
+        for k, size in enumerate(self.schedule.sizes.values()):
             self._line(f"%m{k} = alloca [{max(size, 1)} x {self.t.value}], align 64")
         self.memory = {name: f"%m{k}" for k, name in enumerate(self.schedule.sizes)}
 
@@ -194,14 +193,18 @@ class _Loop:
     def _real(self, number: str) -> str:
         return number if self.t.real == "double" else self._new(f"fptrunc double {number} to float")
 
-    def _rows(self, pointer: str, stride, tag: str) -> list[str]:
-        """Where each lane's row begins; the last run fills up the last group."""
-        out = []
+    def _number_runs(self) -> None:
+        """The run of each lane; the last one fills up the last group."""
         for lane in range(self.t.width):
             at = self._new(f"add i64 %i, {lane}")
             inside = self._new(f"icmp sle i64 {at}, %final")
-            run = self._new(f"select i1 {inside}, i64 {at}, i64 %final")
-            offset = self._new(f"mul i64 {run}, {stride}")
+            self._line(f"%run.{lane} = select i1 {inside}, i64 {at}, i64 %final")
+
+    def _rows(self, pointer: str, stride) -> list[str]:
+        """Where each lane's row begins."""
+        out = []
+        for lane in range(self.t.width):
+            offset = self._new(f"mul i64 %run.{lane}, {stride}")
             out.append(self._new(f"getelementptr {self.t.real}, ptr {pointer}, i64 {offset}"))
         return out
 
@@ -234,12 +237,8 @@ class _Loop:
 
     def _lanes(self, tag: str, kind: str, pointer: str) -> None:
         """One whole number of each run as a vector, %{tag}.in; and where they stand."""
-        places = []
-        for lane in range(self.t.width):
-            at = self._new(f"add i64 %i, {lane}")
-            inside = self._new(f"icmp sle i64 {at}, %final")
-            run = self._new(f"select i1 {inside}, i64 {at}, i64 %final")
-            places.append(self._new(f"getelementptr {kind}, ptr {pointer}, i64 {run}"))
+        lanes = range(self.t.width)
+        places = [self._new(f"getelementptr {kind}, ptr {pointer}, i64 %run.{lane}") for lane in lanes]
         if self.t.width == 1:
             self._line(f"%{tag}.in = load {kind}, ptr {places[0]}")
             return
@@ -250,12 +249,9 @@ class _Loop:
             self._line(f"{name} = insertelement {self._vector(kind)} {held}, {kind} {x}, i32 {lane}")
             held = name
 
-    def _write_lanes(self, tag: str, kind: str, pointer: str, value: str) -> None:
+    def _write_lanes(self, kind: str, pointer: str, value: str) -> None:
         for lane in range(self.t.width):
-            at = self._new(f"add i64 %i, {lane}")
-            inside = self._new(f"icmp sle i64 {at}, %final")
-            run = self._new(f"select i1 {inside}, i64 {at}, i64 %final")
-            p = self._new(f"getelementptr {kind}, ptr {pointer}, i64 {run}")
+            p = self._new(f"getelementptr {kind}, ptr {pointer}, i64 %run.{lane}")
             x = value
             if self.t.width > 1:
                 x = self._new(f"extractelement {self._vector(kind)} {value}, i32 {lane}")
@@ -274,7 +270,7 @@ class _Loop:
         number = self._new(f"select i1 {early}, i64 %s, i64 %last_step")  # after the last step its controls still hold
         at = self._new(f"mul i64 {number}, %step_stride")
         start = self._new(f"getelementptr {self.t.real}, ptr %controls, i64 {at}")
-        self._load(self._rows(start, "%run_stride", "controls"), self.schedule.controls)
+        self._load(self._rows(start, "%run_stride"), self.schedule.controls)
 
     def _call(self, c: Call) -> None:
         self._line(self.stages[id(c.plan)].call([self.memory[n] for n in (*c.reads, *c.writes)]))
@@ -310,10 +306,9 @@ class _Loop:
             size = self._new(f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {x})")
             kept = self._new(f"and {t.truth} {kept}, {self._new(f'fcmp olt {t.value} {size}, {limit}')}")
         on = self._truth(True)
-        for j in range(s.sizes[s.halt] if s.halt else 0):
-            on = self._new(
-                f"and {t.truth} {on}, {self._new(f'fcmp oge {t.value} {self._get(s.halt, j)}, {t.constant(0.0)}')}"
-            )
+        for n, j in self._columns((s.halt,) if s.halt else ()):
+            well = self._new(f"fcmp oge {t.value} {self._get(n, j)}, {t.constant(0.0)}")
+            on = self._new(f"and {t.truth} {on}, {well}")
         done = self._truth(True)
         for x in converged:
             done = self._new(f"and {t.truth} {done}, {x}")

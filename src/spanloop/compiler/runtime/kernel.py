@@ -9,7 +9,7 @@ import operator
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -147,6 +147,13 @@ class Kernel:
             return target
         out[...] = target
         return out
+
+    def attempt(self, given: Sequence[np.ndarray], target: np.ndarray) -> bool:
+        """One state, contiguous arrays of this dtype, into target; False if it has no answer (nothing is raised)."""
+        status = self._single(*(arrays.address(a) for a in given), arrays.address(target))
+        if status & FAR_ANGLE:
+            status = self._from_reference(list(given), target)
+        return status == 0
 
     def _one(self, given: list[np.ndarray], target: np.ndarray) -> None:
         given = [np.ascontiguousarray(a) for a in given]

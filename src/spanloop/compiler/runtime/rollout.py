@@ -92,8 +92,13 @@ class Rollout:
         groups = -(-count // width)
         parts = min(self.threads, groups)
         edges = [min(count, width * (groups * k // parts)) for k in range(parts + 1)]
-        others = [pool(parts).submit(self._batch, *fixed, a, b) for a, b in pairwise(edges[1:])] if parts > 1 else []
-        self._batch(*fixed, edges[0], edges[1])  # this thread works too
+        batch = self._batch
+
+        def part(begin: int, end: int) -> None:
+            batch(*fixed, begin, end)
+
+        others = [pool(parts).submit(part, a, b) for a, b in pairwise(edges[1:])] if parts > 1 else []
+        part(edges[0], edges[1])  # this thread works too
         for f in others:
             f.result()
         return counts

@@ -1,0 +1,80 @@
+"""Runs with steps of one length, in the compiled rollout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spanloop.compiler.runtime.rollout import Rollout
+from spanloop.results import Trajectory
+from spanloop.simulation.checkpoint import Checkpoint, key_of
+from spanloop.simulation.ending import Ending
+from spanloop.simulation.gathering import Samples, gathered
+from spanloop.simulation.grid import Grid
+from spanloop.simulation.layout import Layout
+from spanloop.simulation.progress import Bar
+from spanloop.simulation.rolling import schedule, schedule_key
+from spanloop.simulation.running import Job, Progress, run
+from spanloop.simulation.task import Task
+
+
+def integrate(task: Task, times: Grid, method: str, checkpoint=None, progress: bool | None = None) -> Trajectory:
+    """The motion on this grid of times."""
+    layout = Layout.of(task.system, task.watch, task.dtype)
+    key = schedule_key(task.system, task.watch, method, task.dtype)
+    rollout = Rollout(key, lambda: schedule(task.system, task.watch, method, task.dtype), task.dtype, task.threads)
+    controls = task.inputs.rows(task.batch, times.steps, _told(task, layout))
+    constants = np.ascontiguousarray(task.constants, rollout.dtype)
+    job = Job(rollout, times, constants, controls, task.drive.inputs)
+    p = job.begin(task.state(layout), task.model.nq + task.model.nv + task.drive.memory)
+    kept = None
+    if checkpoint is not None:
+        told = "callback" if callable(controls) else controls
+        kept = Checkpoint(checkpoint, key_of(key, times, p.state, constants, told), times.every)
+        kept.resume(p)
+    bar = Bar(times.steps, times.h, len(task), progress)
+    run(job, p, lambda p: bar.tell(p.done), kept.keep if kept else lambda p: None)
+    bar.end()
+    if kept is not None and p.interrupted:
+        kept.write(p)
+    elif kept is not None:
+        kept.remove()
+    return _trajectory(task, job, p, layout, method)
+
+
+def _told(task: Task, layout: Layout):
+    """What a callback is told of the rows of state: q and v with the batch's axes."""
+
+    def told(state: np.ndarray) -> list[np.ndarray]:
+        return [state[:, layout.places[n]].reshape(*task.batch, -1).astype(float) for n in ("q", "v")]
+
+    return told
+
+
+def _trajectory(task: Task, job: Job, p: Progress, layout: Layout, method: str) -> Trajectory:
+    g, model = job.grid, task.model
+    ending = Ending(job, task, layout)
+    ends = [ending.of(p, k) for k in range(len(task))]
+    last = int(p.counts.max()) // g.every + 1
+    record = p.record[:, :last]
+    for k in np.flatnonzero(p.counts < g.steps):
+        record[k, p.counts[k] // g.every + 1 :] = np.nan
+    nq, nv = model.nq, model.nv
+    numbers = np.minimum(g.every * np.arange(last), g.steps - 1)
+    samples = Samples(
+        job.start + g.h * g.every * np.arange(last),
+        record[..., :nq],
+        record[..., nq : nq + nv],
+        record[..., nq + nv :],
+        task.inputs.at(task.batch, np.broadcast_to(numbers, (len(task), last))),
+        task.system.plain and (g.every == 1 or (not callable(job.controls) and job.controls.shape[1] == 1)),
+    )
+    settings: dict[str, Any] = {"method": method, "step": g.h}
+    residual = None
+    if "loops" in layout:
+        loops = p.state[:, layout.places["loops"]].astype(float)
+        residual, settings["margin"] = loops[:, 0], float(loops[:, 1].min())
+    steps = np.minimum(p.counts, g.steps - 1)
+    at_ends = task.inputs.at(task.batch, steps[:, None])[:, 0]
+    return gathered(task, samples, ends, at_ends, settings, residual)

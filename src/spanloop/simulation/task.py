@@ -1,0 +1,161 @@
+"""What is simulated: all that a user said, checked, but for how and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spanloop.dynamics import Dynamics
+from spanloop.errors import InputError
+from spanloop.model import Model
+from spanloop.simulation import starting
+from spanloop.simulation.actuators import actuation
+from spanloop.simulation.constants import constants
+from spanloop.simulation.driving import Drive, drive
+from spanloop.simulation.evaluating import kernel
+from spanloop.simulation.inputs import Inputs, constant_forces, inputs_of
+from spanloop.simulation.layout import Layout
+from spanloop.simulation.system import System
+from spanloop.simulation.watching import Watch, watch
+
+
+@dataclass(frozen=True)
+class Task:
+    """Runs side by side; rows of arrays are runs in C order of the batch."""
+
+    robot: Dynamics
+    q: np.ndarray  # (n, nq)
+    v: np.ndarray  # (n, nv)
+    batch: tuple[int, ...]
+    note: str  # what was done to the start
+    drive: Drive
+    inputs: Inputs
+    watch: Watch
+    system: System
+    constants: np.ndarray  # (n or 1, width), in the system's order
+    dtype: str
+    threads: int
+
+    @property
+    def model(self) -> Model:
+        return self.robot.model
+
+    def __len__(self) -> int:
+        """Number of runs."""
+        return len(self.q)
+
+    def state(self, layout: Layout) -> np.ndarray:
+        """Rows of what is carried from step to step, at the start."""
+        state = np.zeros((len(self), layout.width))
+        state[:, layout.places["q"]], state[:, layout.places["v"]] = self.q, self.v
+        if "loops" in layout:
+            state[:, layout.places["loops"]] = (0.0, 1.0)
+        if "z" in layout:
+            state[:, layout.places["z"]] = self.drive.start()
+        if "g" in layout:
+            state[:, layout.places["g"]] = self.watched(np.zeros((len(self), 1)), self.q, self.v)
+        return state
+
+    def watched(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Values (n, count) that are watched at rows t (n, 1), q, v."""
+        sizes = {"t": 1, "q": self.model.nq, "v": self.model.nv}
+
+        def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
+            return self.watch.values(x), ()
+
+        return kernel("conditions", sizes, len(self.watch), compute, self.watch.key())(t, q, v)
+
+    def pushes(self, t, q, v, u, z) -> tuple[np.ndarray, np.ndarray]:
+        """What acts at rows t (n, 1), q, v, u, z: torques (n, nv), forces (n, 6 each); NaN where a row is."""
+        nv, count = self.model.nv, 6 * len(self.drive.bodies)
+        out = np.full((len(q), nv + count), np.nan)
+        well = np.isfinite(q).all(axis=1) & np.isfinite(u).all(axis=1)
+        if self.system.plain:
+            out[well] = u[well]
+            return out, out[:, nv:]
+        sizes = {"t": 1, "q": self.model.nq, "v": nv, "u": self.drive.inputs, "z": self.drive.memory}
+
+        def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
+            tau, forces = self.system.torques(x)
+            return [*tau, *forces], ()
+
+        found = kernel("torques", sizes, nv + count, compute, self.system.key())
+        if well.any():
+            out[well] = found(*(np.ascontiguousarray(x[well], float) for x in (t, q, v, u, z)))
+        return out[:, :nv], out[:, nv:]
+
+    def explain(self, t: float, q, v, z, u, run: int) -> str:
+        """Why this one state has no accelerations; "" if it has."""
+        x = {n: [float(y) for y in np.ravel(a)] for n, a in (("t", t), ("q", q), ("v", v), ("z", z), ("u", u))}
+        row, at = self.constants[run if len(self.constants) > 1 else 0], 0
+        for name in self.system.constants:
+            size = self.system.sizes[name]
+            x[name] = [float(y) for y in row[at : at + size]]
+            at += size
+        return self.system.explain(x)
+
+
+def task(
+    robot: Dynamics,
+    q,
+    v,
+    *,
+    tau=None,
+    controller=None,
+    inputs=None,
+    callback=None,
+    forces=None,
+    closures="project",
+    gains=None,
+    limits="stop",
+    stop=None,
+    parameters=None,
+    active=None,
+    given=None,
+    dynamics=None,
+    on_singular="raise",
+    dtype="float64",
+    threads=1,
+) -> Task:
+    """The words of sl.simulate, each checked."""
+    model = robot.model
+    if limits not in ("stop", "ignore"):
+        raise InputError(f"limits is {limits!r}; expected 'stop' or 'ignore'")
+    if on_singular not in ("raise", "minimum_norm"):
+        raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
+    told = inputs_of(model, tau, controller, inputs, callback)
+    pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
+    driven = drive(model, controller, told.width, actuation(model), pushing)
+    system = System(model, driven, dynamics, closures, parameters is not None, on_singular == "raise")
+    fixed = constants(robot, closures, gains, parameters, active, given or {})
+    shape = np.broadcast_shapes(told.batch, *(x.shape[:-1] for x in fixed.values()))
+    rows_q, rows_v, batch = starting.states(robot, q, v, shape)
+    rows_q, rows_v, note = (rows_q, rows_v, "") if closures == "none" else starting.closed(robot, rows_q, rows_v)
+    rows = [fixed[n] for n in system.constants]
+    watched = watch(model, limits == "stop", stop)
+    return Task(
+        robot,
+        rows_q,
+        rows_v,
+        batch,
+        note,
+        driven,
+        told,
+        watched,
+        system,
+        _joined(rows, batch),
+        dtype,
+        threads,
+    )
+
+
+def _joined(rows: list[np.ndarray], batch: tuple[int, ...]) -> np.ndarray:
+    """Constants side by side: one row for all runs, or one for each."""
+    if not rows:
+        return np.zeros((1, 1))
+    if all(x.ndim == 1 for x in rows):
+        return np.concatenate(rows)[None]
+    return np.concatenate([np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in rows], axis=1)
