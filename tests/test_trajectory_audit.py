@@ -13,8 +13,8 @@ from motions import SETTINGS, batch_of, flying_run, four_bar_run, integrated
 from sentences import says
 from spanloop.errors import InputError
 from spanloop.results import Outcome, Segment, Trajectory
-from spanloop.results.balance import balance
-from spanloop.results.quadrature import Integral, _rule
+from spanloop.results.auditing.balance import balance
+from spanloop.results.auditing.quadrature import Integral, _rule
 
 
 def changed(run, **arrays):
@@ -270,8 +270,8 @@ def test_the_audit_in_words():
         "four_bar: 0 s in 1 sample, from 0 s.\n"
         "Made with method rk4.\n"
         "  well        outcome           The run finished at 0.3 s.\n"
-        "  well        energy            Nothing does work; energy changes by up to 0 J, at 0 s (bound 2.5e-11 J, for\n"
-        "                                rounding).\n"
+        "  well        energy            "
+        "Nothing does work; energy changes by up to 0 J, at 0 s (bound 2.5e-11 J, for rounding).\n"
         "  not well    closure           Loops open by up to 2e-11 m or rad, between samples (bound 1e-12).\n"
         "  well        closure velocity  Loops open at a rate of up to 0 m/s or rad/s, at 0 s (bound 1e-08).\n"
         "Not well: closure."

@@ -21,7 +21,7 @@ from spanloop.results.outcome import Outcome
 from spanloop.results.segment import Segment, fixed
 
 if TYPE_CHECKING:
-    from spanloop.results.audit import Audit
+    from spanloop.results.auditing.audit import Audit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -221,9 +221,25 @@ class Trajectory:
         bounds: energy=1e-6 and momentum=1e-6 of what is at stake, closure=1e-9 m or rad, velocity=1e-8 m/s or rad/s,
         quaternion=1e-9.
         """
-        from spanloop.results.audit import audit
+        from spanloop.results.auditing.audit import audit
 
         return audit(self, **bounds)
+
+    # ---- files
+
+    def save(self, path) -> None:
+        """Write the run to a .nc or .h5 (netCDF-4), .npz, or .csv file (one run, to look at), completely or not at
+        all."""
+        from spanloop.results.files.storing import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path) -> Trajectory:
+        """The run in a .nc, .h5 or .npz file, bit for bit."""
+        from spanloop.results.files.storing import load_run
+
+        return load_run(path)
 
     # ---- text
 

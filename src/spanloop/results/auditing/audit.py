@@ -11,8 +11,9 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.loops.measuring import rows_of
-from spanloop.results import exceeding, momenta, telling
-from spanloop.results.balance import balance, highest
+from spanloop.results import telling
+from spanloop.results.auditing import exceeding, momenta
+from spanloop.results.auditing.balance import balance, highest
 
 if TYPE_CHECKING:
     from spanloop.results.trajectory import Trajectory

@@ -9,8 +9,8 @@ import numpy as np
 
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
-from spanloop.results.balance import highest
-from spanloop.results.quadrature import integral
+from spanloop.results.auditing.balance import highest
+from spanloop.results.auditing.quadrature import integral
 from spanloop.results.quantities import pose
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spanloop.joints import JointKind
 from spanloop.model import Model
-from spanloop.results.quadrature import Integral, integral
+from spanloop.results.auditing.quadrature import Integral, integral
 from spanloop.results.quantities import loaded, twist
 
 if TYPE_CHECKING:
