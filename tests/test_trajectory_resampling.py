@@ -11,6 +11,7 @@ import spanloop as sl
 from motions import batch_of, four_bar_run, integrated
 from sentences import says
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.results import Segment
 
 
 def tumbling(model, duration=0.32):
@@ -44,19 +45,13 @@ def test_a_cubic_motion_is_reproduced():
     q, v, tau = times**3 - times, 3 * times**2 - 1, 12 * times
     run = replace(
         integrated(model, np.zeros(1), np.zeros(1), 0.01, 1e-2),
-        segments=(_segment(times, q, v, tau),),
+        segments=(Segment(times, q[:, None], v[:, None], tau[:, None]),),
     )
     t = np.linspace(0.0, 1.1, 23)
     fine = run.at(t)
     np.testing.assert_allclose(fine.q[:, 0], t**3 - t, atol=1e-14)
     np.testing.assert_allclose(fine.v[:, 0], 3 * t**2 - 1, atol=1e-14)
     np.testing.assert_allclose(fine.tau[:, 0], 12 * t, atol=1e-14)
-
-
-def _segment(times, q, v, tau):
-    from spanloop.results import Segment
-
-    return Segment(times, q[:, None], v[:, None], tau[:, None])
 
 
 def test_samples_are_returned_as_they_are():
@@ -120,10 +115,12 @@ def test_at_a_change_of_topology_the_new_segment_counts():
     np.testing.assert_allclose(jump.v[0], run.v[99:101].mean(axis=0), rtol=1e-3)
 
 
-def test_forces_are_joined_by_straight_lines():
+def test_forces_and_memory_are_joined_by_straight_lines():
     run = four_bar_run()
     push = np.outer(run.times, np.arange(6.0))
-    fine = replace(run, forces={"crank": push}).at([0.0104, 0.02])
+    segment = replace(run.segments[0], memory=push[:, :2])
+    fine = replace(run, segments=(segment,), forces={"crank": push}).at([0.0104, 0.02])
+    np.testing.assert_allclose(fine.memory, np.outer([0.0104, 0.02], [0.0, 1.0]), atol=1e-15)
     np.testing.assert_allclose(fine.forces["crank"], np.outer([0.0104, 0.02], np.arange(6.0)), atol=1e-15)
 
 

@@ -40,13 +40,13 @@ def at(run: Trajectory, times) -> Trajectory:
     for number, (segment, (begin, end)) in enumerate(zip(run.segments, pairwise(offsets), strict=True)):
         mine = owner == number
         if mine.any():
-            whole = replace(run, segments=(segment,), forces=_cut(run.forces, slice(begin, end)), ends=None)
+            whole = run.changed(segments=(segment,), forces=_cut(run.forces, slice(begin, end)), ends=None)
             here, forces = _resampled(whole, np.minimum(inside[mine], segment.times[-1]))
             segments.append(replace(here, times=wanted[mine]))
             parts.append(forces)
     joined = {name: np.concatenate([p[name] for p in parts], axis=-2) for name in run.forces or ()}
     ends = ends_between(run.ends, wanted[0], wanted[-1])
-    return replace(run, segments=tuple(segments), forces=joined or None, ends=ends)
+    return run.changed(segments=tuple(segments), forces=joined or None, ends=ends)
 
 
 def every(run: Trajectory, gap: float) -> Trajectory:

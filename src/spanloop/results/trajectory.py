@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -162,6 +162,13 @@ class Trajectory:
     def every(self, gap: float) -> Trajectory:
         """The run at its first time and every `gap` [s] after it."""
         return resampling.every(self, gap)
+
+    def changed(self, **changes) -> Trajectory:
+        """The same run with other fields; the kernels are shared."""
+        other = replace(self, **changes)
+        if other.model is self.model:
+            other.__dict__["robot"] = self.robot
+        return other
 
     # ---- what follows from the samples; NaN after a run's end
 
