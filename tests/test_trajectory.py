@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import spanloop as sl
 from motions import batch_of, flying_run, four_bar_run, integrated
 from sentences import says
-from spanloop.errors import InputError
+from spanloop.errors import InputError, UnsupportedError
 from spanloop.results import Outcome, Segment, Trajectory
 
 
@@ -161,6 +162,29 @@ def test_states_without_an_answer_give_one_warning_and_nan():
         energy = broken.energy
     assert np.isnan(energy[5]).all()
     assert np.isfinite(np.delete(energy, 5, axis=0)).all()
+
+
+def test_runs_of_a_batch_share_their_kernels():
+    batch = batch_of(four_bar_run(), [301, 120])
+    assert batch[0].robot is batch[1].robot is batch.between(0.1, 0.2)[0].at([0.15]).robot
+
+
+def test_a_trajectory_survives_pickling():
+    run = pickle.loads(pickle.dumps(batch_of(four_bar_run(), [301, 120])))
+    assert run.outcomes[1].reason == "event"
+    np.testing.assert_array_equal(run[0].energy, four_bar_run().energy)
+
+
+def test_driven_loops_have_no_accelerations_on_record():
+    run = four_bar_run()
+    driven = replace(run, model=run.model.drive("closing"))
+    with says(
+        UnsupportedError, "accelerations: loop 'closing' is driven, and the accelerations given to it are not record"
+    ):
+        _ = driven.a
+    with says(UnsupportedError, "reactions: loop 'closing' is driven"):
+        driven.reactions()
+    assert driven.audit()["energy"].verdict == "not judged"
 
 
 def test_text_is_one_line_or_a_short_report():

@@ -25,6 +25,7 @@ _PUBLIC = {
     "compile": "spanloop.compiling",
     "from_dh": "spanloop.model.dh",
     "load": "spanloop.model.load",
+    "load_run": "spanloop.results.files.storing",
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
@@ -42,6 +43,7 @@ __all__ = [
     "from_dh",
     "joints",
     "load",
+    "load_run",
     "simulate",
     "where",
     "zoo",
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from spanloop.model.dh import from_dh
     from spanloop.model.load import load
     from spanloop.model.pinocchio import PinocchioOrder
+    from spanloop.results.files.storing import load_run
     from spanloop.results.trajectory import Trajectory
     from spanloop.simulation.simulate import simulate
 

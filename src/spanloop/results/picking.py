@@ -30,8 +30,7 @@ def picked(run: Trajectory, index: tuple[int, ...]) -> Trajectory:
         if not -size <= k < size:
             raise InputError(f"run[{_text(index)}]: the batch has shape {run.batch}; there is no run {k} of {size}")
     numbers = np.arange(math.prod(run.batch)).reshape(run.batch)[index]
-    return replace(
-        run,
+    return run.changed(
         segments=tuple(s.run(index) for s in run.segments),
         outcomes=tuple(run.outcomes[k] for k in np.ravel(numbers)),
         forces={name: six[index] for name, six in run.forces.items()} if run.forces else None,
@@ -91,17 +90,19 @@ def cut(segments: tuple[Segment, ...], kept: range) -> tuple[Segment, ...]:
     return tuple(out)
 
 
+def ends_between(ends: Segment | None, start: float, stop: float) -> Segment | None:
+    """The located ends from time start to time stop, the others NaN."""
+    if ends is None:
+        return None
+    stays = (ends.times >= start) & (ends.times <= stop)
+    chosen = ends.mapped(lambda x: np.where(stays[..., None, None], x, np.nan))
+    return replace(chosen, times=np.where(stays, ends.times, np.nan))
+
+
 def _shortened(run: Trajectory, kept: range, start: float, stop: float) -> Trajectory:
-    ends = run.ends
-    if ends is not None:
-        stays = (ends.times >= start) & (ends.times <= stop)
-        ends = replace(
-            ends.mapped(lambda x: np.where(stays[..., None, None], x, np.nan)),
-            times=np.where(stays, ends.times, np.nan),
-        )
     which = slice(kept.start, kept.stop, kept.step)
     forces = {name: six[..., which, :] for name, six in run.forces.items()} if run.forces else None
-    return replace(run, segments=cut(run.segments, kept), forces=forces, ends=ends)
+    return run.changed(segments=cut(run.segments, kept), forces=forces, ends=ends_between(run.ends, start, stop))
 
 
 def _longer(segment: Segment, end: Segment) -> Segment:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanloop.dynamics import Dynamics
+from spanloop.errors import UnsupportedError
 from spanloop.loops.solving import Reactions
+from spanloop.model import Model
 from spanloop.results.evaluating import over_samples
 from spanloop.topology import mechanism
 
@@ -22,12 +25,17 @@ def quantity(run: Trajectory, function: str, *letters: str) -> np.ndarray:
 
 def accelerations(run: Trajectory) -> np.ndarray:
     """a (..., n, nv) under the torques and forces that acted."""
-    return loaded(run, "accelerations", run.robot.forward_dynamics, run.q, run.v, run.tau)
+    return accelerations_under(run.robot, run.q, run.v, run.tau, run.forces or {})
 
 
-def loaded(run: Trajectory, name: str, compute, *arrays: np.ndarray) -> np.ndarray:
+def accelerations_under(robot: Dynamics, q, v, tau, forces: Mapping[str, np.ndarray]) -> np.ndarray:
+    """a (..., n, nv) at samples, under these torques and forces (..., n, 6)."""
+    refuse_driven_loops(robot.model, "accelerations")
+    return loaded("accelerations", robot.forward_dynamics, forces, q, v, tau)
+
+
+def loaded(name: str, compute, forces: Mapping[str, np.ndarray], *arrays: np.ndarray) -> np.ndarray:
     """compute(*arrays, forces=...) at every sample."""
-    forces = run.forces or {}
     count = len(arrays)
 
     def with_forces(*rows):
@@ -35,6 +43,16 @@ def loaded(run: Trajectory, name: str, compute, *arrays: np.ndarray) -> np.ndarr
         return compute(*rows[:count], forces=acting) if acting else compute(*rows[:count])
 
     return over_samples(name, with_forces, *arrays, *forces.values())
+
+
+def refuse_driven_loops(model: Model, what: str) -> None:
+    """Accelerations given along driven loops are not among the samples."""
+    driven = [x.name for x in model.loops if x.driven]
+    if driven:
+        raise UnsupportedError(
+            f"{what}: loop {driven[0]!r} is driven, and the accelerations given to it are not recorded. Drive a joint "
+            "instead"
+        )
 
 
 def closure_residual(run: Trajectory) -> np.ndarray:
@@ -85,5 +103,6 @@ def reactions(run: Trajectory) -> Reactions:
             unique[name] = unique.get(name, True) and alone
         return np.stack([found[name] for name in names], axis=-2)
 
-    six = loaded(run, "reactions", rows, run.q, run.v, run.tau)
+    refuse_driven_loops(run.model, "reactions")
+    six = loaded("reactions", rows, run.forces or {}, run.q, run.v, run.tau)
     return Reactions({name: six[..., k, :] for k, name in enumerate(names)}, unique)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -45,9 +44,10 @@ class Segment:
         given = {name: getattr(self, name) for name in ("q", "v", "tau", "memory")}
         return replace(self, **{name: change(x) for name, x in given.items() if x is not None})
 
-    def samples(self, which: Any) -> Segment:
-        """The samples that a slice, a mask (n,) or numbers (k,) select."""
-        return replace(self.mapped(lambda x: x[..., which, :]), times=self.times[which])
+    def samples(self, which: slice) -> Segment:
+        """The samples of a slice."""
+        held = self.held and which.step in (None, 1)
+        return replace(self.mapped(lambda x: x[..., which, :]), times=self.times[which], held=held)
 
     def run(self, index: tuple[int, ...]) -> Segment:
         """One run, or a smaller batch."""

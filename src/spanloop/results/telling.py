@@ -19,16 +19,21 @@ _MOST = 12  # joints that are shown
 def line(run: Trajectory) -> str:
     """Model, size, time and outcome in one line."""
     runs = f"{_shape(run)} runs, " if run.batch else ""
-    span = f"{len(run)} samples from {run.times[0]:g} to {run.times[-1]:g} s"
+    span = f"{_samples(run)} from {run.times[0]:g} to {run.times[-1]:g} s"
     return f"Trajectory({run.model.name!r}, {runs}{span}, {reasons(run)})"
 
 
 def report(run: Trajectory) -> str:
     """What was simulated, how, how it ended, and the range of each joint."""
+    return "\n".join([headline(run), ending(run), *_ranges(run)])
+
+
+def headline(run: Trajectory) -> str:
+    """What was simulated, and how."""
     runs = f"{_shape(run)} runs of " if run.batch else ""
-    first = f"{run.model.name}: {runs}{run.duration:g} s in {len(run)} samples, from {run.times[0]:g} s."
+    first = f"{run.model.name}: {runs}{run.duration:g} s in {_samples(run)}, from {run.times[0]:g} s."
     how = ", ".join(f"{name} {_value(value)}" for name, value in run.settings.items())
-    return "\n".join([first, *([f"Made with {how}."] if how else []), ending(run), *_ranges(run)])
+    return f"{first}\nMade with {how}." if how else first
 
 
 def ending(run: Trajectory) -> str:
@@ -72,3 +77,7 @@ def _value(value) -> str:
 
 def _shape(run: Trajectory) -> str:
     return " x ".join(map(str, run.batch))
+
+
+def _samples(run: Trajectory) -> str:
+    return "1 sample" if len(run) == 1 else f"{len(run)} samples"

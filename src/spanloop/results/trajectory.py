@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +15,13 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.loops.solving import Reactions
 from spanloop.model import Model
-from spanloop.results import checking, picking, quantities, telling
+from spanloop.results import checking, picking, quantities, resampling, telling
 from spanloop.results.named import Part, roles
 from spanloop.results.outcome import Outcome
 from spanloop.results.segment import Segment, fixed
+
+if TYPE_CHECKING:
+    from spanloop.results.auditing.audit import Audit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,6 +155,21 @@ class Trajectory:
         """The samples from time start to time stop [s], both included."""
         return picking.between(self, start, stop)
 
+    def at(self, times) -> Trajectory:
+        """The run at other times (k,) [s] within it, to fourth order in the time between samples; exact at samples."""
+        return resampling.at(self, times)
+
+    def every(self, gap: float) -> Trajectory:
+        """The run at its first time and every `gap` [s] after it."""
+        return resampling.every(self, gap)
+
+    def changed(self, **changes) -> Trajectory:
+        """The same run with other fields; the kernels are shared."""
+        other = replace(self, **changes)
+        if other.model is self.model:
+            other.__dict__["robot"] = self.robot
+        return other
+
     # ---- what follows from the samples; NaN after a run's end
 
     @cached_property
@@ -200,6 +219,34 @@ class Trajectory:
     def reactions(self) -> Reactions:
         """[torque; force] (..., n, 6) of every joint on its child and every loop on its body b, by name, world axes."""
         return self._reactions
+
+    # ---- judgement
+
+    def audit(self, **bounds: float) -> Audit:
+        """Is this motion to be trusted? Energy, momentum, closures, quaternions, limits, each against its bound.
+
+        bounds: energy=1e-6 and momentum=1e-6 of what is at stake, closure=1e-9 m or rad, velocity=1e-8 m/s or rad/s,
+        quaternion=1e-9.
+        """
+        from spanloop.results.auditing.audit import audit
+
+        return audit(self, **bounds)
+
+    # ---- files
+
+    def save(self, path) -> None:
+        """Write the run to a .nc or .h5 (netCDF-4), .npz, or .csv file (one run, to look at), completely or not at
+        all."""
+        from spanloop.results.files.storing import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path) -> Trajectory:
+        """The run in a .nc, .h5 or .npz file, bit for bit."""
+        from spanloop.results.files.storing import load_run
+
+        return load_run(path)
 
     # ---- text
 
