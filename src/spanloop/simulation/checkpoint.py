@@ -30,15 +30,15 @@ class Checkpoint:
             return False
         try:
             with np.load(self.path, allow_pickle=False) as data:
-                if str(data["key"]) != self.key:
-                    raise InputError(
-                        f"{self.path}: this checkpoint belongs to another simulation (other model, state, inputs, "
-                        "method, step or version of spanloop). Remove it, or choose another name"
-                    )
-                record = data["record"]
+                key, record = str(data["key"]), data["record"]
                 state, why, counts, done = data["state"], data["why"], data["counts"], int(data["done"])
         except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
             raise FileError(f"{self.path}: cannot be read as a checkpoint ({error}). Remove it to start anew") from None
+        if key != self.key:
+            raise InputError(
+                f"{self.path}: this checkpoint belongs to another simulation (other model, state, inputs, method, step "
+                "or version of spanloop). Remove it, or choose another name"
+            )
         p.record[:, : record.shape[1]] = record
         p.state, p.why, p.counts, p.done = state, why, counts, done
         return True

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanloop.compiler.lower import unrolled
-from spanloop.compiler.trace.graph import TraceError
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 
@@ -204,10 +203,10 @@ def traced(what: str, make: Callable) -> Any:
     """make(), with words for what cannot be traced."""
     try:
         return make()
-    except TraceError as error:
+    except TypeError as error:  # a TraceError is one; NumPy's functions raise another
         raise InputError(
-            f"{what} cannot be traced: {error}. Write it in plain arithmetic with sl.where for choices, "
-            "or pass it as callback=, which is called in Python at every step"
+            f"{what} cannot be traced: {error}. Write it in plain arithmetic, with sl.where for choices and "
+            "sl.math.scalar for sines and roots; or pass it as callback=, which Python calls at every step"
         ) from error
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spanloop.compiler.render.rollout import HALTED, LOST, NOT_CONVERGED
+from spanloop.compiler.render.rollout import HALTED, NOT_CONVERGED
 from spanloop.compiler.runtime.rollout import Steps
 from spanloop.results import Outcome
 from spanloop.simulation.gathering import End, State
@@ -53,9 +53,7 @@ class Ending:
                 return End(Outcome("interrupted", f"interrupted at t = {t:.6g} s", t))
             return End(Outcome("finished", f"finished after {t:.6g} s", t))
         step = _Step(self, p, k, t)
-        if bits & LOST:
-            return self._lost(step)
-        if bits & NOT_CONVERGED:
+        if bits & NOT_CONVERGED and not self._explain(t, step.begin, step):
             advice = f"Take a shorter step than {g.h:g} s, or method='rk4'"
             words = f"the implicit step at t = {t:.6g} s did not converge. {advice}"
             return End(Outcome("not_converged", words, t), self._state(step.begin))

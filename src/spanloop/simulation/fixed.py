@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.results import Trajectory
 from spanloop.simulation.checkpoint import Checkpoint, key_of
 from spanloop.simulation.ending import Ending
@@ -14,7 +13,7 @@ from spanloop.simulation.gathering import Samples, gathered
 from spanloop.simulation.grid import Grid
 from spanloop.simulation.layout import Layout
 from spanloop.simulation.progress import Bar
-from spanloop.simulation.rolling import schedule, schedule_key
+from spanloop.simulation.rolling import rollout
 from spanloop.simulation.running import Job, Progress, run
 from spanloop.simulation.task import Task
 
@@ -22,16 +21,15 @@ from spanloop.simulation.task import Task
 def integrate(task: Task, times: Grid, method: str, checkpoint=None, progress: bool | None = None) -> Trajectory:
     """The motion on this grid of times."""
     layout = Layout.of(task.system, task.watch, task.dtype)
-    key = schedule_key(task.system, task.watch, method, task.dtype)
-    rollout = Rollout(key, lambda: schedule(task.system, task.watch, method, task.dtype), task.dtype, task.threads)
+    compiled = rollout(task.system, task.watch, method, task.dtype, task.threads)
     controls = task.inputs.rows(task.batch, times.steps, _told(task, layout))
-    constants = np.ascontiguousarray(task.constants, rollout.dtype)
-    job = Job(rollout, times, constants, controls, task.drive.inputs)
+    constants = np.ascontiguousarray(task.constants, compiled.dtype)
+    job = Job(compiled, times, constants, controls, task.drive.inputs)
     p = job.begin(task.state(layout), task.model.nq + task.model.nv + task.drive.memory)
     kept = None
     if checkpoint is not None:
         told = "callback" if callable(controls) else controls
-        kept = Checkpoint(checkpoint, key_of(key, times, p.state, constants, told), times.every)
+        kept = Checkpoint(checkpoint, key_of(compiled.key, times, p.state, constants, told), times.every)
         kept.resume(p)
     bar = Bar(times.steps, times.h, len(task), progress)
     run(job, p, lambda p: bar.tell(p.done), kept.keep if kept else lambda p: None)

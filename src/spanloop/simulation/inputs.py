@@ -23,6 +23,7 @@ class Inputs:
     values: np.ndarray | None  # (*batch, steps or 1, width)
     callback: Callable | None = None
     size: int = 0
+    given: bool = True
     kept: dict = field(default_factory=dict, compare=False)  # what the callback answered, step by step
 
     @property
@@ -101,7 +102,7 @@ def inputs_of(model: Model, tau, controller, inputs, callback) -> Inputs:
         return Inputs((), None, callback, model.nv)
     name, value = ("inputs", inputs) if controller is not None else ("tau", np.zeros(model.nv) if tau is None else tau)
     if value is None:
-        return Inputs((), np.zeros((1, 0)))
+        return Inputs((), np.zeros((1, 0)), given=False)
     if isinstance(value, Mapping):
         value = _by_name(model, value)
     array = np.asarray(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -67,7 +68,7 @@ def simulate(
     Results. sample [s]: time between samples that are kept. checkpoint: a file from which a simulation that was
     killed goes on. progress: a bar; by default on a terminal and in notebooks. Ctrl-C returns what there is.
     """
-    robot = model if isinstance(model, Dynamics) else Dynamics(model, on_singular=on_singular)
+    robot = model if isinstance(model, Dynamics) else _robot(model)
     known = (*METHODS, *adaptive.METHODS)
     if method not in known:
         raise InputError(f"method is {method!r}; {nearest(method, known)}")
@@ -102,3 +103,11 @@ def simulate(
     if accuracy is None:
         return fixed.integrate(told, times, method, checkpoint, progress)
     return refined(lambda g: fixed.integrate(told, g, method, None, progress), times, method, accuracy)
+
+
+@functools.lru_cache(maxsize=16)
+def _robot(model: Model) -> Dynamics:
+    """The dynamics of a model, kept for a while: simulations come in series."""
+    if not isinstance(model, Model):
+        raise InputError(f"simulate: model is a {type(model).__name__}; expected a Model or a Dynamics")
+    return Dynamics(model)

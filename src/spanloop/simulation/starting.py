@@ -11,6 +11,7 @@ from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning, StateError
 from spanloop.loops.measuring import errors, positional, worst
+from spanloop.simulation.watching import Watch
 
 NOTICED = 1e-9  # m, rad or their rates: a smaller correction of the start is not worth a word
 
@@ -29,20 +30,29 @@ def states(robot: Dynamics, q, v, batch: tuple[int, ...]) -> tuple[np.ndarray, n
     return q, v, leading
 
 
-def closed(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-    """The states with their loops closed, and a note if that moved them by more than NOTICED."""
+def refuse_open(robot: Dynamics, q: np.ndarray) -> None:
+    """States with a loop that is far from closed are refused."""
     model = robot.model
     if not (model.loops or model.couplings):
-        return q, v, ""
-    e = np.abs(errors(robot, q)[:, positional(model)])
-    far = np.flatnonzero(e.max(axis=1, initial=0.0) > OPEN)
+        return
+    far = np.flatnonzero(_openness(robot, q) > OPEN)
     if len(far):
         k = int(far[0])
         miss = worst(model, errors(robot, q[k : k + 1])[0])
         which = f"run {k} starts where " if len(q) > 1 else ""
         raise StateError(f"simulate: {which}{miss.what} is open by {miss.by()}. Close it first: q = robot.assemble(q)")
+
+
+def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
+    return np.abs(errors(robot, q)[:, positional(robot.model)]).max(axis=1, initial=0.0)
+
+
+def closed(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+    """The states with their loops closed, and a note if that moved them by more than NOTICED."""
+    if not (robot.model.loops or robot.model.couplings):
+        return q, v, ""
     shut, still = robot.project(q, v)
-    by_q, by_v = e.max(initial=0.0), np.abs(still - v).max(initial=0.0)
+    by_q, by_v = _openness(robot, q).max(initial=0.0), np.abs(still - v).max(initial=0.0)
     if max(by_q, by_v) <= NOTICED:
         return shut, still, ""
     parts = [f"loops were open by up to {by_q:.1e} (m or rad)"] if by_q > NOTICED else []
@@ -50,6 +60,21 @@ def closed(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, n
     note = "the start was brought to the closed loops: " + "; ".join(parts)
     warnings.warn(f"simulate: {note}", SpanloopWarning, stacklevel=4)
     return shut, still, note
+
+
+def tell_of_limits(watch: Watch, q: np.ndarray) -> None:
+    """A warning for joints that start beyond a limit: nothing looks at that limit before they have come inside."""
+    beyond = [x for x in watch.limits if (x.value(q.T) <= 0.0).any()]
+    if beyond:
+        first = beyond[0]
+        at = float(q[np.argmin(first.value(q.T)), first.place])
+        more = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
+        warnings.warn(
+            f"simulate: joint {first.joint!r} starts at {at:g}, beyond its {first.word} limit {first.bound:g}{more}; "
+            "that limit stops the run only after the joint has come inside. limits='ignore' leaves limits out",
+            SpanloopWarning,
+            stacklevel=4,
+        )
 
 
 def _resting_place(robot: Dynamics) -> np.ndarray:

@@ -22,13 +22,15 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.algorithms.closed.closing import closure_error, extra_inputs, masks
 from spanloop.algorithms.closed.guards import TINY
 from spanloop.compiling import Question, content
 from spanloop.errors import InputError
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.model import Model
+from spanloop.model.parameters import Parameters
 from spanloop.simulation.driving import Drive
-from spanloop.sweeps import walk
+from spanloop.sweeps import Values, walk
 from spanloop.topology import Mechanism, mechanism
 
 CLOSURES = ("project", "feedback", "none")
@@ -68,11 +70,13 @@ class System:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """Numbers of each array that is given from outside."""
-        inputs = dict(self._forward.signature()[0])
-        extras = {n: inputs[n] for n in ("active", "given", "gains") if n in inputs}
-        drive = {"u": self.drive.inputs, "z": self.drive.memory}
-        known = {"t": 1, "h": 1, "q": self.model.nq, "v": self.model.nv, **drive}
-        return known | ({"p": inputs["parameters"]} if self.live else {}) | extras
+        model, drive = self.model, self.drive
+        known = {"t": 1, "h": 1, "q": model.nq, "v": model.nv, "u": drive.inputs, "z": drive.memory}
+        if self.live:
+            known["p"] = len(Parameters.of(model))
+        if self.closed:
+            known |= extra_inputs(self._baked) | ({"gains": 2} if self.closures == "feedback" else {})
+        return known
 
     @property
     def constants(self) -> tuple[str, ...]:
@@ -80,7 +84,8 @@ class System:
 
     def key(self) -> str:
         """A name for everything that a step depends on; needs no tracing but that of what the user wrote."""
-        parts = (content(self.model), self.drive.key(), self.method, self.closures, self.live, self.strict)
+        friction = [j.friction for j in self.model.joints]
+        parts = (content(self.model), friction, self.drive.key(), self.method, self.closures, self.live, self.strict)
         return hashlib.sha256("|".join(map(str, (*parts, self._forward.key()))).encode()).hexdigest()
 
     @property
@@ -193,9 +198,6 @@ class System:
         return {n: given[n] for n, _ in question.signature()[0] if n in given}
 
     def _errors(self, x: Arrays) -> list:
-        from spanloop.algorithms.closed.closing import closure_error, masks
-        from spanloop.sweeps import Values
-
         m = self._mechanism(x)
         errors = walk(closure_error(m), m, {"q": x["q"]})
         mask = masks(m, Values(active=x["active"])) if m.switched_rows else {}

@@ -128,14 +128,20 @@ def task(
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
     told = inputs_of(model, tau, controller, inputs, callback)
     pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
-    driven = drive(model, controller, told.width, actuation(model), pushing)
+    driven = drive(model, controller, told.width if told.given else None, actuation(model), pushing)
     system = System(model, driven, dynamics, closures, parameters is not None, on_singular == "raise")
     fixed = constants(robot, closures, gains, parameters, active, given or {})
     shape = np.broadcast_shapes(told.batch, *(x.shape[:-1] for x in fixed.values()))
     rows_q, rows_v, batch = starting.states(robot, q, v, shape)
-    rows_q, rows_v, note = (rows_q, rows_v, "") if closures == "none" else starting.closed(robot, rows_q, rows_v)
+    note = ""
+    if closures != "none":
+        held = _with_active(robot, active)
+        starting.refuse_open(held, rows_q)
+        if closures == "project":
+            rows_q, rows_v, note = starting.closed(held, rows_q, rows_v)
     rows = [fixed[n] for n in system.constants]
     watched = watch(model, limits == "stop", stop)
+    starting.tell_of_limits(watched, rows_q)
     return Task(
         robot,
         rows_q,
@@ -150,6 +156,12 @@ def task(
         dtype,
         threads,
     )
+
+
+def _with_active(robot: Dynamics, active) -> Dynamics:
+    """The robot without the loops that are open now: the same coordinates, fewer closures."""
+    idle = [x.name for x in robot.model.loops if x.switchable and active is not None and x.name not in set(active)]
+    return Dynamics(robot.model.open(*idle)) if idle else robot
 
 
 def _joined(rows: list[np.ndarray], batch: tuple[int, ...]) -> np.ndarray:

@@ -35,14 +35,14 @@ class Steps:
 class Rollout:
     """Runs side by side, advanced together.
 
-    Rows of state, constants and controls are laid out as the schedule says: all its arrays, one after the other.
+    key: of all that the schedule depends on. Rows of state, constants and controls are laid out as the schedule says:
+    all its arrays, one after the other.
     """
 
     def __init__(self, key: str, schedule: Callable[[], Schedule], dtype: str = "float64", threads: int = 1):
-        """key: of all that the schedule depends on."""
         dtype = checked_dtype(dtype)
         self.dtype, self.threads = np.dtype(dtype), checked_threads(threads)
-        self._key, self._make, self._real = key, schedule, REAL[dtype]
+        self.key, self._make, self._real = key, schedule, REAL[dtype]
         self.from_cache = True
 
     @cached_property
@@ -112,7 +112,7 @@ class Rollout:
         return self._function(machine.lanes(self._real))
 
     def _function(self, width: int):
-        text = "|".join((self._key, str(width), self._real, machine.identity()))
+        text = "|".join((self.key, str(width), self._real, machine.identity()))
         key = f"rollout-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
         found = cache.read(key)
         self.from_cache = self.from_cache and found is not None

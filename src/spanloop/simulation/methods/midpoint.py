@@ -26,7 +26,7 @@ def stages(s: Stages) -> None:
         return s.system.moved(x["q"], [half * b for b in v_m]), v_m
 
     def compare(x):
-        busy = x["left"][0] > 0.0
+        busy = ~(x["left"][0] < 0.0)  # so that what is not a number is not done
         change, size = 0.0, 1.0
         for old, new, rate in zip(x["a"], x["a.new"], x[v], strict=True):
             change = _larger(change, absolute(new - old))
