@@ -7,6 +7,7 @@ by less than TOLERANCE of itself; a run that is not done after MOST rounds stops
 from __future__ import annotations
 
 from spanloop.math.scalar import absolute, where
+from spanloop.math.small import total
 from spanloop.simulation.stages import Stages
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-6}
@@ -27,11 +28,9 @@ def stages(s: Stages) -> None:
 
     def compare(x):
         busy = ~(x["left"][0] < 0.0)  # so that what is not a number is not done
-        change, size = 0.0, 1.0
-        for old, new, rate in zip(x["a"], x["a.new"], x[v], strict=True):
-            change = _larger(change, absolute(new - old))
-            size = _larger(size, absolute(rate))
-        left = x["h"][0] * change - TOLERANCE[s.dtype] * size
+        change = total(absolute(new - old) for old, new in zip(x["a"], x["a.new"], strict=True))
+        size = total(absolute(rate) for rate in x[v])
+        left = x["h"][0] * change - TOLERANCE[s.dtype] * (1.0 + size)
         a = [where(busy, new, old) for old, new in zip(x["a"], x["a.new"], strict=True)]
         return a, [where(busy, left, -1.0)]
 
@@ -47,7 +46,3 @@ def stages(s: Stages) -> None:
         s.accelerate("t.mid", "q.mid", "v.mid", "a.new")
         s.call("compare", ("a", "a.new", v, "left", "h"), {"a": s.nv, "left": 1}, compare)
     s.advance("advance", (v, "a", "h"), change)
-
-
-def _larger(x, y):
-    return where(x < y, y, x)
