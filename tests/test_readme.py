@@ -1,4 +1,4 @@
-"""Every Python block of the README runs, in order, in an empty folder; its commands and links are true."""
+"""Every Python block of the README and of the pages in docs/ runs, in an empty folder; commands and links are true."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [p for p in sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")) if p.is_file()]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("number", range(len(blocks("python"))))
-def test_a_python_block_runs(number, tmp_path, monkeypatch):
+PYTHON = {
+    f"{page.relative_to(ROOT).as_posix()} block {k}": block
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    for k, block in enumerate(blocks("python", page.read_text(encoding="utf-8")))
+}
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_a_python_block_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    exec(compile(blocks("python")[number], f"README.md block {number}", "exec"), {"__name__": "__main__"})
+    exec(compile(PYTHON[name], name, "exec"), {"__name__": "__main__"})
 
 
 def test_the_builder_example_has_at_most_ten_lines():

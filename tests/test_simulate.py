@@ -337,6 +337,33 @@ def test_starting_beyond_a_limit_is_told():
         sl.simulate(model, duration=0.002)
 
 
+def parallelogram():
+    b = sl.Builder("parallelogram", gravity=(0.0, -9.81, 0.0))
+    for name, length in (("crank", 0.5), ("coupler", 1.0), ("rocker", 0.5)):
+        moment = length**2 / 12
+        b.body(name, 1.0, (0.5 * length, 0.0, 0.0), (1e-3, moment, moment))
+    b.revolute("left", "world", "crank", "z").revolute("top", "crank", "coupler", "z", (0.5, 0.0, 0.0))
+    b.revolute("right", "world", "rocker", "z", (1.0, 0.0, 0.0))
+    b.frame("tip", "coupler", (1.0, 0.0, 0.0)).frame("end", "rocker", (0.5, 0.0, 0.0))
+    return b.close("tip", "end", "revolute").build()
+
+
+def test_a_singular_position_ends_a_run_or_is_told():
+    """All links in a line: the loop loses rank, and two ways lead on."""
+    robot = sl.Dynamics(parallelogram())
+    q = robot.assemble([0.3, -0.3, 0.3])
+    v = robot.complete_velocity(q, {"left": -3.0})
+    run = sl.simulate(robot, q, v, duration=0.2, step=1e-5)
+    assert run.outcome.reason == "singular"
+    assert "singular position" in run.outcome.sentence
+    assert abs(run.q[-1, 0]) < 2e-3
+    assert np.isfinite(run.q).all()
+    with pytest.warns(sl.SpanloopWarning, match="passed close to a singular position"):
+        through = sl.simulate(robot, q, v, duration=0.2, step=1e-3)
+    assert through.outcome.finished
+    assert through.settings["margin"] < 1e-4
+
+
 def test_motions_that_are_lost_end_with_a_sentence():
     model = zoo.pendulum()
     run = sl.simulate(model, [0.5], duration=1.0, controller=lambda t, q, v: [1e6 * v[0]], limits="ignore")

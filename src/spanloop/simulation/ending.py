@@ -19,7 +19,7 @@ from spanloop.simulation.task import Task
 from spanloop.simulation.watching import Watch
 
 RESOLVED = 1e-9  # of a step: how exactly an event is located
-_CLOSE = 1e-4  # a margin that is called near a singular position
+CLOSE = 1e-4  # a margin that is called near a singular position
 
 
 def condition_met(watch: Watch, j: int, t: float) -> Outcome:
@@ -129,7 +129,7 @@ class Ending:
         if words.startswith("loop "):
             return "open", f"at t = {t:.6g} s {words}"
         margin = float(state[self.layout.places["loops"]][1]) if "loops" in self.layout else 1.0
-        if margin < max(_CLOSE, SINGULAR):
+        if margin < max(CLOSE, SINGULAR):
             return "singular", (
                 f"the loops came to a singular position at t = {t:.6g} s (margin {margin:.1e}); "
                 "see robot.diagnose(q) there"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+from spanloop.errors import SpanloopWarning
 from spanloop.results import Trajectory
 from spanloop.simulation.checkpoint import Checkpoint, key_of
-from spanloop.simulation.ending import Ending
-from spanloop.simulation.gathering import Samples, gathered
+from spanloop.simulation.ending import CLOSE, Ending
+from spanloop.simulation.gathering import End, Samples, gathered
 from spanloop.simulation.grid import Grid
 from spanloop.simulation.layout import Layout
 from spanloop.simulation.progress import Bar
@@ -73,6 +75,18 @@ def _trajectory(task: Task, job: Job, p: Progress, layout: Layout, method: str) 
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
         residual, settings["margin"] = loops[:, 0], float(loops[:, 1].min())
+        _tell_of_margin(settings["margin"], ends)
     steps = np.minimum(p.counts, g.steps - 1)
     at_ends = task.inputs.at(task.batch, steps[:, None])[:, 0]
     return gathered(task, samples, ends, at_ends, settings, residual)
+
+
+def _tell_of_margin(margin: float, ends: list[End]) -> None:
+    """A warning where a run went on through a place at which the motion may not be the only one possible."""
+    if margin < CLOSE and not any(e.outcome.reason == "singular" for e in ends):
+        warnings.warn(
+            f"simulate: the loops passed close to a singular position (margin {margin:.1e}, 0 where they lose rank), "
+            "where a mechanism may go on in more than one way; what is computed is the way that its velocities point",
+            SpanloopWarning,
+            stacklevel=5,
+        )

@@ -34,7 +34,7 @@ from spanloop.sweeps import Values, walk
 from spanloop.topology import Mechanism, mechanism
 
 CLOSURES = ("project", "feedback", "none")
-SINGULAR = 1e-10  # a margin below this is a singular position
+SINGULAR = 1e-8  # a margin below this is a singular position
 SLIP = 1e-2  # rad/s or m/s: where Coulomb friction has 71 % of its strength
 ROUNDS = 2  # corrections of position after a step, all with one set of factors
 
