@@ -29,4 +29,5 @@ base = model.parameters()
 draws = np.tile(base.values, (1000, 1))
 draws[:, base.names.index("coupler.mass")] *= np.linspace(0.5, 2.0, 1000)
 runs = sl.simulate(model, q, duration=1.0, parameters=draws, sample=0.1, threads=0)
-print(f"{len(runs.outcomes)} runs; the crank ends between {runs.q[:, -1, 0].min():.2f} and {runs.q[:, -1, 0].max():.2f} rad")
+ends = runs.q[:, -1, 0]
+print(f"{len(ends)} runs; the crank ends between {ends.min():.2f} and {ends.max():.2f} rad")
