@@ -86,8 +86,8 @@ class FiveBar:
 class FreeBody:
     """A rigid body without torque, moments I₁ < I₂ < I₃, that starts with ω = (a, 0, c), L² > 2 E I₂.
 
-    [Landau & Lifshitz, Mechanics, §37]: ω by Jacobi's elliptic functions. The attitude follows from L, which is constant
-    in the world, and from the turn φ about it, dφ/dt = L (I₁ ω₁² + I₂ ω₂²) / (I₁² ω₁² + I₂² ω₂²).
+    [Landau & Lifshitz, Mechanics, §37]: ω by Jacobi's elliptic functions. The attitude follows from L, which is
+    constant in the world, and from the turn φ about it, dφ/dt = L (I₁ ω₁² + I₂ ω₂²) / (I₁² ω₁² + I₂² ω₂²).
     """
 
     moments = np.array((1.5, 2.0, 3.0))
