@@ -67,9 +67,7 @@ def trapezoidal(model: sl.Model, q, duration: float, h: float) -> Drift:
 def _inertia(i):
     from exudyn.utilities import RigidBodyInertia
 
-    return RigidBodyInertia(
-        i.mass, inertiaTensor=np.array(i.matrix()), com=np.array(i.center), inertiaTensorAtCOM=True
-    )
+    return RigidBodyInertia(i.mass, inertiaTensor=np.array(i.matrix()), com=np.array(i.center), inertiaTensorAtCOM=True)
 
 
 def _add_joint(system, robot, place, joint, q) -> None:
@@ -142,7 +140,9 @@ class _Measured:
         for body in self.model.bodies:
             position, velocity, turning = map(self._read, self.bodies[body.name])
             i = body.inertia
-            energy = energy + 0.5 * i.mass * (velocity**2).sum(axis=1) - i.mass * position @ np.array(self.model.gravity)
+            energy = (
+                energy + 0.5 * i.mass * (velocity**2).sum(axis=1) - i.mass * position @ np.array(self.model.gravity)
+            )
             energy = energy + 0.5 * np.einsum("ni,ij,nj->n", turning, np.array(i.matrix()), turning)
         for joint, a, b in self.springs:
             length = np.linalg.norm(self._read(a) - self._read(b), axis=1)

@@ -77,7 +77,7 @@ def test_a_number_in_a_controller_counts():
     model = sl.zoo.pendulum()
 
     def first_acceleration(push):
-        run = sl.simulate(model, [0.0], [0.0], duration=2e-3, controller=lambda t, q, v: [push])
+        run = sl.simulate(model, [0.0], [0.0], duration=2e-3, controller=lambda t, q, v: [push - v[0]])
         return run.v[1, 0] / 1e-3
 
     assert first_acceleration(3.0) / first_acceleration(2.0) == pytest.approx(1.5, rel=1e-4)
