@@ -149,10 +149,7 @@ def print_trees() -> None:
         cells = [t[k].text() for k in ("compiled", "simulate", "mujoco")]
         ratios = f"{peer / t['compiled'].median:.1f} | {peer / t['simulate'].median:.1f}"
         print(f"| {name} | {' | '.join(cells)} | {ratios} | {same_motion(model):.0e} |")
-    print(
-        "\nMuJoCo moves quaternions by an average of the stage velocities, which is of second order; the difference "
-        "of the free base is that.\n"
-    )
+    print("\nBoth are of fourth order; a free base takes other stages there, hence its small difference.\n")
 
 
 def sprung_stewart():
