@@ -98,49 +98,88 @@ class Pinocchio:
         raise ValueError(f"no joint of Pinocchio for {kind.name}")
 
 
+def specification(model: sl.Model) -> mujoco.MjSpec:
+    """The model for MuJoCo, contacts off, inertias as they are; closures are its own soft constraints."""
+    spec = mujoco.MjSpec()
+    spec.option.gravity = model.gravity
+    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    spec.compiler.balanceinertia, spec.compiler.boundmass, spec.compiler.boundinertia = False, 0.0, 0.0
+    bodies = {"world": spec.worldbody}
+    for body, joint in zip(model.bodies, model.joints, strict=True):
+        xx, xy, xz, yy, yz, zz = body.inertia.moments
+        moments = [max(xx, _THIN), max(yy, _THIN), max(zz, _THIN), xy, xz, yz]
+        here = bodies[joint.parent].add_body(
+            name=body.name,
+            pos=joint.placement.position,
+            quat=_quaternion(joint.placement),
+            mass=body.inertia.mass,
+            ipos=body.inertia.center,
+            fullinertia=moments,
+            explicitinertial=True,
+        )
+        _add_joint(here, joint)
+        bodies[body.name] = here
+    for x in model.loops:
+        sites = []
+        for end, name, placement in (("a", x.a, x.placement_a), ("b", x.b, x.placement_b)):
+            label = f"{x.name}_{end}"
+            bodies[name].add_site(name=label, pos=placement.position, quat=_quaternion(placement))
+            sites.append(label)
+        kind = mujoco.mjtEq.mjEQ_WELD if rigid(x) else mujoco.mjtEq.mjEQ_CONNECT
+        spec.add_equality(type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, name1=sites[0], name2=sites[1])
+    return spec
+
+
+def to_mujoco(model: sl.Model, q, v) -> tuple[np.ndarray, np.ndarray]:
+    """Of a free joint, position comes before rotation there, and its velocity is in world axes, before the rates."""
+    q, v = np.array(q, float), np.array(v, float)
+    for joint in model.joints:
+        if joint.kind.name == "free":
+            iq, iv = model.q_slice(joint.name), model.v_slice(joint.name)
+            R = sl.Dynamics(model).pose(q, joint.child)[..., :3, :3]
+            w, linear = v[..., iv][..., :3].copy(), np.einsum("...ij,...j->...i", R, v[..., iv][..., 3:])
+            q[..., iq] = np.roll(q[..., iq], 3, axis=-1)
+            v[..., iv] = np.concatenate((linear, w), axis=-1)
+    return q, v
+
+
+def from_mujoco(model: sl.Model, q, v) -> tuple[np.ndarray, np.ndarray]:
+    """The same way back."""
+    q, v = np.array(q, float), np.array(v, float)
+    for joint in model.joints:
+        if joint.kind.name == "free":
+            iq, iv = model.q_slice(joint.name), model.v_slice(joint.name)
+            q[..., iq] = np.roll(q[..., iq], -3, axis=-1)
+            R = sl.Dynamics(model).pose(q, joint.child)[..., :3, :3]
+            linear, w = v[..., iv][..., :3].copy(), v[..., iv][..., 3:].copy()
+            v[..., iv] = np.concatenate((w, np.einsum("...ji,...j->...i", R, linear)), axis=-1)
+    return q, v
+
+
+def _add_joint(body, joint) -> None:
+    kind = joint.kind
+    if kind.name == "free":
+        body.add_freejoint()
+        return
+    sort = mujoco.mjtJoint.mjJNT_SLIDE if kind.name == "prismatic" else mujoco.mjtJoint.mjJNT_HINGE
+    for k, axis in enumerate((kind.axis, kind.second_axis) if kind.name == "universal" else (kind.axis,)):
+        made = body.add_joint(type=sort, axis=axis, name=f"{joint.name}.{k}")
+        if joint.stiffness[k]:
+            made.stiffness, made.springref = [joint.stiffness[k], 0.0, 0.0], joint.rest[k]
+
+
 class Mujoco:
     """Closures as MuJoCo's own soft constraints, with its default settings."""
 
     def __init__(self, model: sl.Model):
         self.ours = model
-        spec = mujoco.MjSpec()
-        spec.option.gravity = model.gravity
-        spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
-        bodies = {"world": spec.worldbody}
-        for body, joint in zip(model.bodies, model.joints, strict=True):
-            xx, xy, xz, yy, yz, zz = body.inertia.moments
-            moments = [max(xx, _THIN), max(yy, _THIN), max(zz, _THIN), xy, xz, yz]
-            here = bodies[joint.parent].add_body(
-                name=body.name,
-                pos=joint.placement.position,
-                quat=_quaternion(joint.placement),
-                mass=body.inertia.mass,
-                ipos=body.inertia.center,
-                fullinertia=moments,
-                explicitinertial=True,
-            )
-            self._add_joint(here, joint)
-            bodies[body.name] = here
-        for x in model.loops:
-            sites = []
-            for end, name, placement in (("a", x.a, x.placement_a), ("b", x.b, x.placement_b)):
-                label = f"{x.name}_{end}"
-                bodies[name].add_site(name=label, pos=placement.position, quat=_quaternion(placement))
-                sites.append(label)
-            kind = mujoco.mjtEq.mjEQ_WELD if rigid(x) else mujoco.mjtEq.mjEQ_CONNECT
-            spec.add_equality(type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, name1=sites[0], name2=sites[1])
-        self.model = spec.compile()
+        self.model = specification(model).compile()
         self.data = mujoco.MjData(self.model)
 
     def names(self, q, v, tau) -> dict:
-        """The state is set once; a free joint comes first there, position before rotation, velocity in world axes."""
-        self.data.qpos[:], self.data.qvel[:], self.data.qfrc_applied[:] = q, v, tau
-        for joint in self.ours.joints:
-            if joint.kind.name == "free":
-                iq, iv = self.ours.q_slice(joint.name), self.ours.v_slice(joint.name)
-                R = sl.Dynamics(self.ours).pose(q, joint.child)[:3, :3]
-                self.data.qpos[iq] = (*q[iq][4:], *q[iq][:4])
-                self.data.qvel[iv] = (*(R @ v[iv][3:]), *v[iv][:3])
+        """The state is set once."""
+        self.data.qpos[:], self.data.qvel[:] = to_mujoco(self.ours, q, v)
+        self.data.qfrc_applied[:] = tau
         return {"forward": mujoco.mj_forward, "model": self.model, "data": self.data}
 
     def error(self, a, tree) -> float:
@@ -150,17 +189,6 @@ class Mujoco:
         assert np.abs(self.data.qacc_smooth - tree)[same].max() < 1e-6 * np.abs(tree).max(), "not the same mechanism"
         assert np.abs(self.data.efc_vel).max() < 1e-9, "not the same state"
         return float(np.abs(self.data.qacc - a)[same].max() / np.abs(a[same]).max())
-
-    @staticmethod
-    def _add_joint(body, joint) -> None:
-        kind = joint.kind
-        if kind.name == "free":
-            body.add_freejoint()
-        elif kind.name == "prismatic":
-            body.add_joint(type=mujoco.mjtJoint.mjJNT_SLIDE, axis=kind.axis)
-        else:
-            for axis in (kind.axis, kind.second_axis) if kind.name == "universal" else (kind.axis,):
-                body.add_joint(type=mujoco.mjtJoint.mjJNT_HINGE, axis=axis)
 
 
 def _numbers(model, joint):

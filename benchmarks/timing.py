@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,23 +30,25 @@ def calls(statement: str, **names: object) -> Callable[[int], None]:
 
 def compare(
     variants: dict[str, Callable[[int], None]],
-    work: int = 1,
+    work: int | Mapping[str, int] = 1,
     samples: int = 31,
     sample_s: float = 0.004,
     clock: Callable[[], float] = time.thread_time,
 ) -> dict[str, Spread]:
     """Seconds per unit of work of each variant, made by `calls`; one sample of each in turn, `samples` times.
 
-    clock: thread_time counts this thread's processor time alone; use perf_counter for work on several threads.
+    work: units of work in one call, of all or by variant. clock: thread_time counts this thread's processor time alone;
+    use perf_counter for work on several threads.
     """
     repeats = {name: _repeats(f, sample_s) for name, f in variants.items()}
+    units = work if isinstance(work, Mapping) else dict.fromkeys(variants, work)
     seen: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(samples):
         for name, f in variants.items():
             n = repeats[name]
             start = clock()
             f(n)
-            seen[name].append((clock() - start) / (n * work))
+            seen[name].append((clock() - start) / (n * units[name]))
     return {name: Spread(*np.quantile(x, (0.5, 0.25, 0.75))) for name, x in seen.items()}
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from spanloop.compiler.trace import Expression
 from spanloop.compiler.trace.operations import (
     ADD,
-    CONSTANT,
     COSINE,
     DIVIDE,
     MULTIPLY,
@@ -71,7 +70,7 @@ class Plan:
     def __str__(self) -> str:
         head = ", ".join(f"{n}[{k}]" for n, k in self.inputs)
         shown = [x.index if isinstance(x, Expression) else x for x in self.outputs]
-        body = "\n".join(f"  {n!r}" for n in self.nodes if n.op != CONSTANT)
+        body = "\n".join(f"  {n!r}" for n in self.nodes)
         return f"{self.name}({head}) -> {self.shape}\n{body}\n  return " + ", ".join(
             f"%{x}" if isinstance(x, int) else repr(x) for x in shown
         )
