@@ -41,17 +41,25 @@ class Ending:
     def __init__(self, job: Job, task: Task, layout: Layout):
         self.job, self.task, self.watch, self.layout = job, task, task.watch, layout
 
+    def all(self, p: Progress) -> list[End]:
+        """How every run ended."""
+        still = self._still(p)
+        return [self.of(p, k) if bits else still for k, bits in enumerate(p.why.tolist())]
+
+    def _still(self, p: Progress) -> End:
+        """The end of all runs that nothing stopped."""
+        t = self.job.start + p.done * self.job.grid.h
+        if p.refused:
+            return End(Outcome("controller", f"{p.refused}. The run ended there", t))
+        if p.interrupted and p.done < self.job.grid.steps:
+            return End(Outcome("interrupted", f"interrupted at t = {t:.6g} s", t))
+        return End(Outcome("finished", f"finished after {t:.6g} s", t))
+
     def of(self, p: Progress, k: int) -> End:
-        """How run k ended."""
+        """How run k, which something stopped, ended."""
         g = self.job.grid
         t = self.job.start + int(p.counts[k]) * g.h
         bits = int(p.why[k])
-        if not bits:
-            if p.refused:
-                return End(Outcome("controller", f"{p.refused}. The run ended there", t))
-            if p.interrupted and p.done < g.steps:
-                return End(Outcome("interrupted", f"interrupted at t = {t:.6g} s", t))
-            return End(Outcome("finished", f"finished after {t:.6g} s", t))
         step = _Step(self, p, k, t)
         if bits & NOT_CONVERGED and not self._explain(t, step.begin, step):
             advice = f"Take a shorter step than {g.h:g} s, or method='rk4'"

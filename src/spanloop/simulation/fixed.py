@@ -55,7 +55,7 @@ def _told(task: Task, layout: Layout):
 def _trajectory(task: Task, job: Job, p: Progress, layout: Layout, method: str) -> Trajectory:
     g, model = job.grid, task.model
     ending = Ending(job, task, layout)
-    ends = [ending.of(p, k) for k in range(len(task))]
+    ends = ending.all(p)
     last = int(p.counts.max()) // g.every + 1
     record = p.record[:, :last]
     for k in np.flatnonzero(p.counts < g.steps):

@@ -14,6 +14,7 @@ Every function takes the arrays of one run by name and works on floats and on tr
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -206,6 +207,11 @@ class System:
     def _mechanism(self, x: Arrays) -> Mechanism:
         return mechanism(self.model, x["p"]) if self.live else self._baked
 
-    @cached_property
+    @property
     def _baked(self) -> Mechanism:
-        return mechanism(self.model)
+        return _mechanism(self.model)
+
+
+@functools.lru_cache(maxsize=16)
+def _mechanism(model: Model) -> Mechanism:
+    return mechanism(model)
