@@ -157,8 +157,9 @@ def test_every_column_and_setting_arrives():
 # gravity: 0 0 -1.62
 # base position: 1 2 3
 # base rotation [deg]: 0 90 0
-joint; name; body; a; b; alpha; theta [deg]; mass [g]; cx [cm]; ixx [g cm2]; iyy; izz; lower [deg or mm]; upper [deg or mm]; \
-speed [deg/s or mm/s]; effort; damping; friction; armature; stiffness; rest [deg or mm]; driven; actuated
+joint; name; body; a; b; alpha; theta [deg]; mass [g]; cx [cm]; ixx [g cm2]; iyy; izz; \
+lower [deg or mm]; upper [deg or mm]; speed [deg/s or mm/s]; effort; damping; friction; armature; stiffness; \
+rest [deg or mm]; driven; actuated
 revolute; turn; arm; 0.5; 0; 0; 90; 2000; 10; 200000; 0.04; 0.04; -90; 180; 360; 5; 0.1; 0.2; 0.3; 0.4; 45; true; false
 P; slide; rod; 0; 0; 0; 0; 1000; 0; 0; 0; 0; ; 500; 250; inf; ; ; ; ; ; ;
 """
