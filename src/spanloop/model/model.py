@@ -25,6 +25,7 @@ from spanloop.types import Floats3
 
 if TYPE_CHECKING:
     from spanloop.model.parameters import Parameters
+    from spanloop.model.save.account import Written
 
 
 @dataclass(frozen=True)
@@ -295,11 +296,14 @@ class Model:
 
         return edit.zeroed(self, q)
 
-    def save(self, path) -> None:
-        """Write the model to a .toml file, completely and atomically."""
-        from spanloop.model.save.toml import save
+    def save(self, path, *, force: bool = False) -> Written:
+        """Write the model to a .toml, .urdf, .xml (MJCF), .sdf or .csv file, completely and atomically.
 
-        save(self, path)
+        Only .toml holds everything. What another format cannot hold is said, and nothing written unless `force`.
+        """
+        from spanloop.model.save import save
+
+        return save(self, path, force)
 
     # ---- text
 
