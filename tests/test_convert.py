@@ -53,7 +53,9 @@ def test_the_example_uses_every_table_and_reads_back_bit_for_bit():
         "format", "name", "gravity", "notes", "body", "joint", "frame", "loop", "coupling", "actuator", "sensor",
     }  # fmt: skip
     assert loads(dumps(model)) == model
-    assert model.actuators == (Actuator("hip_motor", "thigh_hinge", (("kind", "position"), ("kp", 40.0), ("kv", 2.0))),)
+    assert model.actuators == (
+        Actuator("hip_motor", "thigh_hinge", (("kind", "position"), ("stiffness", 40.0), ("damping", 2.0))),
+    )
     assert model.sensors[1] == Sensor("foot_force", "force", "foot", (("rate", 1000),))
 
 

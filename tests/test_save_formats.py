@@ -297,7 +297,7 @@ def test_rods_and_gears_are_constraints_of_mujoco_too():
 
 def test_actuators_sensors_limits_and_sites_stand_in_the_mjcf():
     model = zoo.puma().with_actuator(
-        "servo", "joint1", kind="position", kp=20.0, kv=1.0, gear=2.0, lower=-1.0, upper=1.0
+        "servo", "joint1", kind="position", stiffness=20.0, damping=1.0, gear=2.0, control_range=(-1.0, 1.0)
     )
     model = model.with_sensor("angle", "encoder", "joint2").with_sensor("turn", "gyro", "tool")
     model = replace(

@@ -15,20 +15,17 @@ from spanloop.model.save.xml_text import child, is_turned, numbers, quaternion
 
 ARM = 0.1  # m along the axis of a hinge, between the two points that hold it
 HELD = ("fixed", "spherical", "revolute", "distance")
-# our settings -> attributes, for each kind of actuator
+# our settings -> attributes, for each kind of actuator; control · gain + bias · (1, position, velocity) is the force
 ACTUATORS: dict[str, dict[str, str]] = {
-    "motor": {},
-    "position": {"kp": "kp", "kv": "kv"},
-    "velocity": {"kv": "kv"},
+    "motor": {"gain": "gainprm"},
+    "position": {"stiffness": "kp", "damping": "kv"},
+    "velocity": {"damping": "kv"},
+    "general": {"gain": "gainprm", "bias": "biasprm"},
 }
-SENSORS = {
-    "encoder": ("jointpos", "joint"),
-    "tachometer": ("jointvel", "joint"),
-    "gyro": ("gyro", "site"),
-    "accelerometer": ("accelerometer", "site"),
-    "force": ("force", "site"),
-    "torque": ("torque", "site"),
-}
+RANGES = {"gear": "gear", "control_range": "ctrlrange", "force_range": "forcerange"}
+ALIASES = {"encoder": "jointpos", "tachometer": "jointvel"}
+AT_JOINTS = ("jointpos", "jointvel", "jointactuatorfrc")
+AT_SITES = ("gyro", "accelerometer", "velocimeter", "magnetometer", "force", "torque", "touch")
 
 
 def end_sites(inside: dict[str, ET.Element], model: Model) -> None:
@@ -113,22 +110,28 @@ def actuators(root: ET.Element, model: Model, account: Account) -> None:
         return
     section = child(root, "actuator")
     for a in listed:
-        settings = dict(a.settings)
-        kind = settings.pop("kind", "motor")
-        if a.joint not in single:
-            account.lose("actuators of joints of several freedoms", repr(a.name))
-            continue
-        if kind not in ACTUATORS:
-            account.lose("actuators of a kind that MuJoCo has not", f"{a.name!r} ({kind})")
-            continue
-        element = child(section, str(kind), name=a.name, joint=a.joint)
-        for ours, theirs in {"gear": "gear", **ACTUATORS[str(kind)]}.items():
-            if ours in settings:
-                element.set(theirs, numbers(settings.pop(ours)))
-        if "lower" in settings and "upper" in settings:
-            element.set("ctrlrange", numbers(settings.pop("lower"), settings.pop("upper")))
-        for name in settings:
-            account.lose("settings of actuators", f"{name!r} of {a.name!r}")
+        _actuator(section, a, account, a.joint in single)
+
+
+def _actuator(section: ET.Element, a: Actuator, account: Account, single: bool) -> None:
+    settings = dict(a.settings)
+    kind = settings.pop("kind", "motor")
+    if not single:
+        account.lose("actuators of joints of several freedoms", repr(a.name))
+        return
+    if kind not in ACTUATORS:
+        account.lose("actuators of a kind that MuJoCo has not", f"{a.name!r} ({kind})")
+        return
+    if kind == "motor" and settings.get("gain") == 1.0:
+        del settings["gain"]
+    tag = "general" if kind == "general" or "gain" in settings else str(kind)
+    element = child(section, tag, name=a.name, joint=a.joint, biastype="affine" if kind == "general" else None)
+    for ours, theirs in {**RANGES, **ACTUATORS[str(kind)]}.items():
+        if ours in settings:
+            value = settings.pop(ours)
+            element.set(theirs, numbers(*value) if isinstance(value, tuple) else numbers(value))
+    for name in settings:
+        account.lose("settings of actuators", f"{name!r} of {a.name!r}")
 
 
 def sensors(root: ET.Element, inside: dict[str, ET.Element], model: Model, account: Account) -> None:
@@ -139,15 +142,19 @@ def sensors(root: ET.Element, inside: dict[str, ET.Element], model: Model, accou
     joints = {j.name for j in model.joints if j.kind.nv == 1}
     frames = {f.name for f in model.frames}
     for s in model.sensors:
-        tag, where = SENSORS.get(s.kind, ("", ""))
-        fits = s.at in joints if where == "joint" else s.at != WORLD and s.at in frames | set(inside)
-        if not tag or not fits:
+        tag = ALIASES.get(s.kind, s.kind)
+        if tag in AT_JOINTS and s.at in joints:
+            element = child(section, tag, name=s.name, joint=s.at)
+        elif tag in AT_SITES and s.at != WORLD and s.at in frames | set(inside):
+            at = s.at if s.at in frames else f"{s.name}_site"
+            if at != s.at:
+                child(inside[s.at], "site", name=at)
+            element = child(section, tag, name=s.name, site=at)
+        else:
             account.lose("sensors of a kind or at a place that MuJoCo has not", f"{s.name!r} ({s.kind} at {s.at!r})")
             continue
-        at = s.at
-        if where == "site" and s.at not in frames:
-            at = f"{s.name}_site"
-            child(inside[s.at], "site", name=at)
-        child(section, tag, name=s.name, **{where: at})
-        for name, _ in s.settings:
-            account.lose("settings of sensors", f"{name!r} of {s.name!r}")
+        for name, value in s.settings:
+            if name in ("noise", "cutoff"):
+                element.set(name, numbers(value))
+            else:
+                account.lose("settings of sensors", f"{name!r} of {s.name!r}")
