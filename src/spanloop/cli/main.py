@@ -58,6 +58,12 @@ def _parser() -> Parser:
     info.add_argument("--json", action="store_true", help="for programs: JSON")
     info.set_defaults(run=_info)
 
+    check = commands.add_parser("check", help="what a colleague would say about a mechanism; exit code 1 if it matters")
+    check.add_argument("file", metavar="FILE", help="what `info` takes: a file, or zoo:NAME")
+    check.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
+    check.add_argument("--json", action="store_true", help="for programs: JSON")
+    check.set_defaults(run=_check)
+
     convert = commands.add_parser("convert", help="a mechanism from one file format to another")
     convert.add_argument("source", metavar="FROM", help="what `info` takes: a file, or zoo:NAME")
     convert.add_argument("target", metavar="TO", help="a .toml, .urdf, .xml (MJCF), .sdf or .csv file")
@@ -77,6 +83,12 @@ def _info(chosen: argparse.Namespace) -> int:
     from spanloop.cli.info import info
 
     return info(chosen.file, chosen.base, chosen.json)
+
+
+def _check(chosen: argparse.Namespace) -> int:
+    from spanloop.cli.check import check
+
+    return check(chosen.file, chosen.base, chosen.json)
 
 
 def _convert(chosen: argparse.Namespace) -> int:
