@@ -12,7 +12,7 @@ import pytest
 import spanloop as sl
 from frames import body_pose
 from sentences import says
-from spanloop.errors import FileError, InputError, ModelError
+from spanloop.errors import FileError, InputError, ModelError, SpanloopError
 from spanloop.model import Placement
 from spanloop.model.dh import DHRow, from_dh
 from spanloop.model.load.dh_columns import NUMBERS, WORDS
@@ -256,3 +256,39 @@ def test_the_page_has_every_column_and_setting():
         assert f"`{name}`" in page, name
     for name in SETTINGS:
         assert f"`# {name}" in page, name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mutated_files_give_a_model_or_a_sentence(seed):
+    """Bytes changed, cut, doubled and moved; values, units and names exchanged. Seeds are the parameters."""
+    rng = np.random.default_rng(seed)
+    words = [
+        "nan",
+        "1e999",
+        "-1",
+        '"',
+        ";",
+        "\t",
+        "[deg]",
+        "[kg]",
+        "joint",
+        "p",
+        "#",
+        "# base rotation: 1 2",
+        "é",
+        "\x00",
+        "",
+    ]
+    told = {"model": 0, "sentence": 0}
+    for _ in range(250):
+        cells = re.split(r"([,\n])", PUMA)
+        for _ in range(int(rng.integers(1, 4))):
+            k, other = rng.integers(0, len(cells), 2)
+            cells[k] = str(rng.choice(words)) if rng.uniform() < 0.6 else cells[other]
+        text = "".join(cells)[: None if rng.uniform() < 0.8 else int(rng.integers(0, len(PUMA)))]
+        try:
+            loads(text.encode(), "x.csv")
+            told["model"] += 1
+        except SpanloopError:
+            told["sentence"] += 1
+    assert min(told.values()) > 10

@@ -451,6 +451,8 @@ def test_parallel_meeting_and_skew_axes_all_have_rows(second, at):
 def test_what_a_table_cannot_hold_is_named(tmp_path):
     with says(UnsupportedError, "x.csv: joint 'root': a Denavit-Hartenberg table has no free joints"):
         zoo.quadruped().save(tmp_path / "x.csv")
+    with says(ModelError, "'a\\nb': a cell of a table cannot hold such spaces; rename it"):
+        zoo.puma().rename({"joint1": "a\nb"}).save(tmp_path / "x.csv")
     with says(UnsupportedError, "it branches off at"):
         zoo.tree(4).save(tmp_path / "x.csv")
     model = zoo.puma().close("tool", "world", "spherical").with_sensor("s", "imu", "tool").with_frame("f", "link2")

@@ -53,7 +53,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     info = commands.add_parser("info", help="bodies, joints, freedoms and mass of a mechanism")
-    info.add_argument("file", metavar="FILE", help="a .urdf or .toml file, or zoo:NAME (zoo:puma, zoo:chain:6)")
+    info.add_argument("file", metavar="FILE", help="a .urdf, .toml or .csv file, or zoo:NAME (zoo:puma, zoo:chain:6)")
     info.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
     info.add_argument("--json", action="store_true", help="for programs: JSON")
     info.set_defaults(run=_info)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import UnsupportedError
+from spanloop.errors import ModelError, UnsupportedError
 from spanloop.model.load.dh_columns import FLAGS, OPTIONS
 from spanloop.model.load.snap import snap_rotation
 from spanloop.model.model import Model
@@ -167,6 +167,9 @@ def _row(model: Model, j: Joint, step: Step, link: np.ndarray) -> dict[str, str]
     turn = link[:3, :3]
     center = turn.T @ (np.array(i.center) - link[:3, 3])
     m = turn.T @ np.array(i.matrix()) @ turn
+    for name in (j.name, j.child):
+        if name != " ".join(name.split()):
+            raise ModelError(f"{name!r}: a cell of a table cannot hold such spaces; rename it")
     row = {"joint": _KINDS[j.kind.name], "name": j.name, "body": j.child}
     row |= {k: _plain(getattr(step, k)) for k in ("a", "b", "alpha", "theta")}
     row |= {"mass": numbers(i.mass), **{f"c{k}": _plain(x) for k, x in zip("xyz", center, strict=True)}}
