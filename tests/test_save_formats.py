@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -476,3 +478,36 @@ def test_kinds_with_an_offset_are_written_where_they_stand():
     again = urdf_loads(urdf.dumps(model).text)
     q = np.array((0.1, 0.2, 0.3))
     same(body_pose(again, q, "tool"), body_pose(model, q, "tool"), 1e-13)
+
+
+# ---- robots that people have
+
+ROBOTS = (
+    "talos_data/robots/talos_full_v2.urdf",
+    "tiago_description/robots/tiago_no_hand.urdf",
+    "anymal_b_simple_description/robots/anymal.urdf",
+    "pr2_description/urdf/pr2.urdf",
+)
+
+
+@pytest.mark.filterwarnings("ignore::spanloop.SpanloopWarning")
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_real_robot_is_the_same_in_pinocchio_and_mujoco(name):
+    try:
+        wheel = importlib.metadata.distribution("example-robot-data")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("example-robot-data is not installed")
+    file = Path(str(wheel.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / name
+    model = replace(sl.load(file).without_losses(), couplings=())
+    q, v = model.random_state(1)
+    expected = python(model).bias(q, v)
+    peer = pin.buildModelFromXML(urdf.dumps(model).text)
+    order = PinocchioOrder(model, list(peer.names), list(peer.nqs))
+    same(order.v_from(pin.nle(peer, peer.createData(), order.q_to(q), order.v_to(v))), expected, 1e-12)
+    other = mujoco.MjModel.from_xml_string(mjcf.dumps(model).text)
+    data = mujoco.MjData(other)
+    names = [other.joint(k).name for k in range(other.njnt)]
+    data.qpos[:] = [q[model.q_slice(n)][0] for n in names]
+    data.qvel[:] = [v[model.v_slice(n)][0] for n in names]
+    mujoco.mj_forward(other, data)
+    same(data.qfrc_bias, [expected[model.v_slice(n)][0] for n in names], 1e-12)

@@ -9,14 +9,13 @@ import math
 import xml.etree.ElementTree as ET
 from typing import Any
 
-import numpy as np
-
 from spanloop.errors import UnsupportedError
 from spanloop.joints import Planar
 from spanloop.math.rotation import toward
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Geometry, Joint, Placement
 from spanloop.model.save.account import Account, Written
+from spanloop.model.save.mjcf_inertia import bounded, put_together
 from spanloop.model.save.mjcf_more import actuators, end_sites, equalities, sensors
 from spanloop.model.save.splitting import without_offsets
 from spanloop.model.save.xml_text import checked, child, document, is_turned, numbers, quaternion
@@ -33,7 +32,6 @@ PARTS = {
     "planar": (("slide", 1), ("slide", 2), ("hinge", 0)),
 }
 FAR = 1e10  # the side of a range on which there is no limit
-SMALLEST = 1e-9  # kg and kg m² of bodies that have less
 
 
 def dumps(model: Model) -> Written:
@@ -41,13 +39,14 @@ def dumps(model: Model) -> Written:
     account = Account()
     model = without_offsets(model)
     _can_stand(model)
+    model = put_together(model, account)
     root = ET.Element("mujoco", {"model": checked(model.name)})
     compiler = child(root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
     child(root, "option", gravity=numbers(*model.gravity))
     inside = {WORLD: child(root, "worldbody")}
     for j, b in zip(model.joints, model.bodies, strict=True):
         inside[b.name] = _body(inside[j.parent], j, b, account)
-    _bounded(compiler, model, account)
+    bounded(compiler, model, account)
     for f in model.frames:
         _placed(child(inside[f.body], "site", name=f.name), f.placement)
     end_sites(inside, model)
@@ -166,20 +165,6 @@ def _geom(body: ET.Element, g: Geometry, b: Body, account: Account) -> None:
         geom.set("contype", "0")
         geom.set("conaffinity", "0")
         geom.set("group", "2")
-
-
-def _bounded(compiler: ET.Element, model: Model, account: Account) -> None:
-    """MuJoCo wants mass and three moments of every body that a joint moves."""
-    for j, b in zip(model.joints, model.bodies, strict=True):
-        moments = np.linalg.eigvalsh(np.array(b.inertia.matrix()))
-        if j.kind.nv and (b.inertia.mass < SMALLEST or moments[0] < SMALLEST):
-            what = f"bodies that move with no mass or no moment about an axis (at least {SMALLEST:g} each is used)"
-            account.lose(what, f"body {b.name!r}")
-            compiler.set("boundmass", numbers(SMALLEST))
-            compiler.set("boundinertia", numbers(SMALLEST))
-        if moments[0] + moments[1] < moments[2] * (1.0 - 1e-12):
-            compiler.set("balanceinertia", "true")
-            account.lose("inertias that no body can have (MuJoCo levels their moments)", f"body {b.name!r}")
 
 
 def _lost(model: Model, account: Account) -> None:
