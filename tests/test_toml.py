@@ -41,7 +41,8 @@ from spanloop.model import (
 from spanloop.model.load import load, urdf
 from spanloop.model.load.snap import rotation_of_angles, snap_rotation
 from spanloop.model.load.toml import loads
-from spanloop.model.save.toml import dumps, save
+from spanloop.model.save import save
+from spanloop.model.save.toml import dumps
 
 TILTED = Placement(snap_rotation(rotation_of_angles(0.3, -1.1, 2.0))[0], (0.1, -0.0, 1e-300))
 
@@ -200,9 +201,9 @@ def test_a_link_to_a_file_stays_a_link(tmp_path):
     assert load(tmp_path / "real.toml") == full_model()
 
 
-def test_only_toml_is_saved(tmp_path):
-    with pytest.raises(InputError, match=r"the extension is '\.urdf'; models are saved as \.toml"):
-        save(full_model(), tmp_path / "arm.urdf")
+def test_a_path_that_is_no_model_s_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"the extension is '\.tom'; did you mean '\.toml'"):
+        save(full_model(), tmp_path / "arm.tom")
     with pytest.raises(FileError, match="cannot be written"):
         save(full_model(), tmp_path / "no" / "arm.toml")
 

@@ -1,7 +1,8 @@
 """`spanloop`: reads the words of a command line and calls what they ask for.
 
-Rooms that cost time to import are imported by the command that needs them. Exit codes: 0 done, 1 the demo's
-drift is too large, 2 the command or its input is wrong, 130 interrupted.
+Rooms that cost time to import are imported by the command that needs them. Exit codes: 0 done, 1 done but not
+well (the demo's drift is too large, a format cannot hold the mechanism, a check found something that matters), 2 the
+command or its input is wrong, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -52,10 +53,24 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     info = commands.add_parser("info", help="bodies, joints, freedoms and mass of a mechanism")
-    info.add_argument("file", metavar="FILE", help="a .urdf or .toml file, or zoo:NAME (zoo:puma, zoo:chain:6)")
+    info.add_argument("file", metavar="FILE", help="a .urdf, .toml or .csv file, or zoo:NAME (zoo:puma, zoo:chain:6)")
     info.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
     info.add_argument("--json", action="store_true", help="for programs: JSON")
     info.set_defaults(run=_info)
+
+    check = commands.add_parser("check", help="what a colleague would say about a mechanism; exit code 1 if it matters")
+    check.add_argument("file", metavar="FILE", help="what `info` takes: a file, or zoo:NAME")
+    check.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
+    check.add_argument("--json", action="store_true", help="for programs: JSON")
+    check.set_defaults(run=_check)
+
+    convert = commands.add_parser("convert", help="a mechanism from one file format to another")
+    convert.add_argument("source", metavar="FROM", help="what `info` takes: a file, or zoo:NAME")
+    convert.add_argument("target", metavar="TO", help="a .toml, .urdf, .xml (MJCF), .sdf or .csv file")
+    convert.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
+    convert.add_argument("--force", action="store_true", help="leave out what the target cannot hold")
+    convert.add_argument("--closed", action="store_true", help="make a closed state the zero of all coordinates")
+    convert.set_defaults(run=_convert)
 
     demo = commands.add_parser("demo", help="a robot in free flight: drift, speed and a picture")
     demo.add_argument("--output", metavar="FOLDER", default=".", help="where the picture goes (this folder)")
@@ -68,6 +83,18 @@ def _info(chosen: argparse.Namespace) -> int:
     from spanloop.cli.info import info
 
     return info(chosen.file, chosen.base, chosen.json)
+
+
+def _check(chosen: argparse.Namespace) -> int:
+    from spanloop.cli.check import check
+
+    return check(chosen.file, chosen.base, chosen.json)
+
+
+def _convert(chosen: argparse.Namespace) -> int:
+    from spanloop.cli.convert import convert
+
+    return convert(chosen.source, chosen.target, chosen.base, chosen.force, chosen.closed)
 
 
 def _demo(chosen: argparse.Namespace) -> int:

@@ -34,5 +34,12 @@ class Cylindrical(AxisJoint):
     def misfit(self, x):
         return level(tilt(x))
 
+    def mirrored_q(self, s, q):
+        """The axis points against the mirror image of the old one."""
+        return (q[0], 0.0 - q[1])
+
+    def mirrored_v(self, s, v):
+        return (v[0], 0.0 - v[1])
+
     def hidden(self, inertia):
         return axial(inertia)

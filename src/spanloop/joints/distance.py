@@ -47,5 +47,8 @@ class Distance(ClosureKind):
         p = x.rotation.T @ x.translation
         return scale(1.0 / sqrt(dot(p, p)), p)
 
+    def scaled(self, length):
+        return Distance(length * self.length)
+
     def describe(self):
         return {"length": self.length}

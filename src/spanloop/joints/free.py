@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spanloop.joints.kind import EX, EY, EZ, JointKind
 from spanloop.math import pose, quaternion
-from spanloop.math.small import dot, negate, subtract
+from spanloop.math.small import dot, negate, subtract, times
 from spanloop.math.spatial import Force, Motion, Transform
 
 
@@ -57,3 +57,12 @@ class Free(JointKind):
 
     def unit_parts(self, q):
         return (tuple(q[:4]),)
+
+    def mirrored_q(self, s, q):
+        return (*quaternion.mirrored(s, tuple(q[:4])), *times(s, tuple(q[4:])))
+
+    def mirrored_v(self, s, v):
+        return (*subtract((0.0, 0.0, 0.0), times(s, tuple(v[:3]))), *times(s, tuple(v[3:])))
+
+    def lengths(self):
+        return (0, 0, 0, 0, 1, 1, 1)

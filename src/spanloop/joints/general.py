@@ -9,6 +9,7 @@ import numpy as np
 from spanloop.errors import ModelError, UnsupportedError
 from spanloop.joints.kind import JointKind
 from spanloop.math import pose, quaternion
+from spanloop.math.small import subtract, times
 from spanloop.math.spatial import Force, Motion, Transform, combined
 
 Columns = tuple[tuple[float, ...], ...]
@@ -98,5 +99,24 @@ class General(JointKind):
     def unit_parts(self, q):
         return (tuple(q[:4]),)
 
+    def mirrored(self, s):
+        return General(*(tuple(_mirrored(s, c) for c in space) for space in (self.motion, self.constraint)))
+
+    def mirrored_q(self, s, q):
+        return (*quaternion.mirrored(s, tuple(q[:4])), *times(s, tuple(q[4:])))
+
+    def scaled(self, length):
+        """Rates stay as they are; displacements grow, and moments with them."""
+        motion = tuple((*c[:3], *(length * x for x in c[3:])) for c in self.motion)
+        return General(motion, tuple((*(length * x for x in c[:3]), *c[3:]) for c in self.constraint))
+
+    def lengths(self):
+        return (0, 0, 0, 0, 1, 1, 1)
+
     def describe(self):
         return {"motion": [list(c) for c in self.motion], "constraint": [list(c) for c in self.constraint]}
+
+
+def _mirrored(s, column):
+    """The mirror image of a motion or force: what turns changes its sign."""
+    return (*subtract((0.0, 0.0, 0.0), times(s, column[:3])), *times(s, column[3:]))

@@ -48,6 +48,13 @@ class Helical(AxisJoint):
         along = miss.linear
         return Motion(miss.angular, (along[0], along[1], along[2] - self.pitch * angle))
 
+    def mirrored(self, s):
+        """The screw becomes one of the other hand."""
+        return replace(self, axis=super().mirrored(s).axis, pitch=0.0 - self.pitch)
+
+    def scaled(self, length):
+        return replace(self, pitch=length * self.pitch)
+
     def hidden(self, inertia):
         return axial(inertia)
 

@@ -19,9 +19,9 @@ from typing import Any, ClassVar, NamedTuple
 from spanloop.errors import ModelError, UnsupportedError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, toward
-from spanloop.math.small import add, cross, total
+from spanloop.math.small import add, cross, subtract, times, total
 from spanloop.math.spatial import Force, Motion, Transform, power
-from spanloop.types import Floats3, Scalar, Vector3
+from spanloop.types import Floats3, Matrix3, Scalar, Vector3
 
 EX: Vector3 = (1.0, 0.0, 0.0)
 EY: Vector3 = (0.0, 1.0, 0.0)
@@ -143,6 +143,28 @@ class JointKind(ABC):
         """The part of the child's inertia that its parent feels in the same way: it may be moved there."""
         return RigidInertia()
 
+    # ---- as seen in a mirror s (3, 3), a reflection; and with all lengths multiplied
+
+    def mirrored(self, s: Matrix3) -> JointKind:
+        """The kind whose transform at mirrored_q(q) is the mirror image s X s of transform(q)."""
+        return self
+
+    def mirrored_q(self, s: Matrix3, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """The coordinates of the mirror image; those of one freedom, and angles about axes, are the same."""
+        return tuple(q)
+
+    def mirrored_v(self, s: Matrix3, v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """The rates of the mirror image."""
+        return tuple(v)
+
+    def scaled(self, length: float) -> JointKind:
+        """The kind with its lengths multiplied."""
+        return self
+
+    def lengths(self) -> tuple[int, ...]:
+        """Which coordinates (nq) are lengths: 1, others 0."""
+        return tuple(int(unit == "m") for unit in self.units)
+
     def describe(self) -> dict[str, Any]:
         """What distinguishes this joint from others of its kind, as plain data for files."""
         return {}
@@ -231,6 +253,10 @@ class AxisJoint(JointKind):
     def constraint_space(self, q) -> tuple[Force, ...]:
         r = toward(self.axis)
         return tuple(f.turned(r) for f in self.z_constraint_space(q))
+
+    def mirrored(self, s) -> AxisJoint:
+        """A turn about u is in the mirror the same turn about −s u."""
+        return replace(self, axis=subtract((0.0, 0.0, 0.0), times(s, self.axis)))
 
     def describe(self) -> dict[str, Any]:
         return {"axis": list(self.axis)}

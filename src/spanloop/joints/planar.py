@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, level, tilt
 from spanloop.math.pose import series
-from spanloop.math.rotation import Rotation
+from spanloop.math.rotation import Rotation, toward
 from spanloop.math.scalar import arctan2, sincos
-from spanloop.math.small import dot
+from spanloop.math.small import dot, times
 from spanloop.math.spatial import Force, Motion, Transform
 
 
@@ -66,6 +66,15 @@ class Planar(AxisJoint):
 
     def misfit(self, x):
         return level(tilt(x))
+
+    def mirrored_q(self, s, q):
+        """Displacements are told along the plane's axes, which differ from the mirror image of the old ones."""
+        return self.mirrored_v(s, q)
+
+    def mirrored_v(self, s, v):
+        image = times(s, toward(self.axis) @ (v[1], v[2], 0.0))
+        x, y, _ = toward(self.mirrored(s).axis).T @ image
+        return (v[0], x, y)
 
     def hidden(self, inertia):
         return axial(inertia)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from spanloop.joints.kind import EX, EY, EZ, AxisJoint, level
 from spanloop.math.inertia import RigidInertia
+from spanloop.math.small import times
 from spanloop.math.spatial import Force, Motion, Transform
 
 
@@ -28,6 +29,10 @@ class Prismatic(AxisJoint):
 
     def misfit(self, x):
         return level(super().misfit(x))
+
+    def mirrored(self, s):
+        """A displacement along u is in the mirror one along s u."""
+        return Prismatic(times(s, self.axis))
 
     def hidden(self, inertia):
         """The second moment: the body never turns against its parent."""

@@ -8,6 +8,7 @@ from spanloop.joints.kind import EX, EY, EZ, JointKind
 from spanloop.math import pose, quaternion
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation
+from spanloop.math.small import subtract, times
 from spanloop.math.spatial import Force, Motion, Transform
 
 
@@ -46,6 +47,15 @@ class Spherical(JointKind):
 
     def unit_parts(self, q):
         return (tuple(q),)
+
+    def mirrored_q(self, s, q):
+        return quaternion.mirrored(s, tuple(q))
+
+    def mirrored_v(self, s, v):
+        return subtract((0.0, 0.0, 0.0), times(s, tuple(v)))
+
+    def lengths(self):
+        return (0, 0, 0, 0)
 
     def hidden(self, inertia):
         """A point mass at the centre."""

@@ -8,7 +8,7 @@ from spanloop.errors import ModelError
 from spanloop.joints.kind import EX, EY, EZ, JointKind, Sides, checked_axis
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, toward
-from spanloop.math.small import cross, dot, scale
+from spanloop.math.small import cross, dot, scale, subtract, times
 from spanloop.math.spatial import Force, Motion, Transform
 from spanloop.types import Floats3
 
@@ -90,6 +90,10 @@ class Universal(JointKind):
 
     def led_by(self, angle):
         return replace(self, offset=self.offset + angle)
+
+    def mirrored(self, s):
+        first, second = (subtract((0.0, 0.0, 0.0), times(s, a)) for a in (self.axis, self.second_axis))
+        return replace(self, axis=first, second_axis=second)
 
     def hidden(self, inertia):
         """A point mass where the axes meet."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spanloop.math.scalar import arctan2, sincos, sqrt, where
-from spanloop.math.small import dot, scale
+from spanloop.math.small import dot, scale, times
 from spanloop.types import Matrix3, Scalar, Vector3
 
 Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
@@ -43,6 +43,12 @@ def multiply(e: Quaternion, f: Quaternion) -> Quaternion:
 def conjugate(e: Quaternion) -> Quaternion:
     """The inverse rotation."""
     return (e[0], -e[1], -e[2], -e[3])
+
+
+def mirrored(s: Matrix3, e: Quaternion) -> Quaternion:
+    """The rotation as seen in a mirror s (3, 3), a reflection: s R(e) s."""
+    x, y, z = times(s, e[1:])
+    return (e[0], 0.0 - x, 0.0 - y, 0.0 - z)
 
 
 def rate(e: Quaternion, omega: Vector3) -> Quaternion:

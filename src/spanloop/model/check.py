@@ -36,16 +36,22 @@ def _unique(model) -> None:
         ("joint", [j.name for j in model.joints] + [x.name for x in model.loops]),
         ("frame", [f.name for f in model.frames]),
         ("coupling", [c.name for c in model.couplings]),
+        ("actuator", [a.name for a in model.actuators]),
+        ("sensor", [x.name for x in model.sensors]),
     ):
         for name, n in Counter(names).items():
             if name == "":
-                raise ModelError(f"model {model.name!r}: a {what} has an empty name; every {what} needs one")
+                raise ModelError(f"model {model.name!r}: {_a(what)} has an empty name; every {what} needs one")
             if n > 1:
                 if name == WORLD and what == "body":
                     raise ModelError(
                         f"model {model.name!r}: a body is called 'world', which is the ground's own name; rename it"
                     )
                 raise ModelError(f"model {model.name!r}: {n} {_plural(what)} are called {name!r}; names must be unique")
+
+
+def _a(what: str) -> str:
+    return f"an {what}" if what[0] == "a" else f"a {what}"
 
 
 def _plural(what: str) -> str:

@@ -1,18 +1,27 @@
-"""Edits: each takes a model and gives a new one. The longer ones: locking, fusing."""
+"""Edits: each takes a model and gives a new one. The longer ones have files of their own: locking, fusing, joining,
+removing, mirroring, scaling, renaming, zeroing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
 from spanloop.model import given
 from spanloop.model.fusing import fuse
+from spanloop.model.joining import attach, weld
+from spanloop.model.load.judge import possible
 from spanloop.model.load.snap import snap_rotation
 from spanloop.model.locking import lock
+from spanloop.model.mirroring import mirror
 from spanloop.model.model import Model
-from spanloop.model.parts import Frame, Joint, Loop, Placement
+from spanloop.model.parts import Actuator, Frame, Inertia, Joint, Loop, Placement, Sensor
+from spanloop.model.removing import remove
+from spanloop.model.renaming import rename
+from spanloop.model.scaling import scale
+from spanloop.model.zeroing import zeroed
 
 
 def without_losses(model: Model) -> Model:
@@ -39,10 +48,7 @@ def close(
 
 def opened(model: Model, names: Sequence[str]) -> Model:
     """The model without these loops."""
-    known = [x.name for x in model.loops]
-    for name in names:
-        if name not in known:
-            raise InputError(f"model {model.name!r} has no loop {name!r}; {nearest(name, known)}")
+    _must_have(model, "loop", names, [x.name for x in model.loops])
     return replace(model, loops=tuple(x for x in model.loops if x.name not in names))
 
 
@@ -83,4 +89,71 @@ def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
     return replace(model, gravity=given.three(gravity, f"model {model.name!r}: gravity"))
 
 
-__all__ = ["close", "drive", "fuse", "lock", "with_frame", "with_gravity", "without_losses"]
+def with_inertia(model: Model, body: str, mass=None, center=None, inertia=None) -> Model:
+    """The model with another inertia of a body; what is not given stays."""
+    old, owner = model.body(body), f"body {body!r}"
+    new = Inertia(
+        old.inertia.mass if mass is None else given.number(mass, f"{owner}: mass"),
+        old.inertia.center if center is None else given.three(center, f"{owner}: center"),
+        old.inertia.moments if inertia is None else given.moments(inertia, owner),
+    )
+    possible(new, owner)
+    bodies = (replace(b, inertia=new) if b is old else b for b in model.bodies)
+    return replace(model, bodies=tuple(bodies))
+
+
+def with_actuator(model: Model, name: str, joint: str, settings: Mapping[str, Any]) -> Model:
+    """The model with one more actuator, on a joint that moves."""
+    kind = model.joint(joint).kind
+    if kind.nv == 0:
+        raise InputError(f"actuator {name!r}: joint {joint!r} is fixed; there is nothing to move")
+    return replace(model, actuators=(*model.actuators, Actuator(name, joint, tuple(settings.items()))))
+
+
+def with_sensor(model: Model, name: str, kind: str, at: str, settings: Mapping[str, Any]) -> Model:
+    """The model with one more sensor, at a joint, body or frame."""
+    if not isinstance(kind, str) or not kind:
+        raise InputError(f"sensor {name!r}: kind is {kind!r}; expected a word, as 'encoder'")
+    return replace(model, sensors=(*model.sensors, Sensor(name, kind, at, tuple(settings.items()))))
+
+
+def without_actuators(model: Model, names: Sequence[str]) -> Model:
+    """The model without these actuators."""
+    _must_have(model, "actuator", names, [a.name for a in model.actuators])
+    return replace(model, actuators=tuple(a for a in model.actuators if a.name not in names))
+
+
+def without_sensors(model: Model, names: Sequence[str]) -> Model:
+    """The model without these sensors."""
+    _must_have(model, "sensor", names, [s.name for s in model.sensors])
+    return replace(model, sensors=tuple(s for s in model.sensors if s.name not in names))
+
+
+def _must_have(model: Model, what: str, names: Sequence[str], known: list[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(f"model {model.name!r} has no {what} {name!r}; {nearest(name, known)}")
+
+
+__all__ = [
+    "attach",
+    "close",
+    "drive",
+    "fuse",
+    "lock",
+    "mirror",
+    "opened",
+    "remove",
+    "rename",
+    "scale",
+    "weld",
+    "with_actuator",
+    "with_frame",
+    "with_gravity",
+    "with_inertia",
+    "with_sensor",
+    "without_actuators",
+    "without_losses",
+    "without_sensors",
+    "zeroed",
+]

@@ -19,7 +19,7 @@ def fuse(model: Model) -> Model:
     A fused body stays a frame with its name. What is fixed to the world becomes part of it, without mass.
     A loop whose ends are then on one body is removed, with a note.
     """
-    hosts = _hosts(model)
+    hosts = hosts_of(model)
     guests: dict[str, list[Body]] = {}
     for b in model.bodies:
         if hosts[b.name][0] != b.name:
@@ -51,7 +51,8 @@ def centered(inertia: RigidInertia) -> Inertia:
     return Inertia(m, center, (i[0][0], i[0][1], i[0][2], i[1][1], i[1][2], i[2][2]))
 
 
-def _hosts(model: Model) -> Hosts:
+def hosts_of(model: Model) -> Hosts:
+    """For every body the one that fixed joints make it part of, and its pose there; itself if its joint moves."""
     hosts: Hosts = {WORLD: (WORLD, Placement())}
     for j in model.joints:  # parents come first
         host, placement = hosts[j.parent]

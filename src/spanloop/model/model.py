@@ -25,6 +25,7 @@ from spanloop.types import Floats3
 
 if TYPE_CHECKING:
     from spanloop.model.parameters import Parameters
+    from spanloop.model.save.account import Written
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Model:
 
         return Parameters.of(self)
 
-    # ---- edits (each in model/edit.py)
+    # ---- edits (each a function that model/edit.py names)
 
     def lock(self, *joints: str, at: Mapping[str, float | Sequence[float]] | None = None) -> Model:
         """The model with these joints fixed, at their neutral position or at the coordinates given by name."""
@@ -213,11 +214,96 @@ class Model:
 
         return edit.with_gravity(self, gravity)
 
-    def save(self, path) -> None:
-        """Write the model to a .toml file, completely and atomically."""
-        from spanloop.model.save.toml import save
+    def with_inertia(self, body: str, mass=None, center=None, inertia=None) -> Model:
+        """The model with another mass [kg], centre of mass [m] or inertia about it [kg m²] of a body."""
+        from spanloop.model import edit
 
-        save(self, path)
+        return edit.with_inertia(self, body, mass, center, inertia)
+
+    def with_actuator(self, name: str, joint: str, **settings) -> Model:
+        """The model with one more actuator on a joint; settings are numbers, texts, truth values or lists of these."""
+        from spanloop.model import edit
+
+        return edit.with_actuator(self, name, joint, settings)
+
+    def with_sensor(self, name: str, kind: str, at: str, **settings) -> Model:
+        """The model with one more sensor at a joint, body or frame."""
+        from spanloop.model import edit
+
+        return edit.with_sensor(self, name, kind, at, settings)
+
+    def without_actuators(self, *names: str) -> Model:
+        """The model without these actuators."""
+        from spanloop.model import edit
+
+        return edit.without_actuators(self, names)
+
+    def without_sensors(self, *names: str) -> Model:
+        """The model without these sensors."""
+        from spanloop.model import edit
+
+        return edit.without_sensors(self, names)
+
+    def weld(self, a: str, b: str, *, name: str | None = None) -> Model:
+        """The model with two frames or bodies held together. To fix one joint use `lock`."""
+        from spanloop.model import edit
+
+        return edit.weld(self, a, b, name)
+
+    def attach(
+        self,
+        other: Model,
+        at: str = WORLD,
+        joint: str | JointKind = "fixed",
+        *,
+        prefix: str = "",
+        name: str | None = None,
+        frame: str | None = None,
+    ) -> Model:
+        """The model with another one attached to a frame or body by a joint of any kind."""
+        from spanloop.model import edit
+
+        return edit.attach(self, other, at, joint, prefix=prefix, name=name, frame=frame)
+
+    def remove(self, *names: str, sort: str | None = None) -> Model:
+        """The model without these bodies (with all that they carry), joints (what they carried floats), loops, frames
+        or couplings."""
+        from spanloop.model import edit
+
+        return edit.remove(self, names, sort)
+
+    def rename(self, names: Mapping[str, str], *, name: str | None = None) -> Model:
+        """The model with parts called otherwise, {old: new}; name: of the model itself."""
+        from spanloop.model import edit
+
+        return edit.rename(self, names, name)
+
+    def mirror(self, normal: str | Sequence[float] = "y", *, swap: Sequence[str] = ()) -> Model:
+        """The model mirrored in a plane through the world's origin; swap: two words that change places in names."""
+        from spanloop.model import edit
+
+        return edit.mirror(self, normal, swap)
+
+    def scale(self, *, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Model:
+        """The model with lengths, masses and times multiplied; time is √length unless given, so that gravity stays."""
+        from spanloop.model import edit
+
+        return edit.scale(self, length, mass, time)
+
+    def zeroed(self, q) -> Model:
+        """The model whose neutral state is the state q (nq,) of this one."""
+        from spanloop.model import edit
+
+        return edit.zeroed(self, q)
+
+    def save(self, path, *, force: bool = False) -> Written:
+        """Write the model to a .toml, .urdf, .xml (MJCF), .sdf or .csv file, completely and atomically.
+
+        Only .toml holds everything. What another format cannot hold is said, and nothing written unless `force`.
+        """
+        from spanloop.model.save import save
+
+        return save(self, path, force)
 
     # ---- text
 

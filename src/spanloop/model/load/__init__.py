@@ -9,7 +9,7 @@ from pathlib import Path
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, nearest
 from spanloop.model.model import Model
 
-EXTENSIONS = (".urdf", ".toml")
+EXTENSIONS = (".urdf", ".toml", ".csv")
 NOT_READ = {
     ".xacro": "xacro is not read; expand it first (xacro robot.xacro > robot.urdf)",
     ".xml": "MJCF is not read yet; expected .urdf or .toml",
@@ -19,7 +19,7 @@ NOT_READ = {
 
 
 def load(path, base: str = "fixed") -> Model:
-    """The model in a .urdf or .toml file.
+    """The model in a .urdf or .toml file, or in a .csv file with a Denavit-Hartenberg table.
 
     base: how the root link of a URDF stands on the world, "fixed" or "free". What the loader changed or found
     suspect is in the model's notes; suspect inertias and Coulomb friction also give one warning each.
@@ -34,7 +34,9 @@ def load(path, base: str = "fixed") -> Model:
     if extension not in EXTENSIONS:
         raise InputError(f"{path.name}: the extension is {extension!r}; {nearest(extension, EXTENSIONS)}")
     data = read(path)
-    model = _urdf(data, path, base) if extension == ".urdf" else _toml(data, path, base)
+    if extension != ".urdf":
+        _has_own_base(path, base)
+    model = READERS[extension](data, path, base)
     suspect = judge(model, strict=False)
     _warn(suspect, model, path.name)
     if extension == ".toml" or not suspect:
@@ -51,11 +53,24 @@ def _urdf(data: bytes, path: Path, base: str) -> Model:
 def _toml(data: bytes, path: Path, base: str) -> Model:
     from spanloop.model.load.toml import loads
 
+    return loads(data, path.name)
+
+
+def _csv(data: bytes, path: Path, base: str) -> Model:
+    from spanloop.model.load.dh_csv import loads
+
+    return loads(data, path.name)
+
+
+READERS = {".urdf": _urdf, ".toml": _toml, ".csv": _csv}
+
+
+def _has_own_base(path: Path, base: str) -> None:
     if base != "fixed":
         raise InputError(
-            f"{path.name}: base={base!r} is for URDF files; a .toml file says itself how its bodies stand on the world"
+            f"{path.name}: base={base!r} is for URDF files; a {path.suffix} file says itself how its bodies stand on "
+            "the world"
         )
-    return loads(data, path.name)
 
 
 def _warn(suspect: tuple[str, ...], model: Model, file: str) -> None:

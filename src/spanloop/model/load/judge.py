@@ -62,6 +62,18 @@ def judge(model: Model, strict: bool) -> tuple[str, ...]:
     return (*_shortened(sentences), *_massless(model, groups), *_placeholders(model, groups))
 
 
+def possible(inertia: Inertia, owner: str) -> None:
+    """Raises for an inertia that no body can have."""
+    if inertia.mass < 0.0:
+        raise ModelError(f"{owner}: mass is {inertia.mass:g} kg; must be >= 0")
+    moments = np.linalg.eigvalsh(np.array(inertia.matrix()))
+    slack = TRIANGLE * np.abs(moments).max() + POINT * inertia.mass
+    if moments[0] < -slack:
+        raise ModelError(f"{owner}: {_found(moments)}; no body can have a negative one. {HINT}")
+    if moments[0] + moments[1] < moments[2] - slack:
+        raise ModelError(f"{owner}: {_found(moments)}; in no body one is larger than the sum of the others. {HINT}")
+
+
 def _groups(model: Model) -> Groups:
     of_body, first, parent, placements = [0], [0], [0], [Placement()]
     for i, (joint, above) in enumerate(zip(model.joints, model.parents, strict=True)):

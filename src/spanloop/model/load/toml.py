@@ -94,7 +94,8 @@ def _joint(t: Table) -> Joint:
     name, parent, child, placement = t.text("name"), t.text("parent"), t.text("child"), t.placement()
     settings: dict[str, Any] = {key: t.per_freedom(key) for key in LIMITS}
     settings |= {key: value for key in PER_FREEDOM if (value := t.per_freedom(key)) is not None}
-    settings |= {"rest": t.numbers("rest", None, ())}
+    rest = t.per_freedom("rest")
+    settings |= {"rest": () if rest is None else rest}
     settings |= {"driven": t.flag("driven", False), "actuated": t.flag("actuated", True)}
     return Joint(name, _kind(t), parent, child, placement, where=t.file, **settings)
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any
 
-from spanloop.errors import InputError, ModelError
+from spanloop.errors import ModelError
 from spanloop.joints import JointKind
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Geometry, Inertia, Joint, Loop, Placement
-from spanloop.model.save.atomic import write
 from spanloop.model.save.toml_text import key, text
 
 FORMAT = 1
@@ -23,17 +21,6 @@ LIMITS = ("lower", "upper", "speed", "effort")
 
 Entry = tuple[str, Any, Any]  # key, value, the default that is not written
 ALWAYS = object()
-
-
-def save(model: Model, path) -> None:
-    """Writes the model to a .toml file, completely or not at all."""
-    try:
-        path = Path(path)
-    except TypeError:
-        raise InputError(f"path is a {type(path).__name__}; expected text or a pathlib.Path") from None
-    if path.suffix.lower() != ".toml":
-        raise InputError(f"{path}: the extension is {path.suffix!r}; models are saved as .toml")
-    write(path, dumps(model).encode())
 
 
 def dumps(model: Model) -> str:

@@ -1,0 +1,81 @@
+"""`spanloop check`: what a colleague would say about a mechanism, as text or as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from spanloop.cli.info import ZOO, model_of
+from spanloop.dynamics import Dynamics
+from spanloop.errors import SpanloopWarning
+from spanloop.loops.examining import examine_loops
+from spanloop.model import Model
+from spanloop.model.examine import Finding, examine
+from spanloop.model.examine.words import advice, counted, sentence, weight
+
+FINE, MATTERS = 0, 1
+TITLES = {"matters": "This matters", "advice": "Worth a look"}
+COLOURS = {"matters": "\033[31m", "advice": "\033[33m", "title": "\033[1m"}
+PLAIN = "\033[0m"
+
+
+def check(file: str, base: str | None, as_json: bool) -> int:
+    """Print what is to be said; 1 if something of it matters."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpanloopWarning)  # all of it is among the findings
+        model = model_of(file, base)
+        found = findings(model, file)
+    if as_json:
+        print(json.dumps(described(model, found), indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        print(told(model, found, sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+    return MATTERS if any(weight(f) == "matters" for f in found) else FINE
+
+
+def findings(model: Model, file: str) -> tuple[Finding, ...]:
+    """Of the model, and of its loops."""
+    folder = None if file.startswith(ZOO) else Path(file).parent
+    return (*examine(model, folder), *examine_loops(Dynamics(model)))
+
+
+def told(model: Model, found: Sequence[Finding], colours: bool = False) -> str:
+    """Facts first, then what matters, then what is worth a look."""
+
+    def painted(text: str, colour: str) -> str:
+        return f"{COLOURS[colour]}{text}{PLAIN}" if colours else text
+
+    lines = [painted(model.name, "title"), *(f"  {sentence(f)}" for f in found if weight(f) == "fact")]
+    for sort, title in TITLES.items():
+        of_sort = [f for f in found if weight(f) == sort]
+        if of_sort:
+            lines += ["", painted(title, sort)]
+        for f in of_sort:
+            lines.append(f"  {sentence(f)}")
+            lines += [f"    {advice(f)}"] if advice(f) else []
+    serious = sum(weight(f) == "matters" for f in found)
+    verdict = (
+        f"{counted(serious, 'finding matters', 'findings matter')}." if serious else "Nothing that matters was found."
+    )
+    return "\n".join([*lines, "", painted(verdict, "matters" if serious else "title")])
+
+
+def described(model: Model, found: Sequence[Finding]) -> dict:
+    """The findings as plain data."""
+    return {
+        "name": model.name,
+        "fine": not any(weight(f) == "matters" for f in found),
+        "findings": [
+            {
+                "topic": f.topic,
+                "weight": weight(f),
+                "parts": list(f.parts),
+                "sentence": sentence(f),
+                "advice": advice(f),
+            }
+            for f in found
+        ],
+    }

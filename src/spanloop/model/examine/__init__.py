@@ -1,0 +1,23 @@
+"""Examining a model: what a colleague would say about it, as findings; words.py has the sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spanloop.model.examine.closing import closing
+from spanloop.model.examine.finding import Finding
+from spanloop.model.examine.inertias import inertias
+from spanloop.model.examine.joints import joints, meshes, notes
+from spanloop.model.examine.makeup import makeup
+from spanloop.model.model import Model
+
+
+def examine(model: Model, folder: Path | None = None) -> tuple[Finding, ...]:
+    """Everything that can be said without computing motions; folder: where meshes are looked for (None: not at all)."""
+    found = [*makeup(model), *inertias(model), *joints(model), *closing(model)]
+    if folder is not None:
+        found += meshes(model, folder)
+    return (*found, *notes(model))
+
+
+__all__ = ["Finding", "examine"]

@@ -1,0 +1,157 @@
+"""All that `spanloop check` can say: for each topic its weight, its sentence, and what to try.
+
+{parts} lists the parts that a finding is about, {other} is a value of the finding. Weights: "matters" (the model is
+probably not what was meant, or will not run), "advice" (worth a look), "fact" (how it is).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from spanloop.model.examine.finding import Finding
+
+
+class Words(NamedTuple):
+    weight: str
+    sentence: str
+    advice: str = ""
+
+
+WEIGHTS = ("matters", "advice", "fact")
+SHOWN = 6  # parts that are named; of the others their number is said
+
+WORDS = {
+    # what moves
+    "makeup": Words("fact", "{bodies} on {joints}."),
+    "base": Words("fact", "{how}."),
+    "freedoms": Words("fact", "{freedoms}; {actuated} of them can be driven by motors."),
+    "nothing_moves": Words(
+        "matters", "Nothing moves: there is no joint with a freedom.", "Should it float (--base free)?"
+    ),
+    "mass": Words("fact", "{mass} kg in all; the heaviest body is {heaviest} with {most} kg."),
+    "reach": Words("fact", "Joints are up to {reach} m from the world's origin at neutral coordinates."),
+    # loops
+    "tree": Words("fact", "No loops: every freedom is independent."),
+    "loops": Words("fact", "{loops} on {freedoms}, {rows} in all."),
+    "mobility": Words("fact", "Mobility {mobility}; all else follows from {independent}."),
+    "redundant": Words(
+        "fact", "{count} redundant wherever the loops are closed ({parts}); kernels leave such rows out."
+    ),
+    "not_assembled": Words(
+        "matters",
+        "No closed state was found from neutral coordinates: {why}",
+        "Give robot.assemble(...) a guess that is nearer, or look at the places of the loops' two ends",
+    ),
+    "open_at_zero": Words(
+        "fact", "At neutral coordinates {count} not closed ({parts}), by up to {by}; robot.assemble(q) closes them."
+    ),
+    "idle_loop": Words(
+        "matters",
+        "Between the two bodies of {parts} no joint moves: the loop constrains nothing.",
+        "Is one end on the wrong body?",
+    ),
+    "structure": Words(
+        "matters", "The loops leave no motion: this is a structure.", "Is an axis turned, or a loop of the wrong kind?"
+    ),
+    "singular": Words(
+        "advice",
+        "The closed state found from neutral is singular: {direction} can move beside the usual motion.",
+        "Start from another state",
+    ),
+    "separate": Words("fact", "{count} parts that only the world joins."),
+    # inertias
+    "triangle": Words(
+        "matters",
+        "{parts}: principal moments of inertia {moments} kg m²; in no body one is larger than the sum of the others.",
+        "Was a sign, a unit or the order of axes lost?",
+    ),
+    "massless": Words(
+        "matters",
+        "{parts} moves and ends a chain but has no mass; forward dynamics will be singular.",
+        "Give it an inertia, or its joint an armature, or fix the joint",
+    ),
+    "placeholder": Words(
+        "advice",
+        "{count} an inertia like a placeholder: {parts}. The first has {mass} kg and {moment} kg m² about every axis.",
+        "Measure or compute it",
+    ),
+    "inertia_units": Words(
+        "matters",
+        "{parts}: {mass} kg and {moment} kg m² mean a body {width} m wide; the whole mechanism spans {span} m.",
+        "Are inertias in kg mm², kg cm² or g mm²?",
+    ),
+    "inertia_large": Words(
+        "advice",
+        "{count} wider than the links around: {parts}. The first has {mass} kg and {moment} kg m², "
+        "which mean a body {width} m wide, where links are {extent} m long.",
+        "Is the inertia about another point, a placeholder, or of another part?",
+    ),
+    "inertia_small": Words(
+        "advice",
+        "{count} hardly any inertia for their length: {parts}. The first has {mass} kg and {moment} kg m², "
+        "which mean a body {width} m wide, but it is {extent} m long.",
+        "Is the inertia in another unit, or of a point?",
+    ),
+    "heavy": Words(
+        "matters",
+        "{parts}: {mass} kg in the {volume} litres that its inertia describes is {density} kg/m³; no metal has that.",
+        "Are masses in grams?",
+    ),
+    "long": Words(
+        "matters",
+        "{parts} is {distance} m from its parent.",
+        "Are lengths in millimetres? model.scale(length=0.001) mends these, and inertias in kg mm² with them",
+    ),
+    # joints
+    "no_limits": Words(
+        "advice", "{count} without limits of position: {parts}.", "Give lower and upper, if there are stops"
+    ),
+    "no_room": Words("advice", "{parts}: lower and upper limit are both {value}.", "Lock it, or widen the limits"),
+    "zero_limit": Words("advice", "{parts}: the limit of {what} is 0.", "Leave it out, or give its value"),
+    "friction": Words("fact", "Coulomb friction on {count} ({parts}) is kept, and acts in simulation only."),
+    # files
+    "mesh": Words("advice", "{count} cannot be reached: {parts}.", "{why}"),
+    "noted": Words("fact", "Said on reading: {text}"),
+    # loops that may be missing
+    "meet": Words(
+        "advice",
+        "{parts} are at the same place at neutral coordinates, and part when the joints move. "
+        "If they are the ends of a loop, close it.",
+        "Write {close}",
+    ),
+    "named": Words(
+        "advice",
+        "{parts} are called like the two ends of a loop, {apart} m apart at neutral coordinates.",
+        "Write {close}",
+    ),
+    "one_end": Words(
+        "advice",
+        "{parts} is called like the end of a loop, but has no partner.",
+        "Write model.close({first!r}, ..., 'spherical')",
+    ),
+}
+
+
+def weight(finding: Finding) -> str:
+    return WORDS[finding.topic].weight
+
+
+def sentence(finding: Finding) -> str:
+    return _filled(WORDS[finding.topic].sentence, finding)
+
+
+def advice(finding: Finding) -> str:
+    return _filled(WORDS[finding.topic].advice, finding)
+
+
+def _filled(text: str, finding: Finding) -> str:
+    shown = ", ".join(finding.parts[:SHOWN])
+    if len(finding.parts) > SHOWN:
+        shown += f" and {len(finding.parts) - SHOWN} more"
+    values = {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in finding.values.items()}
+    filled = text.format(parts=shown, **values)
+    return filled[:1].upper() + filled[1:]
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    return f"{n} {one if n == 1 else many or one + 's'}"

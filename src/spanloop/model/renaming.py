@@ -1,0 +1,68 @@
+"""Renaming: other names for parts, everywhere they are mentioned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from spanloop.errors import InputError, nearest
+from spanloop.model.model import Model
+from spanloop.model.parts import WORLD
+
+Rule = Callable[[str], str]
+
+
+def rename(model: Model, names: Mapping[str, str], name: str | None = None) -> Model:
+    """The model with parts called otherwise: {old: new}, of bodies, joints, frames, loops, couplings, actuators and
+    sensors alike; name: of the model itself."""
+    known = all_names(model)
+    for old, new in names.items():
+        if old == WORLD or new == WORLD:
+            raise InputError(f"rename: {old!r} to {new!r}; 'world' is the ground's own name and stays")
+        if old not in known:
+            raise InputError(f"model {model.name!r} has nothing called {old!r}; {nearest(old, known)}")
+        if not isinstance(new, str) or not new:
+            raise InputError(f"rename: {old!r} to {new!r}; expected a name")
+    out = renamed(model, lambda n: names.get(n, n))
+    return out if name is None else replace(out, name=name)
+
+
+def renamed(model: Model, rule: Rule) -> Model:
+    """Every name but the world's changed by a rule; notes stay as they were said."""
+
+    def new(name: str) -> str:
+        return name if name == WORLD else rule(name)
+
+    return replace(
+        model,
+        bodies=tuple(replace(b, name=new(b.name)) for b in model.bodies),
+        joints=tuple(replace(j, name=new(j.name), parent=new(j.parent), child=new(j.child)) for j in model.joints),
+        frames=tuple(replace(f, name=new(f.name), body=new(f.body)) for f in model.frames),
+        loops=tuple(replace(x, name=new(x.name), a=new(x.a), b=new(x.b)) for x in model.loops),
+        couplings=tuple(
+            replace(c, name=new(c.name), joint=new(c.joint), source=new(c.source)) for c in model.couplings
+        ),
+        actuators=tuple(replace(a, name=new(a.name), joint=new(a.joint)) for a in model.actuators),
+        sensors=tuple(replace(s, name=new(s.name), at=new(s.at)) for s in model.sensors),
+    )
+
+
+def swapping(one: str, other: str) -> Rule:
+    """The rule that puts each of two words where the other was, in any case: left_leg, LeftLeg, LEFT."""
+    pairs = [(form(one), form(other)) for form in (str, str.lower, str.upper, str.capitalize)]
+    there = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+
+    def swapped(name: str) -> str:
+        out, k = "", 0
+        while k < len(name):
+            word = next((w for w in there if name.startswith(w, k)), None)
+            out += there[word] if word else name[k]
+            k += len(word) if word else 1
+        return out
+
+    return swapped
+
+
+def all_names(model: Model) -> list[str]:
+    parts = (model.bodies, model.joints, model.frames, model.loops, model.couplings, model.actuators, model.sensors)
+    return list(dict.fromkeys(part.name for group in parts for part in group))
