@@ -14,14 +14,17 @@ import numpy as np
 from spanloop.algorithms.catalog import function as catalog_entry
 from spanloop.algorithms.catalog import maker
 from spanloop.algorithms.closed import closing, setting
-from spanloop.compiler.lower import Plan, unrolled
+from spanloop.compiler.lower import CannotLoop, Looped, Pass, Plan, Tree, looped, unrolled
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
-from spanloop.sweeps import Program, walked
+from spanloop.sweeps import Program, Values, walked
+from spanloop.sweeps.program import AT_ONCE, INWARD
 from spanloop.topology import Mechanism, mechanism
+from spanloop.topology.anonymous import Anonymous, anonymous
 
 UNIT_TOLERANCE = 1e-6
+KNEE = 48  # links beyond which looped code is used if nobody says otherwise
 _BY_SETTING = ("elimination", "dense")  # methods that ask beforehand which rows are redundant
 _LATER = ("gpu", "cuda", "jax", "c")
 
@@ -40,6 +43,7 @@ def compile(
     expressed_in: str | None = None,
     regroup: bool = True,
     on_singular: str = "raise",
+    lowering: str = "auto",
 ):
     """A kernel for one function of one model.
 
@@ -51,12 +55,17 @@ def compile(
     frame, expressed_in: of pose, jacobian, jacobian_bias.
     regroup: False keeps every inertial number at its own body (more operations, same answer).
     on_singular: "raise" refuses a position where closures lose rank; "minimum_norm" answers with the rows left.
+    lowering: "unrolled" writes every link's operations out, "looped" traces each kind of link once and loops over them;
+    "auto" loops over trees of more than KNEE links where the algorithm allows it.
     """
     if on_singular not in ("raise", "minimum_norm"):
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
+    if lowering not in ("auto", "unrolled", "looped"):
+        raise InputError(f"lowering is {lowering!r}; expected 'auto', 'unrolled' or 'looped'")
     forces = (forces,) if isinstance(forces, str) else tuple(forces)
     question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup)
     question.strict = on_singular == "raise"
+    question.lowering = lowering
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
@@ -88,6 +97,7 @@ class Question:
         self.options, self.live, self.regroup = dict(options), live, regroup
         self.strict = True  # is a singular position refused?
         self.watched = True  # is an open loop refused?
+        self.lowering = "auto"
 
     @staticmethod
     def of(model, name, method, parameters, forces, frame, expressed_in, regroup) -> Question:
@@ -127,6 +137,7 @@ class Question:
             self.regroup,
             self.strict,
             self.watched,
+            self.lowering,
         )
         return hashlib.sha256("|".join(map(str, (*parts, source_hash()))).encode()).hexdigest()
 
@@ -159,7 +170,34 @@ class Question:
             program = self.make(m, **self.options)
         return walked(program, m, inputs)
 
-    def plan(self) -> Plan:
+    def plan(self) -> Plan | Looped:
+        long = len(self._baked[0].links) > KNEE and not self.live
+        if self.lowering == "looped" or (self.lowering == "auto" and long):
+            try:
+                return self._looped()
+            except CannotLoop as reason:
+                if self.lowering == "looped":
+                    raise UnsupportedError(f"{self.name} by {self.method} cannot be looped: {reason}") from None
+        return self._unrolled()
+
+    def _looped(self) -> Looped:
+        """Steps traced once for each class of links."""
+        m, program = self._baked
+        inputs, shape = self.signature()
+        if self.live or program.demands is not None or program.loaded or program.sizes or m.closures or m.gears:
+            raise CannotLoop("live parameters, external forces and closures need the unrolled form")
+        passes = []
+        for sweep in program.sweeps:
+            if sweep.direction == AT_ONCE or callable(sweep.start):
+                raise CannotLoop("a sweep looks at all links at once")
+            passes.append(Pass(sweep.step, sweep.direction == INWARD, sweep.start))
+        slices = {n: [link.q if n in ("q", "start") else link.v for link in m.links] for n, _ in inputs}
+        places = {n: [s.start for s in found] for n, found in slices.items()}
+        counts = {n: [s.stop - s.start for s in found] for n, found in slices.items()}
+        tree = Tree([anonymous(x) for x in m.links], m.parents, places, counts, dict(inputs), _units_of)
+        return looped(self.name, inputs, shape, tree, passes, lambda here: program.result(m, here, Values()), Values)
+
+    def _unrolled(self) -> Plan:
         inputs, shape = self.signature()
 
         def compute(x):
@@ -173,8 +211,7 @@ class Question:
         for name in ("q", "start"):
             for joint in self.model.joints if name in inputs else ():
                 for part in joint.kind.unit_parts(tuple(inputs[name][self.model.q_slice(joint.name)])):
-                    square = sum((x * x for x in part), 0.0)
-                    yield (square < 1.0 + 2.0 * UNIT_TOLERANCE) & (square > 1.0 - 2.0 * UNIT_TOLERANCE)
+                    yield _is_unit(part)
 
     def answer(self, *arrays: np.ndarray) -> np.ndarray | None:
         """The answer of one state on floats; None if it has none."""
@@ -266,6 +303,16 @@ class Question:
             if s.start <= k < s.stop:
                 return f" (joint {joint.name!r})"
         return ""
+
+
+def _is_unit(part: Sequence[Any]):
+    square = sum((x * x for x in part), 0.0)
+    return (square < 1.0 + 2.0 * UNIT_TOLERANCE) & (square > 1.0 - 2.0 * UNIT_TOLERANCE)
+
+
+def _units_of(link: Anonymous, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """The conditions on one link's coordinates."""
+    return [_is_unit(part) for n in ("q", "start") if n in inputs for part in link.kind.unit_parts(tuple(inputs[n]))]
 
 
 def refuse_closures(model: Model, name: str) -> None:

@@ -1,7 +1,21 @@
 """From a computation to a Plan: the ordered tape that every target renders."""
 
+from spanloop.compiler.lower.looped import CannotLoop, Looped, Pass, Tree, looped
 from spanloop.compiler.lower.plan import Operations, Plan
 from spanloop.compiler.lower.schedule import Call, Repeat, Schedule
 from spanloop.compiler.lower.unrolled import poisoned, unrolled
 
-__all__ = ["Call", "Operations", "Plan", "Repeat", "Schedule", "poisoned", "unrolled"]
+__all__ = [
+    "Call",
+    "CannotLoop",
+    "Looped",
+    "Operations",
+    "Pass",
+    "Plan",
+    "Repeat",
+    "Schedule",
+    "Tree",
+    "looped",
+    "poisoned",
+    "unrolled",
+]

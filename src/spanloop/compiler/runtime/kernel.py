@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 import spanloop
-from spanloop.compiler.lower import Operations, Plan
+from spanloop.compiler.lower import Looped, Operations, Plan
 from spanloop.compiler.render.batch import batch, scratch_size
 from spanloop.compiler.render.call import call
 from spanloop.compiler.render.faults import FAR_ANGLE
+from spanloop.compiler.render.looped import TABLE, looped_batch, looped_scratch, looped_single
 from spanloop.compiler.render.single import single
 from spanloop.compiler.runtime import arrays, cache, layout, machine
 from spanloop.compiler.runtime.builtin import builtin
@@ -38,7 +39,7 @@ class Recipe:
 
     name: str
     key: str  # of all that the plan depends on
-    plan: Callable[[], Plan]
+    plan: Callable[[], Plan | Looped]
     reference: Callable[..., np.ndarray | None]  # one state on floats; None where it has no answer
     explain: Callable[..., str]  # why this one state has no answer
 
@@ -68,19 +69,21 @@ class Kernel:
     # ---- what it is
 
     @cached_property
-    def plan(self) -> Plan:
-        """The ordered operations."""
+    def plan(self) -> Plan | Looped:
+        """The ordered operations; of a looped kernel its steps and data."""
         return self.recipe.plan()
 
     @property
     def source(self) -> str:
         """LLVM source of the function of one state."""
-        return single(self.plan, self._real)
+        plan = self.plan
+        return looped_single(plan, self._real) if isinstance(plan, Looped) else single(plan, self._real)
 
     @property
     def batch_source(self) -> str:
         """LLVM source of the function of many states."""
-        return batch(self.plan, self._real, machine.lanes(self._real))
+        plan, lanes = self.plan, machine.lanes(self._real)
+        return looped_batch(plan, self._real, lanes) if isinstance(plan, Looped) else batch(plan, self._real, lanes)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{n}[{k}]" for n, k in self.inputs)
@@ -89,7 +92,7 @@ class Kernel:
     # ---- making
 
     def _single_source(self) -> str:
-        return single(self.plan, self._real) + call(self.plan, self._real)
+        return self.source + call(self.plan, self._real)
 
     def _code(self, part: str, source: Callable[[], str]) -> tuple[dict[str, Any], machine.Code]:
         """Facts and loaded code of a part: from disk, else compiled and kept there."""
@@ -101,15 +104,35 @@ class Kernel:
             data = machine.object_code(source())
             found = (self._facts(), data)
             cache.write(key, *found)
-        return found[0], machine.Code(found[1])
+        code = machine.Code(found[1])
+        if found[0]["looped"]:
+            self._hand_over(code)
+        return found[0], code
+
+    def _hand_over(self, code: machine.Code) -> None:
+        """Give looped code the data of all links."""
+        table = (ctypes.c_void_p * len(TABLE)).from_address(code.variable("data"))
+        for k, name in enumerate(TABLE):
+            table[k] = arrays.address(self._data[name])
+
+    @cached_property
+    def _data(self) -> dict[str, np.ndarray]:
+        """What looped code reads; must live as long as the code."""
+        plan = self.plan
+        assert isinstance(plan, Looped)
+        reals = {"numbers": plan.numbers, "world": plan.world}
+        data = {name: np.ascontiguousarray(x, self.dtype) for name, x in reals.items()}
+        memory = np.empty(plan.size + 8, self.dtype)
+        return {**data, "meta": plan.meta, "answer": plan.answer, "memory": memory}
 
     def _facts(self) -> dict[str, Any]:
-        plan = self.plan
+        plan, lanes = self.plan, machine.lanes(self._real)
         return {
             "inputs": plan.inputs,
             "shape": plan.shape,
             "operations": asdict(plan.operations),
-            "scratch": scratch_size(plan, machine.lanes(self._real)),
+            "scratch": looped_scratch(plan, lanes) if isinstance(plan, Looped) else scratch_size(plan, lanes),
+            "looped": isinstance(plan, Looped),
         }
 
     @cached_property
