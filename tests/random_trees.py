@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 
 import spanloop as sl
 from spanloop import zoo
+from spanloop.joints import KINDS
 from spanloop.zoo.bodies import add_random_body, random_position, random_rotation
 from spanloop.zoo.kinds import random_kind
 
@@ -15,36 +17,23 @@ CARRIED = 12
 
 
 @functools.cache
-def tree(seed: int) -> sl.Model:
-    """A random tree: of three, one floats, one is rooted, and one has a link with twelve children."""
+def tree(seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> sl.Model:
+    """Of three trees one floats, one is as chance has it, and one has a link with twelve children more."""
     n = int(np.random.default_rng(1000 + seed).integers(1, 61))
-    if seed % 3 == 0:
-        return zoo.random_model(seed, n_bodies=n, free=True)
-    model = zoo.random_model(seed, n_bodies=n)
-    return model if seed % 3 == 1 else with_bouquet(zoo.random_model(seed, n_bodies=1 + n % 20), seed)
+    if seed % 3 == 2:
+        return with_bouquet(zoo.random_model(seed, 1 + n % 20, kinds), seed, kinds)
+    return zoo.random_model(seed, n, kinds, free=True if seed % 3 == 0 else None)
 
 
-def with_bouquet(model: sl.Model, seed: int) -> sl.Model:
-    """The model with twelve more bodies on its last one, on joints of every kind that moves."""
+def with_bouquet(model: sl.Model, seed: int, kinds: tuple[str, ...] = tuple(KINDS)) -> sl.Model:
+    """The model with twelve more bodies on its last one, on joints of every kind in turn; some have rotors."""
     rng = np.random.default_rng(2000 + seed)
-    kinds = [k for k in sl.joints.KINDS if k != "fixed"] if hasattr(sl, "joints") else _moving()
-    b = sl.Builder(f"{model.name}_bouquet", gravity=model.gravity)
-    for j in model.joints:
-        i = model.body(j.child).inertia
-        b.body(j.child, i.mass, i.center, np.array(i.matrix()))
-        options = {"damping": j.damping, "armature": j.armature, "stiffness": j.stiffness, "rest": j.rest}
-        options = {k: x for k, x in options.items() if any(x)}
-        b.joint(j.name, j.kind, j.parent, j.child, j.placement.position, j.placement.rotation, **options)
-    host = model.bodies[-1].name
+    b = sl.Builder("bouquet").body("host", 1.0, inertia=(1.0, 1.0, 1.0)).free("root", "world", "host")
     for k in range(CARRIED):
         add_random_body(b, f"flower{k}", rng)
         kind = random_kind(kinds[k % len(kinds)], rng)
         options = {"armature": [0.02] * kind.nv} if k % 4 == 0 else {}
-        b.joint(f"stem{k}", kind, host, f"flower{k}", random_position(rng), random_rotation(rng), **options)
-    return b.build()
-
-
-def _moving() -> list[str]:
-    from spanloop.joints import KINDS
-
-    return [k for k in KINDS if k != "fixed"]
+        b.joint(f"stem{k}", kind, "host", f"flower{k}", random_position(rng), random_rotation(rng), **options)
+    built, host = b.build(), model.bodies[-1].name
+    stems = (replace(j, parent=host) for j in built.joints[1:])
+    return replace(model, bodies=model.bodies + built.bodies[1:], joints=(*model.joints, *stems))

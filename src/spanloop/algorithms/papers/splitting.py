@@ -56,24 +56,24 @@ def glued(link: Link) -> Link:
 def refuse_bodies_without_inertia(mechanism: Mechanism) -> None:
     """The inverse of every link's inertia must exist; numbers that are not known yet are not looked at."""
     for i, link in enumerate(mechanism.links):
-        mass, moments = link.inertia.mass, _moments(link.inertia)
-        if not isinstance(mass, float) or moments is None:
-            continue
-        if mass <= 0.0 or moments[0] <= THIN * moments[-1]:
+        found = missing(link.inertia)
+        if found:
             body = next((name for name, a in mechanism.anchors.items() if a.link == i), link.name)
-            found = "no mass" if mass <= 0.0 else "no inertia about one of its axes"
             raise UnsupportedError(
-                f"method 'virtual_work': body {body!r} (joint {link.name!r}) has {found}; "
+                f"method 'virtual_work': body {body!r} (joint {link.name!r}) has no {found}; "
                 "the method inverts the inertia of every body. Give it some, or use method 'articulated_body'"
             )
 
 
-def _moments(inertia: RigidInertia) -> list[float] | None:
-    """Principal moments about the mass centre, the smallest first; None if they are not numbers."""
+def missing(inertia: RigidInertia) -> str:
+    """What an inertia lacks to have an inverse, if anything."""
+    numbers = [inertia.mass, *inertia.first, *(x for r in inertia.second for x in r)]
+    if not all(isinstance(x, float) for x in numbers):
+        return ""
+    if inertia.mass <= 0.0:
+        return "mass"
     import numpy as np
 
-    numbers = [inertia.mass, *inertia.first, *(x for r in inertia.second for x in r)]
-    if not all(isinstance(x, float) for x in numbers) or inertia.mass == 0.0:
-        return [0.0] if inertia.mass == 0.0 else None
-    about = inertia.moved(negate(scale(1.0 / inertia.mass, inertia.first)))
-    return np.linalg.eigvalsh(np.array(about.inertia())).tolist()
+    about_center = inertia.moved(negate(scale(1.0 / inertia.mass, inertia.first)))
+    moments = np.linalg.eigvalsh(np.array(about_center.inertia()))
+    return "inertia about one of its axes" if moments[0] <= THIN * moments[-1] else ""
