@@ -16,6 +16,7 @@ from mechanisms import EPS, RANDOM, ZOO, model_of, states
 from random_trees import CARRIED, tree, with_bouquet
 from spanloop import zoo
 from spanloop.algorithms.catalog import FUNCTIONS
+from spanloop.algorithms.papers.complement_matrices import decoupled_matrices
 from spanloop.algorithms.papers.splitting import split
 from spanloop.compiling import Question
 from spanloop.errors import UnsupportedError
@@ -271,8 +272,8 @@ def test_the_decoupled_matrices_propagate_rates_to_twists(name):
     """N_l N_d is the dense Jacobian of all bodies, in link axes; N_l is lower block triangular with ones."""
     model = model_of(name).fuse()
     q, _, _ = next(states(model, 1, seed=37))
-    Nl, Nd = ask(model, "twist_propagation", q), ask(model, "joint_rate_propagation", q)
     reference, m = Reference(model, q), mechanism(model)
+    Nl, Nd = decoupled_matrices(m, q)
     expected = dense_complement(model, q)
     for i, b in enumerate(model.bodies):
         turn = np.array(m.anchors[b.name].rotation) @ reference.bodies[b.name].R.T
@@ -326,6 +327,18 @@ def test_convective_inertia_is_what_the_complement_and_its_rate_give(name):
     h = reference.bias()
     near(C @ v, h, scale=norm(C) * norm(v))
     near(ask(model, "convective_torque", q, v), h, scale=norm(C) * norm(v))
+
+
+def test_torques_on_sahas_path_are_the_dense_ones():
+    """The PUMA from rest to rest (eq. 22), at eleven times; at both ends v = a = 0."""
+    model = zoo.puma()
+    q, v, a = zoo.cycloidal_path(np.zeros(6), np.full(6, np.pi), 10.0, np.linspace(0.0, 10.0, 11))
+    tau = sl.compile(model, "inverse_dynamics", method="decoupled_complement")(q, v, a)
+    for k in range(11):
+        reference = Reference(model, q[k], v[k])
+        near(tau[k], reference.mass_matrix() @ a[k] + reference.bias())
+    near(q[-1], np.full(6, np.pi))
+    near(np.stack((v[0], a[0], v[-1], a[-1])), np.zeros((4, 6)), 1e-15, scale=1.0)
 
 
 # ---- growth

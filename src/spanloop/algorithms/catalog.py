@@ -64,8 +64,6 @@ FUNCTIONS: dict[str, Function] = {
         }
     ),
     "inertia_factors": Function({"decoupled_complement": inertia_factors.inertia_factors}),
-    "twist_propagation": Function({"decoupled_complement": complement_matrices.twist_propagation}),
-    "joint_rate_propagation": Function({"decoupled_complement": complement_matrices.joint_rate_propagation}),
     "convective_inertia": Function({"decoupled_complement": convective_inertia.convective_inertia}),
     "convective_torque": Function({"decoupled_complement": convective_inertia.convective_torque}),
     "mass_matrix_inverse": Function({"articulated_body": inverse_mass_matrix.mass_matrix_inverse}, needs_tree=True),

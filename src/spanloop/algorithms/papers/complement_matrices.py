@@ -16,15 +16,25 @@ define: here it is +. The matrix I has armature on its diagonal, as everywhere i
 
 from __future__ import annotations
 
+import numpy as np
+
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.spatial import Motion, power
-from spanloop.sweeps import Program, Union, Values, inward, outward
+from spanloop.sweeps import Program, Union, Values, inward, outward, walk
 
 UNITS = tuple(Motion.of([1.0 if k == j else 0.0 for k in range(6)]) for j in range(6))
 
 
-# ---- N_l and N_d
+# ---- N_l and N_d: to look at; no kernel is made of them
+
+
+def decoupled_matrices(mechanism, q) -> tuple[np.ndarray, np.ndarray]:
+    """N_l (6n, 6n) and N_d (6n, nv) at q (nq,), for n links."""
+    given = {"q": [float(x) for x in q]}
+    programs = twist_propagation(mechanism), joint_rate_propagation(mechanism)
+    N_l, N_d = (np.array(walk(p, mechanism, given), dtype=float).reshape(p.shape) for p in programs)
+    return N_l, N_d
 
 
 def twist_propagation(mechanism) -> Program:

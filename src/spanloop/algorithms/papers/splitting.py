@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
+
 from spanloop.errors import UnsupportedError
 from spanloop.joints import Fixed
 from spanloop.math.inertia import RigidInertia
@@ -72,8 +74,6 @@ def missing(inertia: RigidInertia) -> str:
         return ""
     if inertia.mass <= 0.0:
         return "mass"
-    import numpy as np
-
     about_center = inertia.moved(negate(scale(1.0 / inertia.mass, inertia.first)))
     moments = np.linalg.eigvalsh(np.array(about_center.inertia()))
     return "inertia about one of its axes" if moments[0] <= THIN * moments[-1] else ""
