@@ -69,6 +69,8 @@ class Program:
     regroup: bool = False  # may inertia be moved to parents?
     whole: bool = False  # must bodies on fixed joints stay links of their own?
     demands: Callable[[Any, Sequence[Values], Values], Sequence[Any]] | None = None  # pairs, the first to be less
+    double: bool = False  # does it need double precision?
+    refusal: str = ""  # why there is no answer where a demand is not met
     loaded: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)  # of inputs that belong to no joint
     rewrite: Callable[[Any], Any] | None = None  # makes the mechanism to walk of the one that is given

@@ -19,7 +19,7 @@ from spanloop.math.small import negate, scale, scale_matrix
 from spanloop.math.spatial import Transform
 from spanloop.topology.mechanism import Link, Mechanism
 
-THIN = 1e-10  # of the largest principal moment: below this a moment counts as none
+THIN = 1e-5  # of the largest principal moment: beneath this the inverse has too few digits left
 
 
 def split(mechanism: Mechanism) -> Mechanism:
@@ -76,4 +76,4 @@ def missing(inertia: RigidInertia) -> str:
         return "mass"
     about_center = inertia.moved(negate(scale(1.0 / inertia.mass, inertia.first)))
     moments = np.linalg.eigvalsh(np.array(about_center.inertia()))
-    return "inertia about one of its axes" if moments[0] <= THIN * moments[-1] else ""
+    return "inertia to speak of about one of its axes" if moments[0] <= THIN * moments[-1] else ""

@@ -25,7 +25,7 @@ coupled; gravity is an acceleration of the world. A driven joint is a constraint
 part of c. A rotor (armature) r is one more row √r KJ with a compliance of 1. Eq. 53 is read off link accelerations:
 the same sum with fewer products. Both paths are walked twice, the second time for what is left of eq. 13 and 15 after
 the first: A⁻¹ and Φ lose digits where light links carry heavy ones (a factor of 1000 on random trees), and one
-correction brings them back.
+correction brings them back. Where it is too large to be the last one, the answer is refused.
 
 Slips mended: a_i+1 needs + H_i+1,i A_i⁻¹ t_i; t_k holds all joint torques on link k from the start; the last term of
 eq. 53 is −H_Ji,i A_i⁻¹ H_i+1,iᵀ n_i+1.
@@ -42,11 +42,16 @@ from spanloop.algorithms.tree.placing import placed
 from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.mobility import Mobility
 from spanloop.math.scalar import sqrt
-from spanloop.math.small import ZERO3, add, dot, is_zero, negate
+from spanloop.math.small import ZERO3, add, dot, is_zero, negate, total
 from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
 from spanloop.math.symmetric import apply, inverse
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
+LARGEST_CORRECTION = 1e-7  # beside the accelerations themselves; what is left after it is its square
+LOST = (
+    "rounding has taken the answer of method 'virtual_work': a body is too thin or too light beside what it carries. "
+    "Use method 'articulated_body'"
+)
 SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
 
 
@@ -61,6 +66,9 @@ def forward_dynamics(mechanism, loaded=(), rewrite=split) -> Program:
         shape=(mechanism.nv,),
         loaded=loaded,
         rewrite=rewrite,
+        demands=trusted,
+        refusal=LOST,
+        double=True,
     )
 
 
@@ -85,6 +93,9 @@ def constraint_forces(mechanism, loaded=(), rewrite=split) -> Program:
         loaded=loaded,
         whole=True,
         rewrite=rewrite,
+        demands=trusted,
+        refusal=LOST,
+        double=True,
     )
 
 
@@ -205,7 +216,7 @@ def remain(link, here, parent) -> Values:
     slip = here.a - here.X.T @ parent.a
     rest = zip(here.h, here.K, here.compliance, here.own, strict=True)
     h = tuple(x - power(slip, k) - y * z for x, k, y, z in rest)
-    return Values(a=here.a, t=t, h=h, first=Values(n=here.own, slip=slip - here.c))
+    return Values(a=here.a, t=t, h=h, first=Values(n=here.own, a=here.a, slip=slip - here.c))
 
 
 def finish(link, here, parent) -> Values:
@@ -213,4 +224,15 @@ def finish(link, here, parent) -> Values:
     slip = here.first.slip + (here.a - here.X.T @ parent.a)
     rates = tuple(power(slip, w) for w in here.KJ) if here.KJ else here.tau  # (14), (53)
     n = [x + y for x, y, soft in zip(here.first.n, here.own, here.compliance, strict=True) if not soft]
-    return Values(a=here.a, rates=rates, constraint=spanned(here.K[: len(n)], n))
+    sizes = (square(here.a), square(here.first.a))
+    return Values(a=here.a, rates=rates, constraint=spanned(here.K[: len(n)], n), sizes=sizes)
+
+
+def square(m: Motion):
+    return dot(tuple(m), tuple(m))
+
+
+def trusted(m, here, world) -> list:
+    """A pair, the first to be less: the size of the correction, and of what it may be."""
+    corrections, accelerations = (total(h.sizes[k] for h in here) for k in (0, 1))
+    return [(corrections, LARGEST_CORRECTION**2 * accelerations + 1e-200)]
