@@ -57,7 +57,7 @@ def compile(
     forces = (forces,) if isinstance(forces, str) else tuple(forces)
     question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup)
     question.strict = on_singular == "raise"
-    if str(dtype) == "float32" and question.needs_double:
+    if _is_single(dtype) and question.needs_double:
         raise UnsupportedError(
             f"{function}: method {question.method!r} needs double precision; leave out dtype='float32'"
         )
@@ -73,6 +73,13 @@ def compile(
 
     recipe = Recipe(function, question.key(), question.plan, question.answer, question.explain)
     return Kernel(recipe, dtype, threads)
+
+
+def _is_single(dtype) -> bool:
+    try:
+        return np.dtype(dtype) == np.float32
+    except TypeError:  # no dtype: the kernel will say so
+        return False
 
 
 class Question:

@@ -24,8 +24,8 @@ carries it is visited: of S_m and a_m the child has made its own side (E, e). Th
 coupled; gravity is an acceleration of the world. A driven joint is a constraint in all six directions, its acceleration
 part of c. A rotor (armature) r is one more row √r KJ with a compliance of 1. Eq. 53 is read off link accelerations:
 the same sum with fewer products. Both paths are walked twice, the second time for what is left of eq. 13 and 15 after
-the first: A⁻¹ and Φ lose digits where light links carry heavy ones (a factor of 1000 on random trees), and one
-correction brings them back. Where it is too large to be the last one, the answer is refused.
+the first: A⁻¹ and Φ lose digits where light links carry heavy ones, and one correction brings them back. Where it is
+too large to be the last one, the answer is refused (docs/decisions, 12).
 
 Slips mended: a_i+1 needs + H_i+1,i A_i⁻¹ t_i; t_k holds all joint torques on link k from the start; the last term of
 eq. 53 is −H_Ji,i A_i⁻¹ H_i+1,iᵀ n_i+1.
