@@ -12,7 +12,7 @@ from spanloop.joints import KINDS, Free, General, Helical, Planar, Revolute, Sph
 from spanloop.joints.kind import AxisJoint
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation
-from spanloop.math.spatial import Transform
+from spanloop.math.spatial import Transform, combined
 from spanloop.zoo.kinds import plain_kind, random_kind
 
 # derivatives by differences are good to about 1e-12 (see frames.derivative); one order in hand, twice
@@ -86,6 +86,17 @@ def test_motion_space_rate_is_the_derivative_of_motion_space(name, seed):
     rate = np.array(kind.rates(q, v))
     found = derivative(lambda t: columns(kind.motion_space((np.array(q) + t * rate).tolist())) @ v)
     np.testing.assert_allclose(np.array(tuple(kind.motion_space_rate(q, v))), found, rtol=0, atol=DIFFERENCES)
+
+
+@every_kind
+def test_motion_space_rates_are_the_derivatives_of_the_columns(name, seed):
+    kind = kind_of(name, seed)
+    q, v = state_of(kind, seed)
+    rate = np.array(kind.rates(q, v))
+    found = derivative(lambda t: columns(kind.motion_space((np.array(q) + t * rate).tolist())))
+    each = kind.motion_space_rates(q, v)
+    np.testing.assert_allclose(columns(each), found, rtol=0, atol=DIFFERENCES)
+    np.testing.assert_allclose(tuple(combined(each, v)), tuple(kind.motion_space_rate(q, v)), atol=ROUNDING)
 
 
 @every_kind

@@ -57,6 +57,45 @@ def test_algorithms_do_not_know_the_compiler():
     assert not {x for x in found if x[1] in ("compiler", "compiling")}
 
 
+def imported_algorithms(path: Path) -> Iterator[str]:
+    """Files of the room algorithms that a file imports: "tree.placing", ..."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("spanloop.algorithms"):
+            package = (node.module or "").removeprefix("spanloop.algorithms").lstrip(".")
+            for alias in node.names:
+                file = HOUSE / "algorithms" / package.replace(".", "/") / f"{alias.name}.py"
+                yield f"{package}.{alias.name}" if file.exists() else package
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names if alias.name.startswith("spanloop.algorithms")]
+            yield from (name.removeprefix("spanloop.algorithms.") for name in names)
+
+
+# where the links are, and where in the world: no dynamics in them
+GEOMETRY = {"tree.placing", "quantities.kinematics"}
+# the method of unit vectors is inverse dynamics, asked again and again
+CALLED_IN_THE_PAPER = {"unit_vector": {"tree.newton_euler"}}
+
+
+@pytest.mark.parametrize("path", sorted((HOUSE / "algorithms" / "papers").glob("*.py")), ids=lambda p: p.stem)
+def test_a_papers_method_uses_no_other_algorithm(path):
+    """Each stands alone, but for what its paper itself calls."""
+    allowed = GEOMETRY | CALLED_IN_THE_PAPER.get(path.stem, set())
+    found = {name for name in imported_algorithms(path) if not name.startswith("papers.")}
+    assert found <= allowed
+
+
+def test_papers_methods_use_only_their_own_papers_files():
+    own = {
+        "virtual_work": {"papers.blocks", "papers.loose_links", "papers.splitting"},
+        "loose_links": {"papers.blocks"},
+        "convective_inertia": {"papers.complement_matrices"},
+        "inertia_factors": {"papers.complement_matrices"},
+    }
+    for path in (HOUSE / "algorithms" / "papers").glob("*.py"):
+        found = {name for name in imported_algorithms(path) if name.startswith("papers.")}
+        assert found == own.get(path.stem, set()), path.stem
+
+
 def test_the_compiler_does_not_know_mechanics():
     mechanics = {"joints", "model", "zoo", "topology", "sweeps", "algorithms"}
     found = {(p.name, r) for p in FILES if room_of(p) == "compiler" for r, _ in imported_rooms(p)}

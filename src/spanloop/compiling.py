@@ -66,6 +66,10 @@ def compile(
     question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup)
     question.strict = on_singular == "raise"
     question.lowering = lowering
+    if _is_single(dtype) and question.needs_double:
+        raise UnsupportedError(
+            f"{function}: method {question.method!r} needs double precision; leave out dtype='float32'"
+        )
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
@@ -78,6 +82,13 @@ def compile(
 
     recipe = Recipe(function, question.key(), question.plan, question.answer, question.explain)
     return Kernel(recipe, dtype, threads)
+
+
+def _is_single(dtype) -> bool:
+    try:
+        return np.dtype(dtype) == np.float32
+    except TypeError:  # no dtype: the kernel will say so
+        return False
 
 
 class Question:
@@ -153,6 +164,10 @@ class Question:
             program = self.make(m, **self.options)
         return (m.regrouped() if self.regroup and program.regroup else m), program
 
+    @property
+    def needs_double(self) -> bool:
+        return self._baked[1].double
+
     def signature(self) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
         """Names and sizes of the inputs, shape of the answer."""
         program = self._baked[1]
@@ -222,7 +237,7 @@ class Question:
         try:
             numbers, demands = self.compute(given)
             answer = np.array(numbers, dtype=float).reshape(shape)
-        except (ZeroDivisionError, OverflowError):
+        except (ZeroDivisionError, OverflowError, UnsupportedError):  # the last of live parameters
             return None
         return answer if np.isfinite(answer).all() and all(a < b for a, b in demands) else None
 
@@ -277,16 +292,18 @@ class Question:
         )
 
     def _singular(self, *arrays: np.ndarray) -> str:
-        """Do the closures lose rank here?"""
+        """Is a demand of the method not met: do the closures lose rank here, or what else does it refuse?"""
         inputs, _ = self.signature()
         given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
         try:
             _, demands = self.compute(given)
         except (ZeroDivisionError, OverflowError):
             return ""
+        except UnsupportedError as error:  # a method does not fit these live parameters
+            return str(error)
         if all(a < b for a, b in demands):
             return ""
-        return (
+        return self._baked[1].refusal or (
             "the loops are in a singular position: constraints that are independent elsewhere depend on each other, "
             "and accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' gives one answer"
         )

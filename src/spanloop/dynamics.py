@@ -116,6 +116,22 @@ class Dynamics:
         """M⁻¹ (..., nv, nv)."""
         return self._plain("mass_matrix_inverse", (q,), out)
 
+    def inertia_factors(self, q) -> tuple[np.ndarray, np.ndarray]:
+        """U and D (..., nv, nv) with M = U D Uᵀ: U unit upper triangular, D diagonal. [Saha, eq. 18]"""
+        both = self._call(self._kernel("inertia_factors"), (q,), None)
+        return both[..., 0, :, :], both[..., 1, :, :]
+
+    def convective_inertia(self, q, v, *, out=None) -> np.ndarray:
+        """C (..., nv, nv): C v is the bias torque without gravity, dampers and springs. [Saha, eq. 16]"""
+        return self._plain("convective_inertia", (q, v), out)
+
+    def constraint_forces(self, q, v, tau, *, out=None, forces: Mapping | None = None) -> np.ndarray:
+        """[torque; force] (..., n_joints, 6) of every joint's constraint on its child, at its origin in world axes.
+
+        Without the joints' own torques, which `reactions` has too; by the principle of virtual work; for trees.
+        """
+        return self._dynamics("constraint_forces", (q, v, tau), out, forces)
+
     def solve(self, q, v, tau, *, forces: Mapping | None = None) -> Solution:
         """Accelerations with all that goes with them: torques at driven joints, closure forces by name, residual,
         status."""

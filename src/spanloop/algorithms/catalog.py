@@ -6,6 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from spanloop.algorithms.closed import closing, correction, dense, elimination
+from spanloop.algorithms.papers import (
+    complement_matrices,
+    convective_inertia,
+    decoupled_complement,
+    inertia_factors,
+    three_sweeps,
+    unit_vector,
+    virtual_work,
+)
 from spanloop.algorithms.quantities import coordinates, energy, kinematics
 from spanloop.algorithms.tree import articulated_body, composite_body, inverse_mass_matrix, newton_euler, reactions
 from spanloop.errors import InputError, nearest
@@ -26,6 +35,11 @@ FUNCTIONS: dict[str, Function] = {
         {
             "articulated_body": articulated_body.forward_dynamics,
             "composite_body": composite_body.forward_dynamics,
+            "decoupled_complement": decoupled_complement.forward_dynamics,
+            "unit_vector": unit_vector.forward_dynamics,
+            "three_sweeps": three_sweeps.forward_dynamics,
+            "virtual_work": virtual_work.forward_dynamics,
+            "virtual_work_unsplit": virtual_work.forward_dynamics_unsplit,
         },
         ("loaded",),
         closed={"elimination": elimination.forward_dynamics, "dense": dense.forward_dynamics},
@@ -36,12 +50,38 @@ FUNCTIONS: dict[str, Function] = {
     "closure_bias": Function({"paths": closing.closure_bias}),
     "position_correction": Function({"elimination": correction.position_correction}),
     "velocity_correction": Function({"elimination": correction.velocity_correction}),
-    "inverse_dynamics": Function({"newton_euler": newton_euler.inverse_dynamics}, ("loaded",), needs_tree=True),
-    "mass_matrix": Function({"composite_body": composite_body.mass_matrix}),
+    "inverse_dynamics": Function(
+        {
+            "newton_euler": newton_euler.inverse_dynamics,
+            "decoupled_complement": decoupled_complement.inverse_dynamics,
+        },
+        ("loaded",),
+        needs_tree=True,
+    ),
+    "mass_matrix": Function(
+        {
+            "composite_body": composite_body.mass_matrix,
+            "decoupled_complement": complement_matrices.mass_matrix,
+            "unit_vector": unit_vector.mass_matrix,
+        }
+    ),
+    "inertia_factors": Function({"decoupled_complement": inertia_factors.inertia_factors}),
+    "convective_inertia": Function({"decoupled_complement": convective_inertia.convective_inertia}),
+    "convective_torque": Function({"decoupled_complement": convective_inertia.convective_torque}),
     "mass_matrix_inverse": Function({"articulated_body": inverse_mass_matrix.mass_matrix_inverse}, needs_tree=True),
-    "bias": Function({"newton_euler": newton_euler.bias}, ("loaded",)),
+    "bias": Function(
+        {"newton_euler": newton_euler.bias, "decoupled_complement": decoupled_complement.bias}, ("loaded",)
+    ),
     "gravity": Function({"newton_euler": newton_euler.gravity}),
     "reactions": Function({"newton_euler": reactions.reactions}, ("loaded",)),
+    "constraint_forces": Function(
+        {
+            "virtual_work": virtual_work.constraint_forces,
+            "virtual_work_unsplit": virtual_work.constraint_forces_unsplit,
+        },
+        ("loaded",),
+        needs_tree=True,
+    ),
     "pose": Function({"sweep": kinematics.pose}, ("frame",)),
     "jacobian": Function({"sweep": kinematics.jacobian}, ("frame", "expressed_in")),
     "jacobian_bias": Function({"sweep": kinematics.jacobian_bias}, ("frame", "expressed_in")),

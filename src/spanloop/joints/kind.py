@@ -69,6 +69,10 @@ class JointKind(ABC):
         """dφ/dt v, the components of φ in the child's axes differentiated; zero where φ is constant."""
         return Motion()
 
+    def motion_space_rates(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """dφ/dt, column by column; its product with v is motion_space_rate."""
+        return (Motion(),) * self.nv
+
     # ---- as a closure: the joint between two frames that other joints already place
 
     def closure_space(self, x: Transform) -> tuple[Force, ...]:

@@ -59,6 +59,10 @@ class Universal(JointKind):
         first, second = self.motion_space(q)
         return Motion(scale(v[0] * v[1], cross(first.angular, second.angular)))
 
+    def motion_space_rates(self, q, v):
+        first, second = self.motion_space(q)
+        return (Motion(scale(v[1], cross(first.angular, second.angular))), Motion())
+
     def constraint_space(self, q):
         first, second = self.motion_space(q)
         normal = cross(first.angular, second.angular)

@@ -1,6 +1,18 @@
 """Algorithms as data: sweeps over a tree, and the walk that carries them out."""
 
-from spanloop.sweeps.program import AT_ONCE, INWARD, OUTWARD, Program, Sweep, Union, Values, at_once, inward, outward
+from spanloop.sweeps.program import (
+    AT_ONCE,
+    INWARD,
+    OUTWARD,
+    Program,
+    Sum,
+    Sweep,
+    Union,
+    Values,
+    at_once,
+    inward,
+    outward,
+)
 from spanloop.sweeps.walk import walk, walked
 
 __all__ = [
@@ -8,6 +20,7 @@ __all__ = [
     "INWARD",
     "OUTWARD",
     "Program",
+    "Sum",
     "Sweep",
     "Union",
     "Values",

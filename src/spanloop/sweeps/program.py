@@ -37,6 +37,13 @@ class Union(dict):
         return Union({**self, **other})
 
 
+class Sum(dict):
+    """Quantities by key whose sum is taken key by key."""
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum({**self, **{k: self[k] + x if k in self else x for k, x in other.items()}})
+
+
 @dataclass(frozen=True)
 class Sweep:
     """One pass over the links."""
@@ -62,8 +69,11 @@ class Program:
     regroup: bool = False  # may inertia be moved to parents?
     whole: bool = False  # must bodies on fixed joints stay links of their own?
     demands: Callable[[Any, Sequence[Values], Values], Sequence[Any]] | None = None  # pairs, the first to be less
+    double: bool = False  # does it need double precision?
+    refusal: str = ""  # why there is no answer where a demand is not met
     loaded: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)  # of inputs that belong to no joint
+    rewrite: Callable[[Any], Any] | None = None  # makes the mechanism to walk of the one that is given
 
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(self.inputs)}) -> {self.shape}"]

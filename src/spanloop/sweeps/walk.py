@@ -24,6 +24,8 @@ def walked(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> 
 
     inputs: for each name in program.inputs its scalars: q (nq), v, a, tau (nv), forces (6 for each loaded body).
     """
+    if program.rewrite:
+        mechanism = program.rewrite(mechanism)
     here = [_inputs_of(link, inputs) for link in mechanism.links]
     _load(program, mechanism, inputs, here)
     world = Values(**{name: tuple(inputs[name]) for name in program.sizes})

@@ -11,6 +11,7 @@ from spanloop.zoo.grasping import arms_with_object, arms_with_object_start
 from spanloop.zoo.legs import hexapod, hexapod_start, linkage_leg, linkage_leg_start
 from spanloop.zoo.overconstrained import bricard, bricard_start
 from spanloop.zoo.parallel import delta, delta_start, stewart, stewart_start
+from spanloop.zoo.paths import cycloidal_path
 from spanloop.zoo.planar_loops import (
     four_bar,
     four_bar_start,
@@ -55,6 +56,7 @@ __all__ = [
     "bricard",
     "bricard_start",
     "chain",
+    "cycloidal_path",
     "delta",
     "delta_start",
     "five_bar",

@@ -1,0 +1,1 @@
+"""The papers' own methods, each a page that reads like its paper."""

@@ -1,0 +1,99 @@
+"""Forward dynamics in three sweeps, bias accelerations carried outward first. O(n). [Kreutz & Rodriguez, eq. 5.14]
+
+ζ = φᵀ a;  ε = T − Hψ(SLT + M ζ + b),  ν = D⁻¹ ε;  θ̈ = (1 − HΨL)ᵀ ν.
+
+Where the four sweeps of eq. 5.8-5.10 first remove the bias torque and then solve, here the bias force M ζ + b enters
+the filter directly. Unlike in `tree/articulated_body`, ζ is what all biases from the base on do to the link, and
+meets the link's own inertia only; the smoother's λ is what the joints add to it.
+
+| here | paper | shape | meaning | frame |
+|---|---|---|---|---|
+| S | H* | columns | motion space of the joint | link |
+| zeta | ζ(k) | Field | acceleration of the link when no free joint accelerates, and its ω | link |
+| f | M ζ + b | Force | force that this takes | link |
+| P | P(k) | 6×6 | articulated inertia | link |
+| D, G | D(k), φ⁻¹L | 1, Force | H P H*, gain P H* D⁻¹; L(k) = φ(k+1, k) G | link |
+| z | ẑ(k) | Force | filtered force | link |
+| e, nu | ε(k), ν(k) | scalar | residual, weighted residual | joint |
+| lam | λ(k) | Motion | acceleration beyond ζ | link |
+
+Departures: links are numbered from the base, so that "tip to base" is inward; joints of several freedoms are filtered
+one freedom at a time; on a tree the filter sums over children. Gravity is an acceleration of the base and, like the
+given accelerations of driven joints, part of a. Slips mended: 5.10e-g runs from base to tip; the transposes of 5.13.
+"""
+
+from __future__ import annotations
+
+from spanloop.algorithms.tree.placing import placed
+from spanloop.math.inertia import ArticulatedInertia
+from spanloop.math.scalar import reciprocal
+from spanloop.math.small import ZERO3, add, negate
+from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
+from spanloop.sweeps import Program, Values, inward, outward
+
+
+def forward_dynamics(mechanism, loaded=()) -> Program:
+    """a (nv,) for given q (nq,), v (nv,), tau (nv,); a driven joint's entry of tau is its acceleration."""
+    return Program(
+        "forward_dynamics",
+        ("q", "v", "tau") + (("forces",) if loaded else ()),
+        (
+            *placed(loaded),
+            outward(drift, zeta=Field(ZERO3, origin=negate(mechanism.gravity))),
+            inward(filtered, P=ArticulatedInertia(), z=Force()),
+            outward(smooth, lam=Motion()),
+        ),
+        result=lambda m, here, world: [x for h in here for x in h.rates],
+        shape=(mechanism.nv,),
+        regroup=True,
+        loaded=loaded,
+    )
+
+
+def drift(link, here, parent) -> Values:
+    """ζ(k) = φᵀ ζ(k+1) + a(k), and the force M ζ + b.                              (5.14a)"""
+    R, p = here.X.rotation.T, here.X.translation
+    relative = combined(here.S, here.v)
+    carrier = R @ parent.zeta.omega
+    zeta = (
+        Motion(R @ parent.zeta.alpha, R @ parent.zeta.at(p))
+        + coriolis(carrier, relative)
+        + link.kind.motion_space_rate(here.q, here.v)
+        + combined(link.given(here.S), link.given(here.tau))
+    )
+    field = Field(add(carrier, relative.angular), zeta.angular, zeta.linear)
+    return Values(zeta=field, f=link.inertia.force(field) - here.external)
+
+
+def filtered(link, here, arriving) -> tuple[Values, Values]:
+    """Residuals: ẑ(k) = Σ [ψ ẑ(k−1) + L T] + M ζ + b, ε = T − H ẑ.                 (5.14b, c)"""
+    P = link.inertia.articulated() + arriving.P
+    z = here.f + arriving.z
+    torque = [t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)]
+    residuals = []
+    for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):
+        U = P @ s
+        D = power(s, U) + armature
+        over = reciprocal(D)
+        G = U * over
+        e = t - power(s, z)  # ε = T − H ẑ
+        residuals.append((s, G, e * over))  # ν = D⁻¹ ε
+        P = P.less(G, U)
+        z = z + G * e  # (1 − G H) ẑ + G T
+    return Values(residuals=residuals), Values(P=P.carried(here.X), z=here.X @ z)
+
+
+def smooth(link, here, parent) -> Values:
+    """θ̈ = ν − Lᵀ λ(k+1), λ(k) = ψᵀ λ(k+1) + Hᵀ ν.                                  (5.14d; 5.10f, g)"""
+    lam = here.X.T @ parent.lam
+    rates = []
+    for s, G, nu in reversed(here.residuals):
+        rate = (nu - power(lam, beside(G, s))) - power(lam, s)  # ν − Gᵀ λ, the part along s last
+        lam = lam + s * rate
+        rates.append(rate)
+    return Values(lam=lam, rates=tuple(reversed(rates)) if here.residuals else here.tau)
+
+
+def beside(G: Force, s: Motion) -> Force:
+    """G − s."""
+    return Force.of([g - x for g, x in zip(G, s, strict=True)])
