@@ -19,6 +19,7 @@ from spanloop.compiler.lower import CannotLoop, Looped, Pass, Plan, Tree, looped
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.math.scalar import where
 from spanloop.model import Model
+from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters
 from spanloop.sweeps import Program, Values, walked
 from spanloop.sweeps.program import AT_ONCE, INWARD
@@ -395,6 +396,7 @@ def content(model: Model) -> str:
         model.loops,
         model.couplings,
         model.gravity,
+        [reflected(model, setting) for setting in ("rotor_inertia", "damping")],
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -408,7 +410,8 @@ def source_hash() -> str:
     """A hash over the sources that kernels come from: a changed algorithm never meets an old kernel."""
     home = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in (home / "compiling.py", home / "model" / "parameters.py", *_sources(home)):
+    own = (home / "compiling.py", home / "model" / "parameters.py", home / "model" / "motors.py")
+    for path in (*own, *_sources(home)):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
