@@ -135,30 +135,17 @@ def test_a_delay_shifts_a_controllers_command_by_whole_steps():
     np.testing.assert_allclose(run["rail"].tau[3:], said[:-3], atol=1e-12)
 
 
-def test_a_delay_stays_as_long_when_steps_are_halved():
-    """As accuracy= does: commands are taken at the ticks of the first step."""
+def test_a_delay_stays_as_long_when_accuracy_halves_the_steps():
+    """Commands are taken at the ticks of the first step."""
     model = rail(delay=4e-3)
-    push = control.path(lambda t: (t, 1.0, 0.0))
-
-    def law(t, q, v):
-        return [push(t)[0][0]]
-
-    from spanloop.simulation.actuators import actuation
-    from spanloop.simulation.driving import drive
-    from spanloop.simulation.grid import grid
-
-    run = sl.simulate(model, duration=0.02, step=1e-3, controller=law)
-    chosen = drive(model, law, None, actuation(model, 1e-3))
-    z = chosen.start()
-    fine = []
-    for k in range(40):
-        before = {"t": [k * 5e-4], "q": [0.0], "v": [0.0]}
-        x = {**before, "u": [], "z": z}
-        fine.append(chosen.pushes(x)[0][0])
-        z = chosen.update({**x, "t": [(k + 1) * 5e-4], "h": [5e-4]}, before)
-    np.testing.assert_allclose(fine[::2], run.tau[:-1, 0], atol=1e-12)
-    np.testing.assert_allclose(fine[1::2], run.tau[:-1, 0], atol=1e-12)
-    assert grid(0.02, 1e-3, None, 1).halved().h == 5e-4
+    law = control.path(lambda t: (t, 1.0, 0.0))
+    runs = [
+        sl.simulate(model, duration=0.02, step=1e-3, controller=lambda t, q, v: law(t)[0], accuracy=a)
+        for a in (None, 1e-3)
+    ]
+    assert runs[1].step == 5e-4
+    np.testing.assert_allclose(runs[0].tau[:, 0], np.maximum(runs[0].times - 4e-3, 0.0), atol=1e-12)
+    np.testing.assert_allclose(runs[1].tau, runs[0].tau, atol=1e-12)
 
 
 def test_a_delay_that_is_no_whole_number_of_steps_is_rounded_with_a_word():
