@@ -255,3 +255,9 @@ def test_an_actuator_of_another_kind_is_passed_over_with_a_word():
         run = sl.simulate(servo, duration=0.01, tau=[2.0])
     np.testing.assert_array_equal(run.tau, 2.0)
     assert isinstance(servo.joint("rail"), Joint)
+
+
+def test_the_audit_knows_what_motors_lose():
+    model = arm(gear=20.0, rotor_inertia=1e-4, damping=2e-3)
+    run = sl.simulate(model, duration=0.2, tau=[0.0, 20.0, 0.0, 0.0, 1.0, 0.0])
+    assert run.audit()["energy"].verdict == "well"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -293,6 +296,14 @@ def test_other_gains_are_another_kernel():
     assert ends[1] > 1.5 * ends[0]
 
 
+def test_controllers_that_cannot_be_added_are_said():
+    model = sl.zoo.puma()
+    with says(InputError, "controller is a int; expected a function (t, q, v) that returns torques"):
+        control.together(model, 3)
+    with says(InputError, "together: a function (t, q, v, u) does not say how many inputs it takes"):
+        control.together(model, lambda t, q, v, u: u)
+
+
 # ---- sentences
 
 
@@ -340,8 +351,18 @@ def test_a_controller_that_returns_nonsense_is_said():
         sl.simulate(model, duration=0.1, controller=lambda t, q, v: [0.0])
     with says(InputError, "torques of the controller: number 1 is nan; every number must be finite"):
         sl.simulate(model, duration=0.1, controller=lambda t, q, v: [0.0, float("nan")])
-    with says(InputError, "the inputs have 0 numbers a step; the controller takes 2"):
+    with says(InputError, "the controller takes inputs u, but none are given; pass inputs=array (..., steps, 2)"):
         sl.simulate(model, duration=0.1, controller=control.pd(model, 1.0, 1.0, control.given(2)))
     late = sl.simulate(model, [0.1, 0.0], duration=0.1, controller=lambda t, q, v: [1.0 / (0.05 - t), 0.0])
     assert late.outcome.reason == "not_finite"
     assert late.times[-1] == pytest.approx(0.05, abs=2e-3)
+
+
+PAGE = Path(__file__).parents[1] / "docs" / "control.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_the_pages_examples_run(number, capsys):
+    exec(compile(BLOCKS[number], f"control.md block {number}", "exec"), {"__name__": "example"})
+    assert "nan" not in capsys.readouterr().out

@@ -171,24 +171,25 @@ class Drive:
 
 def drive(model: Model, controller=None, inputs: int | None = None, actuation=None, forces=None) -> Drive:
     """What drives a model: `controller` a function, a Controller or None (the inputs are torques)."""
-    if controller is None:
-        chosen: Controller = _Given(model)
-    elif hasattr(controller, "torques"):
-        chosen = controller
-    elif callable(controller):
-        chosen = _Function(controller)
-    else:
-        raise InputError(
-            f"controller is a {type(controller).__name__}; expected a function (t, q, v) that returns torques"
-        )
+    chosen = _Given(model) if controller is None else controller_of(controller)
     wanted = chosen.inputs
+    if inputs is None and controller is not None and wanted != 0:
+        how = "n" if wanted is None else wanted
+        raise InputError(f"the controller takes inputs u, but none are given; pass inputs=array (..., steps, {how})")
     if wanted is not None and inputs is not None and inputs != wanted:
         raise InputError(f"the inputs have {inputs} numbers a step; the controller takes {wanted}")
-    count = wanted if wanted is not None else inputs
-    if count is None:
-        raise InputError("the controller takes inputs u, but none are given; pass inputs=array (..., steps, n)")
+    count = (wanted if wanted is not None else inputs) or 0
     bodies, joints = ((), ()) if forces is None else _places(model, forces)
     return Drive(model, chosen, count, actuation, forces, bodies, joints)
+
+
+def controller_of(controller) -> Controller:
+    """A function (t, q, v) or (t, q, v, u), or an object with torques, as a Controller."""
+    if hasattr(controller, "torques"):
+        return controller
+    if callable(controller):
+        return _Function(controller)
+    raise InputError(f"controller is a {type(controller).__name__}; expected a function (t, q, v) that returns torques")
 
 
 def _places(model: Model, forces: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 
 from spanloop.errors import InputError
 from spanloop.model import Model
-from spanloop.simulation.driving import Controller, drive
+from spanloop.simulation.driving import Controller, controller_of
 
 
 def together(model: Model, *controllers) -> Controller:
     """The sum of controllers or plain functions (t, q, v); those with inputs read theirs one after the other."""
-    for c in controllers:
-        if not hasattr(c, "torques") and not callable(c):
-            raise InputError(f"together: {c!r} is not a controller; expected functions (t, q, v) or controllers")
-    return _Sum(model, [drive(model, c, getattr(c, "inputs", None) or 0).controller for c in controllers])
+    parts = [controller_of(c) for c in controllers]
+    if any(c.inputs is None for c in parts):
+        raise InputError(
+            "together: a function (t, q, v, u) does not say how many inputs it takes; make it a Controller"
+        )
+    return _Sum(model, parts)
 
 
 class _Sum(Controller):
