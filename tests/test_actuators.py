@@ -11,8 +11,9 @@ import spanloop as sl
 from sentences import says
 from spanloop.errors import InputError, ModelError, SpanloopWarning
 from spanloop.model import Actuator, motor
-from spanloop.model.parts import Joint
 from spanloop.simulation import control
+
+TAUS = np.linspace(-5.0, 5.0, 20)[:, None]
 
 
 def rail(**settings) -> sl.Model:
@@ -102,8 +103,14 @@ def test_saturation_clips_at_the_joint_by_gear_times_torque():
 
 def test_bounds_on_one_side():
     """A motor that pulls only: its torque is not positive."""
-    run = sl.simulate(rail(upper=0.0), duration=0.02, tau=np.linspace(-1.0, 1.0, 20)[:, None])
+    run = sl.simulate(rail(force_range=(-9.0, 0.0)), duration=0.02, tau=np.linspace(-1.0, 1.0, 20)[:, None])
     np.testing.assert_allclose(run.tau[:-1, 0], np.minimum(np.linspace(-1.0, 1.0, 20), 0.0), atol=1e-15)
+
+
+def test_the_closest_bound_counts():
+    """As MJCF files have them: a control between −1 and 1 with a gain of 3, a force up to 2."""
+    run = sl.simulate(rail(control_range=(-1.0, 1.0), gain=3.0, force_range=(-9.0, 2.0)), duration=0.02, tau=TAUS)
+    np.testing.assert_allclose(run.tau[:-1, 0], np.clip(TAUS[:, 0], -3.0, 2.0), atol=1e-15)
 
 
 def test_torque_falls_with_speed_to_nothing():
@@ -215,7 +222,8 @@ def test_power_of_the_motors_is_what_the_energy_gains():
         ({"max_torque": 0.0}, "actuator 'm': max_torque is 0; must be > 0"),
         ({"efficiency": 1.2}, "actuator 'm': efficiency is 1.2; must be > 0 and <= 1"),
         ({"delay": -1.0}, "actuator 'm': delay is -1; must be >= 0"),
-        ({"lower": 1.0, "upper": -1.0}, "actuator 'm': lower 1 is above upper -1"),
+        ({"force_range": (1.0, -1.0)}, "actuator 'm': force_range is (1.0, -1.0); expected two numbers, the lower and"),
+        ({"force_range": 2.0}, "actuator 'm': force_range is 2.0; expected two numbers, the lower and the upper bound"),
         (
             {"max_speed": 3.0},
             "actuator 'm': max_speed is given without a torque at rest; add stall_torque or max_torque",
@@ -242,19 +250,21 @@ def test_what_simulation_cannot_do_is_said():
     twice = replace(rail(), actuators=(motor("a", "rail"), motor("b", "rail")))
     with says(InputError, "simulate: two actuators drive joint 'rail'; a command can go to one"):
         sl.simulate(twice, duration=0.1)
-    odd = replace(rail(), actuators=(Actuator("m", "rail", (("gain", 2.0),)),))
-    with says(InputError, "simulate: actuator 'm': there is no setting 'gain'"):
+    odd = replace(rail(), actuators=(Actuator("m", "rail", (("gian", 2.0),)),))
+    with says(InputError, "simulate: actuator 'm': there is no setting 'gian'; did you mean 'gain'?"):
         sl.simulate(odd, duration=0.1)
     with says(InputError, "no steps for delays and memory to count"):
         sl.simulate(rail(lag=0.1), duration=0.1, method="DOP853")
 
 
 def test_an_actuator_of_another_kind_is_passed_over_with_a_word():
-    servo = replace(rail(), actuators=(Actuator("servo", "rail", (("kind", "position"), ("kp", 5.0))),))
-    with pytest.warns(SpanloopWarning, match="actuator 'servo' is of kind 'position', which simulation does not know"):
-        run = sl.simulate(servo, duration=0.01, tau=[2.0])
+    """A position servo's damping is that of its law: it is not in the equations."""
+    settings = (("kind", "position"), ("gear", 3.0), ("stiffness", 5.0), ("damping", 2.0))
+    servo = replace(rail(), actuators=(Actuator("servo", "rail", settings),))
+    with pytest.warns(SpanloopWarning, match="actuator 'servo', a 'position', has a law that simulation does not know"):
+        run = sl.simulate(servo, [0.0], [1.0], duration=0.01, tau=[2.0])
     np.testing.assert_array_equal(run.tau, 2.0)
-    assert isinstance(servo.joint("rail"), Joint)
+    np.testing.assert_allclose(run["rail"].v, 1.0 + 2.0 * run.times, atol=1e-12)
 
 
 def test_the_audit_knows_what_motors_lose():

@@ -71,10 +71,24 @@ def test_gyro_and_accelerometer_are_the_halves_of_an_imu():
     np.testing.assert_array_equal(swing("accelerometer", "tool").sensor("it")["specific_force"], both["specific_force"])
 
 
+def test_gyro_and_accelerometer_read_what_mujocos_read(tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    model = sl.zoo.puma().with_sensor("spin", "gyro", "tool").with_sensor("push", "accelerometer", "tool")
+    run = sl.simulate(model, START, np.ones(6), duration=0.1, limits="ignore", tau=[1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
+    model.save(tmp_path / "arm.xml")
+    theirs = mujoco.MjModel.from_xml_path(str(tmp_path / "arm.xml"))
+    data = mujoco.MjData(theirs)
+    for k in (0, 50, 100):
+        data.qpos[:], data.qvel[:], data.qfrc_applied[:] = run.q[k], run.v[k], run.tau[k]
+        mujoco.mj_forward(theirs, data)
+        np.testing.assert_allclose(run.sensor("spin")["angular_velocity"][k], data.sensor("spin").data, atol=1e-9)
+        np.testing.assert_allclose(run.sensor("push")["specific_force"][k], data.sensor("push").data, atol=1e-6)
+
+
 def test_bias_and_noise_are_added_and_come_back_with_the_seed():
     """White noise of density d at the rate of samples f has the standard deviation d √f; 1 % of 40 000 numbers."""
     exact = swing("imu", "tool", 2.0).sensor("it")
-    settings = {"gyro_bias": (0.1, 0.2, 0.3), "accelerometer_noise": 1e-3, "seed": 3}
+    settings = {"gyro_bias": (0.1, 0.2, 0.3), "accelerometer_density": 1e-3, "seed": 3}
     first, again = (swing("imu", "tool", 2.0, **settings).sensor("it") for _ in range(2))
     np.testing.assert_allclose(first["angular_velocity"] - exact["angular_velocity"], [[0.1, 0.2, 0.3]] * 2001)
     noise = first["specific_force"] - exact["specific_force"]
@@ -82,6 +96,16 @@ def test_bias_and_noise_are_added_and_come_back_with_the_seed():
     np.testing.assert_array_equal(first["specific_force"], again["specific_force"])
     other = swing("imu", "tool", 2.0, **{**settings, "seed": 4}).sensor("it")
     assert np.abs(other["specific_force"] - first["specific_force"]).max() > 1e-3
+
+
+def test_noise_is_a_deviation_and_a_cutoff_bounds_readings():
+    exact, rough, short = (
+        swing("gyro", "tool", 2.0, **settings).sensor("it")["angular_velocity"]
+        for settings in ({}, {"noise": 0.2}, {"noise": 0.2, "cutoff": 0.9})
+    )
+    assert (rough - exact).std() == pytest.approx(0.2, rel=0.05)
+    np.testing.assert_array_equal(short, np.clip(rough, -0.9, 0.9))
+    assert np.abs(rough).max() > 0.9
 
 
 # ---- at joints

@@ -2,13 +2,15 @@
 
 | setting | unit | meaning |
 |---|---|---|
-| kind | | "motor"; others come from files and act as if they were not there |
+| kind | | "motor"; the laws of other kinds, which come from files, are not known here |
 | gear | | motor's turns for one of the joint (rad/m where it slides); may be negative |
 | rotor_inertia | kg m² | gear² times it is in the mass matrix, like armature |
 | damping | N m s/rad | viscous friction of the motor; gear² times it is in bias, like the damping of a joint |
 | friction | N m | Coulomb friction of the motor |
 | efficiency | | of the gear: friction of (1 − efficiency) times the torque that it transmits |
-| lower, upper, max_torque | N m | bounds of the motor's torque; max_torque stands for −max_torque and max_torque |
+| max_torque | N m | bound of the motor's torque in both directions |
+| force_range | N m | lower and upper bound of the motor's torque |
+| control_range, gain | | the same as a control u, of which gain · u is the motor's torque, as MJCF files have it |
 | max_speed, stall_torque | rad/s, N m | torque falls linearly from stall_torque at rest (max_torque if not told) to 0 |
 | lag | s | time constant with which torque follows its command |
 | delay | s | dead time of the command, a whole number of steps |
@@ -31,8 +33,16 @@ from spanloop.model.parts import Actuator, Joint
 KIND = "motor"
 _POSITIVE = ("max_torque", "stall_torque", "max_speed")
 _NOT_NEGATIVE = ("rotor_inertia", "damping", "friction", "lag", "delay")
-_NUMBERS = ("gear", "lower", "upper", "efficiency", *_POSITIVE, *_NOT_NEGATIVE)
-SETTINGS = ("kind", "freedom", *_NUMBERS)
+_NUMBERS = ("gear", "gain", "efficiency", *_POSITIVE, *_NOT_NEGATIVE)
+_RANGES = ("force_range", "control_range")
+SETTINGS = ("kind", "freedom", *_NUMBERS, *_RANGES)
+
+
+def is_motor(actuator: Actuator) -> bool:
+    """Is it one of those whose settings are told here? Some of other files drive several freedoms, or have a law of
+    their own."""
+    settings = dict(actuator.settings)
+    return settings.get("kind", KIND) == KIND and not isinstance(settings.get("gear"), tuple)
 
 
 def motor(name: str, joint: str, **settings) -> Actuator:
@@ -47,6 +57,8 @@ def motor(name: str, joint: str, **settings) -> Actuator:
 
 def check_actuator(actuator: Actuator, joint: Joint) -> None:
     """Settings that no motor can have; those that are not known here are left to others."""
+    if not is_motor(actuator):
+        return
     settings = _check_numbers(actuator)
     if "freedom" not in settings:
         return
@@ -74,7 +86,7 @@ def reflected(model, setting: str) -> dict[str, tuple[float, ...]]:
     out: dict[str, tuple[float, ...]] = {}
     for actuator in model.actuators:
         settings = dict(actuator.settings)
-        if not settings.get(setting):
+        if not is_motor(actuator) or not settings.get(setting):
             continue
         joint = model.joint(actuator.joint)
         felt = list(out.get(joint.name, (0.0,) * joint.kind.nv))
@@ -85,6 +97,8 @@ def reflected(model, setting: str) -> dict[str, tuple[float, ...]]:
 
 def without_losses(actuator: Actuator) -> Actuator:
     """The actuator without inertia and friction of its own."""
+    if not is_motor(actuator):
+        return actuator
     losses = ("rotor_inertia", "damping", "friction", "efficiency")
     return Actuator(actuator.name, actuator.joint, tuple(x for x in actuator.settings if x[0] not in losses))
 
@@ -105,12 +119,17 @@ def _check_numbers(actuator: Actuator) -> Mapping[str, Any]:
             raise ModelError(f"{owner} is 0; a gear of ratio 0 moves nothing. Leave it out for a direct drive")
         if name == "efficiency" and not 0.0 < x <= 1.0:
             raise ModelError(f"{owner} is {x:g}; must be > 0 and <= 1")
-    if "lower" in settings and "upper" in settings and settings["lower"] > settings["upper"]:
-        raise ModelError(
-            f"actuator {actuator.name!r}: lower {settings['lower']:g} is above upper {settings['upper']:g}"
-        )
+    for name in _RANGES:
+        if name in settings:
+            _check_range(settings[name], f"actuator {actuator.name!r}: {name}")
     if "max_speed" in settings and "stall_torque" not in settings and "max_torque" not in settings:
         raise ModelError(
             f"actuator {actuator.name!r}: max_speed is given without a torque at rest; add stall_torque or max_torque"
         )
     return settings
+
+
+def _check_range(value: Any, owner: str) -> None:
+    good = isinstance(value, tuple) and len(value) == 2
+    if not good or not all(isinstance(x, (int, float)) and math.isfinite(x) for x in value) or value[0] > value[1]:
+        raise ModelError(f"{owner} is {value!r}; expected two numbers, the lower and the upper bound")

@@ -13,14 +13,14 @@ do.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spanloop.errors import InputError, SpanloopWarning, nearest
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.model import Model
-from spanloop.model.motors import KIND, SETTINGS, freedom
+from spanloop.model.motors import KIND, SETTINGS, freedom, is_motor
 from spanloop.model.parts import Actuator
 from spanloop.simulation.driving import Controller
 from spanloop.simulation.grid import STEP
@@ -32,14 +32,14 @@ MOST = 1000  # steps of delay
 def actuation(model: Model, step: float | None = None) -> Controller | None:
     """The model's actuators as one element; None if it has none. step [s]: that of the simulation, for delays."""
     free = [a for a in model.actuators if not model.joint(a.joint).driven]
-    motors = [a for a in free if _kind(a) == KIND]
-    others = [a for a in free if _kind(a) != KIND]
+    motors = [a for a in free if _simulated(a)]
+    others = [a for a in free if not _simulated(a)]
     if others:
-        a, kind = others[0], _kind(others[0])
+        kind = dict(others[0].settings).get("kind", KIND)
         more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
         warnings.warn(
-            f"simulate: actuator {a.name!r} is of kind {kind!r}{more}, which simulation does not know; torques act at "
-            "its joint as they are commanded. Write its law as a controller (sl.control)",
+            f"simulate: actuator {others[0].name!r}{more}, a {kind!r}, has a law that simulation does not know; "
+            "torques act at its joint as they are commanded. Write its law as a controller (sl.control)",
             SpanloopWarning,
             stacklevel=4,
         )
@@ -52,8 +52,8 @@ def actuation(model: Model, step: float | None = None) -> Controller | None:
     return _Actuation(tuple(made), tick) if made else None
 
 
-def _kind(actuator: Actuator) -> str:
-    return dict(actuator.settings).get("kind", KIND)
+def _simulated(actuator: Actuator) -> bool:
+    return is_motor(actuator) and "dynamics" not in dict(actuator.settings)
 
 
 def _motor(model: Model, actuator: Actuator, step: float) -> _Motor:
@@ -65,20 +65,32 @@ def _motor(model: Model, actuator: Actuator, step: float) -> _Motor:
                 f"simulate: actuator {actuator.name!r}: there is no setting {name!r}; {nearest(name, SETTINGS)}"
             )
     joint = model.joint(actuator.joint)
-    most = given.get("max_torque")
+    lower, upper = _bounds(given)
     return _Motor(
         joint.name,
         model.v_slice(joint.name).start + freedom(actuator, joint),
         float(given.get("gear", 1.0)),
-        given.get("lower", None if most is None else -most),
-        given.get("upper", most),
-        float(given.get("stall_torque", most or 0.0)),
+        lower,
+        upper,
+        float(given.get("stall_torque", given.get("max_torque", 0.0))),
         float(given.get("max_speed", 0.0)),
         float(given.get("friction", 0.0)),
         1.0 - float(given.get("efficiency", 1.0)),
         float(given.get("lag", 0.0)),
         _slots(actuator.name, float(given.get("delay", 0.0)), step),
     )
+
+
+def _bounds(given: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """The closest bounds of the motor's torque."""
+    ranges = [given[name] for name in ("force_range",) if name in given]
+    if "max_torque" in given:
+        ranges.append((-given["max_torque"], given["max_torque"]))
+    if "control_range" in given:
+        ranges.append(sorted(given.get("gain", 1.0) * x for x in given["control_range"]))
+    if not ranges:
+        return None, None
+    return max(float(low) for low, _ in ranges), min(float(high) for _, high in ranges)
 
 
 def _slots(name: str, delay: float, step: float) -> int:

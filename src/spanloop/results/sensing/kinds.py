@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,18 +15,24 @@ if TYPE_CHECKING:
     from spanloop.results.trajectory import Trajectory
 
 Readings = dict[str, np.ndarray]
+ERRORS = ("bias", "noise", "density", "cutoff")  # settings of each reading
 _COMMON = ("rate", "seed")
-_PLAIN = (*_COMMON, "bias", "noise")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """read(run, at) -> exact values by name; errors: for each name the settings of its bias and noise."""
+    """read(run, at) -> exact values by name; leads: what stands before the settings of a reading's errors."""
 
     place: str  # "joint" or "frame"
     read: Callable[[Trajectory, str], Readings]
-    errors: Mapping[str, tuple[str, str]]
-    settings: tuple[str, ...] = _PLAIN
+    leads: Mapping[str, str] = field(default_factory=dict)  # nothing, if it is not there
+    counts: bool = False  # is it an encoder?
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Names of all its settings."""
+        errors = [lead + error for lead in (self.leads.values() or ("",)) for error in ERRORS]
+        return (*_COMMON, *errors, *(("counts", "offset") if self.counts else ()))
 
 
 def _position(run: Trajectory, at: str) -> Readings:
@@ -75,17 +81,14 @@ def _seen(turn: np.ndarray, vector: np.ndarray) -> np.ndarray:
     return np.einsum("...ji,...j->...i", turn, vector)
 
 
-_IMU = ("gyro_bias", "gyro_noise", "accelerometer_bias", "accelerometer_noise")
 KINDS: dict[str, Kind] = {
-    "encoder": Kind("joint", _position, {}, (*_COMMON, "counts", "offset")),
-    "tachometer": Kind("joint", _velocity, {"velocity": ("bias", "noise")}),
-    "torque": Kind("joint", _torque, {"torque": ("bias", "noise")}),
-    "force_torque": Kind(
-        "joint", _force_torque, {"torque": ("torque_bias", "torque_noise"), "force": ("force_bias", "force_noise")},
-        (*_COMMON, "torque_bias", "torque_noise", "force_bias", "force_noise"),
-    ),
-    "imu": Kind("frame", _imu, {"angular_velocity": _IMU[:2], "specific_force": _IMU[2:]}, (*_COMMON, *_IMU)),
-    "gyro": Kind("frame", _angular_velocity, {"angular_velocity": ("bias", "noise")}),
-    "accelerometer": Kind("frame", _specific_force, {"specific_force": ("bias", "noise")}),
-    "position": Kind("frame", _place, {"position": ("bias", "noise")}),
-}  # fmt: skip
+    "encoder": Kind("joint", _position, counts=True),
+    "tachometer": Kind("joint", _velocity),
+    "torque": Kind("joint", _torque),
+    "force_torque": Kind("joint", _force_torque, {"torque": "torque_", "force": "force_"}),
+    "imu": Kind("frame", _imu, {"angular_velocity": "gyro_", "specific_force": "accelerometer_"}),
+    "gyro": Kind("frame", _angular_velocity),
+    "accelerometer": Kind("frame", _specific_force),
+    "position": Kind("frame", _place),
+}
+KINDS |= {"jointpos": KINDS["encoder"], "jointvel": KINDS["tachometer"]}  # as MJCF files name them

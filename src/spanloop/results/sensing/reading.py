@@ -28,13 +28,15 @@ def sensed(run: Trajectory, name: str) -> Readings:
     rng = np.random.default_rng(settings.whole("seed"))
     out: Readings = {}
     for what, values in exact.items():
-        bias, noise = kind.errors.get(what, ("", ""))
-        values = values + settings.vector(bias, values.shape[len(run.batch) + 1 :])
-        density = settings.not_negative(noise)
-        if density:
-            values = values + density * math.sqrt(rate or 1.0 / _gap(run)) * rng.normal(size=values.shape)
-        out[what] = values
-    if sensor.kind == "encoder":
+        lead, size = kind.leads.get(what, ""), values.shape[len(run.batch) + 1 :]
+        values = values + settings.vector(lead + "bias", size)
+        white = settings.not_negative(lead + "density") * math.sqrt(rate or 1.0 / _gap(run))
+        deviation = math.hypot(settings.not_negative(lead + "noise"), white)
+        if deviation:
+            values = values + deviation * rng.normal(size=values.shape)
+        cutoff = settings.positive(lead + "cutoff")
+        out[what] = np.clip(values, -cutoff, cutoff) if cutoff else values
+    if kind.counts:
         out = _counted(out["position"], settings, run.model.joint(sensor.at).kind.units[0])
     held = _held(run.times, rate) if rate else slice(None)
     axis = len(run.batch)
@@ -81,7 +83,7 @@ def _placed(run: Trajectory, sensor: Sensor, place: str) -> None:
     if sensor.at not in [j.name for j in model.joints]:
         raise InputError(f"sensor {sensor.name!r}: {sensor.kind} is at frame {sensor.at!r}; expected a joint")
     kind = model.joint(sensor.at).kind
-    if sensor.kind == "encoder" and (kind.nq, kind.nv) != (1, 1):
+    if KINDS[sensor.kind].counts and (kind.nq, kind.nv) != (1, 1):
         raise InputError(
             f"sensor {sensor.name!r}: joint {sensor.at!r} is {kind.name}; an encoder reads joints of one freedom"
         )
