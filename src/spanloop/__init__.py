@@ -26,9 +26,11 @@ _PUBLIC = {
     "from_dh": "spanloop.model.dh",
     "load": "spanloop.model.load",
     "load_run": "spanloop.results.files.storing",
+    "on_scalars": "spanloop.compiling",
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
+_PLACES = {"control": "spanloop.simulation.control", "forces": "spanloop.simulation.forces"}
 _ROOMS = ("errors", "joints", "math", "model", "zoo")
 
 __all__ = [
@@ -40,10 +42,13 @@ __all__ = [
     "SpanloopWarning",
     "Trajectory",
     "compile",
+    "control",
+    "forces",
     "from_dh",
     "joints",
     "load",
     "load_run",
+    "on_scalars",
     "simulate",
     "where",
     "zoo",
@@ -51,7 +56,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from spanloop import joints, zoo
-    from spanloop.compiling import compile
+    from spanloop.compiling import compile, on_scalars
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
     from spanloop.math.scalar import where
@@ -62,6 +67,7 @@ if TYPE_CHECKING:
     from spanloop.model.pinocchio import PinocchioOrder
     from spanloop.results.files.storing import load_run
     from spanloop.results.trajectory import Trajectory
+    from spanloop.simulation import control, forces
     from spanloop.simulation.simulate import simulate
 
 
@@ -72,8 +78,10 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _ROOMS:
         return importlib.import_module(f"spanloop.{name}")
+    if name in _PLACES:
+        return importlib.import_module(_PLACES[name])
     raise AttributeError(f"module 'spanloop' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC, *_ROOMS])
+    return sorted([*globals(), *_PUBLIC, *_PLACES, *_ROOMS])

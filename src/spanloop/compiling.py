@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from spanloop.algorithms.catalog import maker
 from spanloop.algorithms.closed import closing, setting
 from spanloop.compiler.lower import CannotLoop, Looped, Pass, Plan, Tree, looped, unrolled
 from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.math.scalar import where
 from spanloop.model import Model
+from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters
 from spanloop.sweeps import Program, Values, walked
 from spanloop.sweeps.program import AT_ONCE, INWARD
@@ -89,6 +92,49 @@ def _is_single(dtype) -> bool:
         return np.dtype(dtype) == np.float32
     except TypeError:  # no dtype: the kernel will say so
         return False
+
+
+def on_scalars(
+    model: Model,
+    function: str,
+    *,
+    method: str | None = None,
+    forces: Sequence[str] = (),
+    frame: str | None = None,
+    expressed_in: str | None = None,
+) -> Callable[..., list]:
+    """A function of the catalog in plain arithmetic: f(q, v, a) -> list, on floats or on traced scalars.
+
+    For controllers and forces that are compiled into a simulation. Inputs are those of the kernel that sl.compile
+    gives, a sequence each; the answer is a list, or a list of rows where the kernel gives a matrix. Where it has no
+    answer (loops in a singular position) all its numbers are NaN; whether loops are closed is not looked at.
+    """
+    forces = (forces,) if isinstance(forces, str) else tuple(forces)
+    question = Question.of(model, function, method, "baked", forces, frame, expressed_in, True)
+    question.watched = False  # the stages of a step may be a little off the closed loops
+    inputs, shape = question.signature()
+
+    def compute(*given: Sequence[Any]) -> list:
+        if len(given) != len(inputs):
+            names = ", ".join(n for n, _ in inputs)
+            raise InputError(f"{function} on scalars: {len(given)} arguments are given; expected ({names})")
+        for (name, size), x in zip(inputs, given, strict=True):
+            if len(x) != size:
+                raise InputError(f"{function} on scalars: {name} has {len(x)} numbers; expected {size}")
+        answer, demands = question.compute({n: x for (n, _), x in zip(inputs, given, strict=True)})
+        for less, more in demands:
+            refused = where(less < more, 0.0, math.nan)
+            answer = [x + refused for x in answer]
+        return _rows(answer, shape)
+
+    return compute
+
+
+def _rows(answer: list, shape: tuple[int, ...]) -> list:
+    """A flat list in C order as a list of rows, where there are rows."""
+    if len(shape) < 2:
+        return answer
+    return [answer[k * shape[1] : (k + 1) * shape[1]] for k in range(shape[0])]
 
 
 class Question:
@@ -367,6 +413,7 @@ def content(model: Model) -> str:
         model.loops,
         model.couplings,
         model.gravity,
+        [reflected(model, setting) for setting in ("rotor_inertia", "damping")],
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -380,7 +427,8 @@ def source_hash() -> str:
     """A hash over the sources that kernels come from: a changed algorithm never meets an old kernel."""
     home = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in (home / "compiling.py", home / "model" / "parameters.py", *_sources(home)):
+    own = (home / "compiling.py", home / "model" / "parameters.py", home / "model" / "motors.py")
+    for path in (*own, *_sources(home)):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

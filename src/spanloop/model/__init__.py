@@ -1,6 +1,7 @@
 """What the user said, frozen: bodies, joints, frames, loops; builder, checks, edits, files."""
 
 from spanloop.model.model import Model
+from spanloop.model.motors import motor
 from spanloop.model.parts import (
     WORLD,
     Actuator,
@@ -28,4 +29,5 @@ __all__ = [
     "Model",
     "Placement",
     "Sensor",
+    "motor",
 ]

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from spanloop.errors import ModelError, nearest
+from spanloop.model.motors import check_actuator
 from spanloop.model.parts import WORLD, Body, Joint
 
 
@@ -72,6 +73,7 @@ def _ends_exist(model, bodies) -> None:
     for a in model.actuators:
         if a.joint not in moving:
             raise ModelError(f"actuator {a.name!r}: {a.joint!r} is not a joint; {nearest(a.joint, moving)}")
+        check_actuator(a, next(j for j in model.joints if j.name == a.joint))
     places = [*moving, *known, *(f.name for f in model.frames)]
     for x in model.sensors:
         if x.at not in places:

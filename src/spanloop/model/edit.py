@@ -9,7 +9,7 @@ from typing import Any
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
-from spanloop.model import given
+from spanloop.model import given, motors
 from spanloop.model.fusing import fuse
 from spanloop.model.joining import attach, weld
 from spanloop.model.load.judge import possible
@@ -25,9 +25,10 @@ from spanloop.model.zeroing import zeroed
 
 
 def without_losses(model: Model) -> Model:
-    """The model without damping, friction, armature and springs."""
+    """The model without damping, friction, armature and springs, and without those of its motors."""
+    actuators = tuple(map(motors.without_losses, model.actuators))
     joints = (replace(j, damping=(), friction=(), armature=(), stiffness=()) for j in model.joints)
-    return replace(model, joints=tuple(joints))
+    return replace(model, joints=tuple(joints), actuators=actuators)
 
 
 def close(

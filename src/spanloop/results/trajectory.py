@@ -255,3 +255,11 @@ class Trajectory:
 
     def __str__(self) -> str:
         return telling.report(self)
+
+    # ---- sensors
+
+    def sensor(self, name: str) -> dict[str, np.ndarray]:
+        """What a sensor of the model would have read, by name, with its times: run.sensor("imu")["specific_force"]."""
+        from spanloop.results.sensing import sensed
+
+        return sensed(self, name)

@@ -6,7 +6,8 @@ A controller is a function in plain arithmetic that is traced into the rollout:
         return [10.0 * (1.0 - q["elbow"]) - v["elbow"], ...]      or {"elbow": torque}
 
 or an object with `memory` and `update` beside it (see Controller). Forces are functions of the same form that
-return {"body": six numbers}, [torque; force] at the body's origin in world axes.
+return {"body": six numbers}, [torque; force] at the body's origin in world axes; ("joint", "elbow") as a key stands for
+torques that act at that joint, as those of a stop do.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class Drive:
     actuation: Controller | None = None  # from commanded torques, its inputs, to torques at the joints
     forces: Callable | None = None
     bodies: tuple[str, ...] = ()  # that forces act on
+    joints: tuple[str, ...] = ()  # at which they act
 
     @property
     def memory(self) -> int:
@@ -123,16 +125,19 @@ class Drive:
         if self.actuation is not None:
             z = tuple(x["z"])[self.controller.memory :]
             tau = _torques(self.model, self.actuation.torques(x["t"][0], q, v, tuple(tau), z), "an actuator")
-        return tau, self._forces(x["t"][0], q, v) if self.forces else []
+        return self._pushed(tau, self.forces(x["t"][0], q, v)) if self.forces else (tau, [])
 
-    def update(self, x) -> list:
-        """The memory after a step; x holds the state at its end, and h."""
+    def update(self, x, before) -> list:
+        """The memory after a step; x holds the state at its end, and h; before: that at its start.
+
+        A controller is told u, an actuator what it was asked for at the start of the step.
+        """
         q, v = self._named(x)
         t, h, u, z = x["t"][0], x["h"][0], tuple(x["u"]), tuple(x["z"])
         n = self.controller.memory
         out = list(_sized(self.controller.update(t, h, q, v, u, z[:n]), n, "update")) if n else []
         if self.actuation is not None and self.actuation.memory:
-            command = tuple(self.command(x))
+            command = tuple(self.command({**before, "u": x["u"], "z": x["z"]}))
             out += _sized(self.actuation.update(t, h, q, v, command, z[n:]), self.actuation.memory, "update")
         return out
 
@@ -140,11 +145,14 @@ class Drive:
         """A name for what is traced; equal functions in different clothes have one."""
         if self.plain:
             return "torques"
-        sizes = {"t": 1, "h": 1, "q": self.model.nq, "v": self.model.nv, "u": self.inputs, "z": self.memory}
+        nq, nv = self.model.nq, self.model.nv
+        sizes = {"t": 1, "h": 1, "q": nq, "v": nv, "u": self.inputs, "z": self.memory}
+        sizes |= {"t.before": 1, "q.before": nq, "v.before": nv}
 
         def compute(x):
             tau, forces = self.pushes(x)
-            return [*tau, *forces, *self.update(x)], (), ()
+            before = {n: x[f"{n}.before"] for n in ("t", "q", "v")}
+            return [*tau, *forces, *self.update(x, before)], (), ()
 
         plan = traced("the controller", lambda: unrolled("drive", tuple(sizes.items()), (0,), compute))
         return hashlib.sha256(f"{plan}{self.bodies}".encode()).hexdigest()
@@ -152,38 +160,40 @@ class Drive:
     def _named(self, x) -> tuple[Named, Named]:
         return Named.of(x["q"], self.model, False), Named.of(x["v"], self.model, True)
 
-    def _forces(self, t, q, v) -> list:
-        assert self.forces is not None
-        found = self.forces(t, q, v)
-        return [c for body in self.bodies for c in _sized(found[body], 6, f"forces on {body!r}")]
+    def _pushed(self, tau: list, found) -> tuple[list, list]:
+        """Torques (nv) with those that forces bring, and forces (6 for each of `bodies`)."""
+        for joint in self.joints:
+            s = self.model.v_slice(joint)
+            more = _sized(_several(found["joint", joint]), s.stop - s.start, f"forces at joint {joint!r}")
+            tau[s] = [a + b for a, b in zip(tau[s], more, strict=True)]
+        return tau, [c for body in self.bodies for c in _sized(found[body], 6, f"forces on {body!r}")]
 
 
 def drive(model: Model, controller=None, inputs: int | None = None, actuation=None, forces=None) -> Drive:
     """What drives a model: `controller` a function, a Controller or None (the inputs are torques)."""
-    if controller is None:
-        chosen: Controller = _Given(model)
-    elif hasattr(controller, "torques"):
-        chosen = controller
-    elif callable(controller):
-        chosen = _Function(controller)
-    else:
-        raise InputError(
-            f"controller is a {type(controller).__name__}; expected a function (t, q, v) that returns torques"
-        )
+    chosen = _Given(model) if controller is None else controller_of(controller)
     wanted = chosen.inputs
+    if inputs is None and controller is not None and wanted != 0:
+        how = "n" if wanted is None else wanted
+        raise InputError(f"the controller takes inputs u, but none are given; pass inputs=array (..., steps, {how})")
     if wanted is not None and inputs is not None and inputs != wanted:
         raise InputError(f"the inputs have {inputs} numbers a step; the controller takes {wanted}")
-    count = wanted if wanted is not None else inputs
-    if count is None:
-        raise InputError("the controller takes inputs u, but none are given; pass inputs=array (..., steps, n)")
-    bodies: tuple[str, ...] = ()
-    if forces is not None:
-        bodies = _bodies(model, forces)
-    return Drive(model, chosen, count, actuation, forces, bodies)
+    count = (wanted if wanted is not None else inputs) or 0
+    bodies, joints = ((), ()) if forces is None else _places(model, forces)
+    return Drive(model, chosen, count, actuation, forces, bodies, joints)
 
 
-def _bodies(model: Model, forces: Callable) -> tuple[str, ...]:
-    """The bodies that a function of forces names, found by asking it once on floats."""
+def controller_of(controller) -> Controller:
+    """A function (t, q, v) or (t, q, v, u), or an object with torques, as a Controller."""
+    if hasattr(controller, "torques"):
+        return controller
+    if callable(controller):
+        return _Function(controller)
+    raise InputError(f"controller is a {type(controller).__name__}; expected a function (t, q, v) that returns torques")
+
+
+def _places(model: Model, forces: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The bodies and joints that a function of forces names, found by asking it once on floats."""
     if not callable(forces):
         raise InputError(
             f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}"
@@ -193,10 +203,20 @@ def _bodies(model: Model, forces: Callable) -> tuple[str, ...]:
     if not isinstance(found, Mapping):
         raise InputError(f"forces returned a {type(found).__name__}; expected {{'body': six numbers}}")
     known = [b.name for b in model.bodies]
-    for name in found:
+    bodies = [name for name in found if not isinstance(name, tuple)]
+    for name in bodies:
         if name not in known:
             raise InputError(f"forces names {name!r}, which is not a body; {nearest(name, known)}")
-    return tuple(sorted(found, key=known.index))
+    return tuple(sorted(bodies, key=known.index)), tuple(_joint(model, x) for x in found if isinstance(x, tuple))
+
+
+def _joint(model: Model, place: tuple) -> str:
+    if len(place) != 2 or place[0] != "joint":
+        raise InputError(f"forces names {place!r}; expected the name of a body, or ('joint', name)")
+    joint = model.joint(place[1])
+    if joint.driven:
+        raise InputError(f"forces act at joint {joint.name!r}, which is driven: its acceleration is given")
+    return joint.name
 
 
 def traced(what: str, make: Callable) -> Any:
@@ -215,10 +235,14 @@ def _torques(model: Model, found, who: str) -> list:
         tau: list = [0.0] * model.nv
         for name, value in found.items():
             s = model.v_slice(model.joint(name).name)
-            parts = list(value) if isinstance(value, Sequence) or hasattr(value, "__len__") else [value]
-            tau[s] = _sized(parts, s.stop - s.start, f"torques of joint {name!r}")
+            tau[s] = _sized(_several(value), s.stop - s.start, f"torques of joint {name!r}")
         return tau
     return list(_sized(found, model.nv, f"torques of {who}"))
+
+
+def _several(value) -> list:
+    """The numbers of one joint, from a number or a sequence."""
+    return list(value) if isinstance(value, Sequence) or hasattr(value, "__len__") else [value]
 
 
 def _sized(values, size: int, what: str) -> Sequence[Any]:

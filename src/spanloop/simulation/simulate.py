@@ -92,6 +92,7 @@ def simulate(
         on_singular=on_singular,
         dtype=dtype,
         threads=threads,
+        step=step,
     )
     if method in adaptive.METHODS:
         if checkpoint is not None:

@@ -108,9 +108,10 @@ class Stages:
     def _remember(self) -> None:
         def compute(x):
             at = {"t": [x["t"][0] + x["h"][0]], "h": x["h"], "q": x["q.next"], "v": x["v.next"]}
-            return (self.system.drive.update({**at, "u": x["u"], "z": x["z"]}),)
+            before = {"t": x["t"], "q": x["q"], "v": x[self.velocity]}
+            return (self.system.drive.update({**at, "u": x["u"], "z": x["z"]}, before),)
 
-        reads = ("t", "h", "q.next", "v.next", "u", "z")
+        reads = ("t", "h", "q.next", "v.next", "u", "z", "q", self.velocity)
         self.call("remember", reads, {following("z"): self.sizes["z"]}, compute)
 
     def _look(self) -> None:

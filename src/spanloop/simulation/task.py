@@ -119,6 +119,7 @@ def task(
     on_singular="raise",
     dtype="float64",
     threads=1,
+    step=None,
 ) -> Task:
     """The words of sl.simulate, each checked."""
     model = robot.model
@@ -128,7 +129,7 @@ def task(
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
     told = inputs_of(model, tau, controller, inputs, callback)
     pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
-    driven = drive(model, controller, told.width if told.given else None, actuation(model), pushing)
+    driven = drive(model, controller, told.width if told.given else None, actuation(model, step), pushing)
     system = System(model, driven, dynamics, closures, parameters is not None, on_singular == "raise")
     fixed = constants(robot, closures, gains, parameters, active, given or {})
     shape = np.broadcast_shapes(told.batch, *(x.shape[:-1] for x in fixed.values()))

@@ -21,6 +21,7 @@ from spanloop.math.rotation import Rotation, split
 from spanloop.math.small import negate, symmetric, transpose
 from spanloop.math.spatial import Motion, Transform
 from spanloop.model import Model
+from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters, unpacked
 from spanloop.model.parts import WORLD
 from spanloop.topology.anchor import Anchor
@@ -154,6 +155,7 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
     if parameters is None:
         parameters = Parameters.of(model).values.tolist()
     gravity, parts = unpacked(model, parameters)
+    rotors, motor_damping = reflected(model, "rotor_inertia"), reflected(model, "damping")
     anchors = {WORLD: Anchor(-1)}
     links: list[Link] = []
     inertias: dict[int, RigidInertia] = {-1: RigidInertia()}
@@ -172,8 +174,8 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
                     kind,
                     placement,
                     RigidInertia(),
-                    part["armature"],
-                    part["damping"],
+                    _plus(part["armature"], rotors.get(joint.name)),
+                    _plus(part["damping"], motor_damping.get(joint.name)),
                     part["stiffness"],
                     joint.rest,
                     joint.driven,
@@ -204,6 +206,11 @@ def _placed(anchor: Anchor, kind: JointKind) -> tuple[Transform, JointKind]:
     led = None if right_angle else kind.led_by(math.atan2(third.sine, third.cosine))
     factors = (first, second, third) if led is None else (first, second)
     return Transform(Rotation(factors), anchor.position), led or kind
+
+
+def _plus(own: tuple[Scalar, ...], more: tuple[float, ...] | None) -> tuple[Scalar, ...]:
+    """A joint's own numbers, with those of its motors."""
+    return own if more is None else tuple(x + y for x, y in zip(own, more, strict=True))
 
 
 def _without(inertia: RigidInertia, hidden: RigidInertia) -> RigidInertia:

@@ -15,6 +15,7 @@ import numpy as np
 
 from spanloop.errors import ModelError
 from spanloop.model.model import Model
+from spanloop.model.motors import reflected
 from spanloop.model.parts import Body, Inertia, Placement
 
 NEGATIVE = 1e-9  # of the largest moment: more than rounding in the file's digits
@@ -111,8 +112,10 @@ def _composed(bodies, group: np.ndarray, placements, n: int) -> tuple[np.ndarray
 def _massless(model: Model, groups: Groups) -> list[str]:
     """Moving groups at the end of a chain without mass, inertia and armature."""
     weight = groups.mass + np.abs(groups.inertia).sum(axis=(1, 2))
+    rotors = reflected(model, "rotor_inertia")
     for g in range(len(groups.first) - 1, 0, -1):
-        weight[g] += sum(model.joints[groups.first[g] - 1].armature)
+        joint = model.joints[groups.first[g] - 1]
+        weight[g] += sum(joint.armature) + sum(rotors.get(joint.name, ()))
         weight[groups.parent[g]] += weight[g]
     return _shortened(
         [

@@ -11,6 +11,7 @@ from spanloop.joints import JointKind
 from spanloop.model import Model
 from spanloop.results.auditing.quadrature import Integral, integral
 from spanloop.results.quantities import loaded, twist
+from spanloop.topology import mechanism
 
 if TYPE_CHECKING:
     from spanloop.results.trajectory import Trajectory
@@ -43,7 +44,7 @@ def balance(run: Trajectory) -> Balance:
 def work(run: Trajectory) -> dict[str, Integral]:
     """∫ power dt over the intervals, by doer; those that do none are left out."""
     driven = np.array([j.driven for j in run.model.joints for _ in range(j.kind.nv)], dtype=bool)
-    damping = np.array([d for j in run.model.joints for d in j.damping])
+    damping = np.array([d for link in mechanism(run.model).links for d in link.damping])  # that of motors included
     out = {}
     if _any(np.where(driven, 0.0, run.tau)):
         out["joints"] = _work_of_torques(run, np.flatnonzero(~driven))

@@ -1,0 +1,135 @@
+"""Motors: what the settings of an actuator mean.
+
+| setting | unit | meaning |
+|---|---|---|
+| kind | | "motor"; the laws of other kinds, which come from files, are not known here |
+| gear | | motor's turns for one of the joint (rad/m where it slides); may be negative |
+| rotor_inertia | kg m² | gear² times it is in the mass matrix, like armature |
+| damping | N m s/rad | viscous friction of the motor; gear² times it is in bias, like the damping of a joint |
+| friction | N m | Coulomb friction of the motor |
+| efficiency | | of the gear: friction of (1 − efficiency) times the torque that it transmits |
+| max_torque | N m | bound of the motor's torque in both directions |
+| force_range | N m | lower and upper bound of the motor's torque |
+| control_range, gain | | the same as a control u, of which gain · u is the motor's torque, as MJCF files have it |
+| max_speed, stall_torque | rad/s, N m | torque falls linearly from stall_torque at rest (max_torque if not told) to 0 |
+| lag | s | time constant with which torque follows its command |
+| delay | s | dead time of the command, a whole number of steps |
+| freedom | | which freedom of the joint, if it has several |
+
+All but kind, gear and freedom are on the motor's side of the gear. What is linear, rotor_inertia and damping, belongs
+to the equations of motion: it is in every kernel of the model. The rest acts in simulation, between the torques that
+are commanded (at the joint) and those that act there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from spanloop.errors import ModelError, nearest
+from spanloop.model.parts import Actuator, Joint
+
+KIND = "motor"
+_POSITIVE = ("max_torque", "stall_torque", "max_speed")
+_NOT_NEGATIVE = ("rotor_inertia", "damping", "friction", "lag", "delay")
+_NUMBERS = ("gear", "gain", "efficiency", *_POSITIVE, *_NOT_NEGATIVE)
+_RANGES = ("force_range", "control_range")
+SETTINGS = ("kind", "freedom", *_NUMBERS, *_RANGES)
+
+
+def is_motor(actuator: Actuator) -> bool:
+    """Is it one of those whose settings are told here? Some of other files drive several freedoms, or have a law of
+    their own."""
+    settings = dict(actuator.settings)
+    return settings.get("kind", KIND) == KIND and not isinstance(settings.get("gear"), tuple)
+
+
+def motor(name: str, joint: str, **settings) -> Actuator:
+    """A motor on a joint, its settings checked (see the file's head)."""
+    for setting in settings:
+        if setting not in SETTINGS:
+            raise ModelError(f"actuator {name!r}: there is no setting {setting!r}; {nearest(setting, SETTINGS)}")
+    made = Actuator(name, joint, tuple(settings.items()))
+    _check_numbers(made)
+    return made
+
+
+def check_actuator(actuator: Actuator, joint: Joint) -> None:
+    """Settings that no motor can have; those that are not known here are left to others."""
+    if not is_motor(actuator):
+        return
+    settings = _check_numbers(actuator)
+    if "freedom" not in settings:
+        return
+    freedom = settings["freedom"]
+    if isinstance(freedom, bool) or not isinstance(freedom, int) or not 0 <= freedom < joint.kind.nv:
+        raise ModelError(
+            f"actuator {actuator.name!r}: freedom is {freedom!r}; "
+            f"joint {joint.name!r} has freedoms 0 to {joint.kind.nv - 1}"
+        )
+
+
+def freedom(actuator: Actuator, joint: Joint) -> int:
+    """Which freedom of its joint an actuator drives."""
+    settings = dict(actuator.settings)
+    if joint.kind.nv != 1 and "freedom" not in settings:
+        raise ModelError(
+            f"actuator {actuator.name!r}: joint {joint.name!r} has {joint.kind.nv} freedoms; "
+            f"say which it drives: freedom=0, ..."
+        )
+    return settings.get("freedom", 0)
+
+
+def reflected(model, setting: str) -> dict[str, tuple[float, ...]]:
+    """rotor_inertia or damping of the motors as the joints feel it, gear² times it, by joint (nv)."""
+    out: dict[str, tuple[float, ...]] = {}
+    for actuator in model.actuators:
+        settings = dict(actuator.settings)
+        if not is_motor(actuator) or not settings.get(setting):
+            continue
+        joint = model.joint(actuator.joint)
+        felt = list(out.get(joint.name, (0.0,) * joint.kind.nv))
+        felt[freedom(actuator, joint)] += float(settings.get("gear", 1.0)) ** 2 * float(settings[setting])
+        out[joint.name] = tuple(felt)
+    return out
+
+
+def without_losses(actuator: Actuator) -> Actuator:
+    """The actuator without inertia and friction of its own."""
+    if not is_motor(actuator):
+        return actuator
+    losses = ("rotor_inertia", "damping", "friction", "efficiency")
+    return Actuator(actuator.name, actuator.joint, tuple(x for x in actuator.settings if x[0] not in losses))
+
+
+def _check_numbers(actuator: Actuator) -> Mapping[str, Any]:
+    settings = dict(actuator.settings)
+    for name in _NUMBERS:
+        if name not in settings:
+            continue
+        x, owner = settings[name], f"actuator {actuator.name!r}: {name}"
+        if isinstance(x, bool) or not isinstance(x, (int, float)) or not math.isfinite(x):
+            raise ModelError(f"{owner} is {x!r}; expected a finite number")
+        if name in _POSITIVE and x <= 0.0:
+            raise ModelError(f"{owner} is {x:g}; must be > 0")
+        if name in _NOT_NEGATIVE and x < 0.0:
+            raise ModelError(f"{owner} is {x:g}; must be >= 0")
+        if name == "gear" and x == 0.0:
+            raise ModelError(f"{owner} is 0; a gear of ratio 0 moves nothing. Leave it out for a direct drive")
+        if name == "efficiency" and not 0.0 < x <= 1.0:
+            raise ModelError(f"{owner} is {x:g}; must be > 0 and <= 1")
+    for name in _RANGES:
+        if name in settings:
+            _check_range(settings[name], f"actuator {actuator.name!r}: {name}")
+    if "max_speed" in settings and "stall_torque" not in settings and "max_torque" not in settings:
+        raise ModelError(
+            f"actuator {actuator.name!r}: max_speed is given without a torque at rest; add stall_torque or max_torque"
+        )
+    return settings
+
+
+def _check_range(value: Any, owner: str) -> None:
+    good = isinstance(value, tuple) and len(value) == 2
+    if not good or not all(isinstance(x, (int, float)) and math.isfinite(x) for x in value) or value[0] > value[1]:
+        raise ModelError(f"{owner} is {value!r}; expected two numbers, the lower and the upper bound")

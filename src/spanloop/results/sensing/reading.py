@@ -1,0 +1,89 @@
+"""Readings of a sensor: what is exact, with bias, noise, counts and holding."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.errors import InputError, nearest
+from spanloop.model.parts import Sensor
+from spanloop.results.sensing.kinds import KINDS, Readings
+from spanloop.results.sensing.settings import Settings
+
+if TYPE_CHECKING:
+    from spanloop.results.trajectory import Trajectory
+
+
+def sensed(run: Trajectory, name: str) -> Readings:
+    """The readings (..., n) or (..., n, 3) of a sensor by their names, with their times (n,)."""
+    sensor = _named(run, name)
+    if sensor.kind not in KINDS:
+        raise InputError(f"sensor {name!r}: there is no kind {sensor.kind!r}; {nearest(sensor.kind, KINDS)}")
+    kind, settings = KINDS[sensor.kind], Settings(sensor, KINDS[sensor.kind].settings)
+    _placed(run, sensor, kind.place)
+    exact = kind.read(run, sensor.at)
+    rate = settings.positive("rate")
+    rng = np.random.default_rng(settings.whole("seed"))
+    out: Readings = {}
+    for what, values in exact.items():
+        lead, size = kind.leads.get(what, ""), values.shape[len(run.batch) + 1 :]
+        values = values + settings.vector(lead + "bias", size)
+        white = settings.not_negative(lead + "density") * math.sqrt(rate or 1.0 / _gap(run))
+        deviation = math.hypot(settings.not_negative(lead + "noise"), white)
+        if deviation:
+            values = values + deviation * rng.normal(size=values.shape)
+        cutoff = settings.positive(lead + "cutoff")
+        out[what] = np.clip(values, -cutoff, cutoff) if cutoff else values
+    if kind.counts:
+        out = _counted(out["position"], settings, run.model.joint(sensor.at).kind.units[0])
+    held = _held(run.times, rate) if rate else slice(None)
+    axis = len(run.batch)
+    return {"times": run.times} | {what: x[(slice(None),) * axis + (held,)] for what, x in out.items()}
+
+
+def _counted(position: np.ndarray, settings: Settings, unit: str) -> Readings:
+    """Readings of an encoder: the nearest count."""
+    position = position + settings.number("offset")
+    counts = settings.positive("counts")
+    if not counts:
+        return {"position": position}
+    whole = np.round(position * (counts / (2.0 * math.pi) if unit == "rad" else counts))
+    return {"position": whole * (2.0 * math.pi / counts if unit == "rad" else 1.0 / counts), "counts": whole}
+
+
+def _held(times: np.ndarray, rate: float) -> np.ndarray:
+    """For each time the number of the sample at the last tick before it."""
+    ticks = times[0] + np.floor((times - times[0]) * rate + 1e-6) / rate
+    return np.searchsorted(times, ticks + 1e-9 / rate, side="right") - 1
+
+
+def _gap(run: Trajectory) -> float:
+    gaps = np.diff(run.times)
+    return float(np.median(gaps)) if len(gaps) else 1.0
+
+
+def _named(run: Trajectory, name: str) -> Sensor:
+    known = {s.name: s for s in run.model.sensors}
+    if name not in known:
+        raise InputError(f"model {run.model.name!r} has no sensor {name!r}; {nearest(name, known)}")
+    return known[name]
+
+
+def _placed(run: Trajectory, sensor: Sensor, place: str) -> None:
+    """Is the sensor where one of its kind can be?"""
+    model = run.model
+    if place == "frame":
+        if sensor.at not in model.body_number and sensor.at not in [f.name for f in model.frames]:
+            raise InputError(
+                f"sensor {sensor.name!r}: {sensor.kind} is at joint {sensor.at!r}; expected a frame or body"
+            )
+        return
+    if sensor.at not in [j.name for j in model.joints]:
+        raise InputError(f"sensor {sensor.name!r}: {sensor.kind} is at frame {sensor.at!r}; expected a joint")
+    kind = model.joint(sensor.at).kind
+    if KINDS[sensor.kind].counts and (kind.nq, kind.nv) != (1, 1):
+        raise InputError(
+            f"sensor {sensor.name!r}: joint {sensor.at!r} is {kind.name}; an encoder reads joints of one freedom"
+        )

@@ -1,0 +1,135 @@
+"""Control of a frame: it accelerates as asked, with the inertia that forces at the frame meet [Khatib 1987].
+
+| symbol | meaning |
+|---|---|
+| J, J̇ v | Jacobian of the controlled directions, and their acceleration when no joint accelerates |
+| w | acceleration asked for: that of the path, and gains times what is missed |
+| Λ⁻¹ = J M⁻¹ Jᵀ | inverse of the inertia at the frame |
+| a₀ | accelerations that joints would have by themselves: posture |
+
+    F = Λ (w − J̇ v − J a₀),    tau = inverse dynamics of a₀ + M⁻¹ Jᵀ F
+
+which is Khatib's law with M a₀ projected to where it moves nothing of the frame. At a singular position of the arm Λ⁻¹
+has no inverse and the run ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spanloop.compiling import on_scalars
+from spanloop.errors import InputError
+from spanloop.math.small import add, cross, dot, scale, transpose
+from spanloop.math.solving import solved
+from spanloop.model import Model
+from spanloop.model.given import number, rotation
+from spanloop.simulation.control.paths import Path, hold, path
+from spanloop.simulation.control.targets import every_joint_controlled, goal, no_loops
+from spanloop.simulation.driving import Controller
+
+WHO = "operational_space"
+
+
+def operational_space(
+    model: Model,
+    frame: str,
+    target,
+    kp: float,
+    kd: float,
+    *,
+    axes: str = "xyz",
+    orientation=None,
+    posture=None,
+    posture_gains: tuple[float, float] | None = None,
+) -> Controller:
+    """The frame follows a path: its position along `axes` of the world, and its orientation if one is given.
+
+    target: a path or numbers, one a letter of axes. kp [1/s²], kd [1/s]. orientation: a rotation (3×3, or roll pitch
+    yaw) or control.turning(...); its error counts as the sine of the angle. posture: what the joints are to do with the
+    freedom that is left, {"joint": target} or q, with posture_gains (kp, kd); they are damped with kd if not told.
+    Trees with a torque at every joint.
+    """
+    no_loops(model, WHO)
+    every_joint_controlled(model, WHO)
+    name = model.frame(frame).name
+    rows, aim = _directions(target, axes)
+    turn = _orientation(orientation)
+    chosen = ([] if turn is None else [0, 1, 2]) + [3 + r for r in rows]  # rows of the Jacobian
+    if len(chosen) > model.nv:
+        raise InputError(
+            f"{WHO}: {len(chosen)} directions of {name!r} are to be controlled with {model.nv} freedoms; "
+            "name fewer axes, as axes='xz'"
+        )
+    kp, kd = _not_negative(kp, "kp"), _not_negative(kd, "kd")
+    k0, d0 = (0.0, kd) if posture_gains is None else (_not_negative(x, "posture_gains") for x in posture_gains)
+    pose, jacobian, drift = (on_scalars(model, f, frame=name) for f in ("pose", "jacobian", "jacobian_bias"))
+    admittance, inverse = on_scalars(model, "mass_matrix_inverse"), on_scalars(model, "inverse_dynamics")
+    rest = None if posture is None else goal(model, posture, f"{WHO}: posture")
+    if rest is not None and rest.inputs:
+        raise InputError(f"{WHO}: the posture reads inputs; expected numbers or functions of time")
+
+    def missed(t, q, v, u, J, T):
+        """Acceleration that is asked for, one a controlled direction."""
+        x, dx, ddx = aim(t, u)
+        out = []
+        for k, r in enumerate(rows):
+            speed = dot(J[3 + r], v)
+            out.append(ddx[k] + kp * (x[k] - T[r][3]) + kd * (dx[k] - speed))
+        if turn is not None:
+            wanted, omega, alpha = turn(t)
+            error = _turn_between([row[:3] for row in T[:3]], wanted)
+            speeds = [dot(J[r], v) for r in range(3)]
+            out = [alpha[r] + kp * error[r] + kd * (omega[r] - speeds[r]) for r in range(3)] + out
+        return out
+
+    def law(t, q, v, u):
+        T, every, fall, inv = pose(q), jacobian(q), drift(q, v), admittance(q)
+        J = [every[r] for r in chosen]
+        a0 = [-(d0 * x) for x in v]
+        if rest is not None:
+            e, rate, a = rest.miss(t, q, v, ())
+            a0 = [x + k0 * y + d0 * z for x, y, z in zip(a, e, rate, strict=True)]
+        pushed = [[dot(row, j) for row in inv] for j in J]  # M⁻¹ Jᵀ, a column each
+        less = [[dot(i, p) for p in pushed] for i in J]
+        w = missed(t, q, v, u, every, T)
+        F = solved(less, [x - fall[r] - dot(j, a0) for x, r, j in zip(w, chosen, J, strict=True)])
+        return inverse(q, v, [x + dot([p[i] for p in pushed], F) for i, x in enumerate(a0)])
+
+    return _Frame(aim.inputs, law)
+
+
+class _Frame(Controller):
+    def __init__(self, inputs: int, law: Callable):
+        self.inputs, self.law = inputs, law
+
+    def torques(self, t, q, v, u, z):
+        return self.law(t, q, v, u)
+
+
+def _directions(target, axes: str) -> tuple[list[int], Path]:
+    if not isinstance(axes, str) or not set(axes) <= set("xyz") or len(set(axes)) != len(axes):
+        raise InputError(f"{WHO}: axes is {axes!r}; expected some of 'xyz'")
+    aim = target if isinstance(target, Path) else path(target) if callable(target) else hold(target)
+    if aim.size != len(axes):
+        raise InputError(f"{WHO}: the target has {aim.size} numbers; expected {len(axes)}, for the axes {axes!r}")
+    return ["xyz".index(x) for x in axes], aim
+
+
+def _orientation(value) -> Callable | None:
+    if value is None or callable(value):
+        return value
+    fixed = rotation(value, f"{WHO}: orientation")
+    return lambda t: (fixed, (0.0,) * 3, (0.0,) * 3)
+
+
+def _turn_between(R, wanted):
+    """sin θ times the axis of the rotation from R to the wanted one, in world axes: ½ Σ column × wanted column."""
+    x, y, z = (cross(a, b) for a, b in zip(transpose(R), transpose(wanted), strict=True))
+    return scale(0.5, add(x, add(y, z)))
+
+
+def _not_negative(value, what: str) -> float:
+    x = number(value, f"{WHO}: {what}")
+    if x < 0.0:
+        raise InputError(f"{WHO}: {what} is {x:g}; must be >= 0")
+    return x
