@@ -208,6 +208,7 @@ def inputs_of(model, function, seed=0):
     if "loaded" in entry.options:
         options["forces"] = (model.bodies[-1].name,)
     known = {"q": q, "v": v, "a": x, "tau": x, "delta": 0.5 * v, "start": q2, "forces": np.linspace(-1.0, 1.0, 6)}
+    known["error"] = np.zeros(0)
     names = [n for n, _ in sl.compile(model, function, target="python", **options).inputs]
     return [known[n] for n in names], options
 

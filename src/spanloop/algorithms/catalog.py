@@ -33,11 +33,11 @@ class Function:
 FUNCTIONS: dict[str, Function] = {
     "forward_dynamics": Function(
         {
+            "three_sweeps": three_sweeps.forward_dynamics,
             "articulated_body": articulated_body.forward_dynamics,
             "composite_body": composite_body.forward_dynamics,
             "decoupled_complement": decoupled_complement.forward_dynamics,
             "unit_vector": unit_vector.forward_dynamics,
-            "three_sweeps": three_sweeps.forward_dynamics,
             "virtual_work": virtual_work.forward_dynamics,
             "virtual_work_unsplit": virtual_work.forward_dynamics_unsplit,
         },

@@ -9,7 +9,6 @@ import numpy as np
 from spanloop.errors import InputError, SpanloopError
 from spanloop.results import Trajectory
 from spanloop.simulation.grid import MOST_STEPS, Grid
-from spanloop.simulation.methods import ORDER
 
 _HALVINGS = 14
 
@@ -18,15 +17,15 @@ class AccuracyError(SpanloopError):
     """The accuracy that was asked for cannot be reached."""
 
 
-def refined(run: Callable[[Grid], Trajectory], grid: Grid, method: str, accuracy: float) -> Trajectory:
+def refined(run: Callable[[Grid], Trajectory], grid: Grid, order: int, accuracy: float) -> Trajectory:
     """run(grid) on grids of shorter and shorter steps; the estimated error of the result is among its settings.
 
-    Two motions with steps h and h/2 differ by (2ᵖ − 1) times the error of the better one, p the order of the method.
+    Two motions with steps h and h/2 differ by (2ᵖ − 1) times the error of the better one, p the order.
     """
     if not (np.isfinite(accuracy) and accuracy > 0.0):
         raise InputError(f"accuracy is {accuracy!r}; must be positive (rad or m)")
     coarse = run(grid)
-    factor = 2 ** ORDER[method] - 1
+    factor = 2**order - 1
     best = np.inf
     for _ in range(_HALVINGS):
         grid = grid.halved()

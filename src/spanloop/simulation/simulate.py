@@ -13,7 +13,7 @@ from spanloop.results import Trajectory
 from spanloop.simulation import adaptive, fixed
 from spanloop.simulation.accuracy import refined
 from spanloop.simulation.grid import grid
-from spanloop.simulation.methods import METHODS
+from spanloop.simulation.methods import METHODS, ORDER
 from spanloop.simulation.task import task
 
 
@@ -103,7 +103,8 @@ def simulate(
     times = grid(duration, step, sample, len(told) * (robot.model.nq + robot.model.nv))
     if accuracy is None:
         return fixed.integrate(told, times, method, checkpoint, progress)
-    return refined(lambda g: fixed.integrate(told, g, method, None, progress), times, method, accuracy)
+    order = 1 if told.drive.memory else ORDER[method]  # a memory is held during a step
+    return refined(lambda g: fixed.integrate(told, g, method, None, progress), times, order, accuracy)
 
 
 @functools.lru_cache(maxsize=16)

@@ -34,7 +34,7 @@ def _program(name, inputs, mechanism, setting, sizes, told, flying) -> Program:
     return Program(
         name,
         (*inputs, *sizes),
-        (*placed(()), *flying, outward(rest), *closed_sweeps(mechanism, setting or Setting(), ZERO3, told)),
+        (*placed(()), *flying, outward(rest), *closed_sweeps(mechanism, setting or Setting(), told, Field(ZERO3))),
         result=joint_rates,
         shape=(mechanism.nv,),
         regroup=True,
@@ -59,4 +59,4 @@ def hold(link, here, parent) -> Values:
 def rest(link, here, parent) -> Values:
     """A link at rest that nothing pushes."""
     still = (0.0,) * link.kind.nv
-    return Values(field=Field(ZERO3), c=Motion(), z=Force(), v=still, tau=still, torque=still)
+    return Values(field=Field(ZERO3), z=Force(), v=still, tau=still, torque=still)

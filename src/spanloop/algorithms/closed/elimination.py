@@ -8,7 +8,9 @@ that reach the world are solved in one root system, together with the accelerati
 
 | symbol | shape | meaning | frame |
 |---|---|---|---|
-| P, z, D, G | | as in tree/articulated_body | link |
+| ζ, z | | as in tree/drifting | link |
+| P, D, G | | as in tree/articulated_body | link |
+| a | Motion | acceleration beyond ζ | link |
 | K, l, L | by row | as in pending | link |
 | f | scalar by row | force of the row | – |
 """
@@ -22,7 +24,8 @@ from spanloop.algorithms.closed.root import rooted
 from spanloop.algorithms.closed.rows import B, basis_of, rows
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.algorithms.quantities.energy import fly
-from spanloop.algorithms.tree.articulated_body import beside, turn
+from spanloop.algorithms.tree.articulated_body import beside
+from spanloop.algorithms.tree.drifting import drift
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
@@ -38,7 +41,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
     feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e.
     """
     setting = setting or Setting()
-    still = negate(mechanism.gravity)
+    ground = Field(ZERO3, origin=negate(mechanism.gravity))
     sizes = closing.extra_inputs(mechanism) | ({"gains": 2} if feedback else {})
     flying = feedback or any(c.slides for c in mechanism.closures)
     return Program(
@@ -46,10 +49,10 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
         (
             *placed(loaded),
-            outward(turn, field=Field(ZERO3)),
+            outward(drift, field=ground),
             outward(push),
             *((outward(fly, V=Motion()),) if flying else ()),
-            *closed_sweeps(mechanism, setting, still, bias.Feedback() if feedback else bias.Motion()),
+            *closed_sweeps(mechanism, setting, bias.Feedback() if feedback else bias.Motion(), ground),
         ),
         result=joint_rates,
         shape=(mechanism.nv,),
@@ -60,17 +63,17 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
     )
 
 
-def closed_sweeps(mechanism, setting: Setting, still, told) -> tuple:
-    """From links with c, z and torque to their accelerations: rows laid down, carried inward, solved.
+def closed_sweeps(mechanism, setting: Setting, told, ground: Field) -> tuple:
+    """From links with ζ, z and torque to what joints add to ζ: rows laid down, carried inward, solved.
 
-    still: acceleration of the world; told: what the rows are told, one of `bias`.
+    told: what the rows are told, one of `bias`; ground: ζ of the world.
     """
     meets = _meetings(mechanism)
     return (
-        at_once(_opened(setting, still, told)),
+        at_once(_opened(setting, told, ground)),
         inward(_articulate(meets, Guard(mechanism)), P=ArticulatedInertia(), z=Force(), rows=Pending(), kept=_Kept()),
-        at_once(rooted(mechanism, setting, meets, still)),
-        outward(accelerate, begin=lambda world: Values(a=Motion(linear=still), f=world.f)),
+        at_once(rooted(mechanism, setting, meets)),
+        outward(accelerate, begin=lambda world: Values(a=Motion(), f=world.f)),
     )
 
 
@@ -100,19 +103,18 @@ def _meetings(mechanism) -> dict[int, int]:
 # ---- rows begin
 
 
-def _opened(setting: Setting, still, told):
+def _opened(setting: Setting, told, ground: Field):
     def open_rows(mechanism, here, world) -> Values:
         """Every row laid down at its two links (or at the world, whose acceleration is known)."""
         mask, given = closing.masks(mechanism, world), closing.given(mechanism, world)
         for h in here:
             h.own, h.geared, h.mask = Pending(), {}, mask
-        ground = Motion(linear=still)
         for c in mechanism.closures:
             basis = B if told.child_axes else basis_of(mechanism, c, setting.dropped)
-            for row in rows(mechanism, here, c, basis):
+            for row in rows(mechanism, here, c, basis, ground):
                 if row.number not in setting.dropped:
                     known = told.of_row(mechanism, here, world, c, row) - given.get(row.number, 0.0)
-                    _lay_down(here, row, c, ground, known)
+                    _lay_down(here, row, c, known)
         for g in mechanism.gears:
             for link, share in ((g.link, 1.0), (g.source, -g.ratio)):
                 here[link].geared[g.row] = share
@@ -124,13 +126,9 @@ def _opened(setting: Setting, still, told):
     return open_rows
 
 
-def _lay_down(here, row, closure, ground: Motion, bias) -> None:
+def _lay_down(here, row, closure, bias) -> None:
     """A row's wrenches at its links, its bias beside one of them."""
-    ends = [(closure.a.link, row.on_a), (closure.b.link, row.on_b)]
-    for link, wrench in ends:
-        if link < 0:
-            bias = bias + power(ground, wrench)
-    for link, wrench in ends:
+    for link, wrench in ((closure.a.link, row.on_a), (closure.b.link, row.on_b)):
         if link >= 0:
             here[link].own = here[link].own + Pending({row.number: wrench}, {row.number: bias})
             bias = 0.0
@@ -175,9 +173,8 @@ def _articulate(meets: dict[int, int], guard: Guard):
             z = z + G * e
         for r, share in here.geared.items() if link.driven else ():
             pending.lead(r, share * here.tau[0])  # a driven joint leads its gear
-        z = z + P @ here.c
         kept = Values(eliminated=eliminated, met=met, thin=thin, shares=shares, held=False)
-        rows = pending.moved(here.X, here.c)
+        rows = pending.moved(here.X)
         return kept, Values(P=P.carried(here.X), z=here.X @ z, rows=rows, kept=_Kept(arriving.kept))
 
     return articulate
@@ -187,14 +184,13 @@ def _articulate(meets: dict[int, int], guard: Guard):
 
 
 def accelerate(link, here, parent) -> Values:
-    """Accelerations of the link and its joint, and the forces of the rows that met at the link."""
+    """What the joints add to the link's ζ, the joint's own acceleration, and forces of the rows that met here."""
     f = dict(parent.f)
-    base = here.X.T @ parent.a + here.c
-    if here.held:
+    if here.held:  # on the world, which adds nothing
         a = here.root
-        rates = tuple(a - base)
+        rates = tuple(a)
     else:
-        a, found = base, []
+        a, found = here.X.T @ parent.a, []
         for (s, G, nu), share in reversed(tuple(zip(here.eliminated, here.shares, strict=True))):
             push = total([nu, *(x * f[r] for r, x in share.items())])
             rate = (push - power(a, beside(G, s))) - power(a, s)

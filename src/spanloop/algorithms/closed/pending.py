@@ -89,10 +89,9 @@ class Pending(dict):
             self.l[r] = self.l.get(r, 0.0) + gain * e
         return {r: x * over for r, x in kappa.items()}
 
-    def moved(self, X: Transform, c: Motion) -> Pending:
-        """The rows seen from the parent: K there, and what the link's own acceleration c adds to l."""
-        l = {r: x + power(c, self[r]) if r in self else x for r, x in self.l.items()}
-        l |= {r: power(c, K) for r, K in self.items() if r not in l}
+    def moved(self, X: Transform) -> Pending:
+        """The rows seen from the parent."""
+        l = dict.fromkeys(self, 0.0) | self.l
         return Pending({r: X @ K for r, K in self.items()}, l, self.L, self.L0)
 
     def without_wrenches(self) -> Pending:

@@ -16,20 +16,18 @@ from spanloop.algorithms.closed.guards import Guard
 from spanloop.algorithms.closed.ordered import Factors, System, block_order
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Motion, power
+from spanloop.math.spatial import Motion
 from spanloop.sweeps import Values
 
 
-def rooted(mechanism, setting: Setting, meets: dict[int, int], still):
-    """The step that solves the root system; meets: where each row is eliminated; still: acceleration of the world."""
+def rooted(mechanism, setting: Setting, meets: dict[int, int]):
+    """The step that solves the root system; meets: where each row is eliminated."""
     guard = Guard(mechanism)
     block_of = {r: ("closure", c.number) for c in mechanism.closures for r in c.rows}
 
     def solve_root(_, here, world) -> Values:
         """Forces of the rows that reached the world and accelerations of the free bodies they touch."""
         pending = world.rows
-        for r, K in pending.items():
-            pending.l[r] = pending.l[r] + power(Motion(linear=still), K)
         system = System()
         blocks: dict[tuple, list] = {}
         open_rows = [r for r in pending.l if meets[r] < 0]
@@ -40,7 +38,7 @@ def rooted(mechanism, setting: Setting, meets: dict[int, int], still):
                 if s <= r:
                     system.add(r, s, pending.admittance(r, s))
         for i, body in world.kept.items():
-            blocks["body", i] = _bordered(system, mechanism.links[i], here[i], body, still)
+            blocks["body", i] = _bordered(system, mechanism.links[i], here[i], body)
         thin: list = []
         if not blocks:
             return Values(f={}, thin=thin)
@@ -52,15 +50,14 @@ def rooted(mechanism, setting: Setting, meets: dict[int, int], still):
     return solve_root
 
 
-def _bordered(system: System, link, here, body, still) -> list:
+def _bordered(system: System, link, here, body) -> list:
     """Rows −P a + K f = z − tau of a free body."""
     P, z, wrenches = body
-    base = here.X.T @ Motion(linear=still) + here.c  # its acceleration when its joint has none
-    rows, six = P.rows(), tuple(base)
+    rows = P.rows()
     for k in range(6):
         for j in range(k + 1):
             system.add((link.number, k), (link.number, j), -(rows[k][j] + (link.armature[k] if j == k else 0.0)))
-        system.right[link.number, k] = tuple(z)[k] - here.torque[k] - link.armature[k] * six[k]
+        system.right[link.number, k] = tuple(z)[k] - here.torque[k]
         for r, K in wrenches.items():
             system.add((link.number, k), r, tuple(K)[k])
     return [(link.number, k) for k in (3, 4, 5, 0, 1, 2)]

@@ -1,6 +1,7 @@
 """The rows of a closure at a state: a wrench on each of its two links, and what the velocities add.
 
-Row r says  K_bᵀ a_b + K_aᵀ a_a + bias = 0  for the accelerations of the two links; its force f acts as K f on both.
+Row r says  K_bᵀ a_b + K_aᵀ a_a + bias = 0  for what joints add to the accelerations of the two links, beyond what they
+have when no joint accelerates (ζ in tree/drifting); its force f acts as K f on both.
 The wrenches are equal and opposite with one line of action. They are written in the axes of one of the closure's
 frames, the *basis*; on the other side they are turned by the rotation between the links (a rigid closure needs
 none: its frames coincide).
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from spanloop.algorithms.closed.paths import point, relative_pose, rotation
 from spanloop.math.rotation import Rotation
 from spanloop.math.small import ZERO3, add, cross, dot, subtract
-from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.spatial import Field, Force, Motion, power
 from spanloop.types import Scalar
 
 A, B, BOTH, LINK = "a", "b", "both", "link"
@@ -34,7 +35,7 @@ class Row:
     bias: Scalar
 
 
-def rows(mechanism, here, closure, basis: str) -> list[Row]:
+def rows(mechanism, here, closure, basis: str, ground: Field) -> list[Row]:
     """All rows of a closure; `basis` is the frame in whose axes they are written (see `bases`)."""
     a, b = closure.a, closure.b
     turn_a, turn_b = a.transform().rotation, b.transform().rotation  # closure frame to link axes
@@ -54,10 +55,10 @@ def rows(mechanism, here, closure, basis: str) -> list[Row]:
     rates = _space_rate(mechanism, here, closure, relative)
     out = []
     for number, w, rate in zip(closure.rows, space, rates, strict=True):
-        on_b, on_a = _wrench(w, into_b, b.position), -_wrench(w, into_a, at_a)
-        bias = rate + _centripetal(here, b.link, on_b, b.position) + _centripetal(here, a.link, on_a, at_a)
+        force_b, force_a = w.turned(into_b), -w.turned(into_a)
+        bias = rate + _drift(here, b.link, force_b, b.position, ground) + _drift(here, a.link, force_a, at_a, ground)
         bias = bias - power(_coriolis(carrier, relative, basis), w)
-        out.append(Row(number, on_a, on_b, bias))
+        out.append(Row(number, _at_origin(force_a, at_a), _at_origin(force_b, b.position), bias))
     return out
 
 
@@ -97,15 +98,15 @@ def _space_rate(mechanism, here, closure, relative: Motion) -> tuple[Scalar, ...
     return (0.0,) * len(closure.rows)
 
 
-def _wrench(w: Force, into: Rotation, at) -> Force:
-    """A wrench of the closure's frame, in link axes at the link's origin."""
-    f = w.turned(into)
+def _at_origin(f: Force, at) -> Force:
+    """A wrench at a point of a link, seen at the link's origin."""
     return Force(add(f.angular, cross(at, f.linear)), f.linear)
 
 
-def _centripetal(here, link: int, wrench: Force, at) -> Scalar:
-    """What the link's spin adds to the acceleration of its point along the wrench's force."""
-    return 0.0 if link < 0 else dot(wrench.linear, subtract(here[link].field.at(at), here[link].field.origin))
+def _drift(here, link: int, f: Force, at, ground: Field) -> Scalar:
+    """The acceleration along a wrench at a point of a link when no joint accelerates."""
+    field = ground if link < 0 else here[link].field
+    return dot(f.linear, field.at(at)) + dot(f.angular, field.alpha)
 
 
 def _velocity(mechanism, here, closure, basis: str, into_a: Rotation, into_b: Rotation, at_a):

@@ -9,8 +9,8 @@ meets the link's own inertia only; the smoother's λ is what the joints add to i
 | here | paper | shape | meaning | frame |
 |---|---|---|---|---|
 | S | H* | columns | motion space of the joint | link |
-| zeta | ζ(k) | Field | acceleration of the link when no free joint accelerates, and its ω | link |
-| f | M ζ + b | Force | force that this takes | link |
+| field | ζ(k) | Field | acceleration of the link when no free joint accelerates, and its ω (tree/drifting) | link |
+| here.z | M ζ + b | Force | force that this takes | link |
 | P | P(k) | 6×6 | articulated inertia | link |
 | D, G | D(k), φ⁻¹L | 1, Force | H P H*, gain P H* D⁻¹; L(k) = φ(k+1, k) G | link |
 | z | ẑ(k) | Force | filtered force | link |
@@ -24,11 +24,12 @@ given accelerations of driven joints, part of a. Slips mended: 5.10e-g runs from
 
 from __future__ import annotations
 
+from spanloop.algorithms.tree.drifting import drift
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
-from spanloop.math.small import ZERO3, add, negate
-from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
+from spanloop.math.small import ZERO3, negate
+from spanloop.math.spatial import Field, Force, Motion, power
 from spanloop.sweeps import Program, Values, inward, outward
 
 
@@ -39,7 +40,7 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
         ("q", "v", "tau") + (("forces",) if loaded else ()),
         (
             *placed(loaded),
-            outward(drift, zeta=Field(ZERO3, origin=negate(mechanism.gravity))),
+            outward(drift, field=Field(ZERO3, origin=negate(mechanism.gravity))),  # 5.14a
             inward(filtered, P=ArticulatedInertia(), z=Force()),
             outward(smooth, lam=Motion()),
         ),
@@ -50,25 +51,10 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
     )
 
 
-def drift(link, here, parent) -> Values:
-    """ζ(k) = φᵀ ζ(k+1) + a(k), and the force M ζ + b.                              (5.14a)"""
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, here.v)
-    carrier = R @ parent.zeta.omega
-    zeta = (
-        Motion(R @ parent.zeta.alpha, R @ parent.zeta.at(p))
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, here.v)
-        + combined(link.given(here.S), link.given(here.tau))
-    )
-    field = Field(add(carrier, relative.angular), zeta.angular, zeta.linear)
-    return Values(zeta=field, f=link.inertia.force(field) - here.external)
-
-
 def filtered(link, here, arriving) -> tuple[Values, Values]:
     """Residuals: ẑ(k) = Σ [ψ ẑ(k−1) + L T] + M ζ + b, ε = T − H ẑ.                 (5.14b, c)"""
     P = link.inertia.articulated() + arriving.P
-    z = here.f + arriving.z
+    z = here.z + arriving.z
     torque = [t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)]
     residuals = []
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):
