@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spanloop.errors import InputError, ModelError, nearest
-from spanloop.model.fusing import centered
-from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
+from spanloop.math.small import IDENTITY3, add, product, times, transpose
+from spanloop.model.parts import WORLD, Body, Frame, Inertia, Joint, Loop, Placement
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,10 @@ def spanned(graph: Graph, cut: Collection[str] = ()) -> tuple[Graph, tuple[Loop,
 
 def _seen_from(body: Body, at: Placement) -> Body:
     """The body described in a frame in which its old frame is placed `at`."""
-    inertia = centered(body.inertia.rigid().carried(at.transform()))
+    i, r = body.inertia, at.rotation
+    m = i.matrix() if r == IDENTITY3 else product(product(r, i.matrix()), transpose(r))
+    moments = (m[0][0], m[0][1], m[0][2], m[1][1], m[1][2], m[2][2])
+    inertia = Inertia(i.mass, add(times(r, i.center), at.position), moments)
     shapes = tuple(replace(g, placement=at @ g.placement) for g in body.geometry)
     return replace(body, inertia=inertia, geometry=shapes)
 

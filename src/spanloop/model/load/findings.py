@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from spanloop.model.load.snap import rotation_of_angles, snap_axis, snap_rotation
 from spanloop.types import Floats3, Floats33
 
+ACTS = "left out, though it acts on the motion:"  # begins findings that also give a warning
+
 
 @dataclass
 class Findings:

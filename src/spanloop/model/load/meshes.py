@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+
+from spanloop.model.load.findings import Findings
+from spanloop.model.parts import Body
 
 
 def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
     """The mesh's path and an empty note, or None and a note that says why.
 
-    `package://name/rest` is looked for in the nearest folder above `folder` that is called `name` or holds a
-    package `name` (a folder with a package.xml). Any other name is relative to `folder`.
+    `package://name/rest` (and SDF's `model://name/rest`) is looked for in the nearest folder above `folder` that is
+    called `name` or holds a package `name` (a folder with a package.xml). Any other name is relative to `folder`.
     """
     folder = Path(folder).resolve()
-    if filename.startswith("package://"):
-        package, _, rest = filename.removeprefix("package://").lstrip("/").partition("/")
+    if filename.startswith(("package://", "model://")):
+        package, _, rest = filename.partition("://")[2].lstrip("/").partition("/")
         root = _package(package, folder)
         if root is None:
             return None, f"mesh {filename!r}: no package {package!r} at or above the file's folder"
@@ -25,6 +29,14 @@ def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
     else:
         root, rest = folder, filename
     return _inside(root, rest, filename)
+
+
+def note_missing(bodies: Iterable[Body], folder: Path, findings: Findings) -> None:
+    """Finds the meshes that cannot be found."""
+    for file in dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh"):
+        note = resolve_mesh(file, folder)[1]
+        if note:
+            findings.add("meshes not found", note)
 
 
 def _package(name: str, folder: Path) -> Path | None:

@@ -22,7 +22,9 @@ def read_joint(element: Element, findings: Findings) -> Joint:
     """The joint of a <joint>; what could not be taken over goes into the notes."""
     name = element.text("name")
     kind = _kind(element, name, findings)
-    settings: dict[str, Any] = {"actuated": kind.name != "free" and element.one("mimic") is None}
+    passive = kind.name == "free" or element.one("mimic") is not None
+    passive = passive or element.attributes.get("independent") == "false"  # URDF+: its motion follows from the others'
+    settings: dict[str, Any] = {"actuated": not passive}
     if kind.nv == 1:
         settings |= _limits(element, findings) | _losses(element)
     elif kind.nv > 1 and (element.one("limit") or element.one("dynamics")):
