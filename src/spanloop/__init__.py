@@ -18,6 +18,7 @@ _PUBLIC = {
     "Builder": "spanloop.model.build",
     "Dynamics": "spanloop.dynamics",
     "Model": "spanloop.model",
+    "MujocoOrder": "spanloop.model.mujoco",
     "PinocchioOrder": "spanloop.model.pinocchio",
     "SpanloopError": "spanloop.errors",
     "SpanloopWarning": "spanloop.errors",
@@ -32,6 +33,7 @@ __all__ = [
     "Builder",
     "Dynamics",
     "Model",
+    "MujocoOrder",
     "PinocchioOrder",
     "SpanloopError",
     "SpanloopWarning",
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from spanloop.model.build import Builder
     from spanloop.model.dh import from_dh
     from spanloop.model.load import load
+    from spanloop.model.mujoco import MujocoOrder
     from spanloop.model.pinocchio import PinocchioOrder
 
 

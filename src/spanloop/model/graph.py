@@ -62,17 +62,22 @@ def _seen_from(body: Body, at: Placement) -> Body:
 
 def _reached(joints: Sequence[Joint], cut: Collection[str]) -> set[str]:
     """Names of the joints by which each body is reached first."""
+    leaving: dict[str, list[int]] = {}
+    for k, j in enumerate(joints):
+        if j.name not in cut:
+            leaving.setdefault(j.parent, []).append(k)
     kept: set[str] = set()
-    seen = {WORLD}
-    while True:
-        ready = [j for j in joints if j.parent in seen and j.child not in seen and j.name not in cut]
-        if not ready:
-            return kept
+    seen, front = {WORLD}, [WORLD]
+    while front:
+        ready = [joints[k] for k in sorted(k for body in front for k in leaving.get(body, []))]
         layer: dict[str, Joint] = {}
         for j in sorted(ready, key=lambda j: not (j.actuated and j.kind.nv > 0)):
-            layer.setdefault(j.child, j)
+            if j.child not in seen:
+                layer.setdefault(j.child, j)
         kept.update(j.name for j in layer.values())
         seen.update(layer)
+        front = list(layer)
+    return kept
 
 
 def _all_reached(bodies, joints, kept: set[str], cut: Collection[str]) -> None:

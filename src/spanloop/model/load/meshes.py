@@ -28,7 +28,7 @@ def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
         )
     else:
         root, rest = folder, filename
-    return _inside(root, rest, filename)
+    return inside(root, rest, filename)
 
 
 def note_missing(bodies: Iterable[Body], folder: Path, findings: Findings) -> None:
@@ -50,8 +50,8 @@ def _package(name: str, folder: Path) -> Path | None:
     return None
 
 
-def _inside(root: Path, rest: str, filename: str) -> tuple[Path | None, str]:
-    """The path, if it stays inside root, links followed, and is a file."""
+def inside(root: Path, rest: str, filename: str) -> tuple[Path | None, str]:
+    """The path and an empty note, if it stays inside root, links followed, and is a file; else None and why."""
     try:
         found = (root / rest).resolve()
         if Path(rest).is_absolute() or ".." in Path(rest).parts or not found.is_relative_to(root.resolve()):
