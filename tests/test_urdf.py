@@ -197,7 +197,11 @@ def test_each_joint_type_becomes_its_kind():
     assert (hinge.damping, hinge.friction) == ((0.5,), (0.1,))
     assert (wheel.lower, wheel.upper, wheel.speed) == (None, None, (3.0,))
     assert "j_floating" not in model.actuated
-    assert "joint 'j_floating' (text.urdf:13) and 1 more" in model.notes[0]
+    assert model.notes == (
+        "lower and upper of a continuous joint left out: joint 'j_continuous' (text.urdf:10)",
+        "<limit> and <dynamics> left out, one number for several freedoms: "
+        "joint 'j_floating' (text.urdf:13) and 1 more",
+    )
 
 
 def test_an_axis_is_x_unless_given():

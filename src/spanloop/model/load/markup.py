@@ -35,10 +35,13 @@ class Element:
 
     def one(self, tag: str) -> Element | None:
         """The only element with this tag, None if there is none."""
-        found = list(self.all(tag))
-        if len(found) > 1:
-            raise FileError(f"{found[1].where}: a second <{tag}> in <{self.tag}>; expected one at most")
-        return found[0] if found else None
+        found = None
+        for child in self.children:
+            if child.tag == tag:
+                if found is not None:
+                    raise FileError(f"{child.where}: a second <{tag}> in <{self.tag}>; expected one at most")
+                found = child
+        return found
 
     def needed(self, tag: str) -> Element:
         found = self.one(tag)

@@ -7,6 +7,7 @@ as written. Equality constraints, soft there, are exact closures here.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +42,7 @@ def loads(data: bytes | str, file: str = "text.xml", folder: Path | None = None)
     """
     mujoco = _mujoco()
     findings = Findings()
+    folder = folder.resolve() if folder is not None else None
     safe = safe_text(data.encode() if isinstance(data, str) else data, file, folder, findings)
     source = _compiled(mujoco, safe, file, folder, findings)
     parts = read_bodies(source, findings)
@@ -83,11 +85,12 @@ def _mujoco():
 def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, findings: Findings) -> Any:
     """MuJoCo's module, the spec as written, the compiled model, and meshes by the number of their geom."""
     try:
-        spec = mujoco.MjSpec.from_string(safe.text)
-        spec.compiler.fusestatic = False
-        spec.compiler.discardvisual = False
-        meshes = take_meshes(mujoco, spec, safe, folder, findings)
-        model = spec.compile()
+        with _listening(mujoco, findings):
+            spec = mujoco.MjSpec.from_string(safe.text)
+            spec.compiler.fusestatic = False
+            spec.compiler.discardvisual = False
+            meshes = take_meshes(mujoco, spec, safe, folder, findings)
+            model = spec.compile()
     except FileError:
         raise
     except (ValueError, RuntimeError, TypeError) as error:
@@ -96,14 +99,25 @@ def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, findings: Find
     return SimpleNamespace(mujoco=mujoco, spec=spec, model=model, meshes=shapes, where=_where(spec, safe))
 
 
+@contextmanager
+def _listening(mujoco, findings: Findings):
+    """MuJoCo's warnings as findings; otherwise it writes them into a file in the working folder."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda words: findings.add("MuJoCo warns", " ".join(str(words).split())))
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
 def _complaint(said: str, safe: Safe, file: str) -> str:
     """MuJoCo's words with the file and line they are about."""
-    lines = re.findall(r"line (\d+)", said)
-    place = file
-    if lines and 1 <= int(lines[-1]) <= len(safe.where):
-        place = safe.where[int(lines[-1]) - 1]
+    lines = [int(n) for n in re.findall(r"line (\d+)", said)][-1:]
+    quoted = [word for word in re.findall(r"'([^']+)'?", said) if word]
+    lines += [k for k, line in enumerate(safe.lines, 1) if any(f'"{w}' in line for w in quoted)][:1]
+    place = next((safe.where[n - 1] for n in lines if 1 <= n <= len(safe.where)), f"{file}:1")
     words = re.sub(r",? ?(at )?line -?\d+", "", " ".join(said.split())).removeprefix("Error: ")
-    return f"{place}: MuJoCo says: {words.strip()}; expected an MJCF that MuJoCo compiles"
+    return f"{place}: MuJoCo says: {words.strip()[:300]}; expected an MJCF that MuJoCo compiles"
 
 
 def _where(spec, safe: Safe):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.errors import FileError
 from spanloop.joints import Fixed, Free, JointKind, Prismatic, Revolute, Spherical
 from spanloop.math.quaternion import matrix
 from spanloop.model.load.findings import ACTS, Findings
@@ -106,6 +107,8 @@ def _joint(
     if sort in ("free", "ball"):
         return Joint(name, Free() if sort == "free" else Spherical(), parent, child, place, **settings)
     axis = findings.axis(m.jnt_axis[k].tolist())
+    if not any(axis):
+        raise FileError(f"{where}: joint {name!r}: its axis has no direction; expected for example '0 0 1'")
     kind = Revolute(axis) if sort == "hinge" else Prismatic(axis)
     settings["rest"] = float(m.qpos_spring[q])
     reference = float(m.qpos0[q])

@@ -17,7 +17,7 @@ def read_equalities(source, parts: Parts, findings: Findings) -> tuple[list[Loop
     m, kinds = source.model, source.mujoco.mjtEq
     loops: list[Loop] = []
     couplings: list[Coupling] = []
-    taken = {j.name for j in parts.joints}
+    taken, names = {j.name for j in parts.joints}, joint_names(m)
     for i, element in enumerate(source.spec.equalities):
         kind = kinds(int(m.eq_type[i]))
         name = element.name or f"{kind.name[5:].lower()}{i}"
@@ -35,7 +35,7 @@ def read_equalities(source, parts: Parts, findings: Findings) -> tuple[list[Loop
         elif any(m.eq_data[i, 2:5]):
             findings.add(f"{ACTS} equality constraint between joints that is no straight line", label)
         else:
-            _joint(source, i, name, where, parts, loops, couplings)
+            _joint(source, i, name, where, names, parts, loops, couplings)
     if loops or couplings:
         findings.add(
             "equality constraints, soft in MuJoCo and exact here", repr(loops[0].name if loops else couplings[0].name)
@@ -75,10 +75,11 @@ def _nearer(ours: Placement, told: Placement) -> Placement:
     return ours if max(apart) < NEAR else told
 
 
-def _joint(source, i: int, name: str, where: str, parts: Parts, loops: list[Loop], couplings: list[Coupling]) -> None:
+def _joint(
+    source, i: int, name: str, where: str, names: list[str], parts: Parts, loops: list[Loop], couplings: list[Coupling]
+) -> None:
     """q₁ − q₁⁰ = c₀ + c₁ (q₂ − q₂⁰); without a second joint the first is held by a loop of its own."""
     m = source.model
-    names = joint_names(m)
     first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
     start = float(m.qpos0[m.jnt_qposadr[first]])
     offset, ratio = float(m.eq_data[i, 0]) + start, float(m.eq_data[i, 1])

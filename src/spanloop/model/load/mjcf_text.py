@@ -6,6 +6,7 @@ What only draws (textures, materials, skins) is taken out; what we cannot hold i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -31,6 +32,7 @@ NOT_READ = {
     "attach": "<attach> is not followed; write the bodies into this file",
     "model": "<model file='...'> is not followed; write its bodies into this file",
 }
+NAMES = ("name", "class", "childclass", "model", "body", "joint", "site", "geom", "mesh", "file", "tendon", "actuator")
 NO_FILES = ("meshdir", "texturedir", "assetdir", "strippath")
 MOST_INCLUDES, MOST_ELEMENTS, MOST_COPIES = 100, 2_000_000, 10_000
 
@@ -97,6 +99,9 @@ def _file(element: Element, folder: Path | None, seen: set[str]) -> Element:
 def _write(element: Element, safe: Safe, findings: Findings, copies: int) -> None:
     """The element as lines, without what is left out."""
     attributes = {k: v for k, v in element.attributes.items() if k not in ("material", "plugin")}
+    for key, value in attributes.items():
+        if not _finite(value) and key.rstrip("12") not in NAMES:
+            raise FileError(f"{element.where}: <{element.tag}> {key} is {value[:60]!r}; every number must be finite")
     if element.tag == "compiler":
         safe.settings |= {k: attributes.pop(k) for k in NO_FILES if k in attributes}
     if element.tag == "replicate":
@@ -114,6 +119,14 @@ def _write(element: Element, safe: Safe, findings: Findings, copies: int) -> Non
         elif child.tag not in DRAWN:
             _write(child, safe, findings, copies)
     safe.add(f"</{element.tag}>", element)
+
+
+def _finite(value: str) -> bool:
+    """Is the text anything but numbers of which one is infinite or no number?"""
+    try:
+        return all(math.isfinite(float(word)) for word in value.split())
+    except ValueError:
+        return True
 
 
 def _copies(element: Element, so_far: int) -> int:

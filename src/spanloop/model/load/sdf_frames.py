@@ -137,7 +137,8 @@ def read_scope(element: Element, path: str, old: bool, findings: Findings) -> Sc
         elif child.tag == "joint":
             end = content(child.needed("child"))
             name = child.text("name")
-            name = joint_key(name) if old and name in scope.entries else name
+            taken = scope.entries.get(name)
+            name = joint_key(name) if old and taken is not None and taken.tag != "joint" else name
             _enter(scope, name, _placed(child, "joint", end, findings))
         elif child.tag == "frame" and "name" in child.attributes:
             end = child.attributes.get("attached_to", "").strip()

@@ -23,14 +23,16 @@ def assembled(bodies, told, frames, couplings, ground: Scope, base: str | None, 
     still = _static(ground)
     loose = [t for t in told if not (t.joint.parent in still and t.joint.child in still)]
 
+    taken = {t.joint.name for t in told}
+    where = {b.name: b.where for b in bodies}
+
     def stand(body: str, only: bool) -> Joint:
         name = "root" if only else f"{body}_root"
-        while any(t.joint.name == name for t in told):
+        while name in taken:
             name += "_joint"
         kind = Fixed() if body in still or base == "fixed" else Free()
-        where = next(b.where for b in bodies if b.name == body)
         place = ground.pose(body, ground.element)
-        return Joint(name, kind, WORLD, body, place, actuated=kind.nv == 0, where=where)
+        return Joint(name, kind, WORLD, body, place, actuated=kind.nv == 0, where=where[body])
 
     joints = [*(_anchor(ground, b) for b in bodies if b.name in still), *(t.joint for t in loose)]
     at_child = {t.joint.name: t.at_child for t in loose if t.at_child != Placement()}

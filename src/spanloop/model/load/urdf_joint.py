@@ -86,6 +86,8 @@ def _limits(element: Element, findings: Findings) -> dict[str, float]:
             found += [("lower", "lower"), ("upper", "upper")]
         else:
             findings.add("<limit> without lower and upper, read as without limits", _label(element))
+    elif "lower" in limit.attributes or "upper" in limit.attributes:
+        findings.add("lower and upper of a continuous joint left out", _label(element))
     return {ours: limit.number(theirs, 0.0, infinite=True) for ours, theirs in found}
 
 
