@@ -85,8 +85,9 @@ def parsed_numbers(text: str, count: int, owner: str, *, infinite: bool = False)
     raise FileError(f"{owner} is {_shortened(text)!r}; expected {_count(count)}{_advice(text)}")
 
 
-def parse(data: bytes, file: str, content: bool = False) -> Element:
-    """The outermost element of a document; content: keep the text inside elements too."""
+def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST) -> Element:
+    """The outermost element of a document; content: keep the text inside elements too; deepest: how far elements may
+    stand in each other."""
     from xml.parsers import expat
 
     parser = expat.ParserCreate()
@@ -98,8 +99,8 @@ def parse(data: bytes, file: str, content: bool = False) -> Element:
         nonlocal seen
         seen += 1
         element = Element(tag, attributes, file, parser.CurrentLineNumber)
-        if len(open_elements) > DEEPEST:
-            raise FileError(f"{element.where}: elements stand in each other more than {DEEPEST} deep; none needs that")
+        if len(open_elements) > deepest:
+            raise FileError(f"{element.where}: elements stand in each other more than {deepest} deep; none needs that")
         if seen > MOST:
             raise FileError(f"{element.where}: more than {MOST} elements; no mechanism needs that many")
         open_elements[-1].children.append(element)

@@ -24,6 +24,7 @@ from spanloop.model.load.mjcf_text import Safe, safe_text
 from spanloop.model.model import Model
 from spanloop.model.parts import Frame, Placement
 
+OLDEST = (3, 3)  # of MuJoCo's versions
 DISABLED = {  # flags of <option> that switch off what acts here all the same
     "mjDSBL_CONSTRAINT": "constraint",
     "mjDSBL_EQUALITY": "equality",
@@ -79,6 +80,8 @@ def _mujoco():
         raise UnsupportedError(
             "MJCF files are read with MuJoCo's own compiler, which is not installed; pip install 'spanloop[mjcf]'"
         ) from None
+    if tuple(map(int, mujoco.__version__.split(".")[:2])) < OLDEST:
+        raise UnsupportedError(f"MJCF files are read with MuJoCo 3.3 or later, here is {mujoco.__version__}; update it")
     return mujoco
 
 
@@ -96,7 +99,7 @@ def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, findings: Find
     except (ValueError, RuntimeError, TypeError) as error:
         raise FileError(_complaint(str(error), safe, file)) from None
     shapes = {geom.id: mesh for geom, mesh in meshes}
-    return SimpleNamespace(mujoco=mujoco, spec=spec, model=model, meshes=shapes, where=_where(spec, safe))
+    return SimpleNamespace(mujoco=mujoco, spec=spec, model=model, meshes=shapes, where=safe.place)
 
 
 @contextmanager
@@ -118,17 +121,6 @@ def _complaint(said: str, safe: Safe, file: str) -> str:
     place = next((safe.where[n - 1] for n in lines if 1 <= n <= len(safe.where)), f"{file}:1")
     words = re.sub(r",? ?(at )?line -?\d+", "", " ".join(said.split())).removeprefix("Error: ")
     return f"{place}: MuJoCo says: {words.strip()[:300]}; expected an MJCF that MuJoCo compiles"
-
-
-def _where(spec, safe: Safe):
-    """A function from an element of the spec to the file and line it stands at."""
-
-    def where(element) -> str:
-        found = re.search(r"line (\d+)", element.info or "")
-        number = int(found[1]) if found else 0
-        return safe.where[number - 1] if 1 <= number <= len(safe.where) else safe.where[0]
-
-    return where
 
 
 def _gravity(source, findings: Findings) -> tuple[float, float, float]:

@@ -24,7 +24,7 @@ def read_inertia(source, element, i: int, findings: Findings) -> Inertia:
     if written is not None:
         if _same(written, (mass, center, tensor)):
             mass, center, tensor = written
-        elif not _aligned(source, i):
+        elif not _aligned(source, i, written, mass, tensor):
             findings.add(
                 "inertias that MuJoCo's compiler changed as its settings say, read as changed",
                 f"body {m.body(i).name!r} ({source.where(element)}), mass {written[0]:g} kg is now {mass:g} kg, "
@@ -64,10 +64,12 @@ def _same(a, b) -> bool:
     return all(np.abs(np.subtract(x, y)).max() <= AGREE * np.abs(y).max() + 1e-300 for x, y in zip(a, b, strict=True))
 
 
-def _aligned(source, i: int) -> bool:
-    """Has MuJoCo put the frame of a free body into its principal axes (align)?"""
+def _aligned(source, i: int, written, mass: float, tensor: np.ndarray) -> bool:
+    """Has MuJoCo only put the frame of a free body into its principal axes (align)?"""
     m = source.model
-    return bool(m.body_jntnum[i] == 1 and m.jnt_type[m.body_jntadr[i]] == 0)
+    free = m.body_jntnum[i] == 1 and m.jnt_type[m.body_jntadr[i]] == 0
+    principal = np.linalg.eigvalsh(written[2]), np.linalg.eigvalsh(tensor)
+    return bool(free and _same((written[0], principal[0]), (mass, principal[1])))
 
 
 def _moments(tensor: np.ndarray) -> str:

@@ -29,9 +29,11 @@ def take_meshes(mujoco, spec, safe: Safe, folder: Path | None, findings: Finding
             continue
         else:
             mesh = files.get(geom.meshname)
-            found.append((geom, _path(mesh.file, safe) if mesh is not None else geom.meshname))
+            if mesh is None:
+                continue  # MuJoCo's compiler says it
+            found.append((geom, _path(mesh.file, safe)))
             still = geom.parent.name == "world"
-            if mesh is not None and not still and (always or not geom.parent.explicitinertial):
+            if not still and (always or not geom.parent.explicitinertial):
                 needed.add(geom.meshname)
                 continue
             geom.meshname = ""
@@ -40,11 +42,15 @@ def take_meshes(mujoco, spec, safe: Safe, folder: Path | None, findings: Finding
     for name, mesh in files.items():
         if name in needed:
             if mesh.file:
-                data, mesh.file = _content(mesh, folder, safe), f"{len(assets)}{PurePosixPath(mesh.file).suffix}"
+                data, mesh.name = _content(mesh, folder, safe), name
+                mesh.file = f"{len(assets)}{PurePosixPath(mesh.file).suffix}"
                 assets[mesh.file] = data
         else:
             _note(mesh, folder, safe, findings)
-            spec.delete(mesh)
+            if hasattr(spec, "delete"):
+                spec.delete(mesh)
+            else:  # older versions of MuJoCo
+                mesh.delete()
     spec.meshdir = spec.texturedir = ""
     spec.assets = assets
     return found
@@ -66,9 +72,7 @@ def _content(mesh, folder: Path | None, safe: Safe) -> bytes:
         inside(folder, file, file) if folder is not None else (None, f"mesh {file!r}: the text is in no folder")
     )
     if path is None:
-        raise FileError(
-            f"{safe.where[0].rsplit(':', 1)[0]}: a body's inertia comes from a mesh. {note}. Write an <inertial>"
-        )
+        raise FileError(f"{safe.place(mesh)}: a body's inertia comes from a mesh. {note}. Write an <inertial>")
     return read(path)
 
 

@@ -7,6 +7,7 @@ What only draws (textures, materials, skins) is taken out; what we cannot hold i
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -17,7 +18,7 @@ from spanloop.model.load.findings import ACTS, Findings
 from spanloop.model.load.markup import Element, parse
 from spanloop.model.load.meshes import inside
 
-DRAWN = {"texture", "material", "skin", "visual", "statistic", "light", "camera", "size"}
+DRAWN = {"texture", "material", "skin", "hfield", "visual", "statistic", "light", "size"}
 SAID = {
     "keyframe": "<keyframe> left out",
     "custom": "<custom> left out",
@@ -34,6 +35,7 @@ NOT_READ = {
 }
 NAMES = ("name", "class", "childclass", "model", "body", "joint", "site", "geom", "mesh", "file", "tendon", "actuator")
 NO_FILES = ("meshdir", "texturedir", "assetdir", "strippath")
+DEEPEST = 400  # bodies stand in each other
 MOST_INCLUDES, MOST_ELEMENTS, MOST_COPIES = 100, 2_000_000, 10_000
 
 
@@ -49,6 +51,12 @@ class Safe:
     def text(self) -> str:
         return "\n".join(self.lines)
 
+    def place(self, element) -> str:
+        """The file and line that an element of MuJoCo's spec comes from."""
+        found = re.search(r"line (\d+)", element.info or "")
+        number = int(found[1]) if found else 0
+        return self.where[number - 1] if 1 <= number <= len(self.where) else self.where[0]
+
     def add(self, line: str, element: Element) -> None:
         self.lines.append(line)
         self.where.append(element.where)
@@ -56,7 +64,7 @@ class Safe:
 
 def safe_text(data: bytes, file: str, folder: Path | None, findings: Findings) -> Safe:
     """The text of a file and of all it includes from its own folder."""
-    root = parse(data, file)
+    root = parse(data, file, deepest=DEEPEST)
     if root.tag in ("robot", "sdf"):
         name, extension = ("URDF", ".urdf") if root.tag == "robot" else ("SDF", ".sdf")
         raise UnsupportedError(f"{root.where}: this is {name}, not MJCF; rename it to {extension}")
@@ -93,7 +101,7 @@ def _file(element: Element, folder: Path | None, seen: set[str]) -> Element:
     path, note = inside(folder, name, name)
     if path is None:
         raise FileError(f"{element.where}: <include> {note.removeprefix('mesh ')}")
-    return parse(read(path), name)
+    return parse(read(path), name, deepest=DEEPEST)
 
 
 def _write(element: Element, safe: Safe, findings: Findings, copies: int) -> None:

@@ -6,6 +6,7 @@ turned round. Bodies to which no joint leads from the world stand on it themselv
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,10 +36,10 @@ def rooted(
 
     def grow(start: list[str]) -> None:
         """Everything reached from `start`; joints are turned round only where there is no other way."""
-        front, against = list(start), list[str]()
+        front, against = deque(start), deque[str]()
         while front or against:
             if front:
-                at = front.pop(0)
+                at = front.popleft()
                 for name in touching.get(at, []):
                     j = directed[name]
                     if j.parent == at and j.child not in seen:
@@ -47,7 +48,7 @@ def rooted(
                     elif j.child == at and j.parent not in seen:
                         against.append(name)
                 continue
-            j = directed[against.pop(0)]
+            j = directed[against.popleft()]
             if j.parent not in seen:
                 directed[j.name] = reversed_joint(j, places.get(j.name, Placement()))
                 places[j.name] = j.placement
