@@ -163,6 +163,14 @@ def test_every_urdf_of_the_wheel_loads_and_saves_or_fails_with_the_true_reason()
     assert len(LOADED) + len(BROKEN) == 77
 
 
+@needs_robots
+def test_every_robot_of_the_table_has_pinocchios_freedoms():
+    pin = pytest.importorskip("pinocchio")
+    assert ROBOTS is not None
+    found = {name: pin.buildModelFromUrdf(str(ROBOTS / name)).nv for name in LOADED if (ROBOTS / name).is_file()}
+    assert found == {name: LOADED[name][1] for name in found}
+
+
 def test_a_chain_of_ten_thousand_links_loads():
     n = 10_000
     links = [link(f"l{i}") for i in range(n + 1)]
