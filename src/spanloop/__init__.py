@@ -18,6 +18,7 @@ _PUBLIC = {
     "Builder": "spanloop.model.build",
     "Dynamics": "spanloop.dynamics",
     "Model": "spanloop.model",
+    "MujocoOrder": "spanloop.model.mujoco",
     "PinocchioOrder": "spanloop.model.pinocchio",
     "SpanloopError": "spanloop.errors",
     "SpanloopWarning": "spanloop.errors",
@@ -37,6 +38,7 @@ __all__ = [
     "Builder",
     "Dynamics",
     "Model",
+    "MujocoOrder",
     "PinocchioOrder",
     "SpanloopError",
     "SpanloopWarning",
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from spanloop.model.build import Builder
     from spanloop.model.dh import from_dh
     from spanloop.model.load import load
+    from spanloop.model.mujoco import MujocoOrder
     from spanloop.model.pinocchio import PinocchioOrder
     from spanloop.results.files.storing import load_run
     from spanloop.results.trajectory import Trajectory

@@ -36,7 +36,7 @@ def info(file: str, base: str | None, as_json: bool) -> int:
 def model_of(file: str, base: str | None) -> Model:
     """The model that a word names: a path, or zoo:NAME, or zoo:NAME:NUMBER for those of any size."""
     if not file.startswith(ZOO):
-        return load(file, base or "fixed")
+        return load(file, base)
     if base is not None:
         raise InputError(f"{file}: --base is for URDF files; a mechanism of the zoo has its own")
     name, _, size = file.removeprefix(ZOO).partition(":")

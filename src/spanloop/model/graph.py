@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spanloop.errors import InputError, ModelError, nearest
-from spanloop.model.fusing import centered
-from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
+from spanloop.math.small import IDENTITY3, add, product, times, transpose
+from spanloop.model.parts import WORLD, Body, Frame, Inertia, Joint, Loop, Placement
 
 
 @dataclass(frozen=True)
@@ -52,24 +52,32 @@ def spanned(graph: Graph, cut: Collection[str] = ()) -> tuple[Graph, tuple[Loop,
 
 def _seen_from(body: Body, at: Placement) -> Body:
     """The body described in a frame in which its old frame is placed `at`."""
-    inertia = centered(body.inertia.rigid().carried(at.transform()))
+    i, r = body.inertia, at.rotation
+    m = i.matrix() if r == IDENTITY3 else product(product(r, i.matrix()), transpose(r))
+    moments = (m[0][0], m[0][1], m[0][2], m[1][1], m[1][2], m[2][2])
+    inertia = Inertia(i.mass, add(times(r, i.center), at.position), moments)
     shapes = tuple(replace(g, placement=at @ g.placement) for g in body.geometry)
     return replace(body, inertia=inertia, geometry=shapes)
 
 
 def _reached(joints: Sequence[Joint], cut: Collection[str]) -> set[str]:
     """Names of the joints by which each body is reached first."""
+    leaving: dict[str, list[int]] = {}
+    for k, j in enumerate(joints):
+        if j.name not in cut:
+            leaving.setdefault(j.parent, []).append(k)
     kept: set[str] = set()
-    seen = {WORLD}
-    while True:
-        ready = [j for j in joints if j.parent in seen and j.child not in seen and j.name not in cut]
-        if not ready:
-            return kept
+    seen, front = {WORLD}, [WORLD]
+    while front:
+        ready = [joints[k] for k in sorted(k for body in front for k in leaving.get(body, []))]
         layer: dict[str, Joint] = {}
         for j in sorted(ready, key=lambda j: not (j.actuated and j.kind.nv > 0)):
-            layer.setdefault(j.child, j)
+            if j.child not in seen:
+                layer.setdefault(j.child, j)
         kept.update(j.name for j in layer.values())
         seen.update(layer)
+        front = list(layer)
+    return kept
 
 
 def _all_reached(bodies, joints, kept: set[str], cut: Collection[str]) -> None:

@@ -9,20 +9,21 @@ from pathlib import Path
 from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, nearest
 from spanloop.model.model import Model
 
-EXTENSIONS = (".urdf", ".toml", ".csv")
 NOT_READ = {
     ".xacro": "xacro is not read; expand it first (xacro robot.xacro > robot.urdf)",
-    ".xml": "MJCF is not read yet; expected .urdf or .toml",
-    ".mjcf": "MJCF is not read yet; expected .urdf or .toml",
-    ".sdf": "SDF is not read yet; expected .urdf or .toml",
+    ".mjb": "a compiled MuJoCo model is not read; save it as MJCF first (mujoco.mj_saveLastXML)",
 }
 
 
-def load(path, base: str = "fixed") -> Model:
-    """The model in a .urdf or .toml file, or in a .csv file with a Denavit-Hartenberg table.
+def load(path, base: str | None = None, loops=None) -> Model:
+    """The model in a .urdf, .xml (MJCF), .sdf or .toml file, or in a .csv file with a Denavit-Hartenberg table.
 
-    base: how the root link of a URDF stands on the world, "fixed" or "free". What the loader changed or found
-    suspect is in the model's notes; suspect inertias and Coulomb friction also give one warning each.
+    base: how the root link of a URDF or SDF stands on the world, "fixed" or "free"; None is fixed for a URDF, and
+    what the file says for an SDF. The other formats always say it themselves.
+    loops: a .toml file with the [[loop]] and [[coupling]] tables to close a URDF's loops with.
+
+    What the loader changed or found suspect is in the model's notes; suspect inertias, Coulomb friction and what
+    was left out though it acts on the motion also give one warning each.
     """
     from spanloop.model.load.files import checked_path, read
     from spanloop.model.load.judge import judge
@@ -31,12 +32,14 @@ def load(path, base: str = "fixed") -> Model:
     extension = path.suffix.lower()
     if extension in NOT_READ:
         raise UnsupportedError(f"{path.name}: {NOT_READ[extension]}")
-    if extension not in EXTENSIONS:
+    if extension not in READERS:
         raise InputError(f"{path.name}: the extension is {extension!r}; {nearest(extension, EXTENSIONS)}")
     data = read(path)
-    if extension != ".urdf":
-        _has_own_base(path, base)
     model = READERS[extension](data, path, base)
+    if loops is not None:
+        from spanloop.model.load.loops import closed
+
+        model = closed(model, checked_path(loops))
     suspect = judge(model, strict=False)
     _warn(suspect, model, path.name)
     if extension == ".toml" or not suspect:
@@ -44,29 +47,53 @@ def load(path, base: str = "fixed") -> Model:
     return replace(model, notes=model.notes + suspect)
 
 
-def _urdf(data: bytes, path: Path, base: str) -> Model:
+def _urdf(data: bytes, path: Path, base: str | None) -> Model:
     from spanloop.model.load.urdf import loads
+
+    return loads(data, path.name, "fixed" if base is None else base, path.parent)
+
+
+def _sdf(data: bytes, path: Path, base: str | None) -> Model:
+    from spanloop.model.load.sdf import loads
 
     return loads(data, path.name, base, path.parent)
 
 
-def _toml(data: bytes, path: Path, base: str) -> Model:
+def _mjcf(data: bytes, path: Path, base: str | None) -> Model:
+    from spanloop.model.load.mjcf import loads
+
+    _has_own_base(path, base)
+    return loads(data, path.name, path.parent)
+
+
+def _toml(data: bytes, path: Path, base: str | None) -> Model:
     from spanloop.model.load.toml import loads
 
+    _has_own_base(path, base)
     return loads(data, path.name)
 
 
-def _csv(data: bytes, path: Path, base: str) -> Model:
+def _csv(data: bytes, path: Path, base: str | None) -> Model:
     from spanloop.model.load.dh_csv import loads
 
+    _has_own_base(path, base)
     return loads(data, path.name)
 
 
-READERS = {".urdf": _urdf, ".toml": _toml, ".csv": _csv}
+READERS = {
+    ".urdf": _urdf,
+    ".xml": _mjcf,
+    ".mjcf": _mjcf,
+    ".sdf": _sdf,
+    ".world": _sdf,
+    ".toml": _toml,
+    ".csv": _csv,
+}
+EXTENSIONS = tuple(READERS)
 
 
-def _has_own_base(path: Path, base: str) -> None:
-    if base != "fixed":
+def _has_own_base(path: Path, base: str | None) -> None:
+    if base not in (None, "fixed"):
         raise InputError(
             f"{path.name}: base={base!r} is for URDF files; a {path.suffix} file says itself how its bodies stand on "
             "the world"
@@ -74,9 +101,13 @@ def _has_own_base(path: Path, base: str) -> None:
 
 
 def _warn(suspect: tuple[str, ...], model: Model, file: str) -> None:
-    if suspect:
-        rest = f" ({len(suspect) - 1} more in model.notes)" if len(suspect) > 1 else ""
-        warnings.warn(f"{file}: {suspect[0]}{rest}", SpanloopWarning, stacklevel=3)
+    from spanloop.model.load.findings import ACTS
+
+    missing = [n for n in model.notes if n.startswith(ACTS)]
+    for notes in (missing, suspect):
+        if notes:
+            rest = f" ({len(notes) - 1} more in model.notes)" if len(notes) > 1 else ""
+            warnings.warn(f"{file}: {notes[0]}{rest}", SpanloopWarning, stacklevel=3)
     rubbing = [j.name for j in model.joints if any(j.friction)]
     if rubbing:
         found = f"{len(rubbing)} joints have Coulomb friction ({rubbing[0]!r} first)"

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from spanloop.model.load.snap import rotation_of_angles, snap_axis, snap_rotation
 from spanloop.types import Floats3, Floats33
+
+ACTS = "left out, though it acts on the motion:"  # begins findings that also give a warning
+
+
+@lru_cache(maxsize=4096)  # robots repeat their angles
+def _snapped(roll: float, pitch: float, yaw: float) -> tuple[Floats33, bool]:
+    return snap_rotation(rotation_of_angles(roll, pitch, yaw))
 
 
 @dataclass
@@ -19,7 +27,7 @@ class Findings:
 
     def rotation(self, roll: float, pitch: float, yaw: float) -> Floats33:
         """The snapped rotation Rz(yaw) Ry(pitch) Rx(roll)."""
-        rotation, changed = snap_rotation(rotation_of_angles(roll, pitch, yaw))
+        rotation, changed = _snapped(roll, pitch, yaw)
         self.rotations += changed
         return rotation
 

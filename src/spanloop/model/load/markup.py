@@ -17,13 +17,14 @@ MOST = 2_000_000
 
 
 class Element:
-    """A tag with its attributes, the elements inside it and the place where it stands."""
+    """A tag with its attributes, the elements and the text inside it and the place where it stands."""
 
-    __slots__ = ("attributes", "children", "file", "line", "tag")
+    __slots__ = ("attributes", "children", "content", "file", "line", "tag")
 
     def __init__(self, tag: str, attributes: dict[str, str], file: str, line: int):
         self.tag, self.attributes, self.file, self.line = tag, attributes, file, line
         self.children: list[Element] = []
+        self.content = ""
 
     @property
     def where(self) -> str:
@@ -34,10 +35,13 @@ class Element:
 
     def one(self, tag: str) -> Element | None:
         """The only element with this tag, None if there is none."""
-        found = list(self.all(tag))
-        if len(found) > 1:
-            raise FileError(f"{found[1].where}: a second <{tag}> in <{self.tag}>; expected one at most")
-        return found[0] if found else None
+        found = None
+        for child in self.children:
+            if child.tag == tag:
+                if found is not None:
+                    raise FileError(f"{child.where}: a second <{tag}> in <{self.tag}>; expected one at most")
+                found = child
+        return found
 
     def needed(self, tag: str) -> Element:
         found = self.one(tag)
@@ -64,21 +68,26 @@ class Element:
         """An attribute that is `count` numbers separated by blanks."""
         if default is not None and key not in self.attributes:
             return default
-        text = self.text(key)
-        try:
-            values = tuple(float(x) + 0.0 for x in text.split())  # + 0.0 turns -0.0 into 0.0
-            good = len(values) == count and not any(math.isnan(x) if infinite else not math.isfinite(x) for x in values)
-        except ValueError:
-            good = False
-        if good and "_" not in text:
-            return values
-        raise FileError(
-            f"{self.where}: <{self.tag}> {key} is {_shortened(text)!r}; expected {_count(count)}{_advice(text)}"
+        return parsed_numbers(self.text(key), count, f"{self.where}: <{self.tag}> {key}", infinite=infinite)
+
+
+def parsed_numbers(text: str, count: int, owner: str, *, infinite: bool = False) -> tuple[float, ...]:
+    """`count` numbers separated by blanks; `owner` says whose they are, file and line first."""
+    try:
+        values = tuple([float(x) + 0.0 for x in text.split()])  # + 0.0 turns -0.0 into 0.0
+        good = len(values) == count and (
+            all(map(math.isfinite, values)) or (infinite and not any(map(math.isnan, values)))
         )
+    except ValueError:
+        good = False
+    if good and "_" not in text:
+        return values
+    raise FileError(f"{owner} is {_shortened(text)!r}; expected {_count(count)}{_advice(text)}")
 
 
-def parse(data: bytes, file: str) -> Element:
-    """The outermost element of a document."""
+def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST) -> Element:
+    """The outermost element of a document; content: keep the text inside elements too; deepest: how far elements may
+    stand in each other."""
     from xml.parsers import expat
 
     parser = expat.ParserCreate()
@@ -90,8 +99,8 @@ def parse(data: bytes, file: str) -> Element:
         nonlocal seen
         seen += 1
         element = Element(tag, attributes, file, parser.CurrentLineNumber)
-        if len(open_elements) > DEEPEST:
-            raise FileError(f"{element.where}: elements stand in each other more than {DEEPEST} deep; none needs that")
+        if len(open_elements) > deepest:
+            raise FileError(f"{element.where}: elements stand in each other more than {deepest} deep; none needs that")
         if seen > MOST:
             raise FileError(f"{element.where}: more than {MOST} elements; no mechanism needs that many")
         open_elements[-1].children.append(element)
@@ -99,6 +108,9 @@ def parse(data: bytes, file: str) -> Element:
 
     def end(tag):
         open_elements.pop()
+
+    def characters(text):
+        open_elements[-1].content += text
 
     def document_type(name, *rest):
         raise FileError(
@@ -109,6 +121,8 @@ def parse(data: bytes, file: str) -> Element:
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.StartDoctypeDeclHandler = document_type
+    if content:
+        parser.CharacterDataHandler = characters
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:

@@ -18,7 +18,7 @@ _ORTHONORMAL = 4.5e-16  # R Rᵀ − 1 of a matrix that needs no correction
 _IDENTITY: Floats33 = IDENTITY3
 
 
-def snap_rotation(matrix: Sequence[Sequence[float]]) -> tuple[Floats33, bool]:
+def snap_rotation(matrix: Sequence[Sequence[float]], tolerance: float = TOLERANCE) -> tuple[Floats33, bool]:
     """The rotation with exact zeros and right angles, orthonormal to rounding; did more than rounding change?
 
     A matrix that is no rotation to 1e-9 is returned as it is: the model's check says what is wrong with it.
@@ -26,7 +26,7 @@ def snap_rotation(matrix: Sequence[Sequence[float]]) -> tuple[Floats33, bool]:
     given: Floats33 = tuple(tuple(float(x) + 0.0 for x in row) for row in matrix)  # type: ignore[assignment]
     if not _off_orthonormal(given) <= TOLERANCE or _dot(given[0], cross(given[1], given[2])) < 0.0:
         return given, False  # the first comparison is also false for not a number
-    r = _right_angles(tuple(tuple(0.0 if abs(x) < TOLERANCE else x for x in row) for row in given))  # type: ignore[arg-type]
+    r = _right_angles(tuple(tuple(0.0 if abs(x) < tolerance else x for x in row) for row in given))  # type: ignore[arg-type]
     if _off_orthonormal(r) > _ORTHONORMAL:
         r = _orthonormal(r)
     changed = max(abs(x - y) for a, b in zip(r, given, strict=True) for x, y in zip(a, b, strict=True))

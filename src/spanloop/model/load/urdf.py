@@ -8,11 +8,12 @@ from spanloop.errors import FileError, InputError, UnsupportedError, nearest
 from spanloop.joints import Fixed, Free
 from spanloop.model.load.findings import Findings
 from spanloop.model.load.markup import Element, parse
-from spanloop.model.load.meshes import resolve_mesh
+from spanloop.model.load.meshes import note_missing
 from spanloop.model.load.urdf_joint import read_joint, read_mimic
 from spanloop.model.load.urdf_link import read_link
+from spanloop.model.load.urdf_loop import read_constraint, read_coupling, read_loop
 from spanloop.model.model import Model
-from spanloop.model.parts import WORLD, Body, Joint
+from spanloop.model.parts import WORLD, Body, Joint, Loop
 
 BASES = ("fixed", "free")
 OTHER_FORMATS = {"mujoco": "MJCF (MuJoCo)", "sdf": "SDF (Gazebo)", "COLLADA": "COLLADA"}
@@ -33,25 +34,35 @@ def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folde
     elements = list(robot.all("joint"))
     joints = [read_joint(e, findings) for e in elements]
     couplings = tuple(c for c in (read_mimic(e, findings) for e in elements) if c)
+    loops = [read_loop(e, findings) for e in robot.all("loop")]
+    loops += [read_constraint(e, findings) for e in robot.all("constraint")]
     _unique("link", bodies)
-    _unique("joint", joints)
-    _links_exist(bodies, joints)
+    _unique("joint", [*joints, *loops])
+    _links_exist(bodies, joints, loops)
+    couplings += tuple(read_coupling(e, joints) for e in robot.all("coupling"))
     bodies, joints = _rooted(bodies, joints, base, file)
     if folder is not None:
-        _look_for_meshes(bodies, folder, findings)
+        note_missing(bodies, folder, findings)
     name = robot.attributes.get("name") or Path(file).stem
-    return Model(name, tuple(bodies), tuple(joints), couplings=couplings, notes=tuple(findings.notes()))
+    notes = tuple(findings.notes())
+    return Model(name, tuple(bodies), tuple(joints), loops=tuple(loops), couplings=couplings, notes=notes)
 
 
 def _must_be_robot(robot: Element) -> None:
     if robot.tag in OTHER_FORMATS:
-        raise UnsupportedError(f"{robot.where}: this is {OTHER_FORMATS[robot.tag]}, not URDF; it cannot be read yet")
+        raise UnsupportedError(f"{robot.where}: this is {OTHER_FORMATS[robot.tag]}, not URDF; {_advice(robot.tag)}")
     if robot.tag != "robot":
         raise FileError(f"{robot.where}: the outermost element is <{robot.tag}>; expected <robot>")
     if any(child.tag.startswith("xacro:include") for child in robot.children):
         raise UnsupportedError(f"{robot.where}: this is xacro; expand it first (xacro robot.xacro > robot.urdf)")
     if not any(robot.all("link")):
-        raise FileError(f"{robot.where}: <robot> has no <link>; expected one at least")
+        empty = ". Did xacro get no robot to expand?" if "xmlns:xacro" in robot.attributes else ""
+        raise FileError(f"{robot.where}: <robot> has no <link>; expected one at least{empty}")
+
+
+def _advice(tag: str) -> str:
+    extension = {"mujoco": ".xml", "sdf": ".sdf"}.get(tag)
+    return f"rename it to {extension}" if extension else "it cannot be read"
 
 
 def _unique(tag: str, parts) -> None:
@@ -65,14 +76,17 @@ def _unique(tag: str, parts) -> None:
         first[part.name] = part.where
 
 
-def _links_exist(bodies: list[Body], joints: list[Joint]) -> None:
+def _links_exist(bodies: list[Body], joints: list[Joint], loops: list[Loop]) -> None:
     names = {b.name for b in bodies}
+    ends: list[tuple[str, Joint | Loop, str, str]] = []
     for j in joints:
-        for role, link in (("parent", j.parent), ("child", j.child)):
-            if link not in names:
-                raise FileError(
-                    f"{j.where}: joint {j.name!r}: its {role} {link!r} is not a link; {nearest(link, sorted(names))}"
-                )
+        ends += [("joint", j, "parent", j.parent), ("joint", j, "child", j.child)]
+    ends += [("loop", x, "link", end) for x in loops for end in (x.a, x.b) if end != WORLD]
+    for what, part, role, link in ends:
+        if link not in names:
+            raise FileError(
+                f"{part.where}: {what} {part.name!r}: its {role} {link!r} is not a link; {nearest(link, sorted(names))}"
+            )
 
 
 def _rooted(bodies: list[Body], joints: list[Joint], base: str, file: str) -> tuple[list[Body], list[Joint]]:
@@ -109,11 +123,3 @@ def _root(bodies: list[Body], joints: list[Joint], file: str) -> Body:
             f"{above[WORLD].where}: link 'world' is a joint's child, but that is the ground's name; rename it"
         )
     return roots[0]
-
-
-def _look_for_meshes(bodies: list[Body], folder: Path, findings: Findings) -> None:
-    """Finds the meshes that cannot be found."""
-    for file in dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh"):
-        note = resolve_mesh(file, folder)[1]
-        if note:
-            findings.add("meshes not found", note)

@@ -22,7 +22,9 @@ def read_joint(element: Element, findings: Findings) -> Joint:
     """The joint of a <joint>; what could not be taken over goes into the notes."""
     name = element.text("name")
     kind = _kind(element, name, findings)
-    settings: dict[str, Any] = {"actuated": kind.name != "free" and element.one("mimic") is None}
+    passive = kind.name == "free" or element.one("mimic") is not None
+    passive = passive or element.attributes.get("independent") == "false"  # URDF+: its motion follows from the others'
+    settings: dict[str, Any] = {"actuated": not passive}
     if kind.nv == 1:
         settings |= _limits(element, findings) | _losses(element)
     elif kind.nv > 1 and (element.one("limit") or element.one("dynamics")):
@@ -84,6 +86,8 @@ def _limits(element: Element, findings: Findings) -> dict[str, float]:
             found += [("lower", "lower"), ("upper", "upper")]
         else:
             findings.add("<limit> without lower and upper, read as without limits", _label(element))
+    elif "lower" in limit.attributes or "upper" in limit.attributes:
+        findings.add("lower and upper of a continuous joint left out", _label(element))
     return {ours: limit.number(theirs, 0.0, infinite=True) for ours, theirs in found}
 
 
