@@ -71,7 +71,7 @@ def imported_algorithms(path: Path) -> Iterator[str]:
 
 
 # where the links are, and where in the world: no dynamics in them
-GEOMETRY = {"tree.placing", "quantities.kinematics"}
+GEOMETRY = {"tree.placing", "tree.drifting", "quantities.kinematics"}
 # the method of unit vectors is inverse dynamics, asked again and again
 CALLED_IN_THE_PAPER = {"unit_vector": {"tree.newton_euler"}}
 
