@@ -16,6 +16,7 @@ from spanloop.compiler.lower.plan import live
 from spanloop.compiler.render import rows
 from spanloop.compiler.render.body import Body, declarations
 from spanloop.compiler.render.faults import FAR_ANGLE, NOT_FINITE, OFF_GUARD, angles
+from spanloop.compiler.render.marking import marked
 from spanloop.compiler.render.real import Real
 from spanloop.compiler.render.segments import Segments, cut
 from spanloop.compiler.render.sincos import LIMIT
@@ -189,7 +190,7 @@ def _loop(plan: Plan, t: Real, lines: list[str], masks) -> str:
         f"%well.bits = bitcast {t.truth} {well} to i{w}",
         f"%all = icmp eq i{w} %well.bits, -1",
         "br i1 %all, label %tail, label %mark",
-        *_marked(t, masks, n_out),
+        *marked(t, masks, n_out),
         "tail:",
         "%more = phi i64 [0, %loop], [%count.sum, %marked]",
         "%bad.sum = add i64 %bad, %more",
@@ -202,50 +203,6 @@ def _loop(plan: Plan, t: Real, lines: list[str], masks) -> str:
         "}",
     ]
     return "\n".join(code) + "\n"
-
-
-def _marked(t: Real, masks, n_out: int) -> list[str]:
-    """Lane by lane: write the faults of an ill state and NaN into its row."""
-    w = t.width
-    code, bits = ["mark:"], "zeroinitializer"
-    for j, (m, bit) in enumerate(masks):
-        code.append(f"%bit{j} = select {t.truth} {m}, <{w} x i8> zeroinitializer, <{w} x i8> splat (i8 {bit})")
-        code.append(f"%bits{j} = or <{w} x i8> {bits}, %bit{j}")
-        bits = f"%bits{j}"
-    return [
-        *code,
-        "br label %lane",
-        "lane:",
-        "%l = phi i64 [0, %mark], [%l.next, %lane.done]",
-        "%count = phi i64 [0, %mark], [%count.sum, %lane.done]",
-        "%l.state = add i64 %i, %l",
-        f"%l.bits = extractelement <{w} x i8> {bits}, i64 %l",
-        "%l.ill = icmp ne i8 %l.bits, 0",
-        "%l.inside = icmp slt i64 %l.state, %end",
-        "%l.counts = and i1 %l.ill, %l.inside",
-        "br i1 %l.counts, label %ill, label %lane.done",
-        "ill:",
-        "%l.status = getelementptr i8, ptr %status, i64 %l.state",
-        "store i8 %l.bits, ptr %l.status",
-        f"%l.at = mul i64 %l.state, {n_out}",
-        "br label %cell",
-        "cell:",
-        "%c = phi i64 [0, %ill], [%c.next, %cell]",
-        "%c.at = add i64 %l.at, %c",
-        f"%c.p = getelementptr {t.real}, ptr %out, i64 %c.at",
-        f"store {t.real} {Real(t.real).constant(float('nan'))}, ptr %c.p, align {t.size}",
-        "%c.next = add i64 %c, 1",
-        f"%c.more = icmp slt i64 %c.next, {n_out}",
-        "br i1 %c.more, label %cell, label %lane.done",
-        "lane.done:",
-        "%one = phi i64 [0, %lane], [1, %cell]",
-        "%count.sum = add i64 %count, %one",
-        "%l.next = add i64 %l, 1",
-        f"%l.more = icmp slt i64 %l.next, {w}",
-        "br i1 %l.more, label %lane, label %marked",
-        "marked:",
-        "br label %tail",
-    ]
 
 
 def _attributes(t: Real) -> str:

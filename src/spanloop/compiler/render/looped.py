@@ -12,6 +12,7 @@ from __future__ import annotations
 from spanloop.compiler.lower.looped import Looped, Step
 from spanloop.compiler.render.body import Body, declarations
 from spanloop.compiler.render.faults import FAR_ANGLE, NOT_FINITE, OFF_GUARD
+from spanloop.compiler.render.marking import marked
 from spanloop.compiler.render.real import Real
 from spanloop.compiler.render.sincos import LIMIT
 from spanloop.compiler.trace import Expression
@@ -302,8 +303,8 @@ def _batch(plan: Looped, t: Real) -> str:
         "%any = icmp slt i64 %begin, %end",
         "br i1 %any, label %group, label %done",
         "group:",
-        "%i = phi i64 [%begin, %entry], [%i.n, %lanes.end]",
-        "%count = phi i64 [0, %entry], [%count.o, %lanes.end]",
+        "%i = phi i64 [%begin, %entry], [%i.n, %tail]",
+        "%before = phi i64 [0, %entry], [%count.o, %tail]",
         f"store {v} zeroinitializer, ptr %fault, align {t.size}",
     ]
     before, total, largest = "group", t.constant(0.0), t.constant(0.0)
@@ -386,49 +387,22 @@ def _batch(plan: Looped, t: Real) -> str:
         f"%near = fcmp olt {v} {largest}, {t.constant(LIMIT[t.real])}",
         f"%unit = fcmp oeq {v} %bad, {t.constant(0.0)}",
     ]
-    bits = "zeroinitializer"
-    for j, (ok, bit) in enumerate((("%fine", NOT_FINITE), ("%near", FAR_ANGLE), ("%unit", OFF_GUARD))):
-        code += [
-            f"%bit{j} = select {t.truth} {ok}, <{w} x i8> zeroinitializer, <{w} x i8> splat (i8 {bit})",
-            f"%bits{j} = or <{w} x i8> {bits}, %bit{j}",
-        ]
-        bits = f"%bits{j}"
+    masks = (("%fine", NOT_FINITE), ("%near", FAR_ANGLE), ("%unit", OFF_GUARD))
     code += [
-        "br label %lanes",
-        "lanes:",
-        "%l = phi i64 [0, %judge], [%l.n, %lane.done]",
-        "%count.l = phi i64 [%count, %judge], [%count.o, %lane.done]",
-        "%l.state = add i64 %i, %l",
-        f"%l.bits = extractelement <{w} x i8> {bits}, i64 %l",
-        "%l.ill = icmp ne i8 %l.bits, 0",
-        "%l.inside = icmp slt i64 %l.state, %end",
-        "%l.counts = and i1 %l.ill, %l.inside",
-        "br i1 %l.counts, label %ill, label %lane.done",
-        "ill:",
-        "%l.status = getelementptr i8, ptr %status, i64 %l.state",
-        "store i8 %l.bits, ptr %l.status",
-        f"%l.at = mul i64 %l.state, {n_out}",
-        "br label %cell",
-        "cell:",
-        "%c = phi i64 [0, %ill], [%c.n, %cell]",
-        "%c.at = add i64 %l.at, %c",
-        f"%c.p = getelementptr {t.real}, ptr %out, i64 %c.at",
-        f"store {t.real} {Real(t.real).constant(float('nan'))}, ptr %c.p, align {t.size}",
-        "%c.n = add i64 %c, 1",
-        f"%c.more = icmp slt i64 %c.n, {n_out}",
-        "br i1 %c.more, label %cell, label %lane.done",
-        "lane.done:",
-        "%one = phi i64 [0, %lanes], [1, %cell]",
-        "%count.o = add i64 %count.l, %one",
-        "%l.n = add i64 %l, 1",
-        f"%l.more = icmp slt i64 %l.n, {w}",
-        "br i1 %l.more, label %lanes, label %lanes.end",
-        "lanes.end:",
+        f"%both = and {t.truth} %fine, %near",
+        f"%well = and {t.truth} %both, %unit",
+        f"%well.bits = bitcast {t.truth} %well to i{w}",
+        f"%all = icmp eq i{w} %well.bits, -1",
+        "br i1 %all, label %tail, label %mark",
+        *marked(t, masks, n_out),
+        "tail:",
+        "%more = phi i64 [0, %judge], [%count.sum, %marked]",
+        "%count.o = add i64 %before, %more",
         f"%i.n = add i64 %i, {w}",
         "%go = icmp slt i64 %i.n, %end",
         "br i1 %go, label %group, label %done",
         "done:",
-        "%result = phi i64 [0, %entry], [%count.o, %lanes.end]",
+        "%result = phi i64 [0, %entry], [%count.o, %tail]",
         "ret i64 %result",
         "}",
     ]
