@@ -255,3 +255,15 @@ class Trajectory:
 
     def __str__(self) -> str:
         return telling.report(self)
+
+    # ---- pictures
+
+    def plot(self, what: str, names=None, *, ax=None, **options):
+        """A figure with matplotlib: "q", "v", "a", "tau", "reactions", "energy", "closure_residual" or "phase".
+
+        names: of the joints (or loops) in it, all if not told. ax: axes to draw on. Returns the axes, a tuple of them
+        where units differ; see spanloop.view.plots for what each figure takes.
+        """
+        from spanloop.view.plots import plot
+
+        return plot(self, what, names, ax=ax, **options)
