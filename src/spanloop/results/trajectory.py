@@ -267,3 +267,9 @@ class Trajectory:
         from spanloop.view.plots import plot
 
         return plot(self, what, names, ax=ax, **options)
+
+    def view(self, *, port: int = 0, block: bool = True, **options):
+        """The run in the browser, with a timeline; see spanloop.view.viewer.show."""
+        from spanloop.view.viewer import show
+
+        return show(self, port=port, block=block, **options)

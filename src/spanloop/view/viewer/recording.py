@@ -1,0 +1,64 @@
+"""A run as one HTML file that plays in any browser, without a network: viser's own recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from spanloop.errors import InputError
+from spanloop.model.save import atomic
+from spanloop.results import Trajectory
+from spanloop.view.scene import poses, scene
+from spanloop.view.viewer.camera import camera, upward
+from spanloop.view.viewer.needing import started, stopped
+from spanloop.view.viewer.stage import Stage
+
+FRAMES = 30.0  # a second
+
+
+def record(run: Trajectory, path, *, frames: float = FRAMES, folder: str | Path | None = None) -> None:
+    """Write one run to an HTML file: bodies, joints and closures as they moved, to be turned and played.
+
+    frames: pictures a second. The file holds viser's client (0.8 MB) and the motion; nothing is fetched. For a page
+    with plots and text see spanloop.view.page.
+    """
+    if run.batch:
+        raise InputError(f"record: this is a batch of {len(run.outcomes)} runs; record one, run[0] say")
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"record: {path.name!r} is no name of a page; expected one that ends in .html")
+    times = _times(run, frames)
+    moved = run.at(times) if len(times) > 1 else run[:1]
+    server = started(label=run.model.name)
+    try:
+        atomic.write(path, _recorded(server, moved, folder).encode())
+    finally:
+        stopped(server)
+
+
+def _recorded(server, run: Trajectory, folder) -> str:
+    seen = scene(run.model, run.q[0], folder)
+    up = upward(run.model.gravity)
+    stage = Stage(server.scene, seen, up)
+    placed = poses(run.robot, run.q)
+    errors = (
+        np.stack([np.abs(run[x.name].error).max(axis=-1, initial=0.0) for x in run.model.loops], axis=-1)
+        if (run.model.loops)
+        else np.zeros((len(run), 0))
+    )
+    look = camera(placed[0, 1:, :3, 3], seen.size, up)
+    server.initial_camera.position = tuple(map(float, look.position))
+    server.initial_camera.look_at = tuple(map(float, look.target))
+    server.initial_camera.up = tuple(map(float, up))
+    stage.place(placed[0], errors[0])
+    recording = server.get_scene_serializer()
+    for k in range(len(run)):
+        stage.place(placed[k], errors[k])
+        recording.insert_sleep(float(run.times[k + 1] - run.times[k]) if k + 1 < len(run) else 0.0)
+    return recording.as_html()
+
+
+def _times(run: Trajectory, frames: float) -> np.ndarray:
+    count = max(1, round(run.duration * frames))
+    return np.linspace(run.times[0], run.times[-1], count + 1) if run.duration > 0.0 else run.times[:1]
