@@ -250,9 +250,11 @@ def test_one_run_of_a_batch_is_chosen():
 def test_a_planar_mechanism_is_seen_from_in_front():
     up = np.array((0.0, 0.0, 1.0))
     points = np.array([(0, 0, 0), (1, 0, 0), (1, 0, 1), (0.2, 0, 0.8)], float)
-    seen = camera(points, 1.5, up)
+    seen = camera(points, up)
     way = seen.target - seen.position
     assert abs(way[1]) > 0.9 * np.linalg.norm(way)
+    lying = camera(points[:, [0, 2, 1]], up)
+    assert (lying.position - lying.target)[2] > 0.7 * np.linalg.norm(lying.position - lying.target)
     np.testing.assert_allclose(upward((0.0, -9.81, 0.0)), (0, 1, 0))
     np.testing.assert_allclose(upward((0.0, 0.0, 0.0)), up)
 
@@ -362,6 +364,22 @@ def _listening(port):
     except OSError:
         pytest.skip("no /proc/net/tcp to read the open ports from")
     return {a for a, p in (row[1].split(":") for row in rows if row[3] == "0A") if int(p, 16) == port}
+
+
+def test_a_run_is_played_with_its_timeline():
+    pytest.importorskip("viser", reason="the live viewer needs viser")
+    with four_bar_run().view(block=False) as viewer:
+        viewer.wish("seek", 0.1)
+        viewer.settled()
+        assert viewer.puppet.timeline.now == 0.1
+        assert viewer.panels.timeline.value == pytest.approx(0.1)
+        viewer.wish("play")
+        viewer.settled()
+        assert viewer.puppet.mode == "playing"
+        end = time.monotonic() + 30.0
+        while viewer.puppet.timeline.now == 0.1 and time.monotonic() < end:
+            time.sleep(0.02)
+        assert viewer.puppet.timeline.now != 0.1
 
 
 def test_it_closes_cleanly_and_the_port_is_free_again():

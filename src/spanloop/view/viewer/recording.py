@@ -10,8 +10,8 @@ from spanloop.errors import InputError
 from spanloop.model.save import atomic
 from spanloop.results import Trajectory
 from spanloop.view.scene import poses, scene
-from spanloop.view.viewer.camera import camera, upward
-from spanloop.view.viewer.needing import started, stopped
+from spanloop.view.viewer.camera import camera, outline, upward
+from spanloop.view.viewer.serving import look, started, stopped
 from spanloop.view.viewer.stage import Stage
 
 FRAMES = 30.0  # a second
@@ -40,17 +40,12 @@ def record(run: Trajectory, path, *, frames: float = FRAMES, folder: str | Path 
 def _recorded(server, run: Trajectory, folder) -> str:
     seen = scene(run.model, run.q[0], folder)
     up = upward(run.model.gravity)
-    stage = Stage(server.scene, seen, up)
     placed = poses(run.robot, run.q)
-    errors = (
-        np.stack([np.abs(run[x.name].error).max(axis=-1, initial=0.0) for x in run.model.loops], axis=-1)
-        if (run.model.loops)
-        else np.zeros((len(run), 0))
-    )
-    look = camera(placed[0, 1:, :3, 3], seen.size, up)
-    server.initial_camera.position = tuple(map(float, look.position))
-    server.initial_camera.look_at = tuple(map(float, look.target))
-    server.initial_camera.up = tuple(map(float, up))
+    corners = np.concatenate([outline(seen, at) for at in placed[:: max(1, len(placed) // 20)]])
+    stage = Stage(server.scene, seen, up, float((corners @ up).min()))
+    look(server, camera(corners, up), up)
+    loops = [np.abs(run[x.name].error).max(axis=-1, initial=0.0) for x in run.model.loops]
+    errors = np.stack(loops, axis=-1) if loops else np.zeros((len(run), 0))
     stage.place(placed[0], errors[0])
     recording = server.get_scene_serializer()
     for k in range(len(run)):

@@ -17,16 +17,19 @@ SHOWN = ("bodies", "joints", "closures")  # at the beginning
 
 
 class Stage:
-    """Draws a scene once, then moves it. `place` takes poses (n_bodies + 1, 4, 4) and the error of each closure."""
+    """Draws a scene once, then moves it. `place` takes poses (n_bodies + 1, 4, 4) and the error of each closure.
 
-    def __init__(self, world: Any, scene: Scene, up: np.ndarray):
+    lowest [m]: how far down, against `up`, the mechanism reaches; the ground is there, or at the world's origin.
+    """
+
+    def __init__(self, world: Any, scene: Scene, up: np.ndarray, lowest: float = 0.0):
         self.world, self.scene = world, scene
         self.layers: dict[str, list[Any]] = {name: [] for name in LAYERS}
         self.open = [False] * len(scene.closures)
         world.set_up_direction(tuple(map(float, up)))
         self.paths = [f"/bodies/{k} {b.name.replace('/', ' ')}" for k, b in enumerate(scene.bodies)]
         self.nodes = [world.add_frame(path, show_axes=False) for path in self.paths]
-        self._draw_ground(up)
+        self._draw_ground(up, min(lowest, 0.0))
         for path, body in zip(self.paths, scene.bodies, strict=True):
             self._draw_body(path, body)
         self._draw_joints()
@@ -85,12 +88,14 @@ class Stage:
             name, np.zeros((1, 2, 3)), forms.rgb(color), thickness=thickness, visible=False
         )
 
-    def _draw_ground(self, up: np.ndarray) -> None:
+    def _draw_ground(self, up: np.ndarray, height: float) -> None:
+        """A grid below everything [m along up]."""
         reach, plane = 4.0 * self.scene.size, "xyz".replace("xyz"[int(np.argmax(np.abs(up)))], "")
         cell = 10.0 ** np.floor(np.log10(0.5 * self.scene.size))
         self.world.add_grid(
             "/ground", reach, reach, plane=plane, cell_size=cell, section_size=5.0 * cell,
             cell_color=(222, 225, 228), section_color=(196, 201, 206), fade_distance=6.0 * self.scene.size,
+            position=tuple(height * up),
         )  # fmt: skip
 
     def _draw_body(self, path: str, body: SeenBody) -> None:

@@ -16,11 +16,11 @@ from spanloop.errors import SpanloopError
 from spanloop.results import Trajectory
 from spanloop.view import palette
 from spanloop.view.scene import scene
-from spanloop.view.viewer.camera import camera, upward
+from spanloop.view.viewer.camera import camera, outline, upward
 from spanloop.view.viewer.loads import LONGEST, loads
-from spanloop.view.viewer.needing import LOOPBACK, started, stopped
 from spanloop.view.viewer.panels import NO_TRAIL, Panels
 from spanloop.view.viewer.puppet import Puppet
+from spanloop.view.viewer.serving import LOOPBACK, look, started, stopped
 from spanloop.view.viewer.stage import Stage
 
 FRAME = 1.0 / 40.0  # s between pictures
@@ -49,8 +49,9 @@ class Viewer:
         self._forces, self._length, self._trail = False, 1.0, ""
         self._largest = 0.0
         up = upward(robot.model.gravity)
-        self.stage = Stage(self.server.scene, self.scene, up)
-        self._look(up)
+        corners = outline(self.scene, self.puppet.poses())
+        self.stage = Stage(self.server.scene, self.scene, up, float((corners @ up).min()))
+        look(self.server, camera(corners, up), up)
         self.panels = Panels(self.server.gui, self.scene, self.puppet, self.wish)
         self.draw()
         self._thread = threading.Thread(target=self._work, name="spanloop viewer", daemon=True)
@@ -235,13 +236,3 @@ class Viewer:
     def _say(self, text: str) -> None:
         self.panels.status.content = text
         self.server.flush()
-
-    def _look(self, up: np.ndarray) -> None:
-        poses = self.puppet.poses()
-        points = [poses[k, :3, 3] for k in range(1, len(poses))] + [
-            (poses[f.body] @ np.array((*f.placement.position, 1.0)))[:3] for f in self.scene.frames
-        ]
-        seen = camera(np.array(points), self.scene.size, up)
-        self.server.initial_camera.position = tuple(map(float, seen.position))
-        self.server.initial_camera.look_at = tuple(map(float, seen.target))
-        self.server.initial_camera.up = tuple(map(float, up))

@@ -1,4 +1,4 @@
-"""viser, or a sentence that says how to get it."""
+"""A server of viser's, or a sentence that says how to get it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import contextlib
 import io
 from typing import Any
 
+import numpy as np
+
 from spanloop.errors import UnsupportedError
+from spanloop.view.viewer.camera import Camera
 
 LOOPBACK = "127.0.0.1"
 
@@ -24,6 +27,13 @@ def started(port: int = 0, label: str = "spanloop") -> Any:
     server.gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
     return server
+
+
+def look(server: Any, camera: Camera, up: np.ndarray) -> None:
+    """From where everyone looks at first."""
+    server.initial_camera.position = tuple(map(float, camera.position))
+    server.initial_camera.look_at = tuple(map(float, camera.target))
+    server.initial_camera.up = tuple(map(float, up))
 
 
 def stopped(server: Any) -> None:
