@@ -270,6 +270,43 @@ def test_quaternions_turn_as_their_matrices_do():
     np.testing.assert_allclose(again, turns, atol=1e-12)
 
 
+# ---- meshes
+
+
+def with_mesh(folder, data):
+    (folder / "part.stl").write_bytes(data)
+    (folder / "arm.urdf").write_text(
+        """<robot name="arm"><link name="base"/><link name="part"><inertial><mass value="1"/>
+        <inertia ixx="0.02" iyy="0.03" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial><visual><origin xyz="0 0 1"/>
+        <geometry><mesh filename="part.stl" scale="2 2 2"/></geometry></visual></link>
+        <joint name="hinge" type="continuous"><parent link="base"/><child link="part"/><axis xyz="0 1 0"/></joint>
+        </robot>"""
+    )
+    return sl.load(folder / "arm.urdf")
+
+
+def test_a_mesh_is_drawn_with_its_scale(tmp_path):
+    trimesh = pytest.importorskip("trimesh", reason="meshes are read with trimesh")
+    from spanloop.view.viewer import forms
+    from spanloop.view.viewer.meshes import scene_with_meshes
+
+    box = trimesh.creation.box((0.2, 0.4, 0.6))
+    seen = scene_with_meshes(with_mesh(tmp_path, box.export(file_type="stl")), None, tmp_path)
+    (shape,) = seen.bodies[-1].shapes
+    assert (shape.kind, seen.notes) == ("mesh", ())
+    np.testing.assert_allclose(np.ptp(forms._mesh(shape)[0], axis=0), (0.4, 0.8, 1.2), rtol=1e-6)
+
+
+def test_a_mesh_that_cannot_be_read_is_replaced_and_told(tmp_path):
+    pytest.importorskip("trimesh", reason="meshes are read with trimesh")
+    from spanloop.view.viewer.meshes import scene_with_meshes
+
+    seen = scene_with_meshes(with_mesh(tmp_path, b"no mesh at all"), None, tmp_path)
+    assert all(s.kind != "mesh" for b in seen.bodies for s in b.shapes)
+    assert seen.notes[-1].startswith("mesh 'part.stl' ")
+    assert seen.notes[-1].endswith("a simple shape stands in its place")
+
+
 # ---- with viser, without a browser
 
 
@@ -322,11 +359,13 @@ def test_layers_forces_and_trails_come_and_go(viewer):
     viewer.settled()
     assert all(h.visible for h in viewer.stage.layers["frames"])
     assert "largest force" in viewer.panels.status.content
+    assert all(h.opacity < 1.0 for h in viewer.stage.layers["bodies"])
     viewer.wish("show", "frames", False)
     viewer.wish("forces", False)
     viewer.settled()
     assert not any(h.visible for h in viewer.stage.layers["frames"])
     assert "largest force" not in viewer.panels.status.content
+    assert all(h.opacity is None for h in viewer.stage.layers["bodies"])
 
 
 def test_start_pause_and_reset(viewer):

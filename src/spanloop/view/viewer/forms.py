@@ -11,6 +11,7 @@ from spanloop.math.small import product
 from spanloop.model.parts import Placement
 from spanloop.types import Floats3
 from spanloop.view.shaping import Shape
+from spanloop.view.viewer import meshes
 
 _ROUND = 24  # faces around a capsule
 
@@ -33,15 +34,15 @@ def draw(world: Any, name: str, shape: Shape, color: str, opacity: float | None 
 
 def _mesh(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """Corners (n, 3) [m] and triangles (m, 3)."""
+    if shape.kind == "mesh":
+        corners, faces = meshes.mesh(shape.file)
+        return (corners * np.array(shape.size)).astype(np.float32), faces
     import trimesh
 
-    if shape.kind == "capsule":
-        radius, length = shape.size
-        found = trimesh.creation.capsule(height=length, radius=radius, count=[_ROUND, _ROUND])
-        corners = found.vertices - found.vertices.mean(axis=0)
-        return np.asarray(corners, np.float32), np.asarray(found.faces, np.uint32)
-    read: Any = trimesh.load(shape.file, force="mesh")
-    return np.asarray(read.vertices * np.array(shape.size), np.float32), np.asarray(read.faces, np.uint32)
+    radius, length = shape.size
+    found = trimesh.creation.capsule(height=length, radius=radius, count=[_ROUND, _ROUND])
+    corners = found.vertices - found.vertices.mean(axis=0)
+    return np.asarray(corners, np.float32), np.asarray(found.faces, np.uint32)
 
 
 def pin(axis: Floats3, radius: float, length: float) -> Shape:

@@ -9,8 +9,9 @@ import numpy as np
 from spanloop.errors import InputError
 from spanloop.model.save import atomic
 from spanloop.results import Trajectory
-from spanloop.view.scene import poses, scene
+from spanloop.view.scene import poses
 from spanloop.view.viewer.camera import camera, outline, upward
+from spanloop.view.viewer.meshes import scene_with_meshes
 from spanloop.view.viewer.serving import look, started, stopped
 from spanloop.view.viewer.stage import Stage
 
@@ -38,7 +39,7 @@ def record(run: Trajectory, path, *, frames: float = FRAMES, folder: str | Path 
 
 
 def _recorded(server, run: Trajectory, folder) -> str:
-    seen = scene(run.model, run.q[0], folder)
+    seen = scene_with_meshes(run.model, run.q[0], folder)
     up = upward(run.model.gravity)
     placed = poses(run.robot, run.q)
     corners = np.concatenate([outline(seen, at) for at in placed[:: max(1, len(placed) // 20)]])

@@ -13,6 +13,7 @@ from spanloop.view.viewer import forms
 from spanloop.view.viewer.puppet import OPEN
 
 LAYERS = ("bodies", "joints", "closures", "frames", "inertias", "names")
+_FAINT = 0.4  # of bodies when forces are shown
 SHOWN = ("bodies", "joints", "closures")  # at the beginning
 
 
@@ -54,6 +55,11 @@ class Stage:
         """Show or hide one of LAYERS."""
         for handle in self.layers[layer]:
             handle.visible = visible
+
+    def fade(self, faint: bool) -> None:
+        """Bodies that one can see through, so that nothing in them is hidden."""
+        for handle in self.layers["bodies"]:
+            handle.opacity = _FAINT if faint else None
 
     def arrows(self, name: str, starts: np.ndarray, ways: np.ndarray, color: str) -> None:
         """Arrows (n, 3) from these points (n, 3) [m]; none if n is 0."""

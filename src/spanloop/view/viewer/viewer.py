@@ -15,9 +15,9 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopError
 from spanloop.results import Trajectory
 from spanloop.view import palette
-from spanloop.view.scene import scene
 from spanloop.view.viewer.camera import camera, outline, upward
 from spanloop.view.viewer.loads import LONGEST, loads
+from spanloop.view.viewer.meshes import scene_with_meshes
 from spanloop.view.viewer.panels import NO_TRAIL, Panels
 from spanloop.view.viewer.puppet import Puppet
 from spanloop.view.viewer.serving import LOOPBACK, look, started, stopped
@@ -42,20 +42,28 @@ class Viewer:
         folder: str | Path | None = None,
     ):
         self.puppet = Puppet(robot, q, run)
-        self.scene = scene(robot.model, self.puppet.q, folder)
         self.server = started(port, f"spanloop: {robot.model.name}")
         self._wishes: queue.Queue = queue.Queue()
         self._closing = threading.Event()
         self._forces, self._length, self._trail = False, 1.0, ""
         self._largest = 0.0
-        up = upward(robot.model.gravity)
+        try:
+            self._set_up(folder)
+        except BaseException:
+            stopped(self.server)
+            raise
+        self._thread = threading.Thread(target=self._work, name="spanloop viewer", daemon=True)
+        self._thread.start()
+
+    def _set_up(self, folder: str | Path | None) -> None:
+        model = self.puppet.robot.model
+        self.scene = scene_with_meshes(model, self.puppet.q, folder)
+        up = upward(model.gravity)
         corners = outline(self.scene, self.puppet.poses())
         self.stage = Stage(self.server.scene, self.scene, up, float((corners @ up).min()))
         look(self.server, camera(corners, up), up)
         self.panels = Panels(self.server.gui, self.scene, self.puppet, self.wish)
         self.draw()
-        self._thread = threading.Thread(target=self._work, name="spanloop viewer", daemon=True)
-        self._thread.start()
 
     @property
     def url(self) -> str:
@@ -176,6 +184,7 @@ class Viewer:
 
     def _wish_forces(self, value: bool) -> None:
         self._forces = value
+        self.stage.fade(value)
 
     def _wish_arrows(self, value: float) -> None:
         self._length = value
