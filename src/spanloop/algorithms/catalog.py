@@ -83,6 +83,7 @@ FUNCTIONS: dict[str, Function] = {
         needs_tree=True,
     ),
     "pose": Function({"sweep": kinematics.pose}, ("frame",)),
+    "poses": Function({"sweep": kinematics.all_poses}),
     "jacobian": Function({"sweep": kinematics.jacobian}, ("frame", "expressed_in")),
     "jacobian_bias": Function({"sweep": kinematics.jacobian_bias}, ("frame", "expressed_in")),
     "energy": Function({"sweep": energy.energy}),

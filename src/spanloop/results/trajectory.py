@@ -263,3 +263,21 @@ class Trajectory:
         from spanloop.results.sensing import sensed
 
         return sensed(self, name)
+
+    # ---- pictures
+
+    def plot(self, what: str, names=None, *, ax=None, **options):
+        """A figure with matplotlib: "q", "v", "a", "tau", "reactions", "energy", "closure_residual" or "phase".
+
+        names: of the joints (or loops) in it, all if not told. ax: axes to draw on. Returns the axes, a tuple of them
+        where units differ; see spanloop.view.plots for what each figure takes.
+        """
+        from spanloop.view.plots import plot
+
+        return plot(self, what, names, ax=ax, **options)
+
+    def view(self, *, port: int = 0, block: bool = True, **options):
+        """The run in the browser, with a timeline; see spanloop.view.viewer.show."""
+        from spanloop.view.viewer import show
+
+        return show(self, port=port, block=block, **options)

@@ -1,0 +1,73 @@
+"""Where to look from: all of the mechanism in view, and planar ones from in front."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from spanloop.view.scene import Scene, matrix
+from spanloop.view.shaping import Shape
+
+_DISTANCE = 2.0  # in radii of the mechanism
+_FLAT = 0.2  # a spread below this share of the largest is none
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Position and what is looked at, (3,) [m] in the world."""
+
+    position: np.ndarray
+    target: np.ndarray
+
+
+def camera(points: np.ndarray, up: np.ndarray) -> Camera:
+    """That sees all points (n, 3), with this direction upward."""
+    target = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    radius = np.linalg.norm(points - target, axis=1).max(initial=1e-3)
+    direction = _usual(up)
+    if len(points) >= 3:
+        _, spread, axes = np.linalg.svd(points - points.mean(axis=0))
+        normal = axes[2]
+        flat, steep = spread[2] < _FLAT * spread[0], abs(normal @ up)
+        if flat and steep < 0.3:  # as a picture on a wall
+            direction = normal * (1.0 if normal @ direction > 0.0 else -1.0) + 0.22 * up + 0.25 * np.cross(up, normal)
+        elif flat and steep > 0.9:  # as a map on a table
+            direction = direction + 1.2 * up
+    return Camera(target + _DISTANCE * radius * direction / np.linalg.norm(direction), target)
+
+
+def outline(scene: Scene, poses: np.ndarray) -> np.ndarray:
+    """Corners (n, 3) [m] of the boxes around all shapes at poses (n_bodies + 1, 4, 4); at least the origins."""
+    points = [poses[1:, :3, 3]]
+    for body, pose in zip(scene.bodies, poses, strict=True):
+        for shape in body.shapes:
+            corners = np.array(list(product((-1.0, 1.0), repeat=3))) * _half(shape)
+            at = pose @ matrix(shape.placement)
+            points.append(corners @ at[:3, :3].T + at[:3, 3])
+    return np.concatenate(points)
+
+
+def _half(shape: Shape) -> np.ndarray:
+    """Half the extents of a shape along its own axes [m]; of a mesh nothing is known here."""
+    size = shape.size
+    if shape.kind == "box":
+        return 0.5 * np.array(size)
+    if shape.kind in ("cylinder", "capsule"):
+        return np.array((size[0], size[0], 0.5 * size[1]))
+    return np.full(3, size[0]) if shape.kind == "sphere" else np.zeros(3)
+
+
+def _usual(up: np.ndarray) -> np.ndarray:
+    """Obliquely from above."""
+    side = np.array((1.0, 0.0, 0.0)) if abs(up[0]) < 0.9 else np.array((0.0, 1.0, 0.0))
+    side -= (side @ up) * up
+    side /= np.linalg.norm(side)
+    return 0.75 * side - 0.8 * np.cross(up, side) + 0.55 * up
+
+
+def upward(gravity) -> np.ndarray:
+    """Against gravity (3,), along z without it."""
+    g = np.asarray(gravity, float)
+    return -g / np.linalg.norm(g) if np.any(g) else np.array((0.0, 0.0, 1.0))
