@@ -838,9 +838,9 @@ def test_every_stage_prints():
     assert lines[0] == "forward_dynamics(q, v, tau) -> (6,)"
     assert [line.split()[:2] for line in lines[1:]] == [
         ["outward", "place"],
-        ["outward", "turn"],
-        ["inward", "articulate"],
-        ["outward", "accelerate"],
+        ["outward", "drift"],
+        ["inward", "filtered"],
+        ["outward", "smooth"],
     ]
 
 

@@ -435,6 +435,7 @@ def test_torques_on_sahas_path_are_the_dense_ones():
 
 def count(model, method, function="forward_dynamics"):
     question = Question.of(model, function, method, "baked", (), None, None, True)
+    question.lowering = "unrolled"
     n = question.plan().operations
     return n.multiplications + n.additions + n.divisions
 

@@ -283,7 +283,11 @@ class Question:
         try:
             numbers, demands = self.compute(given)
             answer = np.array(numbers, dtype=float).reshape(shape)
-        except (ZeroDivisionError, OverflowError, UnsupportedError):  # the last of live parameters
+        except (ZeroDivisionError, OverflowError):
+            return None
+        except UnsupportedError:
+            if not self.live:  # with live parameters a method may not fit one state's numbers
+                raise
             return None
         return answer if np.isfinite(answer).all() and all(a < b for a, b in demands) else None
 

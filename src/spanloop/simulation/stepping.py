@@ -14,7 +14,7 @@ from spanloop.results import Outcome
 from spanloop.simulation.ending import Ending
 from spanloop.simulation.grid import Grid
 from spanloop.simulation.layout import Layout
-from spanloop.simulation.rolling import schedule, schedule_key
+from spanloop.simulation.rolling import rollout
 from spanloop.simulation.running import Job
 from spanloop.simulation.task import Task, task
 
@@ -52,7 +52,7 @@ class Stepper:
         job = Job(self._rollout, grid, np.ascontiguousarray(start.constants), controls, self.width, now.time)
         p = job.begin(start.state(self._layout), self.robot.model.nq + self.robot.model.nv)
         job.advance(p, count)
-        end = Ending(job, start, self._layout).of(p, 0)
+        (end,) = Ending(job, start, self._layout).all(p)
         row, places = p.state[0], self._layout.places
         residual = max(now.residual, float(row[places["loops"]][0])) if "loops" in self._layout else 0.0
         later = Moment(end.outcome.time, row[places["q"]].copy(), row[places["v"]].copy(), residual)
@@ -70,6 +70,4 @@ class Stepper:
 
     @cached_property
     def _rollout(self) -> Rollout:
-        system, watch = self._task.system, self._task.watch
-        key = schedule_key(system, watch, self.method, "float64")
-        return Rollout(key, lambda: schedule(system, watch, self.method, "float64"), "float64", 1)
+        return rollout(self._task.system, self._task.watch, self.method, "float64", 1)
