@@ -43,6 +43,7 @@ FUNCTIONS: dict[str, Function] = {
     "gravity": Function({"newton_euler": newton_euler.gravity}),
     "reactions": Function({"newton_euler": reactions.reactions}, ("loaded",)),
     "pose": Function({"sweep": kinematics.pose}, ("frame",)),
+    "poses": Function({"sweep": kinematics.all_poses}),
     "jacobian": Function({"sweep": kinematics.jacobian}, ("frame", "expressed_in")),
     "jacobian_bias": Function({"sweep": kinematics.jacobian_bias}, ("frame", "expressed_in")),
     "energy": Function({"sweep": energy.energy}),

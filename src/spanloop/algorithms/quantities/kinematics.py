@@ -22,11 +22,18 @@ def pose(mechanism, frame: str) -> Program:
     """Pose (4, 4) of a frame in the world."""
 
     def result(m, here, world):
-        T = _frame_pose(m, here, frame)
-        R, p = T.rotation.matrix(), T.translation
-        return [*R[0], p[0], *R[1], p[1], *R[2], p[2], 0.0, 0.0, 0.0, 1.0]
+        return _matrix(_frame_pose(m, here, frame))
 
     return Program("pose", ("q",), (*placed(()), poses()), result, (4, 4))
+
+
+def all_poses(mechanism) -> Program:
+    """Poses (n, 4, 4) of the world, every body and every frame, in the order of `mechanism.anchors`."""
+
+    def result(m, here, world):
+        return [x for name in m.anchors for x in _matrix(_frame_pose(m, here, name))]
+
+    return Program("poses", ("q",), (*placed(()), poses()), result, (len(mechanism.anchors), 4, 4))
 
 
 def jacobian(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
@@ -87,6 +94,11 @@ def _frame_pose(m, here, frame: str) -> Transform:
     anchor = m.anchors[frame]
     own = anchor.transform()
     return here[anchor.link].T @ own if anchor.link >= 0 else own
+
+
+def _matrix(T: Transform) -> list:
+    R, p = T.rotation.matrix(), T.translation
+    return [*R[0], p[0], *R[1], p[1], *R[2], p[2], 0.0, 0.0, 0.0, 1.0]
 
 
 def _seen_at(s: Motion, T: Transform, point) -> Motion:

@@ -1,0 +1,134 @@
+"""A mechanism as things to look at: shapes of bodies, joints, closures, colours, and where they all are.
+
+Plain data, without a renderer: the page and the live viewer draw the same Scene. Shapes come from the model's visual
+geometry; a body without any gets limbs between the joints on it, or the box of its inertia (see `shaping`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from spanloop.dynamics import Dynamics
+from spanloop.model import WORLD, Model
+from spanloop.model.parts import Placement
+from spanloop.results.evaluating import over_samples
+from spanloop.topology import mechanism
+from spanloop.types import Floats3
+from spanloop.view import palette, shaping
+from spanloop.view.shaping import Shape
+
+
+@dataclass(frozen=True)
+class SeenBody:
+    """A body: name, colour ("#rrggbb"), mass [kg], shapes in its frame, and the ellipsoid of its inertia, if any."""
+
+    name: str
+    color: str
+    mass: float
+    shapes: tuple[Shape, ...]
+    inertia: Shape | None
+
+
+@dataclass(frozen=True)
+class SeenJoint:
+    """A joint of the tree: it sits at the origin of `bodies[body]`, axis (3,) in that body's axes or None."""
+
+    name: str
+    kind: str
+    body: int
+    parent: int
+    axis: Floats3 | None
+
+
+@dataclass(frozen=True)
+class SeenClosure:
+    """A joint that closes a loop, between a frame on body a and one on body b (numbers in `bodies`)."""
+
+    name: str
+    kind: str
+    a: int
+    b: int
+    placement_a: Placement
+    placement_b: Placement
+    axis: Floats3 | None
+
+
+@dataclass(frozen=True)
+class SeenFrame:
+    """A named frame of the user on a body."""
+
+    name: str
+    body: int
+    placement: Placement
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything of a model that can be seen. bodies[0] is the world; body i is the child of joints[i − 1].
+
+    size [m]: about the reach of the mechanism, the measure of markers, arrows and cameras. notes: what is not shown
+    as the model says.
+    """
+
+    name: str
+    bodies: tuple[SeenBody, ...]
+    joints: tuple[SeenJoint, ...]
+    closures: tuple[SeenClosure, ...]
+    frames: tuple[SeenFrame, ...]
+    size: float
+    notes: tuple[str, ...] = ()
+
+
+def scene(model: Model, q=None, folder: str | Path | None = None) -> Scene:
+    """The scene of a model; q (nq,) is a posture from which sizes are taken, neutral if not given.
+
+    folder: where the model's file is, in which its meshes are looked for; without it simple shapes replace them.
+    """
+    robot = Dynamics(model, target="python")
+    at = poses(robot, model.neutral() if q is None else np.asarray(q, float))
+    size = shaping.reach(model, at)
+    number = model.body_number
+    colors = palette.of_bodies(model)
+    shapes, notes = shaping.shapes(model, size, folder)
+    bodies = [SeenBody(WORLD, palette.GROUND, 0.0, shapes[WORLD], None)]
+    for k, body in enumerate(model.bodies):
+        ellipsoid = shaping.ellipsoid(body.inertia)
+        bodies.append(SeenBody(body.name, colors[k], body.inertia.mass, shapes[body.name], ellipsoid))
+    return Scene(
+        model.name,
+        tuple(bodies),
+        tuple(
+            SeenJoint(j.name, j.kind.name, number[j.child], number[j.parent], shaping.axis_of(j.kind))
+            for j in model.joints
+        ),
+        tuple(
+            SeenClosure(
+                x.name, x.kind.name, number[x.a], number[x.b], x.placement_a, x.placement_b, shaping.axis_of(x.kind)
+            )
+            for x in model.loops
+        ),
+        tuple(SeenFrame(f.name, number[f.body], f.placement) for f in model.frames),
+        size,
+        notes,
+    )
+
+
+def poses(robot: Dynamics, q) -> np.ndarray:
+    """Poses (..., n_bodies + 1, 4, 4) of the world and all bodies at q (..., nq), in one kernel; NaN rows stay NaN."""
+    model = robot.model
+    q = np.asarray(q, float)
+    names = list(mechanism(model).anchors)
+    order = [names.index(name) for name in (WORLD, *(b.name for b in model.bodies))]
+    kernel = robot.kernel("poses")
+    found = over_samples("poses", kernel.evaluate, q if q.ndim > 1 else q[None])[..., order, :, :]
+    return found if q.ndim > 1 else found[0]
+
+
+def matrix(placement: Placement) -> np.ndarray:
+    """A placement as (4, 4)."""
+    out = np.eye(4)
+    out[:3, :3], out[:3, 3] = placement.rotation, placement.position
+    return out
