@@ -15,6 +15,7 @@ ROOMS = (
     "errors", "types", "math", "joints", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
     "compiling", "loops", "dynamics", "results", "simulation", "view", "cli",
 )  # fmt: skip
+FACE = {"results/trajectory.py": ("view",)}  # run.plot and run.view: one line each, imported when asked for
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p != HOUSE / "__init__.py")
 
 
@@ -43,7 +44,7 @@ def imported_rooms(path: Path) -> Iterator[tuple[str, int]]:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(HOUSE).as_posix())
 def test_a_file_imports_only_its_own_room_and_rooms_above_it(path):
     room = room_of(path)
-    allowed = ROOMS[: ROOMS.index(room) + 1]
+    allowed = ROOMS[: ROOMS.index(room) + 1] + FACE.get(path.relative_to(HOUSE).as_posix(), ())
     wrong = [f"line {line}: {other}" for other, line in imported_rooms(path) if other not in allowed]
     assert not wrong, f"{path.relative_to(HOUSE)} (room {room}) imports {'; '.join(wrong)}"
 

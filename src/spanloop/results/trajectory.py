@@ -255,3 +255,11 @@ class Trajectory:
 
     def __str__(self) -> str:
         return telling.report(self)
+
+    # ---- pictures
+
+    def page(self, path, **options):
+        """Write the run as one HTML file: moving picture, plots and audit, for any browser, without a network."""
+        from spanloop.view.page import write
+
+        return write(self, path, **options)

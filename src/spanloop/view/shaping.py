@@ -19,7 +19,7 @@ from spanloop.types import Floats3
 THICK, THINNEST, THICKEST = 0.09, 0.011, 0.032  # radius of a limb: of its length, between shares of the reach
 NEAR = 0.01  # points closer than this share of the reach are one
 SENSIBLE = 1.6  # an inertia's box is drawn up to this multiple of the body's own reach; larger ones hide the rest
-
+LAST = 0.2  # reach that a body at the end of a limb may have, of the mechanism's
 HERE = Placement()
 
 
@@ -105,14 +105,15 @@ def _told(g: Geometry, folder: str | Path | None, notes: list[str]) -> Shape | N
 
 def _derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
     """Limbs from the body's joint to what else is on it; the inertia's box where a body is broad, or ends there."""
-    ends = _distinct(_points(model, body.name), NEAR * size)
+    others = _points(model, body.name)
+    ends = _distinct(others, NEAR * size)
     joint = model.joints[model.body_number[body.name] - 1]
     floats = joint.kind.nv == 6
     box = inertia_box(body.inertia)
-    if box is not None:
+    if box is not None and (floats or len(ends) > 2 or not others):
         box = replace(box, size=tuple(max(x, 2.0 * THINNEST * size) for x in box.size))
-        own = max((hypot(*p) for p in ends), default=0.4 * size)
-        if (floats or len(ends) not in (1, 2)) and hypot(*box.size) <= 2.0 * SENSIBLE * own:
+        own = max((hypot(*p) for p in ends), default=LAST * size)
+        if hypot(*box.size) <= 2.0 * SENSIBLE * own:
             outside = [p for p in ends if not _inside(p, box)]
             return (box, *(_strut(box.placement.position, p, size) for p in outside))
     if not ends:
@@ -143,11 +144,15 @@ def _stands(model: Model, size: float) -> list[Shape]:
     places = [j.placement.position for j in model.joints if j.parent == WORLD and j.kind.nv < 6]
     places += [x.placement_a.position for x in model.loops if x.a == WORLD]
     places += [x.placement_b.position for x in model.loops if x.b == WORLD]
-    height = 0.02 * size
-    return [
-        Shape("cylinder", (0.04 * size, height), Placement(position=(x, y, z - 0.5 * height)), derived=True)
-        for x, y, z in _distinct(places, NEAR * size, origin=False)
-    ]
+    return [_stand(p, size) for p in _distinct(places, NEAR * size, origin=False)]
+
+
+def _stand(place: Floats3, size: float) -> Shape:
+    """A column from the floor, or a plate where the place is near it or below."""
+    x, y, z = place
+    if 0.05 * size < z < size:
+        return rod((x, y, 0.0), place, 0.025 * size, "cylinder")
+    return rod((x, y, z - 0.02 * size), place, 0.04 * size, "cylinder")
 
 
 def _points(model: Model, body: str) -> list[Floats3]:
