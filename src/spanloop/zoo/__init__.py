@@ -19,7 +19,7 @@ from spanloop.zoo.planar_loops import (
     slider_crank,
     slider_crank_start,
 )
-from spanloop.zoo.pumas import three_pumas, three_pumas_start
+from spanloop.zoo.pumas import three_pumas, three_pumas_course, three_pumas_start
 from spanloop.zoo.random import random_model
 from spanloop.zoo.squeezer import andrews, andrews_forces, andrews_start
 from spanloop.zoo.walkers import quadruped
@@ -82,6 +82,7 @@ __all__ = [
     "stewart",
     "stewart_start",
     "three_pumas",
+    "three_pumas_course",
     "three_pumas_start",
     "tree",
 ]
