@@ -34,13 +34,15 @@ class SeenBody:
 
 @dataclass(frozen=True)
 class SeenJoint:
-    """A joint of the tree: it sits at the origin of `bodies[body]`, axis (3,) in that body's axes or None."""
+    """A joint of the tree: it sits at the origin of `bodies[body]`, axis (3,) in that body's axes or None; its other
+    frame has this placement in `bodies[parent]`."""
 
     name: str
     kind: str
     body: int
     parent: int
     axis: Floats3 | None
+    placement: Placement
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def scene(model: Model, q=None, folder: str | Path | None = None) -> Scene:
         model.name,
         tuple(bodies),
         tuple(
-            SeenJoint(j.name, j.kind.name, number[j.child], number[j.parent], shaping.axis_of(j.kind))
+            SeenJoint(j.name, j.kind.name, number[j.child], number[j.parent], shaping.axis_of(j.kind), j.placement)
             for j in model.joints
         ),
         tuple(
@@ -125,6 +127,17 @@ def poses(robot: Dynamics, q) -> np.ndarray:
     kernel = robot.kernel("poses")
     found = over_samples("poses", kernel.evaluate, q if q.ndim > 1 else q[None])[..., order, :, :]
     return found if q.ndim > 1 else found[0]
+
+
+def reached(seen: Scene, at: np.ndarray) -> np.ndarray:
+    """Points (n, points, 3) that the shapes of all bodies reach, at poses (n, n_bodies + 1, 4, 4)."""
+    parts = []
+    for k, body in enumerate(seen.bodies):
+        local = [shaping.corners(s) for s in body.shapes] + ([np.zeros((1, 3))] if k else [])
+        if local:
+            own = np.concatenate(local)
+            parts.append(np.einsum("nij,cj->nci", at[:, k, :3, :3], own) + at[:, k, None, :3, 3])
+    return np.concatenate(parts, axis=1) if parts else np.zeros((len(at), 1, 3))
 
 
 def matrix(placement: Placement) -> np.ndarray:

@@ -19,7 +19,7 @@ from spanloop.types import Floats3
 THICK, THINNEST, THICKEST = 0.09, 0.011, 0.032  # radius of a limb: of its length, between shares of the reach
 NEAR = 0.01  # points closer than this share of the reach are one
 SENSIBLE = 1.6  # an inertia's box is drawn up to this multiple of the body's own reach; larger ones hide the rest
-LAST = 0.2  # reach that a body at the end of a limb may have, of the mechanism's
+LAST = 0.1  # reach that a body at the end of a limb may have, of the mechanism's
 HERE = Placement()
 
 
@@ -82,6 +82,19 @@ def ellipsoid(inertia: Inertia) -> Shape | None:
     return _of_equal_inertia(inertia, "ellipsoid", 5.0)
 
 
+def corners(shape: Shape) -> np.ndarray:
+    """Points (n, 3) that a shape reaches, in its body's frame."""
+    if shape.kind in ("capsule", "cylinder"):
+        radius, length = shape.size
+        half: tuple[float, ...] = (radius, radius, 0.5 * length + (radius if shape.kind == "capsule" else 0.0))
+    else:
+        half = {"box": tuple(0.5 * x for x in shape.size), "ellipsoid": shape.size, "mesh": (0.0, 0.0, 0.0)}.get(
+            shape.kind, shape.size * 3
+        )
+    signs = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+    return (signs * half) @ np.array(shape.placement.rotation).T + np.array(shape.placement.position)
+
+
 def rod(start: Floats3, end: Floats3, radius: float, kind: str = "capsule") -> Shape:
     """A capsule or cylinder between two points."""
     dx, dy, dz = subtract(end, start)
@@ -105,12 +118,11 @@ def _told(g: Geometry, folder: str | Path | None, notes: list[str]) -> Shape | N
 
 def _derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
     """Limbs from the body's joint to what else is on it; the inertia's box where a body is broad, or ends there."""
-    others = _points(model, body.name)
-    ends = _distinct(others, NEAR * size)
+    ends = _distinct(_points(model, body.name), NEAR * size)
     joint = model.joints[model.body_number[body.name] - 1]
     floats = joint.kind.nv == 6
     box = inertia_box(body.inertia)
-    if box is not None and (floats or len(ends) > 2 or not others):
+    if box is not None and (floats or len(ends) not in (1, 2)):
         box = replace(box, size=tuple(max(x, 2.0 * THINNEST * size) for x in box.size))
         own = max((hypot(*p) for p in ends), default=LAST * size)
         if hypot(*box.size) <= 2.0 * SENSIBLE * own:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from spanloop.results import telling
 from spanloop.results.files import labels
 from spanloop.view import palette
 from spanloop.view.page.meshes import packed_mesh
-from spanloop.view.scene import Scene, matrix, poses, scene
+from spanloop.view.scene import Scene, matrix, poses, reached, scene
 from spanloop.view.shaping import Shape
 
 if TYPE_CHECKING:
@@ -42,15 +42,14 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         arrows = _arrows(few, notes)
         audit = _audit(run, notes)
     notes += dict.fromkeys(str(w.message) for w in said if issubclass(w.category, SpanloopWarning))
-    points = at[:, 1:, :3, 3].reshape(-1, 3)
-    points = points[np.isfinite(points).all(axis=1)]
+    points = reached(seen, at)
+    floats = not seen.bodies[0].shapes
     return {
         "title": title,
         "version": __version__,
         "size": seen.size,
-        "ground": float(min(0.0, points[:, 2].min(initial=0.0) - 0.02 * seen.size)),
-        "low": points.min(axis=0, initial=0.0).tolist(),
-        "high": points.max(axis=0, initial=0.0).tolist(),
+        "ground": _ground(points, seen.size, floats),
+        **_window(points, seen.size, floats),
         "colors": {"closed": palette.CLOSED, "open": palette.OPEN, "force": palette.FORCE, "trail": palette.TRAIL},
         **_seen(seen, notes),
         "times": packed(few.times),
@@ -86,6 +85,24 @@ def thinned(run: Trajectory, frames: int) -> Trajectory:
     return run.changed(segments=tuple(segments), forces=forces)
 
 
+def _ground(points: np.ndarray, size: float, floats: bool) -> float:
+    """The height of the floor [m]: where the mechanism stands at first, or below all that it reaches."""
+    first, lowest = np.nanmin(points[0, :, 2]), np.nanmin(points[..., 2])
+    stands = not floats and first > -0.1 * size
+    return float(min(first, 0.0) if stands else min(lowest - 0.03 * size, 0.0))
+
+
+def _window(points: np.ndarray, size: float, floats: bool) -> dict[str, Any]:
+    """What the camera shows: all that is reached; or, of a mechanism that travels far, what is around its middle,
+    which it then follows: follow holds that middle (n, 3)."""
+    middle = 0.5 * (np.nanmin(points, axis=1) + np.nanmax(points, axis=1))
+    travels = floats and np.linalg.norm(np.ptp(middle[np.isfinite(middle).all(axis=1)], axis=0)) > size
+    if travels:
+        points = points - (middle - middle[0])[:, None]
+    low, high = (f(points.reshape(-1, 3), axis=0).tolist() for f in (np.nanmin, np.nanmax))
+    return {"low": low, "high": high, "follow": packed(middle) if travels else None}
+
+
 def _frames(run: Trajectory, seen: Scene) -> int:
     """As many as the eye needs, and as the file may hold."""
     numbers = 7 * len(seen.bodies) + run.model.nq + 2 * run.model.nv + 8 * len(seen.closures) + 4
@@ -104,7 +121,17 @@ def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
             }
             for b in seen.bodies
         ],
-        "joints": [asdict(j) for j in seen.joints],
+        "joints": [
+            {
+                "name": j.name,
+                "kind": j.kind,
+                "body": j.body,
+                "parent": j.parent,
+                "axis": j.axis,
+                "at": _flat(j.placement),
+            }
+            for j in seen.joints
+        ],
         "closures": [
             {
                 "name": c.name,

@@ -1,9 +1,15 @@
 // ---- a camera that orbits a point: mouse, touch, and keys
 
+const LENS = 0.7; // rad, up and down
+const HOME = [-0.95, 0.4]; // azimuth and elevation at first
+const ROOM = 1.08; // share of the picture that the corners may fill; they are empty
+
 class Camera {
   constructor(canvas, low, high, size, changed) {
     this.home = scaled(0.5, add(low, high));
-    this.size = Math.max(size, lengthOf(subtract(high, low)));
+    this.half = scaled(0.5, subtract(high, low)).map((x) => Math.max(x, 0.05 * size));
+    this.size = 2 * lengthOf(this.half);
+    this.shift = [0, 0, 0]; // how far what is followed has gone
     this.changed = changed;
     this.canvas = canvas;
     this.pointers = new Map();
@@ -18,9 +24,8 @@ class Camera {
 
   reset() {
     this.target = [...this.home];
-    this.azimuth = -0.95;
-    this.elevation = 0.42;
-    this.distance = 1.3 * this.size;
+    [this.azimuth, this.elevation] = HOME;
+    this.distance = 1; // of that from which all is seen
     this.changed();
   }
 
@@ -29,17 +34,42 @@ class Camera {
   }
 
   eye() {
-    const [c, s] = [Math.cos(this.elevation), Math.sin(this.elevation)];
-    const d = this.fit ? this.distance * this.fit : this.distance;
-    return add(this.target, [d * c * Math.cos(this.azimuth), d * c * Math.sin(this.azimuth), d * s]);
+    return add(this.center(), scaled(this.away(), this.direction(this.azimuth, this.elevation)));
   }
 
-  // the matrix from the world to the screen; a narrow window sees from farther away
+  direction(azimuth, elevation) {
+    const c = Math.cos(elevation);
+    return [c * Math.cos(azimuth), c * Math.sin(azimuth), Math.sin(elevation)];
+  }
+
+  away() {
+    return this.distance * (this.all || this.size);
+  }
+
+  center() {
+    return add(this.target, this.shift);
+  }
+
+  // how far away the eye must be to see all corners, from where it looks at first
+  fitted(aspect) {
+    const z = this.direction(...HOME);
+    const x = unit(cross([0, 0, 1], z));
+    const y = cross(z, x);
+    const up = Math.tan(LENS / 2) * ROOM;
+    let far = 0;
+    for (let k = 0; k < 8; k++) {
+      const corner = this.half.map((h, i) => (k & (1 << i) ? h : -h));
+      const [a, b, c] = [x, y, z].map((d) => dot(d, corner));
+      far = Math.max(far, c + Math.abs(b) / up, c + Math.abs(a) / (up * aspect));
+    }
+    return far;
+  }
+
+  // the matrix from the world to the screen
   seen(aspect) {
-    this.fit = Math.max(1, 1 / aspect) ** 0.8;
-    const far = this.distance * this.fit + 12 * this.size;
-    const lens = perspective(0.7, aspect, far / 4000, far);
-    return product(lens, lookingAt(this.eye(), this.target, [0, 0, 1]));
+    this.all = this.fitted(aspect);
+    const far = this.away() + 12 * this.size;
+    return product(perspective(LENS, aspect, far / 4000, far), lookingAt(this.eye(), this.center(), [0, 0, 1]));
   }
 
   turn(x, y) {
@@ -50,16 +80,16 @@ class Camera {
 
   // by shares of the window's height
   pan(x, y) {
-    const z = unit(subtract(this.eye(), this.target));
+    const z = unit(subtract(this.eye(), this.center()));
     const right = unit(cross([0, 0, 1], z));
     const up = cross(z, right);
-    const reach = 0.73 * this.distance * (this.fit || 1);
+    const reach = 2 * Math.tan(LENS / 2) * this.away();
     this.target = add(this.target, add(scaled(-x * reach, right), scaled(y * reach, up)));
     this.changed();
   }
 
   zoom(factor) {
-    this.distance = clamp(this.distance * factor, 0.02 * this.size, 30 * this.size);
+    this.distance = clamp(this.distance * factor, 0.02, 20);
     this.changed();
   }
 

@@ -2,6 +2,7 @@
 
 const SUN = unit([0.45, -0.4, 0.95]);
 const TURNING = { revolute: 0.05, helical: 0.08, cylindrical: 0.08 };
+const SLIDING = ['prismatic', 'cylindrical', 'helical'];
 const BALLS = ['spherical', 'universal', 'general'];
 
 class Stage {
@@ -13,6 +14,8 @@ class Stage {
     this.count = data.bodies.length;
     this.at = data.bodies.map(() => new Float32Array(16));
     this.pointed = 0;
+    this.middles = data.follow ? floatsOf(data.follow) : null;
+    this.slides = data.joints.filter((j) => SLIDING.includes(j.kind));
     this.shown = { joints: true, loops: true, forces: true, trails: true, frames: false, inertias: false };
     this.bodies = data.bodies.map((body) => this.made((s) => body.shapes.forEach((x) => s.shape(x, colorOf(body.color)))));
     this.inertias = data.bodies.map((b) => this.made((s) => b.inertia && s.shape(b.inertia, colorOf(b.color))));
@@ -24,7 +27,7 @@ class Stage {
     this.floor = this.drawing.object(
       [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]].flatMap(([x, y]) => [x, y, 0, 0, 0, 1, 1, 1, 1]),
     );
-    this.closures = data.closures.map((c) => ({ ...c, errors: null }));
+    this.closures = data.closures.map((c) => ({ ...c, errors: null, radius: Math.max(0.019 * data.size, 1.25 * this.thickness(c.a, c.b)) }));
     const errors = data.groups.find((g) => g.key === 'closures');
     if (errors) {
       const all = floatsOf(errors.values);
@@ -44,8 +47,14 @@ class Stage {
     return this.drawing.object(solid.numbers);
   }
 
+  // the radius of the thickest limb of some bodies: markers on them are larger, to be seen
+  thickness(...bodies) {
+    const radii = bodies.flatMap((k) => this.data.bodies[k].shapes.filter((s) => s.kind === 'capsule').map((s) => s.size[0]));
+    return Math.max(0, ...radii);
+  }
+
   joint(solid, joint) {
-    const size = this.data.size;
+    const size = Math.max(this.data.size, this.thickness(joint.body, joint.parent) / 0.021);
     const color = [0.2, 0.25, 0.29];
     const [x, y, z] = alongZ(joint.axis || [0, 0, 1]);
     const m = frameOf(x, y, z, [0, 0, 0]);
@@ -82,6 +91,16 @@ class Stage {
     for (let k = 0; k < this.count; k++)
       poseBetween(this.poses, 7 * (this.index * this.count + k), 7 * (next * this.count + k), this.share, this.at[k]);
     this.nearest = this.share < 0.5 ? this.index : next;
+  }
+
+  // how far the middle of a mechanism that travels has gone
+  travelled() {
+    if (!this.middles) return [0, 0, 0];
+    const next = Math.min(this.index + 1, this.times.length - 1);
+    return [0, 1, 2].map((k) => {
+      const [a, b] = [this.middles[3 * this.index + k], this.middles[3 * next + k]];
+      return (1 - this.share) * a + this.share * b - this.middles[k];
+    });
   }
 
   place(body, at, i) {
@@ -146,7 +165,7 @@ class Stage {
     d.blended(() => {
       const gap = roundStep(this.data.size / 12);
       const wide = 4 * this.data.size;
-      const middle = [camera.home[0], camera.home[1], 0];
+      const middle = [camera.home[0] + camera.shift[0], camera.home[1] + camera.shift[1], 0];
       const model = frameOf([wide, 0, 0], [0, wide, 0], [0, 0, 1], [middle[0], middle[1], this.data.ground]);
       d.use('floor', { seen, model, middle, gap, wide, ink: dark ? [0.75, 0.82, 0.9] : [0.25, 0.28, 0.32] });
       d.draw(this.floor);
@@ -157,6 +176,10 @@ class Stage {
       d.draw(body);
       if (this.shown.joints) d.draw(this.joints[k]);
       if (this.shown.frames) d.draw(this.frames[k]);
+    });
+    this.eachSlide((model, k) => {
+      d.use('solid', { ...lit, model, tint: [...colorOf(this.data.bodies[k].color), 1] });
+      d.draw(this.rod);
     });
     if (this.shown.loops) this.eachLoop((object, model, color, k) => {
       const tint = this.pointed === this.count + k + 1 ? [1, 1, 1, 0.5] : [...color, 1];
@@ -189,9 +212,21 @@ class Stage {
     }));
   }
 
+  // a rod from where a slide starts on its carrier to the body that slides
+  eachSlide(visit) {
+    for (const j of this.slides) {
+      const start = pointOf(this.at[j.parent], j.at.slice(12, 15));
+      const way = subtract([...this.at[j.body].slice(12, 15)], start);
+      if (lengthOf(way) < 0.01 * this.data.size) continue;
+      const [x, y, z] = alongZ(way);
+      const r = 0.008 * this.data.size;
+      visit(frameOf(scaled(r, x), scaled(r, y), scaled(lengthOf(way), z), add(start, scaled(0.5, way))), j.body);
+    }
+  }
+
   eachLoop(visit) {
-    const r = 0.021 * this.data.size;
     this.closures.forEach((c, k) => {
+      const r = c.radius;
       const color = this.colorOfError(this.error(c));
       const ends = [pointOf(this.at[c.a], c.at_a.slice(12, 15)), pointOf(this.at[c.b], c.at_b.slice(12, 15))];
       const gap = subtract(ends[1], ends[0]);

@@ -158,6 +158,7 @@ function frame(now) {
     stale = false;
     if (stage) {
       stage.move(timeline.time);
+      camera.shift = stage.travelled();
       stage.draw(camera, root.classList.contains('dark'));
     }
     status();
