@@ -246,7 +246,10 @@ def shown(monkeypatch):
     return asked
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+SLOW = ("demo", "bench", "view")  # they compile large mechanisms
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in COMMANDS])
 def test_examples_work_as_pasted(name, capsys, tmp_path, monkeypatch, shown):
     """In their order, in an empty folder: a later one may use what an earlier one wrote."""
     monkeypatch.chdir(tmp_path)
