@@ -142,7 +142,7 @@ def test_a_damaged_mesh_becomes_a_note(text, ending, tmp_path):
     path = tmp_path / f"bad{ending}"
     path.write_text(text)
     notes = []
-    assert packed_mesh(Shape("mesh", (1.0, 1.0, 1.0), file=str(path)), notes)["kind"] == "sphere"
+    assert packed_mesh(Shape("mesh", (1.0, 1.0, 1.0), file=str(path)), notes) is None
     assert notes[0].startswith(f"mesh 'bad{ending}' cannot be shown")
 
 

@@ -23,13 +23,15 @@ from spanloop.view.shaping import Shape
 
 @dataclass(frozen=True)
 class SeenBody:
-    """A body: name, colour ("#rrggbb"), mass [kg], shapes in its frame, and the ellipsoid of its inertia, if any."""
+    """A body: name, colour ("#rrggbb"), mass [kg], shapes in its frame, the ellipsoid of its inertia, if any, and the
+    shapes to draw in place of meshes that a renderer cannot read."""
 
     name: str
     color: str
     mass: float
     shapes: tuple[Shape, ...]
     inertia: Shape | None
+    simple: tuple[Shape, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def scene(model: Model, q=None, folder: str | Path | None = None) -> Scene:
     bodies = [SeenBody(WORLD, palette.GROUND, 0.0, shapes[WORLD], None)]
     for k, body in enumerate(model.bodies):
         ellipsoid = shaping.ellipsoid(body.inertia)
-        bodies.append(SeenBody(body.name, colors[k], body.inertia.mass, shapes[body.name], ellipsoid))
+        simple = shaping.derived(model, body, size)
+        bodies.append(SeenBody(body.name, colors[k], body.inertia.mass, shapes[body.name], ellipsoid, simple))
     return Scene(
         model.name,
         tuple(bodies),
@@ -133,7 +136,8 @@ def reached(seen: Scene, at: np.ndarray) -> np.ndarray:
     """Points (n, points, 3) that the shapes of all bodies reach, at poses (n, n_bodies + 1, 4, 4)."""
     parts = []
     for k, body in enumerate(seen.bodies):
-        local = [shaping.corners(s) for s in body.shapes] + ([np.zeros((1, 3))] if k else [])
+        meshes = any(s.kind == "mesh" for s in body.shapes)  # their size is not known here
+        local = [shaping.corners(s) for s in (*body.shapes, *(body.simple if meshes else ()))]
         if local:
             own = np.concatenate(local)
             parts.append(np.einsum("nij,cj->nci", at[:, k, :3, :3], own) + at[:, k, None, :3, 3])

@@ -68,7 +68,7 @@ def shapes(model: Model, size: float, folder: str | Path | None = None):
     for body in model.bodies:
         told = [_told(g, folder, notes) for g in body.geometry if g.use == "visual"]
         seen = tuple(s for s in told if s is not None)
-        out[body.name] = seen or _derived(model, body, size)
+        out[body.name] = seen or derived(model, body, size)
     return out, tuple(dict.fromkeys(notes))
 
 
@@ -116,7 +116,7 @@ def _told(g: Geometry, folder: str | Path | None, notes: list[str]) -> Shape | N
     return Shape("mesh", g.size or (1.0, 1.0, 1.0), g.placement, str(found))
 
 
-def _derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
+def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
     """Limbs from the body's joint to what else is on it; the inertia's box where a body is broad, or ends there."""
     ends = _distinct(_points(model, body.name), NEAR * size)
     joint = model.joints[model.body_number[body.name] - 1]

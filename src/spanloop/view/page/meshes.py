@@ -15,14 +15,14 @@ MOST = 40_000  # triangles of one mesh
 _STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
-def packed_mesh(shape: Shape, notes: list[str]) -> dict[str, Any]:
-    """The mesh as data of the page, or its box and a note where it cannot be shown."""
+def packed_mesh(shape: Shape, notes: list[str]) -> dict[str, Any] | None:
+    """The mesh as data of the page, its box where it is too large, or None; a note says why."""
     name = Path(shape.file).name
     try:
         corners = triangles(Path(shape.file))
     except (OSError, ValueError, IndexError) as error:
-        notes.append(f"mesh {name!r} cannot be shown ({error}); a small sphere stands in its place")
-        return {"kind": "sphere", "size": [0.02]}
+        notes.append(f"mesh {name!r} cannot be shown ({error}); a simple shape stands in its place")
+        return None
     corners = corners * np.array(shape.size)
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
     if len(corners) > MOST:

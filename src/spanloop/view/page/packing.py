@@ -16,7 +16,7 @@ from spanloop.results import telling
 from spanloop.results.files import labels
 from spanloop.view import palette
 from spanloop.view.page.meshes import packed_mesh
-from spanloop.view.scene import Scene, matrix, poses, reached, scene
+from spanloop.view.scene import Scene, SeenBody, matrix, poses, reached, scene
 from spanloop.view.shaping import Shape
 
 if TYPE_CHECKING:
@@ -116,8 +116,8 @@ def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
                 "name": b.name,
                 "color": b.color,
                 "mass": b.mass,
-                "shapes": [_shape(s, notes) for s in b.shapes],
-                "inertia": _shape(b.inertia, notes) if b.inertia else None,
+                "shapes": _shapes(b, notes),
+                "inertia": _shape(b.inertia) if b.inertia else None,
             }
             for b in seen.bodies
         ],
@@ -147,9 +147,18 @@ def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
     }
 
 
-def _shape(shape: Shape, notes: list[str]) -> dict[str, Any]:
-    if shape.kind == "mesh":
-        return {**packed_mesh(shape, notes), "at": _flat(shape.placement)}
+def _shapes(body: SeenBody, notes: list[str]) -> list[dict[str, Any]]:
+    """The body's shapes; its simple ones, if a mesh among them cannot be shown."""
+    out = []
+    for shape in body.shapes:
+        found = packed_mesh(shape, notes) if shape.kind == "mesh" else _shape(shape)
+        if found is None:
+            return [_shape(s) for s in body.simple]
+        out.append({**found, "at": _flat(shape.placement)})
+    return out
+
+
+def _shape(shape: Shape) -> dict[str, Any]:
     return {"kind": shape.kind, "size": list(shape.size), "at": _flat(shape.placement)}
 
 
