@@ -7,9 +7,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-import spanloop as sl
 from spanloop.view.axes import power_of_ten, ticks
-from spanloop.view.figure import Camera, Figure, places
+from spanloop.view.camera import Camera
 from spanloop.view.svg import document, element, moving, number, points, text
 
 
@@ -51,24 +50,6 @@ def test_ticks_are_round(low, high, expected):
 def test_powers_of_ten_read_as_people_write_them():
     assert power_of_ten(np.array([-2.5e-9, 1e-10])) == (1e-9, "10⁻⁹")
     assert power_of_ten(np.zeros(3)) == (1.0, "10⁰")
-
-
-def test_places_are_the_positions_of_the_poses():
-    model = sl.zoo.random_model(4)
-    robot = sl.Dynamics(model, target="python")
-    q, _ = model.random_state(4)
-    for name, at in places(model, q[None]).items():
-        np.testing.assert_allclose(at[0], robot.pose(q, name)[:3, 3], atol=1e-14)
-
-
-def test_a_trunk_is_a_plate_with_its_corners_in_order():
-    figure = Figure.of(sl.zoo.quadruped())
-    (plate,) = figure.plates
-    around = [name.removesuffix("_hip") for name in plate]
-    sides = {frozenset(pair) for pair in zip(around, around[1:] + around[:1], strict=True)}
-    assert sides == {frozenset(p) for p in (("fl", "fr"), ("fr", "hr"), ("hr", "hl"), ("hl", "fl"))}
-    assert ("fl_shank", "fl_foot") in figure.bones
-    assert len(figure.bones) == 12
 
 
 def test_the_camera_sees_right_and_up():

@@ -48,6 +48,7 @@ CASES = {  # arguments of the mechanism and of its start, mobility, rows, indepe
     "five-joint arms 2": ("arms_with_object", (2,), {"arm": "five"}, 4, 12, 12),
     "five-joint arms 3": ("arms_with_object", (3,), {"arm": "five"}, 3, 18, 18),
     "pumas 2": ("arms_with_object", (2,), {"arm": zoo.puma()}, 6, 12, 12),
+    "three_pumas": ("three_pumas", (), {}, 6, 18, 18),
     "linkage_leg": ("linkage_leg", (), {}, 3, 6, 6),
     "hexapod": ("hexapod", (), {}, 6, 18, 18),
 }
@@ -194,6 +195,17 @@ def test_a_posture_with_stretched_wrists_is_singular():
     J = ClosedReference(model, q).closure_jacobian()
     assert np.linalg.matrix_rank(J[:6, model.v_slice("arm1_turn").start :][:, :6], tol=1e-9) == 5
     assert ClosedReference(model, q).rank() == 12
+
+
+def test_three_pumas_are_those_of_the_table_around_a_disc():
+    model, one = zoo.three_pumas(), zoo.puma()
+    for i in (1, 2, 3):
+        assert [model.body(f"arm{i}_{b.name}").inertia for b in one.bodies] == [b.inertia for b in one.bodies]
+    assert model.mass == pytest.approx(3.0 * one.mass + 6.0)
+    assert model.body("object").inertia.moments == pytest.approx((0.09875, 0.0, 0.0, 0.09875, 0.0, 0.1875))
+    columns = np.array([model.joint(f"arm{i}_joint1").placement.position for i in (1, 2, 3)])
+    np.testing.assert_allclose(columns[:, 2], columns[0, 2], atol=1e-12)
+    np.testing.assert_allclose(columns.sum(axis=0)[:2], 0.0, atol=1e-12)  # evenly around
 
 
 # ---- the squeezer, whose accelerations and forces are published

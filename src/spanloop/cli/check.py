@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -9,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from spanloop.cli.info import ZOO, model_of
+from spanloop.cli.info import ZOO, add_model, model_of
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning
 from spanloop.loops.examining import examine_loops
@@ -21,6 +22,21 @@ FINE, MATTERS = 0, 1
 TITLES = {"matters": "This matters", "advice": "Worth a look"}
 COLOURS = {"matters": "\033[31m", "advice": "\033[33m", "title": "\033[1m"}
 PLAIN = "\033[0m"
+
+
+EXAMPLES = (
+    "spanloop check zoo:four_bar",
+    "spanloop check zoo:puma --json",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("--json", action="store_true", help="for programs: JSON")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    return check(chosen.file, chosen.base, chosen.json)
 
 
 def check(file: str, base: str | None, as_json: bool) -> int:

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
 import numpy as np
 
-from spanloop.cli.info import model_of
+from spanloop.cli.info import add_model, model_of
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.save import FORMATS, checked_path, save, written_for
 
 HELD, NOT_HELD = 0, 1
+
+
+EXAMPLES = (
+    "spanloop convert zoo:puma puma.urdf",
+    "spanloop convert zoo:four_bar four_bar.xml --force",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("target", metavar="TO", help="a .toml, .urdf, .xml (MJCF), .sdf or .csv file")
+    parser.add_argument("--force", action="store_true", help="leave out what the target cannot hold")
+    parser.add_argument("--closed", action="store_true", help="make a closed state the zero of all coordinates")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    return convert(chosen.file, chosen.target, chosen.base, chosen.force, chosen.closed)
 
 
 def convert(source: str, target: str, base: str | None, force: bool, closed: bool) -> int:

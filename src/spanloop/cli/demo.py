@@ -1,7 +1,10 @@
-"""`spanloop demo`: a quadruped thrown on the Moon; what the flight kept, what it cost, and a picture."""
+"""`spanloop demo`: three PUMA arms carry one disc; what the motion cost, whether it is to be trusted, and a page."""
 
 from __future__ import annotations
 
+import argparse
+import os
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,133 +12,170 @@ from pathlib import Path
 import numpy as np
 
 from spanloop import zoo
-from spanloop.compiler.runtime.kernel import Kernel
+from spanloop.cli.words import Stages, number, painted, print_json
+from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
-from spanloop.model.save import atomic
-from spanloop.simulation.free_flight import Flight, fly
-from spanloop.view.flight import flight_picture
+from spanloop.results import Trajectory
+from spanloop.results.auditing.audit import Audit
+from spanloop.simulation.leading import lead
+from spanloop.simulation.simulate import simulate
+from spanloop.view.page import write
 
-PICTURE = "spanloop-demo.svg"
-STEP = 1e-3  # s
-SHORTEST, LONGEST = 0.01, 20.0  # s
-MOON = 1.62  # m/s²
-KERNELS = ("forward_dynamics", "integrate", "energy", "momentum", "center_of_mass")
+EXAMPLES = (
+    "spanloop demo",
+    "spanloop demo --seconds 12 --output carry.html --no-browser",
+    "spanloop demo --json",
+)
+PAGE = "spanloop-demo.html"
+STEP, SAMPLE = 1e-3, 2e-3  # s
+PERIOD = 6.0  # s
+SHORTEST, LONGEST = 0.1, 120.0  # s
 
-# Largest drift relative to the energy or momentum at stake in a flight of up to 2 s; a longer one may have
-# more in proportion. The step is of fourth order: measured 7e-10 at 1 ms, and 16 times that at 2 ms. A step
-# of second order or a wrong term in a kernel is beyond 1e-6.
-BOUND = 1e-8
+PYTHON = """import spanloop as sl
+from spanloop.simulation.leading import lead
 
-
-def demo(folder: str, duration: float) -> int:
-    """Fly, print, draw; 1 if the drift is beyond its bound."""
-    if not SHORTEST <= duration <= LONGEST:
-        raise InputError(f"--duration is {duration:g} s; must be from {SHORTEST:g} to {LONGEST:g}")
-    path = _picture_path(folder)
-    model = zoo.quadruped().without_losses().with_gravity((0.0, 0.0, -MOON))
-    size = f"{model.n_bodies} bodies, nq = {model.nq}, nv = {model.nv}, {model.mass:g} kg"
-    print(f"robot      {model.name}: {size}")
-    robot = Dynamics(model)
-    print(f"compile    {_compile(robot)}")
-    flight = fly(robot, *thrown(robot, duration), duration, STEP)
-    print(f"flight     {duration:g} s, {_steps(flight)}, no torques")
-    drifts = Drifts.of(flight)
-    print(drifts)
-    print(f"speed      {1e6 * seconds_per_call(robot, flight):.2f} µs per forward_dynamics call")
-    atomic.write(path, _picture(robot, flight, drifts).encode())
-    print(f"picture    {path}")
-    return drifts.verdict(BOUND * max(1.0, duration / 2.0))
+robot = sl.Dynamics(sl.zoo.three_pumas())
+led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_course, period=6.0)
+run = sl.simulate(robot, led.q, led.v, duration={seconds:g}, sample=0.002, controller=led.control)
+print(run.audit())
+run.page({page!r})
+"""
 
 
-def thrown(robot: Dynamics, duration: float) -> tuple[np.ndarray, np.ndarray]:
-    """Where the flight starts: legs anyhow, a tumble, and a throw that comes down to the same height."""
-    model, rng = robot.model, np.random.default_rng(11)
-    q, v = model.neutral(), np.zeros(model.nv)
-    q[7:] = rng.uniform(-0.5, 0.5, model.nq - 7)
-    v[:3] = (1.0, 2.8, 0.7)  # rad/s
-    v[6:] = rng.uniform(-2.0, 2.0, model.nv - 6)
-    wanted = np.array((2.4, 0.9, 0.5 * MOON * duration))  # m/s, of the centre of mass
-    v[3:6] = wanted - robot.momentum(q, v)[3:] / model.mass  # the trunk's axes are the world's here
-    return q, v
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--seconds", metavar="S", type=float, default=PERIOD, help="length of the motion (6)")
+    add("--output", metavar="FILE", default=PAGE, help=f"where the page goes ({PAGE}); a folder gets {PAGE}")
+    browser = parser.add_mutually_exclusive_group()
+    browser.add_argument("--open", action="store_true", default=None, help="open the page (where there is a screen)")
+    browser.add_argument("--no-browser", action="store_false", dest="open", help="do not open it")
+    add("--json", action="store_true", help="for programs: JSON; opens nothing")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    if not SHORTEST <= chosen.seconds <= LONGEST:
+        raise InputError(f"--seconds is {chosen.seconds:g}; must be from {SHORTEST:g} to {LONGEST:g}")
+    path = _path(Path(chosen.output))
+    with Stages(6) as stages:
+        made = carried(chosen.seconds, stages)
+        stages.begin("writing the page")
+        write(made.motion, path, title="Three PUMA arms carry one disc")
+    if chosen.json:
+        print_json({**made.described(), "page": str(path)})
+    else:
+        print(made)
+        print(
+            f"page        {path} ({path.stat().st_size / 1e6:.1f} MB): moving picture, plots, audit; no network needed"
+        )
+        print(f"\n{painted('The same in Python', 'strong')}\n")
+        print(PYTHON.format(seconds=chosen.seconds, page=str(path)))
+        print("Next: spanloop zoo list, spanloop simulate --help, examples/ and README.md")
+        if _wanted(chosen.open):
+            import webbrowser
+
+            webbrowser.open(path.resolve().as_uri())
+    return 0 if made.audit.well else 1
 
 
 @dataclass(frozen=True)
-class Drifts:
-    """Largest errors of a flight, absolute and relative: (J, 1), (kg m²/s, 1), (kg m/s, 1)."""
+class Demo:
+    """The motion and what is to be said of it."""
 
-    energy: tuple[float, float]
-    angular: tuple[float, float]
-    linear: tuple[float, float]
+    motion: Trajectory
+    audit: Audit
+    prepared: float  # s: everything before the motion itself, compiling included
+    compiled: int  # pieces of machine code that LLVM made
+    compiling: float  # s of that
+    loaded: int  # pieces of machine code in all
+    took: float  # s, of simulate with everything compiled
+    grasps: dict[str, np.ndarray]  # (n,) [N]
 
-    @staticmethod
-    def of(flight: Flight) -> Drifts:
-        angular, linear = (np.linalg.norm(flight.momentum[0, part]) for part in (slice(0, 3), slice(3, 6)))
-        return Drifts(
-            (flight.energy_drift, flight.energy_drift / flight.tumbling_energy),
-            (flight.angular_drift, flight.angular_drift / float(angular)),
-            (flight.linear_drift, flight.linear_drift / float(linear)),
-        )
+    def described(self) -> dict:
+        return {
+            "model": self.motion.model.name,
+            "seconds": self.motion.duration,
+            "prepared_seconds": self.prepared,
+            "compiled": self.compiled,
+            "compiling_seconds": self.compiling,
+            "from_cache": self.loaded - self.compiled,
+            "simulation_seconds": self.took,
+            "times_real_time": self.motion.duration / self.took,
+            "closure_residual": number(float(self.motion.closure_residual.max())),
+            "grasp_forces": {name: [float(f.min()), float(f.max())] for name, f in self.grasps.items()},
+            "well": self.audit.well,
+            "audit": [{"name": f.name, "verdict": f.verdict, "sentence": f.sentence} for f in self.audit.findings],
+        }
 
     def __str__(self) -> str:
-        return (
-            f"drift      energy {self.energy[0]:.1e} J ({self.energy[1]:.1e} of the tumbling energy)\n"
-            f"           angular momentum {self.angular[0]:.1e} kg m²/s ({self.angular[1]:.1e})\n"
-            f"           linear momentum, beside m g t, {self.linear[0]:.1e} kg m/s ({self.linear[1]:.1e})"
-        )
-
-    def verdict(self, bound: float) -> int:
-        """Print whether all is within the bound; the exit code."""
-        worst = max(self.energy[1], self.angular[1], self.linear[1])
-        if worst <= bound:
-            print(f"verdict    every relative drift is within its bound of {bound:.0e}")
-            return 0
-        found = f"the relative drift is {worst:.1e}, beyond its bound of {bound:.0e}"
-        print(f"verdict    {found}: do not trust kernels on this machine")
-        return 1
-
-
-def _picture_path(folder: str) -> Path:
-    where = Path(folder)
-    if where.exists() and not where.is_dir():
-        raise InputError(f"--output {folder}: is a file; expected a folder")
-    where.mkdir(parents=True, exist_ok=True)
-    return where / PICTURE
-
-
-def _compile(robot: Dynamics) -> str:
-    """Make the kernels; how long that took and where they came from."""
-    began = time.perf_counter()
-    kernels: list[Kernel] = [robot.kernel(name) for name in KERNELS]
-    took = time.perf_counter() - began
-    fresh = sum(not kernel.from_cache for kernel in kernels)  # one from the disk has not been traced
-    source = f"{fresh} compiled" + (f", {len(kernels) - fresh} from the cache" if fresh < len(kernels) else "")
-    return f"{took:.3f} s for {len(kernels)} kernels ({source if fresh else 'all from the cache'})"
+        model, motion = self.motion.model, self.motion
+        rows = motion.closure_error.shape[-1]
+        steps = round(motion.duration / STEP)
+        weakest, strongest = (f(g for x in self.grasps.values() for g in (x.min(), x.max())) for f in (min, max))
+        weight = 9.81 * model.body("object").inertia.mass
+        kept = self.loaded - self.compiled
+        made = f"{self.compiled} compiled by LLVM in {self.compiling:.1f} s" if self.compiled else "none compiled"
+        energy = self.audit["energy"]
+        verdict = str(self.audit).splitlines()[-1]
+        lines = {
+            "mechanism": f"{model.name}: {model.n_bodies} bodies, {model.nv} freedoms, {model.mass:.0f} kg, "
+            f"{len(model.loops)} loops of {rows} constraints",
+            "prepared": f"in {self.prepared:.1f} s; kernels: {made}, {kept} from the cache",
+            "speed": f"{motion.duration:g} s of motion in {self.took:.3f} s, {motion.duration / self.took:.0f} times "
+            f"real time: {steps} steps of {1e3 * STEP:g} ms, {1e6 * self.took / steps:.1f} µs each",
+            "energy": f"{painted(energy.verdict, energy.verdict)}: {energy.sentence}",
+            "loops": f"closed to {motion.closure_residual.max():.1e} m or rad at every sample",
+            "grasps": f"{weakest:.0f} to {strongest:.0f} N at each, squeezing included; the disc weighs {weight:.0f} N",
+            "audit": painted(verdict, "well" if self.audit.well else "not well"),
+        }
+        head = painted("Three PUMA arms carry one disc along a figure of eight.", "strong")
+        return "\n".join([head, "", *(f"{name:<10}  {said}" for name, said in lines.items())])
 
 
-def seconds_per_call(robot: Dynamics, flight: Flight) -> float:
-    """Time of one forward_dynamics call from Python, with `out` given: the median of nine rounds."""
-    q, v = flight.q[0].copy(), flight.v[0].copy()
-    tau, out = np.zeros_like(v), np.empty_like(v)
-    call, rounds, calls = robot.forward_dynamics, [], 2000
-    for _ in range(9):
-        began = time.perf_counter()
-        for _ in range(calls):
-            call(q, v, tau, out=out)
-        rounds.append((time.perf_counter() - began) / calls)
-    return float(np.median(rounds))
+def carried(seconds: float, stages: Stages) -> Demo:
+    """Plan, compile, simulate, audit."""
+    before, began = machine.work.made, time.perf_counter()
+    llvm, pieces = machine.work.seconds, machine.work.loaded
+    stages.begin("planning the motion")
+    robot = Dynamics(zoo.three_pumas())
+    led = lead(robot, zoo.three_pumas_start(), zoo.three_pumas_course, PERIOD)
+
+    def motion(duration: float) -> Trajectory:
+        return simulate(robot, led.q, led.v, duration=duration, step=STEP, sample=SAMPLE, controller=led.control)
+
+    stages.begin("compiling the simulation")
+    motion(2 * SAMPLE)
+    prepared = time.perf_counter() - began
+    stages.begin("simulating")
+    found, took = motion(seconds), float("inf")
+    for _ in range(2):  # the faster of two: others may be using this machine
+        again = time.perf_counter()
+        found = motion(seconds)
+        took = min(took, time.perf_counter() - again)
+    stages.begin("auditing")
+    audit = found.audit()
+    stages.begin("finding the forces")
+    few = found[:: max(1, len(found) // 600)]
+    forces = few.reactions()
+    grasps = {x.name: np.linalg.norm(forces[x.name][:, 3:], axis=-1) for x in robot.model.loops}
+    work = machine.work
+    return Demo(found, audit, prepared, work.made - before, work.seconds - llvm, work.loaded - pieces, took, grasps)
 
 
-def _steps(flight: Flight) -> str:
-    return f"{len(flight.times) - 1} steps of {1e3 * flight.times[1]:.4g} ms"
+def _path(told: Path) -> Path:
+    """The page's file, in a folder that is there."""
+    if told.is_dir():
+        return told / PAGE
+    if told.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--output {told}: expected a folder that is there, or a file that ends in .html")
+    if not told.parent.is_dir():
+        raise InputError(f"--output {told}: there is no folder {str(told.parent)!r}; make it first")
+    return told
 
 
-def _picture(robot: Dynamics, flight: Flight, drifts: Drifts) -> str:
-    model = robot.model
-    subtitle = (
-        f"{model.n_bodies} bodies, {model.nv} freedoms, no torques, {MOON:g} m/s² as on the Moon; "
-        f"{_steps(flight)} by a compiled kernel"
-    )
-    remark = f"at most {drifts.energy[0]:.1e} J, {drifts.energy[1]:.1e} of the tumbling energy"
-    center = np.array([robot.center_of_mass(q) for q in flight.q])
-    return flight_picture(model, flight, center, f"Free flight of a {model.name}", subtitle, remark)
+def _wanted(told: bool | None) -> bool:
+    """Open the browser? If not told: where someone looks at a terminal, on a screen of this machine."""
+    if told is not None:
+        return told
+    screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return bool(screen) and sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import json
 import math
@@ -15,6 +16,26 @@ from spanloop.model.load import load
 from spanloop.topology.report import loops_in_words
 
 ZOO = "zoo:"
+EXAMPLES = (
+    "spanloop info zoo:three_pumas",
+    "spanloop info zoo:chain:6 --json",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("--json", action="store_true", help="for programs: JSON")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    return info(chosen.file, chosen.base, chosen.json)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The words that name a mechanism."""
+    told = "a .urdf, .xml (MJCF), .sdf, .toml or .csv file, or zoo:NAME (zoo:puma, zoo:chain:6)"
+    parser.add_argument("file", metavar="MODEL", help=told)
+    parser.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
 
 
 def info(file: str, base: str | None, as_json: bool) -> int:

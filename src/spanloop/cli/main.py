@@ -1,13 +1,15 @@
 """`spanloop`: reads the words of a command line and calls what they ask for.
 
-Rooms that cost time to import are imported by the command that needs them. Exit codes: 0 done, 1 done but not
-well (the demo's drift is too large, a format cannot hold the mechanism, a check found something that matters), 2 the
-command or its input is wrong, 130 interrupted.
+A command is a module of this room with the command's name: `arguments(parser)` tells its words, `run(chosen)` does it
+and returns the exit code, EXAMPLES are lines that work as pasted. It is imported when its command is named, so that
+help costs nothing. Exit codes: 0 done; 1 done, but something was found that is not well; 2 the command or its input is
+wrong; 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 import warnings
@@ -19,12 +21,33 @@ from spanloop.errors import SpanloopError, SpanloopWarning
 
 WRONG, INTERRUPTED = 2, 130
 
+COMMANDS = {
+    "demo": "three arms carry one object: a motion, its audit, and a page for the browser",
+    "info": "bodies, joints, freedoms, mass and loops of a mechanism",
+    "check": "what a colleague would say about a mechanism; exit code 1 if it matters",
+    "convert": "a mechanism from one file format to another",
+    "simulate": "the motion of a mechanism, as report, data or page",
+    "view": "a mechanism or a run in the browser, live",
+    "plot": "a figure of a run",
+    "bench": "what a call and a step cost for a mechanism on this machine",
+    "zoo": "ready mechanisms: list, show, export",
+    "doctor": "what is installed, what is fast here, and why not",
+}
+
+FIRST_STEPS = """first steps:
+  spanloop demo
+  spanloop zoo list
+  spanloop simulate zoo:four_bar --v crank_hinge=2 --output run.html
+  spanloop COMMAND --help
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code."""
     _write_any_character()
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        chosen = _parser().parse_args(arguments)
+        chosen = _parser(words).parse_args(words)
         with warnings.catch_warnings():
             warnings.simplefilter("always", SpanloopWarning)
             warnings.showwarning = _note
@@ -47,60 +70,22 @@ class Parser(argparse.ArgumentParser):
         sys.exit(_say(f"{message}. Try '{self.prog} --help'", WRONG))
 
 
-def _parser() -> Parser:
-    parser = Parser(prog="spanloop", description="Dynamics of robots and machines, compiled for the mechanism at hand.")
+def _parser(words: Sequence[str]) -> Parser:
+    """The parser; only a command that is among the words is asked for its own."""
+    about = "Dynamics of robots and machines, compiled for the mechanism at hand."
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = Parser(prog="spanloop", description=about, epilog=FIRST_STEPS, formatter_class=shape)
     parser.add_argument("--version", action="version", version=f"spanloop {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    info = commands.add_parser("info", help="bodies, joints, freedoms and mass of a mechanism")
-    info.add_argument("file", metavar="FILE", help="a .urdf, .toml or .csv file, or zoo:NAME (zoo:puma, zoo:chain:6)")
-    info.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
-    info.add_argument("--json", action="store_true", help="for programs: JSON")
-    info.set_defaults(run=_info)
-
-    check = commands.add_parser("check", help="what a colleague would say about a mechanism; exit code 1 if it matters")
-    check.add_argument("file", metavar="FILE", help="what `info` takes: a file, or zoo:NAME")
-    check.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
-    check.add_argument("--json", action="store_true", help="for programs: JSON")
-    check.set_defaults(run=_check)
-
-    convert = commands.add_parser("convert", help="a mechanism from one file format to another")
-    convert.add_argument("source", metavar="FROM", help="what `info` takes: a file, or zoo:NAME")
-    convert.add_argument("target", metavar="TO", help="a .toml, .urdf, .xml (MJCF), .sdf or .csv file")
-    convert.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
-    convert.add_argument("--force", action="store_true", help="leave out what the target cannot hold")
-    convert.add_argument("--closed", action="store_true", help="make a closed state the zero of all coordinates")
-    convert.set_defaults(run=_convert)
-
-    demo = commands.add_parser("demo", help="a robot in free flight: drift, speed and a picture")
-    demo.add_argument("--output", metavar="FOLDER", default=".", help="where the picture goes (this folder)")
-    demo.add_argument("--duration", metavar="SECONDS", type=float, default=2.0, help="length of the flight (2.0)")
-    demo.set_defaults(run=_demo)
+    for name, help_line in COMMANDS.items():
+        described = help_line[0].upper() + help_line[1:] + "."
+        command = commands.add_parser(name, help=help_line, description=described, formatter_class=shape)
+        if name in words:
+            module = importlib.import_module(f"spanloop.cli.{name}")
+            command.epilog = "examples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES)
+            module.arguments(command)
+            command.set_defaults(run=module.run)
     return parser
-
-
-def _info(chosen: argparse.Namespace) -> int:
-    from spanloop.cli.info import info
-
-    return info(chosen.file, chosen.base, chosen.json)
-
-
-def _check(chosen: argparse.Namespace) -> int:
-    from spanloop.cli.check import check
-
-    return check(chosen.file, chosen.base, chosen.json)
-
-
-def _convert(chosen: argparse.Namespace) -> int:
-    from spanloop.cli.convert import convert
-
-    return convert(chosen.source, chosen.target, chosen.base, chosen.force, chosen.closed)
-
-
-def _demo(chosen: argparse.Namespace) -> int:
-    from spanloop.cli.demo import demo
-
-    return demo(chosen.output, chosen.duration)
 
 
 def _sentence(error: SpanloopError | OSError) -> str:

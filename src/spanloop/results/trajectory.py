@@ -281,3 +281,9 @@ class Trajectory:
         from spanloop.view.viewer import show
 
         return show(self, port=port, block=block, **options)
+
+    def page(self, path, **options):
+        """Write the run as one HTML file: moving picture, plots and audit, for any browser, without a network."""
+        from spanloop.view.page import write
+
+        return write(self, path, **options)

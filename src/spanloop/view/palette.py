@@ -47,6 +47,12 @@ def _depths(model: Model) -> list[int]:
     return [depth[b.name] for b in model.bodies]
 
 
+def darker(color: str, share: float = 0.3) -> str:
+    """The colour mixed with black."""
+    parts = (int(color[k : k + 2], 16) for k in (1, 3, 5))
+    return "#" + "".join(f"{round(c * (1.0 - share)):02x}" for c in parts)
+
+
 def _paler(color: str, share: float) -> str:
     """The colour mixed with white."""
     parts = (int(color[k : k + 2], 16) for k in (1, 3, 5))

@@ -23,24 +23,28 @@ from spanloop.view.shaping import Shape
 
 @dataclass(frozen=True)
 class SeenBody:
-    """A body: name, colour ("#rrggbb"), mass [kg], shapes in its frame, and the ellipsoid of its inertia, if any."""
+    """A body: name, colour ("#rrggbb"), mass [kg], shapes in its frame, the ellipsoid of its inertia, if any, and the
+    shapes to draw in place of meshes that a renderer cannot read."""
 
     name: str
     color: str
     mass: float
     shapes: tuple[Shape, ...]
     inertia: Shape | None
+    simple: tuple[Shape, ...] = ()
 
 
 @dataclass(frozen=True)
 class SeenJoint:
-    """A joint of the tree: it sits at the origin of `bodies[body]`, axis (3,) in that body's axes or None."""
+    """A joint of the tree: it sits at the origin of `bodies[body]`, axis (3,) in that body's axes or None; its other
+    frame has this placement in `bodies[parent]`."""
 
     name: str
     kind: str
     body: int
     parent: int
     axis: Floats3 | None
+    placement: Placement
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,13 @@ def scene(model: Model, q=None, folder: str | Path | None = None) -> Scene:
     bodies = [SeenBody(WORLD, palette.GROUND, 0.0, shapes[WORLD], None)]
     for k, body in enumerate(model.bodies):
         ellipsoid = shaping.ellipsoid(body.inertia)
-        bodies.append(SeenBody(body.name, colors[k], body.inertia.mass, shapes[body.name], ellipsoid))
+        simple = shaping.derived(model, body, size)
+        bodies.append(SeenBody(body.name, colors[k], body.inertia.mass, shapes[body.name], ellipsoid, simple))
     return Scene(
         model.name,
         tuple(bodies),
         tuple(
-            SeenJoint(j.name, j.kind.name, number[j.child], number[j.parent], shaping.axis_of(j.kind))
+            SeenJoint(j.name, j.kind.name, number[j.child], number[j.parent], shaping.axis_of(j.kind), j.placement)
             for j in model.joints
         ),
         tuple(
@@ -125,6 +130,18 @@ def poses(robot: Dynamics, q) -> np.ndarray:
     kernel = robot.kernel("poses")
     found = over_samples("poses", kernel.evaluate, q if q.ndim > 1 else q[None])[..., order, :, :]
     return found if q.ndim > 1 else found[0]
+
+
+def reached(seen: Scene, at: np.ndarray) -> np.ndarray:
+    """Points (n, points, 3) that the shapes of all bodies reach, at poses (n, n_bodies + 1, 4, 4)."""
+    parts = []
+    for k, body in enumerate(seen.bodies):
+        meshes = any(s.kind == "mesh" for s in body.shapes)  # their size is not known here
+        local = [shaping.corners(s) for s in (*body.shapes, *(body.simple if meshes else ()))]
+        if local:
+            own = np.concatenate(local)
+            parts.append(np.einsum("nij,cj->nci", at[:, k, :3, :3], own) + at[:, k, None, :3, 3])
+    return np.concatenate(parts, axis=1) if parts else np.zeros((len(at), 1, 3))
 
 
 def matrix(placement: Placement) -> np.ndarray:

@@ -19,7 +19,7 @@ from spanloop.types import Floats3
 THICK, THINNEST, THICKEST = 0.09, 0.011, 0.032  # radius of a limb: of its length, between shares of the reach
 NEAR = 0.01  # points closer than this share of the reach are one
 SENSIBLE = 1.6  # an inertia's box is drawn up to this multiple of the body's own reach; larger ones hide the rest
-
+LAST = 0.1  # reach that a body at the end of a limb may have, of the mechanism's
 HERE = Placement()
 
 
@@ -68,7 +68,7 @@ def shapes(model: Model, size: float, folder: str | Path | None = None):
     for body in model.bodies:
         told = [_told(g, folder, notes) for g in body.geometry if g.use == "visual"]
         seen = tuple(s for s in told if s is not None)
-        out[body.name] = seen or _derived(model, body, size)
+        out[body.name] = seen or derived(model, body, size)
     return out, tuple(dict.fromkeys(notes))
 
 
@@ -80,6 +80,19 @@ def inertia_box(inertia: Inertia) -> Shape | None:
 def ellipsoid(inertia: Inertia) -> Shape | None:
     """The full ellipsoid of the same mass, centre and moments; None for a body without mass or extent."""
     return _of_equal_inertia(inertia, "ellipsoid", 5.0)
+
+
+def corners(shape: Shape) -> np.ndarray:
+    """Points (n, 3) that a shape reaches, in its body's frame."""
+    if shape.kind in ("capsule", "cylinder"):
+        radius, length = shape.size
+        half: tuple[float, ...] = (radius, radius, 0.5 * length + (radius if shape.kind == "capsule" else 0.0))
+    else:
+        half = {"box": tuple(0.5 * x for x in shape.size), "ellipsoid": shape.size, "mesh": (0.0, 0.0, 0.0)}.get(
+            shape.kind, shape.size * 3
+        )
+    signs = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+    return (signs * half) @ np.array(shape.placement.rotation).T + np.array(shape.placement.position)
 
 
 def rod(start: Floats3, end: Floats3, radius: float, kind: str = "capsule") -> Shape:
@@ -103,16 +116,16 @@ def _told(g: Geometry, folder: str | Path | None, notes: list[str]) -> Shape | N
     return Shape("mesh", g.size or (1.0, 1.0, 1.0), g.placement, str(found))
 
 
-def _derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
+def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
     """Limbs from the body's joint to what else is on it; the inertia's box where a body is broad, or ends there."""
     ends = _distinct(_points(model, body.name), NEAR * size)
     joint = model.joints[model.body_number[body.name] - 1]
     floats = joint.kind.nv == 6
     box = inertia_box(body.inertia)
-    if box is not None:
+    if box is not None and (floats or len(ends) not in (1, 2)):
         box = replace(box, size=tuple(max(x, 2.0 * THINNEST * size) for x in box.size))
-        own = max((hypot(*p) for p in ends), default=0.4 * size)
-        if (floats or len(ends) not in (1, 2)) and hypot(*box.size) <= 2.0 * SENSIBLE * own:
+        own = max((hypot(*p) for p in ends), default=LAST * size)
+        if hypot(*box.size) <= 2.0 * SENSIBLE * own:
             outside = [p for p in ends if not _inside(p, box)]
             return (box, *(_strut(box.placement.position, p, size) for p in outside))
     if not ends:
@@ -143,11 +156,15 @@ def _stands(model: Model, size: float) -> list[Shape]:
     places = [j.placement.position for j in model.joints if j.parent == WORLD and j.kind.nv < 6]
     places += [x.placement_a.position for x in model.loops if x.a == WORLD]
     places += [x.placement_b.position for x in model.loops if x.b == WORLD]
-    height = 0.02 * size
-    return [
-        Shape("cylinder", (0.04 * size, height), Placement(position=(x, y, z - 0.5 * height)), derived=True)
-        for x, y, z in _distinct(places, NEAR * size, origin=False)
-    ]
+    return [_stand(p, size) for p in _distinct(places, NEAR * size, origin=False)]
+
+
+def _stand(place: Floats3, size: float) -> Shape:
+    """A column from the floor, or a plate where the place is near it or below."""
+    x, y, z = place
+    if 0.05 * size < z < size:
+        return rod((x, y, 0.0), place, 0.025 * size, "cylinder")
+    return rod((x, y, z - 0.02 * size), place, 0.04 * size, "cylinder")
 
 
 def _points(model: Model, body: str) -> list[Floats3]:

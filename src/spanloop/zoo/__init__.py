@@ -20,6 +20,7 @@ from spanloop.zoo.planar_loops import (
     slider_crank,
     slider_crank_start,
 )
+from spanloop.zoo.pumas import three_pumas, three_pumas_course, three_pumas_start
 from spanloop.zoo.random import random_model
 from spanloop.zoo.squeezer import andrews, andrews_forces, andrews_start
 from spanloop.zoo.walkers import quadruped
@@ -35,6 +36,7 @@ CLOSED = (
     stewart,
     delta,
     arms_with_object,
+    three_pumas,
     linkage_leg,
     hexapod,
 )
@@ -81,5 +83,8 @@ __all__ = [
     "star",
     "stewart",
     "stewart_start",
+    "three_pumas",
+    "three_pumas_course",
+    "three_pumas_start",
     "tree",
 ]

@@ -1,0 +1,143 @@
+"""`spanloop bench`: what a call and a step cost for one mechanism, here and now."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from spanloop.cli.info import add_model, model_of
+from spanloop.cli.starting import start
+from spanloop.cli.words import painted, print_json
+from spanloop.compiler.runtime import machine
+from spanloop.dynamics import Dynamics
+from spanloop.errors import InputError, SpanloopError
+from spanloop.simulation.simulate import simulate
+
+EXAMPLES = (
+    "spanloop bench zoo:three_pumas",
+    "spanloop bench zoo:chain:7 --seconds 0.05 --json",
+)
+BATCH, ROUNDS, STEPS, RUNS = 4096, 7, 1000, 64
+LEGEND = f"""
+Medians (quartiles) of {ROUNDS} rounds. A call is one from Python, with checks of its input; a state is one of {BATCH}
+in a batch; a step is one of fourth order, loops projected, of {STEPS} in one simulate() with one run or with {RUNS}."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The time of one call, state or step: median and quartiles of some rounds [s]; or why there is none."""
+
+    what: str
+    median: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    why_not: str = ""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of each measurement (0.3)")
+    parser.add_argument("--threads", type=int, default=1, help="for batches, 0 for all cores (1)")
+    parser.add_argument("--json", action="store_true", help="for programs: JSON")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    if not 0.0 < chosen.seconds <= 60.0:
+        raise InputError(f"--seconds is {chosen.seconds:g}; must be above 0 and at most 60")
+    model = model_of(chosen.file, chosen.base)
+    robot = Dynamics(model, threads=chosen.threads)
+    q, v = start(robot, chosen.file, {}, {})
+    tau = np.zeros(model.nv)
+    began = time.perf_counter()
+    robot.forward_dynamics(q, v, tau)
+    first = time.perf_counter() - began
+    kernel = robot.kernel("forward_dynamics")
+    source = "from the cache" if kernel.from_cache else "traced and compiled"
+    costs = measured(robot, q, v, tau, chosen.seconds)
+    if chosen.json:
+        operations = asdict(kernel.operations)
+        print_json(
+            {
+                "model": model.name,
+                "nv": model.nv,
+                "machine": _machine(),
+                "first_call": {"seconds": first, "source": source},
+                "operations": operations,
+                "costs": [asdict(c) for c in costs],
+            }
+        )
+        return 0
+    print(painted(f"{model.name}: {model.n_bodies} bodies, {model.nv} freedoms, {len(model.loops)} loops", "strong"))
+    print(f"on {_machine()}; {chosen.threads or 'all'} thread(s) for batches")
+    print(f"forward dynamics: {source} in {first:.3g} s; {kernel.operations}\n")
+    width = max(len(c.what) for c in costs)
+    for c in costs:
+        found = c.why_not or f"{_time(c.median):>9}   ({_time(c.low)} to {_time(c.high)})"
+        print(f"{c.what:<{width}}  {found}")
+    print(LEGEND)
+    return 0
+
+
+def measured(robot: Dynamics, q: np.ndarray, v: np.ndarray, tau: np.ndarray, seconds: float) -> list[Cost]:
+    """Calls, batches and steps; what the mechanism cannot do says why."""
+    many = [np.tile(x, (BATCH, 1)) for x in (q, v, tau)]
+    wide = [np.tile(x, (RUNS, 1)) for x in (q, v)]
+
+    def steps(q, v):
+        end = 1e-3 * STEPS
+        return lambda: simulate(
+            robot,
+            q,
+            v,
+            duration=end,
+            step=1e-3,
+            sample=end,
+            limits="ignore",
+            on_singular="minimum_norm",
+            progress=False,
+        )
+
+    return [
+        _cost("forward dynamics, a call", lambda: robot.forward_dynamics(q, v, tau), 1, seconds),
+        _cost("inverse dynamics, a call", lambda: robot.inverse_dynamics(q, v, tau), 1, seconds),
+        _cost("forward dynamics, a state of a batch", lambda: robot.forward_dynamics(*many), BATCH, seconds),
+        _cost("inverse dynamics, a state of a batch", lambda: robot.inverse_dynamics(*many), BATCH, seconds),
+        _cost("simulation, a step", steps(q, v), STEPS, seconds),
+        _cost(f"simulation, a step of {RUNS} runs", steps(wide[0], wide[1]), RUNS * STEPS, seconds),
+    ]
+
+
+def _cost(what: str, call: Callable, share: int, seconds: float) -> Cost:
+    """The time of call() divided by share."""
+    try:
+        call()
+    except SpanloopError as error:
+        return Cost(what, why_not=f"not measured: {str(error).partition(';')[0]}")
+    began = time.perf_counter()
+    call()
+    count = max(1, int(seconds / ROUNDS / max(time.perf_counter() - began, 1e-9)))
+    rounds = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        for _ in range(count):
+            call()
+        rounds.append((time.perf_counter() - began) / count / share)
+    low, median, high = np.quantile(rounds, (0.25, 0.5, 0.75))
+    return Cost(what, float(median), float(low), float(high))
+
+
+def _machine() -> str:
+    import llvmlite.binding as llvm
+
+    return f"{llvm.get_host_cpu_name()}, {machine.lanes('double')} doubles a vector"
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"

@@ -1,0 +1,137 @@
+"""`spanloop simulate`: the motion of a mechanism, as report, data or page."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from spanloop.cli.info import ZOO, add_model, model_of
+from spanloop.cli.starting import by_name, start, torques
+from spanloop.cli.words import number, painted, print_json
+from spanloop.dynamics import Dynamics
+from spanloop.errors import InputError
+from spanloop.model import Model
+from spanloop.model.parameters import applied
+from spanloop.results import Trajectory
+from spanloop.simulation.simulate import simulate
+from spanloop.view import animation
+
+EXAMPLES = (
+    "spanloop simulate zoo:four_bar --v crank_hinge=2 --output run.html",
+    "spanloop simulate zoo:puma --q joint2=-60deg --tau joint1=3 --duration 1 --audit",
+    "spanloop simulate zoo:pendulum:2 --q hinge1=1.2 --set rod2.mass=0.5 --output run.npz --output run.csv",
+)
+PAGES, PICTURES, DATA = (".html", ".htm"), (".svg",), (".nc", ".h5", ".npz", ".csv")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add = parser.add_argument
+    add("--duration", metavar="SECONDS", type=float, default=5.0, help="length of the motion (5)")
+    add("--step", metavar="SECONDS", type=float, help="of the integrator (0.001)")
+    add("--sample", metavar="SECONDS", type=float, help="between samples that are kept (every step)")
+    add("--method", default="rk4", help="rk4, euler, midpoint, or SciPy's DOP853, Radau, BDF, ... (rk4)")
+    for name, about in (
+        ("--q", "where a joint starts: elbow=0.3, elbow=30deg, ball=1,0,0,0"),
+        ("--v", "how fast it starts"),
+        ("--tau", "a torque or force that acts on it throughout"),
+        ("--set", "a parameter of the model (rod2.mass=0.5), or where a joint starts"),
+    ):
+        add(name, metavar="NAME=VALUE", action="append", default=[], help=about)
+    add(
+        "--output",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="write .html, .svg, .nc, .h5, .npz or .csv; may be repeated",
+    )
+    add("--audit", action="store_true", help="is the motion to be trusted? exit code 1 if not")
+    add("--json", action="store_true", help="for programs: JSON")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    files = [_checked(Path(name)) for name in chosen.output]
+    model, told = _set(model_of(chosen.file, chosen.base), by_name(chosen.set, "--set"))
+    robot = Dynamics(model)
+    q, v = start(robot, chosen.file, {**told, **by_name(chosen.q, "--q")}, by_name(chosen.v, "--v"))
+    began = time.perf_counter()
+    motion = simulate(
+        robot,
+        q,
+        v,
+        duration=chosen.duration,
+        step=chosen.step,
+        sample=chosen.sample,
+        method=chosen.method,
+        tau=torques(model, by_name(chosen.tau, "--tau")),
+    )
+    took = time.perf_counter() - began
+    for path in files:
+        _write(motion, path, None if chosen.file.startswith(ZOO) else Path(chosen.file).parent)
+    return _tell(motion, chosen, files, took)
+
+
+def _tell(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], took: float) -> int:
+    audit = motion.audit() if chosen.audit else None
+    good = motion.outcome.reason in ("finished", "event", "limit") and (audit is None or audit.well)
+    if chosen.json:
+        print_json(
+            {
+                "model": motion.model.name,
+                "duration": motion.duration,
+                "samples": len(motion),
+                "outcome": {"reason": motion.outcome.reason, "sentence": motion.outcome.sentence},
+                "seconds": took,
+                "settings": dict(motion.settings),
+                "end": {j.name: motion.q[-1, motion.model.q_slice(j.name)].tolist() for j in motion.model.joints},
+                "audit": [
+                    {"name": f.name, "verdict": f.verdict, "value": number(f.value), "sentence": f.sentence}
+                    for f in audit.findings
+                ]
+                if audit
+                else None,
+                "files": [str(path) for path in files],
+            }
+        )
+    else:
+        print(motion)
+        print(f"{motion.duration:g} s took {took:.3g} s, compiling included.")
+        if audit:
+            print("\n" + painted(str(audit), "well" if audit.well else "not well"))
+        for path in files:
+            print(f"{'written' if path.exists() else 'not written'}: {path}")
+    return 0 if good else 1
+
+
+def _set(model: Model, told: dict[str, list[float]]) -> tuple[Model, dict[str, list[float]]]:
+    """The model with other parameters, and where joints start."""
+    joints = {j.name for j in model.joints}
+    others = {name: values for name, values in told.items() if name not in joints}
+    for name, values in others.items():
+        if len(values) != 1:
+            raise InputError(f"--set {name}: {len(values)} numbers are given; a parameter has one")
+    if others:
+        changed = model.parameters().changed({name: values[0] for name, values in others.items()})
+        model = applied(model, changed.values.tolist())
+    return model, {name: values for name, values in told.items() if name in joints}
+
+
+def _checked(path: Path) -> Path:
+    """A file that can be written, told before the work is done."""
+    if path.suffix.lower() not in PAGES + PICTURES + DATA:
+        raise InputError(
+            f"--output {path}: the extension is {path.suffix!r}; expected {', '.join((*DATA, '.svg', '.html'))}"
+        )
+    if not path.parent.is_dir():
+        raise InputError(f"--output {path}: there is no folder {str(path.parent)!r}; make it first")
+    return path
+
+
+def _write(motion: Trajectory, path: Path, folder: Path | None) -> None:
+    if path.suffix.lower() in PAGES:
+        motion.page(path, folder=folder)
+    elif path.suffix.lower() in PICTURES:
+        animation.write(motion, path, folder=folder)
+    else:
+        motion.save(path)

@@ -1,0 +1,57 @@
+"""`spanloop view`: a mechanism or a run in the browser, live; or a run as a page."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from spanloop.cli.info import ZOO, model_of
+from spanloop.cli.runs import is_run, run_of
+from spanloop.cli.starting import start
+from spanloop.dynamics import Dynamics
+from spanloop.errors import InputError, UnsupportedError
+
+EXAMPLES = (
+    "spanloop view zoo:three_pumas",
+    "spanloop simulate zoo:delta --duration 1 --output run.npz",
+    "spanloop view run.npz",
+    "spanloop view run.npz --html run.html",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("file", metavar="MODEL|RUN", help="a .urdf or .toml file, zoo:NAME, or a run (.nc, .h5, .npz)")
+    add("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
+    add("--run", metavar="N", type=int, dest="number", help="which run of a batch")
+    add("--port", type=int, default=0, help="of the live viewer (a free one)")
+    add("--open", action="store_true", help="open the browser")
+    add("--html", metavar="FILE", help="write a run as a page instead; needs no viewer")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    if chosen.html:
+        if not is_run(chosen.file):
+            raise InputError("--html is for runs; a mechanism gets one with: spanloop simulate MODEL --output run.html")
+        print(f"written: {run_of(chosen.file, chosen.number).page(chosen.html)}")
+        return 0
+    show = _viewer()
+    if is_run(chosen.file):
+        show(run_of(chosen.file, chosen.number), port=chosen.port, open_browser=chosen.open)
+        return 0
+    robot = Dynamics(model_of(chosen.file, chosen.base))
+    folder = None if chosen.file.startswith(ZOO) else Path(chosen.file).parent
+    q, _ = start(robot, chosen.file, {}, {})
+    show(robot, q, port=chosen.port, open_browser=chosen.open, folder=folder)
+    return 0
+
+
+def _viewer():
+    try:
+        from spanloop.view.viewer import show
+    except ImportError as error:
+        raise UnsupportedError(
+            f"the live viewer is not there ({error}); pip install viser, or write a page, which needs nothing: "
+            "spanloop simulate MODEL --output run.html"
+        ) from None
+    return show

@@ -1,0 +1,193 @@
+"""A run as one moving SVG: bodies as strokes and outlines, loops as dots, and a plot below that moves with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.errors import InputError, SpanloopError
+from spanloop.model.save import atomic
+from spanloop.view import palette
+from spanloop.view.axes import Plot
+from spanloop.view.camera import Camera
+from spanloop.view.scene import Scene, matrix, poses, scene
+from spanloop.view.shaping import Shape
+from spanloop.view.svg import document, element, halo, moving, number, points, text
+
+if TYPE_CHECKING:
+    from spanloop.results import Trajectory
+
+PAPER, INK, GREY, FAINT = "#fcfbf8", "#22303c", "#66747f", "#e3e1da"
+WIDTH, LEFT, RIGHT, TOP, HEIGHT, BELOW = 1000.0, 70.0, 30.0, 84.0, 430.0, 130.0
+FRAMES = 72  # at most, for a file that a page loads at once
+ENDS = {"stroke_linejoin": "round", "stroke_linecap": "round"}
+VIEW = Camera(0.62, 0.38)
+ROUND = np.stack([np.cos(x := np.linspace(0.0, 2.0 * np.pi, 28, endpoint=False)), np.sin(x), 0.0 * x], axis=-1)
+
+
+def write(run: Trajectory, path, *, title: str = "", folder: str | Path | None = None) -> Path:
+    """Write a moving picture of a run; the path, which must end in .svg."""
+    where = Path(path)
+    if where.suffix.lower() != ".svg":
+        raise InputError(f"{path}: a moving picture ends in .svg")
+    atomic.write(where, animation(run, title=title, folder=folder).encode())
+    return where
+
+
+def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = None) -> str:
+    """The text of an SVG file that moves as the run did, again and again."""
+    if run.batch:
+        raise InputError(f"this is a batch of {len(run.outcomes)} runs; a picture shows one of them: run[0]")
+    few = run[:: max(1, len(run) // FRAMES)]
+    seen = scene(run.model, few.q[0], folder)
+    at = poses(few.robot, few.q)
+    strokes = sorted(_strokes(seen, at), key=lambda s: s.nearness)
+    floor = _floor(0.36 * seen.size)
+    sheet = Sheet.around([*floor, *(s.points for s in strokes)], few.duration)
+    name, values = _below(few)
+    plot = _plot(few, values)
+    children = [
+        text(title or run.model.name, LEFT - 30, 40, 22, font_weight=600, fill=INK),
+        text(_subtitle(run), LEFT - 30, 64, 14, fill=GREY),
+        element("g", *(sheet.line(x) for x in floor), *(sheet.drawn(s) for s in strokes), **ENDS),
+        *plot.frame("time [s]", name, GREY, FAINT, PAPER),
+        *_curves(plot, few, values, sheet.duration),
+    ]
+    return document(WIDTH, TOP + HEIGHT + BELOW + 110.0, title or run.model.name, PAPER, children)
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """A line, an outline or a dot: points (n, corners, 3) [m], width [m], and how near it is on average."""
+
+    points: np.ndarray
+    width: float
+    color: str
+    closed: bool
+    nearness: float
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Where metres of the picture lie among its pixels."""
+
+    scale: float
+    middle: np.ndarray
+    duration: float
+
+    @staticmethod
+    def around(clouds: list[np.ndarray], duration: float) -> Sheet:
+        flat = VIEW.seen(np.concatenate([c.reshape(-1, 3) for c in clouds]))
+        flat = flat[np.isfinite(flat).all(axis=1)]
+        low, high = flat.min(axis=0), flat.max(axis=0)
+        span = np.maximum(high - low, 1e-9)
+        scale = min((WIDTH - LEFT - RIGHT) / span[0], (HEIGHT - 20.0) / span[1])
+        return Sheet(float(scale), 0.5 * (low + high), duration)
+
+    def pixels(self, p: np.ndarray) -> np.ndarray:
+        """Points (..., 3) [m] as (..., 2)."""
+        flat = self.scale * (VIEW.seen(p) - self.middle)
+        return np.stack([WIDTH / 2 + flat[..., 0], TOP + HEIGHT / 2 - flat[..., 1]], axis=-1)
+
+    def line(self, corners: np.ndarray) -> str:
+        return element("polyline", points=points(self.pixels(corners)), fill="none", stroke=FAINT)
+
+    def drawn(self, s: Stroke) -> str:
+        """The stroke over a darker and wider one, its edge."""
+        flat = self.pixels(s.points)
+        still = np.abs(flat - flat[0]).max() < 0.05
+        motion = [] if still else [moving("points", [points(f) for f in flat], self.duration)]
+        width = max(2.0, self.scale * s.width)
+        name, corners = ("polygon" if s.closed else "polyline"), points(flat[0])
+        layers = ((palette.darker(s.color), width + 2.0), (s.color, width - 1.0))
+        return "".join(
+            element(name, *motion, points=corners, fill=color if s.closed else "none", stroke=color, stroke_width=w)
+            for color, w in layers
+        )
+
+
+def _floor(reach: float) -> list[np.ndarray]:
+    """Lines on the ground, (2, 3) each, so far from the middle [m]."""
+    places = np.linspace(-reach, reach, 9)
+    ends = np.array([(-reach, 0.0, 0.0), (reach, 0.0, 0.0)])
+    along = [ends + (0.0, y, 0.0) for y in places]
+    return along + [line[:, [1, 0, 2]] for line in along]
+
+
+def _strokes(seen: Scene, at: np.ndarray) -> list[Stroke]:
+    out = [
+        s for k, body in enumerate(seen.bodies) for shape in body.shapes for s in _of_shape(shape, at[:, k], body.color)
+    ]
+    for c in seen.closures:
+        place = (at[:, c.b] @ matrix(c.placement_b))[:, None, :3, 3]
+        ends = np.repeat(place, 2, axis=1)
+        nearest = float(np.nanmean(VIEW.nearness(place))) + seen.size
+        out.append(Stroke(ends, 0.045 * seen.size, palette.CLOSED, False, nearest))
+    return out
+
+
+def _of_shape(shape: Shape, at: np.ndarray, color: str) -> list[Stroke]:
+    """A long shape is a line as thick as it is, a flat one its outline."""
+    own = matrix(shape.placement)
+    if shape.kind in ("capsule", "cylinder"):
+        radius, length = shape.size
+        if length > 1.2 * radius:
+            corners, width, closed = np.array([(0, 0, -0.5 * length), (0, 0, 0.5 * length)]), 2.0 * radius, False
+        else:
+            corners, width, closed = (radius - 0.5 * length) * ROUND, length, True
+    elif shape.kind == "box":
+        order = np.argsort(shape.size)[::-1]
+        a, b = (0.5 * shape.size[k] * np.eye(3)[k] for k in order[:2])
+        corners, width, closed = np.array([a + b, a - b, -a - b, b - a]), 0.6 * shape.size[order[2]], True
+    else:
+        size = 0.05 if shape.kind == "mesh" else max(shape.size)
+        corners, width, closed = np.zeros((2, 3)), 2.0 * size, False
+    local = corners @ own[:3, :3].T + own[:3, 3]
+    world = np.einsum("nij,cj->nci", at[:, :3, :3], local) + at[:, None, :3, 3]
+    return [Stroke(world, width, color, closed, float(np.nanmean(VIEW.nearness(world))))]
+
+
+def _below(run: Trajectory) -> tuple[str, dict[str, np.ndarray]]:
+    """What the plot shows: forces at the loops, or the energies of a mechanism without any."""
+    if run.model.loops:
+        try:
+            found = run.reactions()
+            return "force at the loops [N]", {
+                x.name: np.linalg.norm(found[x.name][:, 3:], axis=-1) for x in run.model.loops[: len(palette.LIMBS)]
+            }
+        except SpanloopError:
+            pass
+    kinetic, potential = run.energy.T
+    return "energy [J]", {"kinetic": kinetic, "potential": potential - potential[0]}
+
+
+def _plot(run: Trajectory, values: dict[str, np.ndarray]) -> Plot:
+    everything = np.concatenate(list(values.values()))
+    low, high = min(float(np.nanmin(everything)), 0.0), max(float(np.nanmax(everything)), 0.0)
+    room = 0.06 * (high - low) or 1.0
+    times = (float(run.times[0]), float(run.times[-1]))
+    return Plot(LEFT, TOP + HEIGHT + 40.0, WIDTH - LEFT - RIGHT, BELOW, times, (low, high + room))
+
+
+def _curves(plot: Plot, run: Trajectory, values: dict[str, np.ndarray], duration: float) -> list[str]:
+    out, right = [], LEFT + plot.width
+    for k, (name, y) in enumerate(values.items()):
+        color = palette.LIMBS[(k + 1) % len(palette.LIMBS)]
+        x, up = plot.moving_dot(run.times, y)
+        motion = (moving("cx", x, duration), moving("cy", up, duration))
+        label = {"text_anchor": "end", "fill": color, **halo(PAPER)}
+        out += [
+            plot.line(run.times, y, color),
+            element("circle", *motion, cx=number(plot.x(run.times[0])), cy=up[0], r=4.5, fill=color),
+            text(name, right - 110.0 * (len(values) - 1 - k), plot.top - 12, 13, **label),
+        ]
+    return out
+
+
+def _subtitle(run: Trajectory) -> str:
+    m = run.model
+    loops = f", {len(m.loops)} loops closed to {np.nanmax(run.closure_residual):.0e} m" if m.loops else ""
+    return f"{m.n_bodies} bodies, {m.nv} freedoms{loops}; {run.duration:g} s, simulated by compiled kernels"

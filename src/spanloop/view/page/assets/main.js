@@ -1,0 +1,178 @@
+// ---- the page: everything tied together
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const byId = (id) => document.getElementById(id);
+const root = document.documentElement;
+const TOGGLES = [
+  ['joints', 'joints', 'j'], ['loops', 'loops', 'l'], ['forces', 'forces', 'f'], ['trails', 'trails', 't'], ['frames', 'axes', 'a'],
+  ['inertias', 'inertias', 'i'],
+];
+
+byId('title').textContent = data.title;
+byId('headline').textContent = data.headline;
+root.classList.toggle('dark', window.matchMedia('(prefers-color-scheme: dark)').matches);
+keysPanel(byId('keys'));
+
+let stale = true; // is the picture to be drawn again?
+let stage = null;
+let camera = null;
+let plots = [];
+const times = floatsOf(data.times);
+const panel = byId('panel');
+const timeline = new Timeline(times[0], times[times.length - 1], () => (stale = true));
+
+panel.append(auditCard(data));
+plots = data.groups.map((group) => new Plot(group, times, (t) => {
+  timeline.play(false);
+  timeline.seek(t);
+}));
+panel.append(...plots.map((p) => p.card), settingsCard(data));
+
+try {
+  stage = new Stage(byId('scene'), data);
+  camera = new Camera(byId('scene'), data.low, data.high, data.size, () => (stale = true));
+} catch (error) {
+  byId('trouble').textContent = error.message;
+  byId('trouble').hidden = false;
+}
+
+// ---- what is shown
+
+const has = { loops: data.closures.length, forces: data.arrows.length };
+const switches = {};
+for (const [key, name, letter] of stage ? TOGGLES : []) {
+  if (has[key] === 0) continue;
+  const button = element('button', '', name);
+  button.title = `${name} (${letter})`;
+  const flip = () => {
+    stage.shown[key] = !stage.shown[key];
+    button.setAttribute('aria-pressed', String(stage.shown[key]));
+    stale = true;
+  };
+  button.setAttribute('aria-pressed', String(stage.shown[key]));
+  button.addEventListener('click', flip);
+  switches[letter] = flip;
+  byId('toggles').append(button);
+}
+
+function status() {
+  if (!stage || !stage.closures.length) return;
+  const worst = Math.max(...stage.closures.map((c) => stage.error(c)));
+  const word = worst < 1e-6 ? 'closed' : worst < 1e-3 ? 'slipping' : 'open';
+  const many = stage.closures.length > 1 ? `${stage.closures.length} loops` : '1 loop';
+  byId('status').textContent = `${many} ${word} to ${worst.toExponential(1)} m or rad`;
+  const color = stage.colorOfError(worst).map((x) => Math.round(255 * x));
+  byId('status').style.setProperty('--dot', `rgb(${color})`);
+}
+
+// ---- names under the pointer
+
+let pointer = null;
+function point() {
+  const label = byId('label');
+  if (!pointer || camera.dragging) {
+    label.hidden = true;
+    if (stage.pointed) stale = true;
+    stage.pointed = 0;
+    return;
+  }
+  const canvas = byId('scene');
+  const ratio = canvas.width / (canvas.clientWidth || 1);
+  const number = stage.numberAt(pointer.x * ratio, pointer.y * ratio, camera);
+  if (number !== stage.pointed) stale = true;
+  stage.pointed = number;
+  label.hidden = !number;
+  if (!number) return;
+  label.textContent = stage.describe(number);
+  const room = canvas.clientWidth - label.offsetWidth - 8;
+  label.style.left = `${clamp(pointer.x + 14, 4, Math.max(room, 4))}px`;
+  label.style.top = `${clamp(pointer.y + 14, 4, canvas.clientHeight - label.offsetHeight - 4)}px`;
+}
+if (stage) {
+  let moved = false;
+  const remember = (e) => {
+    pointer = { x: e.offsetX, y: e.offsetY };
+    moved = true;
+  };
+  byId('scene').addEventListener('pointermove', remember);
+  byId('scene').addEventListener('pointerup', remember);
+  byId('scene').addEventListener('pointerleave', () => {
+    pointer = null;
+    moved = true;
+  });
+  window.setInterval(() => {
+    if (moved || (pointer && timeline.playing)) point();
+    moved = false;
+  }, 60);
+}
+
+// ---- buttons and keys
+
+function flipTheme() {
+  root.classList.toggle('dark');
+  plots.forEach((p) => p.draw());
+  stale = true;
+}
+function flipKeys() {
+  byId('keys').hidden = !byId('keys').hidden;
+  byId('help').setAttribute('aria-expanded', String(!byId('keys').hidden));
+}
+byId('theme').addEventListener('click', flipTheme);
+byId('help').addEventListener('click', flipKeys);
+
+function step(by) {
+  timeline.play(false);
+  const k = stage ? stage.nearest : 0;
+  timeline.seek(times[clamp(k + by, 0, times.length - 1)]);
+}
+const span = timeline.end - timeline.start;
+const ACTIONS = {
+  ' ': () => timeline.toggle(),
+  ArrowLeft: (e) => (e.shiftKey ? timeline.seek(timeline.time - span / 10) : step(-1)),
+  ArrowRight: (e) => (e.shiftKey ? timeline.seek(timeline.time + span / 10) : step(1)),
+  Home: () => timeline.seek(timeline.start),
+  End: () => timeline.seek(timeline.end),
+  '-': () => timeline.faster(-1),
+  '+': () => timeline.faster(1),
+  '=': () => timeline.faster(1),
+  d: flipTheme,
+  '?': flipKeys,
+  r: () => camera && camera.reset(),
+  Escape: () => byId('keys').hidden || flipKeys(),
+};
+window.addEventListener('keydown', (e) => {
+  const own = ['SELECT', 'INPUT', 'BUTTON'].includes(e.target.tagName);
+  if (e.ctrlKey || e.metaKey || e.altKey || (own && [' ', 'ArrowLeft', 'ArrowRight', 'Home', 'End'].includes(e.key))) return;
+  const action = ACTIONS[e.key] || switches[e.key];
+  if (!action) return;
+  e.preventDefault();
+  action(e);
+});
+
+// ---- drawing
+
+function frame(now) {
+  timeline.tick(now);
+  const grown = stage && stage.drawing.fitted();
+  if (stale || grown) {
+    stale = false;
+    if (stage) {
+      stage.move(timeline.time);
+      camera.shift = stage.travelled();
+      stage.draw(camera, root.classList.contains('dark'));
+    }
+    status();
+    const index = stage ? stage.nearest : Math.round((times.length - 1) * ((timeline.time - times[0]) / (span || 1)));
+    plots.forEach((p) => p.cursor(timeline.time, index));
+  }
+  window.requestAnimationFrame(frame);
+}
+const drawPlots = () => plots.forEach((p) => p.draw());
+new ResizeObserver(() => {
+  drawPlots();
+  stale = true;
+}).observe(panel);
+drawPlots();
+window.requestAnimationFrame(frame);
+if (!window.matchMedia('(prefers-reduced-motion: reduce)').matches) timeline.play(true);
+window.spanloop = { timeline, camera, stage, plots }; // for tests and for the curious

@@ -1,0 +1,58 @@
+// ---- words beside the picture: the audit, settings, notes
+
+const MARKS = { well: '✓', 'not well': '✗', 'not judged': '?' };
+
+function element(name, className = '', text = '') {
+  const out = document.createElement(name);
+  if (className) out.className = className;
+  if (text) out.textContent = text;
+  return out;
+}
+
+function card(title) {
+  const out = element('section', 'card');
+  out.append(element('h2', '', title));
+  return out;
+}
+
+function auditCard(data) {
+  const out = card('Audit');
+  out.id = 'audit';
+  out.append(element('p', 'verdict', data.audit ? data.audit.verdict : data.outcome));
+  for (const f of data.audit ? data.audit.findings : []) {
+    const row = element('div', `finding ${f.verdict.replace(' ', '-')}`);
+    const words = element('div');
+    words.append(element('b', '', `${f.name}: ${f.verdict}`), f.sentence);
+    row.append(element('span', 'mark', MARKS[f.verdict] || ''), words);
+    out.append(row);
+  }
+  return out;
+}
+
+function settingsCard(data) {
+  const out = card('How it was made');
+  const list = element('dl');
+  const rows = [['run', data.headline], ['outcome', data.outcome], ...data.settings];
+  for (const [name, value] of rows) list.append(element('dt', '', name), element('dd', '', value));
+  out.append(list);
+  if (data.notes.length) {
+    const notes = element('ul', 'notes');
+    for (const note of data.notes) notes.append(element('li', '', note));
+    out.append(notes);
+  }
+  return out;
+}
+
+const KEYS = [
+  ['drag', 'turn the view'], ['shift or right drag', 'move it'], ['wheel, pinch', 'nearer, farther'], ['double click, r', 'as at first'],
+  ['space', 'play, pause'], ['← →', 'one sample'], ['shift ← →', 'a tenth'], ['home, end', 'start, end'], ['− +', 'slower, faster'],
+  ['j l f t a i', 'joints, loops, forces, trails, axes, inertias'], ['d', 'light, dark'], ['?', 'this list'],
+];
+
+function keysPanel(panel) {
+  for (const [key, meaning] of KEYS) {
+    const row = element('div');
+    row.append(element('b', '', key), element('span', '', meaning));
+    panel.append(row);
+  }
+}
