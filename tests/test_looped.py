@@ -131,6 +131,13 @@ def test_what_cannot_be_looped_says_why():
         sl.compile(zoo.puma(), "bias", lowering="folded")
 
 
+def test_an_empty_answer_is_not_looped():
+    model = zoo.chain(KNEE + 1, seed=2)
+    kernel = sl.compile(model, "closure_error")
+    assert not isinstance(kernel.plan, Looped)
+    assert kernel(np.zeros((5, model.nq))).shape == (5, 0)
+
+
 @pytest.mark.slow
 def test_ten_thousand_links():
     """Torques for accelerations that torques have caused."""

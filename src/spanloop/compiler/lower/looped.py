@@ -248,6 +248,8 @@ def looped(
     except (NotPlain, AttributeError) as error:  # a step that asks a link for more than its numbers
         raise CannotLoop(str(error)) from error
     wanted = _wanted_by(result, tree, classes, namespace)
+    if not wanted:
+        raise CannotLoop("there is nothing to compute")
     return _laid_out(name, inputs, shape, tree, passes, classes, interfaces, traced, wanted)
 
 
