@@ -26,6 +26,7 @@ _PUBLIC = {
     "from_dh": "spanloop.model.dh",
     "load": "spanloop.model.load",
     "load_run": "spanloop.results.files.storing",
+    "operators": "spanloop.sweeps.operators",
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
@@ -44,6 +45,7 @@ __all__ = [
     "joints",
     "load",
     "load_run",
+    "operators",
     "simulate",
     "where",
     "zoo",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from spanloop.results.files.storing import load_run
     from spanloop.results.trajectory import Trajectory
     from spanloop.simulation.simulate import simulate
+    from spanloop.sweeps.operators import operators
 
 
 def __getattr__(name: str) -> Any:

@@ -19,6 +19,8 @@ from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.sweeps import Program, walked
+from spanloop.sweeps.operators import Operator
+from spanloop.sweeps.vectors import Vector
 from spanloop.topology import Mechanism, mechanism
 
 UNIT_TOLERANCE = 1e-6
@@ -28,7 +30,7 @@ _LATER = ("gpu", "cuda", "jax", "c")
 
 def compile(
     model: Model,
-    function: str,
+    function: str | Operator | Vector,
     *,
     method: str | None = None,
     target: str = "cpu",
@@ -43,7 +45,9 @@ def compile(
 ):
     """A kernel for one function of one model.
 
-    function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (see spanloop.algorithms.catalog).
+    function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (see spanloop.algorithms.catalog); or an
+        expression of spatial operators: the kernel of an operator takes q and x, that of an expression of
+        vectors q and the vectors in the order in which they appear.
     method: the algorithm; the first in the catalog if not named.
     target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the rest).
     parameters: "live" adds the input `parameters`, packed as model.parameters(), one set or one per state.
@@ -55,7 +59,11 @@ def compile(
     if on_singular not in ("raise", "minimum_norm"):
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
     forces = (forces,) if isinstance(forces, str) else tuple(forces)
-    question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup)
+    if isinstance(function, str):
+        question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup)
+    else:
+        others = {"method": method, "forces": forces or None, "frame": frame, "expressed_in": expressed_in}
+        question = Question.expression(model, function, parameters, others)
     question.strict = on_singular == "raise"
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
@@ -67,7 +75,7 @@ def compile(
         raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
     from spanloop.compiler.runtime.kernel import Kernel, Recipe
 
-    recipe = Recipe(function, question.key(), question.plan, question.answer, question.explain)
+    recipe = Recipe(question.name, question.key(), question.plan, question.answer, question.explain)
     return Kernel(recipe, dtype, threads)
 
 
@@ -114,6 +122,28 @@ class Question:
         if "frame" in entry.options and "frame" not in options:
             raise InputError(f"{name} needs a frame: the name of a frame or body")
         return Question(model, name, method, make, options, parameters == "live", regroup and parameters == "baked")
+
+    @staticmethod
+    def expression(model, expression: Operator | Vector, parameters: str, others: Mapping[str, Any]) -> Question:
+        """The question behind an expression of operators; its text takes the place of a method's name."""
+        given = [name for name, value in others.items() if value is not None]
+        if given:
+            raise InputError(f"an expression of operators takes no {given[0]}")
+        if parameters not in ("baked", "live"):
+            raise InputError(f"parameters is {parameters!r}; expected 'baked' or 'live'")
+        algebra = expression.algebra
+        if algebra.model is not model and content(algebra.model) != content(model):
+            raise InputError(
+                f"({expression!r}) was made of the operators of {algebra.model.name!r}, not of {model.name!r}. "
+                "Make it from sl.operators(model)"
+            )
+        vector = (
+            expression
+            if isinstance(expression, Vector)
+            else expression @ Vector.given(algebra, "x", expression.term.columns)
+        )
+        text = f"{vector!r} {vector.inputs()} {algebra.frames}"
+        return Question(model, "operators", text, vector.program, {}, parameters == "live", False)
 
     def key(self) -> str:
         """A name for everything the plan depends on; needs no tracing."""
@@ -255,7 +285,7 @@ class Question:
         )
 
     def _owner(self, name: str, k: int) -> str:
-        if name in ("active", "given"):
+        if name in self._baked[1].sizes:  # belongs to no joint
             return ""
         if name in ("forces", "parameters"):
             owner = self.options["loaded"][k // 6] if name == "forces" else Parameters.of(self.model).names[k]

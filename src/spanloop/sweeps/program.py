@@ -64,6 +64,7 @@ class Program:
     demands: Callable[[Any, Sequence[Values], Values], Sequence[Any]] | None = None  # pairs, the first to be less
     loaded: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)  # of inputs that belong to no joint
+    blocks: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)  # of those, entries for each link
 
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(self.inputs)}) -> {self.shape}"]
