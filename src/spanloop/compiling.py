@@ -40,6 +40,7 @@ def compile(
     forces: Sequence[str] = (),
     frame: str | None = None,
     expressed_in: str | None = None,
+    frames: str | Sequence[str] = (),
     regroup: bool = True,
     on_singular: str = "raise",
 ):
@@ -53,16 +54,18 @@ def compile(
     parameters: "live" adds the input `parameters`, packed as model.parameters(), one set or one per state.
     forces: names of bodies with external forces; adds the input `forces`, six numbers for each, in this order.
     frame, expressed_in: of pose, jacobian, jacobian_bias.
+    frames: of operational_inverse_inertia, force_response: names of frames or bodies, six rows or columns for each.
     regroup: False keeps every inertial number at its own body (more operations, same answer).
     on_singular: "raise" refuses a position where closures lose rank; "minimum_norm" answers with the rows left.
     """
     if on_singular not in ("raise", "minimum_norm"):
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
-    forces = (forces,) if isinstance(forces, str) else tuple(forces)
+    forces, frames = ((x,) if isinstance(x, str) else tuple(x) for x in (forces, frames))
     if isinstance(function, str):
-        question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup)
+        question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup, frames)
     else:
         others = {"method": method, "forces": forces or None, "frame": frame, "expressed_in": expressed_in}
+        others["frames"] = frames or None
         question = Question.expression(model, function, parameters, others)
     question.strict = on_singular == "raise"
     if target == "python":
@@ -98,7 +101,7 @@ class Question:
         self.watched = True  # is an open loop refused?
 
     @staticmethod
-    def of(model, name, method, parameters, forces, frame, expressed_in, regroup) -> Question:
+    def of(model, name, method, parameters, forces, frame, expressed_in, regroup, frames=()) -> Question:
         """Checked once, here."""
         entry = catalog_entry(name)
         closed = bool(model.loops or model.couplings)
@@ -106,7 +109,7 @@ class Question:
         if parameters not in ("baked", "live"):
             raise InputError(f"parameters is {parameters!r}; expected 'baked' or 'live'")
         if entry.needs_tree:
-            refuse_closures(model, name)
+            refuse_closures(model, name, entry.instead)
         options: dict[str, Any] = {}
         if forces:
             if "loaded" not in entry.options:
@@ -119,6 +122,10 @@ class Question:
                 raise InputError(f"{name} takes no {key}")
             if value is not None:
                 options[key] = model.frame(value).name
+        if bool(frames) != ("frames" in entry.options):
+            raise InputError(f"{name} takes no frames" if frames else f"{name} needs frames: names of frames or bodies")
+        if frames:
+            options["frames"] = tuple(model.frame(value).name for value in frames)
         if "frame" in entry.options and "frame" not in options:
             raise InputError(f"{name} needs a frame: the name of a frame or body")
         return Question(model, name, method, make, options, parameters == "live", regroup and parameters == "baked")
@@ -298,20 +305,20 @@ class Question:
         return ""
 
 
-def refuse_closures(model: Model, name: str) -> None:
+def refuse_closures(model: Model, name: str, instead: str = "forward_dynamics") -> None:
     """A question that has no answer for closures yet; they are never treated as if they were not there."""
     if model.loops:
         loop = model.loops[0]
         raise UnsupportedError(
             f"{name}: model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r}); "
-            f"{name} of closed loops is not there yet. Use forward_dynamics, or lock the loop's joints: model.lock(...)"
+            f"{name} of closed loops is not there yet. Use {instead}, or lock the loop's joints: model.lock(...)"
         )
     if model.couplings:
         c = model.couplings[0]
         raise UnsupportedError(
             f"{name}: joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling); "
             f"{name} of coupled joints is not there yet. "
-            f"Use forward_dynamics, or leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
+            f"Use {instead}, or leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
         )
 
 

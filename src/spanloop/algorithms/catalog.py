@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from spanloop.algorithms.closed import closing, correction, dense, elimination
 from spanloop.algorithms.quantities import coordinates, energy, kinematics
-from spanloop.algorithms.tree import articulated_body, composite_body, inverse_mass_matrix, newton_euler, reactions
+from spanloop.algorithms.tree import (
+    articulated_body,
+    composite_body,
+    inverse_mass_matrix,
+    newton_euler,
+    operational_space,
+    reactions,
+)
 from spanloop.errors import InputError, nearest
 
 
@@ -19,6 +26,7 @@ class Function:
     options: tuple[str, ...] = ()  # keywords of the program's maker
     closed: dict[str, Callable] | None = None  # where there are closures; None: the same
     needs_tree: bool = False  # has the question no answer yet where there are closures?
+    instead: str = "forward_dynamics"  # what to use then
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -39,6 +47,13 @@ FUNCTIONS: dict[str, Function] = {
     "inverse_dynamics": Function({"newton_euler": newton_euler.inverse_dynamics}, ("loaded",), needs_tree=True),
     "mass_matrix": Function({"composite_body": composite_body.mass_matrix}),
     "mass_matrix_inverse": Function({"articulated_body": inverse_mass_matrix.mass_matrix_inverse}, needs_tree=True),
+    "operational_inverse_inertia": Function(
+        {"admittance": operational_space.operational_inverse_inertia},
+        ("frames",),
+        needs_tree=True,
+        instead="robot.operational_inertia(q, frames).inverse",
+    ),
+    "force_response": Function({"articulated_body": operational_space.force_response}, ("frames",), needs_tree=True),
     "bias": Function({"newton_euler": newton_euler.bias}, ("loaded",)),
     "gravity": Function({"newton_euler": newton_euler.gravity}),
     "reactions": Function({"newton_euler": reactions.reactions}, ("loaded",)),
