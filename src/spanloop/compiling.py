@@ -14,7 +14,7 @@ import numpy as np
 from spanloop.algorithms.catalog import function as catalog_entry
 from spanloop.algorithms.catalog import maker
 from spanloop.algorithms.closed import closing, setting
-from spanloop.compiler.lower import Plan, unrolled
+from spanloop.compiler.lower import Operations, Plan, unrolled
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
@@ -80,6 +80,14 @@ def compile(
 
     recipe = Recipe(question.name, question.key(), question.plan, question.answer, question.explain)
     return Kernel(recipe, dtype, threads)
+
+
+def operations(model: Model, function: str, method: str | None = None, frames: Sequence[str] = ()) -> Operations:
+    """How many operations a kernel takes, without making it; frames: of functions that need one or some."""
+    options = catalog_entry(function).options
+    frame = frames[0] if frames and "frame" in options else None
+    several = tuple(frames) if "frames" in options else ()
+    return Question.of(model, function, method, "baked", (), frame, None, True, several).plan().operations
 
 
 class Question:

@@ -57,6 +57,10 @@ def _parser() -> Parser:
     info.add_argument("--json", action="store_true", help="for programs: JSON")
     info.set_defaults(run=_info)
 
+    count = commands.add_parser("count", help="operations of every function and method of a mechanism")
+    _count_arguments(count)
+    count.set_defaults(run=_count)
+
     demo = commands.add_parser("demo", help="a robot in free flight: drift, speed and a picture")
     demo.add_argument("--output", metavar="FOLDER", default=".", help="where the picture goes (this folder)")
     demo.add_argument("--duration", metavar="SECONDS", type=float, default=2.0, help="length of the flight (2.0)")
@@ -68,6 +72,18 @@ def _info(chosen: argparse.Namespace) -> int:
     from spanloop.cli.info import info
 
     return info(chosen.file, chosen.base, chosen.json)
+
+
+def _count_arguments(parser: argparse.ArgumentParser) -> None:
+    from spanloop.cli.count import arguments
+
+    arguments(parser)
+
+
+def _count(chosen: argparse.Namespace) -> int:
+    from spanloop.cli.count import run
+
+    return run(chosen)
 
 
 def _demo(chosen: argparse.Namespace) -> int:
