@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -99,10 +100,11 @@ def growth(
 
 def polynomial(first: int, values: Sequence[int]) -> tuple[Fraction, ...] | None:
     """The polynomial through values at first, first + 1, ..., from differences; two values at least must confirm it."""
-    leading, row = [], list(values)
+    leading: list[int] = []
+    row = list(values)
     while row and any(row) and len(leading) <= 4:
         leading.append(row[0])
-        row = [b - a for a, b in zip(row, row[1:], strict=False)]
+        row = [b - a for a, b in pairwise(row)]
     if len(leading) > 4 or len(values) < len(leading) + 2:
         return None
     powers = [Fraction(0)] * max(len(leading), 1)
@@ -111,10 +113,8 @@ def polynomial(first: int, values: Sequence[int]) -> tuple[Fraction, ...] | None
         for i, x in enumerate(basis):
             powers[i] += d * x
         shift = Fraction(first + k)
-        basis = [
-            ((basis[i - 1] if i else 0) - (shift * basis[i] if i < len(basis) else 0)) / (k + 1)
-            for i in range(len(basis) + 1)
-        ]
+        up, down = [Fraction(0), *basis], [*basis, Fraction(0)]
+        basis = [(a - shift * b) / (k + 1) for a, b in zip(up, down, strict=True)]  # times (n − first − k)/(k + 1)
     return tuple(powers)
 
 

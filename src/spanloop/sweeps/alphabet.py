@@ -19,7 +19,7 @@ D has the armature in it, which the paper does not know: then 3.4-3.6 hold for M
 
 from __future__ import annotations
 
-from spanloop.math import definite
+from spanloop.math import symmetric
 from spanloop.math.spatial import Force, Motion, combined, power
 from spanloop.sweeps.composed import Named, added, product
 from spanloop.sweeps.terms import FRAMES, JOINTS, LINKS, ONE, Local, Shift, Term, Transition
@@ -92,8 +92,8 @@ armature = Local("armature", JOINTS, JOINTS, 0, _armature)
 J = Named("J", product(B.star(), phi.star(), H.star()))
 
 P = Local("P", LINKS, LINKS, 1, _articulated)
-D = Local("D", JOINTS, JOINTS, 1, lambda link, here, x: definite.times(here.D, x))
-D_inverse = Local("D.inverse()", JOINTS, JOINTS, 1, lambda link, here, x: definite.times(here.D_inverse, x))
+D = Local("D", JOINTS, JOINTS, 1, lambda link, here, x: symmetric.apply(here.D, x))
+D_inverse = Local("D.inverse()", JOINTS, JOINTS, 1, lambda link, here, x: symmetric.apply(here.D_inverse, x))
 G = Local("G", LINKS, JOINTS, 1, _gain, _gain_star)
 K = Named("K", product(E_phi, G))
 tau_bar = Local("tau_bar", LINKS, LINKS, 1, _yield, _yield_star)

@@ -12,11 +12,10 @@
 
 from __future__ import annotations
 
-from spanloop.math import definite
+from spanloop.math import symmetric
 from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Force, power
+from spanloop.math.spatial import Force, gain, power
 from spanloop.sweeps.program import Sweep, Values, inward, outward
 
 
@@ -41,14 +40,14 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
         tuple(power(s, u) + (m if i == j else 0.0) for j, u in enumerate(U))
         for i, (s, m) in enumerate(zip(here.S, link.armature, strict=True))
     )
-    D_inverse = definite.inverse(D)
+    D_inverse = symmetric.inverse(D)
     G = tuple(sum((u * x for u, x in zip(U, row, strict=True)), Force()) for row in D_inverse)
     left, freedoms = P, []
     for s, m in zip(here.S, link.armature, strict=True):
         u = left @ s
-        over = reciprocal(power(s, u) + m)
-        freedoms.append((s, u * over, over))
-        left = left.less(u * over, u)
+        g, over = gain(u, power(s, u) + m)
+        freedoms.append((s, g, over))
+        left = left.less(g, u)
     kept = Values(P=P, D=D, D_inverse=D_inverse, G=G, freedoms=tuple(freedoms))
     return kept, Values(P=left.carried(here.X))
 
@@ -56,6 +55,6 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
 def admit(link, here, parent) -> Values:
     """Υ = ψ* Υ₋ ψ + H* D⁻¹ H.  [A.5]"""
     Upsilon = parent.Upsilon.carried(here.X)
-    for s, gain, over in reversed(here.freedoms):
-        Upsilon = Upsilon.joined(s, gain, over)
+    for s, g, over in reversed(here.freedoms):
+        Upsilon = Upsilon.joined(s, g, over)
     return Values(Upsilon=Upsilon)

@@ -23,9 +23,8 @@ from spanloop.algorithms.tree.articulated_body import beside
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.scalar import reciprocal
 from spanloop.math.small import add, cross
-from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.spatial import Force, Motion, gain, power
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
 _UNITS = tuple(tuple(float(i == j) for j in range(6)) for i in range(6))
@@ -99,9 +98,9 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     freedoms = []
     for s, armature in zip(link.free(here.S), link.armature, strict=False):
         U = P @ s
-        over = reciprocal(power(s, U) + armature)  # D⁻¹ = (H P H*)⁻¹                 [A.1]
-        freedoms.append((s, U * over, over))
-        P = P.less(U * over, U)
+        G, over = gain(U, power(s, U) + armature)  # P H* D⁻¹ and D⁻¹ = (H P H*)⁻¹      [A.1]
+        freedoms.append((s, G, over))
+        P = P.less(G, U)
     return Values(freedoms=tuple(freedoms)), Values(P=P.carried(here.X))
 
 

@@ -1,0 +1,54 @@
+"""Small symmetric matrices of scalars, as tuples of rows: products with vectors, LDLᵀ, inverse. No pivoting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spanloop.math.scalar import reciprocal
+from spanloop.math.small import dot, is_zero, total
+from spanloop.types import Scalar
+
+Rows = tuple[tuple[Scalar, ...], ...]
+
+
+def apply(m: Sequence[Sequence[Scalar]], x: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """m x for a matrix of any shape."""
+    return tuple(dot(row, x) for row in m)
+
+
+def solve(m: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """x with m x = b, by m = L D Lᵀ from the first row to the last."""
+    n = len(b)
+    rows, b = [list(r) for r in m], list(b)
+    over: list[Any] = []
+    for k in range(n):
+        over.append(reciprocal(rows[k][k]))
+        for i in range(k + 1, n):
+            if is_zero(rows[i][k]):
+                continue
+            gain = rows[i][k] * over[k]
+            for j in range(k + 1, i + 1):
+                rows[i][j] = rows[i][j] - gain * rows[j][k]
+            b[i] = b[i] - gain * b[k]
+    x: list[Any] = [0.0] * n
+    for k in reversed(range(n)):
+        x[k] = over[k] * total([b[k], *(-(rows[i][k] * x[i]) for i in range(k + 1, n))])
+    return tuple(x)
+
+
+def inverse(m: Sequence[Sequence[Scalar]]) -> Rows:
+    """m⁻¹, one row and column after the other swept out: n³/2 multiplications."""
+    n = len(m)
+    rows = [list(r) for r in m]
+    for k in range(n):
+        over = reciprocal(rows[k][k])
+        gain = [rows[i][k] * over for i in range(n)]
+        for i in range(n):
+            for j in range(i + 1):
+                if i != k and j != k:
+                    rows[i][j] = rows[j][i] = rows[i][j] - gain[i] * rows[j][k]
+        for i in range(n):
+            rows[i][k] = rows[k][i] = gain[i]
+        rows[k][k] = -over
+    return tuple(tuple(-x for x in r) for r in rows)
