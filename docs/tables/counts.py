@@ -6,6 +6,7 @@ python docs/tables/counts.py
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import zip_longest
 from pathlib import Path
 
 from spanloop import zoo
@@ -50,8 +51,9 @@ How the tables are read:
   and additions are fused.
 * The papers' formulas are for arms with general Denavit-Hartenberg parameters on a fixed base. Ours are counted on
   `zoo.dh_arm(n)`: no twist is a right angle, no length, offset or product of inertia is zero, gravity along z of the
-  first frame. They are polynomials that hold exactly from n = 3 to 10, not fits. A twist of a right angle, a zero
-  length, a symmetric body cost less: the PUMA's row below is its own count, not the formula at n = 6.
+  first frame. They are polynomials that hold exactly from n = 3 to 10, not fits; "no formula" where none
+  of degree 3 holds at all these sizes. A twist of a right angle, a zero length, a symmetric body cost less: the
+  PUMA's row below is its own count, not the formula at n = 6.
 * Arms are read as T_i = Rz(θ) Tz(b) Tx(a) Rx(α), which takes frame i+1 to frame i; frame i+1 is fixed to link i; r_i
   runs from the mass centre C_i to the origin of frame i+1 and is given in frame i+1, so C_i = O_{i+1} − r_i; I_i is
   about C_i in frame i+1; gravity is 9.81 m/s² along −z of frame 1. The text does not state the last, nor the sign of
@@ -79,19 +81,19 @@ def rows(published, own) -> list[str]:
         lines.append(
             f"| {name} | {formula(fractions(m))} | {formula(fractions(a))} | {value(m, 6)} M {value(a, 6)} A |"
         )
-    for name, m, a in own:
-        lines.append(f"| **spanloop, {name}** | {formula(m)} | {formula(a)} | {value(m, 6)} M {value(a, 6)} A |")
+    lines += [f"| **spanloop, {name}** | {m} | {a} | {six} |" for name, m, a, six in own]
     return lines
 
 
-def ours(found, function: str):
-    """Method, multiplications with divisions, additions; without those that follow no formula."""
+def ours(found, six, function: str):
+    """Method, formulas of multiplications with divisions and of additions, counts at six joints."""
     for (name, method), columns in found.items():
-        m, d, a = (columns[c] for c in ("multiplications", "divisions", "additions"))
-        if name == function and m is not None and d is not None and a is not None:
-            size = max(len(m), len(d))
-            both = [sum(p[k] for p in (m, d) if k < len(p)) for k in range(size)]
-            yield f"`{method}`", tuple(fractions(both)), a
+        if name == function:
+            n = six[name, method]
+            m, d, a = (columns[c] for c in ("multiplications", "divisions", "additions"))
+            both = None if m is None or d is None else [x + y for x, y in zip_longest(m, d, fillvalue=Fraction(0))]
+            at_six = f"{n.multiplications + n.divisions} M {n.additions} A"
+            yield f"`{method}`", formula(both and tuple(both)), formula(a), at_six
 
 
 def puma() -> list[str]:
@@ -103,15 +105,15 @@ def puma() -> list[str]:
 
 
 def page() -> str:
-    found = growth(zoo.dh_arm, SIZES)
+    found, six = growth(zoo.dh_arm, SIZES), counts(zoo.dh_arm(6))
     parts = [
         BEGINNING,
         "## Inverse dynamics (Saha, Table 1)\n",
-        *rows(TABLE_1, ours(found, "inverse_dynamics")),
+        *rows(TABLE_1, ours(found, six, "inverse_dynamics")),
         "\n## Forward dynamics (Saha, Table 2)\n",
-        *rows(TABLE_2, ours(found, "forward_dynamics")),
+        *rows(TABLE_2, ours(found, six, "forward_dynamics")),
         "\n## Other functions of an arm with n hinges\n",
-        *rows((), [(f"{f}, {name}", m, a) for f in _others(found) for name, m, a in ours(found, f)]),
+        *rows((), [(f"{f}, {row[0]}", *row[1:]) for f in _others(found) for row in ours(found, six, f)]),
         "\n## The PUMA (Saha, Table 3)\n",
         *puma(),
     ]

@@ -54,7 +54,7 @@ def dh_arm(n: int = 6) -> Model:
         raise InputError(f"zoo: dh_arm: {n} is asked for; expected at least 1")
     table = []
     for k in range(n):
-        x = 0.01 * (k % 7)
+        x = 0.1 * (0.618034 * k % 1.0)  # never the same twice
         moments = (0.05 + x, 0.004, -0.003, 0.06 + x, 0.002, 0.04 + x)
         table.append(DHRow(0.3 + x, 0.1 + x, 0.7 + x, 0.0, "r", 2.0 + x, (0.15 + x, 0.03, -0.02), moments))
     return from_dh(table, f"dh_arm{n}")
