@@ -205,6 +205,8 @@ def inputs_of(model, function, seed=0):
     (q, v, x), (q2, _, _) = states(model, 2, seed)
     entry = FUNCTIONS[function]
     options = {"frame": frame_of(model)} if "frame" in entry.options else {}
+    if "frames" in entry.options:
+        options["frames"] = (frame_of(model), model.bodies[0].name)
     if "loaded" in entry.options:
         options["forces"] = (model.bodies[-1].name,)
     known = {"q": q, "v": v, "a": x, "tau": x, "delta": 0.5 * v, "start": q2, "forces": np.linspace(-1.0, 1.0, 6)}
@@ -219,7 +221,8 @@ def has_difference(model, function):
 
 def bound_of(model, function, q):
     """Rounding; for what solves with the mass matrix, its conditioning."""
-    if function not in ("forward_dynamics", "mass_matrix_inverse", "solution"):
+    solving = ("forward_dynamics", "mass_matrix_inverse", "solution", "operational_inverse_inertia", "force_response")
+    if function not in solving:
         return 1e-12
     M = sl.compile(model, "mass_matrix", target="python")(q)
     return 100 * EPS * np.linalg.cond(M)

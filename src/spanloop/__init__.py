@@ -28,6 +28,7 @@ _PUBLIC = {
     "load": "spanloop.model.load",
     "load_run": "spanloop.results.files.storing",
     "on_scalars": "spanloop.compiling",
+    "operators": "spanloop.sweeps.operators",
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
@@ -51,6 +52,7 @@ __all__ = [
     "load",
     "load_run",
     "on_scalars",
+    "operators",
     "simulate",
     "where",
     "zoo",
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from spanloop.results.trajectory import Trajectory
     from spanloop.simulation import control, forces
     from spanloop.simulation.simulate import simulate
+    from spanloop.sweeps.operators import operators
 
 
 def __getattr__(name: str) -> Any:

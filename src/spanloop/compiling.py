@@ -15,14 +15,16 @@ import numpy as np
 from spanloop.algorithms.catalog import function as catalog_entry
 from spanloop.algorithms.catalog import maker
 from spanloop.algorithms.closed import closing, setting
-from spanloop.compiler.lower import CannotLoop, Looped, Pass, Plan, Tree, looped, unrolled
+from spanloop.compiler.lower import CannotLoop, Looped, Operations, Pass, Plan, Tree, looped, unrolled
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.math.scalar import where
 from spanloop.model import Model
 from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters
 from spanloop.sweeps import Program, Values, walked
+from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.program import AT_ONCE, INWARD
+from spanloop.sweeps.vectors import Vector
 from spanloop.topology import Mechanism, mechanism
 from spanloop.topology.anonymous import Anonymous, anonymous
 
@@ -34,7 +36,7 @@ _LATER = ("gpu", "cuda", "jax", "c")
 
 def compile(
     model: Model,
-    function: str,
+    function: str | Operator | Vector,
     *,
     method: str | None = None,
     target: str = "cpu",
@@ -44,18 +46,22 @@ def compile(
     forces: Sequence[str] = (),
     frame: str | None = None,
     expressed_in: str | None = None,
+    frames: str | Sequence[str] = (),
     regroup: bool = True,
     on_singular: str = "raise",
     lowering: str = "auto",
 ):
     """A kernel for one function of one model.
 
-    function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (see spanloop.algorithms.catalog).
+    function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (see spanloop.algorithms.catalog); or an
+        expression of spatial operators: the kernel of an operator takes q and x, that of an expression of
+        vectors q and the vectors in the order in which they appear.
     method: the algorithm; the first in the catalog if not named.
     target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the rest).
     parameters: "live" adds the input `parameters`, packed as model.parameters(), one set or one per state.
     forces: names of bodies with external forces; adds the input `forces`, six numbers for each, in this order.
     frame, expressed_in: of pose, jacobian, jacobian_bias.
+    frames: of operational_inverse_inertia, force_response: names of frames or bodies, six rows or columns for each.
     regroup: False keeps every inertial number at its own body (more operations, same answer).
     on_singular: "raise" refuses a position where closures lose rank; "minimum_norm" answers with the rows left.
     lowering: "unrolled" writes every link's operations out, "looped" traces each kind of link once and loops over them;
@@ -65,8 +71,13 @@ def compile(
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
     if lowering not in ("auto", "unrolled", "looped"):
         raise InputError(f"lowering is {lowering!r}; expected 'auto', 'unrolled' or 'looped'")
-    forces = (forces,) if isinstance(forces, str) else tuple(forces)
-    question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup)
+    forces, frames = ((x,) if isinstance(x, str) else tuple(x) for x in (forces, frames))
+    if isinstance(function, str):
+        question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup, frames)
+    else:
+        others = {"method": method, "forces": forces or None, "frame": frame, "expressed_in": expressed_in}
+        others["frames"] = frames or None
+        question = Question.expression(model, function, parameters, others)
     question.strict = on_singular == "raise"
     question.lowering = lowering
     if _is_single(dtype) and question.needs_double:
@@ -83,7 +94,7 @@ def compile(
         raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
     from spanloop.compiler.runtime.kernel import Kernel, Recipe
 
-    recipe = Recipe(function, question.key(), question.plan, question.answer, question.explain)
+    recipe = Recipe(question.name, question.key(), question.plan, question.answer, question.explain)
     return Kernel(recipe, dtype, threads)
 
 
@@ -137,6 +148,16 @@ def _rows(answer: list, shape: tuple[int, ...]) -> list:
     return [answer[k * shape[1] : (k + 1) * shape[1]] for k in range(shape[0])]
 
 
+def operations(model: Model, function: str, method: str | None = None, frames: Sequence[str] = ()) -> Operations:
+    """How many operations a kernel takes, without making it; frames: of functions that need one or some."""
+    options = catalog_entry(function).options
+    frame = frames[0] if frames and "frame" in options else None
+    several = tuple(frames) if "frames" in options else ()
+    question = Question.of(model, function, method, "baked", (), frame, None, True, several)
+    question.lowering = "unrolled"
+    return question.plan().operations
+
+
 class Question:
     """A function of a model with all its options: what a kernel answers."""
 
@@ -157,7 +178,7 @@ class Question:
         self.lowering = "auto"
 
     @staticmethod
-    def of(model, name, method, parameters, forces, frame, expressed_in, regroup) -> Question:
+    def of(model, name, method, parameters, forces, frame, expressed_in, regroup, frames=()) -> Question:
         """Checked once, here."""
         entry = catalog_entry(name)
         closed = bool(model.loops or model.couplings)
@@ -165,7 +186,7 @@ class Question:
         if parameters not in ("baked", "live"):
             raise InputError(f"parameters is {parameters!r}; expected 'baked' or 'live'")
         if entry.needs_tree:
-            refuse_closures(model, name)
+            refuse_closures(model, name, entry.instead)
         options: dict[str, Any] = {}
         if forces:
             if "loaded" not in entry.options:
@@ -178,9 +199,35 @@ class Question:
                 raise InputError(f"{name} takes no {key}")
             if value is not None:
                 options[key] = model.frame(value).name
+        if bool(frames) != ("frames" in entry.options):
+            raise InputError(f"{name} takes no frames" if frames else f"{name} needs frames: names of frames or bodies")
+        if frames:
+            options["frames"] = tuple(model.frame(value).name for value in frames)
         if "frame" in entry.options and "frame" not in options:
             raise InputError(f"{name} needs a frame: the name of a frame or body")
         return Question(model, name, method, make, options, parameters == "live", regroup and parameters == "baked")
+
+    @staticmethod
+    def expression(model, expression: Operator | Vector, parameters: str, others: Mapping[str, Any]) -> Question:
+        """The question behind an expression of operators; its text takes the place of a method's name."""
+        given = [name for name, value in others.items() if value is not None]
+        if given:
+            raise InputError(f"an expression of operators takes no {given[0]}")
+        if parameters not in ("baked", "live"):
+            raise InputError(f"parameters is {parameters!r}; expected 'baked' or 'live'")
+        algebra = expression.algebra
+        if algebra.model is not model and content(algebra.model) != content(model):
+            raise InputError(
+                f"({expression!r}) was made of the operators of {algebra.model.name!r}, not of {model.name!r}. "
+                "Make it from sl.operators(model)"
+            )
+        vector = (
+            expression
+            if isinstance(expression, Vector)
+            else expression @ Vector.given(algebra, "x", expression.term.columns)
+        )
+        text = f"{vector!r} {vector.inputs()} {algebra.frames}"
+        return Question(model, "operators", text, vector.program, {}, parameters == "live", False)
 
     def key(self) -> str:
         """A name for everything the plan depends on; needs no tracing."""
@@ -359,7 +406,7 @@ class Question:
         )
 
     def _owner(self, name: str, k: int) -> str:
-        if name in ("active", "given"):
+        if name in self._baked[1].sizes:  # belongs to no joint
             return ""
         if name in ("forces", "parameters"):
             owner = self.options["loaded"][k // 6] if name == "forces" else Parameters.of(self.model).names[k]
@@ -382,20 +429,20 @@ def _units_of(link: Anonymous, inputs: Mapping[str, Sequence[Any]]) -> list[Any]
     return [_is_unit(part) for n in ("q", "start") if n in inputs for part in link.kind.unit_parts(tuple(inputs[n]))]
 
 
-def refuse_closures(model: Model, name: str) -> None:
+def refuse_closures(model: Model, name: str, instead: str = "forward_dynamics") -> None:
     """A question that has no answer for closures yet; they are never treated as if they were not there."""
     if model.loops:
         loop = model.loops[0]
         raise UnsupportedError(
             f"{name}: model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r}); "
-            f"{name} of closed loops is not there yet. Use forward_dynamics, or lock the loop's joints: model.lock(...)"
+            f"{name} of closed loops is not there yet. Use {instead}, or lock the loop's joints: model.lock(...)"
         )
     if model.couplings:
         c = model.couplings[0]
         raise UnsupportedError(
             f"{name}: joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling); "
             f"{name} of coupled joints is not there yet. "
-            f"Use forward_dynamics, or leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
+            f"Use {instead}, or leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
         )
 
 

@@ -155,6 +155,16 @@ class Dynamics:
         """Classical acceleration (..., 6) of the frame's origin when a = 0."""
         return self._call(self._kernel("jacobian_bias", frame=frame, expressed_in=expressed_in), (q, v), out)
 
+    def operational_inverse_inertia(self, q, frames: str | Sequence[str], *, out=None) -> np.ndarray:
+        """Λ⁻¹ = J M⁻¹ Jᵀ (..., 6k, 6k) of k frames of a tree: their accelerations [angular; linear] due to forces
+        [torque; force] at them, in world axes. Without M, in O(n) a frame; driven joints do not give way."""
+        return self._call(self._kernel("operational_inverse_inertia", frames=_names(frames)), (q,), out)
+
+    def force_response(self, q, frames: str | Sequence[str], *, out=None) -> np.ndarray:
+        """M⁻¹ Jᵀ (..., nv, 6k) of k frames of a tree: accelerations of the joints due to forces [torque; force] at
+        the frames, in world axes. Without M, in O(n) a frame; driven joints do not give way."""
+        return self._call(self._kernel("force_response", frames=_names(frames)), (q,), out)
+
     # ---- quantities
 
     def energy(self, q, v, *, out=None) -> np.ndarray:
@@ -306,6 +316,10 @@ class Dynamics:
     @staticmethod
     def _call(kernel, inputs, out):
         return kernel.evaluate(*inputs, out=out)
+
+
+def _names(frames: str | Sequence[str]) -> tuple[str, ...]:
+    return (frames,) if isinstance(frames, str) else tuple(frames)
 
 
 def _remade(model: Model, method, options) -> Dynamics:

@@ -16,7 +16,14 @@ from spanloop.algorithms.papers import (
     virtual_work,
 )
 from spanloop.algorithms.quantities import coordinates, energy, kinematics
-from spanloop.algorithms.tree import articulated_body, composite_body, inverse_mass_matrix, newton_euler, reactions
+from spanloop.algorithms.tree import (
+    articulated_body,
+    composite_body,
+    inverse_mass_matrix,
+    newton_euler,
+    operational_space,
+    reactions,
+)
 from spanloop.errors import InputError, nearest
 
 
@@ -28,6 +35,7 @@ class Function:
     options: tuple[str, ...] = ()  # keywords of the program's maker
     closed: dict[str, Callable] | None = None  # where there are closures; None: the same
     needs_tree: bool = False  # has the question no answer yet where there are closures?
+    instead: str = "forward_dynamics"  # what to use then
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -72,6 +80,13 @@ FUNCTIONS: dict[str, Function] = {
     "bias": Function(
         {"newton_euler": newton_euler.bias, "decoupled_complement": decoupled_complement.bias}, ("loaded",)
     ),
+    "operational_inverse_inertia": Function(
+        {"admittance": operational_space.operational_inverse_inertia},
+        ("frames",),
+        needs_tree=True,
+        instead="robot.operational_inertia(q, frames).inverse",
+    ),
+    "force_response": Function({"articulated_body": operational_space.force_response}, ("frames",), needs_tree=True),
     "gravity": Function({"newton_euler": newton_euler.gravity}),
     "reactions": Function({"newton_euler": reactions.reactions}, ("loaded",)),
     "constraint_forces": Function(

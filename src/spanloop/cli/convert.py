@@ -17,8 +17,8 @@ HELD, NOT_HELD = 0, 1
 
 
 EXAMPLES = (
-    "spanloop convert zoo:puma puma.urdf",
-    "spanloop convert zoo:four_bar four_bar.xml --force",
+    "spanloop convert zoo:puma puma.csv",
+    "spanloop convert zoo:four_bar four_bar.toml",
 )
 
 

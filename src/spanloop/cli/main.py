@@ -29,6 +29,7 @@ COMMANDS = {
     "simulate": "the motion of a mechanism, as report, data or page",
     "view": "a mechanism or a run in the browser, live",
     "plot": "a figure of a run",
+    "count": "operations of every function and method of a mechanism",
     "bench": "what a call and a step cost for a mechanism on this machine",
     "zoo": "ready mechanisms: list, show, export",
     "doctor": "what is installed, what is fast here, and why not",

@@ -146,7 +146,7 @@ class ArticulatedInertia:
         g, u = tuple(gain), tuple(f)
         for x in range(6):
             for y in range(x + 1):
-                rows[x][y] = rows[y][x] = rows[x][y] - u[x] * g[y]
+                rows[x][y] = rows[y][x] = _remainder(rows[x][y], u[x] * g[y])
         return ArticulatedInertia.of_rows(rows)
 
     def carried(self, x: Transform) -> ArticulatedInertia:
@@ -156,14 +156,21 @@ class ArticulatedInertia:
         h = r.turn_matrix(self.coupling)
         m = r.turn_symmetric(self.linear)
         h2 = add_matrices(h, transpose((cross(p, m[0]), cross(p, m[1]), cross(p, m[2]))))  # H + [p]× M
-        across = tuple(cross(p, row) for row in h)  # row y: p × H[y]
-        across2 = tuple(cross(p, row) for row in h2)
         s = [[0.0] * 3 for _ in range(3)]  # A + [p]× Hᵀ + H₂ [p]×ᵀ
         for i in range(3):
             s[i][i] = a[i][i] + _lever(i, p, add(h[i], h2[i]))
             for j in range(i):
-                s[i][j] = s[j][i] = a[i][j] + across[j][i] + across2[i][j]
+                k = 3 - i - j
+                lift = p[k] * (h2[i][i] - h[j][j]) + (p[j] * h[j][k] - p[i] * h2[i][k])
+                s[i][j] = s[j][i] = a[i][j] + lift if (i, j) == (2, 0) else a[i][j] - lift
         return ArticulatedInertia(tuple(map(tuple, s)), h2, m)  # type: ignore[arg-type]
+
+
+def _remainder(a: Scalar, b: Scalar) -> Scalar:
+    """a − b; zero where both are numbers and equal but for rounding, so that constants lose their row as symbols do."""
+    if isinstance(a, float) and isinstance(b, float) and abs(a - b) <= 1e-15 * abs(a):
+        return 0.0
+    return a - b
 
 
 def _lever(k: int, p: Vector3, row: Vector3) -> Scalar:

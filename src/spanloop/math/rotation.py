@@ -41,7 +41,7 @@ class Planar:
         return tuple(r)
 
     def turn_symmetric(self, m: Matrix3) -> Matrix3:
-        """R m Rᵀ of a symmetric m with 4 multiplications for the plane and 4 for the axis' column."""
+        """R m Rᵀ of a symmetric m: 4 multiplications for the plane (3 by a constant angle), 4 for the axis' column."""
         k = self.axis
         i, j = _NEXT[k]
         c, s = self.cosine, self.sine
@@ -49,9 +49,8 @@ class Planar:
         if isinstance(c, float) and c == 0.0:  # s = ±1
             a, d, b = d, a, -b
         else:
-            x = s * (a - d) + (c + c) * b
-            y = s * x
-            a, d, b = a - y, d + y, c * x - b
+            y, z = self._turn_plane(a - d, 2.0, b)
+            a, d, b = a - y, d + y, z - b
         r = [[m[0][0]] * 3 for _ in range(3)]
         r[i][i], r[j][j], r[k][k] = a, d, m[k][k]
         r[i][j] = r[j][i] = b
@@ -68,14 +67,26 @@ class Planar:
         if isinstance(c, float) and c == 0.0:
             a, b, f, d = d, -f, -b, a
         else:
-            x = s * (a - d) + c * (b + f)
-            y, z = s * x, c * x
+            y, z = self._turn_plane(a - d, 1.0, b + f)
             a, d, b, f = a - y, d + y, z - f, z - b
         r = [[m[0][0]] * 3 for _ in range(3)]
         r[i][i], r[i][j], r[j][i], r[j][j], r[k][k] = a, b, f, d, m[k][k]
         r[i][k], r[j][k] = c * m[i][k] - s * m[j][k], s * m[i][k] + c * m[j][k]
         r[k][i], r[k][j] = c * m[k][i] - s * m[k][j], s * m[k][i] + c * m[k][j]
         return (tuple(r[0]), tuple(r[1]), tuple(r[2]))
+
+    def _turn_plane(self, u: Scalar, k: float, w: Scalar) -> tuple[Scalar, Scalar]:
+        """s x and c x of x = s u + k c w; of two numbers s and c the smaller over the larger saves a multiplication."""
+        c, s = self.cosine, self.sine
+        kc = c + c if k == 2.0 else c
+        if not (isinstance(c, float) and isinstance(s, float)):
+            x = s * u + kc * w
+            return s * x, c * x
+        if abs(s) < abs(c):
+            x = (s / kc) * u + w
+            return (s * kc) * x, (c * kc) * x
+        x = u + (kc / s) * w
+        return (s * s) * x, (s * c) * x
 
 
 class Full:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spanloop.math.rotation import Rotation
+from spanloop.math.scalar import reciprocal
 from spanloop.math.small import ZERO3, add, cross, dot, negate, scale, subtract, times, total
 from spanloop.types import Matrix3, Scalar, Vector3
 
@@ -69,6 +70,14 @@ class Force(_Pair):
 def power(m: Motion, f: Force) -> Scalar:
     """mᵀ f."""
     return total((*(a * b for a, b in zip(m, f, strict=True)),))
+
+
+def gain(f: Force, d: Scalar) -> tuple[Force, Scalar]:
+    """f/d and 1/d; an entry of f that is d itself becomes exactly 1, be it a number or traced."""
+    over = reciprocal(d)
+    if isinstance(d, float) and d != 0.0:
+        return Force.of([x / d for x in f]), over
+    return f * over, over
 
 
 def combined(columns: Sequence[Motion], rates: Sequence[Scalar]) -> Motion:
@@ -168,4 +177,4 @@ def coriolis(carrier: Vector3, relative: Motion) -> Motion:
     )
 
 
-__all__ = ["Field", "Force", "Motion", "Transform", "combined", "coriolis", "dot", "power"]
+__all__ = ["Field", "Force", "Motion", "Transform", "combined", "coriolis", "dot", "gain", "power"]

@@ -74,6 +74,7 @@ class Program:
     loaded: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)  # of inputs that belong to no joint
     rewrite: Callable[[Any], Any] | None = None  # makes the mechanism to walk of the one that is given
+    blocks: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)  # of those, entries for each link
 
     def __str__(self) -> str:
         lines = [f"{self.name}({', '.join(self.inputs)}) -> {self.shape}"]

@@ -28,16 +28,22 @@ def walked(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> 
         mechanism = program.rewrite(mechanism)
     here = [_inputs_of(link, inputs) for link in mechanism.links]
     _load(program, mechanism, inputs, here)
+    _lay_blocks(program, inputs, here)
     world = Values(**{name: tuple(inputs[name]) for name in program.sizes})
-    for sweep in program.sweeps:
+    carry_out(program.sweeps, mechanism, here, world)
+    demands = program.demands(mechanism, here, world) if program.demands else ()
+    return list(program.result(mechanism, here, world)), list(demands)
+
+
+def carry_out(sweeps: Sequence[Sweep], mechanism, here: list[Values], world: Values) -> None:
+    """The sweeps in order; what they keep is added to `here` and `world`."""
+    for sweep in sweeps:
         if sweep.direction == OUTWARD:
             _outward(sweep, mechanism.links, here, world)
         elif sweep.direction == AT_ONCE:
             vars(world).update(vars(sweep.step(mechanism, here, world)))
         else:
             vars(world).update(vars(_inward(sweep, mechanism.links, here)))
-    demands = program.demands(mechanism, here, world) if program.demands else ()
-    return list(program.result(mechanism, here, world)), list(demands)
 
 
 def _inputs_of(link, inputs) -> Values:
@@ -53,6 +59,13 @@ def _load(program, mechanism, inputs, here) -> None:
         if anchor.link >= 0:
             six = tuple(inputs["forces"][6 * k : 6 * k + 6])
             here[anchor.link].forces += ((six, anchor.position),)
+
+
+def _lay_blocks(program, inputs, here) -> None:
+    """Lay each link's entries of the inputs that the program cuts into blocks down at the link."""
+    for name, blocks in program.blocks.items():
+        for values, places in zip(here, blocks, strict=True):
+            setattr(values, name, tuple(inputs[name][k] for k in places))
 
 
 def _outward(sweep: Sweep, links, here, world: Values) -> None:

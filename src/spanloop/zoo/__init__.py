@@ -4,7 +4,7 @@ A closed mechanism `name(...)` has a twin `name_start(...)` that takes the same 
 at which its loops are closed.
 """
 
-from spanloop.zoo.arms import puma, stanford, stanford_start
+from spanloop.zoo.arms import dh_arm, puma, stanford, stanford_start
 from spanloop.zoo.families import chain, pendulum, star, tree
 from spanloop.zoo.five_bar import five_bar, five_bar_start
 from spanloop.zoo.grasping import arms_with_object, arms_with_object_start
@@ -25,7 +25,7 @@ from spanloop.zoo.random import random_model
 from spanloop.zoo.squeezer import andrews, andrews_forces, andrews_start
 from spanloop.zoo.walkers import quadruped
 
-OPEN = (pendulum, chain, tree, star, puma, stanford, quadruped, random_model)
+OPEN = (pendulum, chain, tree, star, dh_arm, puma, stanford, quadruped, random_model)
 CLOSED = (
     four_bar,
     slider_crank,
@@ -61,6 +61,7 @@ __all__ = [
     "cycloidal_path",
     "delta",
     "delta_start",
+    "dh_arm",
     "five_bar",
     "five_bar_start",
     "four_bar",

@@ -1,4 +1,4 @@
-"""The two six-joint arms of Saha's paper, from its Denavit-Hartenberg tables.
+"""The two six-joint arms of Saha's paper, from its Denavit-Hartenberg tables, and an arm with no special numbers.
 
 How the tables are read: `model/dh.py` has the frames; the mass centre of link i is at O_{i+1} − r_i, in frame
 i+1; inertias are about it. Gravity is 9.81 m/s² along −z of frame 1, which the text does not state.
@@ -43,6 +43,21 @@ def stanford() -> Model:
         DHRow(0.0, 0.0, 0.0, 0.0, "r", 0.5, (0.0, 0.0, 0.2), (0.003, 0.001, 0.002)),
     )
     return from_dh(table, "stanford")
+
+
+def dh_arm(n: int = 6) -> Model:
+    """n hinges with Denavit-Hartenberg parameters and inertias of which none is special: what formulas are counted on.
+
+    No twist is a right angle, no length and no product of inertia is zero.
+    """
+    if n < 1:
+        raise InputError(f"zoo: dh_arm: {n} is asked for; expected at least 1")
+    table = []
+    for k in range(n):
+        x = 0.1 * (0.618034 * k % 1.0)  # never the same twice
+        moments = (0.05 + x, 0.004, -0.003, 0.06 + x, 0.002, 0.04 + x)
+        table.append(DHRow(0.3 + x, 0.1 + x, 0.7 + x, 0.0, "r", 2.0 + x, (0.15 + x, 0.03, -0.02), moments))
+    return from_dh(table, f"dh_arm{n}")
 
 
 def stanford_start(start: str = "text") -> np.ndarray:

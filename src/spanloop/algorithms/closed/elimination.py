@@ -28,9 +28,8 @@ from spanloop.algorithms.tree.articulated_body import beside
 from spanloop.algorithms.tree.drifting import drift
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.scalar import reciprocal
 from spanloop.math.small import ZERO3, is_zero, negate, total
-from spanloop.math.spatial import Field, Force, Motion, power
+from spanloop.math.spatial import Field, Force, Motion, gain, power
 from spanloop.sweeps import Program, Values, at_once, inward, outward
 
 
@@ -164,8 +163,7 @@ def _articulate(meets: dict[int, int], guard: Guard):
         eliminated, shares = [], []
         for k, (s, t, armature) in enumerate(zip(link.free(here.S), here.torque, link.armature, strict=False)):
             U = P @ s
-            over = reciprocal(power(s, U) + armature)  # D⁻¹
-            G = U * over
+            G, over = gain(U, power(s, U) + armature)  # U D⁻¹, D⁻¹
             e = t - power(s, z)
             eliminated.append((s, G, e * over))
             shares.append(pending.pass_freedom(s, G, e, over, here.geared if k == 0 else {}))

@@ -27,9 +27,8 @@ from __future__ import annotations
 from spanloop.algorithms.tree.drifting import drift
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.scalar import reciprocal
 from spanloop.math.small import ZERO3, negate
-from spanloop.math.spatial import Field, Force, Motion, power
+from spanloop.math.spatial import Field, Force, Motion, gain, power
 from spanloop.sweeps import Program, Values, inward, outward
 
 
@@ -60,8 +59,7 @@ def filtered(link, here, arriving) -> tuple[Values, Values]:
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):
         U = P @ s
         D = power(s, U) + armature
-        over = reciprocal(D)
-        G = U * over
+        G, over = gain(U, D)
         e = t - power(s, z)  # ε = T − H ẑ
         residuals.append((s, G, e * over))  # ν = D⁻¹ ε
         P = P.less(G, U)

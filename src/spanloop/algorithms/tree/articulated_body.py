@@ -18,9 +18,8 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.scalar import reciprocal
 from spanloop.math.small import ZERO3, add, negate
-from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
+from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, gain, power
 from spanloop.sweeps import Program, Values, inward, outward
 
 
@@ -66,8 +65,7 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):
         U = P @ s
         D = power(s, U) + armature  # D = H P H*           [A.1]
-        over = reciprocal(D)
-        G = U * over  # G = P H* D⁻¹
+        G, over = gain(U, D)  # G = P H* D⁻¹
         e = t - power(s, z)  # ε = T − H z
         eliminated.append((s, G, e * over))
         P = P.less(G, U)  # P⁺ = (1 − G H) P

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.spatial import Force, Motion, gain, power
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
 
@@ -43,8 +42,7 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     eliminated = []
     for k, (s, armature) in enumerate(zip(here.S, link.armature, strict=True)):
         U = P @ s
-        over = reciprocal(power(s, U) + armature)  # D⁻¹
-        G = U * over
+        G, over = gain(U, power(s, U) + armature)  # P H* D⁻¹, D⁻¹
         own = link.v.start + k
         e = Union({j: -power(s, f) for j, f in z.items()})
         e[own] = 1.0 - power(s, z[own]) if own in z else 1.0
