@@ -15,7 +15,8 @@ import numpy as np
 from spanloop.errors import UnsupportedError
 from spanloop.joints import Fixed
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.small import negate, scale, scale_matrix
+from spanloop.math.scalar import reciprocal
+from spanloop.math.small import cross, dot, negate, scale, scale_matrix, trace
 from spanloop.math.spatial import Transform
 from spanloop.topology.mechanism import Link, Mechanism
 
@@ -77,3 +78,18 @@ def missing(inertia: RigidInertia) -> str:
     about_center = inertia.moved(negate(scale(1.0 / inertia.mass, inertia.first)))
     moments = np.linalg.eigvalsh(np.array(about_center.inertia()))
     return "inertia to speak of about one of its axes" if moments[0] <= THIN * moments[-1] else ""
+
+
+def stout(inertia: RigidInertia) -> list[tuple]:
+    """The same of numbers that are not known yet, as pairs of which the first must be less.
+
+    With principal moments a ≤ b ≤ c: abc > THIN (a + b + c)³/8 asks for a > THIN c where b is about c, and for a little
+    more where b is small too.
+    """
+    if isinstance(inertia.mass, float):
+        return []
+    about_center = inertia.moved(negate(scale(reciprocal(inertia.mass), inertia.first))).inertia()
+    x, y, z = about_center
+    sum_of_moments = trace(about_center)
+    product = dot(x, cross(y, z))
+    return [(0.0, inertia.mass), (0.125 * THIN * (sum_of_moments * sum_of_moments * sum_of_moments), product)]

@@ -37,7 +37,7 @@ from functools import partial
 
 from spanloop.algorithms.papers.blocks import added, coupled, spanned, transposed_times
 from spanloop.algorithms.papers.loose_links import push, turn
-from spanloop.algorithms.papers.splitting import refuse_bodies_without_inertia, split
+from spanloop.algorithms.papers.splitting import refuse_bodies_without_inertia, split, stout
 from spanloop.algorithms.quantities.kinematics import poses
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.mobility import Mobility
@@ -191,6 +191,7 @@ def square(m: Motion):
 
 
 def trusted(m, here, world) -> list:
-    """A pair, the first to be less: the size of the correction, and of what it may be."""
+    """Pairs, the first to be less: the size of the correction, and of what it may be; live bodies must not be thin."""
     corrections, accelerations = (total(h.sizes[k] for h in here) for k in (0, 1))
-    return [(corrections, LARGEST_CORRECTION**2 * accelerations + 1e-200)]
+    live = [pair for link in m.links for pair in stout(link.inertia)]
+    return [(corrections, LARGEST_CORRECTION**2 * accelerations + 1e-200), *live]
