@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "spanloop count zoo:puma",
     "spanloop count zoo:dh_arm --growth",
-    "spanloop count zoo:quadruped --frame hub --json",
+    "spanloop count zoo:quadruped --frame fl_foot --json",
 )
 PLAIN = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "mass_matrix_inverse", "bias", "gravity", "energy")
 FRAMED = ("pose", "jacobian", "jacobian_bias", "operational_inverse_inertia", "force_response")

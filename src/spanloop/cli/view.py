@@ -13,7 +13,7 @@ from spanloop.errors import InputError, UnsupportedError
 
 EXAMPLES = (
     "spanloop view zoo:three_pumas",
-    "spanloop simulate zoo:delta --duration 1 --output run.npz",
+    "spanloop simulate zoo:four_bar --duration 1 --output run.npz",
     "spanloop view run.npz",
     "spanloop view run.npz --html run.html",
 )
