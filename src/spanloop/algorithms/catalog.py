@@ -58,6 +58,8 @@ FUNCTIONS: dict[str, Function] = {
         ("loaded",),
         needs_tree=True,
     ),
+    # of the spanning tree, whatever closes it: M a + h, which joints and closures supply together
+    "tree_inverse_dynamics": Function({"newton_euler": newton_euler.inverse_dynamics}, ("loaded",)),
     "mass_matrix": Function(
         {
             "composite_body": composite_body.mass_matrix,
