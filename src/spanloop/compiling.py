@@ -25,7 +25,7 @@ from spanloop.topology.anonymous import Anonymous, anonymous
 
 UNIT_TOLERANCE = 1e-6
 KNEE = 48  # links beyond which looped code is used if nobody says otherwise
-_BY_SETTING = ("elimination", "dense")  # methods that ask beforehand which rows are redundant
+_BY_SETTING = ("elimination", "dense", "parallel_legs")  # methods that ask beforehand which rows are redundant
 _LATER = ("gpu", "cuda", "jax", "c")
 
 
@@ -365,6 +365,7 @@ def content(model: Model) -> str:
             (j.name, j.kind, j.parent, j.child, j.placement, j.damping, j.armature, j.stiffness, j.rest, j.driven)
             for j in model.joints
         ],
+        model.actuated,
         model.frames,
         model.loops,
         model.couplings,

@@ -129,6 +129,17 @@ class Dynamics:
         found = loops.inverse_dynamics(self.with_active(active), q, v, a, method=method, **options)
         return found if out is None else _written("inverse_dynamics", out, found)
 
+    def actuated_inverse_dynamics(self, q, v, a, *, out=None, forces: Mapping | None = None) -> np.ndarray:
+        """Torques (..., n) of the n actuated freedoms for legs on one platform; only actuated entries of a are read.
+
+        [Saha, section 3]; the others' accelerations follow inside the kernel.
+        """
+        return self._dynamics("actuated_inverse_dynamics", (q, v, a), out, forces)
+
+    def minimal(self, start, joints: Sequence[str] | None = None) -> loops.Minimal:
+        """The mechanism as an ODE in its actuated joints (or those named); start (nq,) chooses the assembly."""
+        return loops.Minimal(self, start, joints)
+
     def solve_inverse(self, q, v, a, *, active: Iterable[str] | None = None, **options) -> Solution:
         """Torques that make a motion, with the closure forces that go with them; options as in inverse_dynamics.
 

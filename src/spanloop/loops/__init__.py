@@ -13,12 +13,14 @@ from spanloop.loops.independent import (
     velocity_map,
 )
 from spanloop.loops.inverse import inverse_dynamics, solve_inverse
+from spanloop.loops.minimal import Minimal
 from spanloop.loops.projecting import project
 from spanloop.loops.subsystems import Subsystems, subsystems
 
 __all__ = [
     "Diagnosis",
     "Independent",
+    "Minimal",
     "OperationalInertia",
     "Subsystems",
     "assemble",
