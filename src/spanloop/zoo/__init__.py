@@ -7,6 +7,7 @@ at which its loops are closed.
 from spanloop.zoo.arms import puma, stanford, stanford_start
 from spanloop.zoo.families import chain, pendulum, star, tree
 from spanloop.zoo.five_bar import five_bar, five_bar_start
+from spanloop.zoo.governor import flyball_governor, flyball_governor_start
 from spanloop.zoo.grasping import arms_with_object, arms_with_object_start
 from spanloop.zoo.legs import hexapod, hexapod_start, linkage_leg, linkage_leg_start
 from spanloop.zoo.overconstrained import bricard, bricard_start
@@ -21,7 +22,9 @@ from spanloop.zoo.planar_loops import (
     slider_crank_start,
 )
 from spanloop.zoo.random import random_model
+from spanloop.zoo.scraper import carpet_scraper, carpet_scraper_start
 from spanloop.zoo.squeezer import andrews, andrews_forces, andrews_start
+from spanloop.zoo.two_arms import arms_with_linkage, arms_with_linkage_start
 from spanloop.zoo.walkers import quadruped
 
 OPEN = (pendulum, chain, tree, star, puma, stanford, quadruped, random_model)
@@ -37,6 +40,9 @@ CLOSED = (
     arms_with_object,
     linkage_leg,
     hexapod,
+    carpet_scraper,
+    flyball_governor,
+    arms_with_linkage,
 )
 MECHANISMS = OPEN + CLOSED
 
@@ -51,16 +57,22 @@ __all__ = [
     "andrews",
     "andrews_forces",
     "andrews_start",
+    "arms_with_linkage",
+    "arms_with_linkage_start",
     "arms_with_object",
     "arms_with_object_start",
     "bricard",
     "bricard_start",
+    "carpet_scraper",
+    "carpet_scraper_start",
     "chain",
     "cycloidal_path",
     "delta",
     "delta_start",
     "five_bar",
     "five_bar_start",
+    "flyball_governor",
+    "flyball_governor_start",
     "four_bar",
     "four_bar_start",
     "hexapod",
