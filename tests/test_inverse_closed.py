@@ -7,6 +7,7 @@ import pytest
 
 import spanloop as sl
 from dense_closures import ClosedReference
+from pinocchio_closures import ClosedPeer
 from random_loops import moving, random_loops
 from sentences import says
 from spanloop import zoo
@@ -59,7 +60,15 @@ def test_as_many_actuators_as_freedoms_have_one_answer(case):
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), tau, atol=1e-9 * np.abs(tau).max())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("case", [c for c in CASES if ClosedPeer.knows(mechanism(c)[0])])
+def test_pinocchio_returns_the_motion(case):
+    """Its proximal solver stops at 1e-10 of the rows' residual."""
+    robot, q, v, a = motion(case)
+    found = ClosedPeer(robot.model).closed_forward_dynamics(q, v, robot.inverse_dynamics(q, v, a))
+    np.testing.assert_allclose(found, a, atol=1e-9 * max(1.0, np.abs(a).max()))
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_random_loops_return_the_motion(seed):
     """Every freedom is actuated: the loops leave torques open, the shortest are taken."""
     c = random_loops(seed)
@@ -358,6 +367,16 @@ def test_where_a_four_bar_is_cut_decides_whether_its_subsystems_are_determinate(
         "II: c, d. 2 freedoms, 2 unknowns (loops: b; actuators: none): determinate.",
         "Solved in the order II, then I.",
     ]
+
+
+def test_a_tree_is_solved_branch_by_branch():
+    robot = sl.Dynamics(zoo.star(3, "revolute"))
+    q, v = robot.model.random_state(2)
+    found = robot.subsystems(actuated=[j.name for j in robot.model.joints])
+    assert [s.subsystems for s in found.stages] == [("I",)]
+    assert "(loops: none; actuators: root[0], root[1]" in str(found)
+    tau = robot.inverse_dynamics(q, v, np.ones(9))
+    np.testing.assert_allclose(robot.inverse_dynamics(q, v, np.ones(9), method="subsystems"), tau, atol=1e-12)
 
 
 # ---- a motion from that of some joints

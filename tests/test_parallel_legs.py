@@ -10,8 +10,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import spanloop as sl
+from dense_closures import ClosedReference
 from dense_driven import exact
-from random_loops import moving
+from random_loops import Case, condition, fitted, moving
 from sentences import says
 from singular_cases import five_bar_in_line
 from spanloop import zoo
@@ -75,6 +76,64 @@ def test_a_platform_that_one_leg_carries_and_loops_that_start_at_it():
     case = moving(model, q, np.random.default_rng(4))
     a = sl.Dynamics(model, method="parallel_legs").forward_dynamics(case.q, case.v, case.tau)
     assert difference(a, exact(model, case.q, case.v, case.tau)) < AGREE
+
+
+def random_legs(seed: int) -> Case:
+    """A free platform on two to five legs that leave it six freedoms, six actuators anywhere, moving."""
+    rng = np.random.default_rng(seed)
+    while True:
+        model, q = _random_legs(rng)
+        if condition(model, q) < 50.0 and _driven(model, q):
+            return moving(model, q, rng)
+
+
+def _random_legs(rng) -> tuple[sl.Model, np.ndarray]:
+    """Loops are put in so that they fit at the coordinates q."""
+    b = sl.Builder("random_legs")
+    zoo.random.add_random_body(b, "platform", rng)
+    b.free("floating", "world", "platform", actuated=False)
+    ends = []
+    freedoms = []
+    for leg in range(int(rng.integers(2, 6))):
+        closing = str(rng.choice(("spherical", "revolute", "cylindrical", "fixed", "planar")))
+        parent = "world"
+        for k in range(6 - sl.joints.KINDS[closing]().nv):
+            name = f"leg{leg}_{k}"
+            zoo.random.add_random_body(b, name, rng)
+            kind = zoo.kinds.random_kind(str(rng.choice(("revolute", "prismatic", "helical"), p=(0.7, 0.2, 0.1))), rng)
+            b.joint(f"joint{name}", kind, parent, name, zoo.bodies.random_position(rng))
+            freedoms.append(f"joint{name}")
+            parent = name
+        ends.append((closing, parent))
+    tree = b.build()
+    chosen = set(rng.choice(freedoms, 6, replace=False).tolist())
+    tree = replace(tree, joints=tuple(replace(j, actuated=j.name in chosen) for j in tree.joints))
+    q, _ = tree.random_state(rng)
+    turned = [(a, c) if rng.uniform() < 0.5 else (c, a) for a, c in ((end, "platform") for _, end in ends)]
+    loops = [fitted(tree, q, f"loop{k}", kind, *turned[k], rng) for k, (kind, _) in enumerate(ends)]
+    return replace(tree, loops=tuple(loops)), q
+
+
+def _driven(model, q) -> bool:
+    """Are the actuated freedoms well independent, and as many as the loops leave?"""
+    J = np.array(ClosedReference(model, q).closure_jacobian(), float)
+    passive = [k for j in model.joints if not j.actuated for k in range(model.nv)[model.v_slice(j.name)]]
+    s = np.linalg.svd(J[:, passive], compute_uv=False)
+    return len(J) == len(passive) and s[-1] > 0.02 * s[0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_legs_agree_with_fifty_digits(seed):
+    """Ratios of singular values are below 50, which costs about 50² eps = 6e-13."""
+    case = random_legs(seed)
+    a = sl.compile(case.model, "forward_dynamics", method="parallel_legs", target="python")(case.q, case.v, case.tau)
+    assert difference(a, exact(case.model, case.q, case.v, case.tau)) < AGREE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 110))
+def test_more_random_legs_agree_with_fifty_digits(seed):
+    test_random_legs_agree_with_fifty_digits(seed)
 
 
 @pytest.mark.parametrize("actuated", [("elbow1", "elbow2"), ("drive1", "elbow2"), ("elbow1", "drive1")])
@@ -177,6 +236,15 @@ def test_motions_that_the_actuators_leave_free_are_never_guessed():
     case = case_of("arms 2 ball")
     with says(StateError, "the legs are in a singular position"):
         sl.Dynamics(case.model, method="parallel_legs").forward_dynamics(case.q, case.v, case.tau)
+
+
+def test_a_singular_position_is_refused_whatever_is_asked_for():
+    """There is no answer of minimum norm in coordinates that do not determine the motion."""
+    robot = sl.Dynamics(zoo.five_bar(), method="parallel_legs", on_singular="minimum_norm")
+    state, case = five_bar_in_line(0.0), case_of("five_bar")
+    assert difference(robot.forward_dynamics(case.q, case.v, case.tau), answer_of("five_bar")) < AGREE
+    with says(StateError, "the legs are in a singular position"):
+        robot.forward_dynamics(state.q, state.v, state.tau)
 
 
 @pytest.mark.parametrize(

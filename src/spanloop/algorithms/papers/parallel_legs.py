@@ -64,7 +64,7 @@ def inverse_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
 def _legs(mechanism, setting: Setting | None) -> Legs:
     if setting is None:
         return legs_of(mechanism)
-    if not setting.strict and not setting.dropped and mechanism.n_rows:
+    if not setting.known:
         raise UnsupportedError("method 'parallel_legs' does not fit: no closed state was found. Use 'elimination'")
     return legs_of(mechanism, mechanism.nv - mechanism.n_rows + len(setting.dropped))
 
