@@ -78,7 +78,7 @@ def random_plane_loop(seed: int) -> Case:
     tree = b.build()
     q, _ = tree.random_state(rng)
     ends = [("world", f"body{n}")] + ([("body1", f"body{n - 1}")] if n > 5 else [])
-    loops = tuple(_fitted(tree, q, f"loop{k}", "revolute", a, b, rng, plane=turn) for k, (a, b) in enumerate(ends))
+    loops = tuple(fitted(tree, q, f"loop{k}", "revolute", a, b, rng, plane=turn) for k, (a, b) in enumerate(ends))
     return moving(replace(tree, loops=loops), q, rng)
 
 
@@ -109,14 +109,14 @@ def _closed(tree: Model, q, wanted: int, closing: str | None, rng) -> Model:
             break
         a, b = map(str, rng.choice(bodies, 2, replace=False))
         name = closing if closing and not model.loops else str(rng.choice(CLOSING))
-        trial = replace(model, loops=(*model.loops, _fitted(tree, q, f"loop{len(model.loops) + 1}", name, a, b, rng)))
+        trial = replace(model, loops=(*model.loops, fitted(tree, q, f"loop{len(model.loops) + 1}", name, a, b, rng)))
         rows = sum(6 - x.kind.nv for x in trial.loops)
         if rows < tree.nv and condition(trial, q) < WELL_CONDITIONED:
             model = trial
     return model
 
 
-def _fitted(tree: Model, q, name: str, kind_name: str, a: str, b: str, rng, plane=None) -> Loop:
+def fitted(tree: Model, q, name: str, kind_name: str, a: str, b: str, rng, plane=None) -> Loop:
     """A loop between bodies a and b whose frames fit at q: P_b = X_b⁻¹ X_a P_a T(c)."""
     reference = ClosedReference(tree, q)
     X_a, X_b = reference.pose(a), reference.pose(b)

@@ -72,7 +72,14 @@ def imported_algorithms(path: Path) -> Iterator[str]:
 
 
 # where the links are, and where in the world: no dynamics in them
-GEOMETRY = {"tree.placing", "tree.drifting", "quantities.kinematics"}
+GEOMETRY = {
+    "tree.placing",
+    "tree.drifting",
+    "quantities.kinematics",
+    "closed.closing",
+    "closed.paths",
+    "closed.setting",
+}
 # the method of unit vectors is inverse dynamics, asked again and again
 CALLED_IN_THE_PAPER = {"unit_vector": {"tree.newton_euler"}}
 
@@ -91,6 +98,9 @@ def test_papers_methods_use_only_their_own_papers_files():
         "loose_links": {"papers.blocks"},
         "convective_inertia": {"papers.complement_matrices"},
         "inertia_factors": {"papers.complement_matrices"},
+        "leg_elimination": {"papers.legs"},
+        "parallel_legs": {"papers.legs", "papers.leg_elimination"},
+        "parallel_matrices": {"papers.legs", "papers.leg_elimination"},
     }
     for path in (HOUSE / "algorithms" / "papers").glob("*.py"):
         found = {name for name in imported_algorithms(path) if name.startswith("papers.")}

@@ -51,6 +51,11 @@ CASES = {  # arguments of the mechanism and of its start, mobility, rows, indepe
     "three_pumas": ("three_pumas", (), {}, 6, 18, 18),
     "linkage_leg": ("linkage_leg", (), {}, 3, 6, 6),
     "hexapod": ("hexapod", (), {}, 6, 18, 18),
+    "scraper": ("carpet_scraper", (), {}, 1, 15, 6),
+    "scraper ball": ("carpet_scraper", (), {"closure": "spherical"}, 1, 9, 6),
+    "governor": ("flyball_governor", (), {}, 2, 10, 4),
+    "governor sprung": ("flyball_governor", (), {"stiffness": 200.0, "damping": 5.0, "arm": 0.25}, 2, 10, 4),
+    "arms with linkage": ("arms_with_linkage", (), {}, 7, 27, 18),
 }
 PLANE = ("four_bar", "slider_crank", "five_bar", "n_four_bar 8", "andrews")
 
@@ -151,6 +156,10 @@ def test_gravity_does_not_act_in_the_plane_of_the_squeezer():
             "four_bar: there is no assembly 'opened'; did you mean 'open'?",
         ),
         (lambda: zoo.five_bar_start(assembly="belo"), "five_bar: there is no assembly 'belo'; did you mean 'below'?"),
+        (
+            lambda: zoo.carpet_scraper_start(assembly="rigth"),
+            "carpet_scraper: there is no assembly 'rigth'; did you mean 'right'?",
+        ),
         (lambda: zoo.n_four_bar(0), "n_four_bar: 0 loops are asked for; expected at least 1"),
         (lambda: zoo.slider_crank_start(offset=0.5), "slider_crank: a rod of 0.3 m cannot reach the slide"),
         (lambda: zoo.bricard_start(angle=2.5), "bricard: angle is 2.5 rad; the ring closes up to 2.0944 rad"),
@@ -177,6 +186,8 @@ def test_what_cannot_be_assembled_gets_its_sentence(call, sentence):
         (zoo.linkage_leg(), zoo.linkage_leg_start(knee=-0.5, pitch=-0.4, roll=0.3)),
         (zoo.hexapod(), zoo.hexapod_start(position=(-0.03, 0.02, 0.1), turn=(-0.1, 0.1, -0.1))),
         (zoo.bricard(), zoo.bricard_start(angle=np.pi / 2)),
+        (zoo.carpet_scraper(), zoo.carpet_scraper_start(angle=2.0, assembly="right")),
+        (zoo.flyball_governor(), zoo.flyball_governor_start(angle=1.2, turn=0.5)),
         (
             zoo.arms_with_object(3, posture=(0.1, 0.6, -0.8, 0.2, 0.0, 0.4)),  # wrists stretched
             zoo.arms_with_object_start(3, posture=(0.1, 0.6, -0.8, 0.2, 0.0, 0.4)),

@@ -30,7 +30,7 @@ from spanloop.topology.anonymous import Anonymous, anonymous
 
 UNIT_TOLERANCE = 1e-6
 KNEE = 48  # links beyond which looped code is used if nobody says otherwise
-_BY_SETTING = ("elimination", "dense")  # methods that ask beforehand which rows are redundant
+_BY_SETTING = ("elimination", "dense", "parallel_legs")  # methods that ask beforehand which rows are redundant
 _LATER = ("gpu", "cuda", "jax", "c")
 
 
@@ -430,20 +430,22 @@ def _units_of(link: Anonymous, inputs: Mapping[str, Sequence[Any]]) -> list[Any]
 
 
 def refuse_closures(model: Model, name: str, instead: str = "forward_dynamics") -> None:
-    """A question that has no answer for closures yet; they are never treated as if they were not there."""
+    """A question that no kernel answers where there are closures; they are never treated as if they were not there."""
+    if not (model.loops or model.couplings):
+        return
     if model.loops:
         loop = model.loops[0]
-        raise UnsupportedError(
-            f"{name}: model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r}); "
-            f"{name} of closed loops is not there yet. Use {instead}, or lock the loop's joints: model.lock(...)"
-        )
-    if model.couplings:
+        what = f"model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r})"
+        sort, advice = "closed loops", "lock the loop's joints: model.lock(...)"
+    else:
         c = model.couplings[0]
+        what = f"joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling)"
+        sort, advice = "coupled joints", f"leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
+    if name == "inverse_dynamics":
         raise UnsupportedError(
-            f"{name}: joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling); "
-            f"{name} of coupled joints is not there yet. "
-            f"Use {instead}, or leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
+            f"{name}: {what}; a kernel of it is for trees. Use sl.Dynamics(model).inverse_dynamics(q, v, a)"
         )
+    raise UnsupportedError(f"{name}: {what}; {name} of {sort} is not there yet. Use {instead}, or {advice}")
 
 
 @functools.lru_cache(maxsize=64)
@@ -460,6 +462,7 @@ def content(model: Model) -> str:
             (j.name, j.kind, j.parent, j.child, j.placement, j.damping, j.armature, j.stiffness, j.rest, j.driven)
             for j in model.joints
         ],
+        model.actuated,
         model.frames,
         model.loops,
         model.couplings,

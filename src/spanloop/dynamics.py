@@ -11,9 +11,11 @@ import numpy as np
 
 from spanloop import loops
 from spanloop.algorithms.closed.setting import row_mask
+from spanloop.compiler.runtime.arrays import checked_out
 from spanloop.compiling import compile
 from spanloop.errors import InputError, nearest
 from spanloop.loops import solving
+from spanloop.loops.actuating import joined
 from spanloop.loops.known import known_forces
 from spanloop.loops.solving import Reactions, Solution
 from spanloop.model import Model
@@ -53,6 +55,7 @@ class Dynamics:
         self._kernels: dict = {}
         self._making = threading.RLock()
         self._masks: dict[frozenset[str], np.ndarray] = {}  # of rows, for a set of active loops
+        self._partly: dict[frozenset[str], Dynamics] = {}  # without the loops that are not active
         self._short: set[str] = set()  # functions whose attribute is the compiled call
         if method is not None:
             self._kernel("forward_dynamics")  # an unknown method is reported here
@@ -91,9 +94,62 @@ class Dynamics:
             )
         return self._dynamics("forward_dynamics", (q, v, tau), out, forces)
 
-    def inverse_dynamics(self, q, v, a, *, out=None, forces: Mapping | None = None) -> np.ndarray:
-        """Torques tau (..., nv) for accelerations a."""
-        return self._dynamics("inverse_dynamics", (q, v, a), out, forces)
+    def inverse_dynamics(
+        self,
+        q,
+        v,
+        a,
+        *,
+        out=None,
+        forces: Mapping | None = None,
+        actuated: Sequence[str] | None = None,
+        weights=None,
+        internal: Mapping | None = None,
+        active: Iterable[str] | None = None,
+        given: Mapping | None = None,
+        method: str = "whole",
+    ) -> np.ndarray:
+        """Torques tau (..., nv) for accelerations a.
+
+        With loops or couplings, or where `actuated` is told, torques act at the actuated joints only, and a must keep
+        the loops closed. It may also be {"joint": acceleration} or the independent ones (..., mobility): the others
+        follow.
+
+        actuated: names of joints or freedoms; those of model.actuated (and driven ones) if not told.
+        weights: of the squares of torques, {"joint": weight} or one a freedom, where there are more actuators than
+        the motion needs; 1 if not told.
+        internal: {"loop": [torque; force] (..., 6)} on body b at the loop's child frame in world axes. Spare
+        actuators bring the loops' forces as near to these as the motion lets them (in N and N m).
+        active, given: as in forward_dynamics. method: "whole", or "subsystems" (see robot.subsystems()).
+        """
+        told = any(x is not None for x in (actuated, weights, internal)) or isinstance(a, Mapping) or method != "whole"
+        if not (self.model.loops or self.model.couplings or told):
+            return self._dynamics("inverse_dynamics", (q, v, a), out, forces)
+        options = {"actuated": actuated, "weights": weights, "internal": internal, "forces": forces, "given": given}
+        found = loops.inverse_dynamics(self.with_active(active), q, v, a, method=method, **options)
+        return found if out is None else _written("inverse_dynamics", out, found)
+
+    def actuated_inverse_dynamics(self, q, v, a, *, out=None, forces: Mapping | None = None) -> np.ndarray:
+        """Torques (..., n) of the n actuated freedoms for legs on one platform; only actuated entries of a are read.
+
+        [Saha, section 3]; the others' accelerations follow inside the kernel.
+        """
+        return self._dynamics("actuated_inverse_dynamics", (q, v, a), out, forces)
+
+    def minimal(self, start, joints: Sequence[str] | None = None) -> loops.Minimal:
+        """The mechanism as an ODE in its actuated joints (or those named); start (nq,) chooses the assembly."""
+        return loops.Minimal(self, start, joints)
+
+    def solve_inverse(self, q, v, a, *, active: Iterable[str] | None = None, **options) -> Solution:
+        """Torques that make a motion, with the closure forces that go with them; options as in inverse_dynamics.
+
+        The forces at the other joints are then robot.reactions(q, v, solution.tau).
+        """
+        return loops.solve_inverse(self.with_active(active), q, v, a, **options)
+
+    def subsystems(self, actuated: Sequence[str] | None = None) -> loops.Subsystems:
+        """The branches of the spanning tree in the order in which inverse dynamics can solve them: print it."""
+        return loops.subsystems(self, actuated)
 
     def bias(self, q, v, *, out=None, forces: Mapping | None = None) -> np.ndarray:
         """Torques h (..., nv) at zero acceleration: Coriolis terms, gravity, dampers, springs."""
@@ -227,6 +283,10 @@ class Dynamics:
         """a (..., nv) that keeps the loops closed, from independent ones (..., n) or {"joint": acceleration}."""
         return loops.complete_acceleration(self, q, v, accelerations, freedoms)
 
+    def follow(self, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q (n, nq), v, a (n, nv) of all joints from {"joint": (positions, rates, accelerations)}, each (n,)."""
+        return loops.follow(self, start, path)
+
     def mobility(self, q=None):
         """Freedoms that the loops leave, in general or at q (..., nq)."""
         return loops.mobility(self, q)
@@ -278,13 +338,31 @@ class Dynamics:
             if chosen not in self._masks:
                 self._masks[chosen] = row_mask(mechanism(self.model), chosen)
             extras.append(self._masks[chosen])
+        if any(x.driven for x in self.model.loops) or given:
+            extras.append(self.given_rows(given))
+        return tuple(extras)
+
+    def given_rows(self, given: Mapping) -> np.ndarray:
+        """Accelerations (..., n) of the freedoms of all driven loops, 0 where none is told."""
         driven = [x for x in self.model.loops if x.driven]
         _all_known(given, [x.name for x in driven], "given", "a driven loop")
-        if driven:
-            rows = [np.asarray(given.get(x.name, np.zeros(x.kind.nv)), float) for x in driven]
-            shape = np.broadcast_shapes(*(r.shape[:-1] for r in rows))
-            extras.append(np.concatenate([np.broadcast_to(r, (*shape, r.shape[-1])) for r in rows], axis=-1))
-        return tuple(extras)
+        return joined([given.get(x.name, np.zeros(x.kind.nv)) for x in driven])
+
+    @property
+    def on_singular(self) -> str:
+        return self._options["on_singular"]
+
+    def with_active(self, active: Iterable[str] | None) -> Dynamics:
+        """This robot, or the one without the switchable loops that are not active."""
+        switchable = [x.name for x in self.model.loops if x.switchable]
+        chosen = frozenset(switchable if active is None else active)
+        _all_known(chosen, switchable, "active", "a switchable loop")
+        if len(chosen) == len(switchable):
+            return self
+        if chosen not in self._partly:
+            idle = [name for name in switchable if name not in chosen]
+            self._partly[chosen] = Dynamics(self.model.open(*idle), method=self._method, **self._options)
+        return self._partly[chosen]
 
     def _shorten(self, function: str, kernel) -> None:
         """From the first call on, the attribute is the compiled call itself; what it cannot take comes back here."""
@@ -294,7 +372,8 @@ class Dynamics:
             # inline until then)
             setattr(self, function, kernel.entry(getattr(type(self), function).__get__(self)))
 
-    def _loaded(self, function: str, inputs, out, forces, last: tuple = ()):
+    def loads(self, function: str, forces: Mapping) -> tuple[tuple[str, ...], np.ndarray]:
+        """Names of the bodies with forces from outside, in the model's order, and the forces (..., 6 n)."""
         if not isinstance(forces, Mapping):
             raise InputError(f"{function}: forces is a {type(forces).__name__}; expected {{'body': array (..., 6)}}")
         known = [b.name for b in self.model.bodies]
@@ -306,12 +385,13 @@ class Dynamics:
                     f"{function}: the force on {name!r} has shape {np.shape(six)}; expected (..., 6), [torque; force]"
                 )
         names = tuple(sorted(forces, key=known.index))
+        return names, joined([forces[n] for n in names])
+
+    def _loaded(self, function: str, inputs, out, forces, last: tuple = ()):
+        names, rows = self.loads(function, forces)
         if not names:
             return self._call(self._kernel(function), (*inputs, *last), out)
-        leading = np.broadcast_shapes(*(np.shape(forces[n])[:-1] for n in names))
-        rows = [np.broadcast_to(forces[n], (*leading, 6)) for n in names]
-        kernel = self._kernel(function, forces=names)
-        return self._call(kernel, (*inputs, np.concatenate(rows, axis=-1), *last), out)
+        return self._call(self._kernel(function, forces=names), (*inputs, rows, *last), out)
 
     @staticmethod
     def _call(kernel, inputs, out):
@@ -320,6 +400,12 @@ class Dynamics:
 
 def _names(frames: str | Sequence[str]) -> tuple[str, ...]:
     return (frames,) if isinstance(frames, str) else tuple(frames)
+
+
+def _written(name: str, out, found: np.ndarray) -> np.ndarray:
+    checked_out(name, out, found.shape, found.dtype)
+    out[...] = found
+    return out
 
 
 def _remade(model: Model, method, options) -> Dynamics:

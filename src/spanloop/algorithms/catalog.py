@@ -11,6 +11,7 @@ from spanloop.algorithms.papers import (
     convective_inertia,
     decoupled_complement,
     inertia_factors,
+    parallel_legs,
     three_sweeps,
     unit_vector,
     virtual_work,
@@ -36,6 +37,7 @@ class Function:
     closed: dict[str, Callable] | None = None  # where there are closures; None: the same
     needs_tree: bool = False  # has the question no answer yet where there are closures?
     instead: str = "forward_dynamics"  # what to use then
+    needs_closures: bool = False  # has it a meaning only where there are closures?
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -50,7 +52,15 @@ FUNCTIONS: dict[str, Function] = {
             "virtual_work_unsplit": virtual_work.forward_dynamics_unsplit,
         },
         ("loaded",),
-        closed={"elimination": elimination.forward_dynamics, "dense": dense.forward_dynamics},
+        closed={
+            "elimination": elimination.forward_dynamics,
+            "dense": dense.forward_dynamics,
+            "parallel_legs": parallel_legs.forward_dynamics,
+        },
+    ),
+    # torques of the actuated freedoms alone, for their accelerations alone
+    "actuated_inverse_dynamics": Function(
+        {}, ("loaded",), closed={"parallel_legs": parallel_legs.inverse_dynamics}, needs_closures=True
     ),
     "closure_error": Function({"paths": closing.closure_error}),
     "closure_facing": Function({"paths": closing.closure_facing}),
@@ -66,6 +76,8 @@ FUNCTIONS: dict[str, Function] = {
         ("loaded",),
         needs_tree=True,
     ),
+    # of the spanning tree, whatever closes it: M a + h, which joints and closures supply together
+    "tree_inverse_dynamics": Function({"newton_euler": newton_euler.inverse_dynamics}, ("loaded",)),
     "mass_matrix": Function(
         {
             "composite_body": composite_body.mass_matrix,
@@ -118,6 +130,8 @@ def function(name: str) -> Function:
 def maker(name: str, method: str | None, closed: bool = False) -> tuple[str, Callable]:
     """The chosen method's name and the function that makes its program for a mechanism, with closures or without."""
     entry = function(name)
+    if entry.needs_closures and not closed:
+        raise InputError(f"{name} is for mechanisms with closures; this model has none")
     methods = entry.closed if closed and entry.closed is not None else entry.methods
     chosen = method or next(iter(methods))
     other = entry.methods if closed else entry.closed or {}

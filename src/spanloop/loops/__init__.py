@@ -3,6 +3,7 @@
 from spanloop.loops.assembling import assemble
 from spanloop.loops.diagnosing import Diagnosis, diagnose
 from spanloop.loops.effective import OperationalInertia, independent_mass_matrix, operational_inertia
+from spanloop.loops.following import follow
 from spanloop.loops.independent import (
     Independent,
     complete_acceleration,
@@ -11,20 +12,29 @@ from spanloop.loops.independent import (
     mobility,
     velocity_map,
 )
+from spanloop.loops.inverse import inverse_dynamics, solve_inverse
+from spanloop.loops.minimal import Minimal
 from spanloop.loops.projecting import project
+from spanloop.loops.subsystems import Subsystems, subsystems
 
 __all__ = [
     "Diagnosis",
     "Independent",
+    "Minimal",
     "OperationalInertia",
+    "Subsystems",
     "assemble",
     "complete_acceleration",
     "complete_velocity",
     "diagnose",
+    "follow",
     "independent_freedoms",
     "independent_mass_matrix",
+    "inverse_dynamics",
     "mobility",
     "operational_inertia",
     "project",
+    "solve_inverse",
+    "subsystems",
     "velocity_map",
 ]

@@ -40,7 +40,7 @@ def independent_freedoms(robot: Robot, q=None, prefer: Sequence[str] = ()) -> In
     """
     model = robot.model
     prefer = (prefer,) if isinstance(prefer, str) else tuple(prefer)
-    named = [k for name in prefer for k in _freedoms_called(model, name)]
+    named = [k for name in prefer for k in freedoms_called(model, name)]
     if q is None:
         rows = in_general(model)
         if rows is None:
@@ -132,7 +132,7 @@ def resolved(robot: Robot, q, freedoms: Sequence | Independent | None) -> Indepe
         chosen = freedoms
     elif freedoms is not None:
         listed = [freedoms] if isinstance(freedoms, str) else list(freedoms)
-        each = [_freedoms_called(model, x) if isinstance(x, str) else [int(x)] for x in listed]
+        each = [freedoms_called(model, x) if isinstance(x, str) else [int(x)] for x in listed]
         chosen = _choice(model, [k for part in each for k in part])
     elif in_general(model) is not None:
         chosen = independent_freedoms(robot)
@@ -158,7 +158,7 @@ def _given(robot: Robot, q, rates, freedoms) -> tuple[Independent, np.ndarray]:
     columns = []
     for name, x in rates.items():
         x = np.asarray(x, dtype=float)
-        columns.append(x[..., None] if len(_freedoms_called(robot.model, name)) == 1 else x)
+        columns.append(x[..., None] if len(freedoms_called(robot.model, name)) == 1 else x)
     leading = np.broadcast_shapes(*(x.shape[:-1] for x in columns))
     return chosen, np.concatenate([np.broadcast_to(x, (*leading, x.shape[-1])) for x in columns], axis=-1)
 
@@ -213,7 +213,8 @@ def _sorts(model: Model, named: Sequence[int]) -> np.ndarray:
     return np.array([_NAMED if k in named else s for k, s in enumerate(sorts)], dtype=int)
 
 
-def _freedoms_called(model: Model, name: str) -> list[int]:
+def freedoms_called(model: Model, name: str) -> list[int]:
+    """Places in v of a joint, or of one of its freedoms."""
     names = freedom_names(model)
     if name in names:
         return [names.index(name)]

@@ -44,19 +44,19 @@ def solve(robot, q, v, tau, forces=None) -> Solution:
     model = robot.model
     a = robot.forward_dynamics(q, v, tau, forces=forces)
     q, v, tau = (np.broadcast_to(np.asarray(x, float), (*a.shape[:-1], np.shape(x)[-1])) for x in (q, v, tau))
-    needed = _times(robot.mass_matrix(q), a) + robot.bias(q, v, forces=forces)  # M a + h
+    needed = times(robot.mass_matrix(q), a) + robot.bias(q, v, forces=forces)  # M a + h
     driven = _driven(model)
     right = np.where(driven, 0.0, needed - tau)
     lam, residual, unique = np.zeros((*a.shape[:-1], 0)), np.zeros(a.shape[:-1]), np.zeros(0, bool)
     J = robot.closure_jacobian(q)
     if J.shape[-2]:
         free = J * np.where(driven, 0.0, 1.0)
-        lam, unique = _shortest(free, right)
-        residual = np.abs(_times(J, a) + robot.closure_bias(q, v)).max(axis=-1)
-    torque = np.where(driven, needed - _times(np.swapaxes(J, -1, -2), lam), tau)
+        lam, unique = shortest(free, right)
+        residual = np.abs(times(J, a) + robot.closure_bias(q, v)).max(axis=-1)
+    torque = np.where(driven, needed - times(np.swapaxes(J, -1, -2), lam), tau)
     status = _status(robot, a, J)
     closures = mechanism(model).closures
-    by_name = {c.name: _wrench(robot, c, q, lam) for c in closures}
+    by_name = {c.name: times(wrench_map(robot, c, q), lam[..., list(c.rows)]) for c in closures}
     alone = {c.name: bool(unique[list(c.rows)].all()) for c in closures}
     return Solution(a, torque, by_name, lam, residual, alone, status)
 
@@ -117,14 +117,13 @@ def _loads(robot, q, found: Solution, forces) -> dict[str, np.ndarray]:
     return {name: loads[name] for name in sorted(loads, key=order.index)}
 
 
-def _wrench(robot, closure, q, lam) -> np.ndarray:
-    """Σ λ φᶜ of a closure, turned to world axes."""
+def wrench_map(robot, closure, q) -> np.ndarray:
+    """(..., 6, rows): times a closure's λ, its force on body b at its child frame in world axes."""
     loop = robot.model.loops[closure.number]
     child = robot.pose(q, loop.b)[..., :3, :3] @ np.array(loop.placement_b.rotation)
     turn = child @ np.array(loop.kind.sides().after.matrix())
-    space = _space(robot, closure, q)
-    six = np.einsum("...rk,...r->...k", space, lam[..., list(closure.rows)])
-    return np.concatenate([_times(turn, six[..., :3]), _times(turn, six[..., 3:])], axis=-1)
+    space = np.swapaxes(_space(robot, closure, q), -1, -2)
+    return np.concatenate([turn @ space[..., :3, :], turn @ space[..., 3:, :]], axis=-2)
 
 
 def _space(robot, closure, q) -> np.ndarray:
@@ -146,7 +145,7 @@ def _origin(robot, q, body: str, placement) -> np.ndarray:
     return pose[..., :3, 3] + pose[..., :3, :3] @ np.array(placement.position)
 
 
-def _shortest(J: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def shortest(J: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The shortest λ with Jᵀ λ = right, and for each row whether every such λ agrees on it (at all states)."""
     lam = np.full(J.shape[:-1], np.nan)
     unique = np.ones(J.shape[-2], bool)
@@ -176,5 +175,6 @@ def _driven(model) -> np.ndarray:
     return np.array([j.driven for j in model.joints for _ in range(j.kind.nv)], dtype=bool)
 
 
-def _times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+def times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Matrices (..., i, j) times vectors (..., j)."""
     return np.einsum("...ij,...j->...i", matrix, vector)

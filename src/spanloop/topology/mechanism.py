@@ -46,6 +46,7 @@ class Link:
     driven: bool
     q: slice
     v: slice
+    actuated: bool = True
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """Pose of the link's frame in its parent's."""
@@ -181,6 +182,7 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
                     joint.driven,
                     q,
                     v,
+                    joint.actuated,
                 )
             )
             iq, iv = q.stop, v.stop

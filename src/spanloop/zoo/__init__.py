@@ -7,6 +7,7 @@ at which its loops are closed.
 from spanloop.zoo.arms import dh_arm, puma, stanford, stanford_start
 from spanloop.zoo.families import chain, pendulum, star, tree
 from spanloop.zoo.five_bar import five_bar, five_bar_start
+from spanloop.zoo.governor import flyball_governor, flyball_governor_start
 from spanloop.zoo.grasping import arms_with_object, arms_with_object_start
 from spanloop.zoo.legs import hexapod, hexapod_start, linkage_leg, linkage_leg_start
 from spanloop.zoo.overconstrained import bricard, bricard_start
@@ -22,7 +23,9 @@ from spanloop.zoo.planar_loops import (
 )
 from spanloop.zoo.pumas import three_pumas, three_pumas_course, three_pumas_start
 from spanloop.zoo.random import random_model
+from spanloop.zoo.scraper import carpet_scraper, carpet_scraper_start
 from spanloop.zoo.squeezer import andrews, andrews_forces, andrews_start
+from spanloop.zoo.two_arms import arms_with_linkage, arms_with_linkage_start
 from spanloop.zoo.walkers import quadruped
 
 OPEN = (pendulum, chain, tree, star, dh_arm, puma, stanford, quadruped, random_model)
@@ -39,6 +42,9 @@ CLOSED = (
     three_pumas,
     linkage_leg,
     hexapod,
+    carpet_scraper,
+    flyball_governor,
+    arms_with_linkage,
 )
 MECHANISMS = OPEN + CLOSED
 
@@ -53,10 +59,14 @@ __all__ = [
     "andrews",
     "andrews_forces",
     "andrews_start",
+    "arms_with_linkage",
+    "arms_with_linkage_start",
     "arms_with_object",
     "arms_with_object_start",
     "bricard",
     "bricard_start",
+    "carpet_scraper",
+    "carpet_scraper_start",
     "chain",
     "cycloidal_path",
     "delta",
@@ -64,6 +74,8 @@ __all__ = [
     "dh_arm",
     "five_bar",
     "five_bar_start",
+    "flyball_governor",
+    "flyball_governor_start",
     "four_bar",
     "four_bar_start",
     "hexapod",

@@ -28,6 +28,7 @@ class Setting:
     dropped: frozenset[int] = frozenset()  # rows that are redundant at every configuration
     weak: frozenset[int] = frozenset()  # closures whose own admittance is deficient: after the free body
     strict: bool = False  # is a position refused at which rows that should be independent are not?
+    known: bool = False  # were closed states found to tell?
     watched: bool = True  # is a position refused at which a loop is open? (not where something else sees to that)
 
 
@@ -40,7 +41,7 @@ def found(mechanism) -> Setting:
     movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that must stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
-    return Setting(dropped=redundant, weak=_weak(mechanism, jacobians, redundant), strict=True)
+    return Setting(dropped=redundant, weak=_weak(mechanism, jacobians, redundant), strict=True, known=True)
 
 
 def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE, first: int = 0) -> frozenset[int]:

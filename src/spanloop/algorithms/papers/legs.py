@@ -1,0 +1,90 @@
+"""Which mechanisms are legs on one platform, and which of their links is what. [Saha, fig. 10]
+
+The platform is the link at which all closures end. Every closure ends a leg: the links from the world to its other
+end. The platform itself may be free, or the last link of one more leg. Every link belongs to one leg only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spanloop.errors import UnsupportedError
+from spanloop.joints.driven import DrivenClosure
+from spanloop.topology.closures import path
+
+
+@dataclass(frozen=True)
+class Leg:
+    """Links from the world outward, and the closure that joins the last to the platform; None: it carries it."""
+
+    links: tuple[int, ...]
+    closure: int | None
+
+
+@dataclass(frozen=True)
+class Legs:
+    """The platform's link, the legs, and the actuated freedoms (places in v)."""
+
+    platform: int
+    legs: tuple[Leg, ...]
+    actuated: tuple[int, ...]
+
+
+def legs_of(mechanism, mobility: int | None = None) -> Legs:
+    """The mechanism as legs on a platform; UnsupportedError says why it is none."""
+    m = mechanism
+    _refuse_features(m)
+    platform = _platform(m)
+    legs = [Leg(_way(m, _other(c, platform)), c.number) for c in m.closures]
+    if not m.links[platform].floats:
+        legs.append(Leg(_way(m, platform), None))
+    elif m.links[platform].kind.name != "free":
+        raise _unfit(f"the platform's joint {m.links[platform].name!r} is not of the kind 'free'")
+    _refuse_shared(m, platform, legs)
+    actuated = tuple(f for x in m.links if x.actuated and not x.floats for f in range(x.v.start, x.v.stop))
+    if mobility is not None and len(actuated) != mobility:
+        raise _unfit(f"{len(actuated)} freedoms are actuated, and the loops leave {mobility}; they must be as many")
+    return Legs(platform, tuple(legs), actuated)
+
+
+def _unfit(why: str) -> UnsupportedError:
+    return UnsupportedError(f"method 'parallel_legs' does not fit: {why}. Use 'elimination'")
+
+
+def _refuse_features(m) -> None:
+    if m.gears:
+        raise _unfit(f"{m.gears[0].name!r} couples joints")
+    for link in m.links:
+        if link.driven:
+            raise _unfit(f"joint {link.name!r} is driven")
+    for c in m.closures:
+        if isinstance(c.kind, DrivenClosure) or c.switchable:
+            raise _unfit(f"loop {c.name!r} is {'switchable' if c.switchable else 'driven'}")
+        if not c.kind.constant_space or not c.kind.carries:
+            raise _unfit(f"loop {c.name!r} is closed by a {c.kind.name} joint, whose freedoms are not constant in it")
+
+
+def _platform(m) -> int:
+    """The link at which all closures end; of two, the one that floats, or else the child."""
+    common = set.intersection(*({c.a.link, c.b.link} for c in m.closures)) - {-1}
+    if not common:
+        raise _unfit("the loops do not all end at one body")
+    first = m.closures[0]
+    return max(common, key=lambda i: (m.links[i].floats, i == first.b.link))
+
+
+def _other(closure, platform: int) -> int:
+    return closure.a.link if closure.b.link == platform else closure.b.link
+
+
+def _way(m, link: int) -> tuple[int, ...]:
+    return tuple(i for i in reversed(path(m.parents, link)) if i >= 0)
+
+
+def _refuse_shared(m, platform: int, legs: list[Leg]) -> None:
+    count = [sum(i in leg.links for leg in legs) for i in range(len(m.links))]
+    for link, n in zip(m.links, count, strict=True):
+        if n > 1:
+            raise _unfit(f"joint {link.name!r} belongs to more than one leg")
+        if n == 0 and not (link.number == platform and link.floats):
+            raise _unfit(f"joint {link.name!r} belongs to no leg")

@@ -1,0 +1,166 @@
+"""Inverse dynamics of closed chains: the torques of actuators that make a motion, and the closure forces with them.
+
+The motion takes needed = M a + h in the spanning tree. Actuators and closures supply it: S u + Jᵀ λ = needed, with S
+the columns of the actuated freedoms. With N the motions that the loops leave (J N = 0) the closures drop out:
+
+    NᵀS u = Nᵀ needed
+
+One u if the actuators match the mobility; the one of least u W u if there are more; none if what they leave of the
+right side is not zero. Redundant rows of J change nothing here: only its null space counts.
+
+| symbol | shape | meaning |
+|---|---|---|
+| N | (n, nv, nv) | motions left, orthonormal columns; the others are zero |
+| Z | (n, m, m) | torques that only strain the loops: NᵀS Z = 0 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import InputError, nearest
+from spanloop.loops.actuating import Actuators, actuators, joined, wanted_forces
+from spanloop.loops.driving import in_stages, least_torques, motions_left
+from spanloop.loops.independent import complete_acceleration, resolved, structure_of
+from spanloop.loops.measuring import mechanism_of
+from spanloop.loops.refusing import opened, singular, undriven, unfit
+from spanloop.loops.robot import resolution, values
+from spanloop.loops.solving import REDUNDANT, Solution, shortest, times, wrench_map
+from spanloop.loops.states import Faults, over_states
+from spanloop.loops.structure import in_general
+from spanloop.loops.subsystems import subsystems
+
+WHOLE, SUBSYSTEMS = "whole", "subsystems"
+_MADE = 1e-7  # of the torques: what may be left that the actuators do not supply
+
+
+def inverse_dynamics(robot, q, v, a, **options) -> np.ndarray:
+    """Torques tau (..., nv) of the actuators, 0 elsewhere; options as in `solve_inverse`."""
+    return _answers(robot, q, v, a, "inverse_dynamics", **options)[1][0]
+
+
+def solve_inverse(robot, q, v, a, **options) -> Solution:
+    """The torques with the closure forces that go with them; `robot` is a Dynamics."""
+    task, (tau, lam, residual, wrenches), a = _answers(robot, q, v, a, "solve_inverse", forces_too=True, **options)
+    closures = mechanism_of(robot.model).closures
+    forces = {c.name: wrenches[..., 6 * k : 6 * k + 6] for k, c in enumerate(closures)}
+    unique = {c.name: bool(task.unique[list(c.rows)].all()) for c in closures}
+    status = np.where(np.isfinite(tau).all(axis=-1), "ok", "no answer")
+    return Solution(a, tau, forces, lam, residual, unique, status)
+
+
+def _answers(
+    robot,
+    q,
+    v,
+    a,
+    name: str,
+    actuated: Sequence[str] | None = None,
+    internal: Mapping | None = None,
+    weights=None,
+    forces: Mapping | None = None,
+    given: Mapping | None = None,
+    method: str = WHOLE,
+    forces_too: bool = False,
+):
+    model = robot.model
+    if method not in (WHOLE, SUBSYSTEMS):
+        raise InputError(f"{name}: method is {method!r}; {nearest(method, (WHOLE, SUBSYSTEMS))}")
+    if method == SUBSYSTEMS and internal:
+        raise InputError(f"{name}: internal forces need method={WHOLE!r}; subsystems are solved one after the other")
+    chosen = actuators(model, actuated, weights)
+    loops, wanted = wanted_forces(model, internal)
+    bodies, loads = robot.loads("inverse_dynamics", forces or {})
+    a = _completed(robot, q, v, a)
+    task = _Task(robot, name, method, chosen, loops, bodies, forces_too)
+    task.refuse_idle_wishes()
+    rows = mechanism_of(model).given_rows
+    inputs = {
+        "q": (q, model.nq),
+        "v": (v, model.nv),
+        "a": (a, model.nv),
+        "internal": (wanted, 6 * len(loops)),
+        "forces": (loads, 6 * len(bodies)),
+        "given": (robot.given_rows(given or {}) if rows else np.zeros(0), len(rows)),
+    }
+    return task, over_states(name, robot, task.compute, **inputs), np.asarray(a, dtype=float)
+
+
+def _completed(robot, q, v, a) -> np.ndarray:
+    """Accelerations of all freedoms: as given, or completed from {"joint": a} or from the independent ones (..., n)."""
+    if isinstance(a, Mapping):
+        return complete_acceleration(robot, q, v, a)
+    if robot.model.loops and np.shape(a)[-1:] not in ((robot.model.nv,), ()):
+        left = robot.model.nv - structure_of(robot, np.reshape(np.asarray(q, float), (-1, robot.model.nq))).rank
+        if np.shape(a)[-1] == left:
+            return complete_acceleration(robot, q, v, a, resolved(robot, q, None))
+    return a
+
+
+@dataclass(eq=False)
+class _Task:
+    """One question about one robot, for rows of states."""
+
+    robot: Any  # a Dynamics
+    name: str
+    method: str
+    actuators: Actuators
+    loops: tuple[str, ...]  # whose forces are asked for
+    bodies: tuple[str, ...]  # with forces from outside
+    forces_too: bool  # are closure forces asked for, too?
+    unique: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+
+    def refuse_idle_wishes(self) -> None:
+        usual = in_general(self.robot.model) if self.loops else None
+        if usual is not None and len(self.actuators) <= self.robot.model.nv - usual.rank:
+            raise InputError(
+                f"{self.name}: internal forces are asked for, but {len(self.actuators)} actuated freedoms have nothing "
+                f"to spare beside a mobility of {self.robot.model.nv - usual.rank}; leave out internal="
+            )
+
+    def compute(self, q, v, a, internal, loads, given) -> tuple[tuple[np.ndarray, ...], Faults]:
+        robot, model = self.robot, self.robot.model
+        rows = structure_of(robot, q)
+        J, bias = values(robot, "closure_jacobian", q), values(robot, "closure_bias", q, v)
+        bias[:, list(mechanism_of(model).given_rows)] -= given
+        options = {"forces": self.bodies} if self.bodies else {}
+        extra = (loads,) if self.bodies else ()
+        needed = values(robot, "tree_inverse_dynamics", q, v, a, *extra, **options)
+        still = values(robot, "bias", q, v, *extra, **options)
+        N, lost = motions_left(rows.scaled(J), rows.rank)
+        torque, Z, driven = least_torques(N, needed, self.actuators)
+        if self.loops:
+            torque += self._strained(q, J, needed, torque, Z, internal)
+        tau = np.zeros_like(needed)
+        tau[:, list(self.actuators.freedoms)] = torque
+        if self.method == SUBSYSTEMS:
+            tau = in_stages(subsystems(robot, self.actuators.names), self.actuators, J, needed)
+        rest = np.einsum("nvk,nv->nk", N, needed - tau)
+        size = np.linalg.norm(needed, axis=1) + np.linalg.norm(still, axis=1)
+        short = np.linalg.norm(rest, axis=1) > max(_MADE, 100.0 * resolution(robot)) * size
+        faults = {int(k): undriven(robot, self.actuators, N[k], rest[k], driven[k]) for k in np.flatnonzero(short)}
+        faults |= unfit(robot, rows, J, a, bias) | singular(robot, lost) | opened(robot, q)
+        answers: tuple[np.ndarray, ...] = (tau,)
+        if self.forces_too:
+            lam, self.unique = shortest(J, needed - tau)
+            wrenches = [times(wrench_map(robot, c, q), lam[:, list(c.rows)]) for c in mechanism_of(model).closures]
+            left = np.abs(times(J, a) + bias).max(axis=1, initial=0.0)
+            answers += (lam, left, joined(wrenches) if wrenches else np.zeros((len(q), 0)))
+        return answers, faults
+
+    def _strained(self, q, J, needed, torque, Z, internal) -> np.ndarray:
+        """The change of u (n, m) along Z that brings the forces of the chosen loops nearest to those asked for."""
+        robot, free = self.robot, list(self.actuators.freedoms)
+        chosen = [c for name in self.loops for c in mechanism_of(robot.model).closures if c.name == name]
+        G = np.zeros((len(q), 6 * len(chosen), J.shape[1]))
+        for k, c in enumerate(chosen):
+            G[:, 6 * k : 6 * k + 6, list(c.rows)] = wrench_map(robot, c, q)
+        forces = G @ np.linalg.pinv(np.swapaxes(J, 1, 2), rcond=REDUNDANT)  # (n, 6 loops, nv): of torques not supplied
+        left = needed.copy()
+        left[:, free] -= torque
+        miss = internal - times(forces, left)
+        return times(Z @ np.linalg.pinv(-forces[:, :, free] @ Z, rcond=REDUNDANT), miss)

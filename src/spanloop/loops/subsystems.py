@@ -1,0 +1,159 @@
+"""Subsystems: the branches of the spanning tree that start at the world, and the order in which they can be solved.
+
+[Saha, section 4.1-4.2]. The unknowns of a subsystem are the forces of the loops that it takes part in and the torques
+of its actuators. It is determinate if these are as many as its freedoms, and its equations (eq. 42) determine them.
+What is then known makes others determinate. Where none is, those left are taken together (eq. 43-46).
+
+Departures: rows that are redundant wherever the loops are closed have force 0 and do not count, so that a loop in a
+plane has two unknowns also if it is closed by a hinge in space. Those left together may have actuators to spare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.errors import InputError
+from spanloop.loops.actuating import actuators
+from spanloop.loops.independent import freedom_names
+from spanloop.loops.measuring import mechanism_of, rows_of
+from spanloop.loops.structure import RANK, in_general
+from spanloop.topology.closures import path
+
+_NUMERALS = ((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))
+
+
+@dataclass(frozen=True)
+class Subsystem:
+    """One branch: its joints, and what is unknown of it before anything is solved."""
+
+    name: str  # I, II, III, ...
+    joints: tuple[str, ...]
+    freedoms: tuple[int, ...]  # places in v
+    actuators: tuple[str, ...]  # names of freedoms
+    loops: tuple[str, ...]  # loops and couplings whose force acts on it
+    unknowns: int
+    determinate: bool  # by itself
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is solved together: freedoms' equations, with rows' forces and actuators' torques as unknowns."""
+
+    subsystems: tuple[str, ...]
+    freedoms: tuple[int, ...]
+    rows: tuple[int, ...]
+    actuated: tuple[int, ...]
+    determinate: bool
+
+
+@dataclass(frozen=True)
+class Subsystems:
+    """The branches of a mechanism and the stages of their solution; print it."""
+
+    model: str
+    parts: tuple[Subsystem, ...]
+    stages: tuple[Stage, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.model}: {_count(len(self.parts), 'subsystem')}."]
+        for p in self.parts:
+            kind = "determinate" if p.determinate else "indeterminate"
+            lines.append(
+                f"{p.name}: {', '.join(p.joints)}. {_count(len(p.freedoms), 'freedom')}, "
+                f"{_count(p.unknowns, 'unknown')} (loops: {', '.join(p.loops) or 'none'}; "
+                f"actuators: {', '.join(p.actuators) or 'none'}): {kind}."
+            )
+        steps = [" with ".join(s.subsystems) + ("" if s.determinate else " (not determinate)") for s in self.stages]
+        return "\n".join([*lines, f"Solved in the order {', then '.join(steps)}."])
+
+
+def subsystems(robot, actuated: Sequence[str] | None = None) -> Subsystems:
+    """The subsystems of the robot's model, driven by its own actuators or by those named."""
+    model = robot.model
+    usual = in_general(model)
+    if usual is None:
+        raise InputError(
+            f"subsystems: no closed state of model {model.name!r} was found, so what is redundant is not known"
+        )
+    driving, m = actuators(model, actuated, None), mechanism_of(model)
+    J = np.zeros((m.n_rows, m.nv))
+    J[usual.kept] = usual.jacobian
+    branches = _branches(m)
+    acting = {k: {f for f in driving.freedoms if f in _freedoms(m, links)} for k, links in enumerate(branches)}
+    touching = {k: _rows(m, links) & set(usual.kept.tolist()) for k, links in enumerate(branches)}
+    names = freedom_names(model)
+    owners = [x.name for x in (*model.loops, *model.couplings)]
+    parts = []
+    for k, links in enumerate(branches):
+        free, rows = _freedoms(m, links), touching[k]
+        parts.append(
+            Subsystem(
+                _numeral(k + 1),
+                tuple(m.links[i].name for i in links),
+                tuple(free),
+                tuple(names[f] for f in sorted(acting[k])),
+                tuple(dict.fromkeys(owners[rows_of(model)[r].owner] for r in sorted(rows))),
+                len(rows) + len(acting[k]),
+                _solvable(J, free, rows, acting[k]),
+            )
+        )
+    return Subsystems(model.name, tuple(parts), tuple(_stages(J, parts, touching, acting)))
+
+
+def _stages(J: np.ndarray, parts: Sequence[Subsystem], touching: dict, acting: dict) -> list[Stage]:
+    """Determinate subsystems one after the other; those left when there is none, together."""
+    left, known, out = list(range(len(parts))), set[int](), []
+    while left:
+        ready = [k for k in left if _solvable(J, parts[k].freedoms, touching[k] - known, acting[k])][:1]
+        chosen = ready or left
+        rows = set[int]().union(*(touching[k] for k in chosen)) - known
+        torques = set[int]().union(*(acting[k] for k in chosen))
+        free = sorted(f for k in chosen for f in parts[k].freedoms)
+        names = tuple(parts[k].name for k in chosen)
+        determinate = bool(ready) or _solvable(J, free, rows, torques)
+        out.append(Stage(names, tuple(free), tuple(sorted(rows)), tuple(sorted(torques)), determinate))
+        known |= rows
+        left = [k for k in left if k not in chosen]
+    return out
+
+
+def _solvable(J: np.ndarray, freedoms: Sequence[int], rows: set[int], acting: set[int]) -> bool:
+    """As many unknowns as freedoms, and equations that determine them."""
+    if len(rows) + len(acting) != len(freedoms):
+        return False
+    unit = np.eye(J.shape[1])[sorted(acting)]
+    A = np.concatenate((J[sorted(rows)], unit))[:, list(freedoms)]
+    s = np.linalg.svd(A, compute_uv=False)
+    return bool(s.min(initial=np.inf) > RANK * s.max(initial=0.0))
+
+
+def _branches(m) -> list[list[int]]:
+    """Links that hang together on one link at the world."""
+    roots = [link.number for link in m.links if link.parent < 0]
+    ways = {link.number: path(m.parents, link.number) for link in m.links}
+    return [[i for i in range(len(m.links)) if root in ways[i]] for root in roots]
+
+
+def _freedoms(m, links: Sequence[int]) -> list[int]:
+    return [f for i in links for f in range(m.links[i].v.start, m.links[i].v.stop)]
+
+
+def _rows(m, links: Sequence[int]) -> set[int]:
+    """Rows of the loops and couplings that end on one of these links."""
+    out = {r for c in m.closures if c.a.link in links or c.b.link in links for r in c.rows}
+    return out | {g.row for g in m.gears if g.link in links or g.source in links}
+
+
+def _numeral(n: int) -> str:
+    out = ""
+    for value, letters in _NUMERALS:
+        while n >= value:
+            out, n = out + letters, n - value
+    return out
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
