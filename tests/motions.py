@@ -7,8 +7,8 @@ import functools
 import numpy as np
 
 import spanloop as sl
+from plain_steps import rk4
 from spanloop.results import Outcome, Segment, Trajectory
-from spanloop.simulation.runge_kutta import step
 
 SETTINGS = {"method": "rk4", "step": 1e-3, "closures": "none"}
 
@@ -20,7 +20,7 @@ def integrated(model, q, v, duration, h, torque=lambda t, q, v: np.zeros_like(v)
     states, taus = [(q, v)], [torque(0.0, q, v)]
     for k in range(count):
         tau = torque(k * h, q, v)
-        q, v = step(_right_side(robot, torque, k * h, h, tau if held else None), robot.integrate, q, v, h)
+        q, v = rk4(_right_side(robot, torque, tau if held else None), robot.integrate, q, v, h, k * h)
         states.append((q, v))
         taus.append(torque((k + 1) * h, q, v))
     qs, vs = (np.array(x)[::every] for x in zip(*states, strict=True))
@@ -30,11 +30,8 @@ def integrated(model, q, v, duration, h, torque=lambda t, q, v: np.zeros_like(v)
     return Trajectory(model, (segment,), (outcome,), SETTINGS | {"step": h})
 
 
-def _right_side(robot, torque, start, h, held):
-    stage_times = iter((start, start + 0.5 * h, start + 0.5 * h, start + h))
-
-    def accelerate(q, v):
-        t = next(stage_times)
+def _right_side(robot, torque, held):
+    def accelerate(t, q, v):
         return robot.forward_dynamics(q, v, torque(t, q, v) if held is None else held)
 
     return accelerate
