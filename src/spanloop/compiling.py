@@ -25,7 +25,7 @@ from spanloop.topology.anonymous import Anonymous, anonymous
 
 UNIT_TOLERANCE = 1e-6
 KNEE = 48  # links beyond which looped code is used if nobody says otherwise
-_BY_SETTING = ("elimination", "dense")  # methods that ask beforehand which rows are redundant
+_BY_SETTING = ("elimination", "dense", "simple_closed_chain")  # methods that ask beforehand which rows are redundant
 _LATER = ("gpu", "cuda", "jax", "c")
 
 

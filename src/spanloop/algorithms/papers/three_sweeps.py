@@ -24,11 +24,11 @@ given accelerations of driven joints, part of a. Slips mended: 5.10e-g runs from
 
 from __future__ import annotations
 
+from spanloop.algorithms.papers.drifting import drifting
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
-from spanloop.math.small import ZERO3, add, negate
-from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
+from spanloop.math.spatial import Force, Motion, power
 from spanloop.sweeps import Program, Values, inward, outward
 
 
@@ -39,7 +39,7 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
         ("q", "v", "tau") + (("forces",) if loaded else ()),
         (
             *placed(loaded),
-            outward(drift, zeta=Field(ZERO3, origin=negate(mechanism.gravity))),
+            drifting(mechanism),
             inward(filtered, P=ArticulatedInertia(), z=Force()),
             outward(smooth, lam=Motion()),
         ),
@@ -48,21 +48,6 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
         regroup=True,
         loaded=loaded,
     )
-
-
-def drift(link, here, parent) -> Values:
-    """ζ(k) = φᵀ ζ(k+1) + a(k), and the force M ζ + b.                              (5.14a)"""
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, here.v)
-    carrier = R @ parent.zeta.omega
-    zeta = (
-        Motion(R @ parent.zeta.alpha, R @ parent.zeta.at(p))
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, here.v)
-        + combined(link.given(here.S), link.given(here.tau))
-    )
-    field = Field(add(carrier, relative.angular), zeta.angular, zeta.linear)
-    return Values(zeta=field, f=link.inertia.force(field) - here.external)
 
 
 def filtered(link, here, arriving) -> tuple[Values, Values]:
