@@ -9,7 +9,7 @@ beyond ζ (drifting.py).
 | c | – | Motion | relative acceleration when the freedoms have none | joint |
 | near | – | Transform | pose of the link in the joint's frame | joint |
 | far | – | Transform | pose of the joint's frame in the next body | body |
-| K, B | φᶜ, X₀ᵀφᶜ | Force by row | constraint space of a tip: on the chain's last link, on the reference member | link, 0 |
+| K, B | φᶜ, X₀ᵀφᶜ | Force by row | constraint space of a tip, on the last link and on the reference | link, 0 |
 | gamma | φᶜᵀζ₀ − αᶜ | by row | relative acceleration along the row that is known | – |
 """
 
@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.paths import relative_pose
 from spanloop.algorithms.closed.rows import B as CHILD_AXES
-from spanloop.algorithms.closed.rows import basis_of, rows
+from spanloop.algorithms.closed.rows import basis_of
+from spanloop.algorithms.papers.closure_rows import dual, known_rows
 from spanloop.algorithms.papers.simple_chains import JOINT, Hop, Tip
 from spanloop.errors import UnsupportedError
 from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.scalar import sqrt
-from spanloop.math.small import dot, is_zero
-from spanloop.math.spatial import Force, Motion, Transform, power
-from spanloop.math.symmetric import inverse
+from spanloop.math.small import is_zero
+from spanloop.math.spatial import Force, Motion, Transform
 from spanloop.types import Scalar
 
 SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
@@ -56,8 +56,8 @@ class Constraint:
     mask: Scalar = 1.0  # 0 where a closure is switched off
 
 
-def carrier(m, here, world, hop: Hop) -> Carrier:
-    """The general joint that carries a link of a chain."""
+def carrier(m, here, world, hop: Hop, dropped) -> Carrier:
+    """The general joint that carries a link of a chain; rows of a closure that are dropped become freedoms."""
     if hop.edge.sort == JOINT:
         i = hop.edge.number
         link, h = m.links[i], here[i]
@@ -74,14 +74,17 @@ def carrier(m, here, world, hop: Hop) -> Carrier:
         )
     x = relative_pose(m, here, closure)
     on_a, on_b = closure.a.transform() @ x, closure.b.transform()  # poses of the child frame
-    S, space = closure_motion(closure, x), closure.kind.closure_space(x)
-    gammas = [known for _, known in known_rows(m, here, world, closure, CHILD_AXES)]
-    c = Motion()
-    for w, g in zip(dual(space), gammas, strict=True):
-        c = c - Motion.of(tuple(w)) * g  # φᶜᵀ c = −γ
+    freedoms, c = list(closure_motion(closure, x)), Motion()
+    columns = [Motion.of(tuple(w)) for w in dual(closure.kind.closure_space(x))]
+    known = {row.number: gamma for row, gamma in known_rows(m, here, world, closure, CHILD_AXES)}
+    for r, column in zip(closure.rows, columns, strict=True):
+        if r in dropped:
+            freedoms.append(column)
+        else:
+            c = c - column * known[r]  # φᶜᵀ c = −γ
     if hop.link == closure.b.link:
-        return Carrier(on_b.inverse(), tuple((s, 0.0, 0.0) for s in S), c, on_a)
-    return Carrier(on_a.inverse(), tuple((-s, 0.0, 0.0) for s in S), -c, on_b)
+        return Carrier(on_b.inverse(), tuple((s, 0.0, 0.0) for s in freedoms), c, on_a)
+    return Carrier(on_a.inverse(), tuple((-s, 0.0, 0.0) for s in freedoms), -c, on_b)
 
 
 def _freedoms(link, h, columns):
@@ -99,25 +102,6 @@ def closure_motion(closure, x: Transform) -> tuple[Motion, ...]:
             "closure, which has no motion space of its own; use 'elimination'"
         )
     return closure.kind.closure_motion(x)
-
-
-def dual(space) -> tuple[Force, ...]:
-    """Of columns φᶜ those of φᶜ(φᶜᵀφᶜ)⁻¹."""
-    gram = inverse([[dot(tuple(w), tuple(u)) for u in space] for w in space])
-    return tuple(Force.of([dot(row, x) for x in zip(*space, strict=True)]) for row in gram)
-
-
-def known_rows(m, here, world, closure, basis: str, dropped=frozenset()):
-    """A closure's rows with what is known of the acceleration along them: of ζ, of velocities, less what is given."""
-    given = closing.given(m, world)
-    for row in rows(m, here, closure, basis):
-        if row.number in dropped:
-            continue
-        known = row.bias - given.get(row.number, 0.0)
-        for link, wrench in ((closure.a.link, row.on_a), (closure.b.link, row.on_b)):
-            drift = here[link].zeta.motion if link >= 0 else Motion(linear=tuple(-g for g in m.gravity))
-            known = known + power(drift, wrench)
-        yield row, known
 
 
 def tip(m, here, world, t: Tip, dropped) -> tuple[list[Constraint], Force, Force]:

@@ -11,25 +11,28 @@
 | P0, f0 | I₀, b₀ − g₀ | 6×6, Force | inertia and bias force of the reference member with all that only it carries |
 | lam | a₀ | Motion | its acceleration beyond ζ |
 
-M_k must not be a pseudo-inverse: where a chain cannot yield (fewer than six freedoms, a singular position) its row holds
-the reference member itself, with a force that is yet unknown. Such pivots of L_k are held at CLAMP of their scale, and the
-whole system is refined: every refinement multiplies the error by about CLAMP. Sums over chains are shaped as trees.
+M_k must not be a pseudo-inverse: where a chain cannot yield (fewer than six freedoms, a singular position) its row
+holds the reference member itself, with a force that is yet unknown. Such pivots of L_k are held at CLAMP of their
+scale, and the whole system is refined: every refinement multiplies the error by about CLAMP. Sums over chains are
+shaped as trees.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spanloop.algorithms.papers.factors import Factors
 from spanloop.algorithms.papers.general_joints import Constraint
 from spanloop.math.inertia import ArticulatedInertia, RigidInertia
-from spanloop.math.scalar import reciprocal, where
+from spanloop.math.scalar import reciprocal
 from spanloop.math.small import dot, is_zero, negate, total, trace
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.types import Scalar
 
 CLAMP = 1e-7
-REFINEMENTS = 2
-LARGEST_CORRECTION = 1e-5  # of the last refinement, beside the acceleration; what is left is about its square
+REFINEMENTS = 2, 3  # where every chain has as many freedoms as its tip has rows, and where one has fewer
+LARGEST_CORRECTION = 1e-7  # of the last refinement, beside the accelerations; much less is left
+SLOWEST = 1e-3  # part of a probe that may be left after one refinement
 
 
 @dataclass(frozen=True)
@@ -39,48 +42,7 @@ class Held:
     rows: list[Constraint]
     L: list[list[Scalar]]
     S: list[Scalar]
-
-
-class Factors:
-    """L = (1 + N) D (1 + N)ᵀ with pivots no smaller than `least`; rows that are switched off have no force."""
-
-    def __init__(self, L, least=None, masks=None):
-        n = len(L)
-        A = [list(r) for r in L]
-        self.over: list = []
-        self.gains: list[list] = [[0.0] * n for _ in range(n)]
-        for k in range(n):
-            over = _reciprocal(A[k][k], least[k]) if least else reciprocal(A[k][k])
-            over = over * masks[k] if masks else over
-            for i in range(k + 1, n):
-                gain = self.gains[i][k] = A[i][k] * over
-                for j in range(k + 1, i + 1):
-                    A[i][j] = A[i][j] - gain * A[j][k]
-            self.over.append(over)
-
-    def forward(self, b) -> list:
-        """(1 + N)⁻¹ b."""
-        y = list(b)
-        for k in range(len(y)):
-            y[k] = total([y[k], *(-(self.gains[k][j] * y[j]) for j in range(k))])
-        return y
-
-    def backward(self, y) -> list:
-        """(1 + N)⁻ᵀ D⁻¹ y."""
-        x: list = [0.0] * len(y)
-        for k in reversed(range(len(y))):
-            below = (-(self.gains[i][k] * x[i]) for i in range(k + 1, len(y)))
-            x[k] = total([self.over[k] * y[k], *below])
-        return x
-
-    def solve(self, b) -> list:
-        return self.backward(self.forward(b))
-
-
-def _reciprocal(pivot, least):
-    if is_zero(pivot):
-        return reciprocal(least)
-    return 1.0 / where(pivot > least, pivot, least)
+    freedoms: int
 
 
 class Balance:
@@ -114,6 +76,16 @@ class Balance:
             h.append(F.backward(left))
         return Motion.of(lam), h
 
+    def refined(self, S, right, times: int) -> tuple[Motion, list[list], Motion]:
+        """The solution, corrected as often as told, and the last correction of λ₀."""
+        lam, h = self.solve(S, right)
+        step = lam
+        for _ in range(times):
+            step, more = self.solve(*self.missed(S, right, lam, h))
+            lam = lam + step
+            h = [[x + y for x, y in zip(a, b, strict=True)] for a, b in zip(h, more, strict=True)]
+        return lam, h, step
+
     def missed(self, S, right, lam: Motion, h) -> tuple[list[list], Force]:
         """What is left of both equations."""
         rest = []
@@ -121,7 +93,9 @@ class Balance:
             rest.append([a - dot(row, x) - power(lam, r.B) for a, row, r in zip(s, c.L, c.rows, strict=True)])
         pushes = [push(c.rows, x) for c, x in zip(self.chains, h, strict=True)]
         own = Force.of([-x for x in self.P0 @ lam])
-        return rest, Force.of([total(terms) for terms in zip(tuple(right), tuple(own), *map(tuple, pushes), strict=True)])
+        return rest, Force.of(
+            [total(terms) for terms in zip(tuple(right), tuple(own), *map(tuple, pushes), strict=True)]
+        )
 
 
 def push(rows: list[Constraint], h) -> Force:
@@ -130,17 +104,27 @@ def push(rows: list[Constraint], h) -> Force:
 
 
 def balanced(chains: list[Held], P0: ArticulatedInertia, f0: Force, body: RigidInertia):
-    """λ₀, forces h by chain, and a pair of which the first must be less: the last correction and its bound."""
+    """λ₀, forces h by chain, the last correction of λ₀, and the system."""
     balance = Balance(chains, P0, body)
-    S, right = [c.S for c in chains], Force.of([-x for x in f0])
-    lam, h = balance.solve(S, right)
-    step = lam
-    for _ in range(REFINEMENTS):
-        step, more = balance.solve(*balance.missed(S, right, lam, h))
-        lam = lam + step
-        h = [[x + y for x, y in zip(a, b, strict=True)] for a, b in zip(h, more, strict=True)]
-    pair = (_square(step), LARGEST_CORRECTION**2 * _square(lam) + 1e-24)
-    return lam, h, pair
+    short = any(c.freedoms < len(c.rows) for c in chains)
+    return *balance.refined([c.S for c in chains], -f0, REFINEMENTS[short]), balance
+
+
+def convergence(balance: Balance, lam: Motion, step: Motion) -> list:
+    """Pairs of which the first must be less: the last correction, and what is left of a probe.
+
+    The probe is any right side, refined once. Where rows depend on each other it cannot be met.
+    """
+    probe = [[r.mask * (1.0 + 0.4 * ((7 * k + 3 * n) % 5 - 2)) for n, r in enumerate(c.rows)]
+             for k, c in enumerate(balance.chains)]  # fmt: skip
+    left, _ = balance.missed(probe, Force(), *balance.refined(probe, Force(), 1)[:2])
+    missed = [r.mask * x for c, xs in zip(balance.chains, left, strict=True) for r, x in zip(c.rows, xs, strict=True)]
+    asked = [x for xs in probe for x in xs]
+    undone = [x for c in balance.chains for x in c.S]
+    return [
+        (_square(step), LARGEST_CORRECTION**2 * (_square(lam) + dot(undone, undone)) + 1e-24),
+        (dot(missed, missed), SLOWEST**2 * dot(asked, asked) + 1e-24),
+    ]
 
 
 def least(chain: Held, body: RigidInertia) -> list:

@@ -36,6 +36,7 @@ class Hop:
     link: int
     base: int
     edge: Edge
+    chain: int | None  # none on the reference member
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class _Walk:
                 raise _NoChains(f"{self._name(edge)} closes a loop inside a chain")
             self.seen.add(link)
             self.used.add(edge)
-            self.hops.append(Hop(link, base, edge))
+            self.hops.append(Hop(link, base, edge, chain))
             for e in self.at[link]:
                 if e in self.used:
                     continue

@@ -24,9 +24,10 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.setting import Setting
+from spanloop.algorithms.papers.closure_rows import dual
 from spanloop.algorithms.papers.drifting import drifting
 from spanloop.algorithms.papers.general_joints import Carrier, carrier, tip
-from spanloop.algorithms.papers.reference_member import Held, balanced
+from spanloop.algorithms.papers.reference_member import Held, balanced, convergence
 from spanloop.algorithms.papers.simple_chains import JOINT, Chains, simple_chains
 from spanloop.algorithms.quantities.energy import fly
 from spanloop.algorithms.tree.placing import placed
@@ -70,8 +71,9 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
 
 
 def _demands(m, here, world, setting: Setting) -> list:
+    """How open the loops are, and whether the refinement of the forces comes to its end."""
     far = closing.openness(m, here, world) if setting.watched else []
-    return far + ([world.correction] if setting.strict else [])
+    return far + (convergence(world.balance, world.lam0, world.step) if setting.strict else [])
 
 
 # ---- what is known beforehand
@@ -80,7 +82,7 @@ def _demands(m, here, world, setting: Setting) -> list:
 def joined(chains: Chains, setting: Setting):
     def join(m, here, world) -> Values:
         """General joints at this state: those that carry links, and rows and known forces at the tips."""
-        carriers = [carrier(m, here, world, hop) for hop in chains.hops]
+        carriers = [carrier(m, here, world, hop, setting.dropped) for hop in chains.hops]
         f = {i: h.f for i, h in enumerate(here)}
         rows: list[list] = [[] for _ in range(1 + max((t.chain for t in chains.tips), default=-1))]
         for t in chains.tips:
@@ -117,8 +119,7 @@ def opened(chains: Chains):
                 f[hop.base] = f[hop.base] + joint.far @ left.f
                 K[hop.base] |= {r: joint.far @ k for r, k in left.K.items()}
         passed.reverse()
-        of_chains = [k for k, hop in enumerate(chains.hops) if hop.base != chains.reference]
-        of_chains = _rooted(chains, of_chains)
+        of_chains = [k for k, hop in enumerate(chains.hops) if hop.chain is not None]
         lam: dict = {i: Motion() for i in chains.support}
         rates: dict = {i: here[i].tau for i in chains.support if i >= 0}
         for k in of_chains:
@@ -129,19 +130,10 @@ def opened(chains: Chains):
                 rates[hop.edge.number] = rate if passed[k] else here[hop.edge.number].tau
         own = chains.reference
         return Values(
-            passed=passed, admittance=admittance, P0=P[own], f0=f[own], lam=lam, rates=rates, of_chains=of_chains
+            passed=passed, admittance=admittance, P0=P[own], f0=f[own], lam=lam, open_rates=rates, of_chains=of_chains
         )
 
     return open_chains
-
-
-def _rooted(chains: Chains, numbers: list[int]) -> list[int]:
-    """Hops that do not hang on the reference member."""
-    hanging = {chains.reference}
-    for hop in chains.hops:
-        if hop.base in hanging:
-            hanging.add(hop.link)
-    return [k for k in numbers if chains.hops[k].link not in hanging]
 
 
 def _passed(joint: Carrier, P, f: Force, K: dict, admittance: dict):
@@ -188,19 +180,22 @@ def beside(G: Force, s: Motion) -> Force:
 def held(chains: Chains):
     def hold(m, here, world) -> Values:
         """a₀ and the forces of all rows."""
-        seen = []
-        for rows in world.tip_rows:
+        seen, freedoms = [], [0] * len(world.tip_rows)
+        for hop, joint in zip(chains.hops, world.carriers, strict=True):
+            if hop.chain is not None and hop.chain < len(freedoms):
+                freedoms[hop.chain] += len(joint.freedoms)
+        for number, rows in enumerate(world.tip_rows):
             if not rows:
                 continue
             L = [[_between(world.admittance, r.key, t.key) for _, t in rows] for _, r in rows]
             for k, (_, row) in enumerate(rows):
                 L[k][k] = L[k][k] + row.soft
             S = [-(row.gamma + power(world.lam[link], row.K)) for link, row in rows]  # S_k (36)
-            seen.append(Held([row for _, row in rows], L, S))
+            seen.append(Held([row for _, row in rows], L, S, freedoms[number]))
         body = m.links[chains.reference].inertia
-        lam0, h, correction = balanced(seen, world.P0, world.f0, body)
+        lam0, h, step, balance = balanced(seen, world.P0, world.f0, body)
         forces = {row.key: x for c, xs in zip(seen, h, strict=True) for row, x in zip(c.rows, xs, strict=True)}
-        return Values(lam0=lam0, forces=forces, correction=correction)
+        return Values(lam0=lam0, forces=forces, step=step, balance=balance)
 
     return hold
 
@@ -215,7 +210,7 @@ def _between(admittance: dict, r, t):
 def closed(chains: Chains):
     def close(m, here, world) -> Values:
         """q̈ = q̈_open − Ω f (48), and what hangs on the reference member."""
-        lam, rates = dict(world.lam), dict(world.rates)
+        lam, rates = dict(world.lam), dict(world.open_rates)
         more: dict = {i: Motion() for i in chains.support}
         for k in world.of_chains:
             hop, joint = chains.hops[k], world.carriers[k]
@@ -242,8 +237,6 @@ def closed(chains: Chains):
 
 def _across(m, here, i: int, lam: dict) -> tuple:
     """Accelerations of a joint of the tree from those of its two links."""
-    from spanloop.algorithms.papers.general_joints import dual
-
     link, h = m.links[i], here[i]
     if link.driven:
         return h.tau
