@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,6 @@ from spanloop.topology.anonymous import Anonymous, anonymous
 
 UNIT_TOLERANCE = 1e-6
 KNEE = 48  # links beyond which looped code is used if nobody says otherwise
-_BY_SETTING = ("elimination", "dense", "simple_closed_chain")  # methods that ask beforehand which rows are redundant
 _LATER = ("gpu", "cuda", "jax", "c")
 
 
@@ -44,6 +44,7 @@ def compile(
     regroup: bool = True,
     on_singular: str = "raise",
     lowering: str = "auto",
+    open_chain: str | None = None,
 ):
     """A kernel for one function of one model.
 
@@ -57,13 +58,14 @@ def compile(
     on_singular: "raise" refuses a position where closures lose rank; "minimum_norm" answers with the rows left.
     lowering: "unrolled" writes every link's operations out, "looped" traces each kind of link once and loops over them;
     "auto" loops over trees of more than KNEE links where the algorithm allows it.
+    open_chain: of method "arms_on_object", the method for trees that it asks for each arm.
     """
     if on_singular not in ("raise", "minimum_norm"):
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
     if lowering not in ("auto", "unrolled", "looped"):
         raise InputError(f"lowering is {lowering!r}; expected 'auto', 'unrolled' or 'looped'")
     forces = (forces,) if isinstance(forces, str) else tuple(forces)
-    question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup)
+    question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup, open_chain)
     question.strict = on_singular == "raise"
     question.lowering = lowering
     if _is_single(dtype) and question.needs_double:
@@ -111,7 +113,7 @@ class Question:
         self.lowering = "auto"
 
     @staticmethod
-    def of(model, name, method, parameters, forces, frame, expressed_in, regroup) -> Question:
+    def of(model, name, method, parameters, forces, frame, expressed_in, regroup, open_chain=None) -> Question:
         """Checked once, here."""
         entry = catalog_entry(name)
         closed = bool(model.loops or model.couplings)
@@ -127,6 +129,10 @@ class Question:
             for body in forces:
                 model.body(body)
             options["loaded"] = forces
+        if open_chain is not None:
+            if "open_chain" not in inspect.signature(make).parameters:
+                raise InputError(f"{name}: method {method!r} takes no open_chain; 'arms_on_object' does")
+            options["open_chain"] = open_chain
         for key, value in (("frame", frame), ("expressed_in", expressed_in)):
             if value is not None and key not in entry.options:
                 raise InputError(f"{name} takes no {key}")
@@ -155,7 +161,7 @@ class Question:
     @functools.cached_property
     def _baked(self) -> tuple[Mechanism, Program]:
         m = mechanism(self.model)
-        if self.method in _BY_SETTING and (m.closures or m.gears):
+        if "setting" in inspect.signature(self.make).parameters and (m.closures or m.gears):
             found = _setting(self.model)
             self.options["setting"] = replace(found, strict=found.strict and self.strict, watched=self.watched)
         program = self.make(m, **self.options)

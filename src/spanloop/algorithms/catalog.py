@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from spanloop.algorithms.closed import closing, correction, dense, elimination
 from spanloop.algorithms.papers import (
+    arms_on_object,
+    closed_topology,
     complement_matrices,
     convective_inertia,
     decoupled_complement,
     inertia_factors,
+    recursive_arms,
     simple_closed_chain,
     three_sweeps,
     unit_vector,
@@ -31,22 +35,29 @@ class Function:
     needs_tree: bool = False  # has the question no answer yet where there are closures?
 
 
+TREE_METHODS: dict[str, Callable] = {
+    "articulated_body": articulated_body.forward_dynamics,
+    "composite_body": composite_body.forward_dynamics,
+    "decoupled_complement": decoupled_complement.forward_dynamics,
+    "unit_vector": unit_vector.forward_dynamics,
+    "three_sweeps": three_sweeps.forward_dynamics,
+    "virtual_work": virtual_work.forward_dynamics,
+    "virtual_work_unsplit": virtual_work.forward_dynamics_unsplit,
+}
+
 FUNCTIONS: dict[str, Function] = {
     "forward_dynamics": Function(
-        {
-            "articulated_body": articulated_body.forward_dynamics,
-            "composite_body": composite_body.forward_dynamics,
-            "decoupled_complement": decoupled_complement.forward_dynamics,
-            "unit_vector": unit_vector.forward_dynamics,
-            "three_sweeps": three_sweeps.forward_dynamics,
-            "virtual_work": virtual_work.forward_dynamics,
-            "virtual_work_unsplit": virtual_work.forward_dynamics_unsplit,
-        },
+        TREE_METHODS,
         ("loaded",),
         closed={
             "elimination": elimination.forward_dynamics,
             "dense": dense.forward_dynamics,
             "simple_closed_chain": simple_closed_chain.forward_dynamics,
+            "closed_topology": closed_topology.forward_dynamics,
+            "arms_on_object": partial(arms_on_object.forward_dynamics, solvers=TREE_METHODS),
+            "arms_on_object_1": recursive_arms.forward_dynamics_1,
+            "arms_on_object_2": recursive_arms.forward_dynamics_2,
+            "arms_on_object_3": recursive_arms.forward_dynamics_3,
         },
     ),
     "closure_error": Function({"paths": closing.closure_error}),
