@@ -27,8 +27,8 @@ from dataclasses import dataclass, replace
 
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.setting import Setting
-from spanloop.algorithms.papers.factors import Factors
-from spanloop.algorithms.papers.grasps import Grasps, grasps, thin_pivots
+from spanloop.algorithms.papers.factors import Factors, thin_pivots, zero_bounds
+from spanloop.algorithms.papers.grasps import Grasps, grasps
 from spanloop.errors import InputError, nearest
 from spanloop.math.small import ZERO3, dot, is_zero, total
 from spanloop.sweeps import Program, Values, at_once, walked
@@ -78,14 +78,15 @@ def forward_dynamics(
             moved = [dot(x, y) for x, y in zip(row, free, strict=True)]
             asked.append(-total([gamma[r], -given.get(r, 0.0), *moved]))
         switched = [masks.get(r, 1.0) for r in rows]
-        factors = Factors(Omega, masks=switched)
+        bounds = zero_bounds(m, rows, Omega)
+        factors = Factors(Omega, zero=bounds, masks=switched)
         f = factors.solve(asked)
         answer: dict = {}
         for k, part in enumerate(parts):  # steps 3 and 4 (4.9e, g)
             for n, place in enumerate(part.v):
                 more = [column[k][n] * x for column, x in zip(columns, f, strict=True) if column[k]]
                 answer[place] = total([free[k][n], *more])
-        thin = thin_pivots(Omega, factors, switched) if setting.strict else []
+        thin = thin_pivots(bounds, factors, switched) if setting.strict else []
         return Values(answer=answer, f=f, asked=demands + thin)
 
     return Program(

@@ -33,10 +33,10 @@ from spanloop.algorithms.closed.rows import basis_of
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.algorithms.papers.closure_admittance import laid_out, point_admittances, row_admittance
 from spanloop.algorithms.papers.drifting import drifting
-from spanloop.algorithms.papers.factors import Factors
+from spanloop.algorithms.papers.factors import Factors, thin_pivots, zero_bounds
 from spanloop.algorithms.papers.filtering import admitted, bias_free_torque, factored, filtered, smoothed
 from spanloop.algorithms.papers.general_joints import Constraint
-from spanloop.algorithms.papers.grasps import Grasps, grasps, thin_pivots
+from spanloop.algorithms.papers.grasps import Grasps, grasps
 from spanloop.algorithms.papers.reference_member import Held, balanced, convergence
 from spanloop.algorithms.quantities.energy import fly
 from spanloop.algorithms.tree.placing import placed
@@ -121,10 +121,11 @@ def _whole(setting: Setting):
         on = [masks.get(number, 1.0) for number, _, _ in rows]
         L = row_admittance(world.omega, [ends for _, ends, _ in rows])
         asked = [-total([gamma, *(power(here[i].lam, K) for i, K in ends)]) for _, ends, gamma in rows]
-        factors = Factors(L, masks=on)
+        bounds = zero_bounds(m, [number for number, _, _ in rows], L)
+        factors = Factors(L, zero=bounds, masks=on)
         f = factors.solve(asked)
         _lay_down(here, [ends for _, ends, _ in rows], f)
-        return Values(f=f, thin=thin_pivots(L, factors, on))
+        return Values(f=f, thin=thin_pivots(bounds, factors, on))
 
     return solve
 

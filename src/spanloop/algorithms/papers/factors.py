@@ -5,18 +5,24 @@ from __future__ import annotations
 from spanloop.math.scalar import reciprocal, where
 from spanloop.math.small import is_zero, total
 
+SMALLEST_PIVOT = 1e-12
+
 
 class Factors:
-    """A = (1 + N) D (1 + N)ᵀ. least: by row, below which no pivot goes; masks: 0 for rows that are to be left out."""
+    """A = (1 + N) D (1 + N)ᵀ.
 
-    def __init__(self, matrix, least=None, masks=None):
+    least: by row, below which no pivot goes; zero: below which a pivot counts as zero and its row is left out;
+    masks: 0 for rows that are to be left out.
+    """
+
+    def __init__(self, matrix, least=None, zero=None, masks=None):
         n = len(matrix)
         A = [list(r) for r in matrix]
         self.pivots: list = []
         self.over: list = []
         self.gains: list[list] = [[0.0] * n for _ in range(n)]
         for k in range(n):
-            over = _reciprocal(A[k][k], least[k]) if least else reciprocal(A[k][k])
+            over = _clamped(A[k][k], least[k]) if least else _guarded(A[k][k], zero[k]) if zero else reciprocal(A[k][k])
             over = over * masks[k] if masks else over
             for i in range(k + 1, n):
                 gain = self.gains[i][k] = A[i][k] * over
@@ -44,7 +50,31 @@ class Factors:
         return self.backward(self.forward(b))
 
 
-def _reciprocal(pivot, least):
+def _clamped(pivot, least):
     if is_zero(pivot):
         return reciprocal(least)
     return 1.0 / where(pivot > least, pivot, least)
+
+
+def _guarded(pivot, bound):
+    if is_zero(pivot):
+        return 0.0
+    ok = pivot > bound
+    return where(ok, 1.0, 0.0) / where(ok, pivot, 1.0)
+
+
+def zero_bounds(m, numbers, matrix) -> list:
+    """Below which a pivot of an admittance of the closures' rows of these numbers counts as zero.
+
+    SMALLEST_PIVOT of all rows of its closure and sort (moments, forces) together.
+    """
+    group = {r: (c.number, c.sort(k)) for c in m.closures for k, r in enumerate(c.rows)}
+    scale: dict = {}
+    for k, r in enumerate(numbers):
+        scale[group[r]] = scale.get(group[r], 0.0) + matrix[k][k]
+    return [SMALLEST_PIVOT * scale[group[r]] for r in numbers]
+
+
+def thin_pivots(bounds, factors: Factors, masks) -> list:
+    """Pairs of which the first must be less; a row that is switched off asks for nothing."""
+    return [(y * x - (1.0 - y), pivot) for y, x, pivot in zip(masks, bounds, factors.pivots, strict=True)]

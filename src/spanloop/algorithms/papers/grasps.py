@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.rows import basis_of
 from spanloop.algorithms.papers.closure_rows import known_rows
-from spanloop.algorithms.papers.factors import Factors
 from spanloop.errors import UnsupportedError
 from spanloop.math.spatial import Force
 from spanloop.types import Scalar
-
-SMALLEST_PIVOT = 1e-12  # of Ω, beside the row's own entry: below it the grasps' rows depend on each other
 
 
 @dataclass(frozen=True)
@@ -101,9 +98,3 @@ def contacts(m, here, world, g: Grasps, dropped) -> list[list[Contact]]:
             rows.append(Contact(row.number, arm.tip, K, A, gamma, masks.get(row.number, 1.0)))
         out.append(rows)
     return out
-
-
-def thin_pivots(Omega: list[list], factors: Factors, masks: list) -> list:
-    """Pairs of which the first must be less; a row that is switched off asks for nothing."""
-    pairs = zip(masks, Omega, factors.pivots, strict=True)
-    return [(mask * SMALLEST_PIVOT * row[k] - (1.0 - mask), pivot) for k, (mask, row, pivot) in enumerate(pairs)]

@@ -23,7 +23,7 @@ from __future__ import annotations
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.algorithms.papers.drifting import drifting
-from spanloop.algorithms.papers.factors import Factors
+from spanloop.algorithms.papers.factors import Factors, thin_pivots, zero_bounds
 from spanloop.algorithms.papers.filtering import (
     accelerated,
     admitted,
@@ -32,7 +32,7 @@ from spanloop.algorithms.papers.filtering import (
     filtered,
     smoothed,
 )
-from spanloop.algorithms.papers.grasps import Grasps, contacts, grasps, thin_pivots
+from spanloop.algorithms.papers.grasps import Grasps, contacts, grasps
 from spanloop.algorithms.quantities.energy import fly
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.small import dot, total
@@ -146,13 +146,14 @@ class _Held:
         for rows in self.by_arm:
             felt = [here[row.tip].Lambda @ row.K for row in rows]  # Λ_i(0), with φᶜ on its right
             for i, row in enumerate(rows):
-                for j, m_ in enumerate(felt[: i + 1]):
-                    x = self.Omega[first + i][first + j] + power(m_, row.K)
+                for j, moved in enumerate(felt[: i + 1]):
+                    x = self.Omega[first + i][first + j] + power(moved, row.K)
                     self.Omega[first + i][first + j] = self.Omega[first + j][first + i] = x
             first += len(rows)
         masks = [row.mask for row in self.rows]
-        self.factors = Factors(self.Omega, masks=masks)
-        self.thin = thin_pivots(self.Omega, self.factors, masks)
+        bounds = zero_bounds(m, [row.row for row in self.rows], self.Omega)
+        self.factors = Factors(self.Omega, zero=bounds, masks=masks)
+        self.thin = thin_pivots(bounds, self.factors, masks)
 
     def known(self) -> list:
         """a'(C): acceleration along the rows while the arms do nothing."""

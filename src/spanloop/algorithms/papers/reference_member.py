@@ -50,7 +50,7 @@ class Balance:
 
     def __init__(self, chains: list[Held], P0: ArticulatedInertia, body: RigidInertia):
         self.chains, self.P0 = chains, P0
-        self.factors = [Factors(c.L, least(c, body), [r.mask for r in c.rows]) for c in chains]
+        self.factors = [Factors(c.L, least(c, body), masks=[r.mask for r in c.rows]) for c in chains]
         seen = []  # (1 + N)⁻¹ B, with D⁻¹ of the same
         for c, F in zip(chains, self.factors, strict=True):
             columns = [F.forward([tuple(r.B)[x] for r in c.rows]) for x in range(6)]
