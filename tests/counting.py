@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import pi
 
 import numpy as np
 
+from spanloop import zoo
 from spanloop.algorithms.catalog import maker
 from spanloop.compiler.lower import Plan, unrolled
 from spanloop.model.dh import DHRow, from_dh
+from spanloop.model.parts import Placement
 from spanloop.sweeps import walked
 from spanloop.topology import mechanism
 
@@ -20,16 +23,22 @@ def plan_of(model, method: str, result=None, **options) -> Plan:
     if program.regroup:
         m = m.regrouped()
     if result is not None:
-        program = replaced(program, result)
+        program = replace(program, result=result)
     sizes = {"q": m.nq, "v": m.nv, "tau": m.nv, **program.sizes}
     inputs = [(n, sizes[n]) for n in program.inputs]
     return unrolled("forward_dynamics", inputs, (), lambda x: (walked(program, m, x)[0], [], []))
 
 
-def replaced(program, result):
-    from dataclasses import replace
+def generic_arms(m: int, n: int):
+    """m generic arms of n joints with point contacts on an object, at places none of whose coordinates is zero.
 
-    return replace(program, result=result)
+    For counting: nobody asks whether the arms reach.
+    """
+    model = zoo.arms_with_object(m, arm=generic_arm(n), grasp="spherical")
+    rng = np.random.default_rng(m)
+    places = [Placement(position=tuple(rng.uniform(0.1, 0.4, 3).tolist())) for _ in model.loops]
+    loops = tuple(replace(x, placement_b=p) for x, p in zip(model.loops, places, strict=True))
+    return replace(model, loops=loops)
 
 
 def operations(plan: Plan) -> int:

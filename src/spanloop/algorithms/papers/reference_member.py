@@ -58,10 +58,12 @@ class Balance:
         self.seen = seen
         own = P0.rows()
         whole = [[0.0] * 6 for _ in range(6)]  # (46): I₀ + Σ X₀ᵀ φᶜ M φᶜᵀ X₀
+        self.reflected: list = []  # X₀ᵀ R of the chains, entry by entry
         for x in range(6):
             for y in range(x + 1):
                 parts = [dot(columns[x], scaled[y]) for columns, scaled in seen]
                 whole[x][y] = whole[y][x] = total([own[x][y], *parts])
+                self.reflected += parts
         self.whole = Factors(whole)
 
     def solve(self, S, right) -> tuple[Motion, list[list]]:
