@@ -333,3 +333,98 @@ def test_fewer_operations_than_the_tables_of_lilly_and_orin():
 def test_a_kernel_knows_its_critical_path():
     kernel = sl.compile(case_of("arms 2 ball").model, "forward_dynamics", method="simple_closed_chain")
     assert 0 < kernel.depth < kernel.operations.multiplications
+
+
+# ---- columns: a system by itself
+
+
+def _columns(model, points):
+    """Kernels of steps A to C and of step E."""
+    return tuple(
+        sl.compile(model, name, points=points, target="python") for name in ("free_response", "forced_response")
+    )
+
+
+def _split(numbers, nv: int, k: int):
+    """β̇ᶠ; pose, velocity and acceleration by point; Λ."""
+    at = numbers[nv : nv + 24 * k].reshape(k, 24)
+    points = [(x[:12].reshape(3, 4), x[12:18], x[18:24]) for x in at]
+    return numbers[:nv], points, numbers[nv + 24 * k :].reshape(6 * k, 6 * k)
+
+
+def _step_d(kind, arms, held, admittances):
+    """Contact forces [torque; force] at the arms' points and at the object's, by dense algebra in world axes."""
+    rows, known = [], []
+    k = len(arms)
+    for n, ((X_a, V_a, a_a), (X_b, V_b, a_b)) in enumerate(zip(arms, held, strict=True)):
+        d = X_b[:, 3] - X_a[:, 3]
+        w_a, w_b = V_a[:3], V_b[:3]
+        spin, slide = w_b - w_a, V_b[3:] - V_a[3:] - np.cross(w_a, d)
+        there = a_a[3:] + np.cross(a_a[:3], d) + np.cross(w_a, np.cross(w_a, d))
+        rate = np.concatenate((a_b[:3] - a_a[:3] - np.cross(w_b, spin), a_b[3:] - there - np.cross(w_a + w_b, slide)))
+        for w in kind.constraint_space(kind.neutral()):
+            moment, force = X_b[:, :3] @ w.angular, X_b[:, :3] @ w.linear
+            row = np.zeros((2 * k, 6))
+            row[n], row[k + n] = -np.concatenate((moment + np.cross(d, force), force)), np.concatenate((moment, force))
+            rows.append(row.ravel())
+            known.append(np.concatenate((moment, force)) @ rate)
+    A = np.array(rows)
+    L = np.zeros((12 * k, 12 * k))
+    L[: 6 * k, : 6 * k], L[6 * k :, 6 * k :] = admittances
+    push = A.T @ np.linalg.solve(A @ L @ A.T, -np.array(known))
+    return push[: 6 * k], push[6 * k :]
+
+
+@pytest.mark.parametrize("grasp", ["fixed", "revolute", "spherical"])
+def test_columns_of_arms_and_object_meet_in_step_d(grasp):
+    """Programs of the arms know no object and no grasp: another object, or another grasp, leaves them as they are."""
+    model = zoo.arms_with_object(2, grasp=grasp)
+    heavy = replace(model.bodies[0], inertia=replace(model.bodies[0].inertia, mass=9.0))
+    arms = replace(
+        model,
+        bodies=model.bodies[1:],
+        joints=model.joints[1:],
+        frames=tuple(f for f in model.frames if f.body != "object"),
+        loops=(),
+    )
+    tools, holds = ("arm1_tool", "arm2_tool"), ("grasp1", "grasp2")
+    of_arms = _columns(arms, tools)
+    for body in (model.bodies[0], heavy):
+        whole = replace(model, bodies=(body, *model.bodies[1:]))
+        frames = tuple(f for f in model.frames if f.body == "object")
+        held = replace(model, bodies=(body,), joints=model.joints[:1], frames=frames, loops=())
+        of_object = _columns(held, holds)
+        case = moving(whole, zoo.arms_with_object_start(2, grasp=grasp), np.random.default_rng(3))
+        q, v, tau = (np.split(x, [n]) for x, n in ((case.q, 7), (case.v, 6), (case.tau, 6)))
+        b_s, at_s, L_s = _split(of_object[0](q[0], v[0], tau[0]), 6, 2)
+        b_p, at_p, L_p = _split(of_arms[0](q[1], v[1], tau[1]), 12, 2)
+        push_p, push_s = _step_d(model.loops[0].kind, at_p, at_s, (L_p, L_s))
+        a = np.concatenate((b_s + of_object[1](q[0], push_s), b_p + of_arms[1](q[1], push_p)))
+        assert difference(a, exact(whole, case.q, case.v, case.tau)) < AGREE
+
+
+def test_admittance_between_branches_with_a_common_base_that_moves():
+    """Λ = J M⁻¹ Jᵀ, also between branches, where lemma 5 of the paper has zero."""
+    model = zoo.tree(7, seed=2)
+    points = ("world", *(b.name for b in model.bodies[-3:]))
+    robot = sl.Dynamics(model)
+    q, v = model.random_state(np.random.default_rng(4))
+    numbers = _columns(model, points)[0](q, v, np.zeros(model.nv))
+    J = np.vstack([np.zeros((6, model.nv)) if p == "world" else robot.jacobian(q, p) for p in points])
+    expected = J @ np.linalg.solve(robot.mass_matrix(q), J.T)
+    found = _split(numbers, model.nv, len(points))[2]
+    np.testing.assert_allclose(found, expected, atol=1e-11 * np.abs(expected).max())
+    assert np.abs(expected[6:12, 12:18]).max() > 1e-3  # they do couple
+
+
+def test_feedback_pulls_a_loop_closed_with_every_recursive_method():
+    """Lilly & Orin's step 5: the same motion as with the method of elimination."""
+    case = _held("spherical")
+    ends = [
+        sl.simulate(
+            case.model, case.q, case.v, duration=0.02, step=1e-3, closures="feedback", dynamics=method
+        ).q[-1]
+        for method in ("elimination", "simple_closed_chain", "arms_on_object_2", "closed_topology")
+    ]  # fmt: skip
+    for q in ends[1:]:
+        np.testing.assert_allclose(q, ends[0], atol=1e-10)

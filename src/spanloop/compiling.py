@@ -45,6 +45,7 @@ def compile(
     on_singular: str = "raise",
     lowering: str = "auto",
     open_chain: str | None = None,
+    points: Sequence[str] = (),
 ):
     """A kernel for one function of one model.
 
@@ -59,6 +60,7 @@ def compile(
     lowering: "unrolled" writes every link's operations out, "looped" traces each kind of link once and loops over them;
     "auto" loops over trees of more than KNEE links where the algorithm allows it.
     open_chain: of method "arms_on_object", the method for trees that it asks for each arm.
+    points: of free_response and forced_response, the frames or bodies that closures may join.
     """
     if on_singular not in ("raise", "minimum_norm"):
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
@@ -66,6 +68,7 @@ def compile(
         raise InputError(f"lowering is {lowering!r}; expected 'auto', 'unrolled' or 'looped'")
     forces = (forces,) if isinstance(forces, str) else tuple(forces)
     question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup, open_chain)
+    question.points(points)
     question.strict = on_singular == "raise"
     question.lowering = lowering
     if _is_single(dtype) and question.needs_double:
@@ -141,6 +144,14 @@ class Question:
         if "frame" in entry.options and "frame" not in options:
             raise InputError(f"{name} needs a frame: the name of a frame or body")
         return Question(model, name, method, make, options, parameters == "live", regroup and parameters == "baked")
+
+    def points(self, names: Sequence[str]) -> None:
+        """The points of functions that have some."""
+        wanted = "points" in catalog_entry(self.name).options
+        if names and not wanted:
+            raise InputError(f"{self.name} takes no points")
+        if wanted:
+            self.options["points"] = tuple(self.model.frame(name).name for name in names)
 
     def key(self) -> str:
         """A name for everything the plan depends on; needs no tracing."""

@@ -9,6 +9,7 @@ from functools import partial
 from spanloop.algorithms.closed import closing, correction, dense, elimination
 from spanloop.algorithms.papers import (
     arms_on_object,
+    closed_columns,
     closed_topology,
     complement_matrices,
     convective_inertia,
@@ -60,6 +61,8 @@ FUNCTIONS: dict[str, Function] = {
             "arms_on_object_3": recursive_arms.forward_dynamics_3,
         },
     ),
+    "free_response": Function({"closed_topology": closed_columns.free_response}, ("loaded", "points"), needs_tree=True),
+    "forced_response": Function({"closed_topology": closed_columns.forced_response}, ("points",), needs_tree=True),
     "closure_error": Function({"paths": closing.closure_error}),
     "closure_facing": Function({"paths": closing.closure_facing}),
     "closure_jacobian": Function({"paths": closing.closure_jacobian}),

@@ -29,7 +29,7 @@ from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.algorithms.papers.factors import Factors, thin_pivots, zero_bounds
 from spanloop.algorithms.papers.grasps import Grasps, grasps
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.math.small import ZERO3, dot, is_zero, total
 from spanloop.sweeps import Program, Values, at_once, walked
 from spanloop.topology.closures import path
@@ -37,7 +37,13 @@ from spanloop.topology.mechanism import Link, Mechanism
 
 
 def forward_dynamics(
-    mechanism, loaded=(), setting: Setting | None = None, *, solvers: Mapping[str, Callable], open_chain: str = ""
+    mechanism,
+    loaded=(),
+    setting: Setting | None = None,
+    *,
+    solvers: Mapping[str, Callable],
+    open_chain: str = "",
+    feedback: bool = False,
 ) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration.
@@ -47,6 +53,8 @@ def forward_dynamics(
     chosen = open_chain or next(iter(solvers))
     if chosen not in solvers:
         raise InputError(f"arms_on_object: there is no open-chain method {chosen!r}; {nearest(chosen, solvers)}")
+    if feedback:
+        raise UnsupportedError("method 'arms_on_object' feeds no closure error back; 'arms_on_object_1' does")
     setting, sizes = setting or Setting(), closing.extra_inputs(mechanism)
     jacobian, bias = closing.closure_jacobian(mechanism), closing.closure_bias(mechanism)
     g = grasps(mechanism, "arms_on_object")

@@ -29,9 +29,9 @@ mended: A.2 has T̂ for T; A.6: z(k) = ψ z(k−1) + x̂(k), ε = H z with x̂ =
 from __future__ import annotations
 
 from spanloop.algorithms.closed import closing
-from spanloop.algorithms.closed.rows import basis_of
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.algorithms.papers.closure_admittance import laid_out, point_admittances, row_admittance
+from spanloop.algorithms.papers.closure_rows import Telling
 from spanloop.algorithms.papers.drifting import drifting
 from spanloop.algorithms.papers.factors import Factors, thin_pivots, zero_bounds
 from spanloop.algorithms.papers.filtering import admitted, bias_free_torque, factored, filtered, smoothed
@@ -47,16 +47,20 @@ from spanloop.math.spatial import Force, Motion, power
 from spanloop.sweeps import Program, Values, at_once, outward
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration."""
     if mechanism.gears:
         raise UnsupportedError(
             f"method 'closed_topology' has no couplings between joints ({mechanism.gears[0].name!r}); use 'elimination'"
         )
-    setting, sizes = setting or Setting(), closing.extra_inputs(mechanism)
-    cheap = secondary_body(mechanism, setting)
-    flying = any(c.slides for c in mechanism.closures)
+    setting = setting or Setting()
+    telling = Telling.of(setting, feedback)
+    sizes, flying, cheap = (
+        telling.sizes(mechanism),
+        telling.needs_velocities(mechanism),
+        secondary_body(mechanism, setting),
+    )
 
     def demands(m, here, world) -> list:
         far = closing.openness(m, here, world) if setting.watched else []
@@ -75,7 +79,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
             smoothed("nu", "free_rates", "lam"),  # A, and B on the way
             admitted(),
             at_once(admittances),  # C
-            at_once(_cheap(cheap, setting) if cheap else _whole(setting)),  # D
+            at_once(_cheap(cheap, telling) if cheap else _whole(telling)),  # D
             filtered(None, "push", "nu_more"),
             smoothed("nu_more", "more_rates", "more"),  # E
             outward(both),  # F
@@ -107,16 +111,16 @@ def secondary_body(mechanism, setting: Setting) -> Grasps | None:
 
 def admittances(m, here, world) -> Values:
     """Λ between all points of closure."""
-    return Values(omega=point_admittances(m, here))
+    return Values(omega=point_admittances(m, here, {end.link for c in m.closures for end in (c.a, c.b)}))
 
 
 # ---- step D
 
 
-def _whole(setting: Setting):
+def _whole(telling: Telling):
     def solve(m, here, world) -> Values:
         """(3.11): A Λ A* as a whole."""
-        rows = [row for c in m.closures for row in _constraints(m, here, world, c, setting)]
+        rows = [row for c in m.closures for row in laid_out(m, here, world, c, telling)]
         masks = closing.masks(m, world)
         on = [masks.get(number, 1.0) for number, _, _ in rows]
         L = row_admittance(world.omega, [ends for _, ends, _ in rows])
@@ -130,7 +134,7 @@ def _whole(setting: Setting):
     return solve
 
 
-def _cheap(g: Grasps, setting: Setting):
+def _cheap(g: Grasps, telling: Telling):
     def solve(m, here, world) -> Values:
         """N_S equations of the secondary body; A_P Λ_P A_P* by arms."""
         link, h, masks = m.links[g.body], here[g.body], closing.masks(m, world)
@@ -138,7 +142,7 @@ def _cheap(g: Grasps, setting: Setting):
         for arm in g.arms:
             c = m.closures[arm.closure]
             rows = []
-            for k, (number, sides, gamma) in enumerate(_constraints(m, here, world, c, setting)):
+            for k, (number, sides, gamma) in enumerate(laid_out(m, here, world, c, telling)):
                 K, A = (dict(sides)[i] for i in (arm.tip, g.body))
                 sort, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
                 rows.append(Constraint((c.number, k), sort, K, A, gamma, mask=mask))
@@ -157,11 +161,6 @@ def _cheap(g: Grasps, setting: Setting):
         return Values(f=f, thin=convergence(balance, lam, step))
 
     return solve
-
-
-def _constraints(m, here, world, closure, setting: Setting) -> list:
-    """Rows of a closure: (number, ends, γ)."""
-    return laid_out(m, here, world, closure, basis_of(m, closure, setting.dropped), setting.dropped)
 
 
 def _lay_down(here, rows: list, f: list) -> None:

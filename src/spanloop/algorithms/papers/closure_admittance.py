@@ -15,17 +15,17 @@ A.5 hold for serial chains only: branches with a common ancestor a that moves co
 
 from __future__ import annotations
 
-from spanloop.algorithms.papers.closure_rows import known_rows
+from spanloop.algorithms.papers.closure_rows import Telling, known_rows
 from spanloop.algorithms.papers.general_joints import SIX
 from spanloop.math.small import total
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.topology.closures import meeting, path
 
 
-def point_admittances(m, here) -> dict:
-    """Ω between all pairs of links that closures join; none where they have no ancestor in common that moves."""
-    links = sorted({end.link for c in m.closures for end in (c.a, c.b) if end.link >= 0})
+def point_admittances(m, here, links) -> dict:
+    """Ω between all pairs of these links; none where they have no ancestor in common that moves."""
     out: dict = {}
+    links = sorted(set(links) - {-1})
     for n, i in enumerate(links):
         for j in links[: n + 1]:
             top = meeting(m.parents, i, j)
@@ -67,10 +67,10 @@ def row_admittance(omega: dict, rows: list) -> list[list]:
     return out
 
 
-def laid_out(m, here, world, closure, basis: str, dropped) -> list[tuple[int, list[tuple[int, Force]], object]]:
+def laid_out(m, here, world, closure, telling: Telling) -> list[tuple[int, list[tuple[int, Force]], object]]:
     """Rows of a closure: number, ends on links that are there, known acceleration."""
     out = []
-    for row, gamma in known_rows(m, here, world, closure, basis, dropped):
+    for row, gamma in known_rows(m, here, world, closure, telling):
         ends = [(closure.a.link, row.on_a), (closure.b.link, row.on_b)]
         out.append((row.number, [(i, K) for i, K in ends if i >= 0], gamma))
     return out

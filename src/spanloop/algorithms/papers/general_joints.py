@@ -20,9 +20,7 @@ from typing import Any, NamedTuple
 
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.paths import relative_pose
-from spanloop.algorithms.closed.rows import B as CHILD_AXES
-from spanloop.algorithms.closed.rows import basis_of
-from spanloop.algorithms.papers.closure_rows import dual, known_rows
+from spanloop.algorithms.papers.closure_rows import Telling, dual, known_rows
 from spanloop.algorithms.papers.simple_chains import JOINT, Hop, Tip
 from spanloop.errors import UnsupportedError
 from spanloop.joints.kind import EX, EY, EZ
@@ -56,7 +54,7 @@ class Constraint:
     mask: Scalar = 1.0  # 0 where a closure is switched off
 
 
-def carrier(m, here, world, hop: Hop, dropped) -> Carrier:
+def carrier(m, here, world, hop: Hop, telling: Telling) -> Carrier:
     """The general joint that carries a link of a chain; rows of a closure that are dropped become freedoms."""
     if hop.edge.sort == JOINT:
         i = hop.edge.number
@@ -76,9 +74,9 @@ def carrier(m, here, world, hop: Hop, dropped) -> Carrier:
     on_a, on_b = closure.a.transform() @ x, closure.b.transform()  # poses of the child frame
     freedoms, c = list(closure_motion(closure, x)), Motion()
     columns = [Motion.of(tuple(w)) for w in dual(closure.kind.closure_space(x))]
-    known = {row.number: gamma for row, gamma in known_rows(m, here, world, closure, CHILD_AXES)}
+    known = {row.number: gamma for row, gamma in known_rows(m, here, world, closure, telling, True)}
     for r, column in zip(closure.rows, columns, strict=True):
-        if r in dropped:
+        if r in telling.dropped:
             freedoms.append(column)
         else:
             c = c - column * known[r]  # φᶜᵀ c = −γ
@@ -104,13 +102,13 @@ def closure_motion(closure, x: Transform) -> tuple[Motion, ...]:
     return closure.kind.closure_motion(x)
 
 
-def tip(m, here, world, t: Tip, dropped) -> tuple[list[Constraint], Force, Force]:
+def tip(m, here, world, t: Tip, telling: Telling) -> tuple[list[Constraint], Force, Force]:
     """Rows of a tip, and the known force (φ h of eq. 33) on the chain's link and on the reference member."""
     if t.edge.sort == JOINT:
         return _tip_of_joint(m, here, t)
     closure, masks = m.closures[t.edge.number], closing.masks(m, world)
     out = []
-    for k, (row, gamma) in enumerate(known_rows(m, here, world, closure, basis_of(m, closure, dropped), dropped)):
+    for k, (row, gamma) in enumerate(known_rows(m, here, world, closure, telling)):
         K, B = (row.on_a, row.on_b) if t.link == closure.a.link else (row.on_b, row.on_a)
         sort = closure.sort(closure.rows.index(row.number))
         out.append(Constraint((closure.number, k), sort, K, B, gamma, mask=masks.get(row.number, 1.0)))

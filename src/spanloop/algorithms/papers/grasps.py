@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spanloop.algorithms.closed import closing
-from spanloop.algorithms.closed.rows import basis_of
-from spanloop.algorithms.papers.closure_rows import known_rows
+from spanloop.algorithms.papers.closure_rows import Telling, known_rows
 from spanloop.errors import UnsupportedError
 from spanloop.math.spatial import Force
 from spanloop.types import Scalar
@@ -86,14 +85,14 @@ def grasps(mechanism, method: str) -> Grasps:
     return Grasps(body, tuple(arms))
 
 
-def contacts(m, here, world, g: Grasps, dropped) -> list[list[Contact]]:
+def contacts(m, here, world, g: Grasps, telling: Telling) -> list[list[Contact]]:
     """Rows of every grasp: H(0) f = 0 leaves the forces along φᶜ.                   (a.7)"""
     masks = closing.masks(m, world)
     out = []
     for arm in g.arms:
         c = m.closures[arm.closure]
         rows = []
-        for row, gamma in known_rows(m, here, world, c, basis_of(m, c, dropped), dropped):
+        for row, gamma in known_rows(m, here, world, c, telling):
             K, A = (row.on_b, row.on_a) if c.a.link == g.body else (row.on_a, row.on_b)
             rows.append(Contact(row.number, arm.tip, K, A, gamma, masks.get(row.number, 1.0)))
         out.append(rows)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.setting import Setting
+from spanloop.algorithms.papers.closure_rows import Telling
 from spanloop.algorithms.papers.drifting import drifting
 from spanloop.algorithms.papers.factors import Factors, thin_pivots, zero_bounds
 from spanloop.algorithms.papers.filtering import (
@@ -41,44 +42,47 @@ from spanloop.math.symmetric import apply, inverse
 from spanloop.sweeps import Program, Values, at_once, outward
 
 
-def forward_dynamics_1(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def forward_dynamics_1(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
     """RCCFD 1: free accelerations, contact forces, correction accelerations.         (6.11)"""
-    g = grasps(mechanism, "arms_on_object_1")
+    g, setting = grasps(mechanism, "arms_on_object_1"), setting or Setting()
+    telling = Telling.of(setting, feedback)
     steps = (
         filtered("T", None, "nu"),
         smoothed("nu", "free_rates", "lam"),  # (6.11b)
         accelerated("free_rates", "a_f"),  # (6.11c)
         admitted(),
-        at_once(_solved(g, setting, "a_f")),  # (6.11d-f)
+        at_once(_solved(g, telling, "a_f")),  # (6.11d-f)
         filtered(None, "push", "nu_more"),  # (6.4a-c)
         smoothed("nu_more", "more_rates", "more"),  # (6.4d-f): (6.11g)
         outward(_sum("free_rates", "more_rates")),  # (6.11i)
     )
-    return _program("arms_on_object_1", mechanism, loaded, setting, g, steps)
+    return _program(mechanism, loaded, setting, telling, g, steps)
 
 
-def forward_dynamics_2(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def forward_dynamics_2(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
     """RCCFD 2: contact forces first, then torques and contact forces in one filter.  (6.18)"""
-    g = grasps(mechanism, "arms_on_object_2")
+    g, setting = grasps(mechanism, "arms_on_object_2"), setting or Setting()
+    telling = Telling.of(setting, feedback)
     steps = (
         filtered("T", None, "nu"),
         smoothed("nu", "free_rates", "lam"),  # Bᵀψᵀ Hᵀ D⁻¹(1 − HΨL) T', of which the rates are not used
         admitted(),
-        at_once(_solved(g, setting, "lam")),  # (6.18b-d)
+        at_once(_solved(g, telling, "lam")),  # (6.18b-d)
         filtered("T", "push", "nu_all"),
         smoothed("nu_all", "rates", "all"),  # (6.18e)
     )
-    return _program("arms_on_object_2", mechanism, loaded, setting, g, steps)
+    return _program(mechanism, loaded, setting, telling, g, steps)
 
 
-def forward_dynamics_3(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def forward_dynamics_3(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
     """RCCFD 3: what the torques do and what the known accelerations do, apart.       (6.22)"""
-    g = grasps(mechanism, "arms_on_object_3")
+    g, setting = grasps(mechanism, "arms_on_object_3"), setting or Setting()
+    telling = Telling.of(setting, feedback)
     steps = (
         filtered("T", None, "nu"),
         smoothed("nu", "free_rates", "lam"),
         admitted(),
-        at_once(_solved_apart(g, setting)),  # (6.22b-e)
+        at_once(_solved_apart(g, telling)),  # (6.22b-e)
         filtered(None, "push_1", "nu_drawn"),  # −D⁻¹HψBΩ⁻¹BᵀψᵀHᵀD⁻¹ (1 − HΨL)T'
         outward(_sum("nu", "nu_drawn", "nu_1")),
         smoothed("nu_1", "rates_1", "lam_1"),  # (6.22f)
@@ -86,13 +90,11 @@ def forward_dynamics_3(mechanism, loaded=(), setting: Setting | None = None) -> 
         smoothed("nu_2", "rates_2", "lam_2"),  # (6.22g)
         outward(_sum("rates_1", "rates_2")),  # (6.22h)
     )
-    return _program("arms_on_object_3", mechanism, loaded, setting, g, steps)
+    return _program(mechanism, loaded, setting, telling, g, steps)
 
 
-def _program(name, mechanism, loaded, setting, g: Grasps, steps) -> Program:
-    setting = setting or Setting()
-    sizes = closing.extra_inputs(mechanism)
-    flying = any(c.slides for c in mechanism.closures)
+def _program(mechanism, loaded, setting: Setting, telling: Telling, g: Grasps, steps) -> Program:
+    sizes, flying = telling.sizes(mechanism), telling.needs_velocities(mechanism)
 
     def result(m, here, world) -> list:
         given = {link.number: here[link.number].tau for link in m.links if link.driven}
@@ -129,10 +131,8 @@ def _program(name, mechanism, loaded, setting, g: Grasps, steps) -> Program:
 class _Held:
     """The object alone, and Ω with its factors."""
 
-    def __init__(self, m, here, world, g: Grasps, setting):
-        dropped = (setting or Setting()).dropped
-        self.body = g.body
-        self.by_arm = contacts(m, here, world, g, dropped)
+    def __init__(self, m, here, world, g: Grasps, telling: Telling):
+        self.by_arm = contacts(m, here, world, g, telling)
         self.rows = [row for rows in self.by_arm for row in rows]
         link, h = m.links[g.body], here[g.body]
         mass = [list(r) for r in link.inertia.articulated().rows()]
@@ -175,10 +175,10 @@ class _Held:
         return tuple(a + b for a, b in zip(self.free, apply(self.mobility, pushed), strict=True))
 
 
-def _solved(g: Grasps, setting, name: str):
+def _solved(g: Grasps, telling: Telling, name: str):
     def solve(m, here, world) -> Values:
         """Ω f(0) = −(α_f(0) + a'(C)), all along the rows."""
-        held = _Held(m, here, world, g, setting)
+        held = _Held(m, here, world, g, telling)
         asked = [-(x + y) for x, y in zip(held.of_arms(here, name), held.known(), strict=True)]
         f = held.factors.solve(asked)
         held.laid_down(here, f, "push")
@@ -187,10 +187,10 @@ def _solved(g: Grasps, setting, name: str):
     return solve
 
 
-def _solved_apart(g: Grasps, setting):
+def _solved_apart(g: Grasps, telling: Telling):
     def solve(m, here, world) -> Values:
         """ζ(C) = Ω⁻¹ a'(C), and the contact forces of the torques alone."""
-        held = _Held(m, here, world, g, setting)
+        held = _Held(m, here, world, g, telling)
         zeta = held.factors.solve(held.known())  # (6.22d)
         f_1 = held.factors.solve([-x for x in held.of_arms(here, "lam")])
         f_2 = [-x for x in zeta]

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.setting import Setting
-from spanloop.algorithms.papers.closure_rows import dual
+from spanloop.algorithms.papers.closure_rows import Telling, dual
 from spanloop.algorithms.papers.drifting import drifting
 from spanloop.algorithms.papers.general_joints import Carrier, carrier, tip
 from spanloop.algorithms.papers.reference_member import Held, balanced, convergence
@@ -42,12 +42,15 @@ SINGULAR = (
 )
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
-    acceleration."""
+    acceleration.
+
+    feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e (step 5).
+    """
     setting = setting or Setting()
-    chains, sizes = simple_chains(mechanism), closing.extra_inputs(mechanism)
-    flying = any(c.slides for c in mechanism.closures)
+    telling = Telling.of(setting, feedback)
+    chains, sizes, flying = simple_chains(mechanism), telling.sizes(mechanism), telling.needs_velocities(mechanism)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
@@ -55,7 +58,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
             *placed(loaded),
             drifting(mechanism),
             *((outward(fly, V=Motion()),) if flying else ()),
-            at_once(joined(chains, setting)),
+            at_once(joined(chains, telling)),
             at_once(opened(chains)),  # step 1
             at_once(held(chains)),  # steps 2 and 3
             at_once(closed(chains)),  # step 4
@@ -79,14 +82,14 @@ def _demands(m, here, world, setting: Setting) -> list:
 # ---- what is known beforehand
 
 
-def joined(chains: Chains, setting: Setting):
+def joined(chains: Chains, telling: Telling):
     def join(m, here, world) -> Values:
         """General joints at this state: those that carry links, and rows and known forces at the tips."""
-        carriers = [carrier(m, here, world, hop, setting.dropped) for hop in chains.hops]
+        carriers = [carrier(m, here, world, hop, telling) for hop in chains.hops]
         f = {i: h.f for i, h in enumerate(here)}
         rows: list[list] = [[] for _ in range(1 + max((t.chain for t in chains.tips), default=-1))]
         for t in chains.tips:
-            own, on_link, on_reference = tip(m, here, world, t, setting.dropped)
+            own, on_link, on_reference = tip(m, here, world, t, telling)
             rows[t.chain] += [(t.link, row) for row in own]
             f[chains.reference] = f[chains.reference] - on_reference  # (33): φ h
             if t.link not in chains.support:
