@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from random_loops import CLOSING, WELL_CONDITIONED, Case, _fitted, condition, moving
-from spanloop import zoo
 from spanloop.joints import KINDS
 from spanloop.model.build import Builder
 from spanloop.zoo.bodies import add_random_body, random_position, random_rotation
@@ -71,6 +70,3 @@ def _tree(rng, seed: int, sort: int, joints, arms):
         tips.append(parent)
     model = b.build()
     return (model.drive("carrying") if support == "support" else model), tips
-
-
-__all__ = ["random_chains", "zoo"]

@@ -75,8 +75,8 @@ GEOMETRY = {"tree.placing", "quantities.kinematics"}
 # what closures say of a state: their rows, which of them never matter; velocities, no dynamics
 CLOSURES = {"closed.bias", "closed.closing", "closed.paths", "closed.rows", "closed.setting", "quantities.energy"}
 CLOSED_METHODS = (
-    "arms_on_object", "closed_columns", "closed_topology", "closure_rows", "general_joints", "grasps", "recursive_arms",
-    "simple_closed_chain",
+    "arms_on_object", "closed_columns", "closed_topology", "closure_rows", "general_joints", "grasp_rates", "grasps",
+    "recursive_arms", "simple_closed_chain",
 )  # fmt: skip
 # the method of unit vectors is inverse dynamics, asked again and again
 CALLED_IN_THE_PAPER = {"unit_vector": {"tree.newton_euler"}}
@@ -107,12 +107,15 @@ def test_papers_methods_use_only_their_own_papers_files():
         },
         "filtering": {"papers.admittance"},
         "grasps": {"papers.closure_rows"},
+        "grasp_rates": {"papers.closure_rows"},
         "arms_on_object": {"papers.factors", "papers.grasps"},
         "recursive_arms": {
             "papers.closure_rows", "papers.drifting", "papers.factors", "papers.filtering", "papers.grasps",
         },
         "closure_admittance": {"papers.closure_rows", "papers.general_joints"},
-        "closed_columns": {"papers.closure_admittance", "papers.drifting", "papers.filtering"},
+        "closed_columns": {
+            "papers.closure_admittance", "papers.drifting", "papers.filtering", "papers.general_joints",
+        },
         "closed_topology": {
             "papers.closure_admittance", "papers.closure_rows", "papers.drifting", "papers.factors", "papers.filtering",
             "papers.general_joints", "papers.grasps", "papers.reference_member",

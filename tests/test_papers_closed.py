@@ -14,6 +14,7 @@ import pytest
 
 import spanloop as sl
 from counting import generic_arms, operations, plan_of, slope
+from dense_closures import ClosedReference
 from dense_driven import consistent, exact
 from random_chains import random_chains
 from random_loops import moving
@@ -428,3 +429,24 @@ def test_feedback_pulls_a_loop_closed_with_every_recursive_method():
     ]  # fmt: skip
     for q in ends[1:]:
         np.testing.assert_allclose(q, ends[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("grasp", ["revolute", "spherical", "universal", "prismatic", SoftFinger()], ids=str)
+def test_accelerations_along_the_freedoms_of_a_grasp(grasp):
+    """Ẇ of a.8 from dense relative accelerations: φ Ẇ + dφ/dt W is what the closure leaves of them."""
+    case = _soft(grasp)
+    robot = sl.Dynamics(case.model, target="python")
+    a = robot.forward_dynamics(case.q, case.v, case.tau)
+    found = robot.grasp_accelerations(case.q, case.v, a)
+    reference, expected = ClosedReference(case.model, case.q, case.v), []
+    for loop in case.model.loops:
+        W, J, rate = reference._relative(loop)
+        if isinstance(grasp, SoftFinger):
+            expected += list((J @ a + rate)[:2])
+            continue
+        q = reference.coordinates(loop)
+        phi = np.array([tuple(s) for s in loop.kind.motion_space(q)]).T
+        W = np.linalg.lstsq(phi, W, rcond=None)[0]
+        own = np.array(tuple(loop.kind.motion_space_rate(q, W.tolist())))
+        expected += list(np.linalg.lstsq(phi, J @ a + rate - own, rcond=None)[0])
+    np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(a).max())

@@ -196,6 +196,10 @@ class Dynamics:
         """γ (..., n_rows): closed loops stay closed if J a + γ = 0."""
         return self._plain("closure_bias", (q, v), out)
 
+    def grasp_accelerations(self, q, v, a, *, out=None) -> np.ndarray:
+        """Ẇ (..., n): accelerations along the freedoms that loops leave, of body b on body a, in the loops' order."""
+        return self._plain("grasp_accelerations", (q, v, a), out)
+
     def assemble(self, guess, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100):
         """q (..., nq) near the guess with all loops closed, within limits; joints named in `fixed` do not move."""
         return loops.assemble(self, guess, fixed, tolerance=tolerance, max_steps=max_steps)

@@ -14,6 +14,7 @@ from spanloop.algorithms.papers import (
     complement_matrices,
     convective_inertia,
     decoupled_complement,
+    grasp_rates,
     inertia_factors,
     recursive_arms,
     simple_closed_chain,
@@ -67,6 +68,7 @@ FUNCTIONS: dict[str, Function] = {
     "closure_facing": Function({"paths": closing.closure_facing}),
     "closure_jacobian": Function({"paths": closing.closure_jacobian}),
     "closure_bias": Function({"paths": closing.closure_bias}),
+    "grasp_accelerations": Function({"paths": grasp_rates.grasp_accelerations}),
     "position_correction": Function({"elimination": correction.position_correction}),
     "velocity_correction": Function({"elimination": correction.velocity_correction}),
     "inverse_dynamics": Function(

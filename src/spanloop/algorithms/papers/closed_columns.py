@@ -19,15 +19,13 @@ from collections.abc import Sequence
 from spanloop.algorithms.papers.closure_admittance import point_admittances
 from spanloop.algorithms.papers.drifting import drifting
 from spanloop.algorithms.papers.filtering import admitted, bias_free_torque, factored, filtered, smoothed
+from spanloop.algorithms.papers.general_joints import SIX
 from spanloop.algorithms.quantities.energy import fly
 from spanloop.algorithms.quantities.kinematics import poses
 from spanloop.algorithms.tree.placing import placed
-from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.small import add, total
 from spanloop.math.spatial import Field, Force, Motion, Transform
 from spanloop.sweeps import Program, Values, at_once, outward
-
-SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
 
 
 def free_response(mechanism, points: Sequence[str], loaded=()) -> Program:

@@ -36,11 +36,6 @@ from spanloop.math.small import total
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.sweeps import Program, Values, at_once, outward
 
-SINGULAR = (
-    "the loops are in a singular position: constraints that are independent elsewhere depend on each other, and method "
-    "'simple_closed_chain' finds no accelerations that satisfy them. See robot.diagnose(q)"
-)
-
 
 def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
