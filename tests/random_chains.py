@@ -28,12 +28,13 @@ def random_chains(
     closing: str | None = None,
     joints: tuple[int, int] = (2, 8),
     arms: int | None = None,
+    moving_support: bool | None = None,
 ) -> Case:
     """sort: 0 (arms) or 1 (legs); closing: kind of every closure; joints: of a chain, from and below; arms: chains."""
     rng = np.random.default_rng(seed)
     sort = int(rng.integers(0, 2)) if sort is None else sort
     while True:
-        tree, tips = _tree(rng, seed, sort, joints, arms)
+        tree, tips = _tree(rng, seed, sort, joints, arms, moving_support)
         q, _ = tree.random_state(rng)
         root = "support" if any(j.name == "carrying" for j in tree.joints) else "world"
         loops = []
@@ -46,11 +47,12 @@ def random_chains(
             return moving(model, q, rng)
 
 
-def _tree(rng, seed: int, sort: int, joints, arms):
+def _tree(rng, seed: int, sort: int, joints, arms, moving_support):
     """Support, reference member and open chains; the names of the bodies at the chains' ends."""
     b = Builder(f"random_chains{seed}")
     support = "world"
-    if rng.uniform() < 0.3:
+    by_chance = rng.uniform() < 0.3
+    if by_chance if moving_support is None else moving_support:
         add_random_body(b, "support", rng)
         b.joint("carrying", random_kind(str(rng.choice(("free", "planar", "revolute"))), rng), "world", "support")
         support = "support"

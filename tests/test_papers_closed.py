@@ -17,7 +17,7 @@ from counting import generic_arms, operations, plan_of, slope
 from dense_closures import ClosedReference
 from dense_driven import consistent, exact
 from random_chains import random_chains
-from random_loops import moving
+from random_loops import CLOSING, moving
 from singular_cases import CASES as SINGULAR
 from singular_cases import outcome
 from spanloop import zoo
@@ -77,6 +77,24 @@ def _random(method: str, seed: int, **options):
 def test_random_chains_agree_with_fifty_digits(method, seed):
     """Arms and legs of all kinds of joints, closures of all kinds, on the ground and on a driven support."""
     case = _random(method, seed)
+    a = accelerations(case, method=method, target="python")
+    assert difference(a, exact(case.model, case.q, case.v, case.tau)) < AGREE
+
+
+def test_the_random_chains_are_as_they_should_be():
+    """One to four chains, of both types, on the ground and on a moving support, closed by joints of every kind."""
+    models = [random_chains(seed).model for seed in range(40)]
+    assert {len(m.loops) for m in models} == {1, 2, 3, 4}
+    assert {any("object" in (x.a, x.b) for x in m.loops) for m in models} == {True, False}
+    assert {any(j.driven for j in m.joints) for m in models} == {True, False}
+    assert {x.kind.name for m in models for x in m.loops} == set(CLOSING)
+
+
+@pytest.mark.parametrize("method", ["simple_closed_chain", "closed_topology"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_support_that_moves(method, seed):
+    """Arms and legs on a driven body."""
+    case = random_chains(seed, sort=seed - 1, moving_support=True)
     a = accelerations(case, method=method, target="python")
     assert difference(a, exact(case.model, case.q, case.v, case.tau)) < AGREE
 
