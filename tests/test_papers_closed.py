@@ -468,3 +468,9 @@ def test_accelerations_along_the_freedoms_of_a_grasp(grasp):
         own = np.array(tuple(loop.kind.motion_space_rate(q, W.tolist())))
         expected += list(np.linalg.lstsq(phi, J @ a + rate - own, rcond=None)[0])
     np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(a).max())
+
+
+def test_contacts_of_a_chain_with_its_support_are_not_switched():
+    model = zoo.hexapod(switchable=True)
+    with pytest.raises(UnsupportedError, match="cannot switch the contact 'standing1'"):
+        sl.compile(model, "forward_dynamics", method="simple_closed_chain", target="python")

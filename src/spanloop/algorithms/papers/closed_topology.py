@@ -90,6 +90,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
         loaded=loaded,
         demands=demands,
         sizes=sizes,
+        double=cheap is not None,
     )
 
 

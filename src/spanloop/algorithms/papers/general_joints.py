@@ -65,11 +65,6 @@ def carrier(m, here, world, hop: Hop, telling: Telling) -> Carrier:
         back = tuple(-s for s in columns)
         return Carrier(h.X.inverse(), _freedoms(link, h, back), Motion(), Transform())
     closure = m.closures[hop.edge.number]
-    if closure.switchable:
-        raise UnsupportedError(
-            f"method 'simple_closed_chain' cannot switch the contact {closure.name!r} of a chain with its support; "
-            "use 'elimination'"
-        )
     x = relative_pose(m, here, closure)
     on_a, on_b = closure.a.transform() @ x, closure.b.transform()  # poses of the child frame
     freedoms, c = list(closure_motion(closure, x)), Motion()
@@ -92,14 +87,22 @@ def _freedoms(link, h, columns):
 
 def closure_motion(closure, x: Transform) -> tuple[Motion, ...]:
     """Motion space of a closure, in its child frame; none where all six directions are held or given."""
-    if len(closure.rows) == 6:
-        return ()
-    if not closure.kind.carries:
-        raise UnsupportedError(
-            f"method 'simple_closed_chain' cannot stand a chain on the contact {closure.name!r}, a {closure.kind.name} "
-            "closure, which has no motion space of its own; use 'elimination'"
-        )
-    return closure.kind.closure_motion(x)
+    return () if len(closure.rows) == 6 else closure.kind.closure_motion(x)
+
+
+def refuse_contacts(mechanism, hops) -> None:
+    """Contacts that cannot carry a chain: those that are switched, and those without a motion space of their own."""
+    for c in (mechanism.closures[hop.edge.number] for hop in hops if hop.edge.sort != JOINT):
+        if c.switchable:
+            raise UnsupportedError(
+                f"method 'simple_closed_chain' cannot switch the contact {c.name!r} of a chain with its support; "
+                "use 'elimination'"
+            )
+        if len(c.rows) < 6 and not c.kind.carries:
+            raise UnsupportedError(
+                f"method 'simple_closed_chain' cannot stand a chain on the contact {c.name!r}, a {c.kind.name} "
+                "closure, which has no motion space of its own; use 'elimination'"
+            )
 
 
 def tip(m, here, world, t: Tip, telling: Telling) -> tuple[list[Constraint], Force, Force]:

@@ -26,7 +26,7 @@ from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.algorithms.papers.closure_rows import Telling, dual
 from spanloop.algorithms.papers.drifting import drifting
-from spanloop.algorithms.papers.general_joints import Carrier, carrier, tip
+from spanloop.algorithms.papers.general_joints import Carrier, carrier, refuse_contacts, tip
 from spanloop.algorithms.papers.reference_member import Held, balanced, convergence
 from spanloop.algorithms.papers.simple_chains import JOINT, Chains, simple_chains
 from spanloop.algorithms.quantities.energy import fly
@@ -46,6 +46,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
     setting = setting or Setting()
     telling = Telling.of(setting, feedback)
     chains, sizes, flying = simple_chains(mechanism), telling.sizes(mechanism), telling.needs_velocities(mechanism)
+    refuse_contacts(mechanism, chains.hops)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
