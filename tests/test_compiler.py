@@ -211,8 +211,10 @@ def inputs_of(model, function, seed=0):
         options["frames"] = (frame_of(model), model.bodies[0].name)
     if "loaded" in entry.options:
         options["forces"] = (model.bodies[-1].name,)
-    known = {"q": q, "v": v, "a": x, "tau": x, "delta": 0.5 * v, "start": q2, "forces": np.linspace(-1.0, 1.0, 6)}
-    known["error"] = np.zeros(0)
+    if "points" in entry.options:
+        options["points"] = (model.bodies[-1].name,)
+    known = {"push": np.linspace(-1.0, 2.0, 6), "error": np.zeros(0)}
+    known |= {"q": q, "v": v, "a": x, "tau": x, "delta": 0.5 * v, "start": q2, "forces": np.linspace(-1.0, 1.0, 6)}
     names = [n for n, _ in sl.compile(model, function, target="python", **options).inputs]
     return [known[n] for n in names], options
 
@@ -224,7 +226,7 @@ def has_difference(model, function):
 def bound_of(model, function, q):
     """Rounding; for what solves with the mass matrix, its conditioning."""
     solving = ("forward_dynamics", "mass_matrix_inverse", "solution", "operational_inverse_inertia", "force_response")
-    if function not in solving:
+    if function not in (*solving, "free_response", "forced_response"):
         return 1e-12
     M = sl.compile(model, "mass_matrix", target="python")(q)
     return 100 * EPS * np.linalg.cond(M)

@@ -547,13 +547,15 @@ def question(function, model):
     if "loaded" in entry.options:
         options["forces"] = (model.bodies[0].name, model.bodies[-1].name)
         more = (np.random.default_rng(28).normal(size=12),)
+    if "points" in entry.options:
+        options["points"] = (model.bodies[0].name, model.bodies[-1].name)
     inputs = {
         "integrate": (q, x),
         "difference": (q, next(states(model, 1, seed=28))[0]),
     }.get(function)
     if inputs is None:
         names = sl.compile(model, function, target="python", **options).inputs
-        known = {"q": q, "v": v, "a": x, "tau": x, "error": np.zeros(0)}
+        known = {"q": q, "v": v, "a": x, "tau": x, "error": np.zeros(0), "push": np.linspace(-1.0, 2.0, 12)}
         inputs = tuple(known[n] for n, _ in names if n in known)
     return inputs + more, options
 

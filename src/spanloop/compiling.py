@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +31,6 @@ from spanloop.topology.anonymous import Anonymous, anonymous
 
 UNIT_TOLERANCE = 1e-6
 KNEE = 48  # links beyond which looped code is used if nobody says otherwise
-_BY_SETTING = ("elimination", "dense", "parallel_legs")  # methods that ask beforehand which rows are redundant
 _LATER = ("gpu", "cuda", "jax", "c")
 
 
@@ -50,6 +50,8 @@ def compile(
     regroup: bool = True,
     on_singular: str = "raise",
     lowering: str = "auto",
+    open_chain: str | None = None,
+    points: Sequence[str] = (),
 ):
     """A kernel for one function of one model.
 
@@ -66,6 +68,8 @@ def compile(
     on_singular: "raise" refuses a position where closures lose rank; "minimum_norm" answers with the rows left.
     lowering: "unrolled" writes every link's operations out, "looped" traces each kind of link once and loops over them;
     "auto" loops over trees of more than KNEE links where the algorithm allows it.
+    open_chain: of method "arms_on_object", the method for trees that it asks for each arm.
+    points: of free_response and forced_response, the frames or bodies that closures may join.
     """
     if on_singular not in ("raise", "minimum_norm"):
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
@@ -73,11 +77,15 @@ def compile(
         raise InputError(f"lowering is {lowering!r}; expected 'auto', 'unrolled' or 'looped'")
     forces, frames = ((x,) if isinstance(x, str) else tuple(x) for x in (forces, frames))
     if isinstance(function, str):
-        question = Question.of(model, function, method, parameters, forces, frame, expressed_in, regroup, frames)
+        question = Question.of(
+            model, function, method, parameters, forces, frame, expressed_in, regroup, frames, open_chain
+        )
+        question.points(points)
     else:
         others = {"method": method, "forces": forces or None, "frame": frame, "expressed_in": expressed_in}
         others["frames"] = frames or None
         question = Question.expression(model, function, parameters, others)
+
     question.strict = on_singular == "raise"
     question.lowering = lowering
     if _is_single(dtype) and question.needs_double:
@@ -178,7 +186,9 @@ class Question:
         self.lowering = "auto"
 
     @staticmethod
-    def of(model, name, method, parameters, forces, frame, expressed_in, regroup, frames=()) -> Question:
+    def of(
+        model, name, method, parameters, forces, frame, expressed_in, regroup, frames=(), open_chain=None
+    ) -> Question:
         """Checked once, here."""
         entry = catalog_entry(name)
         closed = bool(model.loops or model.couplings)
@@ -194,6 +204,10 @@ class Question:
             for body in forces:
                 model.body(body)
             options["loaded"] = forces
+        if open_chain is not None:
+            if "open_chain" not in inspect.signature(make).parameters:
+                raise InputError(f"{name}: method {method!r} takes no open_chain; 'arms_on_object' does")
+            options["open_chain"] = open_chain
         for key, value in (("frame", frame), ("expressed_in", expressed_in)):
             if value is not None and key not in entry.options:
                 raise InputError(f"{name} takes no {key}")
@@ -229,6 +243,14 @@ class Question:
         text = f"{vector!r} {vector.inputs()} {algebra.frames}"
         return Question(model, "operators", text, vector.program, {}, parameters == "live", False)
 
+    def points(self, names: Sequence[str]) -> None:
+        """The points of functions that have some."""
+        wanted = "points" in catalog_entry(self.name).options
+        if names and not wanted:
+            raise InputError(f"{self.name} takes no points")
+        if wanted:
+            self.options["points"] = tuple(self.model.frame(name).name for name in names)
+
     def key(self) -> str:
         """A name for everything the plan depends on; needs no tracing."""
         options = sorted((k, x) for k, x in self.options.items() if k != "setting")  # that follows from the model
@@ -248,7 +270,7 @@ class Question:
     @functools.cached_property
     def _baked(self) -> tuple[Mechanism, Program]:
         m = mechanism(self.model)
-        if self.method in _BY_SETTING and (m.closures or m.gears):
+        if "setting" in inspect.signature(self.make).parameters and (m.closures or m.gears):
             found = _setting(self.model)
             self.options["setting"] = replace(found, strict=found.strict and self.strict, watched=self.watched)
         program = self.make(m, **self.options)

@@ -39,8 +39,11 @@ class Dynamics:
         threads: int = 1,
         target: str = "cpu",
         on_singular: str = "raise",
+        open_chain: str | None = None,
     ):
         """method: the algorithm of forward_dynamics; threads: for batches, 0 for all cores.
+
+        open_chain: of method "arms_on_object", the method for trees that it asks for each arm.
 
         on_singular: "raise" refuses positions at which loops lose rank, "minimum_norm" answers there all the same.
         """
@@ -51,20 +54,20 @@ class Dynamics:
             "target": target,
             "on_singular": on_singular,
         }
-        self._method = method
+        self._method, self._open_chain = method, open_chain
         self._kernels: dict = {}
         self._making = threading.RLock()
         self._masks: dict[frozenset[str], np.ndarray] = {}  # of rows, for a set of active loops
         self._partly: dict[frozenset[str], Dynamics] = {}  # without the loops that are not active
         self._short: set[str] = set()  # functions whose attribute is the compiled call
-        if method is not None:
+        if method is not None or open_chain is not None:
             self._kernel("forward_dynamics")  # an unknown method is reported here
 
     def __repr__(self) -> str:
         return f"Dynamics({self.model.name!r}, nq={self.model.nq}, nv={self.model.nv})"
 
     def __reduce__(self):
-        return _remade, (self.model, self._method, self._options)
+        return _remade, (self.model, self._method, self._open_chain, self._options)
 
     # ---- dynamics
 
@@ -259,6 +262,10 @@ class Dynamics:
         """γ (..., n_rows): closed loops stay closed if J a + γ = 0."""
         return self._plain("closure_bias", (q, v), out)
 
+    def grasp_accelerations(self, q, v, a, *, out=None) -> np.ndarray:
+        """Ẇ (..., n): accelerations along the freedoms that loops leave, of body b on body a, in the loops' order."""
+        return self._plain("grasp_accelerations", (q, v, a), out)
+
     def assemble(self, guess, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100):
         """q (..., nq) near the guess with all loops closed, within limits; joints named in `fixed` do not move."""
         return loops.assemble(self, guess, fixed, tolerance=tolerance, max_steps=max_steps)
@@ -310,8 +317,9 @@ class Dynamics:
         if key not in self._kernels:
             with self._making:  # one kernel a function, whoever asks: the compiled call relies on its being kept
                 if key not in self._kernels:
-                    method = self._method if function == "forward_dynamics" else None
-                    self._kernels[key] = compile(self.model, function, method=method, **options, **self._options)
+                    asked = function == "forward_dynamics"
+                    chosen: dict[str, Any] = {"method": self._method, "open_chain": self._open_chain} if asked else {}
+                    self._kernels[key] = compile(self.model, function, **chosen, **options, **self._options)
         return self._kernels[key]
 
     def _plain(self, function: str, inputs, out):
@@ -408,8 +416,8 @@ def _written(name: str, out, found: np.ndarray) -> np.ndarray:
     return out
 
 
-def _remade(model: Model, method, options) -> Dynamics:
-    return Dynamics(model, method=method, **options)
+def _remade(model: Model, method, open_chain, options) -> Dynamics:
+    return Dynamics(model, method=method, open_chain=open_chain, **options)
 
 
 def _all_known(names, known, what: str, meaning: str) -> None:

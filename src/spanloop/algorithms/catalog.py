@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from spanloop.algorithms.closed import closing, correction, dense, elimination
 from spanloop.algorithms.papers import (
+    arms_on_object,
+    closed_columns,
+    closed_topology,
     complement_matrices,
     convective_inertia,
     decoupled_complement,
+    grasp_rates,
     inertia_factors,
     parallel_legs,
+    recursive_arms,
+    simple_closed_chain,
     three_sweeps,
     unit_vector,
     virtual_work,
@@ -40,32 +47,43 @@ class Function:
     needs_closures: bool = False  # has it a meaning only where there are closures?
 
 
+TREE_METHODS: dict[str, Callable] = {
+    "three_sweeps": three_sweeps.forward_dynamics,
+    "articulated_body": articulated_body.forward_dynamics,
+    "composite_body": composite_body.forward_dynamics,
+    "decoupled_complement": decoupled_complement.forward_dynamics,
+    "unit_vector": unit_vector.forward_dynamics,
+    "virtual_work": virtual_work.forward_dynamics,
+    "virtual_work_unsplit": virtual_work.forward_dynamics_unsplit,
+}
+
 FUNCTIONS: dict[str, Function] = {
     "forward_dynamics": Function(
-        {
-            "three_sweeps": three_sweeps.forward_dynamics,
-            "articulated_body": articulated_body.forward_dynamics,
-            "composite_body": composite_body.forward_dynamics,
-            "decoupled_complement": decoupled_complement.forward_dynamics,
-            "unit_vector": unit_vector.forward_dynamics,
-            "virtual_work": virtual_work.forward_dynamics,
-            "virtual_work_unsplit": virtual_work.forward_dynamics_unsplit,
-        },
+        TREE_METHODS,
         ("loaded",),
         closed={
             "elimination": elimination.forward_dynamics,
             "dense": dense.forward_dynamics,
             "parallel_legs": parallel_legs.forward_dynamics,
+            "simple_closed_chain": simple_closed_chain.forward_dynamics,
+            "closed_topology": closed_topology.forward_dynamics,
+            "arms_on_object": partial(arms_on_object.forward_dynamics, solvers=TREE_METHODS),
+            "arms_on_object_1": recursive_arms.forward_dynamics_1,
+            "arms_on_object_2": recursive_arms.forward_dynamics_2,
+            "arms_on_object_3": recursive_arms.forward_dynamics_3,
         },
     ),
     # torques of the actuated freedoms alone, for their accelerations alone
     "actuated_inverse_dynamics": Function(
         {}, ("loaded",), closed={"parallel_legs": parallel_legs.inverse_dynamics}, needs_closures=True
     ),
+    "free_response": Function({"closed_topology": closed_columns.free_response}, ("loaded", "points"), needs_tree=True),
+    "forced_response": Function({"closed_topology": closed_columns.forced_response}, ("points",), needs_tree=True),
     "closure_error": Function({"paths": closing.closure_error}),
     "closure_facing": Function({"paths": closing.closure_facing}),
     "closure_jacobian": Function({"paths": closing.closure_jacobian}),
     "closure_bias": Function({"paths": closing.closure_bias}),
+    "grasp_accelerations": Function({"paths": grasp_rates.grasp_accelerations}),
     "position_correction": Function({"elimination": correction.position_correction}),
     "velocity_correction": Function({"elimination": correction.velocity_correction}),
     "inverse_dynamics": Function(

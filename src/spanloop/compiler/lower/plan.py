@@ -67,6 +67,15 @@ class Plan:
         """What the outputs take; guards are not counted."""
         return Operations.of(live([x for x in self.outputs if isinstance(x, Expression)]))
 
+    @property
+    def depth(self) -> int:
+        """Operations on the longest way from an input to an output: what is left when all others run beside it."""
+        long: dict[int, int] = {}
+        for n in live([x for x in self.outputs if isinstance(x, Expression)]):
+            before = max((long[x.index] for x in (n.a, n.b, n.c) if x is not None), default=-1)
+            long[n.index] = before + 1
+        return max((long[x.index] for x in self.outputs if isinstance(x, Expression)), default=0)
+
     def __str__(self) -> str:
         head = ", ".join(f"{n}[{k}]" for n, k in self.inputs)
         shown = [x.index if isinstance(x, Expression) else x for x in self.outputs]

@@ -27,7 +27,7 @@ from spanloop.compiler.render.looped import TABLE, looped_batch, looped_scratch,
 from spanloop.compiler.render.single import single
 from spanloop.compiler.runtime import arrays, cache, layout, machine
 from spanloop.compiler.runtime.builtin import builtin
-from spanloop.errors import InputError, SpanloopWarning, StateError
+from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError
 
 REAL = {"float64": "double", "float32": "float"}
 _POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
@@ -72,6 +72,13 @@ class Kernel:
     def plan(self) -> Plan | Looped:
         """The ordered operations; of a looped kernel its steps and data."""
         return self.recipe.plan()
+
+    @property
+    def depth(self) -> int:
+        """Operations on the critical path: how many must follow one another, however many run at once."""
+        if isinstance(self.plan, Looped):
+            raise UnsupportedError(f"{self.name}: looped code has no critical path that is known; lowering='unrolled'")
+        return self.plan.depth
 
     @property
     def source(self) -> str:

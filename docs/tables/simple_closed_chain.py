@@ -1,0 +1,127 @@
+"""Writes docs/simple_closed_chain.md: operations of Lilly & Orin's method, ours beside those of their Tables 2 and 3.
+
+python docs/tables/simple_closed_chain.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from counting import generic_arms, plan_of  # noqa: E402
+
+BEGINNING = """# Operations of simple closed chains
+
+Multiplications and additions of one call of `forward_dynamics` by method `simple_closed_chain`, beside those of Lilly &
+Orin's Tables 2 and 3, for generic arms: N hinges, no Denavit-Hartenberg number or entry of an inertia is zero, point
+contacts (n_c = 3) at generic places of the object. Written by `docs/tables/simple_closed_chain.py`.
+
+A row of Table 2 is what one chain more adds to the operations up to that result, counted on the plan (equal expressions
+once): the difference between m = 4 and m = 3. Rows differ in what they hold, as the departures in
+`algorithms/papers/simple_closed_chain.py` say: of Ω and Λ⁻¹ only what the constraint space sees is computed, Ω is never
+written out and is applied by a sweep (their 6N of the last row become about 25N), P and R are formed at the
+reference member's frame at once, with the geometry of the contact, and the system is refined twice so that chains in
+singular positions or with few joints cost no digits. Divisions, sines and cosines are not counted, as there.
+"""
+
+# Table 2 and Table 3: (multiplications, additions) for N joints and n_c rows
+TABLE = {
+    "q̈_open, ẍ_open": lambda N, n: (250 * N - 182, 220 * N - 167),
+    "Ω, Λ⁻¹": lambda N, n: (400 * N - 621, 320 * N - 528),
+    "P, R, XᵀP, XᵀR": lambda N, n: (
+        n**3 / 6 + 6.5 * n**2 + 16 / 3 * n + 26 + 36 * n + 20,
+        n**3 / 6 + 6 * n**2 + 5 / 6 * n + 10 + 36 * n - 24,
+    ),
+    "f": lambda N, n: (36, 36),
+    "q̈": lambda N, n: (6 * N, 6 * N),
+}
+ALONE = {"a₀": lambda m: (86, 27 * m + 71)}
+
+
+def opened(m, here, world) -> list:
+    """Accelerations of the open chains: of joints, and along the rows at the tips."""
+    rates = [x for i in sorted(world.open_rates) for x in world.open_rates[i]]
+    return rates + [x for i in sorted(world.lam) for x in world.lam[i]]
+
+
+def admitted(m, here, world) -> list:
+    shares = [x for freedoms in world.passed for *_, own in freedoms for x in own.values()]
+    return opened(m, here, world) + list(world.admittance.values()) + shares
+
+
+def reflected(m, here, world) -> list:
+    return admitted(m, here, world) + world.balance.reflected
+
+
+def solved(m, here, world) -> list:
+    return reflected(m, here, world) + list(world.lam0) + list(world.forces.values())
+
+
+def finished(m, here, world) -> list:
+    return solved(m, here, world) + [x for i in sorted(world.rates) for x in world.rates[i]]
+
+
+STAGES = {
+    "q̈_open, ẍ_open": opened,
+    "Ω, Λ⁻¹": admitted,
+    "P, R, XᵀP, XᵀR": reflected,
+    "f": solved,
+    "q̈": finished,
+}
+
+
+def counted(m: int, N: int) -> dict:
+    """Operations up to each stage."""
+    out = {}
+    for name, result in STAGES.items():
+        n = plan_of(generic_arms(m, N), "simple_closed_chain", result).operations
+        out[name] = (n.multiplications, n.additions)
+    return out
+
+
+def table(N: int) -> str:
+    three, four = counted(3, N), counted(4, N)
+    lines = [
+        f"## N = {N}, n_c = 3\n",
+        "| calculation | theirs × | theirs + | ours × | ours + |",
+        "|---|---|---|---|---|",
+    ]
+    before = each = (0, 0)
+    whole = [0.0, 0.0]
+    for name in STAGES:
+        more = tuple(b - a for a, b in zip(three[name], four[name], strict=True))
+        own = tuple(x - y for x, y in zip(more, before, strict=True))
+        before, each = more, more
+        theirs = TABLE[name](N, 3)
+        whole = [x + y for x, y in zip(whole, theirs, strict=True)]
+        label = "f, XᵀP, with the refinement" if name == "f" else name
+        lines.append(f"| {label} | {theirs[0]:.0f} | {theirs[1]:.0f} | {own[0]} | {own[1]} |")
+    lines.append(f"| a chain | {whole[0]:.0f} | {whole[1]:.0f} | {each[0]} | {each[1]} |")
+    rest = tuple(x - 3 * y for x, y in zip(three["q̈"], each, strict=True))
+    alone = ALONE["a₀"](3)
+    lines.append(f"| a₀, m = 3 (Table 3) | {alone[0]} | {alone[1]} | {rest[0]} | {rest[1]} |")
+    total = [3 * x + y for x, y in zip(whole, alone, strict=True)]
+    lines.append(f"| all, m = 3 | {total[0]:.0f} | {total[1]:.0f} | {three['q̈'][0]} | {three['q̈'][1]} |")
+    return "\n".join(lines) + "\n"
+
+
+def growth() -> str:
+    lines = [
+        "## Growth\n",
+        "Critical path: operations that must follow one another, `kernel.depth`. N = 6, n_c = 3.\n",
+        "| m | × | + | critical path |",
+        "|---|---|---|---|",
+    ]
+    for m in (1, 2, 4, 8, 16, 32, 64):
+        plan = plan_of(generic_arms(m, 6), "simple_closed_chain")
+        lines.append(f"| {m} | {plan.operations.multiplications} | {plan.operations.additions} | {plan.depth} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    text = "\n".join((BEGINNING, table(6), table(12), growth()))
+    (ROOT / "docs" / "simple_closed_chain.md").write_text(text, encoding="utf-8")
+    print(text)

@@ -1,0 +1,145 @@
+"""The acceleration of the reference member and the forces at the tips of all chains. [Lilly & Orin, eq. 36-47]
+
+    L_k h_k + B_k λ₀ = S_k  for every chain,      P₀ λ₀ − Σ B_kᵀ h_k = −f₀.
+
+| here | Lilly & Orin | shape | meaning |
+|---|---|---|---|
+| L | φᶜᵀ Λ⁻¹ φᶜ = M⁻¹ | n_c × n_c | admittance of a chain along the rows of its tip |
+| B | φᶜᵀ X₀ | n_c Forces | the rows seen from the reference member |
+| S | S_k | n_c | what the forces at the tip have to undo |
+| h | h_kᶜ | n_c | forces along the rows |
+| P0, f0 | I₀, b₀ − g₀ | 6×6, Force | inertia and bias force of the reference member with all that only it carries |
+| lam | a₀ | Motion | its acceleration beyond ζ |
+
+M_k must not be a pseudo-inverse: where a chain cannot yield (fewer than six freedoms, a singular position) its row
+holds the reference member itself, with a force that is yet unknown. Such pivots of L_k are held at CLAMP of their
+scale, and the whole system is refined: every refinement multiplies the error by about CLAMP. Sums over chains are
+shaped as trees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spanloop.algorithms.papers.factors import Factors
+from spanloop.algorithms.papers.general_joints import Constraint
+from spanloop.math.inertia import ArticulatedInertia, RigidInertia
+from spanloop.math.scalar import reciprocal
+from spanloop.math.small import dot, is_zero, negate, total, trace
+from spanloop.math.spatial import Force, Motion, power
+from spanloop.types import Scalar
+
+CLAMP = 1e-7
+REFINEMENTS = 2, 3  # where every chain has as many freedoms as its tip has rows, and where one has fewer
+LARGEST_CORRECTION = 1e-7  # of the last refinement, beside the accelerations; much less is left
+SLOWEST = 1e-3  # part of a probe that may be left after one refinement
+
+
+@dataclass(frozen=True)
+class Held:
+    """A chain as the reference member feels it."""
+
+    rows: list[Constraint]
+    L: list[list[Scalar]]
+    S: list[Scalar]
+    freedoms: int
+
+
+class Balance:
+    """The system with its factors; solve() as often as there are right sides."""
+
+    def __init__(self, chains: list[Held], P0: ArticulatedInertia, body: RigidInertia):
+        self.chains, self.P0 = chains, P0
+        self.factors = [Factors(c.L, least(c, body), masks=[r.mask for r in c.rows]) for c in chains]
+        seen = []  # (1 + N)⁻¹ B, with D⁻¹ of the same
+        for c, F in zip(chains, self.factors, strict=True):
+            columns = [F.forward([tuple(r.B)[x] for r in c.rows]) for x in range(6)]
+            seen.append((columns, [[y * o for y, o in zip(col, F.over, strict=True)] for col in columns]))
+        self.seen = seen
+        own = P0.rows()
+        whole = [[0.0] * 6 for _ in range(6)]  # (46): I₀ + Σ X₀ᵀ φᶜ M φᶜᵀ X₀
+        self.reflected: list = []  # X₀ᵀ R of the chains, entry by entry
+        for x in range(6):
+            for y in range(x + 1):
+                parts = [dot(columns[x], scaled[y]) for columns, scaled in seen]
+                whole[x][y] = whole[y][x] = total([own[x][y], *parts])
+                self.reflected += parts
+        self.whole = Factors(whole)
+
+    def solve(self, S, right) -> tuple[Motion, list[list]]:
+        """λ₀ (45) and the forces h of all chains (38)."""
+        forward = [F.forward(s) for F, s in zip(self.factors, S, strict=True)]
+        pushes = [[dot(col, y) for col in scaled] for (_, scaled), y in zip(self.seen, forward, strict=True)]
+        six = [total(terms) for terms in zip(tuple(right), *pushes, strict=True)]
+        lam = self.whole.solve(six)
+        h = []
+        for F, y, (columns, _) in zip(self.factors, forward, self.seen, strict=True):
+            left = [total([a, *(-(col[k] * x) for col, x in zip(columns, lam, strict=True))]) for k, a in enumerate(y)]
+            h.append(F.backward(left))
+        return Motion.of(lam), h
+
+    def refined(self, S, right, times: int) -> tuple[Motion, list[list], Motion]:
+        """The solution, corrected as often as told, and the last correction of λ₀."""
+        lam, h = self.solve(S, right)
+        step = lam
+        for _ in range(times):
+            step, more = self.solve(*self.missed(S, right, lam, h))
+            lam = lam + step
+            h = [[x + y for x, y in zip(a, b, strict=True)] for a, b in zip(h, more, strict=True)]
+        return lam, h, step
+
+    def missed(self, S, right, lam: Motion, h) -> tuple[list[list], Force]:
+        """What is left of both equations."""
+        rest = []
+        for c, s, x in zip(self.chains, S, h, strict=True):
+            rest.append([a - dot(row, x) - power(lam, r.B) for a, row, r in zip(s, c.L, c.rows, strict=True)])
+        pushes = [push(c.rows, x) for c, x in zip(self.chains, h, strict=True)]
+        own = Force.of([-x for x in self.P0 @ lam])
+        return rest, Force.of(
+            [total(terms) for terms in zip(tuple(right), tuple(own), *map(tuple, pushes), strict=True)]
+        )
+
+
+def push(rows: list[Constraint], h) -> Force:
+    """Bᵀ h: what a chain does to the reference member."""
+    return Force.of([total(tuple(r.B)[x] * y for r, y in zip(rows, h, strict=True)) for x in range(6)])
+
+
+def balanced(chains: list[Held], P0: ArticulatedInertia, f0: Force, body: RigidInertia):
+    """λ₀, forces h by chain, the last correction of λ₀, and the system."""
+    balance = Balance(chains, P0, body)
+    short = any(c.freedoms < len(c.rows) for c in chains)
+    return *balance.refined([c.S for c in chains], -f0, REFINEMENTS[short]), balance
+
+
+def convergence(balance: Balance, lam: Motion, step: Motion) -> list:
+    """Pairs of which the first must be less: the last correction, and what is left of a probe.
+
+    The probe is any right side, refined once. Where rows depend on each other it cannot be met.
+    """
+    probe = [[r.mask * (1.0 + 0.4 * ((7 * k + 3 * n) % 5 - 2)) for n, r in enumerate(c.rows)]
+             for k, c in enumerate(balance.chains)]  # fmt: skip
+    left, _ = balance.missed(probe, Force(), *balance.refined(probe, Force(), 1)[:2])
+    missed = [r.mask * x for c, xs in zip(balance.chains, left, strict=True) for r, x in zip(c.rows, xs, strict=True)]
+    asked = [x for xs in probe for x in xs]
+    undone = [x for c in balance.chains for x in c.S]
+    return [
+        (_square(step), LARGEST_CORRECTION**2 * (_square(lam) + dot(undone, undone)) + 1e-24),
+        (dot(missed, missed), SLOWEST**2 * dot(asked, asked) + 1e-24),
+    ]
+
+
+def least(chain: Held, body: RigidInertia) -> list:
+    """What pivots are held at: CLAMP of the admittance of all rows of one sort, chain and reference member together."""
+    own = {"force": 0.0, "moment": 0.0}
+    if not is_zero(body.mass):
+        over = reciprocal(body.mass)
+        about = trace(body.moved(negate(tuple(over * x for x in body.first))).inertia())
+        own = {"force": over, "moment": 0.0 if is_zero(about) else 3.0 * reciprocal(about)}
+    for k, row in enumerate(chain.rows):
+        own[row.sort] = own[row.sort] + chain.L[k][k]
+    return [CLAMP * own[row.sort] for row in chain.rows]
+
+
+def _square(m: Motion) -> Scalar:
+    return dot(tuple(m), tuple(m))
