@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from random_loops import CLOSING, WELL_CONDITIONED, Case, _fitted, condition, moving
+from random_loops import CLOSING, WELL_CONDITIONED, Case, condition, fitted, moving
 from spanloop.joints import KINDS
 from spanloop.model.build import Builder
 from spanloop.zoo.bodies import add_random_body, random_position, random_rotation
@@ -41,7 +41,7 @@ def random_chains(
         for k, tip in enumerate(tips):
             name = closing or str(rng.choice(CLOSING))
             a, b = (tip, "object") if sort == 0 else (root, tip)
-            loops.append(_fitted(tree, q, f"grasp{k}", name, a, b, rng))
+            loops.append(fitted(tree, q, f"grasp{k}", name, a, b, rng))
         model = replace(tree, loops=tuple(loops))
         if sum(6 - x.kind.nv for x in loops) < tree.nv and condition(model, q) < WELL_CONDITIONED:
             return moving(model, q, rng)
