@@ -27,6 +27,7 @@ COMMANDS = {
     "check": "what a colleague would say about a mechanism; exit code 1 if it matters",
     "convert": "a mechanism from one file format to another",
     "simulate": "the motion of a mechanism, as report, data or page",
+    "inverse": "the torques that move a mechanism along a path",
     "view": "a mechanism or a run in the browser, live",
     "plot": "a figure of a run",
     "count": "operations of every function and method of a mechanism",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from spanloop.cli.runs import run_of
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.results import Trajectory
 
 EXAMPLES = (
     "spanloop simulate zoo:four_bar --v crank_hinge=2 --duration 1 --output run.npz",
@@ -34,10 +36,15 @@ def run(chosen: argparse.Namespace) -> int:
     if not path.parent.is_dir():
         raise InputError(f"--output {path}: there is no folder {str(path.parent)!r}; make it first")
     motion = run_of(chosen.file, chosen.number)
-    axes = _plots()(motion, chosen.what, chosen.names)
-    np.ravel(np.asarray(axes, dtype=object))[0].figure.savefig(path)
+    draw(motion, chosen.what, chosen.names, path)
     print(f"written: {path}")
     return 0
+
+
+def draw(motion: Trajectory, what: str, names: Sequence[str] | None, path: Path) -> None:
+    """A figure of a run as a file."""
+    axes = _plots()(motion, what, names)
+    np.ravel(np.asarray(axes, dtype=object))[0].figure.savefig(path)
 
 
 def _plots():

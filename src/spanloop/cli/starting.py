@@ -23,8 +23,13 @@ def by_name(words: Sequence[str], option: str) -> dict[str, list[float]]:
         name, equals, values = word.partition("=")
         if not equals or not name:
             raise InputError(f"{option} {word}: expected NAME=VALUE, for example {option} elbow=0.3")
-        out[name] = [_number(x, f"{option} {word}") for x in values.split(",")]
+        out[name] = numbers(values, f"{option} {word}")
     return out
+
+
+def numbers(text: str, told: str) -> list[float]:
+    """value[,value...] with units, in SI units; told: the words that an error names."""
+    return [_number(x, told) for x in text.split(",")]
 
 
 def start(robot: Dynamics, file: str, coordinates: dict[str, list[float]], rates: dict[str, list[float]]):
