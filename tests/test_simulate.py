@@ -531,6 +531,11 @@ def test_wrong_words_get_a_sentence(name):
         sl.simulate(zoo.pendulum(), **{"duration": 1.0, **options})
 
 
+def test_a_method_without_feedback_says_so():
+    with says(InputError, "dynamics 'dense' has no feedback of closure errors; use closures='project'"):
+        sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.1, closures="feedback", dynamics="dense")
+
+
 def test_an_open_loop_is_refused_and_named():
     with says(StateError, "is open by"):
         sl.simulate(zoo.four_bar(), np.zeros(3), duration=1.0)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -179,6 +180,8 @@ class System:
         q = self._question("forward_dynamics", self.method, self.drive.bodies)
         q.strict, q.watched = self.strict, not self.projects
         if self.closed and self.closures == "feedback":
+            if "feedback" not in inspect.signature(q.make).parameters:
+                raise InputError(f"dynamics {q.method!r} has no feedback of closure errors; use closures='project'")
             q.options["feedback"] = True
         return q
 
