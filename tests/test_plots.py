@@ -229,6 +229,15 @@ def test_scaling_draws_a_line_for_each_method():
     np.testing.assert_array_equal(drawn["three_sweeps"].get_ydata(), expected)
 
 
+def test_an_operator_is_drawn_as_its_matrix():
+    ops = sl.operators(sl.zoo.tree(5, 2, seed=1), np.zeros(5))
+    ax = plots.operator_sparsity(ops.phi)
+    mesh = ax.collections[0].get_array()
+    expected = np.abs(ops.phi.matrix()) > 1e-10 * np.abs(ops.phi.matrix()).max()
+    assert np.array_equal(~np.ma.getmaskarray(np.ma.masked_invalid(mesh)).reshape(expected.shape), expected)
+    assert "phi" in ax.get_title(loc="left")
+
+
 def test_a_wrong_wish_is_answered_with_what_there_is():
     run = four_bar_run()
     with says(InputError, "plot: there is no figure 'energie'; did you mean 'energy'?"):

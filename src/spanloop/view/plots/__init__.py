@@ -12,7 +12,7 @@ from spanloop.view.plots.joints import accelerations, coordinates, torques, velo
 from spanloop.view.plots.loads import reactions
 from spanloop.view.plots.operations import counts, scaling
 from spanloop.view.plots.phases import phase
-from spanloop.view.plots.sparsities import sparsity
+from spanloop.view.plots.sparsities import operator_sparsity, sparsity
 from spanloop.view.plots.trees import topology
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "coordinates",
     "counts",
     "energy",
+    "operator_sparsity",
     "phase",
     "plot",
     "reactions",

@@ -1,4 +1,4 @@
-"""Where matrices have numbers: mass matrix, closure Jacobian, and what closures feel of each other."""
+"""Where matrices have numbers: mass matrix, closure Jacobian, what closures feel of each other, spatial operators."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from spanloop.errors import InputError, nearest
 from spanloop.loops.measuring import rows_of
 from spanloop.model import Model
 from spanloop.results.files import labels
+from spanloop.sweeps.operators import Operator
 from spanloop.view.plots.canvas import FAINT, GREY, blank
 
 _ZERO = 1e-10  # of the largest entry: what is smaller counts as none
@@ -30,6 +31,19 @@ def sparsity(model: Model | Dynamics, what: str = "mass_matrix", q=None, *, ax=N
     values = magnitudes(robot, what, q)
     if not values.size:
         raise InputError(f"plot: the {what} of model {robot.model.name!r} is empty; it has no loops")
+    ax = _drawn(values, what.replace("_", " "), ax)
+    _named(ax.set_xticks, _rows(robot.model) if what == "closure_admittance" else _freedoms(robot.model), 90)
+    _named(ax.set_yticks, _rows(robot.model) if what.startswith("closure") else _freedoms(robot.model), 0)
+    return ax
+
+
+def operator_sparsity(operator: Operator, *, ax=None):
+    """The non-zero entries of a spatial operator at its q, as of sl.operators(model, q), in the order of the links."""
+    return _drawn(np.abs(operator.matrix()), repr(operator), ax)
+
+
+def _drawn(values: np.ndarray, title: str, ax):
+    """A map of the sizes of entries, on new axes or on these."""
     rows, columns = values.shape
     (ax,) = blank(ax, size=(1.8 + _inches(columns), 1.6 + _inches(rows)))
     present = values > _ZERO * values.max(initial=0.0)
@@ -37,10 +51,8 @@ def sparsity(model: Model | Dynamics, what: str = "mass_matrix", q=None, *, ax=N
     drawn = ax.pcolormesh(shades, cmap="Blues", edgecolors=FAINT, linewidth=0.4, vmin=np.nanmin(shades) - 1.0)
     ax.set_aspect("equal")
     ax.invert_yaxis()
-    _named(ax.set_xticks, _rows(robot.model) if what == "closure_admittance" else _freedoms(robot.model), 90)
-    _named(ax.set_yticks, _rows(robot.model) if what.startswith("closure") else _freedoms(robot.model), 0)
     ax.set_title(
-        f"{what.replace('_', ' ')}: {present.sum()} of {present.size} entries ({present.mean():.0%})",
+        f"{title}: {present.sum()} of {present.size} entries ({present.mean():.0%})",
         fontsize=10,
         loc="left",
     )
