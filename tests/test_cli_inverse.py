@@ -159,6 +159,8 @@ def test_a_figure(capsys, tmp_path):
         ("pendulum", "time,hinge1,hinge1.q\n", "column 'hinge1.q' is there twice"),
         ("pendulum", "time,hinge1.v\n0,1\n1,1\n2,1\n3,1\n", "'hinge1' has rates and no coordinates; add hinge1.q"),
         ("pendulum:2", "time,hinge1\n0,1\n1,1\n2,1\n3,1\n", "there is no column of joint 'hinge2'; add hinge2.q"),
+        ("pendulum", "time,hinge1 [grad]\n", "column 'hinge1': there is no unit 'grad'; there are deg, rad, m, mm, cm"),
+        ("pendulum", "time [min],hinge1\n", "column 'time': there is no unit 'min'; there are s, ms"),
         ("pendulum", "#\n", "there is no line of names; expected time, joint1, joint2, ..."),
     ],
 )

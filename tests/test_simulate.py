@@ -531,6 +531,12 @@ def test_wrong_words_get_a_sentence(name):
         sl.simulate(zoo.pendulum(), **{"duration": 1.0, **options})
 
 
+def test_a_robot_made_with_a_method_is_simulated_with_it():
+    robot = sl.Dynamics(zoo.four_bar(), method="dense")
+    assert sl.simulate(robot, zoo.four_bar_start(), duration=0.01).settings["dynamics"] == "dense"
+    assert sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.01).settings["dynamics"] == "elimination"
+
+
 def test_a_method_without_feedback_says_so():
     with says(InputError, "dynamics 'dense' has no feedback of closure errors; use closures='project'"):
         sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.1, closures="feedback", dynamics="dense")

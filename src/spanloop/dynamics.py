@@ -63,6 +63,11 @@ class Dynamics:
         if method is not None or open_chain is not None:
             self._kernel("forward_dynamics")  # an unknown method is reported here
 
+    @property
+    def method(self) -> str | None:
+        """The method of forward dynamics that was asked for; None: the default."""
+        return self._method
+
     def __repr__(self) -> str:
         return f"Dynamics({self.model.name!r}, nq={self.model.nq}, nv={self.model.nv})"
 

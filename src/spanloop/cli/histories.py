@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from spanloop.cli.starting import UNITS
 from spanloop.errors import FileError, nearest
 from spanloop.joints.kind import JointKind
 from spanloop.model import Model
@@ -89,16 +90,24 @@ def _head(cell: str, file: str, known: list[str]) -> tuple[str, float]:
     """Plain name and factor to SI units of a column; no name if it is passed over."""
     match = re.fullmatch(r"\s*(.*?)\s*(?:\[([^\]]*)\])?\s*", cell)
     name, unit = (match[1], match[2] or "") if match else (cell, "")
-    factor = math.pi / 180.0 if unit.startswith("deg") or unit.startswith("°") else 1.0
     if name in _TIMES:
-        return "time", 1.0
+        return "time", _factor(unit, {"s": 1.0, "ms": 1e-3}, f"{file}: column {name!r}")
     for candidate in (name, f"{name}.q"):
         if candidate in known:
-            return candidate, factor
+            return candidate, _factor(unit.split("/")[0], UNITS, f"{file}: column {name!r}")
     if ".tau" in name:
         return "", 1.0
     names = ["time", *(k.removesuffix(".q") for k in known)]
     raise FileError(f"{file}: column {name!r} belongs to no joint; {nearest(name, names)}")
+
+
+def _factor(unit: str, known: dict[str, float], where: str) -> float:
+    """From a unit to SI units; none, or 1, is SI."""
+    if unit in ("", "1"):
+        return 1.0
+    if unit not in known:
+        raise FileError(f"{where}: there is no unit {unit!r}; there are {', '.join(known)}")
+    return known[unit]
 
 
 def _numbers(row: list[str], heads: list, where: str) -> list[float]:
