@@ -51,7 +51,8 @@ def simulate(
     How. step [s]: 1 ms if not given. method: "rk4", "euler" (semi-implicit), "midpoint" (implicit), or an adaptive
     one of SciPy: "DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA", for which step is the longest. accuracy: the step
     is halved until the estimated error of every coordinate is below it (rad or m); adaptive methods' tolerance.
-    dynamics: method of forward dynamics, the robot's own if it was made with one. dtype, threads: of the compiled steps; threads share a batch, 0 for all cores.
+    dynamics: method of forward dynamics, the robot's own if it was made with one. dtype, threads: of the compiled
+    steps; threads share a batch, 0 for all cores.
 
     What acts. tau: torques (..., nv), (..., steps, nv) for each step, or {"joint": torque}. controller: a function
     (t, q, v) -> torques in plain arithmetic, compiled into the motion; or (t, q, v, u) with inputs (..., n) or
