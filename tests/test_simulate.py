@@ -494,6 +494,7 @@ WRONG = {
     "limits": ({"limits": "bounce"}, "limits is 'bounce'; expected 'stop' or 'ignore'"),
     "gains": ({"gains": 3.0}, "gains are for closures='feedback'"),
     "q": ({"q": [0.0, 1.0]}, "q has shape (2,); expected (..., 1)"),
+    "empty batch": ({"q": np.zeros((0, 1))}, "the batch has the shape (0,); there is nothing to simulate"),
     "v": ({"v": [math.nan]}, "v[0] is nan; every number must be finite"),
     "tau shape": ({"tau": [1.0, 2.0]}, "tau has shape (2,); expected (..., 1)"),
     "tau nan": ({"tau": [math.inf]}, "tau[0] is inf; every number must be finite"),

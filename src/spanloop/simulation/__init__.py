@@ -1,1 +1,1 @@
-"""Motion in time: integrators, and the free flight that `spanloop demo` shows."""
+"""Motion in time: steps, what acts, loops held closed, conditions, ends. The door is `simulate.py`."""

@@ -9,7 +9,7 @@ import numpy as np
 from spanloop.algorithms.closed.closing import OPEN
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.dynamics import Dynamics
-from spanloop.errors import SpanloopWarning, StateError
+from spanloop.errors import InputError, SpanloopWarning, StateError
 from spanloop.loops.measuring import errors, positional, worst
 from spanloop.simulation.watching import Watch
 
@@ -24,6 +24,8 @@ def states(robot: Dynamics, q, v, batch: tuple[int, ...]) -> tuple[np.ndarray, n
     q = converted("simulate", "q", model.nq, q, np.dtype(float))
     v = converted("simulate", "v", model.nv, v, np.dtype(float))
     leading = leading_shape("simulate", ["q", "v", "inputs"], [q, v, np.empty((*batch, 0))])
+    if 0 in leading:
+        raise InputError(f"simulate: the batch has the shape {leading}; there is nothing to simulate")
     q = np.array(np.broadcast_to(q, (*leading, model.nq)).reshape(-1, model.nq))
     v = np.array(np.broadcast_to(v, (*leading, model.nv)).reshape(-1, model.nv))
     _check(robot, q, v, leading)
