@@ -138,9 +138,9 @@ def worst_allowed(case: Singular, distance: float) -> float:
     """The largest error of an answer.
 
     Where rank is lost the rows' admittance has a pivot of about δ², of which rounding leaves eps/δ² at least; ten times
-    that, because the scale is not exactly 1. Where no rank is lost, a pivot that is clamped to 1e-12 is refined once:
-    1e-6 is left at worst of what was of order 1.
+    that, because the scale is not exactly 1. Where no rank is lost, a pivot that is held at 1e-8 is refined once:
+    some 1e-16 is left of what was of order 1.
     """
     if case.keeps_rank:
-        return 1e-6
+        return 1e-12
     return 10.0 * np.finfo(float).eps / distance**2 if distance else 0.0

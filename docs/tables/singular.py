@@ -31,8 +31,8 @@ How to read it:
 
 * Where **no row is lost** (stretched five-bar, wrists) accelerations are unique at the singular position too, and an
   answer is given at every distance. With an arm at a wrist singularity the object must be eliminated together with the
-  arms: the pivots of the arm alone vanish, are held at 1e-12 of their scale, and one refinement takes that back as far
-  as rounding allows.
+  arms: the pivots of the arm alone vanish and are held at 1e-8 of their scale. That, and the rounding that it lets
+  through, change the solution by some 1e-8; one refinement squares it.
 * Where **a row is lost** (all links in a line) the accelerations just beside the position are unique but lean on a
   pivot of about δ². Method `elimination` refuses the state when that pivot is below 1e-12 of its scale, that is within
   about 1e-6 rad. At the position itself the mechanism can move on in more than one way; no acceleration is the right

@@ -1,7 +1,8 @@
 """Pivots that are nothing: what counts as zero, and what is done about it.
 
 A pivot is compared with its closure's own admittance, before any row was eliminated. At a common ancestor, or last in
-the root system, a pivot below TINY of that counts as zero; before a free body it is held at that bound, and refined.
+the root system, a pivot below TINY of that counts as zero. Before a free body it is held at HELD of that and the
+solution refined once: what is held up changes it by some HELD, rounding by ε/HELD, and the refinement squares the sum.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from spanloop.math.scalar import where
 from spanloop.math.small import is_zero, total
 
 TINY = 1e-12
+HELD = 1e-8  # √ε balances the two
 
 
 def row_groups(mechanism) -> dict[int, tuple]:
@@ -46,8 +48,8 @@ class Guard:
         return (least * mask[r] - (1.0 - mask[r]), pivot) if r in mask else (least, pivot)
 
     def clamp(self, r: int, pivot, L0: dict, mask: dict):
-        """1/pivot, the pivot no less than TINY of the scale; 0 for a row that is switched off."""
+        """1/pivot, the pivot no less than HELD of the scale; 0 for a row that is switched off."""
         scale = self.scale(r, L0)
-        least = TINY * scale if not is_zero(scale) else TINY
+        least = HELD * scale if not is_zero(scale) else HELD
         over = 1.0 / (least if is_zero(pivot) else where(pivot > least, pivot, least))
         return over * mask[r] if r in mask else over
