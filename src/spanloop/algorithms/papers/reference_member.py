@@ -29,9 +29,9 @@ from spanloop.math.small import dot, is_zero, negate, total, trace
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.types import Scalar
 
-CLAMP = 1e-7
-REFINEMENTS = 2, 3  # where every chain has as many freedoms as its tip has rows, and where one has fewer
-LARGEST_CORRECTION = 1e-7  # of the last refinement, beside the accelerations; much less is left
+CLAMP = 1e-8  # √ε: what is held up and what rounding does then weigh the same, and a refinement squares both
+REFINEMENTS = 1, 2  # where every chain has as many freedoms as its tip has rows, and where one has fewer
+LARGEST_CORRECTION = 1e-6, 1e-7  # of the last refinement, beside the accelerations: after one, its square is left
 SLOWEST = 1e-3  # part of a probe that may be left after one refinement
 
 
@@ -50,6 +50,7 @@ class Balance:
 
     def __init__(self, chains: list[Held], P0: ArticulatedInertia, body: RigidInertia):
         self.chains, self.P0 = chains, P0
+        self.short = any(c.freedoms < len(c.rows) for c in chains)  # does one have fewer freedoms than rows?
         self.factors = [Factors(c.L, least(c, body), masks=[r.mask for r in c.rows]) for c in chains]
         seen = []  # (1 + N)⁻¹ B, with D⁻¹ of the same
         for c, F in zip(chains, self.factors, strict=True):
@@ -108,8 +109,7 @@ def push(rows: list[Constraint], h) -> Force:
 def balanced(chains: list[Held], P0: ArticulatedInertia, f0: Force, body: RigidInertia):
     """λ₀, forces h by chain, the last correction of λ₀, and the system."""
     balance = Balance(chains, P0, body)
-    short = any(c.freedoms < len(c.rows) for c in chains)
-    return *balance.refined([c.S for c in chains], -f0, REFINEMENTS[short]), balance
+    return *balance.refined([c.S for c in chains], -f0, REFINEMENTS[balance.short]), balance
 
 
 def convergence(balance: Balance, lam: Motion, step: Motion) -> list:
@@ -124,7 +124,7 @@ def convergence(balance: Balance, lam: Motion, step: Motion) -> list:
     asked = [x for xs in probe for x in xs]
     undone = [x for c in balance.chains for x in c.S]
     return [
-        (_square(step), LARGEST_CORRECTION**2 * (_square(lam) + dot(undone, undone)) + 1e-24),
+        (_square(step), LARGEST_CORRECTION[balance.short] ** 2 * (_square(lam) + dot(undone, undone)) + 1e-24),
         (dot(missed, missed), SLOWEST**2 * dot(asked, asked) + 1e-24),
     ]
 
