@@ -102,6 +102,15 @@ def one_wrist(distance: float) -> Case:
     return _moved(model, q)
 
 
+def taut_arms(distance: float) -> Case:
+    """Four arms that hold an object at points, elbows stretched and wrists in line but for δ: pulled taut, they move."""
+    posture = (0.2, 0.5, -pi / 2 + distance, 0.3, distance, -0.2)
+    model = zoo.arms_with_object(4, grasp="spherical", posture=posture)
+    q = zoo.arms_with_object_start(4, grasp="spherical", posture=posture)
+    v = ClosedReference(model, q).consistent(0.3 * np.ones(model.nv))
+    return Case(model, q, v, np.zeros(model.nv))
+
+
 _FIRST = ("floating", *(f"arm1_{name}" for name in ("turn", "shoulder", "elbow", "roll", "pitch", "spin")))
 
 
@@ -120,6 +129,7 @@ CASES = (
     Singular("five-bar in line", five_bar_in_line, False, "all links in line; the closure loses one of two rows"),
     Singular("stretched five-bar", stretched_five_bar, True, "far links in line; no row is lost"),
     Singular("one wrist", one_wrist, True, "one arm's own Jacobian loses a rank; no row is lost"),
+    Singular("taut arms", taut_arms, False, "arms on an object, each singular by itself; together they lose a row"),
     Singular("both wrists", both_wrists, True, "both arms' own Jacobians lose a rank; no row is lost"),
 )
 

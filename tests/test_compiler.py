@@ -408,6 +408,18 @@ def test_a_tape_cut_into_pieces_gives_the_same_numbers(monkeypatch, function, le
     np.testing.assert_allclose(many, np.stack([expected] * 11), rtol=0, atol=atol)
 
 
+@pytest.mark.parametrize("length", [1, 10_000_000])
+def test_a_refusal_known_beforehand_is_heard_from_pieces_too(monkeypatch, length):
+    """A demand that folds to a constant NaN is in no piece."""
+    monkeypatch.setattr(segments.cut, "__defaults__", (length, length))
+    products = lambda x: [x["x"][0] * x["x"][1], x["x"][1] + x["x"][2]]  # noqa: E731
+    plan = unrolled("never", [("x", 3)], (2,), lambda x: (products(x), [], [False]))
+    k = Kernel(Recipe("never", f"never{length}", lambda: plan, lambda *_: None, lambda *_: "it is never answered"))
+    assert len(segments.cut(plan).pieces) == (2 if length == 1 else 1)
+    with pytest.raises(StateError, match="never answered"):
+        k(np.ones(3))
+
+
 def test_no_piece_is_longer_than_asked_and_none_is_lost():
     plan = kernel("talos", "forward_dynamics").plan
     cut = segments.cut(plan)

@@ -153,7 +153,7 @@ def test_at_singular_positions_the_answer_is_right_or_refused(case: Singular, di
     else:
         assert what == "refused"
         assert not case.keeps_rank  # accelerations are unique there: an answer is due
-        assert distance < 1e-4  # well before, rounding leaves half of the digits
+        assert distance <= 1e-4  # well before, rounding leaves half of the digits
 
 
 @pytest.mark.parametrize("case", SINGULAR, ids=lambda c: c.name)

@@ -47,9 +47,11 @@ class Guard:
         least = TINY * self.scale(r, L0)
         return (least * mask[r] - (1.0 - mask[r]), pivot) if r in mask else (least, pivot)
 
-    def clamp(self, r: int, pivot, L0: dict, mask: dict):
-        """1/pivot, the pivot no less than HELD of the scale; 0 for a row that is switched off."""
+    def held(self, r: int, pivot, L0: dict, mask: dict) -> tuple:
+        """1/pivot, the pivot no less than HELD of the scale, and what that adds to it; 0 for a row switched off."""
         scale = self.scale(r, L0)
         least = HELD * scale if not is_zero(scale) else HELD
-        over = 1.0 / (least if is_zero(pivot) else where(pivot > least, pivot, least))
-        return over * mask[r] if r in mask else over
+        fine = pivot > least if not is_zero(pivot) else False
+        over = 1.0 / (least if fine is False else where(fine, pivot, least))
+        added = least if fine is False else where(fine, 0.0, least - pivot)
+        return (over * mask[r] if r in mask else over), added

@@ -5,7 +5,9 @@
 
 Blocks are eliminated in an order of little fill: with m arms on an object each arm's closure comes by itself and the
 object last, which is the 6×6 of [Lilly & Orin 45-46]. Rows eliminated before a free body have their pivots clamped,
-and one refinement takes back what that adds; closures that cannot stand alone wait until the body is gone.
+and one refinement takes back what that adds; closures that cannot stand alone wait until the body is gone. Where
+the rows of two arms are lost together the refinement does not come to its end: what it leaves of the equations, the
+added pivots times its step, must be nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +18,11 @@ from spanloop.algorithms.closed.guards import Guard
 from spanloop.algorithms.closed.ordered import Factors, System, block_order
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.math.scalar import reciprocal
+from spanloop.math.small import total
 from spanloop.math.spatial import Motion
 from spanloop.sweeps import Values
+
+LEFT = 1e-10  # of the accelerations asked for, what the refinement may leave
 
 
 def rooted(mechanism, setting: Setting, meets: dict[int, int]):
@@ -84,18 +89,24 @@ def _solved(system: System, blocks: dict, setting: Setting, guard: _Masked, thin
         if waiting and b[0] != "body":
             early.update(blocks[b])
 
+    added: dict = {}  # to the pivots of early rows
+
     def over(x, pivot):
         if isinstance(x, tuple):
             return reciprocal(pivot)
         if x in early:
-            return guard("clamp", x, pivot)
+            out, added[x] = guard("held", x, pivot)
+            return out
         thin.append(guard("bound", x, pivot))
         return guard("zero", x, pivot)
 
     factors = Factors(system, order, over)
     x = factors.solve(system.right)
-    if early:  # one refinement takes back what the clamped pivots added
+    if early:  # one refinement takes back what was added
         missed = system.times(x)
         step = factors.solve({n: b - missed.get(n, 0.0) for n, b in system.right.items()})
         x = {n: t + step[n] for n, t in x.items()}
+        left = total((e * step[n]) * (e * step[n]) for n, e in added.items())
+        asked = total(y * y for y in [*(system.right[n] for n in added), *(x[n] for n in x if isinstance(n, tuple))])
+        thin.append((left, LEFT**2 * asked + 1e-24))
     return x

@@ -35,7 +35,7 @@ def single(plan: Plan, real: str) -> str:
             got = main.line(f"piece{k}", f"call {real} @piece{k}({passed}, ptr %out, ptr %scratch)")
             answer = main.line(f"answer{k}", f"fadd {real} {answer}, {got}")
             functions += _piece(plan, segments, k, t, where)
-        constants = [(k, x) for k, x in enumerate(plan.outputs) if not isinstance(x, Expression)]
+        constants = [(k, x) for k, x in enumerate(plan.outputs + plan.hidden) if not isinstance(x, Expression)]
         answer = main.line("constant", f"fadd {real} {answer}, {_store(main, constants, len(plan.outputs))}")
     else:
         main.add(segments.pieces[0])
