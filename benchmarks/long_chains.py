@@ -22,6 +22,7 @@ import numpy as np
 from timing import calls, compare
 
 import spanloop as sl
+from spanloop import compiling
 from spanloop.compiler.runtime import machine
 from spanloop.compiler.runtime.kernel import Kernel
 from spanloop.compiling import KNEE, Question
@@ -36,7 +37,7 @@ LOOPED = importlib.import_module("spanloop.compiler.lower.looped")  # the packag
 # what is clocked by itself while a kernel is made
 CLOCKED = (
     (LOOPED, "_settled", "tracing"),
-    (Question, "_unrolled", "tracing"),
+    (compiling.lowering, "unrolled_plan", "tracing"),
     (Question, "plan", "data"),
     (Kernel, "_single_source", "code"),
     (machine, "object_code", "code"),
