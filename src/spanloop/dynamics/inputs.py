@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from spanloop.errors import InputError, nearest
-from spanloop.loops.actuating import joined
+from spanloop.loops.actuating import forces_in_order, joined
 from spanloop.model import Model
 
 
@@ -16,15 +16,7 @@ def loads(model: Model, function: str, forces: Mapping) -> tuple[tuple[str, ...]
     if not isinstance(forces, Mapping):
         raise InputError(f"{function}: forces is a {type(forces).__name__}; expected {{'body': array (..., 6)}}")
     known = [b.name for b in model.bodies]
-    for name, six in forces.items():
-        if name not in known:
-            raise InputError(f"{function}: forces names {name!r}, which is not a body; {nearest(name, known)}")
-        if np.shape(six)[-1:] != (6,):
-            raise InputError(
-                f"{function}: the force on {name!r} has shape {np.shape(six)}; expected (..., 6), [torque; force]"
-            )
-    names = tuple(sorted(forces, key=known.index))
-    return names, joined([forces[n] for n in names])
+    return forces_in_order(forces, known, f"{function}: forces", "a body", f"{function}: the force on")
 
 
 def switchable_loops(model: Model) -> list[str]:
