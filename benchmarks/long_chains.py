@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import os
 import sys
 import tempfile
@@ -22,6 +21,8 @@ import numpy as np
 from timing import calls, compare
 
 import spanloop as sl
+from spanloop import compiling
+from spanloop.compiler.lower.looping import making
 from spanloop.compiler.runtime import machine
 from spanloop.compiler.runtime.kernel import Kernel
 from spanloop.compiling import KNEE, Question
@@ -31,12 +32,10 @@ LONGEST_UNROLLED = 256  # beyond, compiling takes too long
 NUMBERS = 2**20  # links times states of a batch
 STATES = (16, 4096)  # fewest and most of a batch
 
-LOOPED = importlib.import_module("spanloop.compiler.lower.looped")  # the package has a function of that name
-
 # what is clocked by itself while a kernel is made
 CLOCKED = (
-    (LOOPED, "_settled", "tracing"),
-    (Question, "_unrolled", "tracing"),
+    (making, "settled", "tracing"),
+    (compiling.lowering, "unrolled_plan", "tracing"),
     (Question, "plan", "data"),
     (Kernel, "_single_source", "code"),
     (machine, "object_code", "code"),

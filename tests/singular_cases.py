@@ -103,7 +103,7 @@ def one_wrist(distance: float) -> Case:
 
 
 def taut_arms(distance: float) -> Case:
-    """Four arms that hold an object at points, elbows stretched and wrists in line but for δ: pulled taut, they move."""
+    """Four arms that hold an object at points, elbows stretched and wrists in line but for δ; they move."""
     posture = (0.2, 0.5, -pi / 2 + distance, 0.3, distance, -0.2)
     model = zoo.arms_with_object(4, grasp="spherical", posture=posture)
     q = zoo.arms_with_object_start(4, grasp="spherical", posture=posture)

@@ -852,7 +852,7 @@ def test_every_stage_prints():
     assert "  return %" in text
     assert repr(k).startswith("<kernel forward_dynamics(q[6], v[6], tau[6]) -> (6,) float64: ")
     assert "multiplications" in str(k.operations)
-    program = Question.of(model_of("puma"), "forward_dynamics", None, "baked", (), None, None, True)._baked[1]
+    program = Question.of(model_of("puma"), "forward_dynamics", None, "baked", (), None, None, True).baked[1]
     lines = str(program).splitlines()
     assert lines[0] == "forward_dynamics(q, v, tau) -> (6,)"
     assert [line.split()[:2] for line in lines[1:]] == [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import runpy
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,8 @@ from spanloop import zoo
 from spanloop.cli.count import COLUMNS, counts, family_of, formula, growth, polynomial
 from spanloop.cli.main import main
 from spanloop.errors import InputError
+
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def run(capsys, *words):
@@ -99,3 +103,9 @@ def test_a_generic_arm_takes_as_few_operations_as_we_say():
 def test_the_growth_of_a_family_needs_a_family():
     with pytest.raises(InputError, match="families of the zoo"):
         family_of("arm.urdf")
+
+
+def test_the_page_of_counts_is_what_is_counted():
+    """If it fails after a change of an algorithm: python docs/tables/counts.py writes the page anew."""
+    page = runpy.run_path(str(DOCS / "tables" / "counts.py"))["page"]()
+    assert (DOCS / "counts.md").read_text(encoding="utf-8") == page

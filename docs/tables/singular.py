@@ -36,8 +36,8 @@ How to read it:
 * Where **a row is lost** (all links in a line) the accelerations just beside the position are unique but lean on a
   pivot of about δ². Method `elimination` refuses the state when that pivot is below 1e-12 of its scale, that is within
   about 1e-6 rad; arms that hold a free body (taut arms) are refused from about 1e-4 rad, where the refinement above no
-  longer comes to its end. At the position itself the mechanism can move on in more than one way; no acceleration is the right
-  one. `dense`, the baseline, compares its pivots in the same way and refuses somewhat later or earlier.
+  longer comes to its end. At the position itself the mechanism can move on in more than one way; no acceleration is
+  the right one. `dense`, the baseline, compares its pivots in the same way and refuses somewhat later or earlier.
 """
 
 

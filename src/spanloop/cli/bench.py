@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from spanloop.cli.info import add_model, model_of
+from spanloop.cli.models import add_model, model_of
 from spanloop.cli.starting import start
-from spanloop.cli.words import painted, print_json
+from spanloop.cli.words import add_json, painted, print_json
 from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("--seconds", type=float, default=0.3, help="of each measurement (0.3)")
     parser.add_argument("--threads", type=int, default=1, help="for batches, 0 for all cores (1)")
-    parser.add_argument("--json", action="store_true", help="for programs: JSON")
+    add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from spanloop.cli.info import ZOO, add_model, model_of
+from spanloop.cli.models import ZOO, add_model, model_of
+from spanloop.cli.words import add_json, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning
 from spanloop.loops.examining import examine_loops
@@ -32,7 +32,7 @@ EXAMPLES = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("--json", action="store_true", help="for programs: JSON")
+    add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -46,7 +46,7 @@ def check(file: str, base: str | None, as_json: bool) -> int:
         model = model_of(file, base)
         found = findings(model, file)
     if as_json:
-        print(json.dumps(described(model, found), indent=2, ensure_ascii=False, allow_nan=False))
+        print_json(described(model, found))
     else:
         print(told(model, found, sys.stdout.isatty() and "NO_COLOR" not in os.environ))
     return MATTERS if any(weight(f) == "matters" for f in found) else FINE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spanloop.cli.info import add_model, model_of
+from spanloop.cli.models import add_model, model_of
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.save import FORMATS, checked_path, save, written_for

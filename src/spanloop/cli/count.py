@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from spanloop.cli.words import add_json, print_json
 
 if TYPE_CHECKING:
     from spanloop.compiler.lower import Operations
@@ -26,17 +27,17 @@ SIZES = range(3, 11)  # of a family, for its growth
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    from spanloop.cli.info import add_model
+    from spanloop.cli.models import add_model
 
     add_model(parser)
     parser.add_argument("--frame", metavar="NAME", help="count what belongs to this frame as well")
     parser.add_argument("--growth", action="store_true", help="of a family of the zoo: formulas in its size n")
-    parser.add_argument("--json", action="store_true", help="for programs: JSON")
+    add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Print the counts of a model, or the growth of a family."""
-    from spanloop.cli.info import model_of
+    from spanloop.cli.models import model_of
 
     frames = () if chosen.frame is None else (chosen.frame,)
     if chosen.growth:
@@ -50,7 +51,10 @@ def run(chosen: argparse.Namespace) -> int:
         found = {key: {c: str(n[c]) for c in COLUMNS} for key, n in counted.items()}
         shown = {"model": model.name, "nv": model.nv, "operations": _nested(counted)}
         title = f"{model.name}: nv = {model.nv}"
-    print(json.dumps(shown, indent=2, ensure_ascii=False) if chosen.json else f"{title}\n{table(found)}")
+    if chosen.json:
+        print_json(shown)
+    else:
+        print(f"{title}\n{table(found)}")
     return 0
 
 
@@ -77,7 +81,7 @@ def counts(model: Model, frames: Sequence[str] = ()) -> dict[tuple[str, str], Op
 
 def family_of(word: str, base: str | None = None) -> Callable[[int], Model]:
     """The mechanisms zoo:NAME:1, zoo:NAME:2, ..."""
-    from spanloop.cli.info import ZOO, model_of
+    from spanloop.cli.models import ZOO, model_of
     from spanloop.errors import InputError
 
     if not word.startswith(ZOO) or word.count(":") != 1:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 
 from spanloop import __version__
-from spanloop.cli.words import painted, print_json
+from spanloop.cli.words import add_json, painted, print_json
 
 EXAMPLES = ("spanloop doctor", "spanloop doctor --json")
 WELL, ADVICE, FAULT = "well", "not judged", "not well"
@@ -36,7 +36,7 @@ class Point:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="for programs: JSON")
+    add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -9,11 +9,11 @@ import numpy as np
 
 from spanloop.algorithms.catalog import FUNCTIONS
 from spanloop.cli.histories import Motion, read_histories
-from spanloop.cli.info import add_model, model_of
+from spanloop.cli.models import add_model, model_of
 from spanloop.cli.plot import FORMATS, draw
 from spanloop.cli.simulate import DATA, PAGES
 from spanloop.cli.starting import numbers, start
-from spanloop.cli.words import print_json
+from spanloop.cli.words import add_json, print_json
 from spanloop.compiling import compile
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, nearest
@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--method", help="newton_euler or decoupled_complement; with loops whole or subsystems")
     formats = ", ".join((*DATA, *FORMATS, PAGES[0]))
     add("--output", metavar="FILE", action="append", default=[], help=f"write {formats}; may be repeated")
-    add("--json", action="store_true", help="for programs: JSON")
+    add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -6,9 +6,9 @@ import argparse
 import time
 from pathlib import Path
 
-from spanloop.cli.info import ZOO, add_model, model_of
+from spanloop.cli.models import ZOO, add_model, model_of
 from spanloop.cli.starting import by_name, start, torques
-from spanloop.cli.words import number, painted, print_json
+from spanloop.cli.words import add_json, number, painted, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.model import Model
@@ -47,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="write .html, .svg, .nc, .h5, .npz or .csv; may be repeated",
     )
     add("--audit", action="store_true", help="is the motion to be trusted? exit code 1 if not")
-    add("--json", action="store_true", help="for programs: JSON")
+    add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:

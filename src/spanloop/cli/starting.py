@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spanloop import zoo
-from spanloop.cli.info import ZOO
+from spanloop.cli.models import ZOO
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.model import Model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from spanloop.cli.info import ZOO, model_of
+from spanloop.cli.models import ZOO, model_of
 from spanloop.cli.runs import is_run, run_of
 from spanloop.cli.starting import start
 from spanloop.dynamics import Dynamics

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -21,6 +22,11 @@ def colored(stream: TextIO | None = None) -> bool:
 def painted(text: str, color: str) -> str:
     """The text in a colour, where there are any."""
     return f"\033[{COLORS[color]}m{text}\033[0m" if colored() else text
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The word that asks for data instead of text."""
+    parser.add_argument("--json", action="store_true", help="for programs: JSON")
 
 
 def print_json(data: Any) -> None:

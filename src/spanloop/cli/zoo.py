@@ -7,8 +7,9 @@ import inspect
 from pathlib import Path
 
 from spanloop import zoo
-from spanloop.cli.info import ZOO, info, model_of
-from spanloop.cli.words import print_json
+from spanloop.cli.info import info
+from spanloop.cli.models import ZOO, model_of
+from spanloop.cli.words import add_json, print_json
 from spanloop.errors import InputError
 
 EXAMPLES = (
@@ -22,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("do", choices=("list", "show", "export"), help="what to do")
     parser.add_argument("name", nargs="?", help="of a mechanism: puma, or chain:6 for those of any size")
     parser.add_argument("target", metavar="FILE", nargs="?", help="a .toml file, for export")
-    parser.add_argument("--json", action="store_true", help="for programs: JSON")
+    add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:

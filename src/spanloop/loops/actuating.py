@@ -58,18 +58,22 @@ def _weights(model: Model, chosen: Sequence[int], weights) -> np.ndarray:
 
 def wanted_forces(model: Model, internal: Mapping | None) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of the loops whose forces are asked for, in their order, and the forces (..., 6 n)."""
-    internal = internal or {}
     known = [x.name for x in model.loops]
-    for name, six in internal.items():
+    words = ("inverse_dynamics: internal", "a loop", "inverse_dynamics: the internal force of")
+    return forces_in_order(internal or {}, known, *words)
+
+
+def forces_in_order(
+    forces: Mapping, known: Sequence[str], argument: str, sort: str, one: str
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names of what forces are given for, in the known order, and the forces (..., 6 n); words for sentences."""
+    for name, six in forces.items():
         if name not in known:
-            raise InputError(f"inverse_dynamics: internal names {name!r}, which is not a loop; {nearest(name, known)}")
+            raise InputError(f"{argument} names {name!r}, which is not {sort}; {nearest(name, known)}")
         if np.shape(six)[-1:] != (6,):
-            raise InputError(
-                f"inverse_dynamics: the internal force of {name!r} has shape {np.shape(six)}; "
-                "expected (..., 6), [torque; force]"
-            )
-    names = tuple(sorted(internal, key=known.index))
-    return names, joined([internal[n] for n in names])
+            raise InputError(f"{one} {name!r} has shape {np.shape(six)}; expected (..., 6), [torque; force]")
+    names = tuple(sorted(forces, key=known.index))
+    return names, joined([forces[n] for n in names])
 
 
 def joined(arrays: Sequence) -> np.ndarray:

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.errors import UnsupportedError
 from spanloop.model.model import Model
+from spanloop.model.ordering import matched_joints, rows_of
 from spanloop.model.parts import WORLD, Joint
 
 KINDS = ("free", "ball", "slide", "hinge")  # MuJoCo's mjtJoint, by number
@@ -89,7 +90,7 @@ class MujocoOrder:
 
     def q_to(self, q) -> np.ndarray:
         """Our q (..., nq) as MuJoCo's qpos."""
-        q = _array(q, self.nq, "q")
+        q = rows_of(q, self.nq, "q")
         out = np.empty_like(q)
         for p in self._places:
             x = q[..., p.q]
@@ -101,7 +102,7 @@ class MujocoOrder:
 
     def q_from(self, q) -> np.ndarray:
         """MuJoCo's qpos as our q."""
-        q = _array(q, self.nq, "qpos")
+        q = rows_of(q, self.nq, "qpos")
         out = np.empty_like(q)
         for p in self._places:
             x = q[..., p.their_q]
@@ -130,18 +131,18 @@ class MujocoOrder:
 
     def a_to(self, q, v, a) -> np.ndarray:
         """Our a (..., nv) at our q, v as MuJoCo's qacc: a free body's acceleration is that of its world velocity."""
-        v, a = _array(v, self.nv, "v"), _array(a, self.nv, "a")
+        v, a = rows_of(v, self.nv, "v"), rows_of(a, self.nv, "a")
         return self._converted(q, a + self._turning(v, np.broadcast_shapes(v.shape, a.shape)), "a", to=True)
 
     def a_from(self, q, v, a) -> np.ndarray:
         """MuJoCo's qacc as our a at our q, v."""
         out = self._converted(q, a, "qacc", to=False)
-        v = _array(v, self.nv, "v")
+        v = rows_of(v, self.nv, "v")
         return out - self._turning(v, np.broadcast_shapes(v.shape, out.shape))
 
     def mass_matrix_to(self, q, M) -> np.ndarray:
         """Our mass matrix (..., nv, nv) at our q as MuJoCo's full one."""
-        rows = self._converted(np.asarray(q, dtype=float)[..., None, :], _array(M, self.nv, "M"), "M", to=True)
+        rows = self._converted(np.asarray(q, dtype=float)[..., None, :], rows_of(M, self.nv, "M"), "M", to=True)
         both = self._converted(np.asarray(q, dtype=float)[..., None, :], np.swapaxes(rows, -1, -2), "M", to=True)
         return np.swapaxes(both, -1, -2)
 
@@ -149,23 +150,23 @@ class MujocoOrder:
     def force_to(force, arm=(0.0, 0.0, 0.0)) -> np.ndarray:
         """[torque; force] (..., 6) at a body's origin, world axes, as MuJoCo's xfrc_applied [force; torque] at the
         centre of mass; arm (..., 3): from the origin to there (xipos − xpos) [m]."""
-        force = _array(force, 6, "force")
+        force = rows_of(force, 6, "force")
         torque, push = force[..., :3], force[..., 3:]
-        moved = torque - np.cross(np.broadcast_to(_array(arm, 3, "arm"), push.shape), push)
+        moved = torque - np.cross(np.broadcast_to(rows_of(arm, 3, "arm"), push.shape), push)
         return np.concatenate((push, moved), axis=-1)
 
     @staticmethod
     def force_from(force, arm=(0.0, 0.0, 0.0)) -> np.ndarray:
         """MuJoCo's xfrc_applied as [torque; force] at the body's origin."""
-        force = _array(force, 6, "xfrc")
+        force = rows_of(force, 6, "xfrc")
         push, torque = force[..., :3], force[..., 3:]
-        moved = torque + np.cross(np.broadcast_to(_array(arm, 3, "arm"), push.shape), push)
+        moved = torque + np.cross(np.broadcast_to(rows_of(arm, 3, "arm"), push.shape), push)
         return np.concatenate((moved, push), axis=-1)
 
     def _converted(self, q, v, what: str, *, to: bool) -> np.ndarray:
         """Entries in the other order; the linear part of a free joint is turned between body and world."""
-        v = _array(v, self.nv, what)
-        q = _array(q, self.nq, "q")
+        v = rows_of(v, self.nv, what)
+        q = rows_of(q, self.nq, "q")
         shape = (*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.nv)
         v, out = np.broadcast_to(v, shape), np.empty(shape)
         for p in self._places:
@@ -192,26 +193,14 @@ class MujocoOrder:
 
 
 def _matched(model: Model, names: Sequence[str]) -> list[Joint]:
-    """Our joints in MuJoCo's order; every moving joint must be there once, and no other."""
-    ours = {j.name: j for j in model.joints if j.kind.nv}
-    for name in names:
-        if name not in ours:
-            raise InputError(
-                f"MuJoCo's joint {name!r} is no moving joint of model {model.name!r}; {nearest(name, ours)}"
-            )
-    missing = [name for name in ours if name not in names]
-    if missing:
-        raise InputError(
-            f"joint {missing[0]!r} of model {model.name!r} is not among MuJoCo's; {nearest(missing[0], names)}"
-        )
-    if len(set(names)) < len(names):
-        raise InputError("MuJoCo's joint names repeat; expected each once")
-    for name in names:
-        kind = ours[name].kind.name
-        if kind not in _SAME and not (kind == "free" and ours[name].parent == WORLD):
+    """Our joints in MuJoCo's order, all of kinds that it has."""
+    joints = matched_joints(model, names, "MuJoCo")
+    for joint in joints:
+        kind = joint.kind.name
+        if kind not in _SAME and not (kind == "free" and joint.parent == WORLD):
             where = " inside a tree" if kind == "free" else ""
-            raise UnsupportedError(f"joint {name!r}: MuJoCo has no {kind} joint{where}")
-    return [ours[name] for name in names]
+            raise UnsupportedError(f"joint {joint.name!r}: MuJoCo has no {kind} joint{where}")
+    return joints
 
 
 def _frame(joint: Joint) -> tuple[np.ndarray, np.ndarray]:
@@ -241,10 +230,3 @@ def _matrix(e: np.ndarray) -> np.ndarray:
         (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
     )
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
-def _array(value, n: int, what: str) -> np.ndarray:
-    array = np.asarray(value, dtype=float)
-    if array.ndim == 0 or array.shape[-1] != n:
-        raise InputError(f"{what} has shape {array.shape}; expected (..., {n})")
-    return array

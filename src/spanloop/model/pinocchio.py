@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.errors import InputError, UnsupportedError
 from spanloop.model.model import Model
+from spanloop.model.ordering import matched_joints, rows_of
 from spanloop.model.parts import Joint
 
 _UNIVERSE = "universe"
@@ -87,7 +88,7 @@ class PinocchioOrder:
 
     def q_to(self, q) -> np.ndarray:
         """Our q (..., model.nq) as Pinocchio's (..., nq)."""
-        q = _array(q, self._nq, "q")
+        q = rows_of(q, self._nq, "q")
         out = np.empty((*q.shape[:-1], self.nq))
         for order, here, _, there, _ in self._pairs:
             out[..., there] = order.q_to(q[..., here])
@@ -95,7 +96,7 @@ class PinocchioOrder:
 
     def q_from(self, q) -> np.ndarray:
         """Pinocchio's q as ours."""
-        q = _array(q, self.nq, "q")
+        q = rows_of(q, self.nq, "q")
         out = np.empty((*q.shape[:-1], self._nq))
         for order, here, _, there, _ in self._pairs:
             out[..., here] = order.q_from(q[..., there])
@@ -103,11 +104,11 @@ class PinocchioOrder:
 
     def v_to(self, v) -> np.ndarray:
         """Our v, a or tau (..., nv) as Pinocchio's."""
-        return _array(v, self.nv, "v")[..., self._v_indices()]
+        return rows_of(v, self.nv, "v")[..., self._v_indices()]
 
     def v_from(self, v) -> np.ndarray:
         """Pinocchio's v, a or tau as ours."""
-        v = _array(v, self.nv, "v")
+        v = rows_of(v, self.nv, "v")
         out = np.empty_like(v)
         out[..., self._v_indices()] = v
         return out
@@ -119,7 +120,7 @@ class PinocchioOrder:
     @staticmethod
     def force_to(force) -> np.ndarray:
         """[torque; force] (..., 6) as Pinocchio's [force; torque]."""
-        force = _array(force, 6, "force")
+        force = rows_of(force, 6, "force")
         return np.concatenate((force[..., 3:], force[..., :3]), axis=-1)
 
     @staticmethod
@@ -129,23 +130,11 @@ class PinocchioOrder:
 
 
 def _matched(model: Model, names: Sequence[str]) -> list[Joint]:
-    """Our joints in Pinocchio's order; every moving joint must be there once, and no other."""
-    ours = {j.name: j for j in model.joints if j.kind.nv}
+    """Our joints in Pinocchio's order, its floating base under our name."""
+    ours = {j.name for j in model.joints if j.kind.nv}
     names = [name for name in names if name != _UNIVERSE]
     names = [_FLOATING[n] if n not in ours and _FLOATING.get(n) in ours else n for n in names]
-    for name in names:
-        if name not in ours:
-            raise InputError(
-                f"Pinocchio's joint {name!r} is no moving joint of model {model.name!r}; {nearest(name, ours)}"
-            )
-    missing = [name for name in ours if name not in names]
-    if missing:
-        raise InputError(
-            f"joint {missing[0]!r} of model {model.name!r} is not among Pinocchio's; {nearest(missing[0], names)}"
-        )
-    if len(set(names)) < len(names):
-        raise InputError("Pinocchio's joint names repeat; expected each once")
-    return [ours[name] for name in names]
+    return matched_joints(model, names, "Pinocchio")
 
 
 def _sizes(names: Sequence[str], nqs: Sequence[int] | None) -> list[int | None]:
@@ -174,10 +163,3 @@ def _order(joint: Joint, nq: int | None) -> _Order:
             f"joint {joint.name!r}: Pinocchio has {nq} coordinates for it; a {kind.name} joint has {order.nq} there"
         )
     return order
-
-
-def _array(value, n: int, what: str) -> np.ndarray:
-    array = np.asarray(value, dtype=float)
-    if array.ndim == 0 or array.shape[-1] != n:
-        raise InputError(f"{what} has shape {array.shape}; expected (..., {n})")
-    return array

@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 
 from spanloop.compiler.lower import Plan
-from spanloop.compiler.lower.plan import live
 from spanloop.compiler.render import rows
 from spanloop.compiler.render.body import Body, declarations
-from spanloop.compiler.render.faults import FAR_ANGLE, NOT_FINITE, OFF_GUARD, angles
+from spanloop.compiler.render.faults import FAR_ANGLE, NOT_FINITE, angles, last_conditions
 from spanloop.compiler.render.marking import marked
 from spanloop.compiler.render.real import Real
 from spanloop.compiler.render.segments import Segments, cut
@@ -144,15 +143,10 @@ def _faults(body: Body, plan: Plan, outputs: list[str]) -> list[tuple[str, int]]
             more = body.line(f"mo{n.index}", f"fcmp ogt {t.value} {size}, {largest}")
             largest = body.line(f"la{n.index}", f"select {t.truth} {more}, {t.value} {size}, {t.value} {largest}")
     masks = [(body.line("fine", f"fcmp oeq {t.value} {held}, {t.constant(0.0)}"), NOT_FINITE)]
-    limit = t.constant(LIMIT[t.real])
     if inputs:
-        masks.append((body.line("near", f"fcmp olt {t.value} {largest}, {limit}"), FAR_ANGLE))
-    body.add(live(others))
-    for j, x in enumerate(others):
-        size = body.line(f"far{j}", f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {body.value(x)})")
-        masks.append((body.line(f"inside{j}", f"fcmp olt {t.value} {size}, {limit}"), FAR_ANGLE))
-    body.add(plan.checks)
-    return masks + [(body.value(g), OFF_GUARD) for g in plan.guards]
+        near = body.line("near", f"fcmp olt {t.value} {largest}, {t.constant(LIMIT[t.real])}")
+        masks.append((near, FAR_ANGLE))
+    return masks + last_conditions(body, plan, others)
 
 
 def _loop(plan: Plan, t: Real, lines: list[str], masks) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from spanloop.compiler.lower import Plan
+from spanloop.compiler.lower.plan import live
+from spanloop.compiler.render.body import Body
+from spanloop.compiler.render.sincos import LIMIT
 from spanloop.compiler.trace import Expression
 from spanloop.compiler.trace.operations import ADD, CONSTANT, COSINE, INPUT, SINE, SUBTRACT
 
@@ -25,3 +28,15 @@ def angles(plan: Plan) -> tuple[set[int], list[Expression]]:
         else:
             others[x.index] = x
     return inputs, list(others.values())
+
+
+def last_conditions(body: Body, plan: Plan, others: list[Expression]) -> list[tuple[str, int]]:
+    """Conditions on computed angles, then the guards, each with its bit."""
+    t, out = body.t, []
+    body.add(live(others))
+    for j, x in enumerate(others):
+        size = body.line(f"far{j}", f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {body.value(x)})")
+        inside = body.line(f"inside{j}", f"fcmp olt {t.value} {size}, {t.constant(LIMIT[t.real])}")
+        out.append((inside, FAR_ANGLE))
+    body.add(plan.checks)
+    return out + [(body.value(g), OFF_GUARD) for g in plan.guards]

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 
 from spanloop.compiler.lower import Plan
-from spanloop.compiler.lower.plan import live
 from spanloop.compiler.render.body import Body, declarations
-from spanloop.compiler.render.faults import FAR_ANGLE, NOT_FINITE, OFF_GUARD, angles
+from spanloop.compiler.render.faults import FAR_ANGLE, NOT_FINITE, angles, last_conditions
 from spanloop.compiler.render.real import Real
 from spanloop.compiler.render.segments import Segments, cut
 from spanloop.compiler.render.sincos import LIMIT
@@ -125,15 +124,10 @@ def _status(plan: Plan, t: Real, where, answer: str) -> list[str]:
         start += size
     total = body.line("total", f"fadd {t.real} {finite.reduced(_sum)}, {answer}")
     bits = [(body.line("fine", f"fcmp oeq {t.real} {total}, {t.constant(0.0)}"), NOT_FINITE)]
-    limit = t.constant(LIMIT[t.real])
     if inputs:
-        bits.append((body.line("near", f"fcmp olt {t.real} {largest.reduced(_larger)}, {limit}"), FAR_ANGLE))
-    body.add(live(others))
-    for j, x in enumerate(others):
-        far = body.line(f"far{j}", f"call {t.real} @llvm.fabs.{t.suffix}({t.real} {body.value(x)})")
-        bits.append((body.line(f"inside{j}", f"fcmp olt {t.real} {far}, {limit}"), FAR_ANGLE))
-    body.add(plan.checks)
-    bits += [(body.value(g), OFF_GUARD) for g in plan.guards]
+        near = body.line("near", f"fcmp olt {t.real} {largest.reduced(_larger)}, {t.constant(LIMIT[t.real])}")
+        bits.append((near, FAR_ANGLE))
+    bits += last_conditions(body, plan, others)
     status = "0"
     for j, (ok, bit) in enumerate(bits):
         one = body.line(f"bit{j}", f"select i1 {ok}, i32 0, i32 {bit}")

@@ -23,7 +23,7 @@ from spanloop.compiler.lower import Looped, Operations, Plan
 from spanloop.compiler.render.batch import batch, scratch_size
 from spanloop.compiler.render.call import call
 from spanloop.compiler.render.faults import FAR_ANGLE
-from spanloop.compiler.render.looped import TABLE, looped_batch, looped_scratch, looped_single
+from spanloop.compiler.render.looping import TABLE, looped_batch, looped_scratch, looped_single
 from spanloop.compiler.render.single import single
 from spanloop.compiler.runtime import arrays, cache, layout, machine
 from spanloop.compiler.runtime.builtin import builtin

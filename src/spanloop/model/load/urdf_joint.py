@@ -56,21 +56,21 @@ def read_mimic(element: Element, findings: Findings) -> Coupling | None:
 def _kind(element: Element, name: str, findings: Findings) -> JointKind:
     kind = element.text("type")
     if kind in WITH_AXIS:
-        return WITH_AXIS[kind](_axis(element.one("axis"), findings))
+        return WITH_AXIS[kind](read_axis(element, "axis", findings))
     if kind in ("fixed", "floating"):
         return Fixed() if kind == "fixed" else Free()
     raise FileError(f"{element.where}: joint {name!r} has the type {kind!r}; {nearest(kind, TYPES)}")
 
 
-def _axis(element: Element | None, findings: Findings) -> Floats3:
-    """The direction in an <axis>, x if there is none."""
-    if element is None:
+def read_axis(element: Element, tag: str, findings: Findings) -> Floats3:
+    """The direction in an <axis xyz>; x if there is none, as URDF has it, but a second axis must be there."""
+    axis = element.needed(tag) if tag == "second_axis" else element.one(tag)
+    if axis is None:
         return (1.0, 0.0, 0.0)
-    xyz = element.numbers("xyz", 3)
+    xyz = axis.numbers("xyz", 3)
     if math.hypot(*xyz) < 1e-12:
         raise FileError(
-            f"{element.where}: <axis> xyz is {element.text('xyz')!r}, which has no direction; "
-            "expected for example '0 0 1'"
+            f"{axis.where}: <{tag}> xyz is {axis.text('xyz')!r}, which has no direction; expected for example '0 0 1'"
         )
     return findings.axis(xyz)
 

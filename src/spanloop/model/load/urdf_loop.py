@@ -10,7 +10,6 @@ proposed for urdfdom (pull request 264). docs/urdf.md shows each.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from spanloop.errors import FileError, ModelError, UnsupportedError, nearest
@@ -31,6 +30,7 @@ from spanloop.math.rotation import toward
 from spanloop.math.small import IDENTITY3
 from spanloop.model.load.findings import Findings
 from spanloop.model.load.markup import Element
+from spanloop.model.load.urdf_joint import read_axis
 from spanloop.model.load.urdf_link import read_placement
 from spanloop.model.parts import Coupling, Joint, Loop, Placement
 from spanloop.types import Floats3
@@ -82,19 +82,6 @@ def _kind(element: Element, findings: Findings) -> JointKind:
     except ModelError as error:
         raise FileError(f"{element.where}: loop {element.text('name')!r}: {error}") from None
     raise FileError(f"{element.where}: loop {element.text('name')!r} has the type {name!r}; {nearest(name, TYPES)}")
-
-
-def read_axis(element: Element, tag: str, findings: Findings) -> Floats3:
-    """The direction in an <axis xyz>; x if there is none, as URDF has it, but a second axis must be there."""
-    axis = element.needed(tag) if tag == "second_axis" else element.one(tag)
-    if axis is None:
-        return (1.0, 0.0, 0.0)
-    xyz = axis.numbers("xyz", 3)
-    if math.hypot(*xyz) < 1e-12:
-        raise FileError(
-            f"{axis.where}: <{tag}> xyz is {axis.text('xyz')!r}, which has no direction; expected for example '0 0 1'"
-        )
-    return findings.axis(xyz)
 
 
 def _flag(element: Element, key: str) -> bool:

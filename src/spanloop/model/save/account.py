@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from spanloop.model.model import Model
+
+GRAVITY = (0.0, 0.0, -9.81)  # what programs assume where a file does not say
+
 
 @dataclass(frozen=True)
 class Written:
@@ -29,6 +33,16 @@ class Account:
 
     def closed(self, text: str) -> Written:
         return Written(text, _sentences(self.losses), _sentences(self.changes))
+
+
+def lose_what_stands_beside(model: Model, account: Account) -> None:
+    """Actuators, sensors and gravity, of a format that has no words for them."""
+    for a in model.actuators:
+        account.lose("actuators", repr(a.name))
+    for s in model.sensors:
+        account.lose("sensors", repr(s.name))
+    if model.gravity != GRAVITY:
+        account.lose("gravity", f"{model.gravity}")
 
 
 def _sentences(found: dict[str, list[str]]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from spanloop.math.small import times, transpose
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Coupling, Geometry, Joint, Loop, Placement
 from spanloop.model.placing import neutral_poses
-from spanloop.model.save.account import Account, Written
+from spanloop.model.save.account import Account, Written, lose_what_stands_beside
 from spanloop.model.save.closed import open_by, turned_round
 from spanloop.model.save.splitting import split, without_offsets
 from spanloop.model.save.xml_text import angles, child, document, is_turned, numbers
@@ -32,7 +32,6 @@ TYPES = {
 }
 CLOSED = 1e-9  # m, or entries of a rotation matrix
 UNLIMITED = 1e16
-_FIELD = (0.0, 0.0, -9.81)
 
 
 def dumps(model: Model) -> Written:
@@ -227,9 +226,4 @@ def _lost(model: Model, account: Account) -> None:
             account.lose("that the joint has no motor", part)
         if j.kind.name == "free" and any(map(any, (j.damping, j.friction, j.stiffness))):
             account.lose("damping, friction and springs of free joints", part)
-    for a in model.actuators:
-        account.lose("actuators", repr(a.name))
-    for s in model.sensors:
-        account.lose("sensors", repr(s.name))
-    if model.gravity != _FIELD:
-        account.lose("gravity", f"{model.gravity}")
+    lose_what_stands_beside(model, account)

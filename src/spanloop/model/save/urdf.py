@@ -13,13 +13,12 @@ from typing import Any
 from spanloop.errors import UnsupportedError
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Coupling, Geometry, Inertia, Joint, Loop, Placement
-from spanloop.model.save.account import Account, Written
+from spanloop.model.save.account import Account, Written, lose_what_stands_beside
 from spanloop.model.save.splitting import split, without_offsets
 from spanloop.model.save.xml_text import angles, checked, child, document, is_turned, numbers
 
 TYPES = {"revolute": "revolute", "prismatic": "prismatic", "fixed": "fixed", "free": "floating", "planar": "planar"}
 NO_LIMIT = 1e30
-_FIELD = (0.0, 0.0, -9.81)
 
 
 def dumps(model: Model) -> Written:
@@ -174,11 +173,6 @@ def _lost(model: Model, account: Account, root: Joint | None) -> None:
             account.lose("that the joint is driven", part)
         if not j.actuated and j.kind.nv and j.kind.name != "free" and j.name not in followers:
             account.lose("that the joint has no motor", part)
-    for a in model.actuators:
-        account.lose("actuators", repr(a.name))
-    for s in model.sensors:
-        account.lose("sensors", repr(s.name))
-    if model.gravity != _FIELD:
-        account.lose("gravity", f"{model.gravity}")
+    lose_what_stands_beside(model, account)
     if root is not None and root.kind.name == "free":
         account.remark("the base floats: load with base='free'", f"{root.child!r}")

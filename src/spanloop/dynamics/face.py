@@ -1,28 +1,23 @@
-"""Dynamics: a model's kernels behind plain calls. Kernels compile on first use and are kept on disk."""
+"""The plain face of a model's dynamics: one short method a question."""
 
 from __future__ import annotations
 
-import functools
-import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from spanloop import loops
-from spanloop.algorithms.closed.setting import row_mask
 from spanloop.compiler.runtime.arrays import checked_out
-from spanloop.compiling import compile
+from spanloop.dynamics import inputs
+from spanloop.dynamics.calls import Calls
 from spanloop.errors import InputError, nearest
 from spanloop.loops import solving
-from spanloop.loops.actuating import joined
 from spanloop.loops.known import known_forces
 from spanloop.loops.solving import Reactions, Solution
 from spanloop.model import Model
-from spanloop.topology import mechanism
 
 
-class Dynamics:
+class Dynamics(Calls):
     """The dynamics of one model.
 
     All arrays have batch axes first, any number of them: q (..., nq), v, a, tau (..., nv). One state that has no
@@ -47,26 +42,9 @@ class Dynamics:
 
         on_singular: "raise" refuses positions at which loops lose rank, "minimum_norm" answers there all the same.
         """
-        self.model = model
-        self._options: dict[str, Any] = {
-            "dtype": dtype,
-            "threads": threads,
-            "target": target,
-            "on_singular": on_singular,
-        }
-        self._method, self._open_chain = method, open_chain
-        self._kernels: dict = {}
-        self._making = threading.RLock()
-        self._masks: dict[frozenset[str], np.ndarray] = {}  # of rows, for a set of active loops
+        options = {"dtype": dtype, "threads": threads, "target": target, "on_singular": on_singular}
+        super().__init__(model, method, open_chain, options)
         self._partly: dict[frozenset[str], Dynamics] = {}  # without the loops that are not active
-        self._short: set[str] = set()  # functions whose attribute is the compiled call
-        if method is not None or open_chain is not None:
-            self._kernel("forward_dynamics")  # an unknown method is reported here
-
-    @property
-    def method(self) -> str | None:
-        """The method of forward dynamics that was asked for; None: the default."""
-        return self._method
 
     def __repr__(self) -> str:
         return f"Dynamics({self.model.name!r}, nq={self.model.nq}, nv={self.model.nv})"
@@ -311,104 +289,15 @@ class Dynamics:
         """The inertia that forces at frames meet while the loops stay closed."""
         return loops.operational_inertia(self, q, frames)
 
-    # ---- kernels
-
-    def kernel(self, function: str, **options):
-        """The compiled kernel behind a call: its operations, plan and source."""
-        return self._kernel(function, **options)
-
-    def _kernel(self, function: str, **options):
-        key = (function, *sorted(options.items()))
-        if key not in self._kernels:
-            with self._making:  # one kernel a function, whoever asks: the compiled call relies on its being kept
-                if key not in self._kernels:
-                    asked = function == "forward_dynamics"
-                    chosen: dict[str, Any] = {"method": self._method, "open_chain": self._open_chain} if asked else {}
-                    self._kernels[key] = compile(self.model, function, **chosen, **options, **self._options)
-        return self._kernels[key]
-
-    def _plain(self, function: str, inputs, out):
-        kernel = self._kernel(function)
-        self._shorten(function, kernel)
-        return self._call(kernel, inputs, out)
-
-    def _dynamics(self, function: str, inputs, out, forces):
-        if forces is not None:
-            return self._loaded(function, inputs, out, forces)
-        return self._plain(function, inputs, out)
-
-    @functools.cached_property
-    def _has_extras(self) -> bool:
-        return any(x.switchable or x.driven for x in self.model.loops)
-
-    def loop_inputs(self, active: Iterable[str] | None, given: Mapping) -> tuple:
-        """The kernel's inputs for switchable and for driven loops."""
-        extras: list[np.ndarray] = []
-        switchable = [x.name for x in self.model.loops if x.switchable]
-        chosen = frozenset(switchable if active is None else active)
-        _all_known(chosen, switchable, "active", "a switchable loop")
-        if switchable:
-            if chosen not in self._masks:
-                self._masks[chosen] = row_mask(mechanism(self.model), chosen)
-            extras.append(self._masks[chosen])
-        if any(x.driven for x in self.model.loops) or given:
-            extras.append(self.given_rows(given))
-        return tuple(extras)
-
-    def given_rows(self, given: Mapping) -> np.ndarray:
-        """Accelerations (..., n) of the freedoms of all driven loops, 0 where none is told."""
-        driven = [x for x in self.model.loops if x.driven]
-        _all_known(given, [x.name for x in driven], "given", "a driven loop")
-        return joined([given.get(x.name, np.zeros(x.kind.nv)) for x in driven])
-
-    @property
-    def on_singular(self) -> str:
-        return self._options["on_singular"]
-
     def with_active(self, active: Iterable[str] | None) -> Dynamics:
         """This robot, or the one without the switchable loops that are not active."""
-        switchable = [x.name for x in self.model.loops if x.switchable]
-        chosen = frozenset(switchable if active is None else active)
-        _all_known(chosen, switchable, "active", "a switchable loop")
+        chosen, switchable = inputs.active_loops(self.model, active), inputs.switchable_loops(self.model)
         if len(chosen) == len(switchable):
             return self
         if chosen not in self._partly:
             idle = [name for name in switchable if name not in chosen]
             self._partly[chosen] = Dynamics(self.model.open(*idle), method=self._method, **self._options)
         return self._partly[chosen]
-
-    def _shorten(self, function: str, kernel) -> None:
-        """From the first call on, the attribute is the compiled call itself; what it cannot take comes back here."""
-        if function not in self._short:
-            self._short.add(function)
-            # by setattr: touching self.__dict__ would cost every later look-up 60 ns (CPython keeps attributes
-            # inline until then)
-            setattr(self, function, kernel.entry(getattr(type(self), function).__get__(self)))
-
-    def loads(self, function: str, forces: Mapping) -> tuple[tuple[str, ...], np.ndarray]:
-        """Names of the bodies with forces from outside, in the model's order, and the forces (..., 6 n)."""
-        if not isinstance(forces, Mapping):
-            raise InputError(f"{function}: forces is a {type(forces).__name__}; expected {{'body': array (..., 6)}}")
-        known = [b.name for b in self.model.bodies]
-        for name, six in forces.items():
-            if name not in known:
-                raise InputError(f"{function}: forces names {name!r}, which is not a body; {nearest(name, known)}")
-            if np.shape(six)[-1:] != (6,):
-                raise InputError(
-                    f"{function}: the force on {name!r} has shape {np.shape(six)}; expected (..., 6), [torque; force]"
-                )
-        names = tuple(sorted(forces, key=known.index))
-        return names, joined([forces[n] for n in names])
-
-    def _loaded(self, function: str, inputs, out, forces, last: tuple = ()):
-        names, rows = self.loads(function, forces)
-        if not names:
-            return self._call(self._kernel(function), (*inputs, *last), out)
-        return self._call(self._kernel(function, forces=names), (*inputs, rows, *last), out)
-
-    @staticmethod
-    def _call(kernel, inputs, out):
-        return kernel.evaluate(*inputs, out=out)
 
 
 def _names(frames: str | Sequence[str]) -> tuple[str, ...]:
@@ -423,9 +312,3 @@ def _written(name: str, out, found: np.ndarray) -> np.ndarray:
 
 def _remade(model: Model, method, open_chain, options) -> Dynamics:
     return Dynamics(model, method=method, open_chain=open_chain, **options)
-
-
-def _all_known(names, known, what: str, meaning: str) -> None:
-    for name in names:
-        if name not in known:
-            raise InputError(f"forward_dynamics: {what} names {name!r}, which is not {meaning}; {nearest(name, known)}")

@@ -1,0 +1,5 @@
+"""Dynamics: a model's kernels behind plain calls. Kernels compile on first use and are kept on disk."""
+
+from spanloop.dynamics.face import Dynamics
+
+__all__ = ["Dynamics"]

@@ -1,0 +1,44 @@
+"""From what the user names (bodies, loops) to the arrays that kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from spanloop.errors import InputError, nearest
+from spanloop.loops.actuating import forces_in_order, joined
+from spanloop.model import Model
+
+
+def loads(model: Model, function: str, forces: Mapping) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names of the bodies with forces from outside, in the model's order, and the forces (..., 6 n)."""
+    if not isinstance(forces, Mapping):
+        raise InputError(f"{function}: forces is a {type(forces).__name__}; expected {{'body': array (..., 6)}}")
+    known = [b.name for b in model.bodies]
+    return forces_in_order(forces, known, f"{function}: forces", "a body", f"{function}: the force on")
+
+
+def switchable_loops(model: Model) -> list[str]:
+    return [x.name for x in model.loops if x.switchable]
+
+
+def active_loops(model: Model, active: Iterable[str] | None) -> frozenset[str]:
+    """The switchable loops that are closed now; all of them if not told."""
+    switchable = switchable_loops(model)
+    chosen = frozenset(switchable if active is None else active)
+    _all_known(chosen, switchable, "active", "a switchable loop")
+    return chosen
+
+
+def given_rows(model: Model, given: Mapping) -> np.ndarray:
+    """Accelerations (..., n) of the freedoms of all driven loops, 0 where none is told."""
+    driven = [x for x in model.loops if x.driven]
+    _all_known(given, [x.name for x in driven], "given", "a driven loop")
+    return joined([given.get(x.name, np.zeros(x.kind.nv)) for x in driven])
+
+
+def _all_known(names: Iterable[str], known: list[str], what: str, meaning: str) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(f"forward_dynamics: {what} names {name!r}, which is not {meaning}; {nearest(name, known)}")
