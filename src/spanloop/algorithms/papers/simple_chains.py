@@ -77,9 +77,10 @@ class Chains:
 
 
 def simple_chains(mechanism) -> Chains:
-    """The chains of a mechanism, with the reference member that leaves the least to close inside the chains.
+    """The chains of a mechanism, around a reference member that floats, if one does.
 
-    Where several are equal it is one that floats, and meets the most chains.
+    Of several it is the one without which all loops are open, or that leaves the least to factor, and meets the most
+    chains.
     """
     if mechanism.gears:
         raise UnsupportedError(
@@ -88,9 +89,9 @@ def simple_chains(mechanism) -> Chains:
         )
     edges, support = general_edges(mechanism), given_links(mechanism)
     for edge in edges:
-        if edge.a == edge.b:
+        if edge.a == edge.b and edge.a not in support:
             raise UnsupportedError(
-                f"method 'simple_closed_chain' needs general joints between two bodies; loop "
+                "method 'simple_closed_chain' needs general joints between two bodies; loop "
                 f"{mechanism.closures[edge.number].name!r} joins two frames of one. Use 'elimination'"
             )
     moving = [link for link in mechanism.links if link.number not in support]
@@ -98,19 +99,19 @@ def simple_chains(mechanism) -> Chains:
         raise UnsupportedError(
             "method 'simple_closed_chain' needs a reference member; nothing moves freely. Use 'elimination'"
         )
-    found = [_around(mechanism, link.number, support, edges) for link in moving if link.floats]
-    if all(_work(mechanism, c) > 0 for c in found):
-        found += [_around(mechanism, link.number, support, edges) for link in moving if not link.floats]
-    return min(found, key=lambda c: (_work(mechanism, c), not mechanism.links[c.reference].floats, -c.n_chains))
+    floating = [link for link in moving if link.floats]
+    found = [_around(mechanism, link.number, support, edges) for link in floating or moving]
+    return min(found, key=lambda c: (_work(mechanism, c), -c.n_chains))
 
 
 def _work(mechanism, chains: Chains) -> int:
-    """Of factoring the rows inside chains: the cubes of their numbers."""
+    """Of factoring the rows of all groups: the cubes of their numbers; none where no loop lies inside a chain."""
+    if not any(t.inner for t in chains.tips):
+        return 0
     rows: dict[int, int] = {}
     for t in chains.tips:
-        if t.inner:
-            rows[t.group] = rows.get(t.group, 0) + rows_of(mechanism, t.edge)
-    return sum(n**3 for n in rows.values())
+        rows[t.group] = rows.get(t.group, 0) + rows_of(mechanism, t.edge)
+    return 1 + sum(n**3 for n in rows.values())
 
 
 def _around(mechanism, reference: int, support: frozenset[int], edges: list[Edge]) -> Chains:
