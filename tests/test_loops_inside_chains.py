@@ -27,7 +27,7 @@ from spanloop.topology import mechanism
 from test_loops import AGREE, accelerations, answer_of, case_of, difference
 
 METHOD = "simple_closed_chain"
-FAST = (1, 4, 7, 8)
+FAST = (4, 14, 40, 52)
 
 
 def _inner_rows(model) -> int:
@@ -64,7 +64,7 @@ def test_the_random_loops_are_inside():
 )
 def test_every_place_of_a_loop(inside, sort):
     """On arms and on legs: in a chain, around two, from a chain to the support, on what only the object carries."""
-    case = random_inside(30 + sort, sort, inside)
+    case = random_inside(40 + sort, sort, inside)
     expected, _ = ClosedReference(case.model, case.q, case.v).forward_dynamics(case.tau)
     assert difference(accelerations(case, method=METHOD, target="python"), expected) < 1e-9  # both on floats
 
@@ -94,7 +94,8 @@ def test_which_loops_of_the_zoo_are_inside():
     assert _inner_rows(zoo.hexapod()) == _inner_rows(zoo.andrews()) == _inner_rows(zoo.arms_with_object(3)) == 0
 
 
-@pytest.mark.parametrize("name", ["n_four_bar 8", pytest.param("arms with linkage", marks=[pytest.mark.slow])])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["n_four_bar 8", "arms with linkage"])
 def test_machine_code_agrees_with_fifty_digits_alone_and_in_a_batch(name):
     case, expected = case_of(name), answer_of(name)
     kernel = sl.compile(case.model, "forward_dynamics", method=METHOD)
@@ -124,7 +125,7 @@ def test_loops_inside_that_are_switched():
     pins = ("arm1_rod_pin", "arm2_rod_pin")
     loops = tuple(replace(x, switchable=x.name in pins) for x in case.model.loops)
     robot = sl.Dynamics(replace(case.model, loops=loops), method=METHOD, target="python")
-    for active in ([], ["arm2_rod_pin"], list(pins)):
+    for active in (["arm2_rod_pin"], list(pins)):
         left = replace(case.model, loops=tuple(x for x in case.model.loops if x.name not in pins or x.name in active))
         v = consistent(left, case.q, case.v)
         a = robot.forward_dynamics(case.q, v, case.tau, active=active)
@@ -190,6 +191,7 @@ def test_a_loop_that_loses_rank_is_refused_and_never_silently_wrong(number):
 
 
 def test_a_singular_loop_harms_no_other_state_of_a_batch():
+    """Machine code, alone and in a batch."""
     good, bad = folded_in_series(3, 0.5), folded_in_series(3, 0.0)
     kernel = sl.compile(good.model, "forward_dynamics", method=METHOD)
     with pytest.warns(UserWarning, match="singular"):
