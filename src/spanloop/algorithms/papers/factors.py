@@ -11,8 +11,8 @@ SMALLEST_PIVOT = 1e-12
 class Factors:
     """A = (1 + N) D (1 + N)ᵀ.
 
-    least: by row, below which no pivot goes; zero: below which a pivot counts as zero and its row is left out;
-    masks: 0 for rows that are to be left out.
+    least: by row, below which no pivot goes; zero: below which a pivot counts as zero and its row is left out (of the
+    first rows only where there are fewer than rows); masks: 0 for rows that are to be left out.
     """
 
     def __init__(self, matrix, least=None, zero=None, masks=None):
@@ -22,7 +22,10 @@ class Factors:
         self.over: list = []
         self.gains: list[list] = [[0.0] * n for _ in range(n)]
         for k in range(n):
-            over = _clamped(A[k][k], least[k]) if least else _guarded(A[k][k], zero[k]) if zero else reciprocal(A[k][k])
+            if zero and k < len(zero):
+                over = _guarded(A[k][k], zero[k])
+            else:
+                over = _clamped(A[k][k], least[k]) if least else reciprocal(A[k][k])
             over = over * masks[k] if masks else over
             for i in range(k + 1, n):
                 gain = self.gains[i][k] = A[i][k] * over
@@ -76,5 +79,5 @@ def zero_bounds(m, numbers, matrix) -> list:
 
 
 def thin_pivots(bounds, factors: Factors, masks) -> list:
-    """Pairs of which the first must be less; a row that is switched off asks for nothing."""
-    return [(y * x - (1.0 - y), pivot) for y, x, pivot in zip(masks, bounds, factors.pivots, strict=True)]
+    """Pairs of which the first must be less, for the first rows; a row that is switched off asks for nothing."""
+    return [(y * x - (1.0 - y), pivot) for x, y, pivot in zip(bounds, masks, factors.pivots, strict=False)]

@@ -9,7 +9,7 @@ beyond ζ (drifting.py).
 | c | – | Motion | relative acceleration when the freedoms have none | joint |
 | near | – | Transform | pose of the link in the joint's frame | joint |
 | far | – | Transform | pose of the joint's frame in the next body | body |
-| K, B | φᶜ, X₀ᵀφᶜ | Force by row | constraint space of a tip, on the last link and on the reference | link, 0 |
+| K, B | φᶜ, X₀ᵀφᶜ | Force by row | constraint space of a tip, on its link and at the other end | link, other |
 | gamma | φᶜᵀζ₀ − αᶜ | by row | relative acceleration along the row that is known | – |
 """
 
@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.paths import relative_pose
 from spanloop.algorithms.papers.closure_rows import Telling, dual, known_rows
-from spanloop.algorithms.papers.simple_chains import JOINT, Hop, Tip
-from spanloop.errors import UnsupportedError
+from spanloop.algorithms.papers.general_edges import JOINT
+from spanloop.algorithms.papers.simple_chains import Hop, Tip
 from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.scalar import sqrt
 from spanloop.math.small import is_zero
@@ -43,7 +43,10 @@ class Carrier(NamedTuple):
 
 @dataclass(frozen=True)
 class Constraint:
-    """A row of a tip: its force h acts as K h on the chain's link and as B h on the reference member."""
+    """A row of a tip: its force h acts as K h on the chain's link and as B h on the reference member.
+
+    Of a loop inside a chain: as B h on the other link.
+    """
 
     key: Any
     sort: str  # "moment" or "force"
@@ -90,23 +93,8 @@ def closure_motion(closure, x: Transform) -> tuple[Motion, ...]:
     return () if len(closure.rows) == 6 else closure.kind.closure_motion(x)
 
 
-def refuse_contacts(mechanism, hops) -> None:
-    """Contacts that cannot carry a chain: those that are switched, and those without a motion space of their own."""
-    for c in (mechanism.closures[hop.edge.number] for hop in hops if hop.edge.sort != JOINT):
-        if c.switchable:
-            raise UnsupportedError(
-                f"method 'simple_closed_chain' cannot switch the contact {c.name!r} of a chain with its support; "
-                "use 'elimination'"
-            )
-        if len(c.rows) < 6 and not c.kind.carries:
-            raise UnsupportedError(
-                f"method 'simple_closed_chain' cannot stand a chain on the contact {c.name!r}, a {c.kind.name} "
-                "closure, which has no motion space of its own; use 'elimination'"
-            )
-
-
 def tip(m, here, world, t: Tip, telling: Telling) -> tuple[list[Constraint], Force, Force]:
-    """Rows of a tip, and the known force (φ h of eq. 33) on the chain's link and on the reference member."""
+    """Rows of a tip, and the known force (φ h of eq. 33) on its link and at its other end."""
     if t.edge.sort == JOINT:
         return _tip_of_joint(m, here, t)
     closure, masks = m.closures[t.edge.number], closing.masks(m, world)

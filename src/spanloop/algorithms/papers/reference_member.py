@@ -11,6 +11,10 @@
 | P0, f0 | I₀, b₀ − g₀ | 6×6, Force | inertia and bias force of the reference member with all that only it carries |
 | lam | a₀ | Motion | its acceleration beyond ζ |
 
+Rows of loops inside a chain are the first of its rows, and have B = 0. Eliminating them first leaves, of L_k and S_k,
+what the chain has at its tip with its own loops closed: L_tt − L_ti L_ii⁻¹ L_it, S_t − L_ti L_ii⁻¹ S_i. Their pivots
+vanish only where their rows depend on each other, whatever the reference member does.
+
 M_k must not be a pseudo-inverse: where a chain cannot yield (fewer than six freedoms, a singular position) its row
 holds the reference member itself, with a force that is yet unknown. Such pivots of L_k are held at CLAMP of their
 scale, and the whole system is refined: every refinement multiplies the error by about CLAMP. Sums over chains are
@@ -21,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanloop.algorithms.papers.factors import Factors
+from spanloop.algorithms.papers.factors import SMALLEST_PIVOT, Factors, thin_pivots
 from spanloop.algorithms.papers.general_joints import Constraint
 from spanloop.math.inertia import ArticulatedInertia, RigidInertia
 from spanloop.math.scalar import reciprocal
@@ -30,19 +34,21 @@ from spanloop.math.spatial import Force, Motion, power
 from spanloop.types import Scalar
 
 CLAMP = 1e-8  # √ε: what is held up and what rounding does then weigh the same, and a refinement squares both
-REFINEMENTS = 1, 2  # where every chain has as many freedoms as its tip has rows, and where one has fewer
-LARGEST_CORRECTION = 1e-6, 1e-7  # of the last refinement, beside the accelerations: after one, its square is left
+# where every chain has as many freedoms as its tip has rows; where one has fewer; where chains have loops, too
+REFINEMENTS = 1, 2, 3
+LARGEST_CORRECTION = 1e-6, 1e-7, 1e-7  # of the last one, beside the accelerations: after one, its square is left
 SLOWEST = 1e-3  # part of a probe that may be left after one refinement
 
 
 @dataclass(frozen=True)
 class Held:
-    """A chain as the reference member feels it."""
+    """A chain as the reference member feels it; the rows of its own loops, which do not feel that one, come first."""
 
     rows: list[Constraint]
     L: list[list[Scalar]]
     S: list[Scalar]
     freedoms: int
+    inner: int = 0  # rows of its own loops
 
 
 class Balance:
@@ -50,8 +56,13 @@ class Balance:
 
     def __init__(self, chains: list[Held], P0: ArticulatedInertia, body: RigidInertia):
         self.chains, self.P0 = chains, P0
-        self.short = any(c.freedoms < len(c.rows) for c in chains)  # does one have fewer freedoms than rows?
-        self.factors = [Factors(c.L, least(c, body), masks=[r.mask for r in c.rows]) for c in chains]
+        short = any(c.freedoms < len(c.rows) for c in chains if len(c.rows) > c.inner)
+        self.hard = short + (short and any(c.inner for c in chains))  # which number of refinements
+        self.zero = [zero(c) for c in chains]
+        self.factors = [
+            Factors(c.L, least(c, body), bounds, [r.mask for r in c.rows])
+            for c, bounds in zip(chains, self.zero, strict=True)
+        ]
         seen = []  # (1 + N)⁻¹ B, with D⁻¹ of the same
         for c, F in zip(chains, self.factors, strict=True):
             columns = [F.forward([tuple(r.B)[x] for r in c.rows]) for x in range(6)]
@@ -109,11 +120,11 @@ def push(rows: list[Constraint], h) -> Force:
 def balanced(chains: list[Held], P0: ArticulatedInertia, f0: Force, body: RigidInertia):
     """λ₀, forces h by chain, the last correction of λ₀, and the system."""
     balance = Balance(chains, P0, body)
-    return *balance.refined([c.S for c in chains], -f0, REFINEMENTS[balance.short]), balance
+    return *balance.refined([c.S for c in chains], -f0, REFINEMENTS[balance.hard]), balance
 
 
 def convergence(balance: Balance, lam: Motion, step: Motion) -> list:
-    """Pairs of which the first must be less: the last correction, and what is left of a probe.
+    """Pairs of which the first must be less: the last correction, what is left of a probe, pivots of inner loops.
 
     The probe is any right side, refined once. Where rows depend on each other it cannot be met.
     """
@@ -123,9 +134,15 @@ def convergence(balance: Balance, lam: Motion, step: Motion) -> list:
     missed = [r.mask * x for c, xs in zip(balance.chains, left, strict=True) for r, x in zip(c.rows, xs, strict=True)]
     asked = [x for xs in probe for x in xs]
     undone = [x for c in balance.chains for x in c.S]
+    thin = [
+        pair
+        for c, bounds, F in zip(balance.chains, balance.zero, balance.factors, strict=True)
+        for pair in thin_pivots(bounds, F, [r.mask for r in c.rows[: c.inner]])
+    ]
     return [
-        (_square(step), LARGEST_CORRECTION[balance.short] ** 2 * (_square(lam) + dot(undone, undone)) + 1e-24),
+        (_square(step), LARGEST_CORRECTION[balance.hard] ** 2 * (_square(lam) + dot(undone, undone)) + 1e-24),
         (dot(missed, missed), SLOWEST**2 * dot(asked, asked) + 1e-24),
+        *thin,
     ]
 
 
@@ -139,6 +156,15 @@ def least(chain: Held, body: RigidInertia) -> list:
     for k, row in enumerate(chain.rows):
         own[row.sort] = own[row.sort] + chain.L[k][k]
     return [CLAMP * own[row.sort] for row in chain.rows]
+
+
+def zero(chain: Held) -> list:
+    """Below which a pivot of a chain's own loops counts as zero: SMALLEST_PIVOT of all rows of one joint and sort."""
+    group = [(row.key[0], row.sort) for row in chain.rows[: chain.inner]]
+    scale: dict = {}
+    for k, g in enumerate(group):
+        scale[g] = scale.get(g, 0.0) + chain.L[k][k]
+    return [SMALLEST_PIVOT * scale[g] for g in group]
 
 
 def _square(m: Motion) -> Scalar:

@@ -1,32 +1,26 @@
 """Which bodies form a simple closed chain: the reference member, the support, and the chains between them.
 
-Joints and closures are general joints alike: they join two bodies. The support is the world with all links whose motion
-is given. Without the reference member the bodies must form trees, each joined to the support, or to the reference
-member, once. Hops lead from the support outward, whatever the spanning tree does: in a Type 0 mechanism (arms,
-fingers) they follow its joints, in a Type 1 mechanism (legs) they begin at the feet and run against them. [Lilly &
-Orin, section 1]
+The support is the world with all links whose motion is given. Hops lead from it outward, whatever the spanning tree
+does: in a Type 0 mechanism (arms, fingers) they follow its joints, in a Type 1 mechanism (legs) they begin at the feet
+and run against them. [Lilly & Orin, section 1] Joints that carry nothing close loops (general_edges.py): between the
+reference member and a chain (its tip), or inside a chain. Chains that a loop joins belong to one group.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
+from spanloop.algorithms.papers.general_edges import (
+    CLOSURE,
+    JOINT,
+    Edge,
+    closing_edges,
+    general_edges,
+    given_links,
+    rows_of,
+)
 from spanloop.errors import UnsupportedError
-
-JOINT, CLOSURE = "joint", "closure"
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A joint of the tree (number of its link) or a closure (its number) between links a (parent side) and b."""
-
-    sort: str
-    number: int
-    a: int  # −1 is the world
-    b: int
-
-    def other(self, link: int) -> int:
-        return self.b if link == self.a else self.a
 
 
 @dataclass(frozen=True)
@@ -37,15 +31,22 @@ class Hop:
     base: int
     edge: Edge
     chain: int | None  # none on the reference member
+    group: int
 
 
 @dataclass(frozen=True)
 class Tip:
-    """A general joint between the reference member and a link of a chain, or of the support."""
+    """A general joint that closes a loop: from a link of a chain, or of the support, to the reference member.
+
+    inner: does it close a loop inside a chain, or inside what the reference member carries? Then the other end is a
+    link there, or on the support, or the reference member.
+    """
 
     link: int
+    other: int
     edge: Edge
-    chain: int  # number of the chain; each tip on the support is a chain without links
+    group: int  # each tip on the support is a group without links
+    inner: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,11 @@ class Chains:
     support: frozenset[int]
     hops: tuple[Hop, ...]
     tips: tuple[Tip, ...]
-    n_chains: int  # with links
+
+    @property
+    def n_chains(self) -> int:
+        """With links."""
+        return len({h.group for h in self.hops if h.chain is not None})
 
     @property
     def outward(self) -> bool:
@@ -64,115 +69,122 @@ class Chains:
         along = all(h.edge.sort == JOINT and h.edge.number == h.link for h in self.hops)
         return along and all(t.edge.sort == CLOSURE or t.link in self.support for t in self.tips)
 
-
-class _NoChains(Exception):
-    """Why a link cannot be the reference member."""
+    @property
+    def closed_on_reference(self) -> bool:
+        """Has what hangs on the reference member alone loops of its own, or does it touch the support?"""
+        carried = {h.link for h in self.hops if h.chain is None}
+        return any(t.link in carried or t.other in carried for t in self.tips)
 
 
 def simple_chains(mechanism) -> Chains:
-    """The chains of a mechanism, with the reference member that floats, or else meets the most chains."""
+    """The chains of a mechanism, around a reference member that floats, if one does.
+
+    Of several it is the one without which all loops are open, or that leaves the least to factor, and meets the most
+    chains.
+    """
     if mechanism.gears:
         raise UnsupportedError(
             f"method 'simple_closed_chain' has no couplings between joints ({mechanism.gears[0].name!r}); "
             "use 'elimination'"
         )
-    floating = [link for link in mechanism.links if link.floats]
-    others = [link for link in mechanism.links if not link.floats]
-    reasons: list[str] = []
-    for links in (floating, others):
-        found = []
-        for link in links:
-            try:
-                found.append(_around(mechanism, link.number))
-            except _NoChains as reason:
-                reasons.append(f"with the body on joint {link.name!r} as that one, {reason}")
-        if found:
-            return max(found, key=lambda c: c.n_chains)
-    raise UnsupportedError(
-        "method 'simple_closed_chain' needs one reference member without which every loop is open; "
-        f"{(reasons or ['nothing moves'])[0]}. Use 'elimination'"
-    )
+    edges, support = general_edges(mechanism), given_links(mechanism)
+    for edge in edges:
+        if edge.a == edge.b and edge.a not in support:
+            raise UnsupportedError(
+                "method 'simple_closed_chain' needs general joints between two bodies; loop "
+                f"{mechanism.closures[edge.number].name!r} joins two frames of one. Use 'elimination'"
+            )
+    moving = [link for link in mechanism.links if link.number not in support]
+    if not moving:
+        raise UnsupportedError(
+            "method 'simple_closed_chain' needs a reference member; nothing moves freely. Use 'elimination'"
+        )
+    floating = [link for link in moving if link.floats]
+    found = [_around(mechanism, link.number, support, edges) for link in floating or moving]
+    return min(found, key=lambda c: (_work(mechanism, c), -c.n_chains))
 
 
-def _around(mechanism, reference: int) -> Chains:
-    support = given_links(mechanism)
-    if reference in support:
-        raise _NoChains("its motion is given")
-    edges = [Edge(JOINT, link.number, link.parent, link.number) for link in mechanism.links]
-    edges += [Edge(CLOSURE, c.number, c.a.link, c.b.link) for c in mechanism.closures]
-    walk = _Walk(mechanism, reference, support, edges)
+def _work(mechanism, chains: Chains) -> int:
+    """Of factoring the rows of all groups: the cubes of their numbers; none where no loop lies inside a chain."""
+    if not any(t.inner for t in chains.tips):
+        return 0
+    rows: dict[int, int] = {}
+    for t in chains.tips:
+        rows[t.group] = rows.get(t.group, 0) + rows_of(mechanism, t.edge)
+    return 1 + sum(n**3 for n in rows.values())
+
+
+def _around(mechanism, reference: int, support: frozenset[int], edges: list[Edge]) -> Chains:
+    closing = closing_edges(mechanism, edges, reference, support)
+    walk = _Walk(reference, edges, closing)
     for edge in edges:
         ends = {edge.a, edge.b}
-        if len(ends & support) == 1 and reference not in ends:
-            walk.chain(next(iter(ends & support)), edge)
-    n_chains = walk.count
+        if edge not in walk.used and len(ends & support) == 1 and reference not in ends:
+            walk.grow(next(iter(ends & support)), edge, walk.count)
     for edge in edges:
         ends = {edge.a, edge.b}
         if edge in walk.used or ends <= support:
             continue
         if reference in ends and edge.other(reference) in support:
-            walk.tips.append(Tip(edge.other(reference), edge, walk.count))
+            walk.tips.append(Tip(edge.other(reference), reference, edge, walk.count))
             walk.count += 1
         elif reference in ends:
-            walk.branch(edge)
-    return Chains(reference, support, tuple(walk.hops), tuple(walk.tips), n_chains)
-
-
-def given_links(mechanism) -> frozenset[int]:
-    """The world and the links whose motion is given: driven, and so on down to the world."""
-    out = {-1}
-    for link in mechanism.links:
-        if link.driven and link.parent in out:
-            out.add(link.number)
-    return frozenset(out)
+            walk.grow(reference, edge, None)
+    return _grouped(Chains(reference, support, tuple(walk.hops), tuple(walk.tips)), closing)
 
 
 class _Walk:
-    """Hops and tips as they are found."""
+    """Hops and tips as they are found; `closing` joints are left aside."""
 
-    def __init__(self, mechanism, reference, support, edges):
-        self.mechanism, self.reference, self.support = mechanism, reference, support
+    def __init__(self, reference: int, edges, closing):
+        self.reference = reference
         self.at: dict[int, list[Edge]] = {}
         for edge in edges:
             for link in {edge.a, edge.b}:
                 self.at.setdefault(link, []).append(edge)
         self.hops: list[Hop] = []
         self.tips: list[Tip] = []
-        self.used: set[Edge] = set()
-        self.seen: set[int] = set()
+        self.used: set[Edge] = set(closing)
         self.count = 0
 
-    def chain(self, base: int, edge: Edge) -> None:
-        """All bodies that the support carries through this general joint."""
-        self._grow(base, edge, self.count)
-        self.count += 1
-
-    def branch(self, edge: Edge) -> None:
-        """All bodies that only the reference member carries."""
-        self._grow(self.reference, edge, None)
-
-    def _grow(self, base: int, edge: Edge, chain: int | None) -> None:
+    def grow(self, base: int, edge: Edge, chain: int | None) -> None:
+        """All bodies that the support, or the reference member alone, carries through this general joint."""
         waiting = [(base, edge)]
         while waiting:
             base, edge = waiting.pop(0)
             link = edge.other(base)
-            if link in self.seen or link in self.support or link == base:
-                raise _NoChains(f"{self._name(edge)} closes a loop inside a chain")
-            self.seen.add(link)
             self.used.add(edge)
-            self.hops.append(Hop(link, base, edge, chain))
+            self.hops.append(Hop(link, base, edge, chain, self.count))
             for e in self.at[link]:
                 if e in self.used:
                     continue
                 if e.other(link) != self.reference:
                     waiting.append((link, e))
-                elif chain is None:
-                    raise _NoChains(f"{self._name(e)} closes a loop that does not reach the support")
                 else:
                     self.used.add(e)
-                    self.tips.append(Tip(link, e, chain))
+                    self.tips.append(Tip(link, self.reference, e, self.count))
+        self.count += 1
 
-    def _name(self, edge: Edge) -> str:
-        if edge.sort == JOINT:
-            return f"joint {self.mechanism.links[edge.number].name!r}"
-        return f"loop {self.mechanism.closures[edge.number].name!r}"
+
+def _grouped(chains: Chains, closing: dict[Edge, bool]) -> Chains:
+    """With the joints that are left as tips more, and chains that they join in one group."""
+    group = {hop.link: hop.group for hop in chains.hops}
+    same: dict[int, int] = {}
+
+    def first(n: int) -> int:
+        return first(same[n]) if n in same else n
+
+    more = []
+    for edge, inner in closing.items():
+        link = edge.a if edge.a in group else edge.b
+        if edge.other(link) in group:
+            a, b = sorted((first(group[link]), first(group[edge.other(link)])))
+            if a != b:
+                same[b] = a
+        more.append(Tip(link, edge.other(link), edge, group[link], inner))
+    return _renumbered(replace(chains, tips=(*more, *chains.tips)), first) if more else chains
+
+
+def _renumbered(chains: Chains, first: Callable[[int], int]) -> Chains:
+    hops = tuple(replace(h, group=first(h.group)) for h in chains.hops)
+    return replace(chains, hops=hops, tips=tuple(replace(t, group=first(t.group)) for t in chains.tips))

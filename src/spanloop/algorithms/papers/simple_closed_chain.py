@@ -9,7 +9,7 @@ joint, contact or hip (general_joints.py).
 | lam | ẍ_open, then ẍ | Motion by link | acceleration beyond ζ (drifting.py) | link |
 | rates | q̈_open, then q̈ | by joint | accelerations of the joints | joint |
 | P, f | – | 6×6, Force by link | articulated inertia and bias force of the chain from its tip | link |
-| K | – | Force by row | what a unit force of a tip's row does to the link with all that it carries | link |
+| K | – | Force by row | what a unit force of a row does to the link with all that it carries | link |
 | shares | D⁻¹φᵀK | by row | of Ω the part that the joint itself adds | joint |
 | L | φᶜᵀ Λ⁻¹ φᶜ | n_c × n_c | inverse operational inertia along the rows | rows |
 | B, S, h | φᶜᵀ X₀, S_k, h_kᶜ | | as in reference_member.py | |
@@ -17,18 +17,28 @@ joint, contact or hip (general_joints.py).
 Departures. Of Λ⁻¹ and Ω only what φᶜ sees is computed, by propagating the forces of the rows from the tip inward; Ω is
 applied to a force by one sweep outward and never written out. Known forces φ h_k act on the open chain, so that S_k
 needs no Λ⁻¹ φ h_k. Accelerations are classical. A chain may branch, and the reference member may carry bodies of its
-own; a loop inside a chain is refused. Where rows are redundant, their forces are one possible choice.
+own.
+
+A chain may have loops inside. The rows of a joint that closes one ride inward from both of its ends, together with
+those of the tip: L and S have entries for them, and they are eliminated before the tip's (reference_member.py). What
+is left is L and S of step 1 for the chain with its own loops closed. So do loops among the bodies that only the
+reference member carries; there the rows ride on to that one, and what arrives is their B. In this way a contact that
+cannot carry a chain (it is switched, or has no motion space of its own) still closes one. Two chains that a loop joins
+are one. Where rows are redundant, their forces are one possible choice.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.algorithms.papers.closure_rows import Telling, dual
 from spanloop.algorithms.papers.drifting import drifting
-from spanloop.algorithms.papers.general_joints import Carrier, carrier, refuse_contacts, tip
+from spanloop.algorithms.papers.general_edges import JOINT
+from spanloop.algorithms.papers.general_joints import Carrier, Constraint, carrier, tip
 from spanloop.algorithms.papers.reference_member import Held, balanced, convergence
-from spanloop.algorithms.papers.simple_chains import JOINT, Chains, simple_chains
+from spanloop.algorithms.papers.simple_chains import Chains, Tip, simple_chains
 from spanloop.algorithms.quantities.energy import fly
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.scalar import reciprocal
@@ -46,7 +56,6 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
     setting = setting or Setting()
     telling = Telling.of(setting, feedback)
     chains, sizes, flying = simple_chains(mechanism), telling.sizes(mechanism), telling.needs_velocities(mechanism)
-    refuse_contacts(mechanism, chains.hops)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
@@ -83,16 +92,31 @@ def joined(chains: Chains, telling: Telling):
         """General joints at this state: those that carry links, and rows and known forces at the tips."""
         carriers = [carrier(m, here, world, hop, telling) for hop in chains.hops]
         f = {i: h.f for i, h in enumerate(here)}
-        rows: list[list] = [[] for _ in range(1 + max((t.chain for t in chains.tips), default=-1))]
+        rows: dict[int, list[tuple[Tip, Constraint]]] = {t.group: [] for t in sorted(chains.tips, key=_group)}
         for t in chains.tips:
-            own, on_link, on_reference = tip(m, here, world, t, telling)
-            rows[t.chain] += [(t.link, row) for row in own]
-            f[chains.reference] = f[chains.reference] - on_reference  # (33): φ h
-            if t.link not in chains.support:
-                f[t.link] = f[t.link] - on_link
-        return Values(carriers=carriers, f=f, tip_rows=rows)
+            own, on_link, on_other = tip(m, here, world, t, telling)
+            rows[t.group] += [(t, row) for row in own]
+            for link, known in ((t.other, on_other), (t.link, on_link)):
+                if link not in chains.support:
+                    f[link] = f[link] - known  # (33): φ h
+        ordered = {n: sorted(own, key=_inner_first) for n, own in rows.items() if own}
+        return Values(carriers=carriers, f=f, tip_rows=ordered)
 
     return join
+
+
+def _group(t: Tip) -> int:
+    return t.group
+
+
+def _inner_first(entry: tuple[Tip, Constraint]) -> bool:
+    return not entry[0].inner
+
+
+def _ends(entry: tuple[Tip, Constraint]):
+    """The two links that a row joins, and what its unit force does to each."""
+    t, row = entry
+    return (t.link, row.K), (t.other, row.B)
 
 
 # ---- step 1: the open chain solution
@@ -105,10 +129,11 @@ def opened(chains: Chains):
         f = dict(world.f)
         K: dict = {i: {} for i in P}
         admittance: dict = {}
-        for rows in world.tip_rows:
-            for link, row in rows:
-                if link not in chains.support:
-                    K[link][row.key] = row.K
+        for rows in world.tip_rows.values():
+            for entry in rows:
+                for link, wrench in _ends(entry):
+                    if link not in chains.support:
+                        K[link][entry[1].key] = wrench
         passed = []
         for hop, joint in reversed(list(zip(chains.hops, world.carriers, strict=True))):
             freedoms, left = _passed(joint, P[hop.link], f[hop.link], K[hop.link], admittance)
@@ -116,12 +141,13 @@ def opened(chains: Chains):
             if hop.base not in chains.support:
                 P[hop.base] = P[hop.base] + left.P.carried(joint.far)
                 f[hop.base] = f[hop.base] + joint.far @ left.f
-                K[hop.base] |= {r: joint.far @ k for r, k in left.K.items()}
+                for r, k in left.K.items():
+                    K[hop.base][r] = K[hop.base].get(r, Force()) + joint.far @ k
         passed.reverse()
         of_chains = [k for k, hop in enumerate(chains.hops) if hop.chain is not None]
-        lam: dict = {i: Motion() for i in chains.support}
+        lam: dict = {i: Motion() for i in (*chains.support, chains.reference)}
         rates: dict = {i: here[i].tau for i in chains.support if i >= 0}
-        for k in of_chains:
+        for k in range(len(chains.hops)) if chains.closed_on_reference else of_chains:
             hop, joint = chains.hops[k], world.carriers[k]
             start = joint.far.T @ lam[hop.base] + joint.c
             lam[hop.link], rate = _accelerated(joint, passed[k], start, [x[2] for x in passed[k]])
@@ -129,8 +155,9 @@ def opened(chains: Chains):
                 rates[hop.edge.number] = rate if passed[k] else here[hop.edge.number].tau
         own = chains.reference
         return Values(
-            passed=passed, admittance=admittance, P0=P[own], f0=f[own], lam=lam, open_rates=rates, of_chains=of_chains
-        )
+            passed=passed, admittance=admittance, P0=P[own], f0=f[own], B=K[own], lam=lam, open_rates=rates,
+            of_chains=of_chains,
+        )  # fmt: skip
 
     return open_chains
 
@@ -150,7 +177,8 @@ def _passed(joint: Carrier, P, f: Force, K: dict, admittance: dict):
         keys = list(kappa)
         for n, r in enumerate(keys):
             for t in keys[: n + 1]:
-                admittance[r, t] = admittance.get((r, t), 0.0) + kappa[r] * shares[t]  # Λ⁻¹ += φᵀK D⁻¹ Kᵀφ
+                pair = (t, r) if (t, r) in admittance else (r, t)
+                admittance[pair] = admittance.get(pair, 0.0) + kappa[r] * shares[t]  # Λ⁻¹ += φᵀK D⁻¹ Kᵀφ
             K[r] = K[r] - G * kappa[r]
         freedoms.append((s, G, e * over, shares))
         P, f = P.less(G, U), f + G * e
@@ -179,18 +207,18 @@ def beside(G: Force, s: Motion) -> Force:
 def held(chains: Chains):
     def hold(m, here, world) -> Values:
         """a₀ and the forces of all rows."""
-        seen, freedoms = [], [0] * len(world.tip_rows)
+        seen = []
+        freedoms: dict = {}
         for hop, joint in zip(chains.hops, world.carriers, strict=True):
-            if hop.chain is not None and hop.chain < len(freedoms):
-                freedoms[hop.chain] += len(joint.freedoms)
-        for number, rows in enumerate(world.tip_rows):
-            if not rows:
-                continue
-            L = [[_between(world.admittance, r.key, t.key) for _, t in rows] for _, r in rows]
-            for k, (_, row) in enumerate(rows):
+            freedoms[hop.group] = freedoms.get(hop.group, 0) + len(joint.freedoms)
+        for group, entries in world.tip_rows.items():
+            rows = [replace(row, B=world.B.get(row.key, Force())) for _, row in entries]
+            L = [[_between(world.admittance, r.key, t.key) for t in rows] for r in rows]
+            for k, row in enumerate(rows):
                 L[k][k] = L[k][k] + row.soft
-            S = [-(row.gamma + power(world.lam[link], row.K)) for link, row in rows]  # S_k (36)
-            seen.append(Held([row for _, row in rows], L, S, freedoms[number]))
+            S = [-total([e[1].gamma, *(power(world.lam[i], K) for i, K in _ends(e))]) for e in entries]  # S_k (36)
+            inner = sum(t.inner for t, _ in entries)
+            seen.append(Held(rows, L, S, freedoms.get(group, 0), inner))
         body = m.links[chains.reference].inertia
         lam0, h, step, balance = balanced(seen, world.P0, world.f0, body)
         forces = {row.key: x for c, xs in zip(seen, h, strict=True) for row, x in zip(c.rows, xs, strict=True)}
@@ -213,7 +241,7 @@ def closed(chains: Chains):
         more: dict = {i: Motion() for i in chains.support}
         for k in world.of_chains:
             hop, joint = chains.hops[k], world.carriers[k]
-            nu = [total(x * world.forces[r] for r, x in shares.items()) for *_, shares in world.passed[k]]
+            nu = [total(_due(shares, world.forces)) for *_, shares in world.passed[k]]
             more[hop.link], rate = _accelerated(joint, world.passed[k], joint.far.T @ more[hop.base], nu)
             lam[hop.link] = lam[hop.link] + more[hop.link]
             if hop.edge.sort == JOINT and world.passed[k]:
@@ -223,7 +251,8 @@ def closed(chains: Chains):
         for k, (hop, joint) in enumerate(zip(chains.hops, world.carriers, strict=True)):
             if k not in world.of_chains:
                 start = joint.far.T @ lam[hop.base] + joint.c
-                lam[hop.link], rate = _accelerated(joint, world.passed[k], start, [x[2] for x in world.passed[k]])
+                nu = [total([x, *_due(shares, world.forces)]) for *_, x, shares in world.passed[k]]
+                lam[hop.link], rate = _accelerated(joint, world.passed[k], start, nu)
                 if hop.edge.sort == JOINT:
                     rates[hop.edge.number] = rate if world.passed[k] else here[hop.edge.number].tau
         for t in chains.tips:
@@ -232,6 +261,11 @@ def closed(chains: Chains):
         return Values(rates=rates)
 
     return close
+
+
+def _due(shares: dict, forces: dict) -> list:
+    """Of a freedom's acceleration the parts that are due to the forces of rows."""
+    return [x * forces[r] for r, x in shares.items()]
 
 
 def _across(m, here, i: int, lam: dict) -> tuple:
