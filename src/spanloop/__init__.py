@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 # public name -> module that holds it; each is imported when first asked for
 _PUBLIC = {
     "Builder": "spanloop.model.build",
+    "ClosedTopology": "spanloop.loops.pair",
     "Dynamics": "spanloop.dynamics",
     "Model": "spanloop.model",
     "MujocoOrder": "spanloop.model.mujoco",
@@ -37,6 +38,7 @@ _ROOMS = ("errors", "joints", "math", "model", "zoo")
 
 __all__ = [
     "Builder",
+    "ClosedTopology",
     "Dynamics",
     "Model",
     "MujocoOrder",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from spanloop.compiling import compile, on_scalars
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
+    from spanloop.loops.pair import ClosedTopology
     from spanloop.math.scalar import where
     from spanloop.model import Model
     from spanloop.model.build import Builder
