@@ -16,6 +16,7 @@ import pytest
 
 import spanloop as sl
 from dense_driven import consistent, exact
+from random_chains import random_chains
 from random_loops import CLOSING, fitted, moving
 from random_pairs import random_pair
 from singular_cases import CASES as SINGULAR
@@ -92,6 +93,24 @@ def test_arms_and_object_by_both_forms_of_step_d(grasp, target):
     agrees(pair, q)
     pair.step_d = replace(pair.step_d, cheap=False)
     agrees(pair, q)
+
+
+CHAINS = [pytest.param(s, marks=[pytest.mark.slow] if s >= 2 else []) for s in range(30)]
+
+
+@pytest.mark.parametrize("seed", CHAINS)
+def test_random_arms_on_an_object_agree_with_fifty_digits(seed):
+    """Arms of all kinds of joints, some on a driven support, some with fewer joints than their grasp has rows."""
+    case = random_chains(seed, sort=0)
+    model = case.model
+    arms = split(model, [b.name for b in model.bodies if b.name != "object"], "arms")
+    pair = sl.ClosedTopology(arms, split(model, ["object"], "object"), model.loops, target="python")
+    q, v, tau = (
+        np.concatenate([x[getattr(model, slices)(j.name)] for j in pair.model.joints])
+        for x, slices in ((case.q, "q_slice"), (case.v, "v_slice"), (case.tau, "v_slice"))
+    )
+    a = pair.forward_dynamics(q, v, tau)
+    assert difference(a, exact(pair.model, q, v, tau)) < AGREE
 
 
 @pytest.mark.parametrize("closing", CLOSING)

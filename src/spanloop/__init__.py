@@ -29,7 +29,7 @@ _PUBLIC = {
     "load": "spanloop.model.load",
     "load_run": "spanloop.results.files.storing",
     "on_scalars": "spanloop.compiling",
-    "operators": "spanloop.sweeps.operators",
+    "operators": "spanloop.algorithms.closed.operators",
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
@@ -62,6 +62,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from spanloop import joints, zoo
+    from spanloop.algorithms.closed.operators import operators
     from spanloop.compiling import compile, on_scalars
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
     from spanloop.results.trajectory import Trajectory
     from spanloop.simulation import control, forces
     from spanloop.simulation.simulate import simulate
-    from spanloop.sweeps.operators import operators
 
 
 def __getattr__(name: str) -> Any:
