@@ -89,6 +89,7 @@ class ClosedTopology:
         self.model = joined(one, other, between)
         self.primary = Column.of(one, of[PRIMARY], made, old.primary if old else None)
         self.secondary = Column.of(other, of[SECONDARY], made, old.secondary if old else None)
+        self._sizes = (("q", self.model.nq), ("v", self.model.nv), ("tau", self.model.nv))
         step = self._step_d(loops, made)
         self.step_d = old.step_d if old and old.step_d == step else step
         return self
@@ -145,14 +146,10 @@ class ClosedTopology:
         """
         loads = _loads(self.model, forces or {})
         extras = loop_inputs(self.model, active, given or {})
-        sizes = (("q", self.model.nq), ("v", self.model.nv), ("tau", self.model.nv))
-        state, leading = arrays.accepted("forward_dynamics", sizes, (q, v, tau), np.dtype(float))
+        state, leading = arrays.accepted("forward_dynamics", self._sizes, (q, v, tau), np.dtype(float))
         leading = np.broadcast_shapes(leading, *(x.shape[:-1] for x in (*loads.values(), *extras)))
-        whole = [np.broadcast_to(x, (*leading, x.shape[-1])) for x in state]
-        (q_P, q_S), (v_P, v_S), (tau_P, tau_S) = (
-            self.split(whole[0], self.primary.model.nq),
-            *map(self.split, whole[1:]),
-        )
+        whole = [x if x.shape[:-1] == leading else np.broadcast_to(x, (*leading, x.shape[-1])) for x in state]
+        (q_P, q_S), (v_P, v_S), (tau_P, tau_S) = map(self.split, whole)
 
         free_P, told_P = self.primary.response(q_P, v_P, tau_P, loads)  # A, B, C
         free_S, told_S = self.secondary.response(q_S, v_S, tau_S, loads)
@@ -165,13 +162,19 @@ class ClosedTopology:
         told_P, told_S, q_P, q_S = (stand_in(fine, x) for x in (told_P, told_S, q_P, q_S))
         push = self.step_d.kernel.evaluate(*(x for x in (told_P, told_S) if x.shape[-1]), *extras)  # D
         fine &= np.isfinite(push).all(axis=-1)
-        push_P, push_S = self.split(np.where(fine[..., None], push, 0.0), 6 * len(self.primary.points))
-        more = (self.primary.forced(q_P, push_P), self.secondary.forced(q_S, push_S))  # E
+        push, k = np.where(fine[..., None], push, 0.0), 6 * len(self.primary.points)
+        more = (self.primary.forced(q_P, push[..., :k]), self.secondary.forced(q_S, push[..., k:]))  # E
         return np.where(fine[..., None], a + np.concatenate(more, axis=-1), np.nan)  # F
 
-    def split(self, x: np.ndarray, at: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """v, tau or a (..., nv) of both systems as (primary, secondary); q with at=pair.primary.model.nq."""
-        n = self.primary.model.nv if at is None else at
+    def split(self, x) -> tuple[np.ndarray, np.ndarray]:
+        """q (..., nq), or v, tau, a (..., nv), of both systems as (primary, secondary)."""
+        x = np.asarray(x)
+        sizes = dict(zip((size for _, size in self._sizes[:2]), self.primary.sizes, strict=True))
+        if x.ndim == 0 or x.shape[-1] not in sizes:
+            raise InputError(
+                f"split: x has shape {x.shape}; expected q (..., {self.model.nq}) or v (..., {self.model.nv})"
+            )
+        n = sizes[x.shape[-1]]
         return x[..., :n], x[..., n:]
 
     def __repr__(self) -> str:

@@ -34,6 +34,11 @@ class Column:
         return old if old is not None and (old.model, old.points) == (tree, wanted) else Column(tree, wanted, options)
 
     @functools.cached_property
+    def sizes(self) -> tuple[int, int]:
+        """nq, nv."""
+        return self.model.nq, self.model.nv
+
+    @functools.cached_property
     def _free(self) -> dict:
         return {}
 
@@ -59,9 +64,9 @@ class Column:
         """A, B, C: β̇ᶠ (..., nv), and what step D is told (..., 24 k + 36 k²); loads: forces from outside by body."""
         own = {name: six for name, six in loads.items() if name in self.model.body_number}
         forces = [np.concatenate(list(own.values()), axis=-1)] if own else []
-        numbers = self.free(tuple(own)).evaluate(q, v, tau, *forces)
-        return numbers[..., : self.model.nv], numbers[..., self.model.nv :]
+        numbers, nv = self.free(tuple(own)).evaluate(q, v, tau, *forces), self.sizes[1]
+        return numbers[..., :nv], numbers[..., nv:]
 
     def forced(self, q, push) -> np.ndarray:
         """E: β̇ᵟ (..., nv) due to forces (..., 6 k) at the points."""
-        return self._forced.evaluate(q, push) if self.points else np.zeros((*q.shape[:-1], self.model.nv))
+        return self._forced.evaluate(q, push) if self.points else np.zeros((*q.shape[:-1], self.sizes[1]))
