@@ -14,6 +14,7 @@ import spanloop as sl
 from dense_driven import exact
 from singular_cases import CASES as SINGULAR
 from spanloop import zoo
+from spanloop.compiling import Question
 from spanloop.errors import InputError, StateError, UnsupportedError
 from test_loops import AGREE, case_of, difference
 
@@ -126,6 +127,16 @@ def test_without_closures_the_tree_is_recovered():
     for name in ("A", "Lam", "b"):
         with pytest.raises(InputError, match=f"{name} is an operator of loops; model '.*' has none"):
             getattr(S, name)
+
+
+def test_3_13_is_applied_by_sweeps():
+    """With three rows a joint more always costs the same."""
+    counts = []
+    for n in (6, 12, 18):
+        model = zoo.chain(n).with_frame("ground", "world", (0.1, 0.2, 0.3)).close("tool", "ground", "spherical")
+        n = Question.expression(model, dynamics(sl.operators(model)), "baked", {}).plan().operations
+        counts.append(n.multiplications + n.additions)
+    assert counts[2] - counts[1] == pytest.approx(counts[1] - counts[0], rel=0.02)
 
 
 def test_rows_are_vectors_of_their_own():

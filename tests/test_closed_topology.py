@@ -22,9 +22,10 @@ from random_pairs import random_pair
 from singular_cases import CASES as SINGULAR
 from spanloop import zoo
 from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError
+from spanloop.joints import Spherical
 from spanloop.joints.distance import Distance
 from spanloop.joints.soft_finger import SoftFinger
-from spanloop.model.parts import Loop
+from spanloop.model.parts import Loop, Placement
 from test_loops import AGREE, difference
 
 DAILY = (2, 3, 5)
@@ -186,6 +187,51 @@ def test_systems_that_no_closure_joins():
     np.testing.assert_allclose(
         a_S, sl.Dynamics(replace(held, loops=())).forward_dynamics(q[k:], v[n:], tau[n:]), rtol=1e-9, atol=1e-9
     )
+
+
+def test_a_closure_that_is_there_twice_changes_nothing():
+    """The rows of the second one are redundant wherever the first is closed."""
+    arms, held, closures, q = arms_and_object(2, "spherical")
+    twice = sl.ClosedTopology(arms, held, [*closures, (*closures[0][:3], "again")], target="python")
+    assert len(twice.step_d.setting.dropped) == 3
+    agrees(twice, q)
+
+
+@pytest.mark.parametrize("where", ["table", "frame of the arms' world", "world itself", "exchanged"])
+def test_points_that_do_not_move(where):
+    """A secondary system without freedoms, closures to the ground; and the object as the primary system."""
+    arms, held, closures, q = arms_and_object(2, "spherical")
+    pose = sl.Dynamics(arms, target="python").pose(q[:12], "arm1_tool")
+    at, turn = pose[:3, 3], pose[:3, :3]
+    if where == "table":
+        b = sl.Builder("table").body("top", 1.0, inertia=(1.0, 1.0, 1.0)).fixed("legs", "world", "top")
+        held, q = b.build().with_frame("spot", "top", at, turn), q[:12]
+        closures = [("arm1_tool", "spot", "spherical")]
+    elif where == "world itself":
+        place = Placement(tuple(map(tuple, turn.tolist())), tuple(at.tolist()))
+        closures = [Loop("pin", Spherical(), "world", "arm1_tool", place), closures[1]]
+    elif where == "exchanged":
+        arms, held, q = held, arms, np.concatenate((q[12:], q[:12]))
+    else:
+        arms = arms.with_frame("spot", "world", at, turn)
+        closures = [("arm1_tool", "spot", "spherical"), closures[1]]
+    pair = sl.ClosedTopology(arms, held, closures, target="python")
+    assert not pair.step_d.cheap
+    agrees(pair, q)
+
+
+def test_the_cheap_step_d_costs_the_same_for_every_arm():
+    """The whole form factors a matrix of all rows."""
+
+    def operations(step) -> int:
+        n = step.plan().operations
+        return n.multiplications + n.additions
+
+    steps = [sl.ClosedTopology(*arms_and_object(m, "spherical")[:3], target="python").step_d for m in (2, 3, 4)]
+    cheap = [operations(step) for step in steps]
+    whole = [operations(replace(step, cheap=False)) for step in steps]
+    assert cheap[2] - cheap[1] <= 1.02 * (cheap[1] - cheap[0])
+    assert whole[2] - whole[1] > 1.3 * (whole[1] - whole[0])
 
 
 # ---- what is compiled
