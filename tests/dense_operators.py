@@ -57,6 +57,7 @@ class DenseOperators:
         self.phi = np.linalg.inv(one - self.E_phi)
         self.P = self._articulated()
         self.D = self.H @ self.P @ self.H.T + self.armature
+        self.D_root = np.linalg.cholesky(self.D)
         self.G = self.P @ self.H.T @ np.linalg.inv(self.D)
         self.K = self.E_phi @ self.G
         self.tau_bar = one - self.G @ self.H

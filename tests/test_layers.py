@@ -83,7 +83,8 @@ GEOMETRY = {
 # what closures say of a state: their rows, which of them never matter; velocities, no dynamics
 CLOSURES = {"closed.bias", "closed.closing", "closed.paths", "closed.rows", "closed.setting", "quantities.energy"}
 CLOSED_METHODS = (
-    "arms_on_object", "closed_columns", "closed_topology", "closure_rows", "general_joints", "grasp_rates", "grasps",
+    "arms_on_object", "closed_columns", "closed_topology", "closure_rows", "constraint_step", "general_joints",
+    "grasp_rates", "grasps",
     "recursive_arms", "simple_closed_chain",
 )  # fmt: skip
 # the method of unit vectors is inverse dynamics, asked again and again
@@ -126,6 +127,9 @@ def test_papers_methods_use_only_their_own_papers_files():
         "closure_admittance": {"papers.closure_rows", "papers.general_joints"},
         "closed_columns": {
             "papers.closure_admittance", "papers.drifting", "papers.filtering", "papers.general_joints",
+        },
+        "constraint_step": {
+            "papers.closure_admittance", "papers.factors", "papers.general_joints", "papers.reference_member",
         },
         "closed_topology": {
             "papers.closure_admittance", "papers.closure_rows", "papers.drifting", "papers.factors", "papers.filtering",

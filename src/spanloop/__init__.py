@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 # public name -> module that holds it; each is imported when first asked for
 _PUBLIC = {
     "Builder": "spanloop.model.build",
+    "ClosedTopology": "spanloop.loops.pair",
     "Dynamics": "spanloop.dynamics",
     "Model": "spanloop.model",
     "MujocoOrder": "spanloop.model.mujoco",
@@ -28,7 +29,7 @@ _PUBLIC = {
     "load": "spanloop.model.load",
     "load_run": "spanloop.results.files.storing",
     "on_scalars": "spanloop.compiling",
-    "operators": "spanloop.sweeps.operators",
+    "operators": "spanloop.algorithms.closed.operators",
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
@@ -37,6 +38,7 @@ _ROOMS = ("errors", "joints", "math", "model", "zoo")
 
 __all__ = [
     "Builder",
+    "ClosedTopology",
     "Dynamics",
     "Model",
     "MujocoOrder",
@@ -60,9 +62,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from spanloop import joints, zoo
+    from spanloop.algorithms.closed.operators import operators
     from spanloop.compiling import compile, on_scalars
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
+    from spanloop.loops.pair import ClosedTopology
     from spanloop.math.scalar import where
     from spanloop.model import Model
     from spanloop.model.build import Builder
@@ -74,7 +78,6 @@ if TYPE_CHECKING:
     from spanloop.results.trajectory import Trajectory
     from spanloop.simulation import control, forces
     from spanloop.simulation.simulate import simulate
-    from spanloop.sweeps.operators import operators
 
 
 def __getattr__(name: str) -> Any:

@@ -1,11 +1,11 @@
-"""Small symmetric matrices of scalars, as tuples of rows: products with vectors, LDLᵀ, inverse. No pivoting."""
+"""Small symmetric matrices of scalars, as tuples of rows: products with vectors, LDLᵀ, inverse, root. No pivoting."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from spanloop.math.scalar import reciprocal
+from spanloop.math.scalar import reciprocal, sqrt
 from spanloop.math.small import dot, is_zero, total
 from spanloop.types import Scalar
 
@@ -19,11 +19,20 @@ def apply(m: Sequence[Sequence[Scalar]], x: Sequence[Scalar]) -> tuple[Scalar, .
 
 def solve(m: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """x with m x = b, by m = L D Lᵀ from the first row to the last."""
+    return _eliminated(m, b, reciprocal)[0]
+
+
+def solved(m: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+    """x with m x = b, and the pivots D, to be looked at: where one is zero this x means nothing."""
+    return _eliminated(m, b, lambda pivot: 0.0 if is_zero(pivot) else reciprocal(pivot))
+
+
+def _eliminated(m, b, inverse_of) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
     n = len(b)
     rows, b = [list(r) for r in m], list(b)
     over: list[Any] = []
     for k in range(n):
-        over.append(reciprocal(rows[k][k]))
+        over.append(inverse_of(rows[k][k]))
         for i in range(k + 1, n):
             if is_zero(rows[i][k]):
                 continue
@@ -34,7 +43,7 @@ def solve(m: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, .
     x: list[Any] = [0.0] * n
     for k in reversed(range(n)):
         x[k] = over[k] * total([b[k], *(-(rows[i][k] * x[i]) for i in range(k + 1, n))])
-    return tuple(x)
+    return tuple(x), tuple(row[k] for k, row in enumerate(rows))
 
 
 def inverse(m: Sequence[Sequence[Scalar]]) -> Rows:
@@ -52,3 +61,28 @@ def inverse(m: Sequence[Sequence[Scalar]]) -> Rows:
             rows[i][k] = rows[k][i] = gain[i]
         rows[k][k] = -over
     return tuple(tuple(-x for x in r) for r in rows)
+
+
+def root(m: Sequence[Sequence[Scalar]]) -> Rows:
+    """The lower triangular C with C Cᵀ = m, for m positive definite. [Cholesky]"""
+    rows: list[tuple[Any, ...]] = []
+    for i, row in enumerate(m):
+        found: list[Any] = []
+        for j in range(i):
+            found.append((row[j] - dot(found, rows[j][:j])) / rows[j][j])
+        rows.append((*found, sqrt(row[i] - dot(found, found)), *(0.0,) * (len(m) - i - 1)))
+    return tuple(rows)
+
+
+def solve_lower(c: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """x with c x = b, for c lower triangular."""
+    x: list[Any] = []
+    for i, row in enumerate(c):
+        x.append((b[i] - dot(row[:i], x)) / row[i])
+    return tuple(x)
+
+
+def solve_upper(c: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """x with cᵀ x = b, for c lower triangular."""
+    turned = [row[::-1] for row in zip(*c, strict=True)]
+    return solve_lower(turned[::-1], tuple(b)[::-1])[::-1]

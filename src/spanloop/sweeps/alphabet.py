@@ -10,11 +10,17 @@
 | tau_bar, E_psi, psi | τ̄, ℰ_ψ, ψ | links to links | 1 − G H, ℰ_φ τ̄, (1 − ℰ_ψ)⁻¹ |
 | Upsilon, Omega | Υ, Ω | links to links | diagonal of Ω; ψ* H* D⁻¹ H ψ |
 | B, J | B, J | frames to links; joints to frames | forces at frames seen at their links; B* φ* H* |
+| D_root | D^(1/2) | joints to joints | the lower triangular C with C C* = D, joint by joint (Cholesky) |
+| A | A | frames to rows | rows of the closures: what they hold of the velocities at their points (2.16) |
+| Lam | Λ | frames to frames | B* Ω B = J M⁻¹ J*, the admittance of the points of closure (3.10) |
+| b | b | rows to joints | D^(−1/2) H ψ B A* (3.13) |
 | armature | – | joints to joints | inertia of the rotors (diagonal) |
 
 Departures. Links are numbered from base to tip, so that φ, K and ψ are upper triangular where the paper has them
 lower; every block is the same. Blocks are in link axes (the joint's axis is z), those of frames in the frame's own.
-D has the armature in it, which the paper does not know: then 3.4-3.6 hold for M = H φ Mb φ* H* + armature.
+D has the armature in it, which the paper does not know: then 3.4-3.6 hold for M = H φ Mb φ* H* + armature. The root
+of D is no symmetric one, so that the left one of the two D^(−1/2) of 3.13 is transposed; b has the D^(−1/2) that its
+definition there lacks. A, Lam and b are of mechanisms with closures (constraint.py).
 """
 
 from __future__ import annotations
@@ -22,7 +28,8 @@ from __future__ import annotations
 from spanloop.math import symmetric
 from spanloop.math.spatial import Force, Motion, combined, power
 from spanloop.sweeps.composed import Named, added, product
-from spanloop.sweeps.terms import FRAMES, JOINTS, LINKS, ONE, Local, Shift, Term, Transition
+from spanloop.sweeps.constraint import Along, RowIdentity
+from spanloop.sweeps.terms import FRAMES, JOINTS, LINKS, ONE, ROWS, Local, Shift, Term, Transition
 
 
 def _identity(link, here, x):
@@ -79,8 +86,24 @@ def _at_frames(link, here, m):
     return tuple(x for frame in here.frames for x in frame.T @ Motion.of(m))
 
 
+def _root(link, here, x):
+    return symmetric.apply(symmetric.root(here.D), x)
+
+
+def _root_star(link, here, x):
+    return symmetric.apply(tuple(zip(*symmetric.root(here.D), strict=True)), x)
+
+
+def _over_root(link, here, x):
+    return symmetric.solve_lower(symmetric.root(here.D), x)
+
+
+def _over_root_star(link, here, x):
+    return symmetric.solve_upper(symmetric.root(here.D), x)
+
+
 def identity(space: str) -> Term:
-    return Local(ONE, space, space, 0, _identity)
+    return RowIdentity() if space == ROWS else Local(ONE, space, space, 0, _identity)
 
 
 E_phi = Shift()
@@ -94,6 +117,8 @@ J = Named("J", product(B.star(), phi.star(), H.star()))
 P = Local("P", LINKS, LINKS, 1, _articulated)
 D = Local("D", JOINTS, JOINTS, 1, lambda link, here, x: symmetric.apply(here.D, x))
 D_inverse = Local("D.inverse()", JOINTS, JOINTS, 1, lambda link, here, x: symmetric.apply(here.D_inverse, x))
+D_root = Local("D_root", JOINTS, JOINTS, 1, _root, _root_star)
+D_root_inverse = Local("D_root.inverse()", JOINTS, JOINTS, 1, _over_root, _over_root_star)
 G = Local("G", LINKS, JOINTS, 1, _gain, _gain_star)
 K = Named("K", product(E_phi, G))
 tau_bar = Local("tau_bar", LINKS, LINKS, 1, _yield, _yield_star)
@@ -103,9 +128,14 @@ psi = Transition("psi", tau_bar)
 Upsilon = Local("Upsilon", LINKS, LINKS, 2, _admittance)
 Omega = Named("Omega", product(psi.star(), H.star(), D_inverse, H, psi))
 
+A = Along()
+Lam = Named("Lam", product(B.star(), Omega, B))
+b = Named("b", product(D_root_inverse, H, psi, B, A.star()))
+
 NAMES: dict[str, Term] = {
-    t.text: t for t in (E_phi, phi, H, Mb, P, D, G, K, tau_bar, E_psi, psi, Upsilon, Omega, B, J, armature)
+    t.text: t for t in (E_phi, phi, H, Mb, P, D, D_root, G, K, tau_bar, E_psi, psi, Upsilon, Omega, B, J, armature)
 }
+CLOSED: dict[str, Term] = {t.text: t for t in (A, Lam, b)}  # where there are closures
 
 
 def inverses(has_armature: bool) -> dict[str, Term]:
@@ -117,6 +147,7 @@ def inverses(has_armature: bool) -> dict[str, Term]:
     mass = added((1.0, bare), (1.0, armature)) if has_armature else bare
     pairs = (
         (D, D_inverse),
+        (D_root, D_root_inverse),
         (added((1.0, one), (-1.0, E_phi)), phi),
         (added((1.0, one), (-1.0, E_psi)), psi),
         (innovations, whitening),

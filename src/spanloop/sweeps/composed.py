@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from spanloop.math.small import total
-from spanloop.sweeps.program import Sweep, Values, outward
-from spanloop.sweeps.terms import ONE, Term, starred
+from spanloop.sweeps.program import Sweep, Values, at_once, outward
+from spanloop.sweeps.terms import ONE, ROWS, Term, starred
 
 
 class Product(Term):
@@ -45,7 +45,7 @@ class Sum(Term):
         out: tuple[Sweep, ...] = ()
         for part, (_, term) in zip(parts, self.terms, strict=True):
             out += term.sweeps(source, part)
-        return (*out, adding([c for c, _ in self.terms], parts, target))
+        return (*out, adding(self.rows, [c for c, _ in self.terms], parts, target))
 
 
 class Named(Term):
@@ -82,14 +82,20 @@ def added(*terms: tuple[float, Term]) -> Term:
     return left[0][1] if len(left) == 1 and left[0][0] == 1.0 else Sum(tuple(left))
 
 
-def adding(numbers: list[float], parts: list[str], target: str) -> Sweep:
-    """The sweep that keeps target = Σ number · part."""
+def adding(space: str, numbers: list[float], parts: list[str], target: str) -> Sweep:
+    """The sweep that keeps target = Σ number · part, vectors of one space."""
 
-    def at_each_link(link, here, parent):
-        columns = zip(*(getattr(here, p) for p in parts), strict=True)
+    def added_up(kept) -> Values:
+        columns = zip(*(getattr(kept, p) for p in parts), strict=True)
         return Values(**{target: tuple(total(c * x for c, x in zip(numbers, xs, strict=True)) for xs in columns)})
 
-    return outward(at_each_link)
+    def at_each_link(link, here, parent):
+        return added_up(here)
+
+    def at_the_world(m, here, world):
+        return added_up(world)
+
+    return at_once(at_the_world) if space == ROWS else outward(at_each_link)
 
 
 def _sum_text(terms) -> str:

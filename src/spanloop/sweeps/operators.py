@@ -12,16 +12,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, nearest
 from spanloop.sweeps import alphabet
 from spanloop.sweeps.composed import Product, added, product
+from spanloop.sweeps.constraint import RowInverse
 from spanloop.sweeps.space import Algebra
-from spanloop.sweeps.terms import ONE, Term
+from spanloop.sweeps.terms import ONE, ROWS, Term
 from spanloop.sweeps.vectors import Vector
 
 _NUMBER = (int, float)
@@ -84,7 +82,10 @@ class Operator:
     __rmul__ = __mul__
 
     def inverse(self) -> Operator:
-        """The inverse, where one is known: of D, 1 − E_phi, 1 − E_psi, 1 + H φ K, the mass matrix, and products."""
+        """The inverse, where one is known: of D, its root, 1 − E_phi, 1 − E_psi, 1 + H φ K, the mass matrix, products.
+
+        Of symmetric maps of rows to rows, as A @ Lam @ A.T, by one small dense solution.
+        """
         return self._new(self._inverse(self.term))
 
     # ---- numbers
@@ -134,18 +135,23 @@ class Operator:
         known = alphabet.inverses(self.algebra.has_armature)
         if term.text in known:
             return known[term.text]
+        if isinstance(term, RowInverse):
+            return term.of
+        if term.rows == term.columns == ROWS and term.star().text == term.text:
+            return RowInverse(term)
         if term.text == ONE:
             return term
         if isinstance(term, Product):
             return product(*(self._inverse(f) for f in reversed(term.factors)))
         raise InputError(
             f"{term.text}: no inverse is known. There are those of D, 1 - E_phi, 1 - E_psi, phi, psi, "
-            "1 + H @ phi @ K, 1 - H @ psi @ K, the mass matrix, and products of them"
+            "1 + H @ phi @ K, 1 - H @ psi @ K, the mass matrix, A @ Lam @ A.T, and products of them"
         )
 
 
 class Operators:
-    """The operators of one tree, by name: E_phi, phi, H, Mb, P, D, G, K, tau_bar, E_psi, psi, Upsilon, Omega, B, J."""
+    """The operators of one tree, by name: E_phi, phi, H, Mb, P, D, D_root, G, K, tau_bar, E_psi, psi, Upsilon, Omega,
+    B, J; and of its closures: A, Lam, b."""
 
     E_phi: Operator
     phi: Operator
@@ -153,6 +159,7 @@ class Operators:
     Mb: Operator
     P: Operator
     D: Operator
+    D_root: Operator
     G: Operator
     K: Operator
     tau_bar: Operator
@@ -163,24 +170,27 @@ class Operators:
     B: Operator
     J: Operator
     armature: Operator
+    A: Operator  # with closures: A, Lam, b
+    Lam: Operator
+    b: Operator
 
     def __init__(self, algebra: Algebra):
         self.algebra = algebra
-        for name, term in alphabet.NAMES.items():
+        self._terms = alphabet.NAMES | (alphabet.CLOSED if algebra.closed else {})
+        for name, term in self._terms.items():
             setattr(self, name, Operator(algebra, term))
 
+    def __getattr__(self, name: str) -> Operator:
+        if name in alphabet.CLOSED:
+            raise InputError(
+                f"{name} is an operator of loops; model {self.algebra.model.name!r} has "
+                + ("some, but frames are named: leave them out" if self.algebra.frames else "none")
+            )
+        raise AttributeError(f"there is no operator {name!r}; {nearest(name, alphabet.NAMES)}")
+
     def __repr__(self) -> str:
-        return f"operators of {self.algebra.model.name!r}: {', '.join(alphabet.NAMES)}"
+        return f"operators of {self.algebra.model.name!r}: {', '.join(self._terms)}"
 
     def vector(self, name: str, space: str = "joints") -> Vector:
         """A vector yet to come, for expressions that are to be compiled: an input of this name."""
         return Vector.given(self.algebra, name, space)
-
-
-def operators(model, q: Sequence[Any] | None = None, frames: str | Sequence[str] = ()) -> Operators:
-    """The spatial operators of a model's tree: at q (nq,), floats or traced, or for any q.
-
-    frames: names of the frames or bodies that B and J speak of. Closures are left out: these are the operators of
-    the spanning tree.
-    """
-    return Operators(Algebra(model, q, (frames,) if isinstance(frames, str) else tuple(frames)))

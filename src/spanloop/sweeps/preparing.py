@@ -12,24 +12,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from spanloop.math import symmetric
 from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, gain, power
-from spanloop.sweeps.program import Sweep, Values, inward, outward
+from spanloop.sweeps.program import Sweep, Values, at_once, inward, outward
+from spanloop.topology.anchor import Anchor
 
 
-def preparation(mechanism, frames: tuple[str, ...], level: int) -> tuple[Sweep, ...]:
-    """The sweeps that terms of this level need: 0 placing, 1 articulated inertias, 2 admittances."""
-    anchors = [mechanism.anchors[name] for name in frames]
+def preparation(mechanism, anchors: Sequence[Anchor], level: int, kept: Callable) -> tuple[Sweep, ...]:
+    """The sweeps that terms of this level need: 0 placing, 1 articulated inertias, 2 admittances.
+
+    anchors: of the frames that B speaks of; kept(): numbers of the closures' rows that A speaks of, found if needed.
+    """
     carried = [tuple(a.transform() for a in anchors if a.link == k) for k in range(len(mechanism.links))]
 
     def place(link, here, parent) -> Values:
         """X, S, and the frames that the link carries."""
         return Values(X=link.transform(here.q), S=link.kind.motion_space(here.q), frames=carried[link.number])
 
+    def tell(m, here, world) -> Values:
+        """Where the rows come from."""
+        return Values(kept=kept)
+
     sweeps = (outward(place), inward(articulate, P=ArticulatedInertia()), outward(admit, Upsilon=Admittance()))
-    return sweeps[: level + 1]
+    return (at_once(tell), *sweeps[: level + 1])
 
 
 def articulate(link, here, arriving) -> tuple[Values, Values]:

@@ -1,8 +1,9 @@
 """Linear maps between stacked vectors, as plain terms: a term says which sweeps apply it.
 
 A stacked vector has one block at every link: six numbers in the space "links", one a freedom in "joints", six for
-each frame that the link carries in "frames". A term reads the block `source` of every link and keeps `target`; it
-knows no coordinates and no mechanism. Its text is what one types to make it; terms with one text are the same.
+each frame that the link carries in "frames"; a vector of "rows", one number for each row of the closures, is kept
+whole at the world. A term reads the block `source` of every link and keeps `target`; it knows no coordinates and no
+mechanism. Its text is what one types to make it; terms with one text are the same.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Callable
 from spanloop.math.spatial import Force, Motion
 from spanloop.sweeps.program import Sweep, Values, inward, outward
 
-LINKS, JOINTS, FRAMES = "links", "joints", "frames"
+LINKS, JOINTS, FRAMES, ROWS = "links", "joints", "frames", "rows"
+SPACES = (LINKS, JOINTS, FRAMES, ROWS)
 ONE = "1"  # text of every identity
 
 Block = Callable[..., tuple]  # (link, here, block) -> block

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from spanloop.errors import InputError, nearest
 from spanloop.sweeps.composed import adding
+from spanloop.sweeps.constraint import thin
 from spanloop.sweeps.preparing import preparation
 from spanloop.sweeps.program import Program, Sweep
 from spanloop.sweeps.space import Algebra
-from spanloop.sweeps.terms import FRAMES, JOINTS, LINKS, Term
+from spanloop.sweeps.terms import ROWS, SPACES, Term
 
 _ANSWER = "answer"
 
@@ -27,8 +28,8 @@ class Vector:
 
     @staticmethod
     def given(algebra: Algebra, name: str, space: str) -> Vector:
-        if space not in (LINKS, JOINTS, FRAMES):
-            raise InputError(f"vector {name!r}: {space!r} is no space; {nearest(space, (LINKS, JOINTS, FRAMES))}")
+        if space not in SPACES:
+            raise InputError(f"vector {name!r}: {space!r} is no space; {nearest(space, SPACES)}")
         if not name.isidentifier() or name in ("q", "parameters"):
             raise InputError(f"vector {name!r}: expected a name like 'tau', other than 'q' and 'parameters'")
         return Vector(algebra, space, name)
@@ -99,7 +100,7 @@ class Vector:
             kept.append(f"{target}/{k}" if term else source)
             if term:
                 out += term.sweeps(source, kept[-1])
-        return (*out, adding([c for c, _, _ in self.parts], kept, target))
+        return (*out, adding(self.space, [c for c, _, _ in self.parts], kept, target))
 
     def program(self, mechanism) -> Program:
         """The expression as sweeps over a mechanism: inputs q and its own, answer its entries in order."""
@@ -107,14 +108,15 @@ class Vector:
         whole = self if self.parts else Vector(algebra, self.space, parts=((1.0, None, self),))
 
         def result(m, here, world):
-            return algebra.joined(m, self.space, [getattr(h, _ANSWER) for h in here])
+            return algebra.found(m, self.space, here, world, _ANSWER)
 
         return Program(
             "operators",
             ("q", *given),
-            preparation(mechanism, algebra.frames, whole.level) + whole.sweeps(_ANSWER),
+            preparation(mechanism, algebra.points(mechanism), whole.level, algebra.kept) + whole.sweeps(_ANSWER),
             result,
             (algebra.size(self.space),),
             sizes={name: algebra.size(space) for name, space in given.items()},
-            blocks={name: algebra.blocks(mechanism, space) for name, space in given.items()},
+            blocks={name: algebra.blocks(mechanism, space) for name, space in given.items() if space != ROWS},
+            demands=thin if algebra.closed else None,
         )

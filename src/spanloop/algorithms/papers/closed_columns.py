@@ -2,7 +2,7 @@
 
 [Rodriguez, Jain & Kreutz, section 3]. Neither knows the constraints, nor the other system. A new object compiles its
 own two programs, and those of the arms stay as they are; a new set of constraints between the same points compiles
-nothing: step D, A Λ A* f̃ = A α̃ᶠ − U, is small and stands between the columns (tests/test_papers_closed.py has one).
+step D alone, which stands between the columns (constraint_step.py). sl.ClosedTopology puts them together.
 
 | here | paper | shape | meaning | frame |
 |---|---|---|---|---|
