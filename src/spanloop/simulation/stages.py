@@ -17,7 +17,7 @@ from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.driving import traced
 from spanloop.simulation.layout import Layout
-from spanloop.simulation.system import System
+from spanloop.simulation.system import System, smallest
 from spanloop.simulation.watching import Watch
 
 OPEN = 1e-6  # m or rad: a step after which a loop is open by more did not end well
@@ -30,14 +30,15 @@ class Stages:
         self.system, self.watch, self.dtype = system, watch, dtype
         self.layout = Layout.of(system, watch, dtype)
         self.nq, self.nv = system.model.nq, system.model.nv
-        self.velocity = "v.closed" if system.projects else "v"
-        self.moved = "q.after" if system.projects else following("q")  # what the method leaves
+        self.velocity = "v.closed" if system.holds else "v"
+        self.moved = "q.after" if system.holds else following("q")  # what the method leaves
+        self.sped = "v.after" if system.minimal else following("v")
         self.compensated = "q.rest" in self.layout.sizes
         self.sizes: dict[str, int] = {**system.sizes, **self.layout.sizes}
         self.begin: list[Call] = []
         self._calls: list[Any] = []
         self._accelerate: Plan | None = None
-        if system.projects:
+        if system.holds:
             self._hold()
 
     # ---- what methods say
@@ -50,21 +51,20 @@ class Stages:
         """a = acceleration at time t in state q, v."""
         if a == "a1" and self.begin:
             return  # found with the velocity at the start of the step
-        constants = self.system.constants
+        constants, minimal = self.system.constants, self.system.minimal
         if self._accelerate is None:
-
-            def compute(x):
-                answer, pairs = self.system.accelerations(x)
-                return (answer,), pairs
-
             names = ("t", "q", "v", "u", "z", *constants)
+            compute = self._accelerations_completed if minimal else self._accelerations
             self._accelerate = self._plan("accelerate", names, {n: self.system.sizes[n] for n in names}, compute)
-        self.sizes[a] = self.nv
-        self._calls.append(Call(self._accelerate, (t, q, v, "u", "z", *constants), (a,)))
+        solved = {"q.solved": self.nq, "v.solved": self.nv, "left": 1} if minimal else {}
+        self.sizes.update({a: self.nv, **solved})
+        self._calls.append(Call(self._accelerate, (t, q, v, "u", "z", *constants), (a, *solved)))
+        if minimal:
+            self._take(q, v)
 
     def advance(self, name: str, reads: Sequence[str], compute: Callable) -> None:
         """compute({array: scalars}) gives two displacements (nv), one after the other, and the change of velocity."""
-        v, after = self.velocity, {self.moved: self.nq, following("v"): self.nv}
+        v, after = self.velocity, {self.moved: self.nq, self.sped: self.nv}
         if self.compensated:
             self._advance_with_rests(name, reads, compute, after)
             return
@@ -84,14 +84,58 @@ class Stages:
 
     # ---- what every step has
 
+    def _accelerations(self, x):
+        a, pairs = self.system.accelerations(x)
+        return (a,), pairs
+
+    def _accelerations_completed(self, x):
+        """The same after all joints have been placed by the actuated ones: also q, v, and the error left."""
+        q, v, left = self.system.completed(x)
+        a, pairs = self.system.accelerations({**x, "q": q, "v": v})
+        return (a, q, v, [left]), [*pairs, (left, OPEN)]
+
+    def _take(self, q: str, v: str) -> None:
+        """The completed state in the place of the predicted one."""
+
+        def compute(x):
+            left, worst = x["left"][0], x["worst"][0]
+            return x["q.solved"], x["v.solved"], [where(worst < left, left, worst)]
+
+        self.call("take", ("q.solved", "v.solved", "left", "worst"), {q: self.nq, v: self.nv, "worst": 1}, compute)
+
     def _hold(self) -> None:
+        minimal = self.system.minimal
+
         def compute(x):
             v, a, margin, pairs = self.system.held(x)
-            return (a, v, [margin]), pairs
+            T = _flat(self.system.actuated_rates(x)[0]) if minimal else []
+            return (a, v, [margin], *((T, [0.0]) if minimal else ())), pairs
 
         reads = ("t", "q", "v", "u", "z", *self.system.constants)
         writes = {"a1": self.nv, "v.closed": self.nv, "margin": 1}
+        if minimal:
+            writes |= {"T": self.nv * len(self.system.completion.actuated), "worst": 1}
         self.begin.append(self._call("hold", reads, writes, compute))
+
+    def _complete(self) -> None:
+        """Positions and velocities of all joints from the actuated ones; refused across a singular position."""
+        system, n = self.system, len(self.system.completion.actuated)
+
+        def compute(x):
+            q, left = system.closed_position({**x, "q": x["q.after"]})
+            T, pivots = system.actuated_rates({**x, "q": q})
+            like = system.completion.likeness([x["T"][k : k + n] for k in range(0, n * self.nv, n)], T)
+            v = system.completion.velocity(T, x["v.after"])
+            error, margin = x["loops"]
+            for y in (x["worst"][0], left):
+                error = where(error < y, y, error)
+            for y in (x["margin"][0], smallest(pivots)):
+                margin = where(y < margin, y, margin)
+            return (q, v, [error, margin]), [(left, OPEN), (0.0, like), *pivots]
+
+        reads = ("q.after", "v.after", "T", "worst", "loops", "margin", *system.constants)
+        writes = {following("q"): self.nq, following("v"): self.nv, following("loops"): 2}
+        self._calls.append(self._call("complete", reads, writes, compute))
 
     def _close(self) -> None:
         """Positions back to the closed loops."""
@@ -128,7 +172,9 @@ class Stages:
     def schedule(self) -> Schedule:
         """The whole step."""
         system = self.system
-        if system.projects:
+        if system.minimal:
+            self._complete()
+        elif system.projects:
             self._close()
         if system.sizes["z"]:
             self._remember()
@@ -177,13 +223,13 @@ class Stages:
             added = self._sums([0.0] * self.nv, [0.0] * self.nv)
             rows = zip(added, x["q"], x["q.change"], x[self.moved], strict=True)
             q = [0.0 if s is None else d - (b - a) for s, a, d, b in rows]
-            return q, [d - (b - a) for a, d, b in zip(x[v], x["v.change"], x["v.next"], strict=True)]
+            return q, [d - (b - a) for a, d, b in zip(x[v], x["v.change"], x[self.sped], strict=True)]
 
         sizes = {"q.change": self.nq, "q.turned": self.nq, "v.change": self.nv}
         self.call(name, _once(*reads, "q", v, "q.rest", "v.rest"), sizes, changes)
         self.call("add", ("q", v, "q.change", "q.turned", "v.change"), after, add)
         rests = {following("q.rest"): self.nq, following("v.rest"): self.nv}
-        self.call("lost", ("q", v, "q.change", "v.change", self.moved, "v.next"), rests, lost)
+        self.call("lost", ("q", v, "q.change", "v.change", self.moved, self.sped), rests, lost)
 
     def _moved(self, q, first, second) -> list:
         """q ⊕ first ⊕ second; where that is a sum, the sum is taken first."""
@@ -225,6 +271,10 @@ class Stages:
 
         inputs = tuple((n, sizes[n]) for n in reads)
         return poisoned(traced("what acts on the mechanism", lambda: unrolled(name, inputs, (0,), flat)))
+
+
+def _flat(rows) -> list:
+    return [x for row in rows for x in row]
 
 
 def _once(*names: str) -> tuple[str, ...]:

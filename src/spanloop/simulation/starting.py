@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
@@ -49,11 +50,9 @@ def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
     return np.abs(errors(robot, q)[:, positional(robot.model)]).max(axis=1, initial=0.0)
 
 
-def closed(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-    """The states with their loops closed, and a note if that moved them by more than NOTICED."""
-    if not (robot.model.loops or robot.model.couplings):
-        return q, v, ""
-    shut, still = robot.project(q, v)
+def closed(robot: Dynamics, q: np.ndarray, v: np.ndarray, bring: Callable) -> tuple[np.ndarray, np.ndarray, str]:
+    """The states with their loops closed by bring(robot, q, v), and a note if that moved them by more than NOTICED."""
+    shut, still = bring(robot, q, v)
     by_q, by_v = _openness(robot, q).max(initial=0.0), np.abs(still - v).max(initial=0.0)
     if max(by_q, by_v) <= NOTICED:
         return shut, still, ""

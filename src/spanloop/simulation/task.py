@@ -11,7 +11,7 @@ import numpy as np
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.model import Model
-from spanloop.simulation import starting
+from spanloop.simulation import completing, starting
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.constants import constants
 from spanloop.simulation.driving import Drive, drive
@@ -127,6 +127,8 @@ def task(
         raise InputError(f"limits is {limits!r}; expected 'stop' or 'ignore'")
     if on_singular not in ("raise", "minimum_norm"):
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
+    if closures == "minimal" and (model.loops or model.couplings):
+        completing.refuse(robot, dynamics, on_singular)
     told = inputs_of(model, tau, controller, inputs, callback)
     pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
     driven = drive(model, controller, told.width if told.given else None, actuation(model, step), pushing)
@@ -138,8 +140,9 @@ def task(
     if closures != "none":
         held = _with_active(robot, active)
         starting.refuse_open(held, rows_q)
-        if closures == "project":
-            rows_q, rows_v, note = starting.closed(held, rows_q, rows_v)
+        if system.holds:
+            bring = completing.completed if system.minimal else Dynamics.project
+            rows_q, rows_v, note = starting.closed(held, rows_q, rows_v, bring)
     rows = [fixed[n] for n in system.constants]
     watched = watch(model, limits == "stop", stop)
     starting.tell_of_limits(watched, rows_q)

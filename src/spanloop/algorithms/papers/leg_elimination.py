@@ -141,7 +141,7 @@ def unit_rates(m, legs: Legs, parts: list[Eliminated]) -> tuple[list, list]:
     for j, t in enumerate(twists):
         known = {f: 1.0 if k == j else 0.0 for k, f in enumerate(legs.actuated)}
         columns.append(rates_of(m, legs, parts, t, known))
-    return [list(row) for row in zip(*columns, strict=True)], pivots
+    return [[column[i] for column in columns] for i in range(m.nv)], pivots
 
 
 def answering_rates(m, legs: Legs, parts: list[Eliminated], drift: Motion) -> tuple[list, list]:

@@ -65,6 +65,7 @@ def _program(name, inputs, mechanism, loaded, setting, result, size) -> Program:
     legs = legs_with(mechanism, setting)
     still = Field((0.0, 0.0, 0.0), origin=negate(mechanism.gravity))  # the world, accelerated against gravity
     n = len(legs.actuated)
+    watched = setting is None or setting.watched
 
     def start(world) -> Values:
         return Values(T=world.T, c=world.c, t=[Motion()] * n, moved=still)
@@ -81,7 +82,7 @@ def _program(name, inputs, mechanism, loaded, setting, result, size) -> Program:
         result,
         (size,),
         regroup=True,
-        demands=lambda m, here, world: closing.openness(m, here, world) + world.pivots,
+        demands=lambda m, here, world: (closing.openness(m, here, world) if watched else []) + world.pivots,
         refusal=SINGULAR,
         loaded=loaded,
     )
@@ -114,7 +115,7 @@ def spread(link, here, parent) -> Values:
 
 def _equations(m, here, world, tau) -> tuple[list, list]:
     """I = Nᵀ M N (n, n), and the right side Nᵀ(torques − wrenches) (n,)."""
-    n = len(world.T[0])
+    n = len(world.T[0]) if world.T else 0
     I, right = [[0.0] * n for _ in range(n)], [0.0] * n
     for link, h, given in zip(m.links, here, tau, strict=True):
         moved = [link.inertia @ t for t in h.t]
