@@ -17,7 +17,8 @@ from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.driving import traced
 from spanloop.simulation.layout import Layout
-from spanloop.simulation.system import System, smallest
+from spanloop.simulation.minimal import calls as minimal
+from spanloop.simulation.system import System
 from spanloop.simulation.watching import Watch
 
 OPEN = 1e-6  # m or rad: a step after which a loop is open by more did not end well
@@ -51,16 +52,22 @@ class Stages:
         """a = acceleration at time t in state q, v."""
         if a == "a1" and self.begin:
             return  # found with the velocity at the start of the step
-        constants, minimal = self.system.constants, self.system.minimal
+        constants = self.system.constants
         if self._accelerate is None:
             names = ("t", "q", "v", "u", "z", *constants)
-            compute = self._accelerations_completed if minimal else self._accelerations
-            self._accelerate = self._plan("accelerate", names, {n: self.system.sizes[n] for n in names}, compute)
-        solved = {"q.solved": self.nq, "v.solved": self.nv, "left": 1} if minimal else {}
+            self._accelerate = self._plan("accelerate", names, {n: self.system.sizes[n] for n in names}, self._answer)
+        solved = {"q.solved": self.nq, "v.solved": self.nv, "left": 1} if self.system.minimal else {}
         self.sizes.update({a: self.nv, **solved})
         self._calls.append(Call(self._accelerate, (t, q, v, "u", "z", *constants), (a, *solved)))
-        if minimal:
-            self._take(q, v)
+        if solved:
+            self.call("take", (*solved, "worst"), {q: self.nq, v: self.nv, "worst": 1}, minimal.take)
+
+    def _answer(self, x) -> tuple[tuple, Sequence]:
+        """What is known of a stage: its acceleration, and in minimal coordinates all joints."""
+        if self.system.minimal:
+            return minimal.accelerate(self.system, x, OPEN)
+        a, pairs = self.system.accelerations(x)
+        return (a,), pairs
 
     def advance(self, name: str, reads: Sequence[str], compute: Callable) -> None:
         """compute({array: scalars}) gives two displacements (nv), one after the other, and the change of velocity."""
@@ -84,58 +91,26 @@ class Stages:
 
     # ---- what every step has
 
-    def _accelerations(self, x):
-        a, pairs = self.system.accelerations(x)
-        return (a,), pairs
-
-    def _accelerations_completed(self, x):
-        """The same after all joints have been placed by the actuated ones: also q, v, and the error left."""
-        q, v, left = self.system.completed(x)
-        a, pairs = self.system.accelerations({**x, "q": q, "v": v})
-        return (a, q, v, [left]), [*pairs, (left, OPEN)]
-
-    def _take(self, q: str, v: str) -> None:
-        """The completed state in the place of the predicted one."""
-
-        def compute(x):
-            left, worst = x["left"][0], x["worst"][0]
-            return x["q.solved"], x["v.solved"], [where(worst < left, left, worst)]
-
-        self.call("take", ("q.solved", "v.solved", "left", "worst"), {q: self.nq, v: self.nv, "worst": 1}, compute)
-
     def _hold(self) -> None:
-        minimal = self.system.minimal
+        """Velocity and acceleration at the start of the step, loops closed."""
 
         def compute(x):
             v, a, margin, pairs = self.system.held(x)
-            T = _flat(self.system.actuated_rates(x)[0]) if minimal else []
-            return (a, v, [margin], *((T, [0.0]) if minimal else ())), pairs
+            return (a, v, [margin]), pairs
 
         reads = ("t", "q", "v", "u", "z", *self.system.constants)
         writes = {"a1": self.nv, "v.closed": self.nv, "margin": 1}
-        if minimal:
+        if self.system.minimal:
             writes |= {"T": self.nv * len(self.system.completion.actuated), "worst": 1}
-        self.begin.append(self._call("hold", reads, writes, compute))
+            self.begin.append(self._call("begin", reads, writes, lambda x: minimal.begin(self.system, x)))
+        else:
+            self.begin.append(self._call("hold", reads, writes, compute))
 
     def _complete(self) -> None:
-        """Positions and velocities of all joints from the actuated ones; refused across a singular position."""
-        system, n = self.system, len(self.system.completion.actuated)
-
-        def compute(x):
-            q, left = system.closed_position({**x, "q": x["q.after"]})
-            T, pivots = system.actuated_rates({**x, "q": q})
-            like = system.completion.likeness([x["T"][k : k + n] for k in range(0, n * self.nv, n)], T)
-            v = system.completion.velocity(T, x["v.after"])
-            error, margin = x["loops"]
-            for y in (x["worst"][0], left):
-                error = where(error < y, y, error)
-            for y in (x["margin"][0], smallest(pivots)):
-                margin = where(y < margin, y, margin)
-            return (q, v, [error, margin]), [(left, OPEN), (0.0, like), *pivots]
-
-        reads = ("q.after", "v.after", "T", "worst", "loops", "margin", *system.constants)
+        """Positions and velocities of all joints from the actuated ones."""
+        reads = ("q.after", "v.after", "T", "worst", "loops", "margin", *self.system.constants)
         writes = {following("q"): self.nq, following("v"): self.nv, following("loops"): 2}
-        self._calls.append(self._call("complete", reads, writes, compute))
+        self._calls.append(self._call("end", reads, writes, lambda x: minimal.end(self.system, x, OPEN)))
 
     def _close(self) -> None:
         """Positions back to the closed loops."""
@@ -271,10 +246,6 @@ class Stages:
 
         inputs = tuple((n, sizes[n]) for n in reads)
         return poisoned(traced("what acts on the mechanism", lambda: unrolled(name, inputs, (0,), flat)))
-
-
-def _flat(rows) -> list:
-    return [x for row in rows for x in row]
 
 
 def _once(*names: str) -> tuple[str, ...]:

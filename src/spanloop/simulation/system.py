@@ -31,8 +31,8 @@ from spanloop.errors import InputError
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
-from spanloop.simulation import completing
 from spanloop.simulation.driving import Drive
+from spanloop.simulation.minimal import completion as completing
 from spanloop.sweeps import Values, walk
 from spanloop.topology import Mechanism, mechanism
 
@@ -113,6 +113,8 @@ class System:
 
     def explain(self, x: Arrays) -> str:
         """Why this state, in floats, has no accelerations; "" if it has."""
+        if self.minimal and not self.completion.margin(self.actuated_rates(x)[0]) > completing.NEAR:
+            return completing.SINGULAR_LEGS
         tau, forces = self.torques(x)
         given = self._of(self._forward, {**x, "tau": tau, "forces": forces})
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
@@ -143,7 +145,10 @@ class System:
         """
         v = self.closed_velocity(x)
         a, pairs = self.accelerations({**x, "v": v})
-        margin = smallest(pairs)
+        margin: Any = 1.0
+        for least, pivot in pairs:
+            ratio = where(least > 0.0, TINY * pivot / where(least > 0.0, least, 1.0), 1.0)
+            margin = where(ratio < margin, ratio, margin)
         return v, a, margin, [*pairs, (SINGULAR, margin)] if pairs else pairs
 
     def closed_velocity(self, x: Arrays) -> list:
@@ -246,15 +251,6 @@ class System:
     @property
     def _baked(self) -> Mechanism:
         return _mechanism(self.model)
-
-
-def smallest(pairs: Pairs) -> Any:
-    """The smallest pivot beside its own scale, which pairs hold TINY of; 1 if there is none below."""
-    margin: Any = 1.0
-    for least, pivot in pairs:
-        ratio = where(least > 0.0, TINY * pivot / where(least > 0.0, least, 1.0), 1.0)
-        margin = where(ratio < margin, ratio, margin)
-    return margin
 
 
 @functools.lru_cache(maxsize=16)

@@ -11,13 +11,14 @@ import numpy as np
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.model import Model
-from spanloop.simulation import completing, starting
+from spanloop.simulation import starting
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.constants import constants
 from spanloop.simulation.driving import Drive, drive
 from spanloop.simulation.evaluating import kernel
 from spanloop.simulation.inputs import Inputs, constant_forces, inputs_of
 from spanloop.simulation.layout import Layout
+from spanloop.simulation.minimal import beginning
 from spanloop.simulation.system import System
 from spanloop.simulation.watching import Watch, watch
 
@@ -128,7 +129,7 @@ def task(
     if on_singular not in ("raise", "minimum_norm"):
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
     if closures == "minimal" and (model.loops or model.couplings):
-        completing.refuse(robot, dynamics, on_singular)
+        beginning.refuse(robot, dynamics, on_singular)
     told = inputs_of(model, tau, controller, inputs, callback)
     pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
     driven = drive(model, controller, told.width if told.given else None, actuation(model, step), pushing)
@@ -141,7 +142,7 @@ def task(
         held = _with_active(robot, active)
         starting.refuse_open(held, rows_q)
         if system.holds:
-            bring = completing.completed if system.minimal else Dynamics.project
+            bring = beginning.completed if system.minimal else Dynamics.project
             rows_q, rows_v, note = starting.closed(held, rows_q, rows_v, bring)
     rows = [fixed[n] for n in system.constants]
     watched = watch(model, limits == "stop", stop)
