@@ -113,12 +113,13 @@ class System:
 
     def explain(self, x: Arrays) -> str:
         """Why this state, in floats, has no accelerations; "" if it has."""
-        if self.minimal and not self.completion.margin(self.actuated_rates(x)[0]) > completing.NEAR:
-            return completing.SINGULAR_LEGS
         tau, forces = self.torques(x)
         given = self._of(self._forward, {**x, "tau": tau, "forces": forces})
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
-        return "" if self._forward.answer(*rows) is not None else self._forward.explain(*rows)
+        words = "" if self._forward.answer(*rows) is not None else self._forward.explain(*rows)
+        if self.minimal and (not words or "singular position" in words):
+            return self.completion.why_not_on(self.actuated_rates(x)[0]) or words
+        return words
 
     # ---- what it does
 

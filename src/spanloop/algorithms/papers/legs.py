@@ -15,11 +15,11 @@ from spanloop.topology.closures import path
 
 
 class NotLegs(UnsupportedError):
-    """A mechanism is not one of legs on one platform; why: in a few words."""
+    """A mechanism is not one of legs on one platform; why, in a few words; counted: for its number of actuators?"""
 
-    def __init__(self, why: str):
+    def __init__(self, why: str, counted: bool = False):
         super().__init__(f"method 'parallel_legs' does not fit: {why}. Use 'elimination'")
-        self.why = why
+        self.why, self.counted = why, counted
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,9 @@ def legs_of(mechanism, mobility: int | None = None) -> Legs:
     _refuse_shared(m, platform, legs)
     actuated = tuple(f for x in m.links if x.actuated and not x.floats for f in range(x.v.start, x.v.stop))
     if mobility is not None and len(actuated) != mobility:
-        counts = f"{len(actuated)} freedoms are actuated, and the loops leave {mobility}; they must be as many"
-        raise NotLegs(counts + _named(m, actuated))
+        count = f"{len(actuated)} freedom{'s are' if len(actuated) != 1 else ' is'} actuated"
+        must = f"{count}, and the loops leave {mobility}; they must be as many"
+        raise NotLegs(must + _named(m, actuated), counted=True)
     return Legs(platform, tuple(legs), actuated)
 
 

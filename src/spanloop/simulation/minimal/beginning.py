@@ -32,9 +32,15 @@ def refuse(robot: Dynamics, dynamics: str | None, on_singular: str) -> None:
     try:
         Question.of(robot.model, "position_completion", None, "baked", (), None, None, True).signature()
     except NotLegs as error:
+        other = f", or a model in which {_named(robot)} are actuated" if error.counted else ""
         raise UnsupportedError(
-            f"closures='minimal' is for legs on one platform: {error.why}. Use closures='project'"
+            f"closures='minimal' is for legs on one platform: {error.why}. Use closures='project'{other}"
         ) from None
+
+
+def _named(robot: Dynamics) -> str:
+    """Freedoms that would do."""
+    return "just " + ", ".join(repr(name) for name in robot.independent().names)
 
 
 def completed(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -62,9 +68,10 @@ def _answered(kernel, *rows: np.ndarray) -> np.ndarray:
     """The kernel's answers at rows, or a sentence for the first row that has none."""
     out = np.empty((len(rows[0]), *kernel.shape))
     for k in range(len(out)):
-        try:
-            out[k] = kernel(*(x[k] for x in rows))
-        except StateError as error:
-            which = f"run {k}: " if len(out) > 1 else ""
-            raise StateError(f"simulate: {which}{error}") from None
+        if not kernel.attempt([np.ascontiguousarray(x[k]) for x in rows], out[k]):
+            which = f"run {k} starts" if len(out) > 1 else "the run starts"
+            raise StateError(
+                f"simulate: {which} in a singular position of the legs, where the actuated joints do not determine the "
+                "motion of the others. Use closures='project'"
+            )
     return out

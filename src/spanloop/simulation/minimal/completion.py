@@ -21,12 +21,7 @@ from spanloop.topology import mechanism
 
 METHOD = "parallel_legs"  # of forward dynamics
 ROUNDS = 2  # Newton steps at every evaluation inside a step
-NEAR = 1e-4  # a margin below this explains why a run has no next step
-
-SINGULAR_LEGS = (
-    "the legs came to a singular position, where the actuated joints do not determine the motion of the others. "
-    "closures='project' goes on wherever the loops themselves are regular"
-)
+NEAR = 1e-2  # a margin below this explains why a run has no next step
 
 
 @dataclass(frozen=True)
@@ -54,6 +49,16 @@ class Completion:
     def margin(self, T: Sequence[Sequence[Any]]) -> Any:
         """1 where the others rest, 0 at a singular position, where they would have to be infinitely fast."""
         return len(self.actuated) / self.likeness(T, T)
+
+    def why_not_on(self, T: Sequence[Sequence[float]]) -> str:
+        """Why a run ends here, if T tells."""
+        margin = self.margin(T)
+        if margin > NEAR:
+            return ""
+        return (
+            f"the legs came to a singular position (margin {margin:.1e}), where the actuated joints do not determine "
+            "the motion of the others. closures='project' goes on wherever the loops themselves are regular"
+        )
 
     def likeness(self, before: Sequence[Sequence[Any]], after: Sequence[Sequence[Any]]) -> Any:
         """Positive where two T belong to neighbours on one side of a singular position, negative across it.
