@@ -137,14 +137,15 @@ def task(
     fixed = constants(robot, closures, gains, parameters, active, given or {})
     shape = np.broadcast_shapes(told.batch, *(x.shape[:-1] for x in fixed.values()))
     rows_q, rows_v, batch = starting.states(robot, q, v, shape)
+    rows = _joined([fixed[n] for n in system.constants], batch)
     note = ""
     if closures != "none":
         held = _with_active(robot, active)
         starting.refuse_open(held, rows_q)
         if system.holds:
-            bring = beginning.completed if system.minimal else Dynamics.project
-            rows_q, rows_v, note = starting.closed(held, rows_q, rows_v, bring)
-    rows = [fixed[n] for n in system.constants]
+            shut = beginning.completed(system, rows_q, rows_v, rows) if system.minimal else held.project(rows_q, rows_v)
+            note = starting.note(held, rows_q, rows_v, shut)
+            rows_q, rows_v = shut
     watched = watch(model, limits == "stop", stop)
     starting.tell_of_limits(watched, rows_q)
     return Task(
@@ -157,7 +158,7 @@ def task(
         told,
         watched,
         system,
-        _joined(rows, batch),
+        rows,
         dtype,
         threads,
     )

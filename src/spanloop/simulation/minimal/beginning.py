@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from spanloop.algorithms.papers.legs import NotLegs, legs_of
+from spanloop.algorithms.papers.legs import NotLegs
 from spanloop.compiling import Question
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, StateError, UnsupportedError
-from spanloop.loops.measuring import errors
+from spanloop.simulation import evaluating
 from spanloop.simulation.minimal.completion import METHOD
-from spanloop.topology import mechanism
+from spanloop.simulation.system import SINGULAR, System
 
-_MOST = 20  # Newton steps, unless
-_CLOSED = 1e-13  # is left before [m or rad]
-_ENOUGH = 1e-9  # must not be left after them
+_MOST = 20  # Newton steps
+_CLOSED = 1e-14  # m or rad: no step is taken after this is reached
+_ENOUGH = 1e-9  # must be reached
+_UNDETERMINED = "where the actuated joints do not determine the motion of the others. Use closures='project'"
 
 
 def refuse(robot: Dynamics, dynamics: str | None, on_singular: str) -> None:
@@ -43,35 +46,40 @@ def _named(robot: Dynamics) -> str:
     return "just " + ", ".join(repr(name) for name in robot.independent().names)
 
 
-def completed(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows q (n, nq), v (n, nv) with the loops closed, the actuated joints as they are."""
-    step, rates = robot.kernel("position_completion"), robot.kernel("actuated_rates")
-    for _ in range(_MOST):
-        error = errors(robot, q)
-        if np.abs(error).max(initial=0.0) < _CLOSED:
-            break
-        q = robot.integrate(q, _answered(step, q, error))
-    else:
-        left = np.abs(errors(robot, q)).max(axis=1)
-        if not left.max() < _ENOUGH:
+def completed(system: System, q: np.ndarray, v: np.ndarray, constants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows q (n, nq), v (n, nv) with the loops closed, the actuated joints as they are; constants (n or 1, width)."""
+    nq, nv = system.model.nq, system.model.nv
+    sizes = {"q": nq, "v": nv} | {n: system.sizes[n] for n in system.constants}
+
+    def round_of(x):
+        q, v, left = system.completed(x, 1)
+        T, pairs = system.actuated_rates(x)
+        return [*q, *v, left], [*pairs, (SINGULAR, system.completion.margin(T))]
+
+    kernel = evaluating.kernel("completed", sizes, nq + nv + 1, round_of, system.key())
+    out = np.concatenate([q, v], axis=1)
+    for k, row in enumerate(out):
+        given = _split(constants[k if len(constants) > 1 else 0], [system.sizes[n] for n in system.constants])
+        found, left = np.empty(nq + nv + 1), np.inf
+        for _ in range(_MOST):
+            if not kernel.attempt([row[:nq].copy(), row[nq:].copy(), *given], found):
+                raise StateError(f"simulate: {_which(k, out)} in a singular position of the legs, {_UNDETERMINED}")
+            before, left = left, float(found[-1])
+            row[:] = found[:-1]
+            if left < _CLOSED or left > 0.5 * before:
+                break
+        if not left < _ENOUGH:
             raise StateError(
-                f"simulate: run {int(np.argmax(left))} starts where the loops do not close with the actuated joints as "
-                f"they are: {left.max():.3g} m or rad is left. Close them first: q = robot.assemble(q)"
+                f"simulate: {_which(k, out)} where the loops do not close with the actuated joints as they are: "
+                f"{left:.3g} m or rad is left. Close them first: q = robot.assemble(q)"
             )
-    T, actuated = _answered(rates, q), list(legs_of(mechanism(robot.model)).actuated)
-    out = np.einsum("kij,kj->ki", T, v[:, actuated])
-    out[:, actuated] = v[:, actuated]
-    return q, out
+    return out[:, :nq], out[:, nq:]
 
 
-def _answered(kernel, *rows: np.ndarray) -> np.ndarray:
-    """The kernel's answers at rows, or a sentence for the first row that has none."""
-    out = np.empty((len(rows[0]), *kernel.shape))
-    for k in range(len(out)):
-        if not kernel.attempt([np.ascontiguousarray(x[k]) for x in rows], out[k]):
-            which = f"run {k} starts" if len(out) > 1 else "the run starts"
-            raise StateError(
-                f"simulate: {which} in a singular position of the legs, where the actuated joints do not determine the "
-                "motion of the others. Use closures='project'"
-            )
-    return out
+def _split(row: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+    ends = np.cumsum(sizes)
+    return [np.ascontiguousarray(row[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+
+
+def _which(k: int, rows: np.ndarray) -> str:
+    return f"run {k} starts" if len(rows) > 1 else "the run starts"
