@@ -490,7 +490,10 @@ WRONG = {
     "endless": ({"duration": math.inf}, "duration is inf s; must be positive"),
     "sample too short": ({"sample": 1e-5}, "sample is 1e-05 s, shorter than the step of 0.001 s"),
     "method": ({"method": "rk5"}, "method is 'rk5'; did you mean"),
-    "closures": ({"closures": "springs"}, "closures is 'springs'; expected one of 'project', 'feedback', 'none'"),
+    "closures": (
+        {"closures": "springs"},
+        "closures is 'springs'; expected one of 'project', 'feedback', 'minimal', 'none'",
+    ),
     "limits": ({"limits": "bounce"}, "limits is 'bounce'; expected 'stop' or 'ignore'"),
     "gains": ({"gains": 3.0}, "gains are for closures='feedback'"),
     "q": ({"q": [0.0, 1.0]}, "q has shape (2,); expected (..., 1)"),

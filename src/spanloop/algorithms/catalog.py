@@ -16,6 +16,7 @@ from spanloop.algorithms.papers import (
     decoupled_complement,
     grasp_rates,
     inertia_factors,
+    leg_completion,
     parallel_legs,
     recursive_arms,
     simple_closed_chain,
@@ -77,6 +78,11 @@ FUNCTIONS: dict[str, Function] = {
     "actuated_inverse_dynamics": Function(
         {}, ("loaded",), closed={"parallel_legs": parallel_legs.inverse_dynamics}, needs_closures=True
     ),
+    # of unactuated joints, from the actuated ones
+    "position_completion": Function(
+        {}, closed={"parallel_legs": leg_completion.position_completion}, needs_closures=True
+    ),
+    "actuated_rates": Function({}, closed={"parallel_legs": leg_completion.actuated_rates}, needs_closures=True),
     "free_response": Function({"closed_topology": closed_columns.free_response}, ("loaded", "points"), needs_tree=True),
     "forced_response": Function({"closed_topology": closed_columns.forced_response}, ("points",), needs_tree=True),
     "closure_error": Function({"paths": closing.closure_error}),

@@ -7,7 +7,6 @@ have opened by more than a part of the tolerance, the state is brought back and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,10 +15,11 @@ import numpy as np
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.results import Outcome, Trajectory
 from spanloop.simulation.ending import RESOLVED, condition_met
-from spanloop.simulation.evaluating import kernel
 from spanloop.simulation.gathering import End, Samples, State, gathered
 from spanloop.simulation.grid import grid
+from spanloop.simulation.minimal.slopes import slopes as minimal
 from spanloop.simulation.progress import Bar
+from spanloop.simulation.slopes import slopes as general
 from spanloop.simulation.task import Task
 
 METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
@@ -60,7 +60,7 @@ def integrate(
     u = np.array([r.u for r in runs])[:, None]
     samples = Samples(t[:last], rows[:, :last, :nq], rows[:, :last, nq:], np.empty((len(task), last, 0)), u)
     settings = {"method": method, "accuracy": tolerance, "steps": sum(r.steps for r in runs)}
-    residual = np.array([r.residual for r in runs]) if task.system.projects else None
+    residual = np.array([r.residual for r in runs]) if task.system.holds else None
     return gathered(task, samples, [r.end for r in runs], u[:, 0], settings, residual)
 
 
@@ -75,7 +75,7 @@ class _Run:
         self.task, self.k, self.t, self.tolerance = task, k, t, tolerance
         self.method, self.longest = method, longest
         self.nq = task.model.nq
-        self.functions = _Functions.of(task, k)
+        self.functions = (minimal if task.system.minimal else general)(task, k)
         self.rows = np.full((len(t), self.nq + task.model.nv), np.nan)
         self.count, self.steps, self.residual = 0, 0, 0.0
         self.u = self.functions.inputs
@@ -88,7 +88,7 @@ class _Run:
         solver = self._solver(0.0, y)
         try:
             while solver.status == "running":
-                message = solver.step()
+                message = _stepped(solver)
                 self.steps += 1
                 if solver.status == "failed" or not np.isfinite(solver.y).all() or self.steps > _MOST:
                     self._lost(solver, message)
@@ -110,7 +110,9 @@ class _Run:
     # ---- steps
 
     def _solver(self, t: float, y: np.ndarray) -> Any:
-        options = {"rtol": max(self.tolerance, 3e-14), "atol": self.tolerance, "max_step": self.longest}
+        options: dict[str, Any] = {"rtol": max(self.tolerance, 3e-14), "atol": self.tolerance, "max_step": self.longest}
+        if self.method not in _EXPLICIT and self.functions.jacobian is not None:
+            options["jac"] = self.functions.jacobian
         return getattr(_scipy(), self.method)(self.functions.rates, t, y, self.t[-1], **options)
 
     def _closed(self, solver: Any) -> Any:
@@ -172,57 +174,13 @@ class _Run:
         return State(y[: self.nq], y[self.nq :], np.empty(0))
 
 
-@dataclass(frozen=True)
-class _Functions:
-    """The compiled right-hand side of one run, and the way back to the manifold."""
-
-    rates: Callable[[float, np.ndarray], np.ndarray]
-    back: Callable[[np.ndarray], tuple[np.ndarray, float, float]]
-    inputs: np.ndarray
-
-    @staticmethod
-    def of(task: Task, k: int) -> _Functions:
-        system, model = task.system, task.model
-        nq, nv = model.nq, model.nv
-        constants = task.constants[k if len(task.constants) > 1 else 0][
-            : sum(system.sizes[n] for n in system.constants)
-        ]
-        sizes = {"t": 1, "q": nq, "v": nv, "u": task.drive.inputs, **{n: system.sizes[n] for n in system.constants}}
-        parts, at = [], 0
-        for n in system.constants:
-            parts.append(np.ascontiguousarray(constants[at : at + system.sizes[n]]))
-            at += system.sizes[n]
-
-        def right(x):
-            a, pairs = system.accelerations({**x, "z": ()})
-            return [*system.rates(x["q"], x["v"]), *a], pairs
-
-        def closed(x):
-            if not system.projects:
-                return [*system.moved(x["q"], [0.0] * nv), *x["v"], 0.0], ()
-            q, left = system.closed_position(x)
-            return [*q, *system.closed_velocity({**x, "q": q}), left], ()
-
-        derivative = kernel("rates", sizes, nq + nv, right, system.key())
-        kept = {n: size for n, size in sizes.items() if n not in ("t", "u")}
-        manifold = kernel("closed", kept, nq + nv + 1, closed, system.key())
-        callback = task.inputs.callback
-        rows = task.inputs.at(task.batch, np.zeros((len(task), 1), int))
-        fixed = np.zeros(task.drive.inputs) if callback else np.ascontiguousarray(rows[k if len(rows) > 1 else 0, 0])
-
-        def rates(t: float, y: np.ndarray) -> np.ndarray:
-            q, v = np.ascontiguousarray(y[:nq]), np.ascontiguousarray(y[nq:])
-            u = fixed if callback is None else task.inputs.asked(t, q, v)
-            found = np.full(nq + nv, np.nan)
-            if np.isfinite(y).all():
-                derivative.attempt((np.array([t]), q, v, u, *parts), found)
-            return found
-
-        def back(y: np.ndarray) -> tuple[np.ndarray, float, float]:
-            found = manifold(np.ascontiguousarray(y[:nq]), np.ascontiguousarray(y[nq:]), *parts)
-            return found[:-1], float(found[-1]), float(np.abs(found[:-1] - y).max(initial=0.0))
-
-        return _Functions(rates, back, fixed)
+def _stepped(solver: Any) -> str | None:
+    """One step; why there is none, if it is known."""
+    try:
+        return solver.step()
+    except (ValueError, np.linalg.LinAlgError):  # slopes that are NaN, in a matrix
+        solver.status = "failed"
+        return None
 
 
 def _scipy():

@@ -119,6 +119,12 @@ class Ending:
 
     def _lost(self, step: _Step) -> End:
         """As far as shorter and shorter steps lead, then why no further."""
+        share, state = self._approached(step) if self.task.system.minimal else self._reached(step)
+        t = step.t + share * self.job.grid.h
+        return End(Outcome(*self._why(step, state, t), t), self._state(state))
+
+    def _reached(self, step: _Step) -> tuple[float, np.ndarray]:
+        """The longest part of the step that has an answer, and the state there."""
         share, state = 0.0, step.begin
         part = 0.5
         while part > 1e-6:
@@ -126,8 +132,19 @@ class Ending:
             if trial is not None:
                 share, state = share + part, trial
             part *= 0.5
-        t = step.t + share * self.job.grid.h
-        return End(Outcome(*self._why(step, state, t), t), self._state(state))
+        return share, state
+
+    def _approached(self, step: _Step) -> tuple[float, np.ndarray]:
+        """As far as parts of the step lead, one after the other: coordinates that fail somewhere fail near it too."""
+        share, state = 0.0, step.begin
+        part = 0.5
+        while part > RESOLVED:
+            trial = step.part(part, state, share)
+            if trial is not None:
+                share, state = share + part, trial
+            else:
+                part *= 0.5
+        return share, state
 
     def _why(self, step: _Step, state: np.ndarray, t: float) -> tuple[str, str]:
         beyond = step.nudged(state)
@@ -136,7 +153,7 @@ class Ending:
             return "singular", f"at t = {t:.6g} s {words}"
         if words.startswith("loop "):
             return "open", f"at t = {t:.6g} s {words}"
-        margin = float(state[self.layout.places["loops"]][1]) if "loops" in self.layout else 1.0
+        margin = float(state[self.layout.places["loops"]][1]) if self.task.system.projects else 1.0
         if margin < max(CLOSE, SINGULAR):
             return "singular", (
                 f"the loops came to a singular position at t = {t:.6g} s (margin {margin:.1e}); "
@@ -168,14 +185,20 @@ class _Step:
         at = self.number if row.shape[1] > 1 else 0
         self.controls = np.ascontiguousarray(row[:, at : at + 1], job.rollout.dtype)
 
-    def part(self, share: float) -> np.ndarray | None:
-        """The state after this share of the step, conditions ignored; None if it has none."""
-        state = self.begin[None].copy()
+    def part(self, share: float, start: np.ndarray | None = None, at: float = 0.0) -> np.ndarray | None:
+        """The state after this share of the step, conditions ignored; None if it has none.
+
+        start: a state at another share of the step, from which this part is taken; memory is that of the step.
+        """
+        state = (self.begin if start is None else start)[None].copy()
+        if "z" in self.ending.layout:
+            state[:, self.ending.layout.places["z"]] = self.begin[self.ending.layout.places["z"]]
         if "g" in self.ending.layout:
             state[:, self.ending.layout.places["g"]] = -1.0  # no longer positive: cannot cross
         why = np.zeros(1, np.uint8)
         h = share * self.ending.job.grid.h
-        self.ending.job.rollout.run(state, self.constants, self.controls, why, Steps(self.t, h, 0, 1), None)
+        t = self.t + at * self.ending.job.grid.h
+        self.ending.job.rollout.run(state, self.constants, self.controls, why, Steps(t, h, 0, 1), None)
         return None if why[0] else state[0]
 
     def whole(self) -> np.ndarray:

@@ -75,18 +75,23 @@ def _trajectory(task: Task, job: Job, p: Progress, layout: Layout, method: str) 
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
         residual, settings["margin"] = loops[:, 0], float(loops[:, 1].min())
-        _tell_of_margin(settings["margin"], ends)
+        _tell_of_margin(settings["margin"], ends, task.system.minimal)
     steps = np.minimum(p.counts, g.steps - 1)
     at_ends = task.inputs.at(task.batch, steps[:, None])[:, 0]
     return gathered(task, samples, ends, at_ends, settings, residual)
 
 
-def _tell_of_margin(margin: float, ends: list[End]) -> None:
+def _tell_of_margin(margin: float, ends: list[End], minimal: bool) -> None:
     """A warning where a run went on through a place at which the motion may not be the only one possible."""
     if margin < CLOSE and not any(e.outcome.reason == "singular" for e in ends):
-        warnings.warn(
-            f"simulate: the loops passed close to a singular position (margin {margin:.1e}, 0 where they lose rank), "
-            "where a mechanism may go on in more than one way; what is computed is the way that its velocities point",
-            SpanloopWarning,
-            stacklevel=5,
-        )
+        if minimal:
+            words = (
+                f"the legs passed close to a singular position (margin {margin:.1e}, 0 where the actuated joints do "
+                "not determine the others), where numbers lose digits. closures='project' loses none there"
+            )
+        else:
+            words = (
+                f"the loops passed close to a singular position (margin {margin:.1e}, 0 where they lose rank), where a "
+                "mechanism may go on in more than one way; what is computed is the way that its velocities point"
+            )
+        warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=5)

@@ -29,7 +29,7 @@ class Layout:
     def of(system: System, watch: Watch, dtype: str) -> Layout:
         nq, nv = system.model.nq, system.model.nv
         sizes = {"q": nq, "v": nv}
-        if system.projects:
+        if system.holds:
             sizes["loops"] = 2
         if system.drive.memory:
             sizes["z"] = system.drive.memory

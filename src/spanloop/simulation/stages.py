@@ -17,6 +17,7 @@ from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.driving import traced
 from spanloop.simulation.layout import Layout
+from spanloop.simulation.minimal import calls as minimal
 from spanloop.simulation.system import System
 from spanloop.simulation.watching import Watch
 
@@ -30,14 +31,15 @@ class Stages:
         self.system, self.watch, self.dtype = system, watch, dtype
         self.layout = Layout.of(system, watch, dtype)
         self.nq, self.nv = system.model.nq, system.model.nv
-        self.velocity = "v.closed" if system.projects else "v"
-        self.moved = "q.after" if system.projects else following("q")  # what the method leaves
+        self.velocity = "v.closed" if system.holds else "v"
+        self.moved = "q.after" if system.holds else following("q")  # what the method leaves
+        self.sped = "v.after" if system.minimal else following("v")
         self.compensated = "q.rest" in self.layout.sizes
         self.sizes: dict[str, int] = {**system.sizes, **self.layout.sizes}
         self.begin: list[Call] = []
         self._calls: list[Any] = []
         self._accelerate: Plan | None = None
-        if system.projects:
+        if system.holds:
             self._hold()
 
     # ---- what methods say
@@ -52,19 +54,24 @@ class Stages:
             return  # found with the velocity at the start of the step
         constants = self.system.constants
         if self._accelerate is None:
-
-            def compute(x):
-                answer, pairs = self.system.accelerations(x)
-                return (answer,), pairs
-
             names = ("t", "q", "v", "u", "z", *constants)
-            self._accelerate = self._plan("accelerate", names, {n: self.system.sizes[n] for n in names}, compute)
-        self.sizes[a] = self.nv
-        self._calls.append(Call(self._accelerate, (t, q, v, "u", "z", *constants), (a,)))
+            self._accelerate = self._plan("accelerate", names, {n: self.system.sizes[n] for n in names}, self._answer)
+        solved = {"q.solved": self.nq, "v.solved": self.nv, "left": 1} if self.system.minimal else {}
+        self.sizes.update({a: self.nv, **solved})
+        self._calls.append(Call(self._accelerate, (t, q, v, "u", "z", *constants), (a, *solved)))
+        if solved:
+            self.call("take", (*solved, "worst"), {q: self.nq, v: self.nv, "worst": 1}, minimal.take)
+
+    def _answer(self, x) -> tuple[tuple, Sequence]:
+        """What is known of a stage: its acceleration, and in minimal coordinates all joints."""
+        if self.system.minimal:
+            return minimal.accelerate(self.system, x, OPEN)
+        a, pairs = self.system.accelerations(x)
+        return (a,), pairs
 
     def advance(self, name: str, reads: Sequence[str], compute: Callable) -> None:
         """compute({array: scalars}) gives two displacements (nv), one after the other, and the change of velocity."""
-        v, after = self.velocity, {self.moved: self.nq, following("v"): self.nv}
+        v, after = self.velocity, {self.moved: self.nq, self.sped: self.nv}
         if self.compensated:
             self._advance_with_rests(name, reads, compute, after)
             return
@@ -85,13 +92,25 @@ class Stages:
     # ---- what every step has
 
     def _hold(self) -> None:
+        """Velocity and acceleration at the start of the step, loops closed."""
+
         def compute(x):
             v, a, margin, pairs = self.system.held(x)
             return (a, v, [margin]), pairs
 
         reads = ("t", "q", "v", "u", "z", *self.system.constants)
         writes = {"a1": self.nv, "v.closed": self.nv, "margin": 1}
-        self.begin.append(self._call("hold", reads, writes, compute))
+        if self.system.minimal:
+            writes |= {"T": self.nv * len(self.system.completion.actuated), "worst": 1}
+            self.begin.append(self._call("begin", reads, writes, lambda x: minimal.begin(self.system, x)))
+        else:
+            self.begin.append(self._call("hold", reads, writes, compute))
+
+    def _complete(self) -> None:
+        """Positions and velocities of all joints from the actuated ones."""
+        reads = ("q.after", "v.after", "T", "worst", "loops", "margin", *self.system.constants)
+        writes = {following("q"): self.nq, following("v"): self.nv, following("loops"): 2}
+        self._calls.append(self._call("end", reads, writes, lambda x: minimal.end(self.system, x, OPEN)))
 
     def _close(self) -> None:
         """Positions back to the closed loops."""
@@ -128,7 +147,9 @@ class Stages:
     def schedule(self) -> Schedule:
         """The whole step."""
         system = self.system
-        if system.projects:
+        if system.minimal:
+            self._complete()
+        elif system.projects:
             self._close()
         if system.sizes["z"]:
             self._remember()
@@ -177,13 +198,13 @@ class Stages:
             added = self._sums([0.0] * self.nv, [0.0] * self.nv)
             rows = zip(added, x["q"], x["q.change"], x[self.moved], strict=True)
             q = [0.0 if s is None else d - (b - a) for s, a, d, b in rows]
-            return q, [d - (b - a) for a, d, b in zip(x[v], x["v.change"], x["v.next"], strict=True)]
+            return q, [d - (b - a) for a, d, b in zip(x[v], x["v.change"], x[self.sped], strict=True)]
 
         sizes = {"q.change": self.nq, "q.turned": self.nq, "v.change": self.nv}
         self.call(name, _once(*reads, "q", v, "q.rest", "v.rest"), sizes, changes)
         self.call("add", ("q", v, "q.change", "q.turned", "v.change"), after, add)
         rests = {following("q.rest"): self.nq, following("v.rest"): self.nv}
-        self.call("lost", ("q", v, "q.change", "v.change", self.moved, "v.next"), rests, lost)
+        self.call("lost", ("q", v, "q.change", "v.change", self.moved, self.sped), rests, lost)
 
     def _moved(self, q, first, second) -> list:
         """q ⊕ first ⊕ second; where that is a sum, the sum is taken first."""

@@ -49,19 +49,16 @@ def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
     return np.abs(errors(robot, q)[:, positional(robot.model)]).max(axis=1, initial=0.0)
 
 
-def closed(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-    """The states with their loops closed, and a note if that moved them by more than NOTICED."""
-    if not (robot.model.loops or robot.model.couplings):
-        return q, v, ""
-    shut, still = robot.project(q, v)
-    by_q, by_v = _openness(robot, q).max(initial=0.0), np.abs(still - v).max(initial=0.0)
+def note(robot: Dynamics, q: np.ndarray, v: np.ndarray, shut: tuple[np.ndarray, np.ndarray]) -> str:
+    """Words for what was done to states that are now closed, if that moved them by more than NOTICED."""
+    by_q, by_v = _openness(robot, q).max(initial=0.0), np.abs(shut[1] - v).max(initial=0.0)
     if max(by_q, by_v) <= NOTICED:
-        return shut, still, ""
+        return ""
     parts = [f"loops were open by up to {by_q:.1e} (m or rad)"] if by_q > NOTICED else []
     parts += [f"velocities opened the loops, and were changed by up to {by_v:.1e}"] if by_v > NOTICED else []
-    note = "the start was brought to the closed loops: " + "; ".join(parts)
-    warnings.warn(f"simulate: {note}", SpanloopWarning, stacklevel=4)
-    return shut, still, note
+    words = "the start was brought to the closed loops: " + "; ".join(parts)
+    warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=4)
+    return words
 
 
 def tell_of_limits(watch: Watch, q: np.ndarray) -> None:

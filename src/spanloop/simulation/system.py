@@ -32,10 +32,11 @@ from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.driving import Drive
+from spanloop.simulation.minimal import completion as completing
 from spanloop.sweeps import Values, walk
 from spanloop.topology import Mechanism, mechanism
 
-CLOSURES = ("project", "feedback", "none")
+CLOSURES = ("project", "feedback", "minimal", "none")
 SINGULAR = 1e-8  # a margin below this is a singular position
 SLIP = 1e-2  # rad/s or m/s: where Coulomb friction has 71 % of its strength
 ROUNDS = 2  # corrections of position after a step, all with one set of factors
@@ -68,6 +69,16 @@ class System:
     @property
     def projects(self) -> bool:
         return self.closed and self.closures == "project"
+
+    @property
+    def minimal(self) -> bool:
+        """Are the actuated coordinates alone integrated?"""
+        return self.closed and self.closures == "minimal"
+
+    @property
+    def holds(self) -> bool:
+        """Is every step left with closed loops?"""
+        return self.projects or self.minimal
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -105,7 +116,10 @@ class System:
         tau, forces = self.torques(x)
         given = self._of(self._forward, {**x, "tau": tau, "forces": forces})
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
-        return "" if self._forward.answer(*rows) is not None else self._forward.explain(*rows)
+        words = "" if self._forward.answer(*rows) is not None else self._forward.explain(*rows)
+        if self.minimal and (not words or "singular position" in words):
+            return self.completion.why_not_on(self.actuated_rates(x)[0]) or words
+        return words
 
     # ---- what it does
 
@@ -139,16 +153,36 @@ class System:
         return v, a, margin, [*pairs, (SINGULAR, margin)] if pairs else pairs
 
     def closed_velocity(self, x: Arrays) -> list:
-        """v (nv) brought back to the closed loops."""
+        """v (nv) brought back to the closed loops; in minimal coordinates the actuated rates are as they were."""
+        if self.minimal:
+            T, _ = self.actuated_rates(x)
+            return self.completion.velocity(T, x["v"])
         delta, _ = self._velocity.compute(self._of(self._velocity, x))
         return [a + b for a, b in zip(x["v"], delta, strict=True)]
 
-    def closed_position(self, x: Arrays) -> tuple[list, Any]:
-        """q (nq) brought back to the closed loops, and the error that is left: the largest of all rows."""
+    def actuated_rates(self, x: Arrays) -> tuple[list, Pairs]:
+        """T, row by row: rates of all joints for unit actuated rates."""
+        return self.completion.rates({n: x[m] for n, m in (("q", "q"), ("parameters", "p")) if m in x})
+
+    def completed(self, x: Arrays, rounds: int = completing.ROUNDS) -> tuple[list, list, Any]:
+        """q and v of all joints in minimal coordinates, and the closure error that is left."""
+        q, left = self.closed_position(x, rounds)
+        return q, self.closed_velocity({**x, "q": q}), left
+
+    def closed_position(self, x: Arrays, rounds: int | None = None) -> tuple[list, Any]:
+        """q (nq) brought back to the closed loops, and the error that is left: the largest of all rows.
+
+        In minimal coordinates by Newton's method, the actuated joints as they are; else by corrections that share
+        factors.
+        """
         q = list(x["q"])
-        for _ in range(ROUNDS):
-            told = {**self._of(self._position, x), "error": self._errors({**x, "q": q})}
-            delta, _ = self._position.compute(told)
+        for _ in range(rounds or (completing.ROUNDS if self.minimal else ROUNDS)):
+            error = self._errors({**x, "q": q})
+            if self.minimal:
+                given = {"parameters": x["p"]} if "p" in x else {}
+                delta = self.completion.position(given, q, error)
+            else:
+                delta, _ = self._position.compute({**self._of(self._position, x), "error": error})
             q = self.moved(q, delta)
         left: Any = 0.0
         for e in self._errors({**x, "q": q}):
@@ -177,8 +211,9 @@ class System:
 
     @cached_property
     def _forward(self) -> Question:
-        q = self._question("forward_dynamics", self.method, self.drive.bodies)
-        q.strict, q.watched = self.strict, not self.projects
+        method = completing.METHOD if self.minimal else self.method
+        q = self._question("forward_dynamics", method, self.drive.bodies)
+        q.strict, q.watched = self.strict, not self.holds
         if self.closed and self.closures == "feedback":
             if "feedback" not in inspect.signature(q.make).parameters:
                 raise InputError(f"dynamics {q.method!r} has no feedback of closure errors; use closures='project'")
@@ -192,6 +227,10 @@ class System:
     @cached_property
     def _position(self) -> Question:
         return self._question("position_correction")
+
+    @cached_property
+    def completion(self) -> completing.Completion:
+        return completing.Completion(self.model, self._question)
 
     def _question(self, name: str, method: str | None = None, bodies: tuple[str, ...] = ()) -> Question:
         return Question.of(self.model, name, method, "live" if self.live else "baked", bodies, None, None, True)

@@ -18,6 +18,7 @@ from spanloop.simulation.driving import Drive, drive
 from spanloop.simulation.evaluating import kernel
 from spanloop.simulation.inputs import Inputs, constant_forces, inputs_of
 from spanloop.simulation.layout import Layout
+from spanloop.simulation.minimal import beginning
 from spanloop.simulation.system import System
 from spanloop.simulation.watching import Watch, watch
 
@@ -127,6 +128,8 @@ def task(
         raise InputError(f"limits is {limits!r}; expected 'stop' or 'ignore'")
     if on_singular not in ("raise", "minimum_norm"):
         raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
+    if closures == "minimal" and (model.loops or model.couplings):
+        beginning.refuse(robot, dynamics, on_singular)
     told = inputs_of(model, tau, controller, inputs, callback)
     pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
     driven = drive(model, controller, told.width if told.given else None, actuation(model, step), pushing)
@@ -134,13 +137,15 @@ def task(
     fixed = constants(robot, closures, gains, parameters, active, given or {})
     shape = np.broadcast_shapes(told.batch, *(x.shape[:-1] for x in fixed.values()))
     rows_q, rows_v, batch = starting.states(robot, q, v, shape)
+    rows = _joined([fixed[n] for n in system.constants], batch)
     note = ""
     if closures != "none":
         held = _with_active(robot, active)
         starting.refuse_open(held, rows_q)
-        if closures == "project":
-            rows_q, rows_v, note = starting.closed(held, rows_q, rows_v)
-    rows = [fixed[n] for n in system.constants]
+        if system.holds:
+            shut = beginning.completed(system, rows_q, rows_v, rows) if system.minimal else held.project(rows_q, rows_v)
+            note = starting.note(held, rows_q, rows_v, shut)
+            rows_q, rows_v = shut
     watched = watch(model, limits == "stop", stop)
     starting.tell_of_limits(watched, rows_q)
     return Task(
@@ -153,7 +158,7 @@ def task(
         told,
         watched,
         system,
-        _joined(rows, batch),
+        rows,
         dtype,
         threads,
     )

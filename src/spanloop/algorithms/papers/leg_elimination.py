@@ -7,24 +7,24 @@ then the one before it, until only actuated ones are left: Φ_l t_e = Φ_l Σ p�
 |---|---|---|---|
 | p | p̃ before projection | twist of the platform due to a joint's unit rate | platform |
 | e, d | p̃_i, δ_i | the same without the span of the unactuated joints behind it, its square | platform |
-| beta | – | acceleration of the platform while no rate of the leg changes | platform |
+| beta | – | what the leg adds to the platform's motion by itself (`leg_drift.py`) | platform |
 | Phi | Φ | Σ over the legs of Φ_l = 1 − Σ e eᵀ/δ | platform |
 
-Departures: an actuator may be anywhere in its leg, and a leg may have several or none. Accelerations obey the same
-equations with beta added; rates of closures' own freedoms are eliminated first and not kept. Angles and lengths are
-mixed in pᵀp, as in the paper: the answer does not depend on it.
+Departures: an actuator may be anywhere in its leg, and a leg may have several or none. Accelerations, and steps that
+close open loops, obey the same equations with beta added; rates of closures' own freedoms are eliminated first and not
+kept. Angles and lengths are mixed in pᵀp, as in the paper: the answer does not depend on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from spanloop.algorithms.closed.paths import relative_pose
 from spanloop.algorithms.papers.legs import Leg, Legs
 from spanloop.math.scalar import reciprocal
-from spanloop.math.small import ZERO3, add, cross, dot, negate, total
-from spanloop.math.spatial import Field, Motion, Transform, combined, coriolis
-from spanloop.sweeps import Values
+from spanloop.math.small import dot, total
+from spanloop.math.spatial import Motion, Transform
 
 TINY = 1e-12  # of a pivot's own size: what is less is a singular position
 
@@ -70,25 +70,37 @@ class Eliminated:
         return rates
 
 
-def fly(link, here, parent) -> Values:
-    """Velocity of the link, and its acceleration while no joint's rate changes; gravity is one of the world."""
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, here.v)
-    carrier = R @ parent.field.omega
-    motion = (
-        Motion(R @ parent.field.alpha, R @ parent.field.at(p))
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, here.v)
-    )
-    field = Field(add(carrier, relative.angular), motion.angular, motion.linear)
-    return Values(field=field, V=here.X.T @ parent.V + relative)
+@dataclass(frozen=True)
+class Joined:
+    """How a closure joins the platform to a leg."""
+
+    x: Transform  # pose of its child frame in its parent frame
+    in_b: Transform  # pose of the platform in its child frame
+    pose: Transform  # pose of the platform in the leg's last link
+    sign: float  # -1 where the platform has the parent frame
+
+    def seen(self, motion: Motion) -> Motion:
+        """A motion of the child frame on the parent frame, as one of the platform on the leg."""
+        return self.in_b.T @ (motion * self.sign)
 
 
-def eliminated(m, legs: Legs, here, still: Field) -> tuple[list[Eliminated], list]:
+def joined(m, legs: Legs, leg: Leg, here) -> Joined:
+    """The leg's closure, as far open as it is."""
+    c = m.closures[leg.closure]
+    x, a, b = relative_pose(m, here, c), c.a.transform(), c.b.transform()
+    if c.b.link == legs.platform:
+        return Joined(x, b.inverse(), a @ x @ b.inverse(), 1.0)
+    in_b = x.inverse() @ a.inverse()
+    return Joined(x, in_b, b @ in_b, -1.0)
+
+
+def eliminated(
+    m, legs: Legs, here, beta: Callable[[Leg], Motion] = lambda leg: Motion()
+) -> tuple[list[Eliminated], list]:
     """All legs, and pairs of which the first must be less."""
     out, demands = [], []
     for leg in legs.legs:
-        one = _columns(m, legs, leg, here, still)
+        one = _columns(m, legs, leg, here, beta(leg))
         for k in reversed(range(len(one.columns))):
             c = one.columns[k]
             if c.actuated:
@@ -120,10 +132,28 @@ def platform_twists(legs: list[Eliminated], columns: list[Motion]) -> tuple[list
     return [_back(rows, b) for b in right], demands
 
 
+def unit_rates(m, legs: Legs, parts: list[Eliminated]) -> tuple[list, list]:
+    """T (nv × n): rates of all joints for unit actuated rates; and the pivots on the way."""
+    own = {c.freedom: (part, c) for part in parts for c in part.columns if c.actuated}
+    pushed = [own[f][0].projected(own[f][1].p) for f in legs.actuated]  # Φ_l A_e1 p
+    twists, pivots = platform_twists(parts, pushed)
+    columns = []
+    for j, t in enumerate(twists):
+        known = {f: 1.0 if k == j else 0.0 for k, f in enumerate(legs.actuated)}
+        columns.append(rates_of(m, legs, parts, t, known))
+    return [[column[i] for column in columns] for i in range(m.nv)], pivots
+
+
+def answering_rates(m, legs: Legs, parts: list[Eliminated], drift: Motion) -> tuple[list, list]:
+    """Rates (nv) of all joints that answer the legs' beta while the actuated ones rest; and the pivots on the way."""
+    (t,), pivots = platform_twists(parts, [_sum([part.projected(part.beta) for part in parts])])
+    return rates_of(m, legs, parts, t, dict.fromkeys(legs.actuated, 0.0), drift), pivots
+
+
 def rates_of(m, legs: Legs, parts: list[Eliminated], t: Motion, known: dict, drift: Motion | None = None) -> list:
     """Rates (nv) of all freedoms of the tree from the platform's twist and the actuated ones.
 
-    drift: given for accelerations, the platform's own while its joint's rates do not change.
+    drift: given where legs have a beta, the platform's own motion while its joint's rates do not change.
     """
     out = [0.0] * m.nv
     for f, x in known.items():
@@ -140,12 +170,12 @@ def rates_of(m, legs: Legs, parts: list[Eliminated], t: Motion, known: dict, dri
     return out
 
 
-def _columns(m, legs: Legs, leg: Leg, here, still: Field) -> Eliminated:
+def _columns(m, legs: Legs, leg: Leg, here, beta: Motion) -> Eliminated:
     """The leg's freedoms as twists of the platform, not yet projected."""
-    if leg.closure is None:
-        pose, own, beta = Transform(), [], here[legs.platform].field.motion
-    else:
-        pose, own, beta = _through(m, legs, m.closures[leg.closure], leg, here, still)
+    pose, own = Transform(), []
+    if leg.closure is not None:
+        joint = joined(m, legs, leg, here)
+        pose, own = joint.pose, [joint.seen(s) for s in m.closures[leg.closure].kind.closure_motion(joint.x)]
     inward: list[Column] = []
     seen: dict[int, Transform] = {}
     for i in reversed(leg.links):
@@ -155,34 +185,6 @@ def _columns(m, legs: Legs, leg: Leg, here, still: Field) -> Eliminated:
         inward += reversed(found)
         pose = here[i].X @ pose
     return Eliminated([*reversed(inward), *(Column(None, False, s) for s in own)], beta, seen)
-
-
-def _through(m, legs: Legs, c, leg: Leg, here, still: Field):
-    """Pose of the platform in the leg's last link, the closure's freedoms, beta: all through the closure."""
-    x, a, b = relative_pose(m, here, c), c.a.transform(), c.b.transform()
-    child = c.b.link == legs.platform
-    last = leg.links[-1] if leg.links else -1
-    in_b = b.inverse() if child else x.inverse() @ a.inverse()  # pose of the platform in the closure's child frame
-    pose = a @ x @ in_b if child else b @ in_b
-    sign = 1.0 if child else -1.0
-    field = here[last].field if last >= 0 else still
-    omega = here[legs.platform].field.omega
-    into_a, into_b = (a.rotation @ x.rotation).T, b.rotation.T
-    spin = into_a @ (field.omega if child else omega)  # of frame A, in B's axes
-    relative = _velocity(here, c.b, b) - x.T @ _velocity(here, c.a, a)
-    if child:
-        at, r = a.point(x.translation), b.translation
-        moved = Motion(into_a @ field.alpha, into_a @ field.at(at))
-    else:
-        r = a.point(x.translation)
-        moved = Motion(into_b @ field.alpha, into_b @ field.at(b.translation))
-    beta = in_b.T @ (moved + coriolis(spin, relative) * sign)
-    beta = beta + Motion(ZERO3, negate(cross(omega, cross(omega, r))))
-    return pose, [in_b.T @ (s * sign) for s in c.kind.closure_motion(x)], beta
-
-
-def _velocity(here, anchor, x: Transform) -> Motion:
-    return Motion() if anchor.link < 0 else x.T @ here[anchor.link].V
 
 
 def _back(rows, b) -> Motion:

@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spanloop.algorithms.closed.setting import Setting
 from spanloop.errors import UnsupportedError
 from spanloop.joints.driven import DrivenClosure
 from spanloop.topology.closures import path
+
+
+class NotLegs(UnsupportedError):
+    """A mechanism is not one of legs on one platform; why, in a few words; counted: for its number of actuators?"""
+
+    def __init__(self, why: str, counted: bool = False):
+        super().__init__(f"method 'parallel_legs' does not fit: {why}. Use 'elimination'")
+        self.why, self.counted = why, counted
 
 
 @dataclass(frozen=True)
@@ -39,36 +48,48 @@ def legs_of(mechanism, mobility: int | None = None) -> Legs:
     if not m.links[platform].floats:
         legs.append(Leg(_way(m, platform), None))
     elif m.links[platform].kind.name != "free":
-        raise _unfit(f"the platform's joint {m.links[platform].name!r} is not of the kind 'free'")
+        raise NotLegs(f"the platform's joint {m.links[platform].name!r} is not of the kind 'free'")
     _refuse_shared(m, platform, legs)
     actuated = tuple(f for x in m.links if x.actuated and not x.floats for f in range(x.v.start, x.v.stop))
     if mobility is not None and len(actuated) != mobility:
-        raise _unfit(f"{len(actuated)} freedoms are actuated, and the loops leave {mobility}; they must be as many")
+        count = f"{len(actuated)} freedom{'s are' if len(actuated) != 1 else ' is'} actuated"
+        must = f"{count}, and the loops leave {mobility}; they must be as many"
+        raise NotLegs(must + _named(m, actuated), counted=True)
     return Legs(platform, tuple(legs), actuated)
 
 
-def _unfit(why: str) -> UnsupportedError:
-    return UnsupportedError(f"method 'parallel_legs' does not fit: {why}. Use 'elimination'")
+def legs_with(mechanism, setting: Setting | None) -> Legs:
+    """The same, with as many actuators as the loops leave freedoms."""
+    if setting is None:
+        return legs_of(mechanism)
+    if not setting.known:
+        raise NotLegs("no closed state was found")
+    return legs_of(mechanism, mechanism.nv - mechanism.n_rows + len(setting.dropped))
+
+
+def _named(m, freedoms: tuple[int, ...], most: int = 4) -> str:
+    names = [repr(x.name) for x in m.links if x.v.start in freedoms]
+    return f" (actuated: {', '.join(names[:most])}{', ...' if len(names) > most else ''})" if names else ""
 
 
 def _refuse_features(m) -> None:
     if m.gears:
-        raise _unfit(f"{m.gears[0].name!r} couples joints")
+        raise NotLegs(f"{m.gears[0].name!r} couples joints")
     for link in m.links:
         if link.driven:
-            raise _unfit(f"joint {link.name!r} is driven")
+            raise NotLegs(f"joint {link.name!r} is driven")
     for c in m.closures:
         if isinstance(c.kind, DrivenClosure) or c.switchable:
-            raise _unfit(f"loop {c.name!r} is {'switchable' if c.switchable else 'driven'}")
+            raise NotLegs(f"loop {c.name!r} is {'switchable' if c.switchable else 'driven'}")
         if not c.kind.constant_space or not c.kind.carries:
-            raise _unfit(f"loop {c.name!r} is closed by a {c.kind.name} joint, whose freedoms are not constant in it")
+            raise NotLegs(f"loop {c.name!r} is closed by a {c.kind.name} joint, whose freedoms are not constant in it")
 
 
 def _platform(m) -> int:
     """The link at which all closures end; of two, the one that floats, or else the child."""
     common = set.intersection(*({c.a.link, c.b.link} for c in m.closures)) - {-1}
     if not common:
-        raise _unfit("the loops do not all end at one body")
+        raise NotLegs("the loops do not all end at one body")
     first = m.closures[0]
     return max(common, key=lambda i: (m.links[i].floats, i == first.b.link))
 
@@ -85,6 +106,6 @@ def _refuse_shared(m, platform: int, legs: list[Leg]) -> None:
     count = [sum(i in leg.links for leg in legs) for i in range(len(m.links))]
     for link, n in zip(m.links, count, strict=True):
         if n > 1:
-            raise _unfit(f"joint {link.name!r} belongs to more than one leg")
+            raise NotLegs(f"joint {link.name!r} belongs to more than one leg")
         if n == 0 and not (link.number == platform and link.floats):
-            raise _unfit(f"joint {link.name!r} belongs to no leg")
+            raise NotLegs(f"joint {link.name!r} belongs to no leg")

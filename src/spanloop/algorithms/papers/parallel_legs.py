@@ -19,16 +19,16 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closing
 from spanloop.algorithms.closed.setting import Setting
-from spanloop.algorithms.papers.leg_elimination import eliminated, fly, platform_twists, rates_of
-from spanloop.algorithms.papers.legs import Legs, legs_of
+from spanloop.algorithms.papers.leg_drift import drift, fly
+from spanloop.algorithms.papers.leg_elimination import answering_rates, eliminated, unit_rates
+from spanloop.algorithms.papers.legs import Legs, legs_with
 from spanloop.algorithms.tree.placing import placed
-from spanloop.errors import UnsupportedError
 from spanloop.math.small import add, dot, negate, total
 from spanloop.math.spatial import Field, Motion, combined, coriolis, power
 from spanloop.math.symmetric import solve
 from spanloop.sweeps import Program, Values, at_once, outward
 
-_SINGULAR = (
+SINGULAR = (
     "the legs are in a singular position: the actuated joints do not determine the motion of the others here. "
     "See robot.diagnose(q); method 'elimination' answers wherever the loops themselves are regular"
 )
@@ -49,7 +49,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
 
 def inverse_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
     """Torques (n,) of the actuated freedoms for q (nq,), v (nv,), a (nv,), of which only actuated entries are read."""
-    legs = _legs(mechanism, setting)
+    legs = legs_with(mechanism, setting)
 
     def result(m, here, world):
         I, right = _equations(m, here, world, [[0.0] * len(h.S) for h in here])
@@ -61,18 +61,11 @@ def inverse_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
     return _program("actuated_inverse_dynamics", ("q", "v", "a"), mechanism, loaded, setting, result, n)
 
 
-def _legs(mechanism, setting: Setting | None) -> Legs:
-    if setting is None:
-        return legs_of(mechanism)
-    if not setting.known:
-        raise UnsupportedError("method 'parallel_legs' does not fit: no closed state was found. Use 'elimination'")
-    return legs_of(mechanism, mechanism.nv - mechanism.n_rows + len(setting.dropped))
-
-
 def _program(name, inputs, mechanism, loaded, setting, result, size) -> Program:
-    legs = _legs(mechanism, setting)
+    legs = legs_with(mechanism, setting)
     still = Field((0.0, 0.0, 0.0), origin=negate(mechanism.gravity))  # the world, accelerated against gravity
     n = len(legs.actuated)
+    watched = setting is None or setting.watched
 
     def start(world) -> Values:
         return Values(T=world.T, c=world.c, t=[Motion()] * n, moved=still)
@@ -89,29 +82,18 @@ def _program(name, inputs, mechanism, loaded, setting, result, size) -> Program:
         result,
         (size,),
         regroup=True,
-        demands=lambda m, here, world: closing.openness(m, here, world) + world.pivots,
-        refusal=_SINGULAR,
+        demands=lambda m, here, world: (closing.openness(m, here, world) if watched else []) + world.pivots,
+        refusal=SINGULAR,
         loaded=loaded,
     )
 
 
 def eliminate(m, here, legs: Legs, still: Field) -> Values:
     """T and c: what every joint does when the actuated ones move."""
-    parts, demands = eliminated(m, legs, here, still)
-    own = {c.freedom: (part, c) for part in parts for c in part.columns if c.actuated}
-    pushed = [own[f][0].projected(own[f][1].p) for f in legs.actuated]  # Φ_l A_e1 p
-    drift = Motion()
-    for part in parts:
-        drift = drift + part.projected(part.beta)
-    (*twists, t0), pivots = platform_twists(parts, [*pushed, drift])
-    demands += pivots
-    columns = []
-    for j, t in enumerate(twists):
-        known = {f: 1.0 if k == j else 0.0 for k, f in enumerate(legs.actuated)}
-        columns.append(rates_of(m, legs, parts, t, known))
-    resting = dict.fromkeys(legs.actuated, 0.0)
-    c = rates_of(m, legs, parts, t0, resting, here[legs.platform].field.motion)
-    return Values(T=[list(row) for row in zip(*columns, strict=True)], c=c, pivots=demands)
+    parts, demands = eliminated(m, legs, here, lambda leg: drift(m, legs, leg, here, still))
+    T, pivots = unit_rates(m, legs, parts)
+    c, _ = answering_rates(m, legs, parts, here[legs.platform].field.motion)
+    return Values(T=T, c=c, pivots=demands + pivots)
 
 
 def spread(link, here, parent) -> Values:
@@ -133,7 +115,7 @@ def spread(link, here, parent) -> Values:
 
 def _equations(m, here, world, tau) -> tuple[list, list]:
     """I = Nᵀ M N (n, n), and the right side Nᵀ(torques − wrenches) (n,)."""
-    n = len(world.T[0])
+    n = len(world.T[0]) if world.T else 0
     I, right = [[0.0] * n for _ in range(n)], [0.0] * n
     for link, h, given in zip(m.links, here, tau, strict=True):
         moved = [link.inertia @ t for t in h.t]

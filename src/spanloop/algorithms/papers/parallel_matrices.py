@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.algorithms.papers.leg_elimination import Eliminated, eliminated, fly
+from spanloop.algorithms.papers.leg_elimination import Eliminated, eliminated
 from spanloop.algorithms.papers.legs import Legs, legs_of
 from spanloop.algorithms.tree.placing import placed
-from spanloop.math.spatial import Field, Motion, Transform
-from spanloop.sweeps import Program, outward, walk
+from spanloop.math.spatial import Motion, Transform
+from spanloop.sweeps import Program, walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +109,8 @@ def _blocks(m, legs: Legs, links, part: Eliminated, here) -> list[_Block]:
 
 
 def _walked(m, legs: Legs, q) -> tuple[list, list[Eliminated]]:
-    still = Field((0.0, 0.0, 0.0))
-    program = Program(
-        "legs",
-        ("q", "v"),
-        (*placed(()), outward(fly, field=still, V=Motion())),
-        lambda m, here, world: [list(here), eliminated(m, legs, here, still)[0]],
-        (),
-    )
-    here, parts = walk(program, m, {"q": [float(x) for x in q], "v": [0.0] * m.nv})
+    program = Program("legs", ("q",), placed(()), lambda m, here, world: [list(here), eliminated(m, legs, here)[0]], ())
+    here, parts = walk(program, m, {"q": [float(x) for x in q]})
     return here, parts
 
 
