@@ -39,8 +39,10 @@ def fall(model, start):
 
 
 starts = {"PUMA": (sl.zoo.puma(), np.zeros(6)), "Stanford": (stanford, sl.zoo.stanford_start())}
+falls = {}
 for name, (model, start) in starts.items():
     run, drift = fall(model, start)
+    falls[name] = run
     print(f"{name} after 1 s: q = {run.q[-1].round(4)}, energy drifts by {drift:.0e} J")
     assert drift < 1e-8
 
