@@ -2,6 +2,8 @@
 
 Hoeken's four-bar draws a nearly straight line, a pantograph enlarges it. The numbers are those of his Table 5; how they
 are read, and what the text leaves open (the side on which the pantograph stands), is told in `spanloop/zoo/scraper.py`.
+
+The page, with figures: docs/examples/10_carpet_scraper_torque.md
 """
 
 import numpy as np

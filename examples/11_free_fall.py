@@ -4,6 +4,8 @@ Tables 3 and 4 are `sl.zoo.puma` and `sl.zoo.stanford`; the PUMA's path is in `0
 does not state gravity (9.81 m/s² along −z of frame 1 here) nor how long the arms fall (1 s here). Table 4a starts the
 Stanford arm's fall from zeros, where b₃ alone falls, along the vertical; section 2.5.2 starts its path from θ₂ = π/2.
 We let it fall from both.
+
+The page, with figures: docs/examples/11_free_fall.md
 """
 
 import numpy as np

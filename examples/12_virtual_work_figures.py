@@ -12,6 +12,8 @@ if they are not split. Counted operations agree on growth and on chains (cheaper
 less kind: split it is linear, but passes the unit-vector method between 39 and 51 freedoms, and unsplit it is dearer
 throughout. Our unit-vector method is written out for the tree at hand, so that branches that do not meet cost it
 nothing; whether theirs did so the text does not say.
+
+The page, with figures: docs/examples/12_virtual_work_figures.md
 """
 
 import numpy as np

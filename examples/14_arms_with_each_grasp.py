@@ -4,6 +4,8 @@ All methods for closed chains beside one another, the accelerations Ẇ(0) along
 arms, and a motion of half a second with the forces at the contacts. The paper gives no arms, no object and no numbers:
 arms are `sl.zoo.arms_with_object`, six hinges each, around a block of 5 kg. Contacts are two-sided here; whether a
 one-sided contact with friction would have held is told from the forces afterwards.
+
+The page, with figures: docs/examples/14_arms_with_each_grasp.md
 """
 
 import numpy as np

@@ -3,6 +3,8 @@
 Their text has no numbers for such a vehicle; the hexapod is `sl.zoo.hexapod`: 18 hinges, six ball-jointed feet, 5.8 kg.
 It sways and squats. Eighteen motors move six freedoms, so that twelve numbers are free: the torques may be as small as
 possible, or the feet may be asked to push straight up. Then one foot is lifted, and three.
+
+The page, with figures: docs/examples/15_hexapod.md
 """
 
 import numpy as np

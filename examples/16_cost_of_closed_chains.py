@@ -1,12 +1,14 @@
 """What forward dynamics of closed chains costs by every method: operations over the arms m and over their joints N.
 
-Lilly & Orin promise O(mN); Kreutz & Rodriguez O(n) + O(ℓ³) for ℓ arms with n joints in all, and nothing for the CCFD
-with any solver underneath; Rodriguez, Jain & Kreutz O(N) in the joints; Saha's elimination leg by leg keeps matrices in
-the actuated coordinates. Here multiplications, additions and divisions are counted on the plans of the kernels. Arms
-have generic Denavit-Hartenberg numbers (`sl.zoo.dh_arm`) and hold the object in point contacts, three rows each.
+Lilly & Orin promise O(mN); Kreutz & Rodriguez O(n) + O(ℓ³) for ℓ arms with n joints in all; Rodriguez, Jain & Kreutz
+no more than a line in the joints, and the cube of the rows at worst. Here multiplications, additions and divisions are
+counted on the plans of the kernels. Arms have generic Denavit-Hartenberg numbers (`sl.zoo.dh_arm`) and hold the object
+in point contacts, three rows each.
 
     python 16_cost_of_closed_chains.py            # seconds
     python 16_cost_of_closed_chains.py --large    # up to 64 arms and 40 joints: some minutes
+
+The page, with figures: docs/examples/16_cost_of_closed_chains.md
 """
 
 import sys
