@@ -89,7 +89,7 @@ def contact_forces(run):
 
 runs, forces = {}, {}
 for name, model in GRASPS.items():
-    robot = sl.Dynamics(model)
+    robot = sl.Dynamics(model, target="python")  # for a few states: nothing is compiled
     v = pushed(robot, start)
 
     # torques that hold the object at rest and squeeze it, as far as this grasp lets them
@@ -113,7 +113,7 @@ for name, model in GRASPS.items():
         np.testing.assert_allclose(along[0], robot.pose(start, "grasp1")[:3, :3].T @ relative, atol=1e-9)
 
     # half a second under those torques and springs; both keep energy
-    run = runs[name] = sl.simulate(robot, start, v, controller=held_by(tau), duration=0.5)
+    run = runs[name] = sl.simulate(model, start, v, controller=held_by(tau), duration=0.5)
     moved = run.q[:, 7:] - start[7:]
     stored = run.energy.sum(axis=1) - moved @ tau[6:] + 0.5 * moved**2 @ STIFFNESS
     print(f"    after 0.5 s: loops closed to {run.residual:.0e} m, energy kept to {np.ptp(stored):.0e} J")
@@ -128,7 +128,7 @@ for name, model in GRASPS.items():
 
 eight = {"arm": sl.zoo.chain(8), "posture": np.linspace(0.3, 1.0, 8)}
 model, q = sl.zoo.arms_with_object(2, **eight), sl.zoo.arms_with_object_start(2, **eight)
-robot = sl.Dynamics(model)
+robot = sl.Dynamics(model, target="python")
 v = pushed(robot, q)
 difference = apart(model, q, v, np.zeros(model.nv))
 print(f"two arms of eight: mobility {robot.mobility(q)}, all ways agree to {difference:.0e}")
