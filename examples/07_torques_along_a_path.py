@@ -2,6 +2,8 @@
 
 The table is Saha's Table 3, the path his cycloid (eq. 22): all six joints from 0 to π in 10 s. How the table is read
 (the text leaves it open): `spanloop/model/dh.py` and `spanloop/zoo/arms.py`; gravity is 9.81 m/s² along −z of frame 1.
+
+The page, with figures: docs/examples/07_torques_along_a_path.md
 """
 
 import numpy as np

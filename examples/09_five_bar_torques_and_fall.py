@@ -2,6 +2,8 @@
 
 Lengths, masses, path and start are his (eq. 34-36). The text settles neither the length of the base nor the inertias
 nor the assembly: here the base is 1.2 m, links are uniform thin rods, and the legs meet below the line of the elbows.
+
+The page, with figures: docs/examples/09_five_bar_torques_and_fall.md
 """
 
 import numpy as np

@@ -2,6 +2,8 @@
 
 Hoeken's four-bar draws a nearly straight line, a pantograph enlarges it. The numbers are those of his Table 5; how they
 are read, and what the text leaves open (the side on which the pantograph stands), is told in `spanloop/zoo/scraper.py`.
+
+The page, with figures: docs/examples/10_carpet_scraper_torque.md
 """
 
 import numpy as np
@@ -18,11 +20,12 @@ t = np.linspace(0.0, 2.0 * np.pi / speed, 181)
 crank = {"crank_hinge": (speed * t, np.full_like(t, speed), np.zeros_like(t))}
 column = robot.model.v_slice("crank_hinge").start
 
+torques = {}
 for assembly in ("left", "right"):
     q, v, a = robot.follow(sl.zoo.carpet_scraper_start(assembly=assembly), crank)
     tau = robot.inverse_dynamics(q, v, a, method="subsystems")
     np.testing.assert_allclose(tau, robot.inverse_dynamics(q, v, a), atol=1e-9)  # the whole tree at once
-    torque = tau[:, column]
+    torque = torques[assembly] = tau[:, column]
     print(f"pantograph {assembly}: torque from {torque.min():7.2f} to {torque.max():7.2f} N m")
     # no losses: over a turn the crank's work is nothing
     assert abs(np.mean(torque[:-1])) < 1e-6 * np.abs(torque).max()

@@ -12,6 +12,8 @@ if they are not split. Counted operations agree on growth and on chains (cheaper
 less kind: split it is linear, but passes the unit-vector method between 39 and 51 freedoms, and unsplit it is dearer
 throughout. Our unit-vector method is written out for the tree at hand, so that branches that do not meet cost it
 nothing; whether theirs did so the text does not say.
+
+The page, with figures: docs/examples/12_virtual_work_figures.md
 """
 
 import numpy as np
@@ -58,13 +60,14 @@ def cost(model):
 
 # ---- figures 4 and 5: motion from a random position at rest, by virtual work
 
+runs = {}
 for title, model in (
     ("serial, 10 balls", sl.zoo.chain(10, "spherical")),
     ("serial, 30 hinges", sl.zoo.chain(30)),
     ("branched, 10 balls", branched()),
 ):
     q, _ = model.random_state(4)
-    run = sl.simulate(model, q, duration=0.2, step=0.0005, dynamics="virtual_work")
+    run = runs[title] = sl.simulate(model, q, duration=0.2, step=0.0005, dynamics="virtual_work")
     total = run.energy.sum(axis=1)
     drift = np.abs(total - total[0]).max() / np.ptp(run.energy[:, 0])
     print(f"{title}: {model.nv} freedoms, energy drifts by {drift:.0e} of the kinetic energy")

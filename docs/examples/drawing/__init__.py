@@ -1,0 +1,17 @@
+"""Pictures of the example pages: for each page a function from what its script left behind to pictures by name.
+
+A picture is a figure of matplotlib, or the text of a moving SVG.
+"""
+
+from drawing import arms, chains, cost, linkages
+
+PICTURES = {
+    "07_torques_along_a_path": arms.puma_torques,
+    "09_five_bar_torques_and_fall": linkages.five_bar,
+    "10_carpet_scraper_torque": linkages.scraper,
+    "11_free_fall": arms.free_fall,
+    "12_virtual_work_figures": arms.virtual_work,
+    "14_arms_with_each_grasp": chains.grasps,
+    "15_hexapod": chains.hexapod,
+    "16_cost_of_closed_chains": cost.growth,
+}
