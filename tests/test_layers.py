@@ -77,11 +77,10 @@ GEOMETRY = {
     "tree.drifting",
     "quantities.kinematics",
     "closed.closing",
-    "closed.paths",
     "closed.setting",
 }
 # what closures say of a state: their rows, which of them never matter; velocities, no dynamics
-CLOSURES = {"closed.bias", "closed.closing", "closed.paths", "closed.rows", "closed.setting", "quantities.energy"}
+CLOSURES = {"closed.bias", "closed.closing", "closed.rows", "closed.setting", "quantities.energy"}
 CLOSED_METHODS = (
     "arms_on_object", "closed_columns", "closed_topology", "closure_rows", "constraint_step", "general_joints",
     "grasp_rates", "grasps",

@@ -6,9 +6,9 @@ Every class answers for a row of a closure and for a gear; the acceleration alon
 
 from __future__ import annotations
 
-from spanloop.algorithms.closed.paths import relative_pose
 from spanloop.math.small import total
 from spanloop.math.spatial import power
+from spanloop.topology.paths import relative_pose
 from spanloop.types import Scalar
 
 

@@ -11,13 +11,13 @@ Rows are written in the axes of each closure's child frame, at its origin, whate
 
 from __future__ import annotations
 
-from spanloop.algorithms.closed.paths import between, relative_pose
 from spanloop.algorithms.quantities.energy import fly
 from spanloop.algorithms.quantities.kinematics import drift
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.small import ZERO3, add, cross, total
 from spanloop.math.spatial import Field, Motion, Transform, coriolis, power
 from spanloop.sweeps import Program, outward
+from spanloop.topology.paths import between, relative_pose
 
 OPEN = 1e-3  # a loop with an error above this [m or rad] is not closed: its accelerations would mean nothing
 

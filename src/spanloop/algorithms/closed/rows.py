@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanloop.algorithms.closed.paths import point, relative_pose, rotation
 from spanloop.math.rotation import Rotation
 from spanloop.math.small import ZERO3, add, cross, dot, subtract
 from spanloop.math.spatial import Field, Force, Motion, power
+from spanloop.topology.paths import point, relative_pose, rotation
 from spanloop.types import Scalar
 
 A, B, BOTH, LINK = "a", "b", "both", "link"

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from spanloop.algorithms.closed import closing
-from spanloop.algorithms.closed.paths import relative_pose
 from spanloop.algorithms.papers.closure_rows import Telling, dual, known_rows
 from spanloop.algorithms.papers.general_edges import JOINT
 from spanloop.algorithms.papers.simple_chains import Hop, Tip
@@ -27,6 +26,7 @@ from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.scalar import sqrt
 from spanloop.math.small import is_zero
 from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.topology.paths import relative_pose
 from spanloop.types import Scalar
 
 SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))

@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spanloop.algorithms.closed.paths import relative_pose
 from spanloop.algorithms.papers.legs import Leg, Legs
 from spanloop.math.scalar import reciprocal
 from spanloop.math.small import dot, total
 from spanloop.math.spatial import Motion, Transform
+from spanloop.topology.paths import relative_pose
 
 TINY = 1e-12  # of a pivot's own size: what is less is a singular position
 
