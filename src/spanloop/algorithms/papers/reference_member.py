@@ -8,6 +8,8 @@
 | B | φᶜᵀ X₀ | n_c Forces | the rows seen from the reference member |
 | S | S_k | n_c | what the forces at the tip have to undo |
 | h | h_kᶜ | n_c | forces along the rows |
+| L_ii, S_i | – | n_i × n_i, n_i | the same of loops inside a chain: its first rows |
+| L_tt, S_t | – | n_c × n_c, n_c | the same of its tip |
 | P0, f0 | I₀, b₀ − g₀ | 6×6, Force | inertia and bias force of the reference member with all that only it carries |
 | lam | a₀ | Motion | its acceleration beyond ζ |
 
