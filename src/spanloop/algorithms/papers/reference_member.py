@@ -19,8 +19,8 @@ vanish only where their rows depend on each other, whatever the reference member
 
 M_k must not be a pseudo-inverse: where a chain cannot yield (fewer than six freedoms, a singular position) its row
 holds the reference member itself, with a force that is yet unknown. Such pivots of L_k are held at CLAMP of their
-scale, and the whole system is refined: every refinement multiplies the error by about CLAMP. Sums over chains are
-shaped as trees.
+scale, and the whole system is refined: every refinement multiplies the error by about CLAMP, more where the other
+chains let the reference member yield much less than by itself. Sums over chains are shaped as trees.
 """
 
 from __future__ import annotations
@@ -149,14 +149,18 @@ def convergence(balance: Balance, lam: Motion, step: Motion) -> list:
 
 
 def least(chain: Held, body: RigidInertia) -> list:
-    """What pivots are held at: CLAMP of the admittance of all rows of one sort, chain and reference member together."""
+    """What pivots are held at: CLAMP of the admittance of all rows of one sort, chain and reference member together.
+
+    Rows inside the chain have scales of their own (zero).
+    """
     own = {"force": 0.0, "moment": 0.0}
     if not is_zero(body.mass):
         over = reciprocal(body.mass)
         about = trace(body.moved(negate(tuple(over * x for x in body.first))).inertia())
         own = {"force": over, "moment": 0.0 if is_zero(about) else 3.0 * reciprocal(about)}
     for k, row in enumerate(chain.rows):
-        own[row.sort] = own[row.sort] + chain.L[k][k]
+        if k >= chain.inner:
+            own[row.sort] = own[row.sort] + chain.L[k][k]
     return [CLAMP * own[row.sort] for row in chain.rows]
 
 
