@@ -65,7 +65,8 @@ def closing_edges(mechanism, edges: Sequence[Edge], reference: int, support: fro
         if edge.sort == JOINT and reference in (edge.a, edge.b) and not parts.on_support(edge.other(reference)):
             parts.join(edge)
     tips = {e for e in moving if reference in (e.a, e.b) and parts.on_support(e.other(reference))}
-    return {e: parts.of(e.a) == parts.of(e.b) for e in moving if e not in tips | parts.joined}
+    left = [e for e in moving if e not in tips and e not in parts.joined]
+    return {e: parts.of(e.a) == parts.of(e.b) for e in left}
 
 
 def rows_of(mechanism, edge: Edge) -> int:
