@@ -49,17 +49,24 @@ def closing_edges(mechanism, edges: Sequence[Edge], reference: int, support: fro
     The others join a part that hangs on the reference member to a chain or the support.
     """
     parts = _Parts(support)
-    closing, within, at_reference = list[Edge](), list[Edge](), list[Edge]()
-    for edge in sorted((e for e in edges if not {e.a, e.b} <= support), key=lambda e: _rank(mechanism, e)):
-        (at_reference if reference in (edge.a, edge.b) else within).append(edge)
-    for edge in within + at_reference:
-        if reference in (edge.a, edge.b) and parts.of(edge.other(reference)) == parts.of(WORLD):
-            continue  # a tip
-        if parts.of(edge.a) == parts.of(edge.b) or not _carries(mechanism, edge):
-            closing.append(edge)
-        else:
-            parts.join(edge.a, edge.b)
-    return {edge: parts.of(edge.a) == parts.of(edge.b) for edge in sorted(closing, key=edges.index)}
+    moving = [e for e in edges if not {e.a, e.b} <= support]
+    within = [e for e in moving if reference not in (e.a, e.b)]
+    floating = [e for e in within if e.sort == JOINT and mechanism.links[e.number].floats]
+    contacts = [e for e in within if _carries(mechanism, e)]
+    contacts.sort(key=lambda e: -rows_of(mechanism, e))
+    for edge in within:
+        if edge.sort == JOINT and not mechanism.links[edge.number].floats:
+            parts.join(edge)
+    parts.reach(contacts)
+    for edge in floating:
+        parts.join(edge)
+    parts.reach(contacts)
+    for edge in moving:
+        if edge.sort == JOINT and reference in (edge.a, edge.b) and not parts.on_support(edge.other(reference)):
+            parts.join(edge)
+    tips = {e for e in moving if reference in (e.a, e.b) and parts.on_support(e.other(reference))}
+    left = [e for e in moving if e not in tips and e not in parts.joined]
+    return {e: parts.of(e.a) == parts.of(e.b) for e in left}
 
 
 def rows_of(mechanism, edge: Edge) -> int:
@@ -70,32 +77,40 @@ def rows_of(mechanism, edge: Edge) -> int:
     return 6 if link.driven else 6 - link.kind.nv
 
 
-def _rank(mechanism, edge: Edge) -> tuple[int, int]:
-    """Joints of the tree, then closures, those with many rows first, then the joints of bodies that float."""
-    if edge.sort == CLOSURE:
-        return 1, -rows_of(mechanism, edge)
-    return 2 * mechanism.links[edge.number].floats, 0
-
-
 def _carries(mechanism, edge: Edge) -> bool:
-    """Not a contact that is switched, nor one without a motion space of its own."""
+    """Can a chain stand on this closure? Not if it is switched, nor if it has no motion space of its own."""
     if edge.sort == JOINT:
-        return True
+        return False
     closure = mechanism.closures[edge.number]
     return not closure.switchable and (len(closure.rows) == 6 or closure.kind.carries)
 
 
 class _Parts:
-    """Links in parts that grow together."""
+    """Links in parts that grow together, the support being one body; `joined` are the joints that did it."""
 
     def __init__(self, support: frozenset[int]):
         self.above = dict.fromkeys(support - {WORLD}, WORLD)
+        self.joined: set[Edge] = set()
 
     def of(self, link: int) -> int:
         while link in self.above:
             link = self.above[link]
         return link
 
-    def join(self, a: int, b: int) -> None:
-        a, b = self.of(a), self.of(b)
-        self.above[max(a, b)] = min(a, b)
+    def on_support(self, link: int) -> bool:
+        return self.of(link) == WORLD
+
+    def join(self, edge: Edge) -> None:
+        """Two parts into one, unless they are."""
+        a, b = self.of(edge.a), self.of(edge.b)
+        if a != b:
+            self.above[max(a, b)] = min(a, b)
+            self.joined.add(edge)
+
+    def reach(self, contacts: Sequence[Edge]) -> None:
+        """Stand parts on that with the support, through contacts, as far as they lead; the first ones first."""
+        while True:
+            edge = next((e for e in contacts if self.on_support(e.a) != self.on_support(e.b)), None)
+            if edge is None:
+                return
+            self.join(edge)

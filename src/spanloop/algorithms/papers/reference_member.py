@@ -8,6 +8,8 @@
 | B | φᶜᵀ X₀ | n_c Forces | the rows seen from the reference member |
 | S | S_k | n_c | what the forces at the tip have to undo |
 | h | h_kᶜ | n_c | forces along the rows |
+| L_ii, S_i | – | n_i × n_i, n_i | the same of loops inside a chain: its first rows |
+| L_tt, S_t | – | n_c × n_c, n_c | the same of its tip |
 | P0, f0 | I₀, b₀ − g₀ | 6×6, Force | inertia and bias force of the reference member with all that only it carries |
 | lam | a₀ | Motion | its acceleration beyond ζ |
 
@@ -17,8 +19,8 @@ vanish only where their rows depend on each other, whatever the reference member
 
 M_k must not be a pseudo-inverse: where a chain cannot yield (fewer than six freedoms, a singular position) its row
 holds the reference member itself, with a force that is yet unknown. Such pivots of L_k are held at CLAMP of their
-scale, and the whole system is refined: every refinement multiplies the error by about CLAMP. Sums over chains are
-shaped as trees.
+scale, and the whole system is refined: every refinement multiplies the error by about CLAMP, more where the other
+chains let the reference member yield much less than by itself. Sums over chains are shaped as trees.
 """
 
 from __future__ import annotations
@@ -33,10 +35,10 @@ from spanloop.math.small import dot, is_zero, negate, total, trace
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.types import Scalar
 
-CLAMP = 1e-8  # √ε: what is held up and what rounding does then weigh the same, and a refinement squares both
+CLAMP = 1e-7
 # where every chain has as many freedoms as its tip has rows; where one has fewer; where chains have loops, too
-REFINEMENTS = 1, 2, 3
-LARGEST_CORRECTION = 1e-6, 1e-7, 1e-7  # of the last one, beside the accelerations: after one, its square is left
+REFINEMENTS = 2, 3, 4
+LARGEST_CORRECTION = 1e-7  # of the last refinement, beside the accelerations; much less is left
 SLOWEST = 1e-3  # part of a probe that may be left after one refinement
 
 
@@ -56,8 +58,6 @@ class Balance:
 
     def __init__(self, chains: list[Held], P0: ArticulatedInertia, body: RigidInertia):
         self.chains, self.P0 = chains, P0
-        short = any(c.freedoms < len(c.rows) for c in chains if len(c.rows) > c.inner)
-        self.hard = short + (short and any(c.inner for c in chains))  # which number of refinements
         self.zero = [zero(c) for c in chains]
         self.factors = [
             Factors(c.L, least(c, body), bounds, [r.mask for r in c.rows])
@@ -120,7 +120,9 @@ def push(rows: list[Constraint], h) -> Force:
 def balanced(chains: list[Held], P0: ArticulatedInertia, f0: Force, body: RigidInertia):
     """λ₀, forces h by chain, the last correction of λ₀, and the system."""
     balance = Balance(chains, P0, body)
-    return *balance.refined([c.S for c in chains], -f0, REFINEMENTS[balance.hard]), balance
+    short = any(c.freedoms < len(c.rows) for c in chains if len(c.rows) > c.inner)
+    times = REFINEMENTS[short + (short and any(c.inner for c in chains))]
+    return *balance.refined([c.S for c in chains], -f0, times), balance
 
 
 def convergence(balance: Balance, lam: Motion, step: Motion) -> list:
@@ -140,21 +142,25 @@ def convergence(balance: Balance, lam: Motion, step: Motion) -> list:
         for pair in thin_pivots(bounds, F, [r.mask for r in c.rows[: c.inner]])
     ]
     return [
-        (_square(step), LARGEST_CORRECTION[balance.hard] ** 2 * (_square(lam) + dot(undone, undone)) + 1e-24),
+        (_square(step), LARGEST_CORRECTION**2 * (_square(lam) + dot(undone, undone)) + 1e-24),
         (dot(missed, missed), SLOWEST**2 * dot(asked, asked) + 1e-24),
         *thin,
     ]
 
 
 def least(chain: Held, body: RigidInertia) -> list:
-    """What pivots are held at: CLAMP of the admittance of all rows of one sort, chain and reference member together."""
+    """What pivots are held at: CLAMP of the admittance of all rows of one sort, chain and reference member together.
+
+    Rows inside the chain have scales of their own (zero).
+    """
     own = {"force": 0.0, "moment": 0.0}
     if not is_zero(body.mass):
         over = reciprocal(body.mass)
         about = trace(body.moved(negate(tuple(over * x for x in body.first))).inertia())
         own = {"force": over, "moment": 0.0 if is_zero(about) else 3.0 * reciprocal(about)}
     for k, row in enumerate(chain.rows):
-        own[row.sort] = own[row.sort] + chain.L[k][k]
+        if k >= chain.inner:
+            own[row.sort] = own[row.sort] + chain.L[k][k]
     return [CLAMP * own[row.sort] for row in chain.rows]
 
 
