@@ -1,7 +1,7 @@
 """Minimal coordinates beside projection: `python benchmarks/minimal.py [mechanism ...]`.
 
 Operations of one RK4 step (all calls of the schedule), time of a step of the compiled loop in one run and in a batch of
-1024, and by how much loops are open and energy has changed after a second of steps of 1 ms. Times are medians
+1024, and by how much loops are open and energy has changed after 0.2 s of steps of 1 ms. Times are medians
 (quartiles) of this run, processor time of one thread, variants interleaved.
 """
 
@@ -57,7 +57,7 @@ class Loop:
 
 
 def main(names: list[str]) -> None:
-    print(f"{'':14}{'':9}{'mul':>8}{'add':>8}{'one run [us]':>20}{'batch [ns]':>20}{'open':>10}{'energy [J]':>12}")
+    print(f"{'':14}{'':9}{'mul':>8}{'add':>8}{'one run [us]':>20}{'batch [ns]':>26}{'open':>10}{'energy [J]':>12}")
     for name in names:
         make, start = MECHANISMS[name]
         model, q = make(), start()
@@ -65,12 +65,12 @@ def main(names: list[str]) -> None:
         many = {way: Loop(model, q, way, BATCH) for way in WAYS}
         single, batch = (compare({w: calls("go()", go=x.go) for w, x in loops.items()}) for loops in (one, many))
         for way in WAYS:
-            run = sl.simulate(model, q, duration=1.0, step=H, closures=way, limits="ignore")
+            run = sl.simulate(model, q, duration=0.2, step=H, closures=way, limits="ignore")
             energy = run.energy.sum(axis=-1)
             change = float(np.abs(energy - energy[0]).max())
             mul, add = one[way].operations()
             alone, together = shown(single[way], 1e6 / STEPS), shown(batch[way], 1e9 / STEPS / BATCH)
-            print(f"{name:14}{way:9}{mul:8}{add:8}{alone:>20}{together:>20}{float(run.residual):10.0e}{change:12.1e}")
+            print(f"{name:14}{way:9}{mul:8}{add:8}{alone:>20}{together:>26}{float(run.residual):10.0e}{change:12.1e}")
 
 
 def shown(t: Spread, scale: float) -> str:
