@@ -19,6 +19,8 @@ from spanloop.simulation.task import Task
 from spanloop.simulation.watching import Watch
 
 RESOLVED = 1e-9  # of a step: how exactly an event is located
+BEYOND = 4.0  # steps that a singular position is looked for
+TRIALS = 5000  # parts of a step that are tried on the way to a singular position
 CLOSE = 1e-4  # a margin that is called near a singular position
 
 
@@ -135,16 +137,21 @@ class Ending:
         return share, state
 
     def _approached(self, step: _Step) -> tuple[float, np.ndarray]:
-        """As far as parts of the step lead, one after the other: coordinates that fail somewhere fail near it too."""
+        """As far as parts of the step lead, one after the other: coordinates that fail somewhere fail near it too.
+
+        They may lead beyond the end of the step, if nothing changes there but the state.
+        """
         share, state = 0.0, step.begin
-        part = 0.5
-        while part > RESOLVED:
-            trial = step.part(part, state, share)
+        part, far = 0.5, BEYOND if step.steady else 1.0
+        for _ in range(TRIALS):
+            trial = step.part(part, state, share) if share + part < far else None
             if trial is not None:
                 share, state = share + part, trial
             else:
                 part *= 0.5
-        return share, state
+            if part < RESOLVED:
+                break
+        return (share, state) if share + 1e-3 < far or not step.steady else self._reached(step)
 
     def _why(self, step: _Step, state: np.ndarray, t: float) -> tuple[str, str]:
         beyond = step.nudged(state)
@@ -184,6 +191,12 @@ class _Step:
         row = found[k : k + 1] if len(found) > 1 else found
         at = self.number if row.shape[1] > 1 else 0
         self.controls = np.ascontiguousarray(row[:, at : at + 1], job.rollout.dtype)
+
+    @property
+    def steady(self) -> bool:
+        """Is what is given the same for every step?"""
+        controls = self.ending.job.controls
+        return not callable(controls) and controls.shape[1] == 1 and "z" not in self.ending.layout
 
     def part(self, share: float, start: np.ndarray | None = None, at: float = 0.0) -> np.ndarray | None:
         """The state after this share of the step, conditions ignored; None if it has none.

@@ -61,7 +61,8 @@ def simulate(
     packed as model.parameters(). active, given: as in forward_dynamics.
 
     Loops. closures: "project" brings every step back to the closed loops; "feedback" pulls errors back, with gains
-    (2ω, ω²) or one frequency ω [rad/s]; "none" lets them drift.
+    (2ω, ω²) or one frequency ω [rad/s]; "minimal" integrates the actuated joints of legs on one platform alone, from
+    which the others follow at every stage; "none" lets them drift.
 
     Ends. limits: "stop" ends a run at a joint's limit, "ignore" does not look. stop: a function (t, q, v), or several
     by name, which end a run when no longer positive. on_singular: "raise" ends it at a singular position.

@@ -39,6 +39,8 @@ def refuse(robot: Dynamics, dynamics: str | None, on_singular: str) -> None:
         raise UnsupportedError(
             f"closures='minimal' is for legs on one platform: {error.why}. Use closures='project'{other}"
         ) from None
+    if not robot.model.actuated:
+        raise UnsupportedError("closures='minimal' integrates actuated joints, and the loops leave none to move")
 
 
 def _named(robot: Dynamics) -> str:
