@@ -76,6 +76,13 @@ def test_rows_may_meet_in_any_order(seed):
     assert difference(a, answer_of(f"random {seed}")) < AGREE
 
 
+@pytest.mark.parametrize("seed", [72, 85])
+def test_all_loops_may_hang_on_a_reference_member_that_does_not_float(seed):
+    """Its inertia is not regrouped: of what its own joint cannot feel, forces at that joint's rows make use."""
+    a = accelerations(case_of(f"random {seed}"), method=METHOD, target="python")
+    assert difference(a, answer_of(f"random {seed}")) < AGREE
+
+
 @pytest.mark.parametrize("seed", [pytest.param(s, marks=[pytest.mark.slow] if s > 1 else []) for s in range(12)])
 def test_loops_in_a_plane_with_redundant_rows(seed):
     a = accelerations(case_of(f"plane {seed}"), method=METHOD, target="python")

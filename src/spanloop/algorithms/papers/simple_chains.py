@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from spanloop.algorithms.papers.general_edges import (
-    CLOSURE,
     JOINT,
     Edge,
     closing_edges,
@@ -54,6 +53,7 @@ class Chains:
     """A mechanism seen as chains between support and reference member; hops have bases first."""
 
     reference: int
+    floats: bool  # does the reference member?
     support: frozenset[int]
     hops: tuple[Hop, ...]
     tips: tuple[Tip, ...]
@@ -67,7 +67,8 @@ class Chains:
     def outward(self) -> bool:
         """Do all hops follow the joints of the spanning tree, and does the reference member float?"""
         along = all(h.edge.sort == JOINT and h.edge.number == h.link for h in self.hops)
-        return along and all(t.edge.sort == CLOSURE or t.link in self.support for t in self.tips)
+        cut = [t for t in self.tips if t.edge.sort == JOINT and t.edge.number != self.reference]
+        return along and self.floats and not cut
 
     @property
     def closed_on_reference(self) -> bool:
@@ -130,7 +131,8 @@ def _around(mechanism, reference: int, support: frozenset[int], edges: list[Edge
             walk.count += 1
         elif reference in ends:
             walk.grow(reference, edge, None)
-    return _grouped(Chains(reference, support, tuple(walk.hops), tuple(walk.tips)), closing)
+    floats = mechanism.links[reference].floats
+    return _grouped(Chains(reference, floats, support, tuple(walk.hops), tuple(walk.tips)), closing)
 
 
 class _Walk:
