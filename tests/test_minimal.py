@@ -393,3 +393,8 @@ def test_other_joints_may_be_the_coordinates():
     model, q = zoo.five_bar(), zoo.five_bar_start()
     run = minimal(only("drive1", "elbow1"), q, duration=0.3)
     np.testing.assert_allclose(run.q, minimal(model, q, duration=0.3).q, atol=1e-9)
+
+
+def test_a_mechanism_that_cannot_move_is_refused():
+    with says(UnsupportedError, "closures='minimal' integrates actuated joints, and the loops leave none to move"):
+        minimal(zoo.four_bar().lock("crank_hinge"))
