@@ -139,10 +139,10 @@ class Ending:
     def _approached(self, step: _Step) -> tuple[float, np.ndarray]:
         """As far as parts of the step lead, one after the other: coordinates that fail somewhere fail near it too.
 
-        They may lead beyond the end of the step, if nothing changes there but the state.
+        They may lead beyond the end of the step, if it is known what acts there.
         """
         share, state = 0.0, step.begin
-        part, far = 0.5, BEYOND if step.steady else 1.0
+        part, far = 0.5, min(BEYOND, self.job.grid.steps - step.number) if step.foreseen else 1.0
         for _ in range(TRIALS):
             trial = step.part(part, state, share) if share + part < far else None
             if trial is not None:
@@ -151,7 +151,7 @@ class Ending:
                 part *= 0.5
             if part < RESOLVED:
                 break
-        return (share, state) if share + 1e-3 < far or not step.steady else self._reached(step)
+        return (share, state) if share + 1e-3 < far or far == 1.0 else self._reached(step)
 
     def _why(self, step: _Step, state: np.ndarray, t: float) -> tuple[str, str]:
         beyond = step.nudged(state)
@@ -193,10 +193,17 @@ class _Step:
         self.controls = np.ascontiguousarray(row[:, at : at + 1], job.rollout.dtype)
 
     @property
-    def steady(self) -> bool:
-        """Is what is given the same for every step?"""
-        controls = self.ending.job.controls
-        return not callable(controls) and controls.shape[1] == 1 and "z" not in self.ending.layout
+    def foreseen(self) -> bool:
+        """Is it known what acts in later steps?"""
+        return not callable(self.ending.job.controls) and "z" not in self.ending.layout
+
+    def _given(self, at: float) -> np.ndarray:
+        """The inputs at this share of the step, which may belong to a later one."""
+        later, given = int(at), self.ending.job.controls
+        if not later or callable(given) or given.shape[1] == 1:
+            return self.controls
+        row = given[self.k : self.k + 1] if len(given) > 1 else given
+        return np.ascontiguousarray(row[:, self.number + later : self.number + later + 1], self.controls.dtype)
 
     def part(self, share: float, start: np.ndarray | None = None, at: float = 0.0) -> np.ndarray | None:
         """The state after this share of the step, conditions ignored; None if it has none.
@@ -211,7 +218,7 @@ class _Step:
         why = np.zeros(1, np.uint8)
         h = share * self.ending.job.grid.h
         t = self.t + at * self.ending.job.grid.h
-        self.ending.job.rollout.run(state, self.constants, self.controls, why, Steps(t, h, 0, 1), None)
+        self.ending.job.rollout.run(state, self.constants, self._given(at), why, Steps(t, h, 0, 1), None)
         return None if why[0] else state[0]
 
     def whole(self) -> np.ndarray:
