@@ -8,6 +8,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from spanloop.algorithms.catalog import function as catalog_entry
 from spanloop.algorithms.catalog import maker
 from spanloop.algorithms.closed import closing, setting
-from spanloop.compiler.lower import CannotLoop, Looped, Operations, Pass, Plan, Tree, looped, unrolled
+from spanloop.compiler.lower import CannotLoop, Looped, Operations, Part, Pass, Plan, Tree, looped, unrolled
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.math.scalar import where
 from spanloop.model import Model
@@ -28,6 +29,7 @@ from spanloop.sweeps.program import AT_ONCE, INWARD
 from spanloop.sweeps.vectors import Vector
 from spanloop.topology import Mechanism, mechanism
 from spanloop.topology.anonymous import Anonymous, anonymous
+from spanloop.topology.parting import parts
 
 UNIT_TOLERANCE = 1e-6
 KNEE = 48  # links beyond which looped code is used if nobody says otherwise
@@ -43,6 +45,7 @@ def compile(
     dtype: str = "float64",
     parameters: str = "baked",
     threads: int = 1,
+    chain_threads: int = 1,
     forces: Sequence[str] = (),
     frame: str | None = None,
     expressed_in: str | None = None,
@@ -61,6 +64,9 @@ def compile(
     method: the algorithm; the first in the catalog if not named.
     target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the rest).
     parameters: "live" adds the input `parameters`, packed as model.parameters(), one set or one per state.
+    threads: over the states of a batch; 0 for all cores.
+    chain_threads: over the chains (arms, legs, limbs) of one state; 0 for all cores. For large mechanisms, and calls
+        that follow one another closely (docs/simple_closed_chain.md). Batches go over states all the same.
     forces: names of bodies with external forces; adds the input `forces`, six numbers for each, in this order.
     frame, expressed_in: of pose, jacobian, jacobian_bias.
     frames: of operational_inverse_inertia, force_response: names of frames or bodies, six rows or columns for each.
@@ -92,6 +98,9 @@ def compile(
         raise UnsupportedError(
             f"{function}: method {question.method!r} needs double precision; leave out dtype='float32'"
         )
+    if chain_threads != 1:
+        _refuse_chain_threads(target, lowering)
+        question.lowering = "unrolled"
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
@@ -100,10 +109,24 @@ def compile(
         if target in _LATER:
             raise UnsupportedError(f"target {target!r} is not there yet; use 'cpu' or 'python'")
         raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
-    from spanloop.compiler.runtime.kernel import Kernel, Recipe
+    from spanloop.compiler.runtime.kernel import Kernel, Recipe, checked_threads
 
+    chained = checked_threads(chain_threads, "chain_threads")
+    if chain_threads != 1:
+        question.parts()  # or a sentence
     recipe = Recipe(question.name, question.key(), question.plan, question.answer, question.explain)
+    if chained > 1:
+        from spanloop.compiler.runtime.parted import PartedKernel
+
+        return PartedKernel(recipe, dtype, threads, question.parts, chained)
     return Kernel(recipe, dtype, threads)
+
+
+def _refuse_chain_threads(target: str, lowering: str) -> None:
+    if target != "cpu":
+        raise InputError(f"chain_threads is for target 'cpu'; target is {target!r}")
+    if lowering == "looped":
+        raise InputError("chain_threads needs the unrolled form; leave out lowering='looped'")
 
 
 def _is_single(dtype) -> bool:
@@ -327,6 +350,28 @@ class Question:
         tree = Tree([anonymous(x) for x in m.links], m.parents, places, counts, dict(inputs), _units_of)
         return looped(self.name, inputs, shape, tree, passes, lambda here: program.result(m, here, Values()), Values)
 
+    def parts(self) -> list[Part]:
+        """What belongs to each chain of the mechanism, of the inputs and of the answer."""
+        inputs, shape = self.signature()
+        if shape != (self.model.nv,):
+            raise InputError(f"{self.name}: chain_threads is for functions with one number a freedom as their answer")
+        m = mechanism(self.model)
+        found = parts(m)
+        if not found:
+            raise UnsupportedError(
+                f"{self.name}: chain_threads is for chains that are computed beside each other (arms on an object, "
+                f"legs, limbs); model {self.model.name!r} is one chain. Leave it out; for a batch there is threads="
+            )
+        starts = dict(zip((n for n, _ in inputs), accumulate((k for _, k in inputs), initial=0), strict=False))
+        own = {"q": [x.q for x in m.links]} | {n: [x.v for x in m.links] for n in ("v", "a", "tau")}
+        return [
+            Part(
+                frozenset(starts[n] + k for n in own if n in starts for i in part for k in _range(own[n][i])),
+                frozenset(k for i in part for k in _range(m.links[i].v)),
+            )
+            for part in found
+        ]
+
     def _unrolled(self) -> Plan:
         inputs, shape = self.signature()
 
@@ -439,6 +484,10 @@ class Question:
             if s.start <= k < s.stop:
                 return f" (joint {joint.name!r})"
         return ""
+
+
+def _range(s: slice) -> range:
+    return range(s.start, s.stop)
 
 
 def _is_unit(part: Sequence[Any]):
