@@ -22,7 +22,9 @@ from spanloop.compiler.trace.operations import CONSTANT, INPUT
 
 Nodes = tuple[Expression, ...]
 JOINT = -1  # the home of what belongs to no part
-WORTH = 500  # operations that a phase must take off one of two threads; waiting for each other takes as long
+WORTH = (
+    3000  # operations that a phase must take off one of two threads: waiting for each other takes half a microsecond
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ class Parted:
 
     plan: Plan
     phases: tuple[Phase, ...]
+
+    @property
+    def weights(self) -> list[int]:
+        """How many operations each part has in all phases."""
+        return [sum(map(len, homes)) for homes in zip(*(x.homes for x in self.phases[1::2]), strict=True)]
 
     def __str__(self) -> str:
         lines = [f"{self.plan.name} in {len(self.phases)} phases"]

@@ -1,13 +1,14 @@
 """Threads that help with one job, made of LLVM: no lock of Python is taken while a job is under way.
 
-A job is memory of the thread that has it done: its first word is a function `void help(ptr job)`, the word LEFT counts
-the helpers that are through with it. Each helper has a box, whose first word says what it does:
+A job is memory of the thread that has it done. Its first word is a function `void help(ptr job, i64 number)`, which is
+called with the helper's number in this job, 1, 2, ...; the word LEFT counts the helpers that are through with it. Each
+helper has a box, whose first word says what it does:
 
-    ABSENT, IDLE (it looks at the box again and again), ASLEEP, TAKEN (it works), or the address of a job posted to it.
+    ABSENT, IDLE (it looks at the box again and again), ASLEEP, TAKEN (it works), or a job and a number posted to it.
 
 A helper that finds nothing for PATIENCE looks goes to sleep on a lock of Python's own. Whoever posts a job goes on with
-it himself: what is to be done is claimed by whoever comes first, so that a helper who comes late costs nothing, and a
-job that no helper takes is done all the same.
+it himself: what is to be done is claimed by whoever comes first, so that a job that no helper takes is done all the
+same.
 
     void serve(ptr box)                 a helper's whole life
     i64  post(ptr job, i64 wanted)      how many helpers it was posted to
@@ -17,9 +18,10 @@ job that no helper takes is done all the same.
 
 from __future__ import annotations
 
+ALIGNED = 128  # bytes, of a job: there is room for a number in its address
 BOXES = 64  # helpers at most
 BOX, LOCK = 16, 1  # words of a box; where its lock is
-LEFT = 8  # which word of a job
+LEFT = 1  # which word of a job
 IDLE, ASLEEP, TAKEN, ABSENT = range(4)  # no job is at so small an address
 PATIENCE = 4000  # looks: some 50 to 200 microseconds
 HASTE = 2000  # looks at a counter before others get the processor
@@ -91,9 +93,11 @@ def _serve(wait: str) -> list[str]:
         *_swapped("taken", "%box", "%word", TAKEN),
         "br i1 %taken, label %work, label %watch",
         "work:",
-        "%job = inttoptr i64 %word to ptr",
+        f"%address = and i64 %word, {-ALIGNED}",
+        f"%number = and i64 %word, {ALIGNED - 1}",
+        "%job = inttoptr i64 %address to ptr",
         "%help = load ptr, ptr %job",
-        "call void %help(ptr %job)",
+        "call void %help(ptr %job, i64 %number)",
         f"%left.at = getelementptr i64, ptr %job, i64 {LEFT}",
         "%left = atomicrmw add ptr %left.at, i64 1 seq_cst",
         f"store atomic i64 {IDLE}, ptr %box seq_cst, align 8",
@@ -123,7 +127,9 @@ def _post() -> list[str]:
         f"%there = icmp ule i64 %now, {ASLEEP}",
         "br i1 %there, label %offer, label %next",
         "offer:",
-        *_swapped("given", "%word", "%now", "%address"),
+        "%number = add i64 %posted, 1",
+        "%both = add i64 %address, %number",
+        *_swapped("given", "%word", "%now", "%both"),
         f"%slept = icmp eq i64 %now, {ASLEEP}",
         "%wake = and i1 %given, %slept",
         "%one = zext i1 %given to i64",
@@ -161,10 +167,11 @@ def _finish() -> list[str]:
         f"%word.number = mul i64 %k, {BOX}",
         "%word = getelementptr i64, ptr @boxes, i64 %word.number",
         "%now = load atomic i64, ptr %word acquire, align 8",
-        "%own = icmp eq i64 %now, %address",
+        f"%whose = and i64 %now, {-ALIGNED}",
+        "%own = icmp eq i64 %whose, %address",
         "br i1 %own, label %back, label %next",
         "back:",
-        *_swapped("withdrawn", "%word", "%address", IDLE),
+        *_swapped("withdrawn", "%word", "%now", IDLE),
         "%one = zext i1 %withdrawn to i64",
         "br label %next",
         "next:",

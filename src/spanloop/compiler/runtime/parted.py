@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from spanloop.compiler.lower import Part, Parted, Plan, parted
+from spanloop.compiler.lower.parting import WORTH
 from spanloop.compiler.render.parted import parted_single
 from spanloop.compiler.runtime import team
 from spanloop.compiler.runtime.kernel import Kernel, Recipe
@@ -19,26 +20,33 @@ class PartedKernel(Kernel):
     those of the undivided kernel in the last places: multiplications and additions are fused within a part only.
     """
 
-    _sort = "parted"
-
     def __init__(
-        self, recipe: Recipe, dtype: str, threads: int, parts: Callable[[], Sequence[Part]], part_threads: int
+        self,
+        recipe: Recipe,
+        dtype: str,
+        threads: int,
+        parts: Callable[[], Sequence[Part]],
+        part_threads: int,
+        worth: int = WORTH,
     ):
-        self._parts, self.part_threads = parts, part_threads
+        """worth: operations that a phase must spare to be shared, see lower/parting.py."""
+        self._parts, self.part_threads, self._worth = parts, part_threads, worth
+        self._sort = f"parted {part_threads} {worth}"
         super().__init__(recipe, dtype, threads)
-        team.join(self._single_code, part_threads)
+        if self.shares:
+            team.join(self._single_code, part_threads)
 
     @cached_property
     def parted(self) -> Parted:
         """The plan in phases: print it."""
         plan = self.plan
         assert isinstance(plan, Plan)  # looped plans are refused at the door
-        return parted(plan, self._parts())
+        return parted(plan, self._parts(), self._worth)
 
     @property
     def source(self) -> str:
         """LLVM source of the function of one state."""
-        return parted_single(self.parted, self._real)
+        return parted_single(self.parted, self._real, self.part_threads)
 
     def _facts(self) -> dict[str, Any]:
         return {**super()._facts(), "phases": len(self.parted.phases) // 2}

@@ -24,7 +24,7 @@ _started = 0
 
 
 def join(code: machine.Code, threads: int) -> None:
-    """Give a kernel's code what it needs to have `threads` threads, the caller's among them, at work."""
+    """See that there are `threads` threads, the caller's among them, and let a kernel's code know how to reach them."""
     global _started
     helpers = min(threads - 1, BOXES)
     with _making:
@@ -32,9 +32,9 @@ def join(code: machine.Code, threads: int) -> None:
         while _started < helpers:
             _start(own, boxes, _started)
             _started += 1
-    table = (ctypes.c_int64 * len(TEAM)).from_address(code.variable("team"))
+    table = (ctypes.c_void_p * len(TEAM)).from_address(code.variable("team"))
     for k, name in enumerate(TEAM):
-        table[k] = helpers if name == "helpers" else own.function(name)
+        table[k] = own.function(name)
 
 
 @functools.cache
