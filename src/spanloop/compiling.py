@@ -29,7 +29,7 @@ from spanloop.sweeps.program import AT_ONCE, INWARD
 from spanloop.sweeps.vectors import Vector
 from spanloop.topology import Mechanism, mechanism
 from spanloop.topology.anonymous import Anonymous, anonymous
-from spanloop.topology.parting import parts
+from spanloop.topology.parting import parts_of
 
 UNIT_TOLERANCE = 1e-6
 KNEE = 48  # links beyond which looped code is used if nobody says otherwise
@@ -112,13 +112,12 @@ def compile(
     from spanloop.compiler.runtime.kernel import Kernel, Recipe, checked_threads
 
     chained = checked_threads(chain_threads, "chain_threads")
-    if chain_threads != 1:
-        question.parts()  # or a sentence
+    parts = question.parts() if chain_threads != 1 else []
     recipe = Recipe(question.name, question.key(), question.plan, question.answer, question.explain)
     if chained > 1:
         from spanloop.compiler.runtime.parted import PartedKernel
 
-        return PartedKernel(recipe, dtype, threads, question.parts, chained)
+        return PartedKernel(recipe, dtype, threads, parts, chained)
     return Kernel(recipe, dtype, threads)
 
 
@@ -356,7 +355,7 @@ class Question:
         if shape != (self.model.nv,):
             raise InputError(f"{self.name}: chain_threads is for functions with one number a freedom as their answer")
         m = mechanism(self.model)
-        found = parts(m)
+        found = parts_of(m)
         if not found:
             raise UnsupportedError(
                 f"{self.name}: chain_threads is for chains that are computed beside each other (arms on an object, "

@@ -40,8 +40,11 @@ class Dynamics:
         target: str = "cpu",
         on_singular: str = "raise",
         open_chain: str | None = None,
+        chain_threads: int = 1,
     ):
         """method: the algorithm of forward_dynamics; threads: for batches, 0 for all cores.
+
+        chain_threads: for the chains of one state in forward_dynamics, see sl.compile.
 
         open_chain: of method "arms_on_object", the method for trees that it asks for each arm.
 
@@ -54,13 +57,13 @@ class Dynamics:
             "target": target,
             "on_singular": on_singular,
         }
-        self._method, self._open_chain = method, open_chain
+        self._method, self._open_chain, self._chain_threads = method, open_chain, chain_threads
         self._kernels: dict = {}
         self._making = threading.RLock()
         self._masks: dict[frozenset[str], np.ndarray] = {}  # of rows, for a set of active loops
         self._partly: dict[frozenset[str], Dynamics] = {}  # without the loops that are not active
         self._short: set[str] = set()  # functions whose attribute is the compiled call
-        if method is not None or open_chain is not None:
+        if method is not None or open_chain is not None or chain_threads != 1:
             self._kernel("forward_dynamics")  # an unknown method is reported here
 
     @property
@@ -72,7 +75,7 @@ class Dynamics:
         return f"Dynamics({self.model.name!r}, nq={self.model.nq}, nv={self.model.nv})"
 
     def __reduce__(self):
-        return _remade, (self.model, self._method, self._open_chain, self._options)
+        return _remade, (self.model, self._method, self._open_chain, self._options, self._chain_threads)
 
     # ---- dynamics
 
@@ -324,6 +327,8 @@ class Dynamics:
                 if key not in self._kernels:
                     asked = function == "forward_dynamics"
                     chosen: dict[str, Any] = {"method": self._method, "open_chain": self._open_chain} if asked else {}
+                    if asked:
+                        chosen["chain_threads"] = self._chain_threads
                     self._kernels[key] = compile(self.model, function, **chosen, **options, **self._options)
         return self._kernels[key]
 
@@ -421,8 +426,8 @@ def _written(name: str, out, found: np.ndarray) -> np.ndarray:
     return out
 
 
-def _remade(model: Model, method, open_chain, options) -> Dynamics:
-    return Dynamics(model, method=method, open_chain=open_chain, **options)
+def _remade(model: Model, method, open_chain, options, chain_threads) -> Dynamics:
+    return Dynamics(model, method=method, open_chain=open_chain, chain_threads=chain_threads, **options)
 
 
 def _all_known(names, known, what: str, meaning: str) -> None:

@@ -15,7 +15,7 @@ from spanloop.topology.mechanism import Mechanism
 MANY = 16  # branching links among which pairs are looked at
 
 
-def parts(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
+def parts_of(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
     """Numbers of the links of each part; nothing if no two parts are alike in what they are joined to.
 
     The hub leaves the smallest largest part, in freedoms.

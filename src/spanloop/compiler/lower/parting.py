@@ -22,9 +22,7 @@ from spanloop.compiler.trace.operations import CONSTANT, INPUT
 
 Nodes = tuple[Expression, ...]
 JOINT = -1  # the home of what belongs to no part
-WORTH = (
-    3000  # operations that a phase must take off one of two threads: waiting for each other takes half a microsecond
-)
+WORTH = 2000  # operations that a phase must take off one of two threads: to wait for each other costs as much
 
 
 @dataclass(frozen=True)

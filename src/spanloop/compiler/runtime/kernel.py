@@ -63,7 +63,7 @@ class Kernel:
         self.shape: tuple[int, ...] = tuple(facts["shape"])
         self.operations = Operations(**facts["operations"])
         self._scratch = facts["scratch"]
-        self.shares = bool(facts.get("phases"))  # can threads share the work of one state?
+        self._known = facts
         self._single_code = code
         pointers = [_POINTER] * (len(self.inputs) + 1)
         self._single = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers)(code.function("kernel"))

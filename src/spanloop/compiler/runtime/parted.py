@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,32 +16,31 @@ from spanloop.compiler.runtime.kernel import Kernel, Recipe
 class PartedKernel(Kernel):
     """A Kernel whose single call has `part_threads` threads, the caller's among them; batches go over states.
 
-    Its numbers do not depend on how many threads there are, nor on which of them computes what. They may differ from
-    those of the undivided kernel in the last places: multiplications and additions are fused within a part only.
+    Its numbers do not depend on which thread computes what. They may differ from those of the undivided kernel in the
+    last places: a multiplication and an addition in different parts are not fused.
     """
 
     def __init__(
-        self,
-        recipe: Recipe,
-        dtype: str,
-        threads: int,
-        parts: Callable[[], Sequence[Part]],
-        part_threads: int,
-        worth: int = WORTH,
+        self, recipe: Recipe, dtype: str, threads: int, parts: Sequence[Part], part_threads: int, worth: int = WORTH
     ):
         """worth: operations that a phase must spare to be shared, see lower/parting.py."""
-        self._parts, self.part_threads, self._worth = parts, part_threads, worth
-        self._sort = f"parted {part_threads} {worth}"
+        self.parts, self.part_threads, self.worth = tuple(parts), min(part_threads, len(parts)), worth
+        self._sort = f"parted {self.part_threads} {worth}"
         super().__init__(recipe, dtype, threads)
-        if self.shares:
-            team.join(self._single_code, part_threads)
+        if self.phases:
+            team.join(self._single_code, self.part_threads)
+
+    @property
+    def phases(self) -> int:
+        """How many times the threads share work; 0: the parts are too small for that, and one thread does it all."""
+        return self._known["phases"]
 
     @cached_property
     def parted(self) -> Parted:
         """The plan in phases: print it."""
         plan = self.plan
         assert isinstance(plan, Plan)  # looped plans are refused at the door
-        return parted(plan, self._parts(), self._worth)
+        return parted(plan, self.parts, self.worth)
 
     @property
     def source(self) -> str:
@@ -52,5 +51,6 @@ class PartedKernel(Kernel):
         return {**super()._facts(), "phases": len(self.parted.phases) // 2}
 
     def __repr__(self) -> str:
-        shared = f"parts on {self.part_threads} threads" if self.shares else "parts too small to share"
-        return f"{super().__repr__()[:-1]}, {shared}>"
+        n = len(self.parts)
+        how = f"{n} parts on {self.part_threads} threads" if self.phases else f"{n} parts, too small to share"
+        return f"{super().__repr__()[:-1]}; {how}>"
