@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spanloop.compiling.chains import chain_parts
 from spanloop.compiling.question import Question
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.model import Model
@@ -24,6 +25,7 @@ def compile(
     dtype: str = "float64",
     parameters: str = "baked",
     threads: int = 1,
+    chain_threads: int = 1,
     forces: Sequence[str] = (),
     frame: str | None = None,
     expressed_in: str | None = None,
@@ -42,6 +44,9 @@ def compile(
     method: the algorithm; the first in the catalog if not named.
     target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the rest).
     parameters: "live" adds the input `parameters`, packed as model.parameters(), one set or one per state.
+    threads: over the states of a batch; 0 for all cores.
+    chain_threads: over the chains (arms, legs, limbs) of one state; 0 for all cores. For large mechanisms, and calls
+        that follow one another closely (docs/simple_closed_chain.md). Batches go over states all the same.
     forces: names of bodies with external forces; adds the input `forces`, six numbers for each, in this order.
     frame, expressed_in: of pose, jacobian, jacobian_bias.
     frames: of operational_inverse_inertia, force_response: names of frames or bodies, six rows or columns for each.
@@ -73,6 +78,9 @@ def compile(
         raise UnsupportedError(
             f"{function}: method {question.method!r} needs double precision; leave out dtype='float32'"
         )
+    if chain_threads != 1:
+        _refuse_chain_threads(target, lowering)
+        question.lowering = "unrolled"
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
@@ -81,10 +89,23 @@ def compile(
         if target in _LATER:
             raise UnsupportedError(f"target {target!r} is not there yet; use 'cpu' or 'python'")
         raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
-    from spanloop.compiler.runtime.kernel import Kernel, Recipe
+    from spanloop.compiler.runtime.kernel import Kernel, Recipe, checked_threads
 
+    chained = checked_threads(chain_threads, "chain_threads")
+    parts = chain_parts(question) if chain_threads != 1 else []
     recipe = Recipe(question.name, question.key(), question.plan, question.answer, question.explain)
+    if chained > 1:
+        from spanloop.compiler.runtime.parted import PartedKernel
+
+        return PartedKernel(recipe, dtype, threads, parts, chained)
     return Kernel(recipe, dtype, threads)
+
+
+def _refuse_chain_threads(target: str, lowering: str) -> None:
+    if target != "cpu":
+        raise InputError(f"chain_threads is for target 'cpu'; target is {target!r}")
+    if lowering == "looped":
+        raise InputError("chain_threads needs the unrolled form; leave out lowering='looped'")
 
 
 def _is_single(dtype) -> bool:

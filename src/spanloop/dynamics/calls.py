@@ -18,16 +18,23 @@ from spanloop.topology import mechanism
 class Calls:
     """What stands behind the calls of Dynamics. `options` are those of every kernel: dtype, threads, ..."""
 
-    def __init__(self, model: Model, method: str | None, open_chain: str | None, options: dict[str, Any]):
+    def __init__(
+        self,
+        model: Model,
+        method: str | None,
+        open_chain: str | None,
+        options: dict[str, Any],
+        chain_threads: int = 1,
+    ):
         self.model = model
         self._options = options
-        self._method, self._open_chain = method, open_chain
+        self._method, self._open_chain, self._chain_threads = method, open_chain, chain_threads
         self._has_extras = any(x.switchable or x.driven for x in model.loops)
         self._kernels: dict = {}
         self._making = threading.RLock()
         self._masks: dict[frozenset[str], np.ndarray] = {}  # of rows, for a set of active loops
         self._short: set[str] = set()  # functions whose attribute is the compiled call
-        if method is not None or open_chain is not None:
+        if method is not None or open_chain is not None or chain_threads != 1:
             self._kernel("forward_dynamics")  # an unknown method is reported here
 
     @property
@@ -70,6 +77,8 @@ class Calls:
                 if key not in self._kernels:
                     asked = function == "forward_dynamics"
                     chosen: dict[str, Any] = {"method": self._method, "open_chain": self._open_chain} if asked else {}
+                    if asked:
+                        chosen["chain_threads"] = self._chain_threads
                     self._kernels[key] = compile(self.model, function, **chosen, **options, **self._options)
         return self._kernels[key]
 

@@ -35,22 +35,25 @@ class Dynamics(Calls):
         target: str = "cpu",
         on_singular: str = "raise",
         open_chain: str | None = None,
+        chain_threads: int = 1,
     ):
         """method: the algorithm of forward_dynamics; threads: for batches, 0 for all cores.
+
+        chain_threads: for the chains of one state in forward_dynamics, see sl.compile.
 
         open_chain: of method "arms_on_object", the method for trees that it asks for each arm.
 
         on_singular: "raise" refuses positions at which loops lose rank, "minimum_norm" answers there all the same.
         """
         options = {"dtype": dtype, "threads": threads, "target": target, "on_singular": on_singular}
-        super().__init__(model, method, open_chain, options)
+        super().__init__(model, method, open_chain, options, chain_threads)
         self._partly: dict[frozenset[str], Dynamics] = {}  # without the loops that are not active
 
     def __repr__(self) -> str:
         return f"Dynamics({self.model.name!r}, nq={self.model.nq}, nv={self.model.nv})"
 
     def __reduce__(self):
-        return _remade, (self.model, self._method, self._open_chain, self._options)
+        return _remade, (self.model, self._method, self._open_chain, self._options, self._chain_threads)
 
     # ---- dynamics
 
@@ -310,5 +313,5 @@ def _written(name: str, out, found: np.ndarray) -> np.ndarray:
     return out
 
 
-def _remade(model: Model, method, open_chain, options) -> Dynamics:
-    return Dynamics(model, method=method, open_chain=open_chain, **options)
+def _remade(model: Model, method, open_chain, options, chain_threads) -> Dynamics:
+    return Dynamics(model, method=method, open_chain=open_chain, chain_threads=chain_threads, **options)

@@ -7,6 +7,7 @@ used again once their last reader has run.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spanloop.compiler.lower import Plan
@@ -34,9 +35,18 @@ def cut(plan: Plan, whole: int = WHOLE, length: int = LENGTH) -> Segments:
     work = [n for n in plan.nodes if n.op not in (INPUT, CONSTANT)]
     if len(work) + STORE * len(plan.outputs) <= whole:
         length = whole
+    return segmented(pieces_of(work, length), _slots)
+
+
+def pieces_of(work: Sequence[Expression], length: int) -> list[tuple[Expression, ...]]:
+    """Pieces of about equal length, none longer than `length`, and at least one."""
     count = max(1, -(-len(work) // length))
     size = -(-len(work) // count) if work else 1
-    pieces = [tuple(work[k : k + size]) for k in range(0, len(work), size)] or [()]
+    return [tuple(work[k : k + size]) for k in range(0, len(work), size)] or [()]
+
+
+def segmented(pieces: Sequence[tuple[Expression, ...]], slots: Callable) -> Segments:
+    """Pieces with what crosses between them; slots(pieces, leaves) -> (slot of each value that does, how many)."""
     pieces = _keep_conditions_home(pieces)
     home = {n.index: k for k, piece in enumerate(pieces) for n in piece}
     last: dict[int, int] = {}
@@ -46,7 +56,7 @@ def cut(plan: Plan, whole: int = WHOLE, length: int = LENGTH) -> Segments:
                 if x is not None and x.index in home:
                     last[x.index] = max(k, last.get(x.index, 0))
     leaves = {i: k for i, k in last.items() if k > home[i]}
-    slot, n_slots = _slots(pieces, leaves)
+    slot, n_slots = slots(pieces, leaves)
     return Segments(tuple(pieces), slot, n_slots, leaves, home)
 
 

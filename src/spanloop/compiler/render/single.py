@@ -33,13 +33,13 @@ def single(plan: Plan, real: str) -> str:
         for k in range(len(segments.pieces)):
             got = main.line(f"piece{k}", f"call {real} @piece{k}({passed}, ptr %out, ptr %scratch)")
             answer = main.line(f"answer{k}", f"fadd {real} {answer}, {got}")
-            functions += _piece(plan, segments, k, t, where)
+            functions += piece_function(plan, segments, k, t, where)
         constants = [(k, x) for k, x in enumerate(plan.outputs + plan.hidden) if not isinstance(x, Expression)]
-        answer = main.line("constant", f"fadd {real} {answer}, {_store(main, constants, len(plan.outputs))}")
+        answer = main.line("constant", f"fadd {real} {answer}, {store_outputs(main, constants, len(plan.outputs))}")
     else:
         main.add(segments.pieces[0])
-        answer = _store(main, list(enumerate(plan.outputs + plan.hidden)), len(plan.outputs))
-    lines = main.lines + _status(plan, t, where, answer)
+        answer = store_outputs(main, list(enumerate(plan.outputs + plan.hidden)), len(plan.outputs))
+    lines = main.lines + status_lines(plan, t, where, answer)
     return (
         f"define i32 @kernel({head}, ptr noalias %out) #0 {{\n"
         + "\n".join(lines)
@@ -68,7 +68,7 @@ def _fetch(t: Real, where, segments: Segments | None):
     return fetch
 
 
-def _store(body: Body, outputs: Sequence[tuple[int, Expression | float]], n_outputs: int) -> str:
+def store_outputs(body: Body, outputs: Sequence[tuple[int, Expression | float]], n_outputs: int) -> str:
     """Write these outputs (hidden ones excepted); the sum of 0·output, which is not zero if one is not finite.
 
     The sum is taken of the values, not of the memory: reading back as vectors what was written as numbers would stall.
@@ -94,7 +94,8 @@ def _store(body: Body, outputs: Sequence[tuple[int, Expression | float]], n_outp
     return total
 
 
-def _piece(plan: Plan, segments: Segments, k: int, t: Real, where) -> str:
+def piece_function(plan: Plan, segments: Segments, k: int, t: Real, where) -> str:
+    """Source of `piece{k}`, which returns the sum of 0·output of its outputs."""
     head = ", ".join(f"ptr noalias readonly %a{j}" for j in range(len(plan.inputs)))
     body = Body(t, _fetch(t, where, segments), PACK)
     piece = segments.pieces[k]
@@ -105,13 +106,13 @@ def _piece(plan: Plan, segments: Segments, k: int, t: Real, where) -> str:
             body.lines.append(f"store {t.real} {body.values[n.index]}, ptr {p}, align {t.size}")
     values = enumerate(plan.outputs + plan.hidden)
     own = [(j, x) for j, x in values if isinstance(x, Expression) and segments.home.get(x.index, 0) == k]
-    answer = _store(body, own, len(plan.outputs))
+    answer = store_outputs(body, own, len(plan.outputs))
     text = "\n".join(body.lines)
     head = f"define internal {t.real} @piece{k}({head}, ptr noalias %out, ptr noalias %scratch) #0"
     return f"{head} {{\n{text}\nret {t.real} {answer}\n}}\n"
 
 
-def _status(plan: Plan, t: Real, where, answer: str) -> list[str]:
+def status_lines(plan: Plan, t: Real, where, answer: str) -> list[str]:
     """Instructions that end in `ret i32 status`; answer: the sum of 0·output."""
     body = Body(t, _fetch(t, where, None), tag="c")
     inputs, others = angles(plan)

@@ -50,17 +50,20 @@ class Kernel:
     out= takes an array to write into. `call` is the same function without Python in between for a single state.
     """
 
+    _sort = "single"  # of the code for one state
+
     def __init__(self, recipe: Recipe, dtype: str = "float64", threads: int = 1):
         dtype = checked_dtype(dtype)
         self.recipe, self.name, self.threads = recipe, recipe.name, checked_threads(threads)
         self.dtype = np.dtype(dtype)
         self._real = REAL[dtype]
         self.from_cache = True  # was everything so far found on disk?
-        facts, code = self._code("single", self._single_source)
+        facts, code = self._code(self._sort, self._single_source)
         self.inputs: tuple[tuple[str, int], ...] = tuple((n, k) for n, k in facts["inputs"])
         self.shape: tuple[int, ...] = tuple(facts["shape"])
         self.operations = Operations(**facts["operations"])
         self._scratch = facts["scratch"]
+        self._known = facts
         self._single_code = code
         pointers = [_POINTER] * (len(self.inputs) + 1)
         self._single = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers)(code.function("kernel"))
@@ -277,13 +280,13 @@ def checked_dtype(dtype) -> str:
     return name
 
 
-def checked_threads(threads: int) -> int:
+def checked_threads(threads: int, name: str = "threads") -> int:
     try:
         n = operator.index(threads)
     except TypeError:
         n = -1
     if n < 0 or isinstance(threads, bool):
-        raise InputError(f"threads is {threads!r}; expected a whole number, 0 for all cores")
+        raise InputError(f"{name} is {threads!r}; expected a whole number, 0 for all cores")
     return n or (os.cpu_count() or 1)
 
 
