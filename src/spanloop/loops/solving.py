@@ -38,6 +38,11 @@ class Solution:
     unique: dict[str, bool] = field(default_factory=dict)
     status: np.ndarray = field(default_factory=lambda: np.array("ok"))
 
+    def __str__(self) -> str:
+        from spanloop.loops.saying import said
+
+        return said(self)
+
 
 def solve(robot, q, v, tau, forces=None) -> Solution:
     """The Solution at one state or many."""
