@@ -262,6 +262,18 @@ def test_it_says_why_it_does_not_fit(make, why):
         sl.compile(make(), "forward_dynamics", method="parallel_legs").operations  # noqa: B018
 
 
+def test_a_file_that_says_nothing_of_motors_is_told_which_joints_have_them():
+    """All joints of the five-bar actuated, as URDF has them."""
+    model = zoo.five_bar().actuate("elbow1", "elbow2")
+    with says(UnsupportedError, "4 freedoms are actuated, and the loops leave 2; they must be as many"):
+        sl.Dynamics(model, method="parallel_legs")
+    with says(UnsupportedError, "or tell which joints are actuated: model.actuate(..., only=True), model.passive(...)"):
+        sl.Dynamics(model, method="parallel_legs")
+    case, told = case_of("five_bar"), model.actuate("drive1", "drive2", only=True)
+    a = sl.Dynamics(told, method="parallel_legs").forward_dynamics(case.q, case.v, case.tau)
+    assert difference(a, answer_of("five_bar")) < AGREE
+
+
 # ---- an ordinary differential equation in the actuated coordinates
 
 

@@ -14,11 +14,15 @@ from spanloop.joints.driven import DrivenClosure
 from spanloop.topology.closures import path
 
 
+MARKING = "tell which joints are actuated: model.actuate(..., only=True), model.passive(...)"
+
+
 class NotLegs(UnsupportedError):
     """A mechanism is not one of legs on one platform; why, in a few words; counted: for its number of actuators?"""
 
     def __init__(self, why: str, counted: bool = False):
-        super().__init__(f"method 'parallel_legs' does not fit: {why}. Use 'elimination'")
+        other = f", or {MARKING}" if counted else ""
+        super().__init__(f"method 'parallel_legs' does not fit: {why}. Use 'elimination'{other}")
         self.why, self.counted = why, counted
 
 
