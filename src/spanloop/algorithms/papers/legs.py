@@ -13,7 +13,6 @@ from spanloop.errors import UnsupportedError
 from spanloop.joints.driven import DrivenClosure
 from spanloop.topology.closures import path
 
-
 MARKING = "tell which joints are actuated: model.actuate(..., only=True), model.passive(...)"
 
 
