@@ -140,5 +140,5 @@ def test_prints():
     ]
     lines = str(robot.solve(start, np.zeros(4), np.zeros(4))).splitlines()
     assert [line.split()[0] for line in lines] == ["a", "tau", "meeting:", "status:"]
-    assert "force [-4.79398 -3.60244  0.     ] N (not unique: the shortest)" in lines[2]
+    assert "force [-4.79398 -3.60244  0.     ] N (not unique in every row: the shortest; see unique_rows)" in lines[2]
     assert str(robot.solve(np.tile(start, (3, 1)), np.zeros(4), np.zeros(4))).startswith("3 states (3,), 4 freedoms: 3")
