@@ -192,6 +192,35 @@ def test_joints_and_loops_can_be_driven():
         model.lock("joint1").drive("joint1")
 
 
+# ---- actuate and passive
+
+
+def test_joints_become_passive_and_actuated():
+    model = zoo.chain(4).passive("joint2", "joint3")
+    assert model.actuated == ("joint1", "joint4")
+    assert model.actuate("joint3").actuated == ("joint1", "joint3", "joint4")
+    assert model.actuate("joint2", only=True).actuated == ("joint2",)
+    assert zoo.chain(4).passive("joint2").actuate("joint2") == zoo.chain(4)
+
+
+def test_the_actuators_of_a_passive_joint_go_with_a_note():
+    model = zoo.chain(3).with_actuator("m1", "joint1").with_actuator("m2", "joint2").passive("joint1")
+    assert [a.name for a in model.actuators] == ["m2"]
+    assert model.notes[-1] == "actuator 'm1': left out, its joint 'joint1' is passive"
+    only = zoo.chain(3).with_actuator("m1", "joint1").actuate("joint2", only=True)
+    assert only.actuators == ()
+
+
+def test_actuate_and_passive_say_what_is_wrong():
+    model = zoo.chain(3).lock("joint3")
+    with says(InputError, "has no joint 'joint9'; did you mean"):
+        model.passive("joint9")
+    with says(InputError, "joint 'joint3': a fixed joint has no freedom that could be actuated"):
+        model.actuate("joint3")
+    with says(InputError, "joint 'joint3': a fixed joint has no freedom that could be passive"):
+        model.passive("joint3")
+
+
 # ---- fuse
 
 

@@ -369,6 +369,15 @@ def test_where_a_four_bar_is_cut_decides_whether_its_subsystems_are_determinate(
     ]
 
 
+def test_too_few_and_too_many_unknowns_are_told_apart():
+    """The governor's sleeve has no actuator; two arms have six torques to spare."""
+    governor, arms = (sl.Dynamics(m).subsystems() for m in (zoo.flyball_governor(), zoo.arms_with_object(2)))
+    assert str(governor).splitlines()[-1] == (
+        "Solved in the order I (5 unknowns for 6 freedoms: not all motions can be produced)."
+    )
+    assert str(arms).endswith("(24 unknowns for 18 freedoms: some to spare, the least torques are taken).")
+
+
 def test_a_tree_is_solved_branch_by_branch():
     robot = sl.Dynamics(zoo.star(3, "revolute"))
     q, v = robot.model.random_state(2)

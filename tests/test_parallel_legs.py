@@ -17,9 +17,11 @@ from sentences import says
 from singular_cases import five_bar_in_line
 from spanloop import zoo
 from spanloop.algorithms.papers.parallel_matrices import parallel_complement
-from spanloop.errors import StateError, UnsupportedError
+from spanloop.errors import InputError, StateError, UnsupportedError
 from spanloop.topology import mechanism as numbers
 from test_loops import AGREE, answer_of, case_of, difference
+
+ARM = ("turn", "shoulder", "elbow", "roll", "pitch", "spin")
 
 FITS = (
     "four_bar",
@@ -217,6 +219,70 @@ def test_the_inertia_of_the_actuated_coordinates_is_that_of_the_complement():
     np.testing.assert_allclose(I, sl.Dynamics(model).mass_matrix(q, coordinates="independent"), rtol=1e-12)
 
 
+def legs_called(name) -> tuple[sl.Model, np.ndarray]:
+    if name == "three legs":
+        return three_legs()
+    case = random_legs(int(name.split()[1])) if name.startswith("random") else case_of(name)
+    return case.model, case.q
+
+
+COMPLEMENTS = ("five_bar", "stewart", "slider_crank", "three legs", "random 0", "random 1", "random 2", "random 3")
+
+
+@pytest.mark.parametrize("name", COMPLEMENTS)
+def test_the_complement_by_names_gives_the_twists_of_bodies(name):
+    """N θ̇ beside Jacobians at completed rates, in each body's axes; I = Nᵀ M N beside Tᵀ M T."""
+    model, q = legs_called(name)
+    robot, N = sl.Dynamics(model), sl.Dynamics(model).parallel_complement(q)
+    rates = np.random.default_rng(8).normal(size=len(N.joints))
+    v, twists = robot.complete_velocity(q, dict(zip(N.joints, rates, strict=True))), N.twists(rates)
+    for body in model.bodies:
+        expected = robot.jacobian(q, body.name, expressed_in=body.name) @ v
+        np.testing.assert_allclose(twists[body.name], expected, atol=1e-11 * max(1.0, np.abs(expected).max()))
+    bare = sl.Dynamics(model.without_losses())  # M has no rotors
+    T = bare.velocity_map(q, N.joints)
+    expected = T.T @ bare.mass_matrix(q) @ T
+    np.testing.assert_allclose(N.N.T @ N.M @ N.N, expected, atol=1e-11 * np.abs(expected).max())
+    if set(bare.independent().names) == set(N.joints):
+        np.testing.assert_allclose(expected, bare.mass_matrix(q, coordinates="independent"), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(np.triu(N.N_l, 1), 0.0)
+
+
+def test_the_complement_does_not_depend_on_the_robots_method():
+    model, q = zoo.five_bar(), zoo.five_bar_start()
+    found = [sl.Dynamics(model, method=m).parallel_complement(q).N for m in (None, "parallel_legs", "dense")]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_the_complement_prints_its_blocks():
+    assert str(sl.Dynamics(zoo.five_bar()).parallel_complement(zoo.five_bar_start())).splitlines() == [
+        "five_bar: twists of 5 bodies for the rates of drive1, drive2.",
+        "t = N_l N_c N_d θ̇; N_l (30, 30), N_c (30, 12), N_d (12, 2). Blocks: 1 unit, x full, . zero.",
+        "body    N_l    N_c",
+        "near1   1....  1.",
+        "far1    x1...  xx",
+        "near2   ..1..  .1",
+        "elbow2  ..x1.  xx",
+        "far2    ....1  xx",
+    ]
+
+
+def test_the_complement_is_refused_where_the_method_is():
+    robot = sl.Dynamics(zoo.five_bar())
+    with says(StateError, "parallel_complement: loop 'meeting', between 'far1' and 'far2', is open by"):
+        robot.parallel_complement(np.zeros(4))
+    with says(StateError, "parallel_complement: the legs are in a singular position"):
+        robot.parallel_complement(five_bar_in_line(0.0).q)
+    with says(InputError, "parallel_complement: q has shape (2, 4); expected one state (4,)"):
+        robot.parallel_complement(np.zeros((2, 4)))
+    arms = zoo.arms_with_object(2)
+    with says(UnsupportedError, "parallel_complement is for legs on one platform: 12 freedoms are actuated, and the"):
+        sl.Dynamics(arms).parallel_complement(zoo.arms_with_object_start(2))
+    with says(UnsupportedError, "parallel_complement: model 'chain2_revolute' has no loops"):
+        sl.Dynamics(zoo.chain(2)).parallel_complement(np.zeros(2))
+
+
 # ---- where it has no answer
 
 
@@ -233,9 +299,12 @@ def test_the_singular_position_of_the_legs_is_told():
 
 def test_motions_that_the_actuators_leave_free_are_never_guessed():
     """Two arms that hold an object by points leave it a spin."""
-    case = case_of("arms 2 ball")
-    with says(StateError, "the legs are in a singular position"):
-        sl.Dynamics(case.model, method="parallel_legs").forward_dynamics(case.q, case.v, case.tau)
+    with says(UnsupportedError, "wherever the loops are closed, the actuated joints leave a motion of 'floating' free"):
+        sl.Dynamics(case_of("arms 2 ball").model, method="parallel_legs")
+    arms = zoo.arms_with_object(2).actuate(*(f"arm1_{x}" for x in ARM), only=True)
+    assert sl.Dynamics(arms, method="parallel_legs").mobility() == len(ARM)  # one arm determines all
+    mixed = arms.passive("arm1_turn").actuate("arm2_turn")
+    assert sl.Dynamics(mixed, method="parallel_legs").model.actuated[-1] == "arm2_turn"
 
 
 def test_a_singular_position_is_refused_whatever_is_asked_for():
@@ -260,6 +329,18 @@ def test_a_singular_position_is_refused_whatever_is_asked_for():
 def test_it_says_why_it_does_not_fit(make, why):
     with says(UnsupportedError, f"method 'parallel_legs' does not fit: {why}"):
         sl.compile(make(), "forward_dynamics", method="parallel_legs").operations  # noqa: B018
+
+
+def test_a_file_that_says_nothing_of_motors_is_told_which_joints_have_them():
+    """All joints of the five-bar actuated, as URDF has them."""
+    model = zoo.five_bar().actuate("elbow1", "elbow2")
+    with says(UnsupportedError, "4 freedoms are actuated, and the loops leave 2; they must be as many"):
+        sl.Dynamics(model, method="parallel_legs")
+    with says(UnsupportedError, "or tell which joints are actuated: model.actuate(..., only=True), model.passive(...)"):
+        sl.Dynamics(model, method="parallel_legs")
+    case, told = case_of("five_bar"), model.actuate("drive1", "drive2", only=True)
+    a = sl.Dynamics(told, method="parallel_legs").forward_dynamics(case.q, case.v, case.tau)
+    assert difference(a, answer_of("five_bar")) < AGREE
 
 
 # ---- an ordinary differential equation in the actuated coordinates

@@ -9,6 +9,7 @@ import pytest
 
 import spanloop as sl
 from spanloop import zoo
+from spanloop.loops.measuring import rows_of
 
 SPEED = 45.0 * 2.0 * pi / 60.0  # rad/s, of the crank [Saha, section 4.4]
 
@@ -84,6 +85,17 @@ def test_the_scraper_has_the_subsystems_of_the_text():
     ]
     assert [s.subsystems for s in found.stages] == [("III",), ("I",), ("II",)]
     assert [(len(s.rows), len(s.actuated)) for s in found.stages] == [(4, 0), (2, 0), (0, 1)]
+
+
+def test_forces_of_its_pins_are_unique_in_the_plane():
+    """Of each pin's rows those along x and y; moments and the force along z are shared as nobody can tell."""
+    robot, q = sl.Dynamics(zoo.carpet_scraper()), zoo.carpet_scraper_start(angle=0.4)
+    v = robot.complete_velocity(q, {"crank_hinge": SPEED})
+    solutions = robot.solve(q, v, np.zeros(7)), robot.solve_inverse(q, v, {"crank_hinge": 0.0})
+    for found in solutions:
+        assert not any(found.unique.values())
+        names = [row.name for row, alone in zip(rows_of(robot.model), found.unique_rows, strict=True) if alone]
+        assert [name.partition(": ")[2] for name in names] == ["force along x", "force along y"] * 3
 
 
 def test_the_pantograph_enlarges_the_straight_line():

@@ -11,11 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from counting import generic_arms, operations, plan_of, slope  # noqa: E402
-
 import spanloop as sl  # noqa: E402
+from counting import generic_arms, operations, plan_of, slope  # noqa: E402
 from spanloop import zoo  # noqa: E402
-
 
 BEGINNING = """# Operations of simple closed chains
 
@@ -27,30 +25,29 @@ A row of Table 2 is what one chain more adds to the operations up to that result
 once): the difference between m = 4 and m = 3. Rows differ in what they hold, as the departures in
 `algorithms/papers/simple_closed_chain.py` say: of Ω and Λ⁻¹ only what the constraint space sees is computed, Ω is never
 written out and is applied by a sweep (their 6N of the last row become about 25N), P and R are formed at the
-reference member's frame at once, with the geometry of the contact, and the system is refined twice so that chains in
-singular positions or with few joints cost no digits. Divisions, sines and cosines are not counted, as there.
+reference member's frame at once, with the geometry of the contact (so that "P, R" and "XᵀP, XᵀR" are one row of ours),
+and the system is refined (twice here) so that chains in singular positions or with few joints cost no digits. Divisions,
+sines and cosines are not counted, as there.
 """
 
-LONGER = """Multiplications, additions and divisions over N, n_c = 3. The slope is that of their logarithm over log N, fitted to
-every N = 3 ... 40. A joint more costs the same in every chain. What does not grow makes the slope less than 1 at m = 1; the
-first joints of an arm cost less, which makes it more than 1 at m = 2 and 4.
+LONGER = """Multiplications, additions and divisions over N, n_c = 3. The slope is that of their logarithm over log N,
+fitted to every N = 3 ... 40. A joint more costs the same in every chain. What does not grow makes the slope less than 1
+at m = 1; the first joints of an arm cost less, which makes it more than 1 at m = 2 and 4.
 """
 
 INSIDE = """## Loops inside a chain
 
-Rows of loops inside a chain ride to its base and are factored together with those of its tip. Here k four-bars in series,
-each on the coupler of the one before, closed by ball joints; operations of kernels, redundant rows left out. Method
-`elimination` takes each loop out where its two ways meet.
+Rows of loops inside a chain ride to its base and are factored together with those of its tip. Here k four-bars in
+series, each on the coupler of the one before, closed by ball joints; operations of kernels, redundant rows left out.
+Method `elimination` takes each loop out where its two ways meet.
 """
 
 # Table 2 and Table 3: (multiplications, additions) for N joints and n_c rows
 TABLE = {
     "q̈_open, ẍ_open": lambda N, n: (250 * N - 182, 220 * N - 167),
     "Ω, Λ⁻¹": lambda N, n: (400 * N - 621, 320 * N - 528),
-    "P, R, XᵀP, XᵀR": lambda N, n: (
-        n**3 / 6 + 6.5 * n**2 + 16 / 3 * n + 26 + 36 * n + 20,
-        n**3 / 6 + 6 * n**2 + 5 / 6 * n + 10 + 36 * n - 24,
-    ),
+    "P, R": lambda N, n: (n**3 / 6 + 6.5 * n**2 + 16 / 3 * n + 26, n**3 / 6 + 6 * n**2 + 5 / 6 * n + 10),
+    "XᵀP, XᵀR": lambda N, n: (36 * n + 20, 36 * n - 24),
     "f": lambda N, n: (36, 36),
     "q̈": lambda N, n: (6 * N, 6 * N),
 }
@@ -83,7 +80,7 @@ def finished(m, here, world) -> list:
 STAGES = {
     "q̈_open, ẍ_open": opened,
     "Ω, Λ⁻¹": admitted,
-    "P, R, XᵀP, XᵀR": reflected,
+    "XᵀP, XᵀR": reflected,
     "f": solved,
     "q̈": finished,
 }
@@ -107,12 +104,15 @@ def table(N: int) -> str:
     ]
     before = each = (0, 0)
     whole = [0.0, 0.0]
-    for name in STAGES:
+    for name in TABLE:
+        theirs = TABLE[name](N, 3)
+        whole = [x + y for x, y in zip(whole, theirs, strict=True)]
+        if name not in STAGES:
+            lines.append(f"| {name} | {theirs[0]:.0f} | {theirs[1]:.0f} | with the next row | |")
+            continue
         more = tuple(b - a for a, b in zip(three[name], four[name], strict=True))
         own = tuple(x - y for x, y in zip(more, before, strict=True))
         before, each = more, more
-        theirs = TABLE[name](N, 3)
-        whole = [x + y for x, y in zip(whole, theirs, strict=True)]
         label = "f, XᵀP, with the refinement" if name == "f" else name
         lines.append(f"| {label} | {theirs[0]:.0f} | {theirs[1]:.0f} | {own[0]} | {own[1]} |")
     lines.append(f"| a chain | {whole[0]:.0f} | {whole[1]:.0f} | {each[0]} | {each[1]} |")

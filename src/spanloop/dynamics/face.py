@@ -129,6 +129,13 @@ class Dynamics(Calls):
         """The mechanism as an ODE in its actuated joints (or those named); start (nq,) chooses the assembly."""
         return loops.Minimal(self, start, joints)
 
+    def parallel_complement(self, q) -> loops.Complement:
+        """N_l, N_c, N_d at one state of legs on one platform: t = N_l N_c N_d θ̇ in the actuated rates; print it.
+
+        [Saha, eq. 32]; whatever the robot's own method is.
+        """
+        return loops.parallel_complement(self, q)
+
     def solve_inverse(self, q, v, a, *, active: Iterable[str] | None = None, **options) -> Solution:
         """Torques that make a motion, with the closure forces that go with them; options as in inverse_dynamics.
 

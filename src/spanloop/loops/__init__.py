@@ -1,6 +1,7 @@
 """Kinematics of closed loops: assembling, projecting, independent freedoms, diagnosis, effective inertia."""
 
 from spanloop.loops.assembling import assemble
+from spanloop.loops.complement import Complement, parallel_complement
 from spanloop.loops.diagnosing import Diagnosis, diagnose
 from spanloop.loops.effective import OperationalInertia, independent_mass_matrix, operational_inertia
 from spanloop.loops.following import follow
@@ -18,6 +19,7 @@ from spanloop.loops.projecting import project
 from spanloop.loops.subsystems import Subsystems, subsystems
 
 __all__ = [
+    "Complement",
     "Diagnosis",
     "Independent",
     "Minimal",
@@ -33,6 +35,7 @@ __all__ = [
     "inverse_dynamics",
     "mobility",
     "operational_inertia",
+    "parallel_complement",
     "project",
     "solve_inverse",
     "subsystems",

@@ -66,7 +66,7 @@ def independent_freedoms(robot: Robot, q=None, prefer: Sequence[str] = ()) -> In
 
 def velocity_map(robot: Robot, q, freedoms: Sequence | Independent | None = None) -> np.ndarray:
     """T (..., nv, n): v = T v_i, for n independent freedoms (names, numbers, or the usual choice)."""
-    chosen = resolved(robot, q, freedoms)
+    chosen = resolved(robot, q, freedoms, "velocity_map")
 
     def compute(q):
         T, _, faults = maps(robot, q, chosen)
@@ -77,7 +77,7 @@ def velocity_map(robot: Robot, q, freedoms: Sequence | Independent | None = None
 
 def complete_velocity(robot: Robot, q, rates, freedoms: Sequence | Independent | None = None) -> np.ndarray:
     """v (..., nv) with J v = 0 from independent rates (..., n), or from {"joint": rate}."""
-    chosen, rates = _given(robot, q, rates, freedoms)
+    chosen, rates = _given(robot, q, rates, freedoms, "complete_velocity")
 
     def compute(q, rates):
         T, _, faults = maps(robot, q, chosen)
@@ -89,7 +89,7 @@ def complete_velocity(robot: Robot, q, rates, freedoms: Sequence | Independent |
 def complete_acceleration(robot: Robot, q, v, rates, freedoms: Sequence | Independent | None = None) -> np.ndarray:
     """a (..., nv) with J a + γ = 0 from independent accelerations (..., n), or from {"joint": acceleration}."""
     model = robot.model
-    chosen, rates = _given(robot, q, rates, freedoms)
+    chosen, rates = _given(robot, q, rates, freedoms, "complete_acceleration")
 
     def compute(q, v, rates):
         T, backward, faults = maps(robot, q, chosen)
@@ -125,8 +125,10 @@ def freedom_names(model: Model) -> list[str]:
     return [j.name if j.kind.nv == 1 else f"{j.name}[{k}]" for j in model.joints for k in range(j.kind.nv)]
 
 
-def resolved(robot: Robot, q, freedoms: Sequence | Independent | None) -> Independent:
-    """The choice meant by names, numbers or nothing; of the right size."""
+def resolved(
+    robot: Robot, q, freedoms: Sequence | Independent | None, asking: str = "", option: str = "freedoms=[...]"
+) -> Independent:
+    """The choice meant by names, numbers or nothing; of the right size. asking: who asks, option: how it is told."""
     model = robot.model
     if isinstance(freedoms, Independent):
         chosen = freedoms
@@ -140,8 +142,11 @@ def resolved(robot: Robot, q, freedoms: Sequence | Independent | None) -> Indepe
         chosen = independent_freedoms(robot, np.reshape(q, (-1, model.nq))[0])
     left = model.nv - structure_of(robot, np.reshape(np.asarray(q, dtype=float), (-1, model.nq))).rank
     if len(chosen) != left:
+        names, most = chosen.names, 6
+        told = ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
         raise InputError(
-            f"{len(chosen)} independent freedoms are named ({', '.join(chosen.names)}); the loops leave {left}"
+            f"{asking}{': ' if asking else ''}{len(chosen)} independent freedoms are named ({told}); the loops leave "
+            f"{left}. Name as many, {option}; robot.independent() gives a choice"
         )
     return chosen
 
@@ -151,10 +156,10 @@ def structure_of(robot: Robot, q: np.ndarray) -> Structure:
     return structure(robot, q[0] if len(q) else robot.model.neutral())
 
 
-def _given(robot: Robot, q, rates, freedoms) -> tuple[Independent, np.ndarray]:
+def _given(robot: Robot, q, rates, freedoms, asking: str) -> tuple[Independent, np.ndarray]:
     if not isinstance(rates, Mapping):
-        return resolved(robot, q, freedoms), rates
-    chosen = resolved(robot, q, list(rates))
+        return resolved(robot, q, freedoms, asking), rates
+    chosen = resolved(robot, q, list(rates), asking, 'as {"joint": ...}')
     columns = []
     for name, x in rates.items():
         x = np.asarray(x, dtype=float)

@@ -50,7 +50,7 @@ def solve_inverse(robot, q, v, a, **options) -> Solution:
     forces = {c.name: wrenches[..., 6 * k : 6 * k + 6] for k, c in enumerate(closures)}
     unique = {c.name: bool(task.unique[list(c.rows)].all()) for c in closures}
     status = np.where(np.isfinite(tau).all(axis=-1), "ok", "no answer")
-    return Solution(a, tau, forces, lam, residual, unique, status)
+    return Solution(a, tau, forces, lam, residual, unique, status, task.unique)
 
 
 def _answers(

@@ -27,7 +27,8 @@ class Solution:
     a (..., nv); tau (..., nv), with the force that results at driven joints; forces (..., 6) by loop name: [torque;
     force] on body b at the loop's child frame in world axes; rows (..., n_rows): the same, row by row; residual
     (...): the largest closure acceleration that is left; unique: is a loop's force the only one possible?; status
-    (...): "ok", "singular" or "no answer".
+    (...): "ok", "singular" or "no answer"; unique_rows (n_rows,): the same as unique, row by row. A hinge that closes a
+    loop in a plane is not unique as a whole, its force in the plane is.
     """
 
     a: np.ndarray
@@ -37,6 +38,12 @@ class Solution:
     residual: np.ndarray = field(default_factory=lambda: np.zeros(()))
     unique: dict[str, bool] = field(default_factory=dict)
     status: np.ndarray = field(default_factory=lambda: np.array("ok"))
+    unique_rows: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+
+    def __str__(self) -> str:
+        from spanloop.loops.saying import said
+
+        return said(self)
 
 
 def solve(robot, q, v, tau, forces=None) -> Solution:
@@ -58,7 +65,7 @@ def solve(robot, q, v, tau, forces=None) -> Solution:
     closures = mechanism(model).closures
     by_name = {c.name: times(wrench_map(robot, c, q), lam[..., list(c.rows)]) for c in closures}
     alone = {c.name: bool(unique[list(c.rows)].all()) for c in closures}
-    return Solution(a, torque, by_name, lam, residual, alone, status)
+    return Solution(a, torque, by_name, lam, residual, alone, status, unique)
 
 
 class Reactions(dict):

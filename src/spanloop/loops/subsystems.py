@@ -4,6 +4,7 @@
 of its actuators. It is determinate if these are as many as its freedoms, and its equations (eq. 42) determine them.
 What is then known makes others determinate. Where none is, those left are taken together (eq. 43-46).
 
+Slips: eq. 42 is printed as "(10)"; eq. 40 has M_j W_j t_j where 38 has W_j M_j E_j t_j.
 Departures: rows that are redundant wherever the loops are closed have force 0 and do not count, so that a loop in a
 plane has two unknowns also if it is closed by a hinge in space. Those left together may have actuators to spare.
 """
@@ -48,6 +49,20 @@ class Stage:
     actuated: tuple[int, ...]
     determinate: bool
 
+    @property
+    def unknowns(self) -> int:
+        return len(self.rows) + len(self.actuated)
+
+    def __str__(self) -> str:
+        name, count = " with ".join(self.subsystems), _compared(self.unknowns, len(self.freedoms))
+        if self.determinate:
+            return name
+        if self.unknowns < len(self.freedoms):
+            return f"{name} ({count}: not all motions can be produced)"
+        if self.unknowns > len(self.freedoms):
+            return f"{name} ({count}: some to spare, the least torques are taken)"
+        return f"{name} ({count}, whose equations do not determine them)"
+
 
 @dataclass(frozen=True)
 class Subsystems:
@@ -66,12 +81,11 @@ class Subsystems:
                 f"{_count(p.unknowns, 'unknown')} (loops: {', '.join(p.loops) or 'none'}; "
                 f"actuators: {', '.join(p.actuators) or 'none'}): {kind}."
             )
-        steps = [" with ".join(s.subsystems) + ("" if s.determinate else " (not determinate)") for s in self.stages]
-        return "\n".join([*lines, f"Solved in the order {', then '.join(steps)}."])
+        return "\n".join([*lines, f"Solved in the order {', then '.join(map(str, self.stages))}."])
 
 
 def subsystems(robot, actuated: Sequence[str] | None = None) -> Subsystems:
-    """The subsystems of the robot's model, driven by its own actuators or by those named."""
+    """The subsystems of the robot's model, with its own actuators or with those named."""
     model = robot.model
     usual = in_general(model)
     if usual is None:
@@ -153,6 +167,10 @@ def _numeral(n: int) -> str:
         while n >= value:
             out, n = out + letters, n - value
     return out
+
+
+def _compared(unknowns: int, freedoms: int) -> str:
+    return f"{_count(unknowns, 'unknown')} for {_count(freedoms, 'freedom')}"
 
 
 def _count(n: int, what: str) -> str:

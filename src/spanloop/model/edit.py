@@ -68,6 +68,30 @@ def drive(model: Model, names: Sequence[str]) -> Model:
     return replace(model, joints=tuple(map(driven, model.joints)), loops=tuple(map(driven, model.loops)))
 
 
+def actuate(model: Model, names: Sequence[str], only: bool = False) -> Model:
+    """The model with these joints actuated; only: and no other joint."""
+    changed = _with_actuated(model, names, True)
+    return passive(changed, [name for name in changed.actuated if name not in names]) if only else changed
+
+
+def passive(model: Model, names: Sequence[str]) -> Model:
+    """The model with these joints passive; their actuators go, with a note."""
+    gone = [a for a in model.actuators if a.joint in names]
+    notes = (f"actuator {a.name!r}: left out, its joint {a.joint!r} is passive" for a in gone)
+    kept = tuple(a for a in model.actuators if a not in gone)
+    return replace(_with_actuated(model, names, False), actuators=kept, notes=(*model.notes, *notes))
+
+
+def _with_actuated(model: Model, names: Sequence[str], actuated: bool) -> Model:
+    for name in names:
+        kind = model.joint(name).kind
+        if kind.nv == 0:
+            word = "actuated" if actuated else "passive"
+            raise InputError(f"joint {name!r}: a {kind.name} joint has no freedom that could be {word}")
+    joints = (replace(j, actuated=actuated) if j.name in names else j for j in model.joints)
+    return replace(model, joints=tuple(joints))
+
+
 def _joints_and_loops(model: Model) -> dict[str, Joint | Loop]:
     return {**{j.name: j for j in model.joints}, **{x.name: x for x in model.loops}}
 
@@ -137,6 +161,7 @@ def _must_have(model: Model, what: str, names: Sequence[str], known: list[str]) 
 
 
 __all__ = [
+    "actuate",
     "attach",
     "close",
     "drive",
@@ -144,6 +169,7 @@ __all__ = [
     "lock",
     "mirror",
     "opened",
+    "passive",
     "remove",
     "rename",
     "scale",

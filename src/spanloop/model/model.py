@@ -196,6 +196,18 @@ class Model:
 
         return edit.drive(self, names)
 
+    def actuate(self, *joints: str, only: bool = False) -> Model:
+        """The model with these joints actuated: they can carry a torque of their own; only: and no others."""
+        from spanloop.model import edit
+
+        return edit.actuate(self, joints, only)
+
+    def passive(self, *joints: str) -> Model:
+        """The model with these joints passive: no torque of their own; their actuators go, with a note."""
+        from spanloop.model import edit
+
+        return edit.passive(self, joints)
+
     def fuse(self) -> Model:
         """The model with bodies on fixed joints merged into their parents; their frames stay, by name."""
         from spanloop.model import edit

@@ -1,7 +1,7 @@
 """The five-bar of Saha's paper, a parallel manipulator of two legs in a vertical plane. [Saha, eq. 34-36]
 
 How the text is read: it gives lengths and masses of the legs but neither the length a₀ of the base nor inertias. Here
-the legs stand at the origin and at (a₀, 0), in the plane of x and y; both driven angles are counter-clockwise from +x;
+the legs stand at the origin and at (a₀, 0), in the plane of x and y; actuated angles are counter-clockwise from +x;
 gravity is along −y; the links are uniform thin rods.
 """
 
@@ -24,7 +24,7 @@ _SIDES = {"below": -1, "above": 1}
 
 
 def five_bar(*, base: float = 1.2, closure: str | JointKind = "revolute") -> Model:
-    """Two legs of two links that meet; the first joint of each is driven. Mobility 2. base: a₀ [m]."""
+    """Two legs of two links that meet; the first joint of each is actuated. Mobility 2. base: a₀ [m]."""
     b = Builder("five_bar", gravity=(0.0, -9.81, 0.0))
     for leg, foot in ((1, 0.0), (2, base)):
         near, far = _LENGTHS[leg - 1]
@@ -44,7 +44,7 @@ def five_bar_start(
     angles: tuple[float, float] = (radians(80.0), radians(70.0)),
     assembly: str = "below",
 ) -> np.ndarray:
-    """q (4,): drive and elbow of leg 1, of leg 2, at the driven angles [rad]; the free fall's if not given.
+    """q (4,): drive and elbow of leg 1, of leg 2, at the actuated angles [rad]; the free fall's if not given.
 
     assembly: is the point where the legs meet "below" or "above" the line of the elbows? [Saha, eq. 36]
     """

@@ -20,7 +20,7 @@ _PASSIVE = {"actuated": False}
 def flyball_governor(
     *, arm: float = 0.3, ball: float = 1.0, sleeve: float = 2.0, stiffness: float = 0.0, damping: float = 0.0
 ) -> Model:
-    """A driven spindle along z, two arms [m] on it with balls [kg], and rods of their length down to a sleeve [kg].
+    """An actuated spindle along z, two arms [m] on it with balls [kg], and rods of their length down to a sleeve [kg].
 
     Mobility 2: the spindle's angle and the sleeve's height. stiffness [N/m] and damping [N s/m] are the sleeve's,
     whose spring rests with the arms down. At neutral, arms and rods hang straight down.

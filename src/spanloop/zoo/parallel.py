@@ -24,7 +24,7 @@ _MOTORS, _WRIST, _ARM, _ROD, _PAIR = 0.2, 0.06, 0.3, 0.65, 0.1
 
 
 def stewart() -> Model:
-    """A platform of 10 kg on six legs: universal joint on the ground, driven slide, ball joint at the platform.
+    """A platform of 10 kg on six legs: universal joint on the ground, actuated slide, ball joint at the platform.
 
     Mobility 6. Each ball joint closes a loop; at neutral, legs and slides are along z. x, y, z of the platform's
     frame are those of the world when it is level.
@@ -64,7 +64,7 @@ def _stewart_points() -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def delta() -> Model:
-    """Three driven arms, each with two parallel rods to a platform that moves without turning. Mobility 3.
+    """Three actuated arms, each with two parallel rods to a platform that moves without turning. Mobility 3.
 
     The motors look down (z up); at neutral the arms are level and point outward. A rod has a universal joint at the
     arm, whose axes are both across it, and a ball joint at the platform, which closes a loop: it cannot spin idly.

@@ -35,7 +35,7 @@ def four_bar(
     rocker: float = 1.8,
     closure: str | JointKind = "revolute",
 ) -> Model:
-    """Three bars of 1 kg and the ground in a loop that coupler and rocker close; the crank is driven.
+    """Three bars of 1 kg and the ground in a loop that coupler and rocker close; the crank is actuated.
 
     Mobility 1. Lengths [m]; the rocker's support is on the x axis.
     """

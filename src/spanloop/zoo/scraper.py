@@ -38,7 +38,7 @@ _SIDES = {"left": 1, "right": -1}
 
 
 def carpet_scraper(*, closure: str | JointKind = "revolute") -> Model:
-    """Seven bars, cut at three hinges as in the text; the crank is driven. Mobility 1.
+    """Seven bars, cut at three hinges as in the text; the crank is actuated. Mobility 1.
 
     Its subsystems are I (rocker, coupler), II (crank) and III (arm, beam, link, rod). The frame "scraper" is at the
     end of the beam, where the tool works.

@@ -54,7 +54,7 @@ _JOINTS = (  # joint, parent, child, place on the ground
 
 
 def andrews(*, closure: str | JointKind = "revolute") -> Model:
-    """The squeezing mechanism; its crank is driven. Mobility 1: of 15 rows 6 are independent."""
+    """The squeezing mechanism; its crank is actuated. Mobility 1: of 15 rows 6 are independent."""
     b = Builder("andrews")
     for name, (mass, moment, center, _) in _BODIES.items():
         b.body(name, mass, (*center, 0.0), (0.5 * moment, 0.5 * moment, moment))

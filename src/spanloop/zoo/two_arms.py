@@ -1,4 +1,4 @@
-"""Two arms whose forearms are driven through parallelograms, and the four-bar that they hold: loops inside loops."""
+"""Two arms whose forearms are moved through parallelograms, and the four-bar that they hold: loops inside loops."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _HELD = ("base_bar", "coupler_bar")  # by arm 1, by arm 2, at half their length
 
 
 def arms_with_linkage() -> Model:
-    """Two six-joint arms that hold a free four-bar, one by its base, the other by its coupler. Mobility 7.
+    """Two six-joint arms with a parallelogram each, which hold a free four-bar: loops inside loops. Mobility 7.
 
-    An arm's elbow is passive: a lever beside the shoulder turns the forearm through a rod, a parallelogram. The
-    four-bar's hinges are passive, too; 12 joints are actuated.
+    One arm holds it by its base, the other by its coupler. An arm's elbow is passive: a lever beside the shoulder
+    turns the forearm through a rod, the parallelogram. The four-bar's hinges are passive, too; 12 joints are actuated.
     """
     arm, held = _arm(), _four_bar()
     parts = [led_by(arm, f"arm{i}_", _base(i)) for i in (1, 2)]

@@ -7,7 +7,7 @@ states they depend on the rows that are kept; only such rows may be dropped, bec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class Setting:
     strict: bool = False  # is a position refused at which rows that should be independent are not?
     known: bool = False  # were closed states found to tell?
     watched: bool = True  # is a position refused at which a loop is open? (not where something else sees to that)
+    jacobians: tuple[np.ndarray, ...] = field(default=(), compare=False, repr=False)  # of all rows, at closed states
 
 
 def found(mechanism) -> Setting:
@@ -41,7 +42,8 @@ def found(mechanism) -> Setting:
     movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that must stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
-    return Setting(dropped=redundant, weak=_weak(mechanism, jacobians, redundant), strict=True, known=True)
+    weak = _weak(mechanism, jacobians, redundant)
+    return Setting(dropped=redundant, weak=weak, strict=True, known=True, jacobians=tuple(jacobians))
 
 
 def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE, first: int = 0) -> frozenset[int]:

@@ -94,7 +94,10 @@ def closure_motion(closure, x: Transform) -> tuple[Motion, ...]:
 
 
 def tip(m, here, world, t: Tip, telling: Telling) -> tuple[list[Constraint], Force, Force]:
-    """Rows of a tip, and the known force (φ h of eq. 33) on its link and at its other end."""
+    """Rows of a tip, and the known force (φ h of eq. 33) on its link and at its other end.
+
+    Of a closure there is none here: its h comes with the external forces.
+    """
     if t.edge.sort == JOINT:
         return _tip_of_joint(m, here, t)
     closure, masks = m.closures[t.edge.number], closing.masks(m, world)

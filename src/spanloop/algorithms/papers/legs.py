@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from spanloop.algorithms.closed.setting import Setting
 from spanloop.errors import UnsupportedError
 from spanloop.joints.driven import DrivenClosure
 from spanloop.topology.closures import path
+
+_RANK = 1e-8  # of the largest singular value: what is smaller counts as zero
+_SHARE = 0.1  # of a motion of unit length: freedoms with less have no part in it
+MARKING = "tell which joints are actuated: model.actuate(..., only=True), model.passive(...)"
 
 
 class NotLegs(UnsupportedError):
     """A mechanism is not one of legs on one platform; why, in a few words; counted: for its number of actuators?"""
 
     def __init__(self, why: str, counted: bool = False):
-        super().__init__(f"method 'parallel_legs' does not fit: {why}. Use 'elimination'")
-        self.why, self.counted = why, counted
+        super().__init__(f"method 'parallel_legs' does not fit: {why}. Use 'elimination'{f', or {MARKING}' * counted}")
+        self.why, self.counted, self.advice = why, counted, f". T{MARKING[1:]}" if counted else ""
 
 
 @dataclass(frozen=True)
@@ -64,12 +70,42 @@ def legs_with(mechanism, setting: Setting | None) -> Legs:
         return legs_of(mechanism)
     if not setting.known:
         raise NotLegs("no closed state was found")
-    return legs_of(mechanism, mechanism.nv - mechanism.n_rows + len(setting.dropped))
+    legs = legs_of(mechanism, mechanism.nv - mechanism.n_rows + len(setting.dropped))
+    _refuse_undetermined(mechanism, legs, setting)
+    return legs
+
+
+def _refuse_undetermined(m, legs: Legs, setting: Setting) -> None:
+    """Actuated joints that leave a motion of the others free at every closed state that is known."""
+    kept = [r for r in range(m.n_rows) if r not in setting.dropped]
+    rest = [f for f in range(m.nv) if f not in legs.actuated]
+    motions = [_left(J[np.ix_(kept, rest)]) for J in setting.jacobians]
+    if not motions or not all(len(x) for x in motions):
+        return
+    share = np.max([np.abs(x).max(axis=0) for x in motions], axis=0)
+    moving = tuple(f for f, x in zip(rest, share, strict=True) if x > _SHARE)
+    free = [repr(x.name) for x in m.links if any(x.v.start <= f < x.v.stop for f in moving)]
+    raise NotLegs(
+        f"wherever the loops are closed, the actuated joints leave a motion of {_listed(free)} free"
+        + _named(m, legs.actuated),
+        counted=True,
+    )
+
+
+def _left(J: np.ndarray) -> np.ndarray:
+    """Unit vectors (k, n) along which the columns (rows, n) do not move the rows."""
+    length = np.linalg.norm(J, axis=1, keepdims=True)
+    _, s, Vt = np.linalg.svd(J / np.where(length > 0.0, length, 1.0))
+    return Vt[int(np.sum(s > _RANK * s.max(initial=0.0))) :]
+
+
+def _listed(names: list[str], most: int = 4) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def _named(m, freedoms: tuple[int, ...], most: int = 4) -> str:
     names = [repr(x.name) for x in m.links if x.v.start in freedoms]
-    return f" (actuated: {', '.join(names[:most])}{', ...' if len(names) > most else ''})" if names else ""
+    return f" (actuated: {_listed(names, most)})" if names else ""
 
 
 def _refuse_features(m) -> None:

@@ -5,8 +5,10 @@ joints in one place with massless bodies between), then six for the platform; ea
 rates. N_l propagates twists through the legs, N_c adds what the platform's twist makes of unactuated joints, N_d is
 diag(p) of the actuated ones.
 
-Departures, for an actuator that is not first in its leg: row i of N_c is p_i p̃_iᵀ/δ_i (Ā_ea − A_ea) for actuators a
-that follow joint i in its own leg, and p_i p̃_iᵀ/δ_i Ā_ea for all others, with Ā_ea = Φ⁻¹ Φ_l A_ea (eq. 32c, mended).
+Departures. The paper orders t by link number across the legs (32b: first links of all legs, then second ones), and has
+no block for the platform. For an actuator that is not first in its leg: row i of N_c is p_i p̃_iᵀ/δ_i (Ā_ea − A_ea) for
+actuators a that follow joint i in its own leg, and p_i p̃_iᵀ/δ_i Ā_ea for all others, with Ā_ea = Φ⁻¹ Φ_l A_ea (eq. 32c,
+mended). Slips mended: the text has N_d as 6n × 6n, it is 6n × n; t of 32b ends with t_m; 32d ends in A_j+1,j.
 """
 
 from __future__ import annotations
@@ -39,7 +41,10 @@ class ParallelComplement:
 
 
 def parallel_complement(mechanism, q) -> ParallelComplement:
-    """The three matrices at q (nq,), at which the loops are closed."""
+    """The three matrices at q (nq,), at which the loops are closed, the legs regular and as many actuators as freedoms.
+
+    None of that is looked at here; robot.parallel_complement does, and has names for rows and columns.
+    """
     legs = legs_of(mechanism)
     here, parts = _walked(mechanism, legs, q)
     blocks = [_blocks(mechanism, legs, leg.links, part, here) for leg, part in zip(legs.legs, parts, strict=True)]

@@ -16,8 +16,9 @@ joint, contact or hip (general_joints.py).
 
 Departures. Of Λ⁻¹ and Ω only what φᶜ sees is computed, by propagating the forces of the rows from the tip inward; Ω is
 applied to a force by one sweep outward and never written out. Known forces φ h_k act on the open chain, so that S_k
-needs no Λ⁻¹ φ h_k. Accelerations are classical. A chain may branch, and the reference member may carry bodies of its
-own.
+needs no Λ⁻¹ φ h_k: at a tip that is a joint of the tree (a hip) φ h_k is its torque; at one that is a closure it comes
+from outside, as forces on the closure's two bodies (`known=`, loops/known.py). Accelerations are classical. A chain
+may branch, and the reference member may carry bodies of its own.
 
 A chain may have loops inside. The rows of a joint that closes one ride inward from both of its ends, together with
 those of the tip: L and S have entries for them, and they are eliminated before the tip's (reference_member.py). What
