@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.errors import InputError, nearest
+from spanloop.loops.measuring import mechanism_of
 from spanloop.loops.robot import Robot, values
 from spanloop.loops.states import Faults, one_state, over_states
 from spanloop.loops.structure import RANK, Structure, in_general, rank, singular_values, structure
@@ -86,17 +87,26 @@ def complete_velocity(robot: Robot, q, rates, freedoms: Sequence | Independent |
     return over_states("complete_velocity", robot, compute, q=(q, robot.model.nq), rates=(rates, len(chosen)))[0]
 
 
-def complete_acceleration(robot: Robot, q, v, rates, freedoms: Sequence | Independent | None = None) -> np.ndarray:
-    """a (..., nv) with J a + γ = 0 from independent accelerations (..., n), or from {"joint": acceleration}."""
+def complete_acceleration(
+    robot: Robot, q, v, rates, freedoms: Sequence | Independent | None = None, driven=None
+) -> np.ndarray:
+    """a (..., nv) with J a + γ = 0 from independent accelerations (..., n), or from {"joint": acceleration}.
+
+    driven (..., k): the accelerations of the freedoms of driven loops; 0 if not told.
+    """
     model = robot.model
     chosen, rates = _given(robot, q, rates, freedoms)
+    rows = list(mechanism_of(model).given_rows)
 
-    def compute(q, v, rates):
+    def compute(q, v, rates, driven):
         T, backward, faults = maps(robot, q, chosen)
-        bias = structure_of(robot, q).scaled_errors(values(robot, "closure_bias", q, v))
+        bias = values(robot, "closure_bias", q, v)
+        bias[:, rows] -= driven
+        bias = structure_of(robot, q).scaled_errors(bias)
         return (np.einsum("nvk,nk->nv", T, rates) - np.einsum("nvr,nr->nv", backward, bias),), faults
 
     sizes = {"q": (q, model.nq), "v": (v, model.nv), "accelerations": (rates, len(chosen))}
+    sizes["given"] = (np.zeros(len(rows)) if driven is None else driven, len(rows))
     return over_states("complete_acceleration", robot, compute, **sizes)[0]
 
 
