@@ -275,3 +275,31 @@ def test_what_is_said_of_loops_is_checked_in_every_call():
     rods = sl.Dynamics(linkage("d").close("crank", "rocker", sl.joints.Distance(0.9), name="rod"), target="python")
     with says(InputError, "known names 'rod', a distance joint, which has no freedoms of its own"):
         rods.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3), known={"rod": [1.0]})
+
+
+# ---- a robot without the loops that are not active
+
+
+def test_inverse_dynamics_of_a_robot_whose_loops_are_all_open_needs_no_method_for_loops():
+    model, q = zoo.hexapod(switchable=True), zoo.hexapod_start()
+    robot, z = sl.Dynamics(model, method="closed_topology", target="python"), np.zeros(model.nv)
+    tau = np.concatenate((np.zeros(6), np.random.default_rng(1).normal(size=model.nv - 6)))
+    a = robot.forward_dynamics(q, z, tau, active=[])
+    np.testing.assert_allclose(robot.inverse_dynamics(q, z, a, active=[]), tau, atol=1e-10)
+
+
+def test_a_robot_with_fewer_loops_keeps_its_options():
+    model, q = zoo.arms_with_object(3), zoo.arms_with_object_start(3)
+    model = replace(model, loops=tuple(replace(x, switchable=True) for x in model.loops))
+    words = {"method": "arms_on_object", "open_chain": "articulated_body", "target": "python"}
+    robot, z = sl.Dynamics(model, on_singular="minimum_norm", **words), np.zeros(model.nv)
+    fewer = robot.with_active(["holding1", "holding2"])
+    assert fewer.method == "arms_on_object"
+    assert fewer.on_singular == "minimum_norm"
+    assert fewer.__reduce__()[1][2] == "articulated_body"
+    np.testing.assert_allclose(
+        fewer.forward_dynamics(q, z, z),
+        robot.forward_dynamics(q, z, z, active=["holding1", "holding2"]),
+        atol=1e-9,
+    )
+    assert robot.with_active([]).method is None

@@ -345,8 +345,15 @@ class Dynamics(Calls):
             return self
         if chosen not in self._partly:
             idle = [name for name in switchable if name not in chosen]
-            self._partly[chosen] = Dynamics(self.model.open(*idle), method=self._method, **self._options)
+            self._partly[chosen] = self._opened(idle)
         return self._partly[chosen]
+
+    def _opened(self, idle: Sequence[str]) -> Dynamics:
+        """This robot without some loops; where none is left, its method for loops goes with them."""
+        robot = Dynamics(self.model.open(*idle), **self._options)
+        if robot.model.loops or robot.model.couplings:
+            robot._method, robot._open_chain = self._method, self._open_chain
+        return robot
 
     def _chosen(self, function: str, active: Iterable[str] | None) -> frozenset[str] | None:
         return None if active is None else inputs.active_loops(self.model, active, function)

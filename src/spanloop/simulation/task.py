@@ -140,7 +140,7 @@ def task(
     rows = _joined([fixed[n] for n in system.constants], batch)
     note = ""
     if closures != "none":
-        held = _with_active(robot, active)
+        held = robot.with_active(active)
         starting.refuse_open(held, rows_q)
         if system.holds:
             shut = beginning.completed(system, rows_q, rows_v, rows) if system.minimal else held.project(rows_q, rows_v)
@@ -162,12 +162,6 @@ def task(
         dtype,
         threads,
     )
-
-
-def _with_active(robot: Dynamics, active) -> Dynamics:
-    """The robot without the loops that are open now: the same coordinates, fewer closures."""
-    idle = [x.name for x in robot.model.loops if x.switchable and active is not None and x.name not in set(active)]
-    return Dynamics(robot.model.open(*idle)) if idle else robot
 
 
 def _joined(rows: list[np.ndarray], batch: tuple[int, ...]) -> np.ndarray:
