@@ -277,6 +277,57 @@ def test_what_is_said_of_loops_is_checked_in_every_call():
         rods.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3), known={"rod": [1.0]})
 
 
+# ---- motions
+
+
+def test_a_known_force_moves_a_linkage_as_the_torque_of_that_joint_does():
+    (first, q, v), (second, q2, v2), _ = matching_states(linkage("d"), linkage("b"))
+
+    def force(t, q, v):
+        return {"d": [1.3 * t - 0.2 * v["a"]]}
+
+    def torque(t, q, v):
+        return {"d": 1.3 * t - 0.2 * v["a"]}
+
+    how = {"duration": 0.2, "step": 1e-3}
+    for here, there in (({"known": {"d": [1.3]}}, {"tau": {"d": 1.3}}), ({"known": force}, {"controller": torque})):
+        one, other = sl.simulate(first, q, v, **how, **here), sl.simulate(second, q2, v2, **how, **there)
+        for name in ("a", "c"):
+            np.testing.assert_allclose(
+                one.q[:, one.model.q_slice(name)], other.q[:, other.model.q_slice(name)], atol=1e-9
+            )
+        assert one.audit()["energy"].verdict == "well"
+    more = sl.simulate(first, q, v, **how, known=force, forces={"rocker": np.zeros(6)})
+    np.testing.assert_allclose(more.q, one.q, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["universal", "cylindrical", "helical", "general"])
+def test_forces_compiled_into_a_motion_are_those_of_forward_dynamics(kind):
+    case = random_loops(3, 1, closing=kind)
+    h = np.random.default_rng(1).normal(size=case.model.loops[0].kind.nv)
+    found = sl.forces.along_loops(case.model, {"loop1": h})(0.0, case.q.tolist(), case.v.tolist())
+    wanted = known_forces(sl.Dynamics(case.model, target="python"), case.q, {"loop1": h}, {})
+    assert set(found) == set(wanted)
+    for body, six in wanted.items():
+        np.testing.assert_allclose(found[body], six, atol=1e-12 * np.abs(six).max())
+
+
+@pytest.mark.parametrize(
+    ("known", "what"),
+    [
+        ([1.0], "simulate: known is a list; expected {'loop': forces (..., n)}"),
+        ({"d": [[1.0], [2.0]]}, "has shape (2, 1); expected (1,). For one that changes give a function (t, q, v)"),
+        (lambda t, q, v: {"d": 1.0}, "simulate: known gives 1.0 for 'd'; expected a list of 1"),
+        (lambda t, q, v: {"c": [1.0]}, "simulate: known names 'c', which is not a loop; there are 'd'"),
+        (lambda t, q, v: [1.0], "simulate: known returned a list; expected {'loop': numbers}"),
+    ],
+)
+def test_known_forces_of_a_motion_are_checked(known, what):
+    model = linkage("d")
+    with says(InputError, what):
+        sl.simulate(model, sl.Dynamics(model).assemble(np.array([-0.9, 0.8, -1.6])), duration=0.01, known=known)
+
+
 # ---- a robot without the loops that are not active
 
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from spanloop.algorithms.papers import grasp_rates
 from spanloop.errors import InputError, StateError, nearest
+from spanloop.math.spatial import Motion
+from spanloop.model import Model
 from spanloop.model.parts import Loop
 
 
@@ -37,23 +39,30 @@ def known_wrenches(
     return found
 
 
-def checked(model, known: Mapping, active: Collection[str] | None, name: str) -> list[tuple[Loop, np.ndarray]]:
+def checked(model: Model, known: Mapping, active: Collection[str] | None, name: str) -> list[tuple[Loop, np.ndarray]]:
     """Loops, all of them closed, each with its numbers (..., n)."""
     if not isinstance(known, Mapping):
         raise InputError(f"{name}: known is a {type(known).__name__}; expected {{'loop': forces (..., n)}}")
+    return [(loop := pushed(model, which, active, name), _numbers(loop, x, name)) for which, x in known.items()]
+
+
+def pushed(model: Model, which: str, active: Collection[str] | None, name: str) -> Loop:
+    """The loop of this name, if a force can act along its freedoms."""
     loops = {x.name: x for x in model.loops}
-    out = []
-    for which, values in known.items():
-        if which not in loops:
-            raise InputError(f"{name}: known names {which!r}, which is not a loop; {nearest(which, loops)}")
-        loop = loops[which]
-        if loop.switchable and active is not None and which not in active:
-            raise InputError(
-                f"{name}: known names {which!r}, which is not active: an open loop carries no force. Leave it out of "
-                "known=, or name it in active="
-            )
-        out.append((loop, _numbers(loop, values, name)))
-    return out
+    if which not in loops:
+        raise InputError(f"{name}: known names {which!r}, which is not a loop; {nearest(which, loops)}")
+    loop = loops[which]
+    if loop.switchable and active is not None and which not in active:
+        raise InputError(
+            f"{name}: known names {which!r}, which is not active: an open loop carries no force. Leave it out of "
+            "known=, or name it in active="
+        )
+    if not motion(loop):
+        raise InputError(
+            f"{name}: known names {which!r}, a {loop.kind.name} joint, which has no freedoms of its own for a force "
+            "to act along. Use forces={'body': [torque; force]}"
+        )
+    return loop
 
 
 def on_bodies(robot, q, wrenches: Mapping[str, np.ndarray], forces: Mapping) -> dict[str, np.ndarray]:
@@ -73,18 +82,14 @@ def on_bodies(robot, q, wrenches: Mapping[str, np.ndarray], forces: Mapping) -> 
     return out
 
 
-def freedoms(loop: Loop) -> int:
-    """How many freedoms a loop leaves along which a force may be known: of a soft finger its two of rolling."""
-    return len(grasp_rates.motion(loop.kind, loop.kind.closing_pose()))
+def motion(loop: Loop) -> tuple[Motion, ...]:
+    """φ of a loop where its joint is neutral, in the child's axes; of a soft finger its two columns of rolling."""
+    kind = loop.kind
+    return kind.motion_space(kind.neutral()) if kind.carries else grasp_rates.motion(kind, kind.closing_pose())
 
 
 def _numbers(loop: Loop, values, name: str) -> np.ndarray:
-    n, shape = freedoms(loop), np.shape(values)
-    if not n:
-        raise InputError(
-            f"{name}: known names {loop.name!r}, a {loop.kind.name} joint, which has no freedoms of its own for a force"
-            " to act along. Use forces={'body': [torque; force]}"
-        )
+    n, shape = len(motion(loop)), np.shape(values)
     if shape[-1:] != (n,):
         raise InputError(f"{name}: the known force of {loop.name!r} has shape {shape}; expected (..., {n})")
     numbers = np.asarray(values, float)
@@ -97,7 +102,7 @@ def _numbers(loop: Loop, values, name: str) -> np.ndarray:
 def _motion_space(robot, loop: Loop, q, turn: np.ndarray) -> np.ndarray:
     """φᵀ (..., n, 6) in the child's axes; turn: the child frame's axes in the world."""
     if loop.kind.constant_space:
-        return np.array([tuple(s) for s in grasp_rates.motion(loop.kind, loop.kind.closing_pose())]).reshape(-1, 6)
+        return np.array([tuple(s) for s in motion(loop)])
     kind: Any = loop.kind  # a universal joint: its first axis is fixed in the parent
     first = robot.pose(q, loop.a)[..., :3, :3] @ np.array(loop.placement_a.rotation) @ np.array(kind.axis)
     space = np.zeros((*first.shape[:-1], 2, 6))

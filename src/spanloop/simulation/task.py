@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.dynamics import Dynamics
+from spanloop.dynamics.inputs import active_loops
 from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.simulation import starting
@@ -16,6 +17,7 @@ from spanloop.simulation.actuators import actuation
 from spanloop.simulation.constants import constants
 from spanloop.simulation.driving import Drive, drive
 from spanloop.simulation.evaluating import kernel
+from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, inputs_of
 from spanloop.simulation.layout import Layout
 from spanloop.simulation.minimal import beginning
@@ -116,6 +118,7 @@ def task(
     parameters=None,
     active=None,
     given=None,
+    known=None,
     dynamics=None,
     on_singular="raise",
     dtype="float64",
@@ -131,7 +134,12 @@ def task(
     if closures == "minimal" and (model.loops or model.couplings):
         beginning.refuse(robot, dynamics, on_singular)
     told = inputs_of(model, tau, controller, inputs, callback)
+    if active is not None:
+        active = active_loops(model, active, "simulate")
     pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
+    if known is not None:
+        inside = along_loops(model, known, active)
+        pushing = inside if pushing is None else together(pushing, inside)
     driven = drive(model, controller, told.width if told.given else None, actuation(model, step), pushing)
     system = System(model, driven, dynamics, closures, parameters is not None, on_singular == "raise")
     fixed = constants(robot, closures, gains, parameters, active, given or {})
