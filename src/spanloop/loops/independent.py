@@ -67,7 +67,7 @@ def independent_freedoms(robot: Robot, q=None, prefer: Sequence[str] = ()) -> In
 
 def velocity_map(robot: Robot, q, freedoms: Sequence | Independent | None = None) -> np.ndarray:
     """T (..., nv, n): v = T v_i, for n independent freedoms (names, numbers, or the usual choice)."""
-    chosen = resolved(robot, q, freedoms)
+    chosen = resolved(robot, q, freedoms, "velocity_map")
 
     def compute(q):
         T, _, faults = maps(robot, q, chosen)
@@ -78,7 +78,7 @@ def velocity_map(robot: Robot, q, freedoms: Sequence | Independent | None = None
 
 def complete_velocity(robot: Robot, q, rates, freedoms: Sequence | Independent | None = None) -> np.ndarray:
     """v (..., nv) with J v = 0 from independent rates (..., n), or from {"joint": rate}."""
-    chosen, rates = _given(robot, q, rates, freedoms)
+    chosen, rates = _given(robot, q, rates, freedoms, "complete_velocity")
 
     def compute(q, rates):
         T, _, faults = maps(robot, q, chosen)
@@ -95,7 +95,7 @@ def complete_acceleration(
     driven (..., k): the accelerations of the freedoms of driven loops; 0 if not told.
     """
     model = robot.model
-    chosen, rates = _given(robot, q, rates, freedoms)
+    chosen, rates = _given(robot, q, rates, freedoms, "complete_acceleration")
     rows = list(mechanism_of(model).given_rows)
 
     def compute(q, v, rates, driven):
@@ -135,14 +135,16 @@ def freedom_names(model: Model) -> list[str]:
     return [j.name if j.kind.nv == 1 else f"{j.name}[{k}]" for j in model.joints for k in range(j.kind.nv)]
 
 
-def resolved(robot: Robot, q, freedoms: Sequence | Independent | None) -> Independent:
-    """The choice meant by names, numbers or nothing; of the right size."""
-    model = robot.model
+def resolved(robot: Robot, q, freedoms: Sequence | Independent | None, name: str = "") -> Independent:
+    """The choice meant by names, numbers or nothing; of the right size. name: of who asks."""
+    model, owner = robot.model, name or f"model {robot.model.name!r}"
+    if np.shape(q)[-1:] != (model.nq,):
+        raise InputError(f"{owner}: q has shape {np.shape(q)}; expected (..., {model.nq})")
     if isinstance(freedoms, Independent):
         chosen = freedoms
     elif freedoms is not None:
         listed = [freedoms] if isinstance(freedoms, str) else list(freedoms)
-        each = [freedoms_called(model, x) if isinstance(x, str) else [int(x)] for x in listed]
+        each = [freedoms_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in listed]
         chosen = _choice(model, [k for part in each for k in part])
     elif in_general(model) is not None:
         chosen = independent_freedoms(robot)
@@ -151,9 +153,23 @@ def resolved(robot: Robot, q, freedoms: Sequence | Independent | None) -> Indepe
     left = model.nv - structure_of(robot, np.reshape(np.asarray(q, dtype=float), (-1, model.nq))).rank
     if len(chosen) != left:
         raise InputError(
-            f"{len(chosen)} independent freedoms are named ({', '.join(chosen.names)}); the loops leave {left}"
+            f"{owner}: {len(chosen)} independent freedoms are named ({listed_names(chosen.names)}); the loops leave "
+            f"{left}. Name {left} that determine the others, say those of robot.independent(q)"
         )
     return chosen
+
+
+def _place(model: Model, number, owner: str) -> int:
+    if not isinstance(number, int | np.integer) or not 0 <= number < model.nv:
+        raise InputError(
+            f"{owner}: {number!r} is no freedom; expected a joint's name, or a number from 0 to {model.nv - 1}"
+        )
+    return int(number)
+
+
+def listed_names(names: Sequence[str], most: int = 6) -> str:
+    """A few names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "none"
 
 
 def structure_of(robot: Robot, q: np.ndarray) -> Structure:
@@ -161,10 +177,10 @@ def structure_of(robot: Robot, q: np.ndarray) -> Structure:
     return structure(robot, q[0] if len(q) else robot.model.neutral())
 
 
-def _given(robot: Robot, q, rates, freedoms) -> tuple[Independent, np.ndarray]:
+def _given(robot: Robot, q, rates, freedoms, name: str) -> tuple[Independent, np.ndarray]:
     if not isinstance(rates, Mapping):
-        return resolved(robot, q, freedoms), rates
-    chosen = resolved(robot, q, list(rates))
+        return resolved(robot, q, freedoms, name), rates
+    chosen = resolved(robot, q, list(rates), name)
     columns = []
     for name, x in rates.items():
         x = np.asarray(x, dtype=float)

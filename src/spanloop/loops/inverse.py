@@ -105,7 +105,7 @@ def _completed(robot, q, v, a, driven) -> np.ndarray:
     if robot.model.loops and np.shape(a)[-1:] not in ((robot.model.nv,), ()):
         left = robot.model.nv - structure_of(robot, np.reshape(np.asarray(q, float), (-1, robot.model.nq))).rank
         if np.shape(a)[-1] == left:
-            return complete_acceleration(robot, q, v, a, resolved(robot, q, None), driven)
+            return complete_acceleration(robot, q, v, a, resolved(robot, q, None, "inverse_dynamics"), driven)
     return a
 
 
