@@ -13,6 +13,7 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.loops.measuring import mechanism_of
+from spanloop.loops.moving import opening
 from spanloop.loops.robot import Robot, values
 from spanloop.loops.states import Faults, one_state, over_states
 from spanloop.loops.structure import RANK, Structure, in_general, rank, singular_values, structure
@@ -102,7 +103,9 @@ def complete_acceleration(
         T, backward, faults = maps(robot, q, chosen)
         bias = values(robot, "closure_bias", q, v)
         bias[:, rows] -= driven
-        bias = structure_of(robot, q).scaled_errors(bias)
+        general = structure_of(robot, q)
+        faults |= opening(robot, general, values(robot, "closure_jacobian", q), v)
+        bias = general.scaled_errors(bias)
         return (np.einsum("nvk,nk->nv", T, rates) - np.einsum("nvr,nr->nv", backward, bias),), faults
 
     sizes = {"q": (q, model.nq), "v": (v, model.nv), "accelerations": (rates, len(chosen))}

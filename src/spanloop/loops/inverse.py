@@ -28,6 +28,7 @@ from spanloop.loops.driving import in_stages, least_torques, motions_left
 from spanloop.loops.independent import complete_acceleration, resolved, structure_of
 from spanloop.loops.known import known_wrenches, on_bodies
 from spanloop.loops.measuring import mechanism_of
+from spanloop.loops.moving import opening
 from spanloop.loops.refusing import opened, singular, undriven, unfit
 from spanloop.loops.robot import resolution, values
 from spanloop.loops.solving import REDUNDANT, Solution, shortest, times, wrench_map
@@ -152,7 +153,7 @@ class _Task:
         size = np.linalg.norm(needed, axis=1) + np.linalg.norm(still, axis=1)
         short = np.linalg.norm(rest, axis=1) > max(_MADE, 100.0 * resolution(robot)) * size
         faults = {int(k): undriven(robot, self.actuators, N[k], rest[k], driven[k]) for k in np.flatnonzero(short)}
-        faults |= unfit(robot, rows, J, a, bias) | singular(robot, lost) | opened(robot, q)
+        faults |= unfit(robot, rows, J, a, bias) | opening(robot, rows, J, v) | singular(robot, lost) | opened(robot, q)
         answers: tuple[np.ndarray, ...] = (tau,)
         if self.forces_too:
             lam, self.unique = shortest(J, needed - tau)
