@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import spanloop as sl
-from dense_driven import loops_with_all_that_acts
+from dense_closures import ClosedReference
+from dense_driven import loops_with_all_that_acts, motions
 from random_loops import random_loops
 from sentences import says
 from spanloop import zoo
@@ -198,6 +199,21 @@ def test_given_accelerations_are_those_of_the_freedoms_of_axes_that_are_not_squa
         np.testing.assert_allclose(found, a, atol=1e-11 * np.abs(a).max())
     found = robot.grasp_accelerations(case.q, case.v, a)
     np.testing.assert_allclose(found, given["loop1"], atol=1e-11 * np.abs(a).max())
+
+
+@pytest.mark.parametrize("kind", ["universal", "general", "spherical", "prismatic"])
+def test_grasp_velocities_are_the_rates_of_the_loop(kind):
+    """φ W is the velocity of the child frame against the parent's, in its axes; both with v at hand and in a batch."""
+    case = random_loops(3, 1, closing=kind)
+    robot, reference = sl.Dynamics(case.model, target="python"), ClosedReference(case.model, case.q, case.v)
+    (loop,) = case.model.loops
+    W = robot.grasp_velocities(case.q, case.v)
+    np.testing.assert_allclose(
+        motions(loop.kind, reference.coordinates(loop)) @ W, reference._relative(loop)[0], atol=1e-11
+    )
+    np.testing.assert_allclose(robot.grasp_velocities(case.q, np.stack((case.v, 2.0 * case.v)))[1], 2.0 * W, atol=1e-13)
+    with says(InputError, "grasp_velocities: v has shape (1,); expected"):
+        robot.grasp_velocities(case.q, [1.0])
 
 
 def test_known_forces_of_a_soft_finger_roll_it():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from spanloop import loops
-from spanloop.compiler.runtime.arrays import checked_out
+from spanloop.compiler.runtime.arrays import checked_out, converted
 from spanloop.dynamics import inputs
 from spanloop.dynamics.calls import Calls
 from spanloop.errors import InputError, nearest
@@ -289,6 +289,12 @@ class Dynamics(Calls):
     def closure_bias(self, q, v, *, out=None) -> np.ndarray:
         """γ (..., n_rows): closed loops stay closed if J a + γ = 0."""
         return self._plain("closure_bias", (q, v), out)
+
+    def grasp_velocities(self, q, v, *, out=None) -> np.ndarray:
+        """W (..., n): rates along the freedoms that loops leave, of body b on body a, in the loops' order."""
+        kernel, nv = self._kernel("grasp_accelerations"), self.model.nv
+        rates = converted("grasp_velocities", "v", nv, v, kernel.dtype)
+        return self._call(kernel, (q, np.zeros(nv), rates), out)  # Ẇ = J a + γ, and γ is 0 at rest: J v
 
     def grasp_accelerations(self, q, v, a, *, out=None) -> np.ndarray:
         """Ẇ (..., n): accelerations along the freedoms that loops leave, of body b on body a, in the loops' order."""
