@@ -186,6 +186,22 @@ def test_forces_of_loops_that_are_not_active_are_zero_in_a_batch():
     assert list(found.status) == ["ok"] * 3
 
 
+def test_inverse_dynamics_tells_of_released_feet_that_they_carry_nothing():
+    robot, q = sl.Dynamics(zoo.hexapod(switchable=True), target="python"), zoo.hexapod_start()
+    z, tripod = np.zeros(robot.model.nv), [f"standing{i}" for i in (1, 3, 5)]
+    tau = np.concatenate((np.zeros(6), np.random.default_rng(0).normal(size=18)))
+    found = robot.solve(q, z, tau, active=tripod)
+    back = robot.solve_inverse(q, z, found.a, active=tripod)
+    np.testing.assert_allclose(back.tau[:6], 0.0, atol=1e-12)
+    assert list(back.forces) == list(found.forces)
+    assert back.rows.shape == found.rows.shape
+    ahead = robot.solve(q, z, back.tau, active=tripod)
+    np.testing.assert_allclose(back.rows, ahead.rows, atol=1e-9)
+    for name, six in ahead.forces.items():
+        np.testing.assert_allclose(back.forces[name], six, atol=1e-9)
+    assert not back.forces["standing2"].any()
+
+
 @pytest.mark.parametrize("kind", ["universal", "general", "helical"])
 def test_given_accelerations_are_those_of_the_freedoms_of_axes_that_are_not_square(kind):
     """ẅ of r = φ α in the dense equations; the axes of random kinds are at any angle."""

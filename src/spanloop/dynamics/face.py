@@ -72,8 +72,8 @@ class Dynamics(Calls):
         given: {"loop": accelerations (..., n)} of the freedoms of driven loops; 0 if not told.
         known: {"loop": forces (..., n)} that act along the freedoms of loops, on body b and, reversed, on body a.
 
-        v must keep the loops closed (J v = 0), which is not looked at here: the accelerations of any other v keep the
-        rate at which it opens them. robot.project(q, v) gives the nearest that does.
+        v must keep the loops closed (J v = 0), which is not looked at here: with any other v they go on opening, and
+        methods differ in how. robot.project(q, v) gives the nearest that does.
         """
         if active is not None:
             active = inputs.active_loops(self.model, active)
@@ -151,11 +151,12 @@ class Dynamics(Calls):
     ) -> Solution:
         """Torques that make a motion, with the closure forces that go with them; words as in inverse_dynamics.
 
-        The forces at the other joints are then robot.reactions(q, v, solution.tau).
+        The forces at the other joints are then robot.reactions(q, v, solution.tau), with the same words.
         """
         robot, given = self._closed_now("solve_inverse", active, given, known)
         options = {"actuated": actuated, "weights": weights, "internal": internal, "forces": forces}
-        return loops.solve_inverse(robot, q, v, a, method=method, given=given, known=known, **options)
+        found = loops.solve_inverse(robot, q, v, a, method=method, given=given, known=known, **options)
+        return found if robot is self else solving.with_idle(self.model, robot.model, found)
 
     def subsystems(self, actuated: Sequence[str] | None = None) -> loops.Subsystems:
         """The branches of the spanning tree in the order in which inverse dynamics can solve them: print it."""

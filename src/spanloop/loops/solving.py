@@ -6,7 +6,7 @@ shortest λ in row units is given, and marked as not unique. `robot` is a Dynami
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -63,6 +63,16 @@ def solve(robot, q, v, tau, forces=None, active=None, given=None, known=None) ->
     by_name |= {name: by_name[name] + six for name, six in carried.items()}
     alone = {c.name: bool(unique[list(c.rows)].all()) for c in closures}
     return Solution(a, torque, by_name, lam, residual, alone, status)
+
+
+def with_idle(model, fewer, found: Solution) -> Solution:
+    """A Solution of the model with fewer loops as one of the whole model: the others carry nothing."""
+    rows = np.zeros((*found.tau.shape[:-1], mechanism(model).n_rows))
+    rows[..., _closed_rows(model, {x.name for x in fewer.loops})] = found.rows
+    forces = {x.name: found.forces.get(x.name, np.zeros((*found.tau.shape[:-1], 6))) for x in model.loops}
+    return replace(
+        found, rows=rows, forces=forces, unique={x.name: found.unique.get(x.name, True) for x in model.loops}
+    )
 
 
 def _closed_rows(model, active) -> list[int]:
