@@ -424,5 +424,5 @@ def test_the_other_joints_follow():
     np.testing.assert_allclose((q[2:] - 2 * q[1:-1] + q[:-2]) / h**2, a[1:-1], atol=1e-5)
     with says(InputError, "follow: the rates of 'drive1' have shape (2, 2); expected (n, 1)"):
         robot.follow(start, {"drive1": (t, np.zeros((2, 2)), t), "drive2": (t, t, t)})
-    with says(InputError, "follow: the joints' positions, rates and accelerations have [2, 201] samples"):
+    with says(InputError, "follow: the joints' positions, rates and accelerations have 2, 201 samples"):
         robot.follow(start, {"drive1": (t, t, t), "drive2": (t, t, t[:2])})
