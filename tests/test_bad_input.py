@@ -8,7 +8,7 @@ import pytest
 import spanloop as sl
 from mechanisms import model_of
 from spanloop import zoo
-from spanloop.errors import InputError, StateError, UnsupportedError
+from spanloop.errors import InputError, StateError, UnsupportedError, nearest
 
 Z, Z2 = np.zeros(6), np.zeros((2, 6))
 NAN = np.array([0.0, np.nan, 0.0, 0.0, 0.0, 0.0])
@@ -416,3 +416,87 @@ def test_a_batch_never_raises_for_a_state():
         a = robot().gravity(np.stack([Z, NAN]))
     assert np.isnan(a[1]).all()
     assert np.isfinite(a[0]).all()
+
+
+# ---- closed chains
+
+
+def four_bar():
+    return sl.Dynamics(zoo.four_bar(), target="python")
+
+
+START, Z3 = zoo.four_bar_start(), np.zeros(3)
+LINE = np.zeros(4)
+CLOSED = {
+    "internal forces in a list": (
+        lambda: four_bar().inverse_dynamics(START, Z3, Z3, internal=[1, 2]),
+        "inverse_dynamics: internal is a list; expected {'loop': [torque; force] (..., 6)}",
+    ),
+    "a path without joints": (
+        lambda: four_bar().follow(START, {}),
+        "follow: path names no joint; expected {'joint': (positions, rates, accelerations)} of joints that determine "
+        "the others, say those of robot.independent()",
+    ),
+    "a path in a list": (
+        lambda: four_bar().follow(START, [LINE]),
+        "follow: path is a list; expected {'joint': (positions, rates, accelerations)} of joints that determine the "
+        "others, say those of robot.independent()",
+    ),
+    "a path without accelerations": (
+        lambda: four_bar().follow(START, {"crank_hinge": (LINE, LINE)}),
+        "follow: the path of 'crank_hinge' has 2 parts; expected (positions, rates, accelerations), each (n,)",
+    ),
+    "a path of different lengths": (
+        lambda: four_bar().follow(START, {"crank_hinge": (LINE, LINE, LINE[:3])}),
+        "follow: the joints' positions, rates and accelerations have 3, 4 samples; expected one number for all",
+    ),
+    "a path from no state": (
+        lambda: four_bar().follow(START[:2], {"crank_hinge": (LINE, LINE, LINE)}),
+        "follow: start has shape (2,); expected one state (3,)",
+    ),
+    "too many independent freedoms": (
+        lambda: sl.Dynamics(zoo.stewart()).velocity_map(zoo.stewart_start(), range(8)),
+        "velocity_map: 8 independent freedoms are named (floating[0], floating[1], floating[2], floating[3], "
+        "floating[4], floating[5] and 2 more); the loops leave 6. Name 6 that determine the others, say those of "
+        "robot.independent(q)",
+    ),
+    "a freedom that is not there": (
+        lambda: four_bar().complete_velocity(START, [1.0], [3]),
+        "complete_velocity: 3 is no freedom; expected a joint's name, or a number from 0 to 2",
+    ),
+    "a state of another shape": (
+        lambda: four_bar().complete_velocity(START[:2], {"crank_hinge": 1.0}),
+        "complete_velocity: q has shape (2,); expected (..., 3)",
+    ),
+    "a joint that is not there": (
+        lambda: four_bar().complete_velocity(START, {"motor": 1.0}),
+        "model 'four_bar' has no joint or freedom 'motor'; there are 'crank_hinge', 'coupler_hinge', 'rocker_hinge'",
+    ),
+    "the beginning of a method": (
+        lambda: sl.Dynamics(zoo.four_bar(), method="simple"),
+        "forward_dynamics has no method 'simple'; did you mean 'simple_closed_chain'?",
+    ),
+    "a method for trees": (
+        lambda: sl.Dynamics(zoo.four_bar(), method="unit_vector"),
+        "forward_dynamics: method 'unit_vector' is for trees; there are 'elimination', 'dense', 'parallel_legs', "
+        "'simple_closed_chain', 'closed_topology', 'arms_on_object', 'arms_on_object_1', 'arms_on_object_2', "
+        "'arms_on_object_3' for this model",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CLOSED)
+def test_the_sentence_for_a_closed_chain_is_this_one(case):
+    call, sentence = CLOSED[case]
+    with pytest.raises(InputError) as said:
+        call()
+    assert str(said.value) == sentence
+
+
+def test_names_that_begin_with_what_was_typed_are_offered():
+    assert nearest("arms", ("dense", "arms_on_object", "arms_on_object_1")) == (
+        "did you mean 'arms_on_object' or 'arms_on_object_1'?"
+    )
+    assert nearest("x", ["a", "b", "a"]) == "there are 'a', 'b'"
+    assert nearest("", map(str, range(14))).endswith("'10', '11', ...")
+    assert nearest("densee", ("dense", "densee_one")) == "did you mean 'dense'?"

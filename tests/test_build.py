@@ -92,6 +92,8 @@ def test_loops_couplings_and_options_arrive_in_the_model():
     assert model.actuated == ("two",)
     assert model.loops[0].placement_a.position == (1.0, 0.0, 0.0)
     assert (model.couplings[0].ratio, model.couplings[0].offset) == (0.5, 0.0)
+    assert (model.loops[0].switchable, model.loops[0].driven) == (True, False)
+    assert one_body().revolute("one", "world", "a").close("a", "world", "planar", driven=True).build().loops[0].driven
 
 
 WRONG = {

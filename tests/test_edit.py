@@ -165,7 +165,11 @@ def test_a_loop_joins_two_frames():
     assert loop.placement_a == model.frame("tool").placement
     assert loop.placement_b == Placement()
     named = model.close("link2", "tool", Universal("y", "z"), name="ring", switchable=True).loops[1]
-    assert (named.name, named.kind, named.switchable) == ("ring", Universal("y", "z"), True)
+    assert (named.name, named.kind, named.switchable, named.driven) == ("ring", Universal("y", "z"), True, False)
+    driven = zoo.chain(4).close("tool", "world", joint="spherical", driven=True)
+    assert driven == zoo.chain(4).close("tool", "world", joint="spherical").drive("tool_world")
+    with says(InputError, "loop 'tool_world': a fixed joint has no freedom that could be driven"):
+        zoo.chain(4).close("tool", "world", driven=True)
 
 
 def test_close_says_what_is_wrong():

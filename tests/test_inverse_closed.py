@@ -268,6 +268,35 @@ def test_released_feet_carry_nothing():
 # ---- states without an answer
 
 
+def test_velocities_that_open_a_loop_are_blamed():
+    """Torques and accelerations for such a v would be those of no motion; the sentence names the loop and its rate."""
+    robot, q, v, a = motion("four_bar")
+    wrong = v + np.array([0.0, 0.1, 0.0])
+    sentence = "the velocities v open 'closing' at "
+    for call in (robot.inverse_dynamics, robot.solve_inverse):
+        for told in (a, {"crank_hinge": 1.0}):
+            with says(StateError, sentence):
+                call(q, wrong, told)
+    with says(StateError, "J v must be 0. Take the nearest that keep the loops closed: q, v = robot.project(q, v)"):
+        robot.complete_acceleration(q, wrong, {"crank_hinge": 1.0})
+    shut = robot.project(q, wrong)[1]
+    found = robot.complete_acceleration(q, shut, {"crank_hinge": 1.0})
+    assert np.isfinite(robot.inverse_dynamics(q, shut, found)).all()
+    with pytest.warns(SpanloopWarning, match="the velocities v open 'closing'"):
+        both = robot.complete_acceleration(q, np.stack((shut, wrong)), {"crank_hinge": 1.0})
+    assert np.isfinite(both[0]).all()
+    assert np.isnan(both[1]).all()
+
+
+def test_rates_along_a_driven_loop_open_nothing():
+    robot = sl.Dynamics(linkage("d", driven=True))
+    q = robot.assemble(np.array([-0.9, 0.8, -1.6]))
+    v = ClosedReference(robot.model, q).consistent(np.array([1.0, 0.3, -0.5]))
+    assert abs((robot.closure_jacobian(q) @ v)[-1]) > 0.1
+    a = robot.forward_dynamics(q, v, np.zeros(3), given={"d": [0.2]})
+    assert np.isfinite(robot.inverse_dynamics(q, v, a, given={"d": [0.2]})).all()
+
+
 def test_motions_that_would_open_a_loop_are_refused():
     robot, q, v, a = motion("four_bar")
     with says(StateError, "inverse_dynamics: the accelerations would open 'closing' by 1 m/s². Complete them: a ="):
@@ -404,5 +433,5 @@ def test_the_other_joints_follow():
     np.testing.assert_allclose((q[2:] - 2 * q[1:-1] + q[:-2]) / h**2, a[1:-1], atol=1e-5)
     with says(InputError, "follow: the rates of 'drive1' have shape (2, 2); expected (n, 1)"):
         robot.follow(start, {"drive1": (t, np.zeros((2, 2)), t), "drive2": (t, t, t)})
-    with says(InputError, "follow: the joints' positions, rates and accelerations have [2, 201] samples"):
+    with says(InputError, "follow: the joints' positions, rates and accelerations have 2, 201 samples"):
         robot.follow(start, {"drive1": (t, t, t), "drive2": (t, t, t[:2])})

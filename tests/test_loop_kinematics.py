@@ -324,7 +324,9 @@ def test_what_cannot_be_independent_gets_its_sentence():
         robot.independent(prefer=("crank_hinge", "rocker_hinge"))
     with says(InputError, "has no joint or freedom 'crank'; did you mean 'crank_hinge'?"):
         robot.independent(prefer=("crank",))
-    with says(InputError, "2 independent freedoms are named (crank_hinge, rocker_hinge); the loops leave 1"):
+    with says(
+        InputError, "complete_velocity: 2 independent freedoms are named (crank_hinge, rocker_hinge); the loops leave 1"
+    ):
         robot.complete_velocity(q, [1.0, 2.0], ["crank_hinge", "rocker_hinge"])
     with says(InputError, "rates has shape (2,); expected (..., 1)"):
         robot.complete_velocity(q, [1.0, 2.0])

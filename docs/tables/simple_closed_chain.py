@@ -26,8 +26,8 @@ once): the difference between m = 4 and m = 3. Rows differ in what they hold, as
 `algorithms/papers/simple_closed_chain.py` say: of Ω and Λ⁻¹ only what the constraint space sees is computed, Ω is never
 written out and is applied by a sweep (their 6N of the last row become about 25N), P and R are formed at the
 reference member's frame at once, with the geometry of the contact (so that "P, R" and "XᵀP, XᵀR" are one row of ours),
-and the system is refined (twice here) so that chains in singular positions or with few joints cost no digits. Divisions,
-sines and cosines are not counted, as there.
+and the system is refined (twice here) so that chains in singular positions or with few joints cost no digits.
+Divisions, sines and cosines are not counted, as there.
 """
 
 LONGER = """Multiplications, additions and divisions over N, n_c = 3. The slope is that of their logarithm over log N,

@@ -34,13 +34,17 @@ class SpanloopWarning(UserWarning):
     """Something that works but that the user should know."""
 
 
+_SHOWN = 12  # names in a list
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A clause that offers the known name nearest to `name`, or lists what there is."""
-    known = list(known)
+    """A clause that offers the known name nearest to `name`, those that begin with it, or lists what there is."""
+    known = list(dict.fromkeys(known))
     if not known:
         return "there are none"
     match = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
+    match = match or [k for k in known if str(name) and str(k).startswith(str(name))]
     if match:
-        return f"did you mean {match[0]!r}?"
-    shown = ", ".join(repr(k) for k in known[:8]) + (", ..." if len(known) > 8 else "")
+        return f"did you mean {' or '.join(map(repr, match[:4]))}?"
+    shown = ", ".join(map(repr, known[:_SHOWN])) + (", ..." if len(known) > _SHOWN else "")
     return f"there are {shown}"

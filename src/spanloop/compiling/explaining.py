@@ -82,8 +82,9 @@ def _singular(question: Question, *arrays: np.ndarray) -> str:
     if all(a < b for a, b in demands):
         return ""
     return question.baked[1].refusal or (
-        "the loops are in a singular position: constraints that are independent elsewhere depend on each other, "
-        "and accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' gives one answer"
+        "the loops are in a singular position, or too near one: constraints that are independent elsewhere depend on "
+        "each other here, so that accelerations cannot be told. See robot.diagnose(q); on_singular='minimum_norm' "
+        "gives one answer"
     )
 
 

@@ -62,9 +62,9 @@ class Calls:
             extras.append(self.given_rows(given))
         return tuple(extras)
 
-    def given_rows(self, given: Mapping) -> np.ndarray:
+    def given_rows(self, given: Mapping, function: str = "forward_dynamics") -> np.ndarray:
         """Accelerations (..., n) of the freedoms of all driven loops, 0 where none is told."""
-        return inputs.given_rows(self.model, given)
+        return inputs.given_rows(self.model, given, function)
 
     def loads(self, function: str, forces: Mapping) -> tuple[tuple[str, ...], np.ndarray]:
         """Names of the bodies with forces from outside, in the model's order, and the forces (..., 6 n)."""

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from spanloop import loops
-from spanloop.compiler.runtime.arrays import checked_out
+from spanloop.compiler.runtime.arrays import checked_out, converted
 from spanloop.dynamics import inputs
 from spanloop.dynamics.calls import Calls
 from spanloop.errors import InputError, nearest
 from spanloop.loops import solving
-from spanloop.loops.known import known_forces
+from spanloop.loops.known import checked, known_forces
 from spanloop.loops.solving import Reactions, Solution
 from spanloop.model import Model
 
@@ -74,9 +74,14 @@ class Dynamics(Calls):
         active: names of the switchable loops that are closed now; all of them if not told.
         given: {"loop": accelerations (..., n)} of the freedoms of driven loops; 0 if not told.
         known: {"loop": forces (..., n)} that act along the freedoms of loops, on body b and, reversed, on body a.
+
+        v must keep the loops closed (J v = 0), which is not looked at here: with any other v they go on opening, and
+        methods differ in how. robot.project(q, v) gives the nearest that does.
         """
-        if known:
-            forces = known_forces(self, q, known, forces or {})
+        if active is not None:
+            active = inputs.active_loops(self.model, active)
+        if known is not None:
+            forces = known_forces(self, q, known, forces or {}, active)
         if self._has_extras or active is not None or given is not None:
             return self._loaded(
                 "forward_dynamics", (q, v, tau), out, forces or {}, self.loop_inputs(active, given or {})
@@ -96,12 +101,13 @@ class Dynamics(Calls):
         internal: Mapping | None = None,
         active: Iterable[str] | None = None,
         given: Mapping | None = None,
+        known: Mapping | None = None,
         method: str = "whole",
     ) -> np.ndarray:
         """Torques tau (..., nv) for accelerations a.
 
-        With loops or couplings, or where `actuated` is told, torques act at the actuated joints only, and a must keep
-        the loops closed. It may also be {"joint": acceleration} or the independent ones (..., mobility): the others
+        With loops or couplings, or where `actuated` is told, torques act at the actuated joints only, and v and a must
+        keep the loops closed. a may also be {"joint": acceleration} or the independent ones (..., mobility): the others
         follow.
 
         actuated: names of joints or freedoms; those of model.actuated (and driven ones) if not told.
@@ -109,13 +115,15 @@ class Dynamics(Calls):
         the motion needs; 1 if not told.
         internal: {"loop": [torque; force] (..., 6)} on body b at the loop's child frame in world axes. Spare
         actuators bring the loops' forces as near to these as the motion lets them (in N and N m).
-        active, given: as in forward_dynamics. method: "whole", or "subsystems" (see robot.subsystems()).
+        active, given, known: as in forward_dynamics. method: "whole", or "subsystems" (see robot.subsystems()).
         """
-        told = any(x is not None for x in (actuated, weights, internal)) or isinstance(a, Mapping) or method != "whole"
+        words = (actuated, weights, internal, active, given, known)
+        told = any(x is not None for x in words) or isinstance(a, Mapping) or method != "whole"
         if not (self.model.loops or self.model.couplings or told):
             return self._dynamics("inverse_dynamics", (q, v, a), out, forces)
-        options = {"actuated": actuated, "weights": weights, "internal": internal, "forces": forces, "given": given}
-        found = loops.inverse_dynamics(self.with_active(active), q, v, a, method=method, **options)
+        robot, given = self._closed_now("inverse_dynamics", active, given, known)
+        options = {"actuated": actuated, "weights": weights, "internal": internal, "forces": forces}
+        found = loops.inverse_dynamics(robot, q, v, a, method=method, given=given, known=known, **options)
         return found if out is None else _written("inverse_dynamics", out, found)
 
     def actuated_inverse_dynamics(self, q, v, a, *, out=None, forces: Mapping | None = None) -> np.ndarray:
@@ -136,12 +144,29 @@ class Dynamics(Calls):
         """
         return loops.parallel_complement(self, q)
 
-    def solve_inverse(self, q, v, a, *, active: Iterable[str] | None = None, **options) -> Solution:
-        """Torques that make a motion, with the closure forces that go with them; options as in inverse_dynamics.
+    def solve_inverse(
+        self,
+        q,
+        v,
+        a,
+        *,
+        forces: Mapping | None = None,
+        actuated: Sequence[str] | None = None,
+        weights=None,
+        internal: Mapping | None = None,
+        active: Iterable[str] | None = None,
+        given: Mapping | None = None,
+        known: Mapping | None = None,
+        method: str = "whole",
+    ) -> Solution:
+        """Torques that make a motion, with the closure forces that go with them; words as in inverse_dynamics.
 
-        The forces at the other joints are then robot.reactions(q, v, solution.tau).
+        The forces at the other joints are then robot.reactions(q, v, solution.tau), with the same words.
         """
-        return loops.solve_inverse(self.with_active(active), q, v, a, **options)
+        robot, given = self._closed_now("solve_inverse", active, given, known)
+        options = {"actuated": actuated, "weights": weights, "internal": internal, "forces": forces}
+        found = loops.solve_inverse(robot, q, v, a, method=method, given=given, known=known, **options)
+        return found if robot is self else solving.with_idle(self.model, robot.model, found)
 
     def subsystems(self, actuated: Sequence[str] | None = None) -> loops.Subsystems:
         """The branches of the spanning tree in the order in which inverse dynamics can solve them: print it."""
@@ -184,14 +209,35 @@ class Dynamics(Calls):
         """
         return self._dynamics("constraint_forces", (q, v, tau), out, forces)
 
-    def solve(self, q, v, tau, *, forces: Mapping | None = None) -> Solution:
+    def solve(
+        self,
+        q,
+        v,
+        tau,
+        *,
+        forces: Mapping | None = None,
+        active: Iterable[str] | None = None,
+        given: Mapping | None = None,
+        known: Mapping | None = None,
+    ) -> Solution:
         """Accelerations with all that goes with them: torques at driven joints, closure forces by name, residual,
-        status."""
-        return solving.solve(self, q, v, tau, forces)
+        status; words as in forward_dynamics."""
+        return solving.solve(self, q, v, tau, forces, self._chosen("solve", active), given, known)
 
-    def reactions(self, q, v, tau, *, forces: Mapping | None = None) -> Reactions:
-        """[torque; force] (..., 6) of every joint on its child and every loop on its body b, by name, in world axes."""
-        return solving.reactions(self, q, v, tau, forces)
+    def reactions(
+        self,
+        q,
+        v,
+        tau,
+        *,
+        forces: Mapping | None = None,
+        active: Iterable[str] | None = None,
+        given: Mapping | None = None,
+        known: Mapping | None = None,
+    ) -> Reactions:
+        """[torque; force] (..., 6) of every joint on its child and every loop on its body b, by name, in world axes;
+        words as in forward_dynamics."""
+        return solving.reactions(self, q, v, tau, forces, self._chosen("reactions", active), given, known)
 
     # ---- kinematics
 
@@ -255,6 +301,12 @@ class Dynamics(Calls):
         """γ (..., n_rows): closed loops stay closed if J a + γ = 0."""
         return self._plain("closure_bias", (q, v), out)
 
+    def grasp_velocities(self, q, v, *, out=None) -> np.ndarray:
+        """W (..., n): rates along the freedoms that loops leave, of body b on body a, in the loops' order."""
+        kernel, nv = self._kernel("grasp_accelerations"), self.model.nv
+        rates = converted("grasp_velocities", "v", nv, v, kernel.dtype)
+        return self._call(kernel, (q, np.zeros(nv), rates), out)  # Ẇ = J a + γ, and γ is 0 at rest: J v
+
     def grasp_accelerations(self, q, v, a, *, out=None) -> np.ndarray:
         """Ẇ (..., n): accelerations along the freedoms that loops leave, of body b on body a, in the loops' order."""
         return self._plain("grasp_accelerations", (q, v, a), out)
@@ -279,9 +331,13 @@ class Dynamics(Calls):
         """v (..., nv) that keeps the loops closed, from independent rates (..., n) or {"joint": rate}."""
         return loops.complete_velocity(self, q, rates, freedoms)
 
-    def complete_acceleration(self, q, v, accelerations, freedoms=None) -> np.ndarray:
-        """a (..., nv) that keeps the loops closed, from independent ones (..., n) or {"joint": acceleration}."""
-        return loops.complete_acceleration(self, q, v, accelerations, freedoms)
+    def complete_acceleration(self, q, v, accelerations, freedoms=None, *, given: Mapping | None = None) -> np.ndarray:
+        """a (..., nv) that keeps the loops closed, from independent ones (..., n) or {"joint": acceleration}.
+
+        given: as in forward_dynamics.
+        """
+        driven = None if given is None else self.given_rows(given, "complete_acceleration")
+        return loops.complete_acceleration(self, q, v, accelerations, freedoms, driven)
 
     def follow(self, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q (n, nq), v, a (n, nv) of all joints from {"joint": (positions, rates, accelerations)}, each (n,)."""
@@ -306,8 +362,29 @@ class Dynamics(Calls):
             return self
         if chosen not in self._partly:
             idle = [name for name in switchable if name not in chosen]
-            self._partly[chosen] = Dynamics(self.model.open(*idle), method=self._method, **self._options)
+            self._partly[chosen] = self._opened(idle)
         return self._partly[chosen]
+
+    def _opened(self, idle: Sequence[str]) -> Dynamics:
+        """This robot without some loops; where none is left, its method for loops goes with them."""
+        robot = Dynamics(self.model.open(*idle), **self._options)
+        if robot.model.loops or robot.model.couplings:
+            robot._method, robot._open_chain = self._method, self._open_chain
+        return robot
+
+    def _chosen(self, function: str, active: Iterable[str] | None) -> frozenset[str] | None:
+        return None if active is None else inputs.active_loops(self.model, active, function)
+
+    def _closed_now(self, function: str, active, given, known) -> tuple[Dynamics, dict]:
+        """The robot with the loops that are active, and what is given of those; names are checked here."""
+        chosen = self._chosen(function, active)
+        if given is not None:
+            self.given_rows(given, function)
+        if known is not None:
+            checked(self.model, known, chosen, function)
+        robot = self.with_active(chosen)
+        there = {x.name for x in robot.model.loops}
+        return robot, {name: x for name, x in (given or {}).items() if name in there}
 
 
 def _names(frames: str | Sequence[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from spanloop.joints.fixed import Fixed
 from spanloop.joints.kind import ClosureKind, JointKind
 from spanloop.math.small import dot
 from spanloop.math.spatial import Force, Transform
+from spanloop.math.symmetric import inverse
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,19 @@ class DrivenClosure(ClosureKind):
         return self.of.closing_pose()
 
     def closure_space(self, x):
-        along = self.of.closure_motion(x)
-        measures = tuple(Force.of([e / dot(tuple(s), tuple(s)) for e in s]) for s in along)
+        columns = [tuple(s) for s in self.of.closure_motion(x)]
+        measures = tuple(Force.of([dot(row, e) for e in zip(*columns, strict=True)]) for row in self._over())
         return self.of.closure_space(x) + measures
 
     def closure_space_rate(self, x, relative):
-        return self.of.closure_space_rate(x, relative) + self.of.closure_motion_rate(x, relative)
+        turning = self.of.closure_motion_rate(x, relative)
+        return self.of.closure_space_rate(x, relative) + tuple(dot(row, turning) for row in self._over())
+
+    def _over(self) -> list[list[float]]:
+        """(φᵀφ)⁻¹, so that φ (φᵀφ)⁻¹ measures the rates; a constant, since angles between axes are."""
+        columns = [tuple(s) for s in self.of.closure_motion(self.of.closing_pose())]
+        gram = [[dot(s, t) for t in columns] for s in columns]
+        return [[0.0 if abs(e) < 1e-15 else e for e in row] for row in inverse(gram)]
 
     def closure_error(self, x):
         return self.of.closure_error(x) + (None,) * len(self.of.closure_motion(x))

@@ -58,6 +58,10 @@ def _weights(model: Model, chosen: Sequence[int], weights) -> np.ndarray:
 
 def wanted_forces(model: Model, internal: Mapping | None) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of the loops whose forces are asked for, in their order, and the forces (..., 6 n)."""
+    if not isinstance(internal, Mapping | None):
+        raise InputError(
+            f"inverse_dynamics: internal is a {type(internal).__name__}; expected {{'loop': [torque; force] (..., 6)}}"
+        )
     known = [x.name for x in model.loops]
     words = ("inverse_dynamics: internal", "a loop", "inverse_dynamics: the internal force of")
     return forces_in_order(internal or {}, known, *words)

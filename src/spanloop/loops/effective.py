@@ -30,7 +30,7 @@ def independent_mass_matrix(
     robot: Robot, q, freedoms: Sequence | Independent | None = None, out: np.ndarray | None = None
 ) -> np.ndarray:
     """Tᵀ M T (..., n, n): the mass matrix in independent freedoms, v = T v_i."""
-    chosen = resolved(robot, q, freedoms)
+    chosen = resolved(robot, q, freedoms, "mass_matrix")
 
     def compute(q):
         T, _, faults = maps(robot, q, chosen)

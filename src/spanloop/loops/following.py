@@ -18,10 +18,15 @@ def follow(robot, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndar
     chooses the assembly; every sample then starts from the one before.
     """
     model = robot.model
-    arrays = {name: [_columns(model, name, part, x) for part, x in enumerate(motion)] for name, motion in path.items()}
+    arrays = _arrays(robot, path)
     counts = {len(x) for motion in arrays.values() for x in motion}
     if len(counts) != 1:
-        raise InputError(f"follow: the joints' positions, rates and accelerations have {sorted(counts)} samples")
+        found = ", ".join(map(str, sorted(counts)))
+        raise InputError(
+            f"follow: the joints' positions, rates and accelerations have {found} samples; expected one number for all"
+        )
+    if np.shape(start) != (model.nq,):
+        raise InputError(f"follow: start has shape {np.shape(start)}; expected one state ({model.nq},)")
     guess, out = np.array(start, dtype=float), []
     for k in range(counts.pop()):
         for name, motion in arrays.items():
@@ -31,6 +36,23 @@ def follow(robot, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndar
     q = np.array(out)
     v = complete_velocity(robot, q, {name: _flat(motion[1]) for name, motion in arrays.items()})
     return q, v, complete_acceleration(robot, q, v, {name: _flat(motion[2]) for name, motion in arrays.items()})
+
+
+def _arrays(robot, path: Mapping) -> dict[str, list[np.ndarray]]:
+    """Positions, rates and accelerations (n, ...) by joint."""
+    if not isinstance(path, Mapping) or not path:
+        found = "names no joint" if isinstance(path, Mapping) else f"is a {type(path).__name__}"
+        raise InputError(
+            f"follow: path {found}; expected {{'joint': (positions, rates, accelerations)}} of joints that determine "
+            "the others, say those of robot.independent()"
+        )
+    for name, motion in path.items():
+        if not hasattr(motion, "__len__") or len(motion) != 3:
+            found = f"has {len(motion)} parts" if hasattr(motion, "__len__") else f"is {motion!r}"
+            raise InputError(
+                f"follow: the path of {name!r} {found}; expected (positions, rates, accelerations), each (n,)"
+            )
+    return {name: [_columns(robot.model, name, k, x) for k, x in enumerate(motion)] for name, motion in path.items()}
 
 
 def _columns(model, name: str, part: int, x) -> np.ndarray:

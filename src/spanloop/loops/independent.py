@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.errors import InputError, nearest
+from spanloop.loops.measuring import mechanism_of
+from spanloop.loops.moving import opening
 from spanloop.loops.robot import Robot, values
 from spanloop.loops.states import Faults, one_state, over_states
 from spanloop.loops.structure import RANK, Structure, in_general, rank, singular_values, structure
@@ -86,17 +88,28 @@ def complete_velocity(robot: Robot, q, rates, freedoms: Sequence | Independent |
     return over_states("complete_velocity", robot, compute, q=(q, robot.model.nq), rates=(rates, len(chosen)))[0]
 
 
-def complete_acceleration(robot: Robot, q, v, rates, freedoms: Sequence | Independent | None = None) -> np.ndarray:
-    """a (..., nv) with J a + γ = 0 from independent accelerations (..., n), or from {"joint": acceleration}."""
+def complete_acceleration(
+    robot: Robot, q, v, rates, freedoms: Sequence | Independent | None = None, driven=None
+) -> np.ndarray:
+    """a (..., nv) with J a + γ = 0 from independent accelerations (..., n), or from {"joint": acceleration}.
+
+    driven (..., k): the accelerations of the freedoms of driven loops; 0 if not told.
+    """
     model = robot.model
     chosen, rates = _given(robot, q, rates, freedoms, "complete_acceleration")
+    rows = list(mechanism_of(model).given_rows)
 
-    def compute(q, v, rates):
+    def compute(q, v, rates, driven):
         T, backward, faults = maps(robot, q, chosen)
-        bias = structure_of(robot, q).scaled_errors(values(robot, "closure_bias", q, v))
+        bias = values(robot, "closure_bias", q, v)
+        bias[:, rows] -= driven
+        general = structure_of(robot, q)
+        faults |= opening(robot, general, values(robot, "closure_jacobian", q), v)
+        bias = general.scaled_errors(bias)
         return (np.einsum("nvk,nk->nv", T, rates) - np.einsum("nvr,nr->nv", backward, bias),), faults
 
     sizes = {"q": (q, model.nq), "v": (v, model.nv), "accelerations": (rates, len(chosen))}
+    sizes["given"] = (np.zeros(len(rows)) if driven is None else driven, len(rows))
     return over_states("complete_acceleration", robot, compute, **sizes)[0]
 
 
@@ -126,15 +139,17 @@ def freedom_names(model: Model) -> list[str]:
 
 
 def resolved(
-    robot: Robot, q, freedoms: Sequence | Independent | None, asking: str = "", option: str = "freedoms=[...]"
+    robot: Robot, q, freedoms: Sequence | Independent | None, name: str = "", option: str = "freedoms=[...]"
 ) -> Independent:
-    """The choice meant by names, numbers or nothing; of the right size. asking: who asks, option: how it is told."""
-    model = robot.model
+    """The choice meant by names, numbers or nothing; of the right size. name: of who asks, option: how it is told."""
+    model, owner = robot.model, name or f"model {robot.model.name!r}"
+    if np.shape(q)[-1:] != (model.nq,):
+        raise InputError(f"{owner}: q has shape {np.shape(q)}; expected (..., {model.nq})")
     if isinstance(freedoms, Independent):
         chosen = freedoms
     elif freedoms is not None:
         listed = [freedoms] if isinstance(freedoms, str) else list(freedoms)
-        each = [freedoms_called(model, x) if isinstance(x, str) else [int(x)] for x in listed]
+        each = [freedoms_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in listed]
         chosen = _choice(model, [k for part in each for k in part])
     elif in_general(model) is not None:
         chosen = independent_freedoms(robot)
@@ -142,13 +157,24 @@ def resolved(
         chosen = independent_freedoms(robot, np.reshape(q, (-1, model.nq))[0])
     left = model.nv - structure_of(robot, np.reshape(np.asarray(q, dtype=float), (-1, model.nq))).rank
     if len(chosen) != left:
-        names, most = chosen.names, 6
-        told = ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
         raise InputError(
-            f"{asking}{': ' if asking else ''}{len(chosen)} independent freedoms are named ({told}); the loops leave "
-            f"{left}. Name as many, {option}; robot.independent() gives a choice"
+            f"{owner}: {len(chosen)} independent freedoms are named ({listed_names(chosen.names)}); the loops leave "
+            f"{left}. Name {left} that determine the others, {option}; robot.independent() gives a choice"
         )
     return chosen
+
+
+def _place(model: Model, number, owner: str) -> int:
+    if not isinstance(number, int | np.integer) or not 0 <= number < model.nv:
+        raise InputError(
+            f"{owner}: {number!r} is no freedom; expected a joint's name, or a number from 0 to {model.nv - 1}"
+        )
+    return int(number)
+
+
+def listed_names(names: Sequence[str], most: int = 6) -> str:
+    """A few names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "none"
 
 
 def structure_of(robot: Robot, q: np.ndarray) -> Structure:
@@ -156,10 +182,10 @@ def structure_of(robot: Robot, q: np.ndarray) -> Structure:
     return structure(robot, q[0] if len(q) else robot.model.neutral())
 
 
-def _given(robot: Robot, q, rates, freedoms, asking: str) -> tuple[Independent, np.ndarray]:
+def _given(robot: Robot, q, rates, freedoms, name: str) -> tuple[Independent, np.ndarray]:
     if not isinstance(rates, Mapping):
-        return resolved(robot, q, freedoms, asking), rates
-    chosen = resolved(robot, q, list(rates), asking, 'as {"joint": ...}')
+        return resolved(robot, q, freedoms, name), rates
+    chosen = resolved(robot, q, list(rates), name, 'as {"joint": ...}')
     columns = []
     for name, x in rates.items():
         x = np.asarray(x, dtype=float)

@@ -26,7 +26,9 @@ from spanloop.errors import InputError, nearest
 from spanloop.loops.actuating import Actuators, actuators, joined, wanted_forces
 from spanloop.loops.driving import in_stages, least_torques, motions_left
 from spanloop.loops.independent import complete_acceleration, resolved, structure_of
+from spanloop.loops.known import known_wrenches, on_bodies
 from spanloop.loops.measuring import mechanism_of
+from spanloop.loops.moving import opening
 from spanloop.loops.refusing import opened, singular, undriven, unfit
 from spanloop.loops.robot import resolution, values
 from spanloop.loops.solving import REDUNDANT, Solution, shortest, times, wrench_map
@@ -48,6 +50,7 @@ def solve_inverse(robot, q, v, a, **options) -> Solution:
     task, (tau, lam, residual, wrenches), a = _answers(robot, q, v, a, "solve_inverse", forces_too=True, **options)
     closures = mechanism_of(robot.model).closures
     forces = {c.name: wrenches[..., 6 * k : 6 * k + 6] for k, c in enumerate(closures)}
+    forces |= {name: forces[name] + six for name, six in task.carried.items()}
     unique = {c.name: bool(task.unique[list(c.rows)].all()) for c in closures}
     status = np.where(np.isfinite(tau).all(axis=-1), "ok", "no answer")
     return Solution(a, tau, forces, lam, residual, unique, status, task.unique)
@@ -64,6 +67,7 @@ def _answers(
     weights=None,
     forces: Mapping | None = None,
     given: Mapping | None = None,
+    known: Mapping | None = None,
     method: str = WHOLE,
     forces_too: bool = False,
 ):
@@ -74,30 +78,35 @@ def _answers(
         raise InputError(f"{name}: internal forces need method={WHOLE!r}; subsystems are solved one after the other")
     chosen = actuators(model, actuated, weights)
     loops, wanted = wanted_forces(model, internal)
-    bodies, loads = robot.loads("inverse_dynamics", forces or {})
-    a = _completed(robot, q, v, a)
-    task = _Task(robot, name, method, chosen, loops, bodies, forces_too)
-    task.refuse_idle_wishes()
+    robot.loads(name, forces or {})  # says what is wrong with them
+    carried = known_wrenches(robot, q, known or {}, name=name)
+    bodies, loads = robot.loads(name, on_bodies(robot, q, carried, forces or {}))
+    if loops and carried:
+        wanted = wanted - joined([carried.get(x, np.zeros(6)) for x in loops])  # what the rows are to do of it
     rows = mechanism_of(model).given_rows
+    driven = robot.given_rows(given or {}, name) if rows else np.zeros(0)
+    a = _completed(robot, q, v, a, driven)
+    task = _Task(robot, name, method, chosen, loops, bodies, forces_too, carried)
+    task.refuse_idle_wishes()
     inputs = {
         "q": (q, model.nq),
         "v": (v, model.nv),
         "a": (a, model.nv),
         "internal": (wanted, 6 * len(loops)),
         "forces": (loads, 6 * len(bodies)),
-        "given": (robot.given_rows(given or {}) if rows else np.zeros(0), len(rows)),
+        "given": (driven, len(rows)),
     }
     return task, over_states(name, robot, task.compute, **inputs), np.asarray(a, dtype=float)
 
 
-def _completed(robot, q, v, a) -> np.ndarray:
+def _completed(robot, q, v, a, driven) -> np.ndarray:
     """Accelerations of all freedoms: as given, or completed from {"joint": a} or from the independent ones (..., n)."""
     if isinstance(a, Mapping):
-        return complete_acceleration(robot, q, v, a)
+        return complete_acceleration(robot, q, v, a, driven=driven)
     if robot.model.loops and np.shape(a)[-1:] not in ((robot.model.nv,), ()):
         left = robot.model.nv - structure_of(robot, np.reshape(np.asarray(q, float), (-1, robot.model.nq))).rank
         if np.shape(a)[-1] == left:
-            return complete_acceleration(robot, q, v, a, resolved(robot, q, None))
+            return complete_acceleration(robot, q, v, a, resolved(robot, q, None, "inverse_dynamics"), driven)
     return a
 
 
@@ -112,6 +121,7 @@ class _Task:
     loops: tuple[str, ...]  # whose forces are asked for
     bodies: tuple[str, ...]  # with forces from outside
     forces_too: bool  # are closure forces asked for, too?
+    carried: dict[str, np.ndarray]  # [torque; force] by loop that are known along its freedoms
     unique: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
     def refuse_idle_wishes(self) -> None:
@@ -143,7 +153,7 @@ class _Task:
         size = np.linalg.norm(needed, axis=1) + np.linalg.norm(still, axis=1)
         short = np.linalg.norm(rest, axis=1) > max(_MADE, 100.0 * resolution(robot)) * size
         faults = {int(k): undriven(robot, self.actuators, N[k], rest[k], driven[k]) for k in np.flatnonzero(short)}
-        faults |= unfit(robot, rows, J, a, bias) | singular(robot, lost) | opened(robot, q)
+        faults |= unfit(robot, rows, J, a, bias) | opening(robot, rows, J, v) | singular(robot, lost) | opened(robot, q)
         answers: tuple[np.ndarray, ...] = (tau,)
         if self.forces_too:
             lam, self.unique = shortest(J, needed - tau)

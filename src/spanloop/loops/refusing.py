@@ -6,7 +6,7 @@ import numpy as np
 
 from spanloop.algorithms.closed.closing import OPEN
 from spanloop.loops.actuating import Actuators
-from spanloop.loops.independent import freedom_names
+from spanloop.loops.independent import freedom_names, listed_names
 from spanloop.loops.measuring import errors, rows_of, worst
 from spanloop.loops.robot import resolution
 from spanloop.loops.solving import times
@@ -64,7 +64,7 @@ def undriven(robot, actuators: Actuators, N: np.ndarray, rest: np.ndarray, drive
     motion = np.abs(N @ rest)
     order = [int(k) for k in np.argsort(-motion) if motion[k] > _SHARE * motion.max()]
     names = freedom_names(robot.model)
-    moving, who = _listed([names[k] for k in order]), _listed(actuators.names)
+    moving, who = listed_names([names[k] for k in order]), listed_names(actuators.names)
     if driven < _usually_driven(robot, actuators):
         return (
             f"the actuators ({who}) are in a singular position: here no torque of theirs acts on a motion of {moving}, "
@@ -84,7 +84,3 @@ def _usually_driven(robot, actuators: Actuators) -> int:
     left = np.linalg.svd(usual.jacobian)[2][usual.rank :]
     s = np.linalg.svd(left[:, list(actuators.freedoms)], compute_uv=False)
     return int(np.sum(s > RANK * s.max(initial=0.0)))
-
-
-def _listed(names, most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "none"

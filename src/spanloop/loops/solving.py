@@ -6,11 +6,12 @@ shortest λ in row units is given, and marked as not unique. `robot` is a Dynami
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from spanloop.algorithms.closed import closing
+from spanloop.loops.known import known_wrenches, on_bodies
 from spanloop.loops.structure import in_general, rank, singular_values
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Transform
@@ -25,10 +26,11 @@ class Solution:
     """What `solve` finds.
 
     a (..., nv); tau (..., nv), with the force that results at driven joints; forces (..., 6) by loop name: [torque;
-    force] on body b at the loop's child frame in world axes; rows (..., n_rows): the same, row by row; residual
-    (...): the largest closure acceleration that is left; unique: is a loop's force the only one possible?; status
-    (...): "ok", "singular" or "no answer"; unique_rows (n_rows,): the same as unique, row by row. A hinge that closes a
-    loop in a plane is not unique as a whole, its force in the plane is.
+    force] on body b at the loop's child frame in world axes, a known one along its freedoms and the one that drives it
+    included, 0 where it is not active; rows (..., n_rows): what the rows alone do; residual (...): the largest closure
+    acceleration that is left; unique: is a loop's force the only one possible?; status (...): "ok", "singular" or "no
+    answer"; unique_rows (n_rows,): the same as unique, row by row. A hinge that closes a loop in a plane is not unique
+    as a whole, its force in the plane is.
     """
 
     a: np.ndarray
@@ -46,26 +48,55 @@ class Solution:
         return said(self)
 
 
-def solve(robot, q, v, tau, forces=None) -> Solution:
-    """The Solution at one state or many."""
+def solve(robot, q, v, tau, forces=None, active=None, given=None, known=None) -> Solution:
+    """The Solution at one state or many; active: a set of names, or None for all switchable loops."""
     model = robot.model
-    a = robot.forward_dynamics(q, v, tau, forces=forces)
+    a = robot.forward_dynamics(q, v, tau, forces=forces, active=active, given=given, known=known)
     q, v, tau = (np.broadcast_to(np.asarray(x, float), (*a.shape[:-1], np.shape(x)[-1])) for x in (q, v, tau))
-    needed = times(robot.mass_matrix(q), a) + robot.bias(q, v, forces=forces)  # M a + h
+    carried = known_wrenches(robot, q, known or {}, active)
+    loads = on_bodies(robot, q, carried, forces or {}) or None
+    needed = times(robot.mass_matrix(q), a) + robot.bias(q, v, forces=loads)  # M a + h
     driven = _driven(model)
     right = np.where(driven, 0.0, needed - tau)
-    lam, residual, unique = np.zeros((*a.shape[:-1], 0)), np.zeros(a.shape[:-1]), np.zeros(0, bool)
-    J = robot.closure_jacobian(q)
-    if J.shape[-2]:
-        free = J * np.where(driven, 0.0, 1.0)
-        lam, unique = shortest(free, right)
-        residual = np.abs(times(J, a) + robot.closure_bias(q, v)).max(axis=-1)
+    J, closed = robot.closure_jacobian(q), _closed_rows(model, active)
+    lam, unique, residual = np.zeros(J.shape[:-1]), np.ones(J.shape[-2], bool), np.zeros(a.shape[:-1])
+    if closed:
+        lam[..., closed], unique[closed] = shortest((J * np.where(driven, 0.0, 1.0))[..., closed, :], right)
+        residual = np.abs(times(J, a) + _bias(robot, q, v, given))[..., closed].max(axis=-1)
     torque = np.where(driven, needed - times(np.swapaxes(J, -1, -2), lam), tau)
-    status = _status(robot, a, J)
+    status = _status(robot.with_active(active).model, a, J[..., closed, :])
     closures = mechanism(model).closures
     by_name = {c.name: times(wrench_map(robot, c, q), lam[..., list(c.rows)]) for c in closures}
+    by_name |= {name: by_name[name] + six for name, six in carried.items()}
     alone = {c.name: bool(unique[list(c.rows)].all()) for c in closures}
     return Solution(a, torque, by_name, lam, residual, alone, status, unique)
+
+
+def with_idle(model, fewer, found: Solution) -> Solution:
+    """A Solution of the model with fewer loops as one of the whole model: the others carry nothing."""
+    rows = np.zeros((*found.tau.shape[:-1], mechanism(model).n_rows))
+    closed = _closed_rows(model, {x.name for x in fewer.loops})
+    rows[..., closed] = found.rows
+    alone = np.ones(rows.shape[-1], bool)
+    alone[closed] = found.unique_rows if len(found.unique_rows) else True
+    forces = {x.name: found.forces.get(x.name, np.zeros((*found.tau.shape[:-1], 6))) for x in model.loops}
+    unique = {x.name: found.unique.get(x.name, True) for x in model.loops}
+    return replace(found, rows=rows, forces=forces, unique=unique, unique_rows=alone)
+
+
+def _closed_rows(model, active) -> list[int]:
+    """Numbers of the rows that hold: all but those of loops that are switched off."""
+    m = mechanism(model)
+    idle = {r for c in m.closures if c.switchable and active is not None and c.name not in active for r in c.rows}
+    return [r for r in range(m.n_rows) if r not in idle]
+
+
+def _bias(robot, q, v, given) -> np.ndarray:
+    """γ (..., n_rows), less what is given along driven loops: J a + γ = 0."""
+    bias, rows = robot.closure_bias(q, v), list(mechanism(robot.model).given_rows)
+    if rows:
+        bias[..., rows] -= robot.given_rows(given or {})
+    return bias
 
 
 class Reactions(dict):
@@ -76,12 +107,12 @@ class Reactions(dict):
         self.unique = unique
 
 
-def reactions(robot, q, v, tau, forces=None) -> Reactions:
+def reactions(robot, q, v, tau, forces=None, active=None, given=None, known=None) -> Reactions:
     """[torque; force] (..., 6) by name, in world axes.
 
     Of each joint on its child, at that body's origin; of each loop on its body b, at the loop's child frame.
     """
-    found = solve(robot, q, v, tau, forces)
+    found = solve(robot, q, v, tau, forces, active, given, known)
     loads = _loads(robot, q, found, forces or {})
     kernel = robot.kernel("reactions", **({"forces": tuple(loads)} if loads else {}))
     shape = found.a.shape[:-1]
@@ -109,17 +140,7 @@ def _around(model, loop) -> set[str]:
 
 def _loads(robot, q, found: Solution, forces) -> dict[str, np.ndarray]:
     """All forces from outside the tree, by body, at body origins in world axes."""
-    loads = {name: np.asarray(six, float) for name, six in forces.items()}
-    for loop in robot.model.loops:
-        wrench = found.forces[loop.name]
-        at = _origin(robot, q, loop.b, loop.placement_b)
-        for body, sign in ((loop.b, 1.0), (loop.a, -1.0)):
-            if body == "world":
-                continue
-            lever = at - robot.pose(q, body)[..., :3, 3]
-            torque = wrench[..., :3] + np.cross(lever, wrench[..., 3:])
-            six = sign * np.concatenate([torque, wrench[..., 3:]], axis=-1)
-            loads[body] = loads[body] + six if body in loads else six
+    loads = on_bodies(robot, q, found.forces, forces)
     order = [b.name for b in robot.model.bodies]
     return {name: loads[name] for name in sorted(loads, key=order.index)}
 
@@ -147,11 +168,6 @@ def _space(robot, closure, q) -> np.ndarray:
     return np.reshape(out, (*np.shape(q)[:-1], len(closure.rows), 6))
 
 
-def _origin(robot, q, body: str, placement) -> np.ndarray:
-    pose = robot.pose(q, body)
-    return pose[..., :3, 3] + pose[..., :3, :3] @ np.array(placement.position)
-
-
 def shortest(J: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The shortest λ with Jᵀ λ = right, and for each row whether every such λ agrees on it (at all states)."""
     lam = np.full(J.shape[:-1], np.nan)
@@ -166,9 +182,9 @@ def shortest(J: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lam, unique
 
 
-def _status(robot, a: np.ndarray, J: np.ndarray) -> np.ndarray:
+def _status(model, a: np.ndarray, J: np.ndarray) -> np.ndarray:
     """A word for each state: "ok", "singular" where the loops have less rank than they usually have, or "no answer"."""
-    usual = in_general(robot.model) if J.shape[-2] else None
+    usual = in_general(model) if J.shape[-2] else None
     word = np.full(a.shape[:-1], "ok", dtype="<U9")
     if usual is not None:
         for index in np.ndindex(*a.shape[:-1]):

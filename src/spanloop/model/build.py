@@ -178,9 +178,10 @@ class Builder:
         *,
         name: str | None = None,
         switchable: bool = False,
+        driven: bool = False,
     ) -> Builder:
-        """A joint that closes a loop between two frames or bodies."""
-        self._closures.append((a, b, joint, name, switchable))
+        """A joint that closes a loop between two frames or bodies; switchable, driven: as in model.close."""
+        self._closures.append((a, b, joint, name, switchable, driven))
         return self
 
     def couple(self, name: str, joint: str, source: str, ratio: float = 1.0, offset: float = 0.0) -> Builder:
@@ -211,8 +212,8 @@ class Builder:
             couplings=tuple(self._couplings),
             gravity=self.gravity,
         )
-        for a, b, joint, name, switchable in self._closures:
-            model = edit.close(model, a, b, joint, name, switchable)
+        for closure in self._closures:
+            model = edit.close(model, *closure)
         return replace(model, notes=(*self._notes, *judge(model, strict=True)))
 
     def _placement(self, position, rotation, owner: str) -> Placement:

@@ -32,7 +32,13 @@ def without_losses(model: Model) -> Model:
 
 
 def close(
-    model: Model, a: str, b: str, joint: str | JointKind, name: str | None = None, switchable: bool = False
+    model: Model,
+    a: str,
+    b: str,
+    joint: str | JointKind,
+    name: str | None = None,
+    switchable: bool = False,
+    driven: bool = False,
 ) -> Model:
     """The model with a joint that closes a loop between two frames or bodies (or the world)."""
     start, end = model.frame(a), model.frame(b)
@@ -44,7 +50,8 @@ def close(
         raise InputError(f"{owner}: a joint or loop of model {model.name!r} has this name; give another with name=")
     kind = given.joint_kind(joint, owner)
     loop = Loop(name, kind, start.body, end.body, start.placement, end.placement, switchable=switchable)
-    return replace(model, loops=(*model.loops, loop))
+    closed = replace(model, loops=(*model.loops, loop))
+    return drive(closed, [name]) if driven else closed
 
 
 def opened(model: Model, names: Sequence[str]) -> Model:
@@ -60,7 +67,8 @@ def drive(model: Model, names: Sequence[str]) -> Model:
         if name not in parts:
             raise InputError(f"model {model.name!r} has no joint or loop {name!r}; {nearest(name, parts)}")
         if parts[name].kind.nv == 0:
-            raise InputError(f"joint {name!r}: a {parts[name].kind.name} joint has no freedom that could be driven")
+            sort = "joint" if isinstance(parts[name], Joint) else "loop"
+            raise InputError(f"{sort} {name!r}: a {parts[name].kind.name} joint has no freedom that could be driven")
 
     def driven(part):
         return replace(part, driven=True) if part.name in names else part

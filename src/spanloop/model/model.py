@@ -177,12 +177,22 @@ class Model:
         return edit.without_losses(self)
 
     def close(
-        self, a: str, b: str, joint: str | JointKind = "fixed", *, name: str | None = None, switchable: bool = False
+        self,
+        a: str,
+        b: str,
+        joint: str | JointKind = "fixed",
+        *,
+        name: str | None = None,
+        switchable: bool = False,
+        driven: bool = False,
     ) -> Model:
-        """The model with a joint that closes a loop between two frames or bodies."""
+        """The model with a joint that closes a loop between two frames or bodies.
+
+        switchable: closed only while it is named in active=; driven: accelerations along its freedoms are given.
+        """
         from spanloop.model import edit
 
-        return edit.close(self, a, b, joint, name, switchable)
+        return edit.close(self, a, b, joint, name, switchable, driven)
 
     def open(self, *loops: str) -> Model:
         """The model without these loops: the opposite of `close`; for kinematics with some loops released, say."""

@@ -39,6 +39,7 @@ def simulate(
     parameters=None,
     active: Iterable[str] | None = None,
     given: Mapping | None = None,
+    known: Callable | Mapping | None = None,
     dynamics: str | None = None,
     dtype: str = "float64",
     threads: int = 1,
@@ -58,7 +59,8 @@ def simulate(
     (t, q, v) -> torques in plain arithmetic, compiled into the motion; or (t, q, v, u) with inputs (..., n) or
     (..., steps, n). callback: a function (t, q, v) -> torques that Python calls at every step, for what cannot be
     traced. forces: {"body": six numbers}, or a function (t, q, v) that returns that. parameters (..., n): live ones,
-    packed as model.parameters(). active, given: as in forward_dynamics.
+    packed as model.parameters(). active, given: as in forward_dynamics. known: {"loop": numbers} along a loop's own
+    freedoms, or a function (t, q, v) that returns that.
 
     Loops. closures: "project" brings every step back to the closed loops; "feedback" pulls errors back, with gains
     (2ω, ω²) or one frequency ω [rad/s]; "minimal" integrates the actuated joints of legs on one platform alone, from
@@ -72,9 +74,9 @@ def simulate(
     """
     robot = model if isinstance(model, Dynamics) else _robot(model)
     dynamics = robot.method if dynamics is None else dynamics
-    known = (*METHODS, *adaptive.METHODS)
-    if method not in known:
-        raise InputError(f"method is {method!r}; {nearest(method, known)}")
+    methods = (*METHODS, *adaptive.METHODS)
+    if method not in methods:
+        raise InputError(f"method is {method!r}; {nearest(method, methods)}")
     told = task(
         robot,
         q,
@@ -91,6 +93,7 @@ def simulate(
         parameters=parameters,
         active=active,
         given=given,
+        known=known,
         dynamics=dynamics,
         on_singular=on_singular,
         dtype=dtype,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.dynamics import Dynamics
+from spanloop.dynamics.inputs import active_loops
 from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.simulation import starting
@@ -16,6 +17,7 @@ from spanloop.simulation.actuators import actuation
 from spanloop.simulation.constants import constants
 from spanloop.simulation.driving import Drive, drive
 from spanloop.simulation.evaluating import kernel
+from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, inputs_of
 from spanloop.simulation.layout import Layout
 from spanloop.simulation.minimal import beginning
@@ -116,6 +118,7 @@ def task(
     parameters=None,
     active=None,
     given=None,
+    known=None,
     dynamics=None,
     on_singular="raise",
     dtype="float64",
@@ -131,7 +134,12 @@ def task(
     if closures == "minimal" and (model.loops or model.couplings):
         beginning.refuse(robot, dynamics, on_singular)
     told = inputs_of(model, tau, controller, inputs, callback)
+    if active is not None:
+        active = active_loops(model, active, "simulate")
     pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
+    if known is not None:
+        inside = along_loops(model, known, active)
+        pushing = inside if pushing is None else together(pushing, inside)
     driven = drive(model, controller, told.width if told.given else None, actuation(model, step), pushing)
     system = System(model, driven, dynamics, closures, parameters is not None, on_singular == "raise")
     fixed = constants(robot, closures, gains, parameters, active, given or {})
@@ -140,7 +148,7 @@ def task(
     rows = _joined([fixed[n] for n in system.constants], batch)
     note = ""
     if closures != "none":
-        held = _with_active(robot, active)
+        held = robot.with_active(active)
         starting.refuse_open(held, rows_q)
         if system.holds:
             shut = beginning.completed(system, rows_q, rows_v, rows) if system.minimal else held.project(rows_q, rows_v)
@@ -162,12 +170,6 @@ def task(
         dtype,
         threads,
     )
-
-
-def _with_active(robot: Dynamics, active) -> Dynamics:
-    """The robot without the loops that are open now: the same coordinates, fewer closures."""
-    idle = [x.name for x in robot.model.loops if x.switchable and active is not None and x.name not in set(active)]
-    return Dynamics(robot.model.open(*idle)) if idle else robot
 
 
 def _joined(rows: list[np.ndarray], batch: tuple[int, ...]) -> np.ndarray:

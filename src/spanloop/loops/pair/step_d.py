@@ -90,9 +90,9 @@ class StepD:
                 "Close it first: q = sl.Dynamics(pair.model).assemble(q)"
             )
         return (
-            "the loops are in a singular position: constraints that are independent elsewhere depend on each other, "
-            "and accelerations are not unique. See sl.Dynamics(pair.model).diagnose(q); on_singular='minimum_norm' "
-            "gives one answer"
+            "the loops are in a singular position, or too near one: constraints that are independent elsewhere depend "
+            "on each other here, so that accelerations cannot be told. See sl.Dynamics(pair.model).diagnose(q); "
+            "on_singular='minimum_norm' gives one answer"
         )
 
     def _given(self, rows) -> Mapping[str, list[float]]:

@@ -1,4 +1,4 @@
-"""Forces that are compiled into a simulation: springs, dampers, stops, friction, wrenches, drag.
+"""Forces that are compiled into a simulation: springs, dampers, stops, friction, wrenches, drag, motors in loops.
 
 Each function gives a function (t, q, v) -> {"body": [torque; force]} for sl.simulate(..., forces=...), in plain
 arithmetic on any scalar; what acts at a joint has the key ("joint", name). Between two frames force and reaction act
@@ -9,5 +9,6 @@ from spanloop.simulation.forces.adding import together
 from spanloop.simulation.forces.at_frames import drag, wrench
 from spanloop.simulation.forces.at_joints import friction, stops
 from spanloop.simulation.forces.between import damper, spring
+from spanloop.simulation.forces.in_loops import along_loops
 
-__all__ = ["damper", "drag", "friction", "spring", "stops", "together", "wrench"]
+__all__ = ["along_loops", "damper", "drag", "friction", "spring", "stops", "together", "wrench"]
