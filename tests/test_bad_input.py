@@ -457,8 +457,8 @@ CLOSED = {
     "too many independent freedoms": (
         lambda: sl.Dynamics(zoo.stewart()).velocity_map(zoo.stewart_start(), range(8)),
         "velocity_map: 8 independent freedoms are named (floating[0], floating[1], floating[2], floating[3], "
-        "floating[4], floating[5] and 2 more); the loops leave 6. Name 6 that determine the others, say those of "
-        "robot.independent(q)",
+        "floating[4], floating[5] and 2 more); the loops leave 6. Name 6 that determine the others, "
+        "freedoms=[...]; robot.independent() gives a choice",
     ),
     "a freedom that is not there": (
         lambda: four_bar().complete_velocity(START, [1.0], [3]),
