@@ -11,6 +11,7 @@ import numpy as np
 from spanloop.algorithms.closed.setting import row_mask
 from spanloop.compiling import compile
 from spanloop.dynamics import inputs
+from spanloop.loops import switched
 from spanloop.model import Model
 from spanloop.topology import mechanism
 
@@ -53,8 +54,8 @@ class Calls:
     def loop_inputs(self, active: Iterable[str] | None, given: Mapping) -> tuple:
         """The kernel's inputs for switchable and for driven loops."""
         extras: list[np.ndarray] = []
-        chosen = inputs.active_loops(self.model, active)
-        if inputs.switchable_loops(self.model):
+        chosen = switched.active_loops(self.model, active)
+        if switched.switchable_loops(self.model):
             if chosen not in self._masks:
                 self._masks[chosen] = row_mask(mechanism(self.model), chosen)
             extras.append(self._masks[chosen])
@@ -64,7 +65,7 @@ class Calls:
 
     def given_rows(self, given: Mapping, function: str = "forward_dynamics") -> np.ndarray:
         """Accelerations (..., n) of the freedoms of all driven loops, 0 where none is told."""
-        return inputs.given_rows(self.model, given, function)
+        return switched.given_rows(self.model, given, function)
 
     def loads(self, function: str, forces: Mapping) -> tuple[tuple[str, ...], np.ndarray]:
         """Names of the bodies with forces from outside, in the model's order, and the forces (..., 6 n)."""

@@ -8,10 +8,9 @@ import numpy as np
 
 from spanloop import loops
 from spanloop.compiler.runtime.arrays import checked_out, converted
-from spanloop.dynamics import inputs
 from spanloop.dynamics.calls import Calls
 from spanloop.errors import InputError, nearest
-from spanloop.loops import solving
+from spanloop.loops import solving, switched
 from spanloop.loops.known import checked, known_forces
 from spanloop.loops.solving import Reactions, Solution
 from spanloop.model import Model
@@ -79,7 +78,7 @@ class Dynamics(Calls):
         methods differ in how. robot.project(q, v) gives the nearest that does.
         """
         if active is not None:
-            active = inputs.active_loops(self.model, active)
+            active = switched.active_loops(self.model, active)
         if known is not None:
             forces = known_forces(self, q, known, forces or {}, active)
         if self._has_extras or active is not None or given is not None:
@@ -357,7 +356,7 @@ class Dynamics(Calls):
 
     def with_active(self, active: Iterable[str] | None) -> Dynamics:
         """This robot, or the one without the switchable loops that are not active."""
-        chosen, switchable = inputs.active_loops(self.model, active), inputs.switchable_loops(self.model)
+        chosen, switchable = switched.active_loops(self.model, active), switched.switchable_loops(self.model)
         if len(chosen) == len(switchable):
             return self
         if chosen not in self._partly:
@@ -373,7 +372,7 @@ class Dynamics(Calls):
         return robot
 
     def _chosen(self, function: str, active: Iterable[str] | None) -> frozenset[str] | None:
-        return None if active is None else inputs.active_loops(self.model, active, function)
+        return None if active is None else switched.active_loops(self.model, active, function)
 
     def _closed_now(self, function: str, active, given, known) -> tuple[Dynamics, dict]:
         """The robot with the loops that are active, and what is given of those; names are checked here."""

@@ -89,14 +89,20 @@ def complete_velocity(robot: Robot, q, rates, freedoms: Sequence | Independent |
 
 
 def complete_acceleration(
-    robot: Robot, q, v, rates, freedoms: Sequence | Independent | None = None, driven=None
+    robot: Robot,
+    q,
+    v,
+    rates,
+    freedoms: Sequence | Independent | None = None,
+    driven=None,
+    name: str = "complete_acceleration",
 ) -> np.ndarray:
     """a (..., nv) with J a + γ = 0 from independent accelerations (..., n), or from {"joint": acceleration}.
 
-    driven (..., k): the accelerations of the freedoms of driven loops; 0 if not told.
+    driven (..., k): the accelerations of the freedoms of driven loops; 0 if not told. name: of who asks.
     """
     model = robot.model
-    chosen, rates = _given(robot, q, rates, freedoms, "complete_acceleration")
+    chosen, rates = _given(robot, q, rates, freedoms, name)
     rows = list(mechanism_of(model).given_rows)
 
     def compute(q, v, rates, driven):
@@ -110,7 +116,7 @@ def complete_acceleration(
 
     sizes = {"q": (q, model.nq), "v": (v, model.nv), "accelerations": (rates, len(chosen))}
     sizes["given"] = (np.zeros(len(rows)) if driven is None else driven, len(rows))
-    return over_states("complete_acceleration", robot, compute, **sizes)[0]
+    return over_states(name, robot, compute, **sizes)[0]
 
 
 def mobility(robot: Robot, q=None):

@@ -85,7 +85,7 @@ def _answers(
         wanted = wanted - joined([carried.get(x, np.zeros(6)) for x in loops])  # what the rows are to do of it
     rows = mechanism_of(model).given_rows
     driven = robot.given_rows(given or {}, name) if rows else np.zeros(0)
-    a = _completed(robot, q, v, a, driven)
+    a = _completed(robot, name, q, v, a, driven)
     task = _Task(robot, name, method, chosen, loops, bodies, forces_too, carried)
     task.refuse_idle_wishes()
     inputs = {
@@ -99,14 +99,14 @@ def _answers(
     return task, over_states(name, robot, task.compute, **inputs), np.asarray(a, dtype=float)
 
 
-def _completed(robot, q, v, a, driven) -> np.ndarray:
+def _completed(robot, name: str, q, v, a, driven) -> np.ndarray:
     """Accelerations of all freedoms: as given, or completed from {"joint": a} or from the independent ones (..., n)."""
     if isinstance(a, Mapping):
-        return complete_acceleration(robot, q, v, a, driven=driven)
+        return complete_acceleration(robot, q, v, a, driven=driven, name=name)
     if robot.model.loops and np.shape(a)[-1:] not in ((robot.model.nv,), ()):
         left = robot.model.nv - structure_of(robot, np.reshape(np.asarray(q, float), (-1, robot.model.nq))).rank
         if np.shape(a)[-1] == left:
-            return complete_acceleration(robot, q, v, a, resolved(robot, q, None, "inverse_dynamics"), driven)
+            return complete_acceleration(robot, q, v, a, resolved(robot, q, None, name), driven, name)
     return a
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.dynamics.inputs import active_loops
 from spanloop.errors import InputError
+from spanloop.loops.switched import active_loops
 from spanloop.model import Model
 from spanloop.simulation import starting
 from spanloop.simulation.actuators import actuation

@@ -8,7 +8,7 @@ import numpy as np
 
 from spanloop.algorithms.closed.setting import row_mask
 from spanloop.errors import InputError, nearest
-from spanloop.loops.actuating import joined
+from spanloop.loops.switched import active_loops, given_rows, switchable_loops
 from spanloop.model import Model
 from spanloop.topology import mechanism
 
@@ -29,14 +29,9 @@ def loads(model: Model, forces: Mapping) -> dict[str, np.ndarray]:
 
 def loop_inputs(model: Model, active: Iterable[str] | None, given: Mapping) -> tuple[np.ndarray, ...]:
     """Step D's inputs for switchable and for driven loops; there are none where the model has no such loop."""
-    switchable = [x.name for x in model.loops if x.switchable]
-    chosen = frozenset(switchable if active is None else active)
-    _all_known(chosen, switchable, "active", "a switchable loop")
-    driven = [x for x in model.loops if x.driven]
-    _all_known(given, [x.name for x in driven], "given", "a driven loop")
-    masks = (row_mask(mechanism(model), chosen),) if switchable else ()
-    told = (joined([given.get(x.name, np.zeros(x.kind.nv)) for x in driven]),) if driven else ()
-    return masks + told
+    chosen, told = active_loops(model, active), given_rows(model, given)
+    masks = (row_mask(mechanism(model), chosen),) if switchable_loops(model) else ()
+    return masks + ((told,) if any(x.driven for x in model.loops) else ())
 
 
 def stand_in(fine: np.ndarray, x: np.ndarray) -> np.ndarray:
