@@ -2,7 +2,7 @@
 
 A divided kernel fuses multiplications and additions within its parts only, so that it may differ from the undivided
 one in rounding: 1e-12 of the largest acceleration is a hundred times what was seen. Whoever computes a part, bits
-are the same.
+are the same. Kernels are divided here however small their parts are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,8 +23,7 @@ import pytest
 import spanloop as sl
 from random_chains import random_chains
 from spanloop import zoo
-from spanloop.compiler.lower.parting import parted
-from spanloop.compiler.render.parted import shares
+from spanloop.compiler.lower.parting import Part, parted, shares
 from spanloop.compiler.render.team import ALIGNED, ASLEEP, BOX, LEFT
 from spanloop.compiler.runtime import machine, team
 from spanloop.compiler.runtime.kernel import Recipe
@@ -65,7 +65,7 @@ def divided(name: str, method: str = METHOD, threads: int = 2) -> PartedKernel:
     """A kernel in as many phases as there can be, however little they spare."""
     asked = question(case(name).model, method)
     recipe = Recipe(asked.name, asked.key(), asked.plan, asked.answer, asked.explain)
-    return PartedKernel(recipe, "float64", 1, chain_parts(asked), threads, worth=1)
+    return PartedKernel(recipe, "float64", 1, chain_parts(asked), threads, worth=1, enough=0)
 
 
 @functools.cache
@@ -140,11 +140,11 @@ TAPES += [("arms 2 ball", "closed_topology"), ("support 0", METHOD), ("support 1
 
 
 @pytest.mark.parametrize(("name", "method"), TAPES)
-@pytest.mark.parametrize("worth", [1, 300])
-def test_phases_hold_every_operation_once_after_what_it_needs_elsewhere(name, method, worth):
+@pytest.mark.parametrize(("worth", "threads"), [(1, 2), (300, 9)])
+def test_phases_hold_every_operation_once_after_what_it_needs_elsewhere(name, method, worth, threads):
     asked = question(case(name).model, method)
     plan = asked.plan()
-    found = parted(plan, chain_parts(asked), worth)
+    found = parted(plan, shares(chain_parts(asked), threads), worth, 0)
     place = {
         n.index: (p, home) for p, x in enumerate(found.phases) for home, nodes in enumerate(x.homes) for n in nodes
     }
@@ -163,7 +163,9 @@ def test_the_tape_in_phases_says_what_the_tape_says():
     plan = asked.plan()
     inputs = state("arms 3 pin")
     order = [n for n in plan.nodes if n.a is None]
-    order += [n for x in parted(plan, chain_parts(asked), 1).phases for nodes in x.homes for n in nodes]
+    order += [
+        n for x in parted(plan, [[x] for x in chain_parts(asked)], 1, 0).phases for nodes in x.homes for n in nodes
+    ]
     values = values_of(order, np.concatenate(inputs).tolist())
     np.testing.assert_array_equal([values[x.index] for x in plan.outputs], interpreted(plan, *inputs))
 
@@ -171,7 +173,7 @@ def test_the_tape_in_phases_says_what_the_tape_says():
 def test_most_of_simple_closed_chain_is_not_joint():
     """Lilly & Orin: all but a sum over chains is done chain by chain."""
     asked = question(case("arms 3 pin").model)
-    found = parted(asked.plan(), chain_parts(asked), 1)
+    found = parted(asked.plan(), [[x] for x in chain_parts(asked)], 1, 0)
     joint, together = (sum(x.together for x in found.phases[k::2]) for k in (0, 1))
     assert joint < 0.15 * together
 
@@ -179,15 +181,16 @@ def test_most_of_simple_closed_chain_is_not_joint():
 def test_parts_too_small_are_left_to_one_thread():
     kernel = sl.compile(zoo.four_bar(), "forward_dynamics", chain_threads=2)
     assert kernel.phases == 0
-    assert "2 parts, too small to share" in repr(kernel)
+    assert "; 2 parts too small to share>" in repr(kernel)
     q = zoo.four_bar_start()
     expected = sl.compile(zoo.four_bar(), "forward_dynamics")(q, np.zeros(3), np.ones(3))
     np.testing.assert_allclose(kernel(q, np.zeros(3), np.ones(3)), expected, rtol=1e-13)
 
 
-def test_shares_are_even():
-    assert shares([5, 9, 4, 8], 2) == [[1, 2], [3, 0]]
-    assert shares([1, 1], 5) == [[0], [1]]
+def test_neighbours_share_a_thread():
+    parts = [Part(frozenset(range(10 * k, 10 * k + n)), frozenset([k])) for k, n in enumerate((4, 4, 3, 1, 4))]
+    found = [[[min(x.outputs) for x in share] for share in shares(parts, threads)] for threads in (2, 4, 9)]
+    assert found == [[[0, 1], [2, 3, 4]], [[0], [1], [2, 3], [4]], [[0], [1], [2], [3], [4]]]
 
 
 # ---- numbers
@@ -216,14 +219,13 @@ def test_threads_agree_with_fifty_digits(name):
 
 
 def test_bits_do_not_depend_on_who_computes():
-    """Called at once, after a pause in which helpers fall asleep, and on another number of threads."""
-    two, three = divided("arms 3 pin"), divided("arms 3 pin", threads=3)
-    first = two(*state("arms 3 pin"))
-    for k in range(400):
-        for kernel in (two, three):
+    """Called at once, and after a pause in which helpers fall asleep."""
+    for kernel in (divided("arms 3 pin"), divided("arms 3 pin", threads=3)):
+        first = kernel(*state("arms 3 pin"))
+        for k in range(400):
             assert np.array_equal(kernel(*state("arms 3 pin")), first)
-        if k % 40 == 0:
-            time.sleep(0.002)
+            if k % 40 == 0:
+                time.sleep(0.002)
 
 
 def test_two_callers_at_once_get_their_own_answers():
@@ -261,7 +263,7 @@ def test_a_tree_in_single_precision():
     q, v, tau = sl.Dynamics(model).integrate(model.neutral(), rng.normal(size=18)), *rng.normal(size=(2, 18))
     asked = question(model, "articulated_body")
     recipe = Recipe(asked.name, asked.key(), asked.plan, asked.answer, asked.explain)
-    kernel = PartedKernel(recipe, "float32", 1, chain_parts(asked), 2, worth=1)
+    kernel = PartedKernel(recipe, "float32", 1, chain_parts(asked), 2, worth=1, enough=0)
     expected = sl.compile(model, "forward_dynamics")(q, v, tau)
     a = kernel(q, v, tau)
     assert a.dtype == np.float32
@@ -343,12 +345,12 @@ def test_wrong_options_get_a_sentence(options, sentence):
 
 
 def test_a_kernel_is_found_again_on_disk_under_its_number_of_threads():
-    model = case("arms 3 pin").model
-    kernels = [sl.compile(model, "forward_dynamics", method=METHOD, chain_threads=n) for n in (2, 2, 3)]
-    assert [k.from_cache for k in kernels[1:]] == [True, False]
-    assert "3 parts on 2 threads" in repr(kernels[0])
-    assert kernels[0].source.count("define internal void @share1") == 1
-    assert difference(kernels[1](*state("arms 3 pin")), answer_of("arms 3 pin")) < AGREE
+    made = [divided.__wrapped__("arms 2", METHOD, threads) for threads in (2, 2, 5)]
+    assert [k.from_cache for k in made[1:]] == [True, True], "no more threads than parts"
+    assert "; 2 parts on 2 threads>" in repr(made[2])
+    plain("arms 2")
+    assert sl.compile(case("arms 2").model, "forward_dynamics", method=METHOD).from_cache
+    assert not sl.compile(case("arms 2").model, "forward_dynamics", method=METHOD, chain_threads=2).from_cache
 
 
 def test_dynamics_takes_the_option_and_keeps_it_when_it_is_pickled():
@@ -413,27 +415,27 @@ def test_helpers_sleep_when_there_is_nothing_to_do():
 @pytest.mark.skipif(not hasattr(sys, "setdlopenflags"), reason="processes are forked on POSIX only")
 def test_a_forked_process_computes_alone_and_ends():
     """A kernel that it inherited, and one that it makes; neither process is held up by helpers when it ends."""
+    divided("arms 2 ball")
     code = """
         import os, sys, warnings
         import numpy as np
-        import spanloop as sl
-        from spanloop import zoo
         from spanloop.compiler.runtime import team
 
+        sys.path.append(sys.argv[1])
+        from test_chain_threads import METHOD, divided, state
+
         warnings.simplefilter("ignore", DeprecationWarning)
-        model, q = zoo.arms_with_object(3), zoo.arms_with_object_start(3)
-        zero = np.zeros(model.nv)
-        kernel = sl.compile(model, "forward_dynamics", chain_threads=2)
-        assert kernel.phases
-        a = kernel(q, zero, zero)
+        kernel, inputs = divided("arms 2 ball"), state("arms 2 ball")
+        a = kernel(*inputs)
         child = os.fork()
         if child == 0:
-            same = np.array_equal(kernel(q, zero, zero), a) and team._started == 0
-            again = sl.compile(model, "forward_dynamics", chain_threads=2)
-            same = same and team._started == 1 and np.array_equal(again(q, zero, zero), a)
+            same = np.array_equal(kernel(*inputs), a) and team._started == 0
+            again = divided.__wrapped__("arms 2 ball", METHOD, 2)
+            same = same and team._started == 1 and np.array_equal(again(*inputs), a)
             sys.exit(0 if same else 7)
-        assert np.array_equal(kernel(q, zero, zero), a)
+        assert np.array_equal(kernel(*inputs), a)
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300)
+    run = [sys.executable, "-c", textwrap.dedent(code), str(Path(__file__).parent)]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -1,11 +1,11 @@
 """A Plan in phases, so that parts of it can be computed beside each other.
 
-A part is a set of inputs and outputs that belong together. An operation that needs inputs of one part alone has its
-home in that part; one that needs several is joint. A joint result that all parts have entered is news to all of them
-alike: what combines it with values of one part alone has its home there again, and so has what one part alone reads.
-Phases alternate,
+A part is a set of inputs and outputs that belong together; some of them form the share of one thread. An operation that
+needs inputs of one share alone has its home there; one that needs several is joint. A joint result that all parts have
+entered is news to all of them alike: what combines it with values of one share alone has its home there again, and so
+has what one share alone reads. Phases alternate,
 
-    joint, parts beside each other, joint, parts beside each other, joint, ...
+    joint, shares beside each other, joint, shares beside each other, joint, ...
 
 and a value crosses from one home to another only between phases. Any choice of homes is correct; this one leaves little
 joint. Nothing is computed twice but conditions, which cross no border.
@@ -15,14 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from spanloop.compiler.lower.plan import Plan
 from spanloop.compiler.trace import Expression
 from spanloop.compiler.trace.operations import CONSTANT, INPUT
 
 Nodes = tuple[Expression, ...]
-JOINT = -1  # the home of what belongs to no part
-WORTH = 2000  # operations that a phase must take off one of two threads: to wait for each other costs as much
+JOINT = -1  # the home of what belongs to no share
+WORTH = 300  # operations that a phase must take off one of two threads: to wait for each other costs as much
+ENOUGH = 15_000  # that all phases must, together: to hand over work and results costs some microseconds
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Phase:
-    """Operations that follow one another in each home; homes do not wait for each other. Joint, or one a part."""
+    """Operations that follow one another in each home; homes do not wait for each other. Joint, or one a share."""
 
     homes: tuple[Nodes, ...]
 
@@ -52,33 +54,48 @@ class Phase:
 
 @dataclass(frozen=True)
 class Parted:
-    """The operations of a plan in phases, one after the other: joint first, then parts and joint by turns."""
+    """The operations of a plan in phases, one after the other: joint first, then shares and joint by turns."""
 
     plan: Plan
     phases: tuple[Phase, ...]
-
-    @property
-    def weights(self) -> list[int]:
-        """How many operations each part has in all phases."""
-        return [sum(map(len, homes)) for homes in zip(*(x.homes for x in self.phases[1::2]), strict=True)]
 
     def __str__(self) -> str:
         lines = [f"{self.plan.name} in {len(self.phases)} phases"]
         for k, phase in enumerate(self.phases):
             counts = ", ".join(str(len(x)) for x in phase.homes)
-            lines.append(f"  {'parts' if k % 2 else 'joint'}: {counts} operations")
+            lines.append(f"  {'shares' if k % 2 else 'joint'}: {counts} operations")
         return "\n".join(lines)
 
 
-def parted(plan: Plan, parts: Sequence[Part], worth: int = WORTH) -> Parted:
-    """The plan in phases; one of parts that spares less than `worth` operations is joint instead."""
+Share = Sequence[Part]  # parts that one thread has
+
+
+def shares(parts: Share, count: int) -> list[Share]:
+    """Parts for at most `count` threads: some that follow one another for each, as even as can be in their inputs.
+
+    Neighbours go together because sums over parts begin with neighbours: what leaves a share is then one sum.
+    """
+    edges = list(accumulate((len(x.inputs) for x in parts), initial=0))
+    goals = [edges[-1] * k / count for k in range(count + 1)]
+    cuts = sorted({min((abs(edge - goal), i) for i, edge in enumerate(edges))[1] for goal in goals})
+    return [parts[begin:end] for begin, end in pairwise(cuts)]
+
+
+def parted(plan: Plan, shared: Sequence[Share], worth: int = WORTH, enough: int = ENOUGH) -> Parted:
+    """The plan in phases, with a home for each share.
+
+    A phase of shares that spares less than `worth` operations is joint instead, and so is all if they spare less
+    than `enough` together.
+    """
     work = [n for n in plan.nodes if n.op not in (INPUT, CONSTANT)]
-    home = _homes(plan, parts)
-    _draw_in(work, home, _readers(plan, parts))
+    home = _homes(plan, shared)
+    _draw_in(work, home, _readers(plan, shared))
     while True:
         phase = _phased(work, home)
-        phases = _phases(work, home, phase, len(parts))
+        phases = _phases(work, home, phase, len(shared))
         poor = [k for k in range(1, len(phases), 2) if phases[k].spared < worth]
+        if not poor and sum(x.spared for x in phases[1::2]) < enough:
+            return Parted(plan, (Phase((tuple(work),)),))
         if not poor:
             return Parted(plan, tuple(phases))
         least = min(poor, key=lambda k: phases[k].spared)
@@ -90,15 +107,16 @@ def _operands(n: Expression) -> list[Expression]:
     return [x for x in (n.a, n.b, n.c) if x is not None and x.op != CONSTANT]
 
 
-def _homes(plan: Plan, parts: Sequence[Part]) -> dict[int, int]:
+def _homes(plan: Plan, shared: Sequence[Share]) -> dict[int, int]:
     """Of every operation its home.
 
     A value has a round and the parts that have entered it in this round, a bit each. When all have entered, it begins
     the next round with none.
     """
-    owner = {i: 1 << k for k, part in enumerate(parts) for i in part.inputs}
+    parts = [(part, k) for k, share in enumerate(shared) for part in share]
+    owner = {i: 1 << bit for bit, (part, _) in enumerate(parts) for i in part.inputs}
     everyone = (1 << len(parts)) - 1
-    number = {1 << k: k for k in range(len(parts))}
+    outside = [sum(1 << bit for bit, (_, k) in enumerate(parts) if k != share) for share in range(len(shared))]
     found: dict[int, tuple[int, int]] = {}
     home: dict[int, int] = {}
     for n in plan.nodes:
@@ -112,22 +130,22 @@ def _homes(plan: Plan, parts: Sequence[Part]) -> dict[int, int]:
         if entered == everyone:
             turn, entered = turn + 1, 0
         found[n.index] = (turn, entered)
-        home[n.index] = number.get(entered, JOINT)
+        home[n.index] = next((k for k, other in enumerate(outside) if entered and not entered & other), JOINT)
     return home
 
 
-def _readers(plan: Plan, parts: Sequence[Part]) -> dict[int, set[int]]:
-    """Of the operations that are outputs of a part, that part."""
+def _readers(plan: Plan, shared: Sequence[Share]) -> dict[int, set[int]]:
+    """Of the operations that are outputs of a part, its home."""
     out: dict[int, set[int]] = {}
-    for k, part in enumerate(parts):
-        for x in (plan.outputs[i] for i in part.outputs):
+    for k, share in enumerate(shared):
+        for x in (plan.outputs[i] for part in share for i in part.outputs):
             if isinstance(x, Expression):
                 out.setdefault(x.index, set()).add(k)
     return out
 
 
 def _draw_in(work: Sequence[Expression], home: dict[int, int], readers: dict[int, set[int]]) -> None:
-    """What is joint and read by one part alone moves there."""
+    """What is joint and read by one share alone moves there."""
     for n in reversed(work):
         own = readers.get(n.index, set())
         if home[n.index] == JOINT and len(own) == 1:
@@ -137,7 +155,7 @@ def _draw_in(work: Sequence[Expression], home: dict[int, int], readers: dict[int
 
 
 def _phased(work: Sequence[Expression], home: dict[int, int]) -> dict[int, int]:
-    """The earliest phase of every operation: even if joint, odd in a part."""
+    """The earliest phase of every operation: even if joint, odd in a share."""
     phase: dict[int, int] = {}
     for n in work:
         own = home[n.index]
@@ -149,9 +167,9 @@ def _phased(work: Sequence[Expression], home: dict[int, int]) -> dict[int, int]:
     return phase
 
 
-def _phases(work, home: dict[int, int], phase: dict[int, int], n_parts: int) -> list[Phase]:
+def _phases(work, home: dict[int, int], phase: dict[int, int], count_of_shares: int) -> list[Phase]:
     count = 1 + max(phase.values(), default=0)
-    nodes: list[list[list[Expression]]] = [[[] for _ in range(n_parts if k % 2 else 1)] for k in range(count)]
+    nodes: list[list[list[Expression]]] = [[[] for _ in range(count_of_shares if k % 2 else 1)] for k in range(count)]
     for n in work:
         nodes[phase[n.index]][max(home[n.index], 0)].append(n)
     return [Phase(tuple(map(tuple, homes))) for homes in nodes]

@@ -1,12 +1,11 @@
 """A parted Plan as an LLVM function of one state whose parts may be computed by several threads.
 
-`kernel` is called as that of single.py. Every thread has a share of the parts, the same in all phases, so that what it
-has computed is at hand. The caller's thread does what is joint, opens a phase of parts, computes its own share, then
-those shares that no helper (team.py) has begun by then, waits for the others, and goes on. Who computes a part leaves
-its numbers as they are.
+`kernel` is called as that of single.py. Every thread has a part, the same in all phases, so that what it has computed
+is at hand. The caller's thread does what is joint, opens a phase of parts, computes its own, then those that no helper
+(team.py) has begun by then, waits for the others, and goes on. Who computes a part leaves its numbers as they are.
 
 The job, in words of 64 bits: `help`; LEFT; the addresses of inputs, output and scratch; which phase is open; for every
-helper how far its share is: 2 k before the k-th phase of parts, 2 k + 1 once somebody has begun it. What different
+helper how far its part is: 2 k before the k-th phase of parts, 2 k + 1 once somebody has begun it. What different
 threads write stands in different cache lines; what helpers have found is fetched before it is needed.
 """
 
@@ -27,20 +26,9 @@ FIRST = LEFT + 1  # word of a job, of the addresses
 LINE = 8  # words of a cache line
 
 
-def parted_single(parted: Parted, real: str, threads: int) -> str:
-    """Source of `kernel` and of the table `team`."""
-    return _Writer(parted, real, threads).source()
-
-
-def shares(weights: Sequence[int], threads: int) -> list[list[int]]:
-    """Parts for each thread: the heaviest first, each to the thread that has the least."""
-    out: list[list[int]] = [[] for _ in range(min(threads, len(weights)))]
-    loads = [0] * len(out)
-    for part in sorted(range(len(weights)), key=lambda k: -weights[k]):
-        least = loads.index(min(loads))
-        out[least].append(part)
-        loads[least] += weights[part]
-    return out
+def parted_single(parted: Parted, real: str) -> str:
+    """Source of `kernel`, for as many threads as there are parts, and of the table `team`."""
+    return _Writer(parted, real).source()
 
 
 def _whole_lines(count: int) -> int:
@@ -51,7 +39,7 @@ def _whole_lines(count: int) -> int:
 class _Writer:
     """The parts of the source, with what they share."""
 
-    def __init__(self, parted: Parted, real: str, threads: int):
+    def __init__(self, parted: Parted, real: str):
         self.plan, self.t, self.real = parted.plan, Real(real), real
         self.where = input_places(self.plan)
         self.tasks: list[list[range]] = []  # of each phase the pieces of each home
@@ -69,11 +57,11 @@ class _Writer:
             self.tasks.append(row)
         self.segments: Segments = segmented(pieces, self._slots)
         self.beside = range(1, len(self.tasks), 2)  # phases of parts
-        self.shares = shares(parted.weights, threads)
+        self.threads = len(parted.phases[1].homes) if self.beside else 1
         self.pointers = [f"%a{k}" for k in range(len(self.plan.inputs))] + ["%out", "%scratch"]
         self.passed = ", ".join(f"ptr {p}" for p in self.pointers)
         self.open = -(-(FIRST + len(self.pointers)) // LINE) * LINE
-        self.words = self.open + LINE * (1 + len(self.shares))
+        self.words = self.open + LINE * self.threads
 
     def _slots(self, pieces: Sequence[Sequence[Expression]], leaves: dict[int, int]) -> tuple[dict[int, int], int]:
         """A slot for every value that crosses, used once; what other homes read stands in cache lines of its own."""
@@ -103,7 +91,7 @@ class _Writer:
                 f"@team = global [{len(TEAM)} x ptr] zeroinitializer\n",
                 self._kernel(),
                 *((self._help(),) if self.beside else ()),
-                *(text for p in self.beside for text in (self._phase(p), self._share(p))),
+                *(text for p in self.beside for text in (self._phase(p), self._part(p))),
                 *(piece_function(self.plan, self.segments, k, self.t, self.where) for k in pieces),
                 "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n",
                 declarations(self.t, self.t.wide(2), self.t.wide(PACK)),
@@ -123,12 +111,12 @@ class _Writer:
             self._begin(body)
         answers = [self._call(body, k) for k in self.tasks[0][0]]
         if self.beside:
-            body.line("posted", f"call i64 %post(ptr %job, i64 {len(self.shares) - 1})")
+            body.line("posted", f"call i64 %post(ptr %job, i64 {self.threads - 1})")
         for p in self.beside:
             if p > 1:
                 body.lines.append(f"store atomic i64 {p}, ptr %w{self.open} release, align 8")
             body.lines.append(f"call void @phase{p}(ptr %job)")
-            self._bring(body, (k for share in self.shares[1:] for part in share for k in self.tasks[p][part]))
+            self._bring(body, (k for pieces in self.tasks[p][1:] for k in pieces))
             if p + 1 < len(self.tasks):
                 answers += [self._call(body, k) for k in self.tasks[p + 1][0]]
         if self.beside:
@@ -151,7 +139,7 @@ class _Writer:
             body.line(name, f"load ptr, ptr {at}")
         values = {0: "ptr @help", LEFT: "i64 0", self.open: "i64 1"}
         values |= {FIRST + k: f"ptr {pointer}" for k, pointer in enumerate(self.pointers)}
-        values |= {self.open + LINE * k: "i64 0" for k in range(1, len(self.shares))}
+        values |= {self.open + LINE * k: "i64 0" for k in range(1, self.threads)}
         for word, value in values.items():
             at = body.line(f"w{word}", f"getelementptr i64, ptr %job, i64 {word}")
             body.lines.append(f"store {value}, ptr {at}")
@@ -167,7 +155,7 @@ class _Writer:
                 body.lines.append(f"call void @llvm.prefetch.p0(ptr {at}, i32 0, i32 3, i32 1)")
 
     def _help(self) -> str:
-        """What a helper does: its share of every phase that is opened, unless the caller was faster."""
+        """What a helper does: its part of every phase that is opened, unless the caller was faster."""
         lines = [
             "define internal void @help(ptr %job, i64 %number) {",
             f"%open = getelementptr i64, ptr %job, i64 {self.open}",
@@ -183,7 +171,7 @@ class _Writer:
                 f"%mine{p} = extractvalue {{i64, i1}} %pair{p}, 1",
                 f"br i1 %mine{p}, label %work{p}, label %over{p}",
                 f"work{p}:",
-                f"call void @share{p}(ptr %job, i64 %number)",
+                f"call void @part{p}(ptr %job, i64 %number)",
                 f"store atomic i64 {2 * k + 2}, ptr %own release, align 8",
                 f"br label %over{p}",
                 f"over{p}:",
@@ -191,20 +179,20 @@ class _Writer:
         return "\n".join((*lines, "ret void", "}", ""))
 
     def _phase(self, p: int) -> str:
-        """A phase on the caller's thread: its own share, those that nobody has begun, and waiting for the others."""
-        before = p - 1  # of the word of a share
+        """A phase on the caller's thread: its own part, those that nobody has begun, and waiting for the others."""
+        before = p - 1  # in the word of a helper
         return "\n".join(
             (
                 f"define internal void @phase{p}(ptr %job) {{",
                 "entry:",
-                f"call void @share{p}(ptr %job, i64 0)",
+                f"call void @part{p}(ptr %job, i64 0)",
                 f"%open = getelementptr i64, ptr %job, i64 {self.open}",
                 f"%await.at = getelementptr ptr, ptr @team, i64 {TEAM.index('await')}",
                 "%await = load ptr, ptr %await.at",
                 "br label %next",
                 "next:",
                 "%n = phi i64 [1, %entry], [%n.next, %wait]",
-                f"%some = icmp ult i64 %n, {len(self.shares)}",
+                f"%some = icmp ult i64 %n, {self.threads}",
                 "br i1 %some, label %look, label %end",
                 "look:",
                 f"%line = mul i64 %n, {LINE}",
@@ -213,7 +201,7 @@ class _Writer:
                 "%mine = extractvalue {i64, i1} %pair, 1",
                 "br i1 %mine, label %work, label %wait",
                 "work:",
-                f"call void @share{p}(ptr %job, i64 %n)",
+                f"call void @part{p}(ptr %job, i64 %n)",
                 f"store atomic i64 {before + 2}, ptr %word release, align 8",
                 "br label %wait",
                 "wait:",
@@ -227,21 +215,20 @@ class _Writer:
             )
         )
 
-    def _share(self, p: int) -> str:
-        """The parts of one share, in one phase."""
+    def _part(self, p: int) -> str:
+        """The part of one thread, in one phase."""
         body = Body(self.t, lambda body, n: "")
         for k, pointer in enumerate(self.pointers):
             at = body.line(f"pointer{k}", f"getelementptr i64, ptr %job, i64 {FIRST + k}")
             body.line(pointer[1:], f"load ptr, ptr {at}")
-        cases = " ".join(f"i64 {n}, label %share{n}" for n in range(len(self.shares)))
+        cases = " ".join(f"i64 {n}, label %part{n}" for n in range(self.threads))
         body.lines.append(f"switch i64 %number, label %end [{cases}]")
-        for n, share in enumerate(self.shares):
-            pieces = [k for part in share for k in self.tasks[p][part]]
-            body.lines.append(f"share{n}:")
+        for n, pieces in enumerate(self.tasks[p]):
+            body.lines.append(f"part{n}:")
             for k in pieces:
                 answer = self._call(body, k)
                 at = body.line(f"sum{k}.at", f"getelementptr {self.real}, ptr %scratch, i64 {self.sums[k]}")
                 body.lines.append(f"store {self.real} {answer}, ptr {at}, align {self.t.size}")
             body.lines.append("br label %end")
         body.lines += ["end:", "ret void"]
-        return f"define internal void @share{p}(ptr %job, i64 %number) #0 {{\n" + "\n".join(body.lines) + "\n}\n"
+        return f"define internal void @part{p}(ptr %job, i64 %number) #0 {{\n" + "\n".join(body.lines) + "\n}\n"
