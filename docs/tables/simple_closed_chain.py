@@ -140,10 +140,10 @@ for rounding (1e-14 of the largest acceleration was seen). Errors and refused st
 which go over states (`threads=`) and not over chains.
 
 It is for large mechanisms and pays from 10 to 20 microseconds a call on: to hand work to another core and to take
-results back costs one to several microseconds. Kernels from which less than 15 000 operations can be taken are left whole, and say so when they are printed. It is
-for calls that follow one another (after 0.1 ms without work the other threads sleep) and for machines with a core to
-spare: a thread that has begun its share is waited for. See [decision 19](decisions/0019-chains-over-threads.md) and
-`benchmarks/chain_threads.py`.
+results back costs one to several microseconds. Kernels from which less than 15 000 operations can be taken are left
+whole, and say so when they are printed. It is for calls that follow one another (after 0.1 ms without work the other
+threads sleep) and for machines with a core to spare: a thread that has begun its share is waited for. See
+[decision 19](decisions/0019-chains-over-threads.md) and `benchmarks/chain_threads.py`.
 """
 
 
