@@ -183,11 +183,11 @@ part of its own, and how many the largest part has in all phases; N = 6. Answers
 for rounding (1e-14 of the largest acceleration was seen). Errors and refused states are the same, and so are batches,
 which go over states (`threads=`) and not over chains.
 
-It is for large mechanisms: to hand work to another core and to take results back costs one to several microseconds, so
-that kernels from which less than 15 000 operations can be taken are left whole, and say so when they are printed. It is
-for calls that follow one another (after 0.1 ms without work the other threads sleep) and for machines with a core to
-spare: a thread that has begun its share is waited for. See [decision 19](decisions/0019-chains-over-threads.md) and
-`benchmarks/chain_threads.py`.
+It is for large mechanisms and pays from 10 to 20 microseconds a call on: to hand work to another core and to take
+results back costs one to several microseconds. Kernels from which less than 15 000 operations can be taken are left
+whole, and say so when they are printed. It is for calls that follow one another (after 0.1 ms without work the other
+threads sleep) and for machines with a core to spare: a thread that has begun its share is waited for. See
+[decision 19](decisions/0019-chains-over-threads.md) and `benchmarks/chain_threads.py`.
 """
 
 
