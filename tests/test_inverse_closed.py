@@ -435,3 +435,33 @@ def test_the_other_joints_follow():
         robot.follow(start, {"drive1": (t, np.zeros((2, 2)), t), "drive2": (t, t, t)})
     with says(InputError, "follow: the joints' positions, rates and accelerations have 2, 201 samples"):
         robot.follow(start, {"drive1": (t, t, t), "drive2": (t, t, t[:2])})
+
+
+def test_a_coarse_path_stays_in_its_assembly():
+    """Nine samples of a swing of 1.5 rad: every one is where a thousand samples lead."""
+    robot, start = sl.Dynamics(zoo.five_bar()), zoo.five_bar_start()
+    whole = [robot.follow(start, _swing(start, n))[0] for n in (9, 1001)]
+    np.testing.assert_allclose(np.sin(whole[0]), np.sin(whole[1][::125]), atol=1e-10)
+    np.testing.assert_allclose(np.cos(whole[0]), np.cos(whole[1][::125]), atol=1e-10)
+
+
+def _swing(start, n: int) -> dict:
+    t = np.linspace(0.0, 2.0 * np.pi, n)
+    drives = ((start[0], 1.5), (start[2], 0.0))
+    return {
+        f"drive{k}": (x + wide * np.sin(t), wide * np.cos(t), -wide * np.sin(t))
+        for k, (x, wide) in enumerate(drives, 1)
+    }
+
+
+def test_a_path_beyond_a_singular_position_is_refused():
+    """The legs of the five-bar cannot reach where its drives point away from each other."""
+    robot, start = sl.Dynamics(zoo.five_bar()), zoo.five_bar_start()
+    t = np.linspace(0.0, 1.0, 5)
+    path = {
+        f"drive{k}": (start[i] + s * 2.5 * t, s * 2.5 * np.ones(5), np.zeros(5)) for k, i, s in ((1, 0, 1), (2, 2, -1))
+    }
+    with pytest.raises(
+        StateError, match=r"follow: between samples \d and \d the mechanism comes to a singular position"
+    ):
+        robot.follow(start, path)

@@ -21,7 +21,7 @@ PENS = {  # colour, line, mark, width; RCCFD 1 and 2 nearly coincide: one is a b
 def growth(x) -> dict:
     return {
         "16_over_arms": _curves(x["over_arms"], "arms m, six joints each", "operations for each arm", 1),
-        "16_over_joints": _curves(x["over_joints"], "joints N of each of two arms", "operations for each joint", 2),
+        "16_over_joints": _curves(x["over_joints"], "joints N of each of three arms", "operations for each joint", 3),
     }
 
 

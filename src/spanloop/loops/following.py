@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, StateError
 from spanloop.loops.assembling import assemble
+from spanloop.loops.continuing import followed
 from spanloop.loops.independent import complete_acceleration, complete_velocity
 
 
@@ -15,7 +16,8 @@ def follow(robot, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndar
     """q (n, nq), v, a (n, nv) along a path {"joint": (positions, rates, accelerations)}, each (n,) or (n, nv of it).
 
     The joints named are independent and determine the others. start (nq,): a guess for the first sample, which
-    chooses the assembly; every sample then starts from the one before.
+    chooses the assembly; from there the joints go straight from sample to sample, and the others follow without a jump
+    to another assembly, or the path is refused.
     """
     model = robot.model
     arrays = _arrays(robot, path)
@@ -29,13 +31,33 @@ def follow(robot, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndar
         raise InputError(f"follow: start has shape {np.shape(start)}; expected one state ({model.nq},)")
     guess, out = np.array(start, dtype=float), []
     for k in range(counts.pop()):
-        for name, motion in arrays.items():
-            guess[model.q_slice(name)] = motion[0][k]
-        guess = assemble(robot, guess, tuple(path))
-        out.append(guess.copy())
+        at = {name: motion[0][k] for name, motion in arrays.items()}
+        if not out:
+            for name, x in at.items():
+                guess[model.q_slice(name)] = x
+            out.append(assemble(robot, guess, tuple(path)))
+        else:
+            out.append(_next(robot, out[-1], at, k))
     q = np.array(out)
     v = complete_velocity(robot, q, {name: _flat(motion[1]) for name, motion in arrays.items()})
     return q, v, complete_acceleration(robot, q, v, {name: _flat(motion[2]) for name, motion in arrays.items()})
+
+
+def _next(robot, last: np.ndarray, at: Mapping, k: int) -> np.ndarray:
+    """The closed state of sample k, from that of the sample before."""
+    model = robot.model
+    freedoms = [i for name in at for i in range(model.v_slice(name).start, model.v_slice(name).stop)]
+    steps = [model.joint(name).kind.minus(x, last[model.q_slice(name)]) for name, x in at.items()]
+    q, share = followed(robot, last, freedoms, np.concatenate([np.asarray(x, dtype=float) for x in steps]))
+    if share < 1.0:
+        raise StateError(
+            f"follow: between samples {k - 1} and {k} the mechanism comes to a singular position, behind which the "
+            f"other joints do not follow, or out of reach ({share:.0%} of the way could be taken). See "
+            f"robot.diagnose(q) at sample {k - 1}; change the path, or name other joints"
+        )
+    for name, x in at.items():
+        q[model.q_slice(name)] = x
+    return q
 
 
 def _arrays(robot, path: Mapping) -> dict[str, list[np.ndarray]]:

@@ -15,7 +15,7 @@ from spanloop.algorithms.quantities.energy import fly
 from spanloop.algorithms.quantities.kinematics import drift
 from spanloop.algorithms.tree.placing import placed
 from spanloop.math.small import ZERO3, add, cross, total
-from spanloop.math.spatial import Field, Motion, Transform, coriolis, power
+from spanloop.math.spatial import Field, Force, Motion, Transform, coriolis, power
 from spanloop.sweeps import Program, outward
 from spanloop.topology.paths import between, relative_pose
 
@@ -100,10 +100,9 @@ def closure_jacobian(mechanism) -> Program:
     def result(m, here, world):
         J = [[0.0] * m.nv for _ in range(m.n_rows)]
         for c in m.closures:
-            space = c.kind.closure_space(relative_pose(m, here, c))
-            for column, motion in _relative_motions(m, here, c):
-                for r, w in zip(c.rows, space, strict=True):
-                    J[r][column] = J[r][column] + power(motion, w)
+            for column, row in _rates(m, here, c):
+                for r, x in zip(c.rows, row, strict=True):
+                    J[r][column] = J[r][column] + x
         for g in m.gears:
             J[g.row][m.links[g.link].v.start] = 1.0
             J[g.row][m.links[g.source].v.start] = -g.ratio
@@ -135,22 +134,24 @@ def closure_bias(mechanism) -> Program:
     return Program("closure_bias", ("q", "v"), sweeps, result, (mechanism.n_rows,))
 
 
-def _relative_motions(m, here, c):
-    """For every freedom on the closure's way: its number, and the motion of B on A that it makes, in B's axes."""
+def _rates(m, here, c):
+    """For every freedom on the closure's way: its number, and the rates of all rows that it makes.
+
+    Wrenches of the rows are carried inward from both frames, so that a freedom more costs the same on any way.
+    """
     to_b, to_a = between(m, here, c.a.link, c.b.link)[1], between(m, here, c.b.link, c.a.link)[1]
-    yield from _motions_toward(m, here, to_b, c.b.transform(), 1.0)
     x = relative_pose(m, here, c)
-    for column, motion in _motions_toward(m, here, to_a, c.a.transform(), -1.0):
-        yield column, _seen_from_child(x, motion)
+    on_b = c.kind.closure_space(x)  # at B's origin in B's axes
+    yield from _rates_toward(m, here, to_b, [c.b.transform() @ w for w in on_b])
+    yield from _rates_toward(m, here, to_a, [c.a.transform() @ (x @ -w) for w in on_b])
 
 
-def _motions_toward(m, here, links, anchor: Transform, sign: float):
-    """Motions at an anchor of the last of these links due to the joints of all of them, in the anchor's axes."""
-    x = anchor
+def _rates_toward(m, here, links, wrenches: list[Force]):
+    """Of the joints of all these links, with wrenches on the last of them."""
     for i in reversed(links):
         for k, s in enumerate(here[i].S):
-            yield m.links[i].v.start + k, (x.T @ s) * sign
-        x = here[i].X @ x
+            yield m.links[i].v.start + k, [power(s, w) for w in wrenches]
+        wrenches = [here[i].X @ w for w in wrenches]
 
 
 def _seen_from_child(x: Transform, motion: Motion) -> Motion:
