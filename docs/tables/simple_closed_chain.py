@@ -173,6 +173,9 @@ THREADS = """## Chains over threads
 The chains of one state can be computed beside each other, as the paper proposes:
 
 ```python
+import spanloop as sl
+
+model = sl.zoo.arms_with_object(8)
 kernel = sl.compile(model, "forward_dynamics", method="simple_closed_chain", chain_threads=2)
 robot = sl.Dynamics(model, method="simple_closed_chain", chain_threads=2)
 ```
