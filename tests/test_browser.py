@@ -149,6 +149,15 @@ def test_dragging_turns_the_view_and_the_wheel_brings_it_nearer(opened):
     assert differing(start, picture(opened)) < 1e-4
 
 
+def test_steps_begin_at_the_time_not_at_what_was_drawn(opened):
+    """Time moves, and a key comes before the next picture."""
+    key = "window.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }))"
+    found = opened.evaluate(f"(spanloop.timeline.seek(0.5), {key}, spanloop.timeline.time)")
+    assert found == pytest.approx(0.5 + 1 / 60, abs=1 / 120 + 1e-9)
+    found = opened.evaluate(f"(spanloop.timeline.seek(1), {key}, spanloop.timeline.time)")
+    assert found == pytest.approx(1.0)
+
+
 def test_keys_step_and_switch(opened):
     opened.evaluate("document.getElementById('scene').focus()")
     opened.key("ArrowRight")

@@ -120,9 +120,12 @@ function flipKeys() {
 byId('theme').addEventListener('click', flipTheme);
 byId('help').addEventListener('click', flipKeys);
 
+// from the sample nearest to the time now, whatever was drawn last
 function step(by) {
   timeline.play(false);
-  const k = stage ? stage.nearest : 0;
+  const later = times.findIndex((t) => t > timeline.time);
+  let k = later < 0 ? times.length - 1 : Math.max(later - 1, 0);
+  if (k + 1 < times.length && times[k + 1] - timeline.time < timeline.time - times[k]) k += 1;
   timeline.seek(times[clamp(k + by, 0, times.length - 1)]);
 }
 const span = timeline.end - timeline.start;
