@@ -29,7 +29,8 @@ def follow(robot, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndar
         )
     if np.shape(start) != (model.nq,):
         raise InputError(f"follow: start has shape {np.shape(start)}; expected one state ({model.nq},)")
-    guess, out = np.array(start, dtype=float), []
+    guess = np.array(start, dtype=float)
+    out: list[np.ndarray] = []
     for k in range(counts.pop()):
         at = {name: motion[0][k] for name, motion in arrays.items()}
         if not out:

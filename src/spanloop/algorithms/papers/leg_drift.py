@@ -10,23 +10,15 @@ from __future__ import annotations
 
 from spanloop.algorithms.papers.leg_elimination import joined
 from spanloop.algorithms.papers.legs import Leg, Legs
-from spanloop.math.small import ZERO3, add, cross, negate
+from spanloop.algorithms.quantities import kinematics
+from spanloop.math.small import ZERO3, cross, negate
 from spanloop.math.spatial import Field, Motion, Transform, combined, coriolis
 from spanloop.sweeps import Values
 
 
 def fly(link, here, parent) -> Values:
     """Velocity of the link, and its acceleration while no joint's rate changes; gravity is one of the world."""
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, here.v)
-    carrier = R @ parent.field.omega
-    motion = (
-        Motion(R @ parent.field.alpha, R @ parent.field.at(p))
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, here.v)
-    )
-    field = Field(add(carrier, relative.angular), motion.angular, motion.linear)
-    return Values(field=field, V=here.X.T @ parent.V + relative)
+    return Values(field=kinematics.drift(link, here, parent).field, V=here.X.T @ parent.V + combined(here.S, here.v))
 
 
 def drift(m, legs: Legs, leg: Leg, here, still: Field) -> Motion:
