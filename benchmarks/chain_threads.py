@@ -20,7 +20,7 @@ from timing import Spread, calls, compare
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.model.dh import DHRow, from_dh
+from spanloop.model.files.dh.table import DHRow, from_dh
 
 SIZES = tuple((m, n) for m in (2, 4, 8, 16) for n in (6, 12, 24, 40))
 REST = 0.001  # [s] between calls, long enough for helpers to fall asleep

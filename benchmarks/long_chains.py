@@ -21,11 +21,11 @@ import numpy as np
 from timing import calls, compare
 
 import spanloop as sl
-from spanloop import compiling
-from spanloop.compiler.lower.looping import making
+from spanloop import kernels as compiling
+from spanloop.compiler.lower.looping import lower
 from spanloop.compiler.runtime import machine
 from spanloop.compiler.runtime.kernel import Kernel
-from spanloop.compiling import KNEE, Question
+from spanloop.kernels import KNEE, Question
 
 LENGTHS = (7, 16, 32, 48, 64, 128, 256, 1000, 3000, 10_000)
 LONGEST_UNROLLED = 256  # beyond, compiling takes too long
@@ -34,7 +34,7 @@ STATES = (16, 4096)  # fewest and most of a batch
 
 # what is clocked by itself while a kernel is made
 CLOCKED = (
-    (making, "settled", "tracing"),
+    (lower, "settled", "tracing"),
     (compiling.lowering, "unrolled_plan", "tracing"),
     (Question, "plan", "data"),
     (Kernel, "_single_source", "code"),

@@ -14,11 +14,11 @@ from timing import Spread, calls, compare
 
 import spanloop as sl
 from spanloop.compiler.runtime.rollout import Rollout, Steps
-from spanloop.simulation.driving import drive
-from spanloop.simulation.layout import Layout
-from spanloop.simulation.rolling import schedule, schedule_key
+from spanloop.simulation.drive import drive
+from spanloop.simulation.events import watch
+from spanloop.simulation.rollout import schedule, schedule_key
+from spanloop.simulation.state_layout import Layout
 from spanloop.simulation.system import System
-from spanloop.simulation.watching import watch
 
 MECHANISMS = {
     "four_bar": (sl.zoo.four_bar, sl.zoo.four_bar_start),

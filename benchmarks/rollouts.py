@@ -27,11 +27,11 @@ from trees import pair
 
 import spanloop as sl
 from spanloop.compiler.runtime.rollout import Rollout, Steps
-from spanloop.simulation.driving import drive
-from spanloop.simulation.layout import Layout
-from spanloop.simulation.rolling import schedule, schedule_key
+from spanloop.simulation.drive import drive
+from spanloop.simulation.events import watch
+from spanloop.simulation.rollout import schedule, schedule_key
+from spanloop.simulation.state_layout import Layout
 from spanloop.simulation.system import System
-from spanloop.simulation.watching import watch
 
 H = 1e-3  # s
 BATCH, STEPS = 4096, 20

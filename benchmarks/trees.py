@@ -142,7 +142,7 @@ STARTER = """
 import sys, time, pickle, warnings
 warnings.simplefilter("ignore")
 import numpy as np, spanloop as sl
-import spanloop.compiling, spanloop.compiler.runtime.kernel
+import spanloop.kernels, spanloop.compiler.runtime.kernel
 model = pickle.load(open(sys.argv[1], "rb"))
 q, v = model.random_state(7); x = v.copy()
 start = time.perf_counter()

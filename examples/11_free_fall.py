@@ -49,7 +49,7 @@ for name, (model, start) in starts.items():
     assert drift < 1e-8
 
     # half the step and another algorithm of forward dynamics end at the same place
-    finer = sl.simulate(model, start, duration=1.0, step=0.0005, dynamics="articulated_body")
+    finer = sl.simulate(model, start, duration=1.0, step=0.0005, dynamics="articulated_body_textbook")
     error = np.abs(finer.q[-1] - run.q[-1]).max()
     print(f"{name} by articulated bodies with half the step: differs by {error:.0e}")
     assert error < 1e-6

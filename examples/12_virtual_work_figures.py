@@ -19,7 +19,7 @@ The page, with figures: docs/examples/12_virtual_work_figures.md
 import numpy as np
 
 import spanloop as sl
-from spanloop.compiling import operations
+from spanloop.kernels import operations
 
 METHODS = {"split": "virtual_work", "unsplit": "virtual_work_unsplit", "unit vector": "unit_vector"}
 

@@ -18,8 +18,8 @@ from functools import cache
 import numpy as np
 
 import spanloop as sl
-from spanloop.compiling import operations
 from spanloop.errors import UnsupportedError
+from spanloop.kernels import operations
 from spanloop.model import Placement
 
 LARGE = "--large" in sys.argv

@@ -13,9 +13,9 @@ import spanloop
 HOUSE = Path(spanloop.__file__).parent
 ROOMS = (
     "errors", "types", "math", "joints", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
-    "compiling", "loops", "dynamics", "results", "simulation", "view", "cli",
+    "kernels", "loops", "dynamics", "trajectory", "simulation", "view", "cli",
 )  # fmt: skip
-FACE = {"results/trajectory.py": ("view",)}  # run.plot and run.view: one line each, imported when asked for
+FACE = {"trajectory/trajectory.py": ("view",)}  # run.plot and run.view: one line each, imported when asked for
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p != HOUSE / "__init__.py")
 
 
@@ -55,91 +55,30 @@ def test_every_room_is_in_the_list():
 
 def test_algorithms_do_not_know_the_compiler():
     found = {(p.name, r) for p in FILES if room_of(p) == "algorithms" for r, _ in imported_rooms(p)}
-    assert not {x for x in found if x[1] in ("compiler", "compiling")}
+    assert not {x for x in found if x[1] in ("compiler", "kernels")}
 
 
-def imported_algorithms(path: Path) -> Iterator[str]:
-    """Files of the room algorithms that a file imports: "tree.placing", ..."""
+PAPERS = HOUSE / "algorithms" / "papers"
+
+
+def imported_modules(path: Path) -> Iterator[str]:
+    """Modules of spanloop that a file imports, by their whole names."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("spanloop.algorithms"):
-            package = (node.module or "").removeprefix("spanloop.algorithms").lstrip(".")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("spanloop"):
             for alias in node.names:
-                file = HOUSE / "algorithms" / package.replace(".", "/") / f"{alias.name}.py"
-                yield f"{package}.{alias.name}" if file.exists() else package
+                module = f"{node.module}.{alias.name}"
+                is_module = (HOUSE.parent / module.replace(".", "/")).with_suffix(".py").exists()
+                yield module if is_module else node.module or ""
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names if alias.name.startswith("spanloop.algorithms")]
-            yield from (name.removeprefix("spanloop.algorithms.") for name in names)
+            yield from (alias.name for alias in node.names if alias.name.startswith("spanloop"))
 
 
-# where the links are, and where in the world: no dynamics in them
-GEOMETRY = {
-    "tree.placing",
-    "tree.drifting",
-    "quantities.kinematics",
-    "closed.closing",
-    "closed.setting",
-}
-# what closures say of a state: their rows, which of them never matter; velocities, no dynamics
-CLOSURES = {"closed.bias", "closed.closing", "closed.rows", "closed.setting", "quantities.energy"}
-CLOSED_METHODS = (
-    "arms_on_object", "closed_columns", "closed_topology", "closure_rows", "constraint_step", "general_joints",
-    "grasp_rates", "grasps",
-    "recursive_arms", "simple_closed_chain",
-)  # fmt: skip
-# the method of unit vectors is inverse dynamics, asked again and again
-CALLED_IN_THE_PAPER = {"unit_vector": {"tree.newton_euler"}}
-
-
-@pytest.mark.parametrize("path", sorted((HOUSE / "algorithms" / "papers").glob("*.py")), ids=lambda p: p.stem)
-def test_a_papers_method_uses_no_other_algorithm(path):
-    """Each stands alone, but for what its paper itself calls."""
-    allowed = (
-        GEOMETRY | CALLED_IN_THE_PAPER.get(path.stem, set()) | (CLOSURES if path.stem in CLOSED_METHODS else set())
-    )
-    found = {name for name in imported_algorithms(path) if not name.startswith("papers.")}
-    assert found <= allowed
-
-
-def test_papers_methods_use_only_their_own_papers_files():
-    own = {
-        "virtual_work": {"papers.blocks", "papers.loose_links", "papers.splitting"},
-        "loose_links": {"papers.blocks"},
-        "convective_inertia": {"papers.complement_matrices"},
-        "inertia_factors": {"papers.complement_matrices"},
-        "leg_elimination": {"papers.legs"},
-        "leg_drift": {"papers.legs", "papers.leg_elimination"},
-        "leg_completion": {"papers.legs", "papers.leg_elimination", "papers.parallel_legs"},
-        "parallel_legs": {"papers.legs", "papers.leg_drift", "papers.leg_elimination"},
-        "parallel_matrices": {"papers.legs", "papers.leg_elimination"},
-        "simple_chains": {"papers.general_edges"},
-        "general_joints": {"papers.closure_rows", "papers.general_edges", "papers.simple_chains"},
-        "reference_member": {"papers.factors", "papers.general_joints"},
-        "simple_closed_chain": {
-            "papers.closure_rows", "papers.drifting", "papers.general_edges", "papers.general_joints",
-            "papers.reference_member", "papers.simple_chains",
-        },
-        "filtering": {"papers.admittance"},
-        "grasps": {"papers.closure_rows"},
-        "grasp_rates": {"papers.closure_rows"},
-        "arms_on_object": {"papers.factors", "papers.grasps"},
-        "recursive_arms": {
-            "papers.closure_rows", "papers.drifting", "papers.factors", "papers.filtering", "papers.grasps",
-        },
-        "closure_admittance": {"papers.closure_rows", "papers.general_joints"},
-        "closed_columns": {
-            "papers.closure_admittance", "papers.drifting", "papers.filtering", "papers.general_joints",
-        },
-        "constraint_step": {
-            "papers.closure_admittance", "papers.factors", "papers.general_joints", "papers.reference_member",
-        },
-        "closed_topology": {
-            "papers.closure_admittance", "papers.closure_rows", "papers.drifting", "papers.factors", "papers.filtering",
-            "papers.general_joints", "papers.grasps", "papers.reference_member",
-        },
-    }  # fmt: skip
-    for path in (HOUSE / "algorithms" / "papers").glob("*.py"):
-        found = {name for name in imported_algorithms(path) if name.startswith("papers.")}
-        assert found == own.get(path.stem, set()), path.stem
+@pytest.mark.parametrize("path", sorted(PAPERS.rglob("*.py")), ids=lambda p: p.relative_to(PAPERS).as_posix())
+def test_a_papers_method_calls_no_solver_of_ours(path):
+    """What papers share with us is geometry, closure rows and algebra; each solves by its own equations."""
+    solvers = {f"spanloop.algorithms.tree.{n}" for n in ("articulated_body", "composite_body", "newton_euler")}
+    solvers |= {f"spanloop.algorithms.closed.{n}" for n in ("elimination", "dense", "correction")}
+    assert not solvers & set(imported_modules(path))
 
 
 def test_the_compiler_does_not_know_mechanics():
@@ -150,7 +89,7 @@ def test_the_compiler_does_not_know_mechanics():
 
 def test_only_the_command_line_reaches_the_view():
     reaching = {room_of(p) for p in FILES for r, _ in imported_rooms(p) if r == "view"}
-    assert reaching <= {"view", "cli", "results"}
+    assert reaching <= {"view", "cli", "trajectory"}
 
 
 def test_the_list_of_rooms_is_the_one_in_the_architecture_page():

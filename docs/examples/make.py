@@ -15,12 +15,11 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(ROOT / "tests")]
+sys.path[:0] = [str(HERE), str(ROOT / "tests" / "support")]
 
 from drawing import PICTURES  # noqa: E402
 from drawing.style import LOOK, write  # noqa: E402
 from matplotlib import rc_context  # noqa: E402
-
 from printed import blocks, pages, run  # noqa: E402
 
 

@@ -6,7 +6,7 @@ python docs/pictures/demo.py
 from pathlib import Path
 
 import spanloop as sl
-from spanloop.simulation.leading import lead
+from spanloop.simulation.control.periodic_motion import lead
 from spanloop.view import animation
 
 robot = sl.Dynamics(sl.zoo.three_pumas())

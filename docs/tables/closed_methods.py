@@ -9,8 +9,8 @@ from pathlib import Path
 
 from spanloop import zoo
 from spanloop.algorithms.catalog import FUNCTIONS
-from spanloop.compiling import operations
 from spanloop.errors import UnsupportedError
+from spanloop.kernels import operations
 
 PAGE = Path(__file__).parents[1] / "closed_chains.md"
 

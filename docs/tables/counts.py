@@ -58,7 +58,7 @@ How the tables are read:
   runs from the mass centre C_i to the origin of frame i+1 and is given in frame i+1, so C_i = O_{i+1} − r_i; I_i is
   about C_i in frame i+1; gravity is 9.81 m/s² along −z of frame 1. The text does not state the last, nor the sign of
   r_i beyond doubt: for the PUMA this reading puts every mass centre on its link.
-* Of our methods the first in a table is the default. `decoupled_complement` is Saha's, `three_sweeps` that of Kreutz
+* Of our methods the first in a table is the default. `decoupled_complement` is Saha's, `articulated_body` that of Kreutz
   and Rodriguez (eq. 5.14), `virtual_work` that of Yamane and Nakamura, whose paths we walk twice (decision 13),
   `unit_vector` the papers' baseline, method 1 of Walker and Orin; the others are those of textbooks. On a serial arm
   nothing is split, and both forms of `virtual_work` are the same.
@@ -66,7 +66,7 @@ How the tables are read:
 
 What lowers ours: frames with the joint's axis z and planar rotations only, ten inertial numbers regrouped to seven,
 classical accelerations, the row and column that an elimination makes zero, three multiplications instead of four
-where a plane of an inertia is turned by a constant twist, and in `three_sweeps` biases that are carried outward first
+where a plane of an inertia is turned by a constant twist, and in `articulated_body` biases that are carried outward first
 (decision 16).
 """
 

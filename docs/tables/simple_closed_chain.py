@@ -9,14 +9,15 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from counting import generic_arms, operations, plan_of, slope  # noqa: E402
 
 import spanloop as sl  # noqa: E402
-from counting import generic_arms, operations, plan_of, slope  # noqa: E402
 from spanloop import zoo  # noqa: E402
-from spanloop.compiler.lower.parting import parted  # noqa: E402
-from spanloop.compiling import Question  # noqa: E402
-from spanloop.compiling.chains import chain_parts  # noqa: E402
+from spanloop.compiler.lower.partition import parted  # noqa: E402
+from spanloop.kernels import Question  # noqa: E402
+from spanloop.kernels.thread_parts import chain_parts  # noqa: E402
 
 BEGINNING = """# Operations of simple closed chains
 
@@ -26,7 +27,7 @@ contacts (n_c = 3) at generic places of the object. Written by `docs/tables/simp
 
 A row of Table 2 is what one chain more adds to the operations up to that result, counted on the plan (equal expressions
 once): the difference between m = 4 and m = 3. Rows differ in what they hold, as the departures in
-`algorithms/papers/simple_closed_chain.py` say: of Ω and Λ⁻¹ only what the constraint space sees is computed, Ω is never
+`algorithms/papers/lilly_orin/simple_closed_chain.py` say: of Ω and Λ⁻¹ only what the constraint space sees is computed, Ω is never
 written out and is applied by a sweep (their 6N of the last row become about 25N), P and R are formed at the
 reference member's frame at once, with the geometry of the contact (so that "P, R" and "XᵀP, XᵀR" are one row of ours),
 and the system is refined (twice here) so that chains in singular positions or with few joints cost no digits.

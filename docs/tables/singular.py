@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-import spanloop as sl  # noqa: E402
 from dense_closures import ClosedReference  # noqa: E402
 from singular_cases import CASES, DISTANCES, outcome  # noqa: E402
+
+import spanloop as sl  # noqa: E402
 
 BEGINNING = """# At and near singular positions
 
@@ -25,7 +26,7 @@ batch. An error is the largest difference from the solution of the dense equatio
 relative to the largest acceleration. "refused" is a `StateError` from a single call; in a batch that row is NaN and one
 warning counts such rows; no other row is harmed. σ is the smallest singular value of the closure rows beside the
 largest, redundant rows left out. Written by `docs/tables/singular.py`; the cases are those of
-`tests/singular_cases.py`, and `tests/test_loops_limits.py` holds them to what is said here.
+`tests/support/singular_cases.py`, and `tests/loops/test_loops_limits.py` holds them to what is said here.
 
 How to read it:
 

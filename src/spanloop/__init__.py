@@ -15,21 +15,21 @@ __version__ = "0.1.0"
 
 # public name -> module that holds it; each is imported when first asked for
 _PUBLIC = {
-    "Builder": "spanloop.model.build",
-    "ClosedTopology": "spanloop.loops.pair",
+    "Builder": "spanloop.model.builder",
+    "ClosedTopology": "spanloop.loops.closed_topology",
     "Dynamics": "spanloop.dynamics",
     "Model": "spanloop.model",
-    "MujocoOrder": "spanloop.model.mujoco",
-    "PinocchioOrder": "spanloop.model.pinocchio",
+    "MujocoOrder": "spanloop.model.orders.mujoco",
+    "PinocchioOrder": "spanloop.model.orders.pinocchio",
     "SpanloopError": "spanloop.errors",
     "SpanloopWarning": "spanloop.errors",
-    "Trajectory": "spanloop.results.trajectory",
-    "compile": "spanloop.compiling",
-    "from_dh": "spanloop.model.dh",
-    "load": "spanloop.model.load",
-    "load_run": "spanloop.results.files.storing",
-    "on_scalars": "spanloop.compiling",
-    "operators": "spanloop.algorithms.closed.operators",
+    "Trajectory": "spanloop.trajectory.trajectory",
+    "compile": "spanloop.kernels",
+    "from_dh": "spanloop.model.files.dh.table",
+    "load": "spanloop.model.files",
+    "load_run": "spanloop.trajectory.files.storage",
+    "on_scalars": "spanloop.kernels",
+    "operators": "spanloop.algorithms.closed.closed_operators",
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
@@ -62,22 +62,22 @@ __all__ = [
 
 if TYPE_CHECKING:
     from spanloop import joints, zoo
-    from spanloop.algorithms.closed.operators import operators
-    from spanloop.compiling import compile, on_scalars
+    from spanloop.algorithms.closed.closed_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
-    from spanloop.loops.pair import ClosedTopology
+    from spanloop.kernels import compile, on_scalars
+    from spanloop.loops.closed_topology import ClosedTopology
     from spanloop.math.scalar import where
     from spanloop.model import Model
-    from spanloop.model.build import Builder
-    from spanloop.model.dh import from_dh
-    from spanloop.model.load import load
-    from spanloop.model.mujoco import MujocoOrder
-    from spanloop.model.pinocchio import PinocchioOrder
-    from spanloop.results.files.storing import load_run
-    from spanloop.results.trajectory import Trajectory
+    from spanloop.model.builder import Builder
+    from spanloop.model.files import load
+    from spanloop.model.files.dh.table import from_dh
+    from spanloop.model.orders.mujoco import MujocoOrder
+    from spanloop.model.orders.pinocchio import PinocchioOrder
     from spanloop.simulation import control, forces
     from spanloop.simulation.simulate import simulate
+    from spanloop.trajectory.files.storage import load_run
+    from spanloop.trajectory.trajectory import Trajectory
 
 
 def __getattr__(name: str) -> Any:

@@ -6,32 +6,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from spanloop.algorithms.closed import closing, correction, dense, elimination
-from spanloop.algorithms.papers import (
-    arms_on_object,
-    closed_columns,
-    closed_topology,
+from spanloop.algorithms.closed import closure_kinematics, correction, dense, elimination
+from spanloop.algorithms.papers.kreutz_rodriguez import arms_on_object, grasps, recursive_arms
+from spanloop.algorithms.papers.lilly_orin import simple_closed_chain
+from spanloop.algorithms.papers.rodriguez_jain_kreutz import closed_topology, system_response
+from spanloop.algorithms.papers.saha import (
     complement_matrices,
     convective_inertia,
     decoupled_complement,
-    grasp_rates,
-    inertia_factors,
     leg_completion,
     parallel_legs,
-    recursive_arms,
-    simple_closed_chain,
-    three_sweeps,
-    unit_vector,
-    virtual_work,
 )
-from spanloop.algorithms.quantities import coordinates, energy, kinematics
+from spanloop.algorithms.papers.yamane_nakamura import virtual_work
 from spanloop.algorithms.tree import (
     articulated_body,
+    articulated_body_textbook,
     composite_body,
+    coordinates,
+    energy,
     inverse_mass_matrix,
+    kinematics,
     newton_euler,
     operational_space,
-    reactions,
+    unit_vector,
 )
 from spanloop.errors import InputError, nearest
 
@@ -49,8 +46,8 @@ class Function:
 
 
 TREE_METHODS: dict[str, Callable] = {
-    "three_sweeps": three_sweeps.forward_dynamics,
     "articulated_body": articulated_body.forward_dynamics,
+    "articulated_body_textbook": articulated_body_textbook.forward_dynamics,
     "composite_body": composite_body.forward_dynamics,
     "decoupled_complement": decoupled_complement.forward_dynamics,
     "unit_vector": unit_vector.forward_dynamics,
@@ -83,13 +80,15 @@ FUNCTIONS: dict[str, Function] = {
         {}, closed={"parallel_legs": leg_completion.position_completion}, needs_closures=True
     ),
     "actuated_rates": Function({}, closed={"parallel_legs": leg_completion.actuated_rates}, needs_closures=True),
-    "free_response": Function({"closed_topology": closed_columns.free_response}, ("loaded", "points"), needs_tree=True),
-    "forced_response": Function({"closed_topology": closed_columns.forced_response}, ("points",), needs_tree=True),
-    "closure_error": Function({"paths": closing.closure_error}),
-    "closure_facing": Function({"paths": closing.closure_facing}),
-    "closure_jacobian": Function({"paths": closing.closure_jacobian}),
-    "closure_bias": Function({"paths": closing.closure_bias}),
-    "grasp_accelerations": Function({"paths": grasp_rates.grasp_accelerations}),
+    "free_response": Function(
+        {"closed_topology": system_response.free_response}, ("loaded", "points"), needs_tree=True
+    ),
+    "forced_response": Function({"closed_topology": system_response.forced_response}, ("points",), needs_tree=True),
+    "closure_error": Function({"paths": closure_kinematics.closure_error}),
+    "closure_facing": Function({"paths": closure_kinematics.closure_facing}),
+    "closure_jacobian": Function({"paths": closure_kinematics.closure_jacobian}),
+    "closure_bias": Function({"paths": closure_kinematics.closure_bias}),
+    "grasp_accelerations": Function({"paths": grasps.grasp_accelerations}),
     "position_correction": Function({"elimination": correction.position_correction}),
     "velocity_correction": Function({"elimination": correction.velocity_correction}),
     "inverse_dynamics": Function(
@@ -109,7 +108,7 @@ FUNCTIONS: dict[str, Function] = {
             "unit_vector": unit_vector.mass_matrix,
         }
     ),
-    "inertia_factors": Function({"decoupled_complement": inertia_factors.inertia_factors}),
+    "inertia_factors": Function({"decoupled_complement": complement_matrices.inertia_factors}),
     "convective_inertia": Function({"decoupled_complement": convective_inertia.convective_inertia}),
     "convective_torque": Function({"decoupled_complement": convective_inertia.convective_torque}),
     "mass_matrix_inverse": Function({"articulated_body": inverse_mass_matrix.mass_matrix_inverse}, needs_tree=True),
@@ -124,7 +123,7 @@ FUNCTIONS: dict[str, Function] = {
     ),
     "force_response": Function({"articulated_body": operational_space.force_response}, ("frames",), needs_tree=True),
     "gravity": Function({"newton_euler": newton_euler.gravity}),
-    "reactions": Function({"newton_euler": reactions.reactions}, ("loaded",)),
+    "reactions": Function({"newton_euler": newton_euler.reactions}, ("loaded",)),
     "constraint_forces": Function(
         {
             "virtual_work": virtual_work.constraint_forces,

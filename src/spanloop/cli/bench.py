@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from spanloop.cli.models import add_model, model_of
-from spanloop.cli.starting import start
-from spanloop.cli.words import add_json, painted, print_json
+from spanloop.cli.arguments import add_model, model_of, start
+from spanloop.cli.terminal import add_json, painted, print_json
 from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError

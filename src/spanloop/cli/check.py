@@ -9,14 +9,14 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from spanloop.cli.models import ZOO, add_model, model_of
-from spanloop.cli.words import add_json, print_json
+from spanloop.cli.arguments import ZOO, add_model, model_of
+from spanloop.cli.terminal import add_json, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning
-from spanloop.loops.examining import examine_loops
+from spanloop.loops.loop_findings import examine_loops
 from spanloop.model import Model
 from spanloop.model.examine import Finding, examine
-from spanloop.model.examine.words import advice, counted, sentence, weight
+from spanloop.model.examine.messages import advice, counted, sentence, weight
 
 FINE, MATTERS = 0, 1
 TITLES = {"matters": "This matters", "advice": "Worth a look"}

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from spanloop.cli.models import add_model, model_of
+from spanloop.cli.arguments import add_model, model_of
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
-from spanloop.model.save import FORMATS, checked_path, save, written_for
+from spanloop.model.files import FORMATS, checked_path, save, written_for
 
 HELD, NOT_HELD = 0, 1
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from spanloop.cli.words import add_json, print_json
+from spanloop.cli.terminal import add_json, print_json
 
 if TYPE_CHECKING:
     from spanloop.compiler.lower import Operations
@@ -27,7 +27,7 @@ SIZES = range(3, 11)  # of a family, for its growth
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    from spanloop.cli.models import add_model
+    from spanloop.cli.arguments import add_model
 
     add_model(parser)
     parser.add_argument("--frame", metavar="NAME", help="count what belongs to this frame as well")
@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Print the counts of a model, or the growth of a family."""
-    from spanloop.cli.models import model_of
+    from spanloop.cli.arguments import model_of
 
     frames = () if chosen.frame is None else (chosen.frame,)
     if chosen.growth:
@@ -61,8 +61,8 @@ def run(chosen: argparse.Namespace) -> int:
 def counts(model: Model, frames: Sequence[str] = ()) -> dict[tuple[str, str], Operations]:
     """Operations by function and method; methods that do not take the model are left out."""
     from spanloop.algorithms.catalog import FUNCTIONS
-    from spanloop.compiling import operations
     from spanloop.errors import InputError, UnsupportedError
+    from spanloop.kernels import operations
 
     closed = bool(model.loops or model.couplings)
     found = {}
@@ -81,7 +81,7 @@ def counts(model: Model, frames: Sequence[str] = ()) -> dict[tuple[str, str], Op
 
 def family_of(word: str, base: str | None = None) -> Callable[[int], Model]:
     """The mechanisms zoo:NAME:1, zoo:NAME:2, ..."""
-    from spanloop.cli.models import ZOO, model_of
+    from spanloop.cli.arguments import ZOO, model_of
     from spanloop.errors import InputError
 
     if not word.startswith(ZOO) or word.count(":") != 1:

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from spanloop import zoo
-from spanloop.cli.words import Stages, number, painted, print_json
+from spanloop.cli.terminal import Stages, number, painted, print_json
 from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
-from spanloop.results import Trajectory
-from spanloop.results.auditing.audit import Audit
-from spanloop.simulation.leading import lead
+from spanloop.simulation.control.periodic_motion import lead
 from spanloop.simulation.simulate import simulate
+from spanloop.trajectory import Trajectory
+from spanloop.trajectory.audit.audit import Audit
 from spanloop.view.page import write
 
 EXAMPLES = (
@@ -33,7 +33,7 @@ PERIOD = 6.0  # s
 SHORTEST, LONGEST = 0.1, 120.0  # s
 
 PYTHON = """import spanloop as sl
-from spanloop.simulation.leading import lead
+from spanloop.simulation.control.periodic_motion import lead
 
 robot = sl.Dynamics(sl.zoo.three_pumas())
 led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_course, period=6.0)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 
 from spanloop import __version__
-from spanloop.cli.words import add_json, painted, print_json
+from spanloop.cli.terminal import add_json, painted, print_json
 
 EXAMPLES = ("spanloop doctor", "spanloop doctor --json")
 WELL, ADVICE, FAULT = "well", "not judged", "not well"
@@ -121,8 +121,8 @@ def _compiled() -> Point:
     import numpy as np
 
     from spanloop import zoo
-    from spanloop.compiling import compile
     from spanloop.errors import SpanloopError
+    from spanloop.kernels import compile
 
     model = zoo.puma()
     q, v = model.random_state(1)

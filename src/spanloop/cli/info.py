@@ -7,11 +7,11 @@ import math
 import warnings
 from typing import Any
 
-from spanloop.cli.models import add_model, model_of
-from spanloop.cli.words import add_json, print_json
+from spanloop.cli.arguments import add_model, model_of
+from spanloop.cli.terminal import add_json, print_json
 from spanloop.errors import SpanloopWarning
 from spanloop.model import Model
-from spanloop.topology.report import loops_in_words
+from spanloop.topology.loop_report import loops_in_words
 
 EXAMPLES = (
     "spanloop info zoo:three_pumas",

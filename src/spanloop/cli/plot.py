@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from spanloop.cli.runs import run_of
+from spanloop.cli.arguments import run_of
 from spanloop.errors import InputError, UnsupportedError
-from spanloop.results import Trajectory
+from spanloop.trajectory import Trajectory
 
 EXAMPLES = (
     "spanloop simulate zoo:four_bar --v crank_hinge=2 --duration 1 --output run.npz",

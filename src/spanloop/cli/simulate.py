@@ -6,15 +6,14 @@ import argparse
 import time
 from pathlib import Path
 
-from spanloop.cli.models import ZOO, add_model, model_of
-from spanloop.cli.starting import by_name, start, torques
-from spanloop.cli.words import add_json, number, painted, print_json
+from spanloop.cli.arguments import ZOO, add_model, by_name, model_of, start, torques
+from spanloop.cli.terminal import add_json, number, painted, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.model.parameters import applied
-from spanloop.results import Trajectory
 from spanloop.simulation.simulate import simulate
+from spanloop.trajectory import Trajectory
 from spanloop.view import animation
 
 EXAMPLES = (

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from spanloop.cli.models import ZOO, model_of
-from spanloop.cli.runs import is_run, run_of
-from spanloop.cli.starting import start
+from spanloop.cli.arguments import ZOO, is_run, model_of, run_of, start
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, UnsupportedError
 

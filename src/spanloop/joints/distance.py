@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from spanloop.errors import ModelError
 from spanloop.joints.kind import ClosureKind
 from spanloop.math.scalar import sqrt
-from spanloop.math.small import cross, dot, scale
 from spanloop.math.spatial import Force, Transform
+from spanloop.math.vector3 import cross, dot, scale
 
 
 @dataclass(frozen=True)

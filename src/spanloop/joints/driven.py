@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from spanloop.joints.fixed import Fixed
 from spanloop.joints.kind import ClosureKind, JointKind
-from spanloop.math.small import dot
 from spanloop.math.spatial import Force, Transform
 from spanloop.math.symmetric import inverse
+from spanloop.math.vector3 import dot
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from spanloop.joints.kind import EX, EY, EZ, JointKind
 from spanloop.math import pose, quaternion
-from spanloop.math.small import dot, negate, subtract, times
 from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.vector3 import dot, negate, subtract, times
 
 
 @dataclass(frozen=True)

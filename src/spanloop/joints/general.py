@@ -9,8 +9,8 @@ import numpy as np
 from spanloop.errors import ModelError, UnsupportedError
 from spanloop.joints.kind import JointKind
 from spanloop.math import pose, quaternion
-from spanloop.math.small import subtract, times
 from spanloop.math.spatial import Force, Motion, Transform, combined
+from spanloop.math.vector3 import subtract, times
 
 Columns = tuple[tuple[float, ...], ...]
 

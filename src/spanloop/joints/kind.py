@@ -19,8 +19,8 @@ from typing import Any, ClassVar, NamedTuple
 from spanloop.errors import ModelError, UnsupportedError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, toward
-from spanloop.math.small import add, cross, subtract, times, total
 from spanloop.math.spatial import Force, Motion, Transform, power
+from spanloop.math.vector3 import add, cross, subtract, times, total
 from spanloop.types import Floats3, Matrix3, Scalar, Vector3
 
 EX: Vector3 = (1.0, 0.0, 0.0)

@@ -8,8 +8,8 @@ from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, level, tilt
 from spanloop.math.pose import series
 from spanloop.math.rotation import Rotation, toward
 from spanloop.math.scalar import arctan2, sincos
-from spanloop.math.small import dot, times
 from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.vector3 import dot, times
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from spanloop.joints.kind import EX, EY, EZ, AxisJoint, level
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.small import times
 from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.vector3 import times
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from spanloop.joints.kind import EX, EY, EZ, JointKind
 from spanloop.math import pose, quaternion
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation
-from spanloop.math.small import subtract, times
 from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.vector3 import subtract, times
 
 
 @dataclass(frozen=True)

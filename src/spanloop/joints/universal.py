@@ -8,8 +8,8 @@ from spanloop.errors import ModelError
 from spanloop.joints.kind import EX, EY, EZ, JointKind, Sides, checked_axis
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, toward
-from spanloop.math.small import cross, dot, scale, subtract, times
 from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.vector3 import cross, dot, scale, subtract, times
 from spanloop.types import Floats3
 
 

@@ -1,10 +1,9 @@
 """Kinematics of closed loops: assembling, projecting, independent freedoms, diagnosis, effective inertia."""
 
-from spanloop.loops.assembling import assemble
-from spanloop.loops.complement import Complement, parallel_complement
-from spanloop.loops.diagnosing import Diagnosis, diagnose
-from spanloop.loops.effective import OperationalInertia, independent_mass_matrix, operational_inertia
-from spanloop.loops.following import follow
+from spanloop.loops.assembly import assemble, project
+from spanloop.loops.closed_inverse import inverse_dynamics, solve_inverse
+from spanloop.loops.diagnosis import Diagnosis, diagnose
+from spanloop.loops.follow import follow
 from spanloop.loops.independent import (
     Independent,
     complete_acceleration,
@@ -13,9 +12,9 @@ from spanloop.loops.independent import (
     mobility,
     velocity_map,
 )
-from spanloop.loops.inverse import inverse_dynamics, solve_inverse
-from spanloop.loops.minimal import Minimal
-from spanloop.loops.projecting import project
+from spanloop.loops.minimal_coordinates import Minimal
+from spanloop.loops.parallel_complement import Complement, parallel_complement
+from spanloop.loops.reduced_inertia import OperationalInertia, independent_mass_matrix, operational_inertia
 from spanloop.loops.subsystems import Subsystems, subsystems
 
 __all__ = [

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.errors import InputError, nearest
-from spanloop.loops.measuring import mechanism_of
-from spanloop.loops.moving import opening
-from spanloop.loops.robot import Robot, values
-from spanloop.loops.states import Faults, one_state, over_states
-from spanloop.loops.structure import RANK, Structure, in_general, rank, singular_values, structure
+from spanloop.loops.batching import Faults, Robot, one_state, over_states, values
+from spanloop.loops.closure_errors import mechanism_of
+from spanloop.loops.constraint_rank import RANK, Structure, in_general, opening, rank, singular_values, structure
 from spanloop.model import Model
 
 _PASSIVE, _ACTUATED, _DRIVEN, _NAMED = range(4)

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.errors import InputError
-from spanloop.loops.actuating import actuators
+from spanloop.loops.arguments import actuators
+from spanloop.loops.closure_errors import mechanism_of, rows_of
+from spanloop.loops.constraint_rank import RANK, in_general
 from spanloop.loops.independent import freedom_names
-from spanloop.loops.measuring import mechanism_of, rows_of
-from spanloop.loops.structure import RANK, in_general
 from spanloop.topology.closures import path
 
 _NUMERALS = ((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))

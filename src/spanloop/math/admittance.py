@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 from spanloop.math.inertia import ZERO33, ArticulatedInertia
-from spanloop.math.small import dot, transpose
 from spanloop.math.spatial import Force, Motion, Transform, power
+from spanloop.math.vector3 import dot, transpose
 from spanloop.types import Matrix3, Scalar
 
 

@@ -10,23 +10,29 @@ An articulated inertia is the symmetric 6x6 ((A, H), (Hᵀ, M)) of force = I mot
 from __future__ import annotations
 
 from spanloop.math.rotation import Rotation
-from spanloop.math.small import (
+from spanloop.math.scalar import reciprocal
+from spanloop.math.spatial import Field, Force, Motion, Transform
+from spanloop.math.symmetric import inverse
+from spanloop.math.vector3 import (
     ZERO3,
     add,
     add_matrices,
     cross,
     dot,
+    negate,
     outer,
     scale,
     scale_matrix,
     skew,
+    subtract,
     times,
     total,
     trace,
     transpose,
 )
-from spanloop.math.spatial import Field, Force, Motion, Transform
 from spanloop.types import Matrix3, Scalar, Vector3
+
+__all__ = ["ArticulatedInertia", "RigidInertia", "outer", "scale_matrix", "total"]
 
 ZERO33: Matrix3 = (ZERO3, ZERO3, ZERO3)
 
@@ -179,4 +185,26 @@ def _lever(k: int, p: Vector3, row: Vector3) -> Scalar:
     return p[i] * row[j] - p[j] * row[i]
 
 
-__all__ = ["ArticulatedInertia", "RigidInertia", "outer", "scale_matrix", "total"]
+# ---- The inverse of a rigid body's inertia: what acceleration a force gives it.
+
+
+class Mobility:
+    """Through the mass centre c: a force [n; f] at the origin turns with Ic⁻¹(n − c × f) and moves c with f/m."""
+
+    __slots__ = ("center", "linear", "turning")
+
+    def __init__(self, linear: Scalar = 0.0, center: Vector3 = ZERO3, turning: Matrix3 = ZERO33):
+        self.linear, self.center, self.turning = linear, center, turning  # 1/m, c, Ic⁻¹
+
+    @staticmethod
+    def of(body: RigidInertia) -> Mobility:
+        """For a body with mass and with inertia about every axis through its mass centre."""
+        over = reciprocal(body.mass)
+        center = scale(over, body.first)
+        about = body.moved(negate(center))
+        return Mobility(over, center, inverse(about.inertia()))  # type: ignore[arg-type]
+
+    def __matmul__(self, f: Force) -> Motion:
+        moment = subtract(f.angular, cross(self.center, f.linear))
+        alpha = tuple(dot(r, moment) for r in self.turning)
+        return Motion(alpha, add(scale(self.linear, f.linear), cross(self.center, alpha)))

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from spanloop.math import quaternion
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import sincos, sqrt, where
-from spanloop.math.small import add, cross, dot, scale, subtract
 from spanloop.math.spatial import Motion, Transform
+from spanloop.math.vector3 import add, cross, dot, scale, subtract
 from spanloop.types import Scalar, Vector3
 
 # below this θ² [rad²] four terms of the series are exact to 1e-17

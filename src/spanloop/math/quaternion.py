@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spanloop.math.scalar import arctan2, sincos, sqrt, where
-from spanloop.math.small import dot, scale, times
+from spanloop.math.vector3 import dot, scale, times
 from spanloop.types import Matrix3, Scalar, Vector3
 
 Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]

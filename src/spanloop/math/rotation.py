@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from spanloop.math.scalar import sincos
-from spanloop.math.small import dot, product, times, transpose
+from spanloop.math.vector3 import dot, product, times, transpose
 from spanloop.types import Matrix3, Scalar, Vector3
 
 _NEXT = ((1, 2), (2, 0), (0, 1))

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import reciprocal
-from spanloop.math.small import ZERO3, add, cross, dot, negate, scale, subtract, times, total
+from spanloop.math.vector3 import ZERO3, add, cross, dot, negate, scale, subtract, times, total
 from spanloop.types import Matrix3, Scalar, Vector3
 
 

@@ -11,21 +11,12 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
-from spanloop.model.parts import (
-    WORLD,
-    Actuator,
-    Body,
-    Coupling,
-    Frame,
-    Joint,
-    Loop,
-    Sensor,
-)
+from spanloop.model.parts import WORLD, Actuator, Body, Coupling, Frame, Joint, Loop, Sensor
 from spanloop.types import Floats3
 
 if TYPE_CHECKING:
+    from spanloop.model.files.loss_report import Written
     from spanloop.model.parameters import Parameters
-    from spanloop.model.save.account import Written
 
 
 @dataclass(frozen=True)
@@ -48,7 +39,7 @@ class Model:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self):
-        from spanloop.model.check import checked_tree
+        from spanloop.model.checks import checked_tree
 
         bodies, joints = checked_tree(self)
         object.__setattr__(self, "bodies", bodies)
@@ -162,19 +153,19 @@ class Model:
 
         return Parameters.of(self)
 
-    # ---- edits (each a function that model/edit.py names)
+    # ---- edits (each a function that model/edits.py names)
 
     def lock(self, *joints: str, at: Mapping[str, float | Sequence[float]] | None = None) -> Model:
         """The model with these joints fixed, at their neutral position or at the coordinates given by name."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.lock(self, joints, dict(at or {}))
+        return edits.lock(self, joints, dict(at or {}))
 
     def without_losses(self) -> Model:
         """The model without damping, friction, armature and springs, as libraries see it that ignore them."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.without_losses(self)
+        return edits.without_losses(self)
 
     def close(
         self,
@@ -190,87 +181,87 @@ class Model:
 
         switchable: closed only while it is named in active=; driven: accelerations along its freedoms are given.
         """
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.close(self, a, b, joint, name, switchable, driven)
+        return edits.close(self, a, b, joint, name, switchable, driven)
 
     def open(self, *loops: str) -> Model:
         """The model without these loops: the opposite of `close`; for kinematics with some loops released, say."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.opened(self, loops)
+        return edits.opened(self, loops)
 
     def drive(self, *names: str) -> Model:
         """The model with these joints or loops driven: their acceleration is given."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.drive(self, names)
+        return edits.drive(self, names)
 
     def actuate(self, *joints: str, only: bool = False) -> Model:
         """The model with these joints actuated: they can carry a torque of their own; only: and no others."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.actuate(self, joints, only)
+        return edits.actuate(self, joints, only)
 
     def passive(self, *joints: str) -> Model:
         """The model with these joints passive: no torque of their own; their actuators go, with a note."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.passive(self, joints)
+        return edits.passive(self, joints)
 
     def fuse(self) -> Model:
         """The model with bodies on fixed joints merged into their parents; their frames stay, by name."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.fuse(self)
+        return edits.fuse(self)
 
     def with_frame(self, name: str, body: str, position=(0.0, 0.0, 0.0), rotation=None) -> Model:
         """The model with one more frame."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.with_frame(self, name, body, position, rotation)
+        return edits.with_frame(self, name, body, position, rotation)
 
     def with_gravity(self, gravity: Sequence[float]) -> Model:
         """The model in another field of gravity [m/s²], world axes."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.with_gravity(self, gravity)
+        return edits.with_gravity(self, gravity)
 
     def with_inertia(self, body: str, mass=None, center=None, inertia=None) -> Model:
         """The model with another mass [kg], centre of mass [m] or inertia about it [kg m²] of a body."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.with_inertia(self, body, mass, center, inertia)
+        return edits.with_inertia(self, body, mass, center, inertia)
 
     def with_actuator(self, name: str, joint: str, **settings) -> Model:
         """The model with one more actuator on a joint; settings are numbers, texts, truth values or lists of these."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.with_actuator(self, name, joint, settings)
+        return edits.with_actuator(self, name, joint, settings)
 
     def with_sensor(self, name: str, kind: str, at: str, **settings) -> Model:
         """The model with one more sensor at a joint, body or frame."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.with_sensor(self, name, kind, at, settings)
+        return edits.with_sensor(self, name, kind, at, settings)
 
     def without_actuators(self, *names: str) -> Model:
         """The model without these actuators."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.without_actuators(self, names)
+        return edits.without_actuators(self, names)
 
     def without_sensors(self, *names: str) -> Model:
         """The model without these sensors."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.without_sensors(self, names)
+        return edits.without_sensors(self, names)
 
     def weld(self, a: str, b: str, *, name: str | None = None) -> Model:
         """The model with two frames or bodies held together. To fix one joint use `lock`."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.weld(self, a, b, name)
+        return edits.weld(self, a, b, name)
 
     def attach(
         self,
@@ -283,47 +274,47 @@ class Model:
         frame: str | None = None,
     ) -> Model:
         """The model with another one attached to a frame or body by a joint of any kind."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.attach(self, other, at, joint, prefix=prefix, name=name, frame=frame)
+        return edits.attach(self, other, at, joint, prefix=prefix, name=name, frame=frame)
 
     def remove(self, *names: str, sort: str | None = None) -> Model:
         """The model without these bodies (with all that they carry), joints (what they carried floats), loops, frames
         or couplings."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.remove(self, names, sort)
+        return edits.remove(self, names, sort)
 
     def rename(self, names: Mapping[str, str], *, name: str | None = None) -> Model:
         """The model with parts called otherwise, {old: new}; name: of the model itself."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.rename(self, names, name)
+        return edits.rename(self, names, name)
 
     def mirror(self, normal: str | Sequence[float] = "y", *, swap: Sequence[str] = ()) -> Model:
         """The model mirrored in a plane through the world's origin; swap: two words that change places in names."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.mirror(self, normal, swap)
+        return edits.mirror(self, normal, swap)
 
     def scale(self, *, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Model:
         """The model with lengths, masses and times multiplied; time is √length unless given, so that gravity stays."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.scale(self, length, mass, time)
+        return edits.scale(self, length, mass, time)
 
     def zeroed(self, q) -> Model:
         """The model whose neutral state is the state q (nq,) of this one."""
-        from spanloop.model import edit
+        from spanloop.model import edits
 
-        return edit.zeroed(self, q)
+        return edits.zeroed(self, q)
 
     def save(self, path, *, force: bool = False) -> Written:
         """Write the model to a .toml, .urdf, .xml (MJCF), .sdf or .csv file, completely and atomically.
 
         Only .toml holds everything. What another format cannot hold is said, and nothing written unless `force`.
         """
-        from spanloop.model.save import save
+        from spanloop.model.files import save
 
         return save(self, path, force)
 

@@ -9,8 +9,8 @@ from typing import Any
 from spanloop.joints import JointKind
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, from_matrix
-from spanloop.math.small import IDENTITY3, add, negate, product, symmetric, times, transpose
 from spanloop.math.spatial import Transform
+from spanloop.math.vector3 import IDENTITY3, add, negate, product, symmetric, times, transpose
 from spanloop.types import Floats3, Floats33
 
 WORLD = "world"

@@ -22,9 +22,9 @@ from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.model import Model
 from spanloop.model.motors import KIND, SETTINGS, freedom, is_motor
 from spanloop.model.parts import Actuator
-from spanloop.simulation.driving import Controller
-from spanloop.simulation.grid import STEP
+from spanloop.simulation.drive import Controller
 from spanloop.simulation.system import SLIP
+from spanloop.simulation.time_grid import STEP
 
 MOST = 1000  # steps of delay
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from spanloop.errors import FileError, InputError
-from spanloop.model.save import atomic
-from spanloop.simulation.running import Progress
+from spanloop.model.files import atomic
+from spanloop.simulation.time_loop import Progress
 
 SECONDS = 5.0  # of computing between two checkpoints
 

@@ -9,12 +9,12 @@ from typing import Any
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
-from spanloop.results import Trajectory
-from spanloop.simulation import adaptive, fixed
-from spanloop.simulation.accuracy import refined
-from spanloop.simulation.grid import grid
-from spanloop.simulation.methods import METHODS, ORDER
-from spanloop.simulation.task import task
+from spanloop.simulation import fixed_step
+from spanloop.simulation.fixed_step import refined
+from spanloop.simulation.integrators import METHODS, ORDER, adaptive
+from spanloop.simulation.problem import task
+from spanloop.simulation.time_grid import grid
+from spanloop.trajectory import Trajectory
 
 
 def simulate(
@@ -108,9 +108,9 @@ def simulate(
         return adaptive.integrate(told, duration, step, sample, method, accuracy, progress)
     times = grid(duration, step, sample, len(told) * (robot.model.nq + robot.model.nv))
     if accuracy is None:
-        return fixed.integrate(told, times, method, checkpoint, progress)
+        return fixed_step.integrate(told, times, method, checkpoint, progress)
     order = 1 if told.drive.memory else ORDER[method]  # a memory is held during a step
-    return refined(lambda g: fixed.integrate(told, g, method, None, progress), times, order, accuracy)
+    return refined(lambda g: fixed_step.integrate(told, g, method, None, progress), times, order, accuracy)
 
 
 @functools.lru_cache(maxsize=16)

@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.algorithms.closed.closing import closure_error, extra_inputs, masks
-from spanloop.algorithms.closed.guards import TINY
-from spanloop.compiling import Question, content
+from spanloop.algorithms.closed.closure_kinematics import closure_error, extra_inputs, masks
+from spanloop.algorithms.closed.pivot_tolerance import TINY
 from spanloop.errors import InputError
+from spanloop.kernels import Question, content
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
-from spanloop.simulation.driving import Drive
+from spanloop.simulation.drive import Drive
 from spanloop.simulation.minimal import completion as completing
 from spanloop.sweeps import Values, walk
 from spanloop.topology import Mechanism, mechanism

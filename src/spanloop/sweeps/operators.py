@@ -15,11 +15,10 @@ from __future__ import annotations
 import numpy as np
 
 from spanloop.errors import InputError, nearest
-from spanloop.sweeps import alphabet
-from spanloop.sweeps.composed import Product, added, product
-from spanloop.sweeps.constraint import RowInverse
-from spanloop.sweeps.space import Algebra
-from spanloop.sweeps.terms import ONE, ROWS, Term
+from spanloop.sweeps import tree_operators
+from spanloop.sweeps.closure_operators import RowInverse
+from spanloop.sweeps.spaces import Algebra
+from spanloop.sweeps.terms import ONE, ROWS, Product, Term, added, product
 from spanloop.sweeps.vectors import Vector
 
 _NUMBER = (int, float)
@@ -119,7 +118,7 @@ class Operator:
         if isinstance(other, _NUMBER):
             if self.term.rows != self.term.columns:
                 raise InputError(f"{other} and {self}: only a square operator can be added to a number")
-            term, factor = alphabet.identity(self.term.rows), factor * other
+            term, factor = tree_operators.identity(self.term.rows), factor * other
         elif isinstance(other, Operator):
             term = other.term
             if (term.rows, term.columns) != (self.term.rows, self.term.columns):
@@ -132,7 +131,7 @@ class Operator:
         return self._new(added((mine, self.term), (factor, term)))
 
     def _inverse(self, term: Term) -> Term:
-        known = alphabet.inverses(self.algebra.has_armature)
+        known = tree_operators.inverses(self.algebra.has_armature)
         if term.text in known:
             return known[term.text]
         if isinstance(term, RowInverse):
@@ -176,17 +175,17 @@ class Operators:
 
     def __init__(self, algebra: Algebra):
         self.algebra = algebra
-        self._terms = alphabet.NAMES | (alphabet.CLOSED if algebra.closed else {})
+        self._terms = tree_operators.NAMES | (tree_operators.CLOSED if algebra.closed else {})
         for name, term in self._terms.items():
             setattr(self, name, Operator(algebra, term))
 
     def __getattr__(self, name: str) -> Operator:
-        if name in alphabet.CLOSED:
+        if name in tree_operators.CLOSED:
             raise InputError(
                 f"{name} is an operator of loops; model {self.algebra.model.name!r} has "
                 + ("some, but frames are named: leave them out" if self.algebra.frames else "none")
             )
-        raise AttributeError(f"there is no operator {name!r}; {nearest(name, alphabet.NAMES)}")
+        raise AttributeError(f"there is no operator {name!r}; {nearest(name, tree_operators.NAMES)}")
 
     def __repr__(self) -> str:
         return f"operators of {self.algebra.model.name!r}: {', '.join(self._terms)}"

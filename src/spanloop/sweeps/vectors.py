@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spanloop.errors import InputError, nearest
-from spanloop.sweeps.composed import adding
-from spanloop.sweeps.constraint import thin
-from spanloop.sweeps.preparing import preparation
+from spanloop.sweeps.closure_operators import thin
+from spanloop.sweeps.operator_blocks import preparation
 from spanloop.sweeps.program import Program, Sweep
-from spanloop.sweeps.space import Algebra
-from spanloop.sweeps.terms import ROWS, SPACES, Term
+from spanloop.sweeps.spaces import Algebra
+from spanloop.sweeps.terms import ROWS, SPACES, Term, adding
 
 _ANSWER = "answer"
 

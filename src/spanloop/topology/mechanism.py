@@ -18,14 +18,13 @@ from dataclasses import dataclass, replace
 from spanloop.joints import JointKind
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation, split
-from spanloop.math.small import negate, symmetric, transpose
 from spanloop.math.spatial import Motion, Transform
+from spanloop.math.vector3 import negate, symmetric, transpose
 from spanloop.model import Model
 from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters, unpacked
 from spanloop.model.parts import WORLD
-from spanloop.topology.anchor import Anchor
-from spanloop.topology.closures import Closure, Gear, closures, gears
+from spanloop.topology.closures import Anchor, Closure, Gear, closures, gears
 from spanloop.types import Scalar, Vector3
 
 

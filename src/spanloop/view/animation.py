@@ -9,22 +9,48 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.errors import InputError, SpanloopError
-from spanloop.model.save import atomic
+from spanloop.model.files import atomic
 from spanloop.view import palette
-from spanloop.view.axes import Plot
-from spanloop.view.camera import Camera
+from spanloop.view.body_shapes import Shape
 from spanloop.view.scene import Scene, matrix, poses, scene
-from spanloop.view.shaping import Shape
-from spanloop.view.svg import document, element, halo, moving, number, points, text
+from spanloop.view.svg import Plot, document, element, halo, moving, number, points, text
 
 if TYPE_CHECKING:
-    from spanloop.results import Trajectory
+    from spanloop.trajectory import Trajectory
+
+# ---- A view from far away: points of space on a flat picture.
+
+
+@dataclass(frozen=True)
+class Camera:
+    """azimuth [rad], 0 looks along +y with x to the right; elevation [rad]."""
+
+    azimuth: float = 0.0
+    elevation: float = 0.0
+
+    def seen(self, points: np.ndarray) -> np.ndarray:
+        """Points (..., 3) [m] as (..., 2): right and up [m]."""
+        s, c = np.sin(self.azimuth), np.cos(self.azimuth)
+        up, ahead = np.sin(self.elevation), np.cos(self.elevation)
+        return points @ np.array([(c, s, 0.0), (-s * up, c * up, ahead)]).T
+
+    def nearness(self, points: np.ndarray) -> np.ndarray:
+        """How near points (..., 3) are to the viewer [m]."""
+        s, c = np.sin(self.azimuth), np.cos(self.azimuth)
+        up, ahead = np.sin(self.elevation), np.cos(self.elevation)
+        return points @ np.array([s * ahead, -c * ahead, up])
+
 
 PAPER, INK, GREY, FAINT = "#fcfbf8", "#22303c", "#66747f", "#e3e1da"
+
 WIDTH, LEFT, RIGHT, TOP, HEIGHT, BELOW = 1000.0, 70.0, 30.0, 84.0, 430.0, 130.0
+
 FRAMES = 72  # at most, for a file that a page loads at once
+
 ENDS = {"stroke_linejoin": "round", "stroke_linecap": "round"}
+
 VIEW = Camera(0.62, 0.38)
+
 ROUND = np.stack([np.cos(x := np.linspace(0.0, 2.0 * np.pi, 28, endpoint=False)), np.sin(x), 0.0 * x], axis=-1)
 
 

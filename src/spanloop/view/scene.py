@@ -14,11 +14,11 @@ import numpy as np
 from spanloop.dynamics import Dynamics
 from spanloop.model import WORLD, Model
 from spanloop.model.parts import Placement
-from spanloop.results.evaluating import over_samples
 from spanloop.topology import mechanism
+from spanloop.trajectory.quantities import over_samples
 from spanloop.types import Floats3
-from spanloop.view import palette, shaping
-from spanloop.view.shaping import Shape
+from spanloop.view import body_shapes, palette
+from spanloop.view.body_shapes import Shape
 
 
 @dataclass(frozen=True)
@@ -93,25 +93,25 @@ def scene(model: Model, q=None, folder: str | Path | None = None) -> Scene:
     """
     robot = Dynamics(model, target="python")
     at = poses(robot, model.neutral() if q is None else np.asarray(q, float))
-    size = shaping.reach(model, at)
+    size = body_shapes.reach(model, at)
     number = model.body_number
     colors = palette.of_bodies(model)
-    shapes, notes = shaping.shapes(model, size, folder)
+    shapes, notes = body_shapes.shapes(model, size, folder)
     bodies = [SeenBody(WORLD, palette.GROUND, 0.0, shapes[WORLD], None)]
     for k, body in enumerate(model.bodies):
-        ellipsoid = shaping.ellipsoid(body.inertia)
-        simple = shaping.derived(model, body, size)
+        ellipsoid = body_shapes.ellipsoid(body.inertia)
+        simple = body_shapes.derived(model, body, size)
         bodies.append(SeenBody(body.name, colors[k], body.inertia.mass, shapes[body.name], ellipsoid, simple))
     return Scene(
         model.name,
         tuple(bodies),
         tuple(
-            SeenJoint(j.name, j.kind.name, number[j.child], number[j.parent], shaping.axis_of(j.kind), j.placement)
+            SeenJoint(j.name, j.kind.name, number[j.child], number[j.parent], body_shapes.axis_of(j.kind), j.placement)
             for j in model.joints
         ),
         tuple(
             SeenClosure(
-                x.name, x.kind.name, number[x.a], number[x.b], x.placement_a, x.placement_b, shaping.axis_of(x.kind)
+                x.name, x.kind.name, number[x.a], number[x.b], x.placement_a, x.placement_b, body_shapes.axis_of(x.kind)
             )
             for x in model.loops
         ),
@@ -137,7 +137,7 @@ def reached(seen: Scene, at: np.ndarray) -> np.ndarray:
     parts = []
     for k, body in enumerate(seen.bodies):
         meshes = any(s.kind == "mesh" for s in body.shapes)  # their size is not known here
-        local = [shaping.corners(s) for s in (*body.shapes, *(body.simple if meshes else ()))]
+        local = [body_shapes.corners(s) for s in (*body.shapes, *(body.simple if meshes else ()))]
         if local:
             own = np.concatenate(local)
             parts.append(np.einsum("nij,cj->nci", at[:, k, :3, :3], own) + at[:, k, None, :3, 3])

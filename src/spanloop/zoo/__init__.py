@@ -4,16 +4,20 @@ A closed mechanism `name(...)` has a twin `name_start(...)` that takes the same 
 at which its loops are closed.
 """
 
-from spanloop.zoo.arms import dh_arm, puma, stanford, stanford_start
+from spanloop.zoo.arms import cycloidal_path, dh_arm, puma, stanford, stanford_start
 from spanloop.zoo.families import chain, pendulum, star, tree
-from spanloop.zoo.five_bar import five_bar, five_bar_start
 from spanloop.zoo.governor import flyball_governor, flyball_governor_start
-from spanloop.zoo.grasping import arms_with_object, arms_with_object_start
-from spanloop.zoo.legs import hexapod, hexapod_start, linkage_leg, linkage_leg_start
-from spanloop.zoo.overconstrained import bricard, bricard_start
-from spanloop.zoo.parallel import delta, delta_start, stewart, stewart_start
-from spanloop.zoo.paths import cycloidal_path
-from spanloop.zoo.planar_loops import (
+from spanloop.zoo.grasping import (
+    arms_with_object,
+    arms_with_object_start,
+    three_pumas,
+    three_pumas_course,
+    three_pumas_start,
+)
+from spanloop.zoo.legs import hexapod, hexapod_start, linkage_leg, linkage_leg_start, quadruped
+from spanloop.zoo.linkages import (
+    bricard,
+    bricard_start,
     four_bar,
     four_bar_start,
     n_four_bar,
@@ -21,12 +25,11 @@ from spanloop.zoo.planar_loops import (
     slider_crank,
     slider_crank_start,
 )
-from spanloop.zoo.pumas import three_pumas, three_pumas_course, three_pumas_start
+from spanloop.zoo.parallel import delta, delta_start, stewart, stewart_start
 from spanloop.zoo.random import random_model
-from spanloop.zoo.scraper import carpet_scraper, carpet_scraper_start
+from spanloop.zoo.saha import carpet_scraper, carpet_scraper_start, five_bar, five_bar_start
 from spanloop.zoo.squeezer import andrews, andrews_forces, andrews_start
 from spanloop.zoo.two_arms import arms_with_linkage, arms_with_linkage_start
-from spanloop.zoo.walkers import quadruped
 
 OPEN = (pendulum, chain, tree, star, dh_arm, puma, stanford, quadruped, random_model)
 CLOSED = (

@@ -1,6 +1,6 @@
 """The two six-joint arms of Saha's paper, from its Denavit-Hartenberg tables, and an arm with no special numbers.
 
-How the tables are read: `model/dh.py` has the frames; the mass centre of link i is at O_{i+1} − r_i, in frame
+How the tables are read: `model/files/dh/table.py` has the frames; the mass centre of link i is at O_{i+1} − r_i, in frame
 i+1; inertias are about it. Gravity is 9.81 m/s² along −z of frame 1, which the text does not state.
 """
 
@@ -11,7 +11,7 @@ from math import pi
 import numpy as np
 
 from spanloop.errors import InputError, nearest
-from spanloop.model.dh import DHRow, from_dh
+from spanloop.model.files.dh.table import DHRow, from_dh
 from spanloop.model.model import Model
 
 
@@ -70,3 +70,20 @@ def stanford_start(start: str = "text") -> np.ndarray:
     if start not in starts:
         raise InputError(f"stanford: there is no start {start!r}; {nearest(start, starts)}")
     return np.array(starts[start])
+
+
+# ---- Paths in joint coordinates, for examples and comparisons.
+
+
+def cycloidal_path(start, end, duration: float, times) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, v, a (n, nq) at times (n,) [s]: from rest at `start` to rest at `end`, as Saha's arms move. [Saha, eq. 22-23]
+
+    θ = θ(0) + (θ(T) − θ(0))/T · (t − T/2π sin(2π t/T)); start, end (nq,): one number a joint, [rad] or [m].
+    """
+    if not duration > 0.0:
+        raise InputError(f"cycloidal_path: duration is {duration!r} s; must be > 0")
+    start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    t = np.asarray(times, dtype=float)[..., None]
+    mean, turn = (end - start) / duration, 2.0 * np.pi / duration
+    q = start + mean * (t - np.sin(turn * t) / turn)
+    return q, mean * (1.0 - np.cos(turn * t)), mean * turn * np.sin(turn * t)

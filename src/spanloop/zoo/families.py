@@ -7,13 +7,12 @@ from math import pi
 import numpy as np
 
 from spanloop.errors import InputError
-from spanloop.math.small import times
-from spanloop.model.build import Builder
-from spanloop.model.load.snap import rotation_of_angles, snap_rotation
+from spanloop.math.vector3 import times
+from spanloop.model.builder import Builder
 from spanloop.model.model import Model
 from spanloop.model.shapes import box, cylinder, rod
-from spanloop.zoo.bodies import add_random_body, random_position, random_rotation
-from spanloop.zoo.kinds import plain_kind, random_kind
+from spanloop.model.snap import rotation_of_angles, snap_rotation
+from spanloop.zoo.random_parts import add_random_body, plain_kind, random_kind, random_position, random_rotation
 
 
 def pendulum(n: int = 1, length: float = 1.0, mass: float = 1.0) -> Model:

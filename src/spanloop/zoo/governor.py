@@ -7,7 +7,7 @@ from math import cos, pi
 import numpy as np
 
 from spanloop.joints import Revolute
-from spanloop.model.build import Builder
+from spanloop.model.builder import Builder
 from spanloop.model.model import Model
 from spanloop.model.shapes import ball as full_ball
 from spanloop.model.shapes import cylinder, rod

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import cos, pi, sin
+from math import cos, pi, radians, sin
 
 import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
-from spanloop.model import given
-from spanloop.model.build import Builder
+from spanloop.model import user_input
+from spanloop.model.builder import Builder
 from spanloop.model.model import Model
-from spanloop.model.parts import WORLD, Frame, Loop, Placement
-from spanloop.model.shapes import box
-from spanloop.zoo.placing import led_by, pose_of, turned_about_z
+from spanloop.model.parts import WORLD, Body, Frame, Geometry, Inertia, Loop, Placement
+from spanloop.model.shapes import box, cylinder
+from spanloop.zoo.arms import puma
+from spanloop.zoo.attach_parts import led_by, pose_of, turned_about_z
 
 _SIX = (  # joint, axis, its place on the link before [m], mass of its link [kg]
     ("turn", "z", (0.0, 0.0, 0.0), 4.0),
@@ -25,9 +26,13 @@ _SIX = (  # joint, axis, its place on the link before [m], mass of its link [kg]
     ("pitch", "y", (0.35, 0.0, 0.0), 1.5),
     ("spin", "x", (0.08, 0.0, 0.0), 0.5),
 )
+
 _TOOL = (0.1, 0.0, 0.0)  # on the last link [m]
+
 _POSTURE = (0.2, 0.5, -0.9, 0.3, 0.7, -0.2)  # of a six-joint arm; repeated for longer ones
+
 _RADIUS, _HEIGHT = 0.25, 1.0  # of the grasps around the object's centre, of that centre above the ground [m]
+
 _ARMS = {"five": 5, "six": 6}
 
 
@@ -51,7 +56,7 @@ def arms_with_object(
     b = Builder(f"arms_with_object{m}")
     b.body("object", 5.0, inertia=box(5.0, 0.4, 0.4, 0.2))
     b.free("floating", WORLD, "object", actuated=False)
-    model, tool, kind = b.build(), one.frame("tool"), given.joint_kind(grasp, "grasp")
+    model, tool, kind = b.build(), one.frame("tool"), user_input.joint_kind(grasp, "grasp")
     parts = [led_by(one, f"arm{i}_", _base(one, i, m, posture)) for i in range(1, m + 1)]
     grasps = tuple(_grasp_frame(one, i, m, posture) for i in range(1, m + 1))
     holding = tuple(
@@ -137,3 +142,40 @@ def _grasp_frame(arm: Model, i: int, m: int, posture) -> Frame:
     tool = _base(arm, i, m, posture) @ pose_of(arm, _posture(arm, i, posture), "tool")
     x, y, z = tool.position
     return Frame(f"grasp{i}", "object", Placement(tool.rotation, (x, y, z - _HEIGHT)))
+
+
+# ---- Three PUMA arms that hold one disc.
+
+
+_MASS, _RADIUS, _HEIGHT = 6.0, 0.25, 0.1  # of the disc [kg, m]
+# upper arm raised by 82°, forearm falling by 25°, tool rising by 35° toward the disc
+_PUMA_POSTURE = (0.0, -radians(82.0), radians(17.0), 0.0, pi + radians(60.0), 0.0)
+
+PERIOD = 6.0  # of the course [s]
+
+
+def three_pumas() -> Model:
+    """Three PUMA arms [Saha, Table 3] around a disc of 6 kg that each of them grasps rigidly; mobility 6.
+
+    The arms stand on columns at a height of about 0.67 m; the disc starts level at 1 m.
+    """
+    model = arms_with_object(3, arm=puma(), posture=_PUMA_POSTURE)
+    xx, yy, zz = cylinder(_MASS, _RADIUS, _HEIGHT)
+    look = Geometry("cylinder", (_RADIUS, _HEIGHT))
+    disc = Body("object", Inertia(_MASS, moments=(xx, 0.0, 0.0, yy, 0.0, zz)), (look,))
+    bodies = tuple(disc if b.name == "object" else b for b in model.bodies)
+    return replace(model, name="three_pumas", bodies=bodies)
+
+
+def three_pumas_start() -> np.ndarray:
+    """q (25,): the disc level at 1 m, then the six angles of each arm."""
+    return arms_with_object_start(3, arm=puma(), posture=_PUMA_POSTURE)
+
+
+def three_pumas_course(t: float) -> dict[str, list[float]]:
+    """Where the disc is to be at time t [s]: a figure of eight of 0.36 m by 0.24 m that rises and sinks by 0.2 m in
+    6 s, while the disc turns and tilts by some 20° and 12°. For `lead`."""
+    w = 2.0 * pi / PERIOD * t
+    turn, tilt = 0.5 * 0.35 * sin(w), 0.5 * 0.2 * sin(2.0 * w)
+    quaternion = [cos(turn) * cos(tilt), cos(turn) * sin(tilt), sin(turn) * sin(tilt), sin(turn) * cos(tilt)]
+    return {"floating": [*quaternion, 0.18 * sin(w), 0.12 * sin(2.0 * w), 1.0 + 0.1 * (1.0 - cos(w))]}

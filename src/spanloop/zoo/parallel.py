@@ -7,10 +7,10 @@ from math import asin, atan2, cos, pi, radians, sin
 import numpy as np
 
 from spanloop.math import quaternion
-from spanloop.model.build import Builder
+from spanloop.model.builder import Builder
 from spanloop.model.model import Model
 from spanloop.model.shapes import box, cylinder
-from spanloop.zoo.meeting import angle_with
+from spanloop.zoo.plane_geometry import angle_with
 
 _PASSIVE = {"actuated": False}
 

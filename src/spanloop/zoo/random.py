@@ -8,10 +8,9 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints import KINDS, JointKind
-from spanloop.model.build import Builder
+from spanloop.model.builder import Builder
 from spanloop.model.model import Model
-from spanloop.zoo.bodies import add_random_body, random_position, random_rotation
-from spanloop.zoo.kinds import random_kind
+from spanloop.zoo.random_parts import add_random_body, random_kind, random_position, random_rotation
 
 
 def random_model(

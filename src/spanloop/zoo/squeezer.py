@@ -23,9 +23,9 @@ from __future__ import annotations
 import numpy as np
 
 from spanloop.joints import JointKind
-from spanloop.model.build import Builder
+from spanloop.model.builder import Builder
 from spanloop.model.model import Model
-from spanloop.zoo.meeting import planar_closure
+from spanloop.zoo.plane_geometry import planar_closure
 
 A, B, C = (-0.06934, -0.00227), (-0.03635, 0.03273), (0.014, 0.072)  # m
 D = (0.02, -0.018)  # (sd, −sc), on the spring lever [m]

@@ -8,12 +8,12 @@ from math import pi
 import numpy as np
 
 from spanloop.joints import Fixed, Revolute
-from spanloop.model.build import Builder
+from spanloop.model.builder import Builder
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Loop, Placement
 from spanloop.model.shapes import box, cylinder
-from spanloop.zoo.meeting import crossing, direction
-from spanloop.zoo.placing import led_by, pose_of, turned_about_z
+from spanloop.zoo.attach_parts import led_by, pose_of, turned_about_z
+from spanloop.zoo.plane_geometry import crossing, direction
 
 _PASSIVE = {"actuated": False}
 _LEVER, _UPPER = 0.1, 0.4  # m, the sides of an arm's parallelogram

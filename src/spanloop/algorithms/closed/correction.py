@@ -8,26 +8,28 @@ those of elimination. In one kernel with forward dynamics at the same q the fact
 
 from __future__ import annotations
 
-from spanloop.algorithms.closed import bias, closing
+from spanloop.algorithms.closed import closure_kinematics, row_bias
 from spanloop.algorithms.closed.elimination import closed_sweeps, joint_rates
-from spanloop.algorithms.closed.setting import Setting
-from spanloop.algorithms.quantities.energy import fly
-from spanloop.algorithms.tree.placing import placed
-from spanloop.math.small import ZERO3
+from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.tree.energy import fly
+from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.spatial import Field, Force, Motion
+from spanloop.math.vector3 import ZERO3
 from spanloop.sweeps import Program, Values, outward
 
 
 def position_correction(mechanism, setting: Setting | None = None) -> Program:
     """delta (nv,) that takes the closure errors `error` (n_rows,) away, to first order at q."""
     sizes = {"error": mechanism.n_rows} | _switches(mechanism)
-    return _program("position_correction", ("q",), mechanism, setting, sizes, bias.Errors(), (outward(stand),))
+    return _program("position_correction", ("q",), mechanism, setting, sizes, row_bias.Errors(), (outward(stand),))
 
 
 def velocity_correction(mechanism, setting: Setting | None = None) -> Program:
     """delta (nv,) after which v + delta keeps the loops closed at q."""
     flying = (outward(fly, V=Motion()), outward(hold))
-    return _program("velocity_correction", ("q", "v"), mechanism, setting, _switches(mechanism), bias.Rates(), flying)
+    return _program(
+        "velocity_correction", ("q", "v"), mechanism, setting, _switches(mechanism), row_bias.Rates(), flying
+    )
 
 
 def _program(name, inputs, mechanism, setting, sizes, told, flying) -> Program:
@@ -43,7 +45,7 @@ def _program(name, inputs, mechanism, setting, sizes, told, flying) -> Program:
 
 
 def _switches(mechanism) -> dict[str, int]:
-    return {name: size for name, size in closing.extra_inputs(mechanism).items() if name == "active"}
+    return {name: size for name, size in closure_kinematics.extra_inputs(mechanism).items() if name == "active"}
 
 
 def stand(link, here, parent) -> Values:

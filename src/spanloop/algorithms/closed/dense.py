@@ -5,14 +5,14 @@ M a + h = tau + Jᵀ f, J a + γ = 0; so f = −(J M⁻¹ Jᵀ)⁻¹ (γ + J M�
 
 from __future__ import annotations
 
-from spanloop.algorithms.closed import closing
-from spanloop.algorithms.closed.guards import TINY, guarded, row_groups
-from spanloop.algorithms.closed.setting import Setting
+from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.pivot_tolerance import TINY, guarded, row_groups
+from spanloop.algorithms.closed.redundancy import Setting
 from spanloop.algorithms.tree import newton_euler
 from spanloop.algorithms.tree.composite_body import compose, matrix, rest, solve_inward
 from spanloop.errors import UnsupportedError
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.small import dot, total
+from spanloop.math.vector3 import dot, total
 from spanloop.sweeps import Program, Union, Values, at_once, inward
 
 
@@ -21,11 +21,11 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
     acceleration."""
     h, J, bias = (
         newton_euler.bias(mechanism, loaded),
-        closing.closure_jacobian(mechanism),
-        closing.closure_bias(mechanism),
+        closure_kinematics.closure_jacobian(mechanism),
+        closure_kinematics.closure_bias(mechanism),
     )
     setting = setting or Setting()
-    dropped, strict, sizes = setting.dropped, setting.strict, closing.extra_inputs(mechanism)
+    dropped, strict, sizes = setting.dropped, setting.strict, closure_kinematics.extra_inputs(mechanism)
     if "active" in sizes:
         raise UnsupportedError("method 'dense' has no switchable closures; use 'elimination'")
 
@@ -35,14 +35,14 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
         flat = J.result(m, here, world)
         jacobian = [flat[r * m.nv : (r + 1) * m.nv] for r in rows]
         gamma = list(bias.result(m, here, world))
-        for r, x in closing.given(m, world).items():
+        for r, x in closure_kinematics.given(m, world).items():
             gamma[r] = gamma[r] - x
         thin: list = []
         sorts = [row_groups(m).get(r, r) for r in rows]
         return Values(answer=_solved(m, here, jacobian, [gamma[r] for r in rows], sorts, thin), thin=thin)
 
     def demands(m, here, world):
-        return closing.openness(m, here, world) + (world.thin if strict else [])
+        return closure_kinematics.openness(m, here, world) + (world.thin if strict else [])
 
     sweeps = (
         *(rest(s) for s in h.sweeps),

@@ -17,19 +17,20 @@ that reach the world are solved in one root system, together with the accelerati
 
 from __future__ import annotations
 
-from spanloop.algorithms.closed import bias, closing
-from spanloop.algorithms.closed.guards import Guard
-from spanloop.algorithms.closed.pending import Pending
-from spanloop.algorithms.closed.root import rooted
-from spanloop.algorithms.closed.rows import B, basis_of, rows
-from spanloop.algorithms.closed.setting import Setting
-from spanloop.algorithms.quantities.energy import fly
-from spanloop.algorithms.tree.articulated_body import beside
-from spanloop.algorithms.tree.drifting import drift
-from spanloop.algorithms.tree.placing import placed
+from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed import row_bias as bias
+from spanloop.algorithms.closed.closure_rows import B, basis_of, rows
+from spanloop.algorithms.closed.pivot_tolerance import Guard
+from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.root_system import rooted
+from spanloop.algorithms.closed.row_propagation import Pending
+from spanloop.algorithms.tree.articulated_body_textbook import beside
+from spanloop.algorithms.tree.bias_acceleration import bias_acceleration
+from spanloop.algorithms.tree.energy import fly
+from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.small import ZERO3, is_zero, negate, total
 from spanloop.math.spatial import Field, Force, Motion, gain, power
+from spanloop.math.vector3 import ZERO3, is_zero, negate, total
 from spanloop.sweeps import Program, Values, at_once, inward, outward
 
 
@@ -41,14 +42,14 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
     """
     setting = setting or Setting()
     ground = Field(ZERO3, origin=negate(mechanism.gravity))
-    sizes = closing.extra_inputs(mechanism) | ({"gains": 2} if feedback else {})
+    sizes = closure_kinematics.extra_inputs(mechanism) | ({"gains": 2} if feedback else {})
     flying = feedback or any(c.slides for c in mechanism.closures)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
         (
             *placed(loaded),
-            outward(drift, field=ground),
+            outward(bias_acceleration, field=ground),
             outward(push),
             *((outward(fly, V=Motion()),) if flying else ()),
             *closed_sweeps(mechanism, setting, bias.Feedback() if feedback else bias.Motion(), ground),
@@ -88,7 +89,7 @@ def push(link, here, parent) -> Values:
 def _demands(setting: Setting):
     def demands(m, here, world) -> list:
         """Pairs, the first to be less: how open the loops are, and no pivot nothing where it should not be."""
-        far = closing.openness(m, here, world) if setting.watched else []
+        far = closure_kinematics.openness(m, here, world) if setting.watched else []
         return far + ([x for h in here for x in h.thin] + list(world.thin) if setting.strict else [])
 
     return demands
@@ -105,7 +106,7 @@ def _meetings(mechanism) -> dict[int, int]:
 def _opened(setting: Setting, told, ground: Field):
     def open_rows(mechanism, here, world) -> Values:
         """Every row laid down at its two links (or at the world, whose acceleration is known)."""
-        mask, given = closing.masks(mechanism, world), closing.given(mechanism, world)
+        mask, given = closure_kinematics.masks(mechanism, world), closure_kinematics.given(mechanism, world)
         for h in here:
             h.own, h.geared, h.mask = Pending(), {}, mask
         for c in mechanism.closures:

@@ -1,25 +1,34 @@
-"""Forward dynamics: a = M⁻¹(tau − h), by sweeps outward, inward, outward. O(n).
+"""Forward dynamics in three sweeps, bias accelerations carried outward first. O(n). [Kreutz & Rodriguez, eq. 5.14]
 
-[Featherstone 1983], the Kalman-filter form of [Rodriguez, Jain & Kreutz, A.1-A.2], with two departures:
-a joint of several freedoms is eliminated one freedom at a time (D stays scalar, the elimination is the LDLᵀ of its
-block), and accelerations are classical, so that the velocity terms need angular velocities only.
+ζ = φᵀ a;  ε = T − Hψ(SLT + M ζ + b),  ν = D⁻¹ ε;  θ̈ = (1 − HΨL)ᵀ ν.
 
-| symbol | shape | meaning | frame |
-|---|---|---|---|
-| field | Field | angular velocity ω of the link and what it does to accelerations | link |
-| c | Motion | acceleration of the link when its parent and its joint have none | link |
-| P | 6×6 | articulated inertia | link |
-| z | Force | articulated bias force | link |
-| D, G | 1, Force | Sᵀ P S, gain P S D⁻¹ of one freedom | link |
-| a | Motion | acceleration of the link; gravity is an acceleration of the world | link |
+Where the four sweeps of eq. 5.8-5.10 first remove the bias torque and then solve, here the bias force M ζ + b enters
+the filter directly. Unlike in `articulated_body_textbook`, ζ is what all biases from the base on do to the link, and
+meets the link's own inertia only; the smoother's λ is what the joints add to it.
+
+| here | paper | shape | meaning | frame |
+|---|---|---|---|---|
+| S | H* | columns | motion space of the joint | link |
+| field | ζ(k) | Field | acceleration of the link when no free joint accelerates, and its ω (tree/drifting) | link |
+| here.z | M ζ + b | Force | force that this takes | link |
+| P | P(k) | 6×6 | articulated inertia | link |
+| D, G | D(k), φ⁻¹L | 1, Force | H P H*, gain P H* D⁻¹; L(k) = φ(k+1, k) G | link |
+| z | ẑ(k) | Force | filtered force | link |
+| e, nu | ε(k), ν(k) | scalar | residual, weighted residual | joint |
+| lam | λ(k) | Motion | acceleration beyond ζ | link |
+
+Departures: links are numbered from the base, so that "tip to base" is inward; joints of several freedoms are filtered
+one freedom at a time; on a tree the filter sums over children. Gravity is an acceleration of the base and, like the
+given accelerations of driven joints, part of a. Slips mended: 5.10e-g runs from base to tip; the transposes of 5.13.
 """
 
 from __future__ import annotations
 
-from spanloop.algorithms.tree.placing import placed
+from spanloop.algorithms.tree.bias_acceleration import bias_acceleration
+from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.small import ZERO3, add, negate
-from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, gain, power
+from spanloop.math.spatial import Field, Force, Motion, gain, power
+from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
 
 
@@ -30,9 +39,9 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
         ("q", "v", "tau") + (("forces",) if loaded else ()),
         (
             *placed(loaded),
-            outward(turn, field=Field(ZERO3)),
-            inward(articulate, P=ArticulatedInertia(), z=Force()),
-            outward(accelerate, a=Motion(linear=negate(mechanism.gravity))),
+            outward(bias_acceleration, field=Field(ZERO3, origin=negate(mechanism.gravity))),  # 5.14a
+            inward(filtered, P=ArticulatedInertia(), z=Force()),
+            outward(smooth, lam=Motion()),
         ),
         result=lambda m, here, world: [x for h in here for x in h.rates],
         shape=(mechanism.nv,),
@@ -41,48 +50,32 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
     )
 
 
-def turn(link, here, parent) -> Values:
-    """Angular velocity, and the accelerations and forces that come of it."""
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, here.v)  # S v
-    carrier = R @ parent.field.omega
-    c = (
-        Motion(linear=R @ parent.field.at(p))  # Rᵀ ω₋×(ω₋×p)
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, here.v)
-        + combined(link.given(here.S), link.given(here.tau))
-    )
-    field = Field(add(carrier, relative.angular))  # ω = Rᵀω₋ + S v
-    return Values(field=field, c=c, z=link.inertia.force(field) - here.external)
-
-
-def articulate(link, here, arriving) -> tuple[Values, Values]:
-    """Articulated inertia and bias force; the joint's freedoms are eliminated, what is left goes to the parent."""
+def filtered(link, here, arriving) -> tuple[Values, Values]:
+    """Residuals: ẑ(k) = Σ [ψ ẑ(k−1) + L T] + M ζ + b, ε = T − H ẑ.                 (5.14b, c)"""
     P = link.inertia.articulated() + arriving.P
     z = here.z + arriving.z
-    torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
-    eliminated = []
+    torque = [t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)]
+    residuals = []
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):
         U = P @ s
-        D = power(s, U) + armature  # D = H P H*           [A.1]
-        G, over = gain(U, D)  # G = P H* D⁻¹
-        e = t - power(s, z)  # ε = T − H z
-        eliminated.append((s, G, e * over))
-        P = P.less(G, U)  # P⁺ = (1 − G H) P
-        z = z + G * e  # z⁺ = z + G ε
-    z = z + P @ here.c
-    return Values(eliminated=tuple(eliminated)), Values(P=P.carried(here.X), z=here.X @ z)
+        D = power(s, U) + armature
+        G, over = gain(U, D)
+        e = t - power(s, z)  # ε = T − H ẑ
+        residuals.append((s, G, e * over))  # ν = D⁻¹ ε
+        P = P.less(G, U)
+        z = z + G * e  # (1 − G H) ẑ + G T
+    return Values(residuals=residuals), Values(P=P.carried(here.X), z=here.X @ z)
 
 
-def accelerate(link, here, parent) -> Values:
-    """Accelerations: of the link, of its joint."""
-    a = here.X.T @ parent.a + here.c  # φ* a₋ + c
+def smooth(link, here, parent) -> Values:
+    """θ̈ = ν − Lᵀ λ(k+1), λ(k) = ψᵀ λ(k+1) + Hᵀ ν.                                  (5.14d; 5.10f, g)"""
+    lam = here.X.T @ parent.lam
     rates = []
-    for s, G, nu in reversed(here.eliminated):
-        rate = (nu - power(a, beside(G, s))) - power(a, s)  # ν − G* a, the part along s last: it cancels below
-        a = a + s * rate
+    for s, G, nu in reversed(here.residuals):
+        rate = (nu - power(lam, beside(G, s))) - power(lam, s)  # ν − Gᵀ λ, the part along s last
+        lam = lam + s * rate
         rates.append(rate)
-    return Values(a=a, rates=tuple(reversed(rates)) if here.eliminated else here.tau)
+    return Values(lam=lam, rates=tuple(reversed(rates)) if here.residuals else here.tau)
 
 
 def beside(G: Force, s: Motion) -> Force:

@@ -18,13 +18,13 @@ give way.
 
 from __future__ import annotations
 
-from spanloop.algorithms.quantities.kinematics import poses
-from spanloop.algorithms.tree.articulated_body import beside
-from spanloop.algorithms.tree.placing import placed
+from spanloop.algorithms.tree.articulated_body_textbook import beside
+from spanloop.algorithms.tree.kinematics import poses
+from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.small import add, cross
 from spanloop.math.spatial import Force, Motion, gain, power
+from spanloop.math.vector3 import add, cross
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
 _UNITS = tuple(tuple(float(i == j) for j in range(6)) for i in range(6))

@@ -7,17 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import (
-    ADD,
-    COSINE,
-    DIVIDE,
-    MULTIPLY,
-    NEGATE,
-    ROOT,
-    SELECT,
-    SINE,
-    SUBTRACT,
-)
+from spanloop.compiler.trace.operations import ADD, COSINE, DIVIDE, MULTIPLY, NEGATE, ROOT, SELECT, SINE, SUBTRACT
 
 Output = Expression | float
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 
 from spanloop.compiler.lower import Plan
-from spanloop.compiler.render import rows
+from spanloop.compiler.render import transpose
 from spanloop.compiler.render.body import Body, declarations
-from spanloop.compiler.render.faults import FAR_ANGLE, NOT_FINITE, angles, last_conditions
-from spanloop.compiler.render.marking import marked
-from spanloop.compiler.render.real import Real
+from spanloop.compiler.render.llvm_types import Real
 from spanloop.compiler.render.segments import Segments, cut
 from spanloop.compiler.render.sincos import LIMIT
 from spanloop.compiler.render.single import input_places
+from spanloop.compiler.render.status import FAR_ANGLE, NOT_FINITE, angles, last_conditions, marked
 from spanloop.compiler.trace import Expression
 from spanloop.compiler.trace.operations import INPUT
 
@@ -47,9 +46,9 @@ def batch(plan: Plan, real: str, width: int) -> str:
     for first in range(0, len(plan.outputs), width):
         row = [f"%row.out.{lane}" for lane in range(width)]
         block = outputs[first : min(first + width, len(plan.outputs))]
-        rows.store_block(main, row, first, block, f".out{first}")
+        transpose.store_block(main, row, first, block, f".out{first}")
     masks = _faults(main, plan, outputs)
-    declared = declarations(t) + rows.declarations(main)
+    declared = declarations(t) + transpose.declarations(main)
     return _loop(plan, t, main.lines, masks) + functions + declared + _attributes(t)
 
 
@@ -98,7 +97,7 @@ def _from_rows(plan: Plan, t: Real):
         if (k, first) not in loaded:
             row = [f"%row{k}.{lane}" for lane in range(t.width)]
             count = min(t.width, plan.inputs[k][1] - first)
-            loaded[k, first] = rows.load_block(body, row, first, count, f".in{k}_{first}")
+            loaded[k, first] = transpose.load_block(body, row, first, count, f".in{k}_{first}")
         return loaded[k, first][j - first]
 
     return fetch

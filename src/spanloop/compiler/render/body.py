@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from spanloop.compiler.render.real import Real
+from spanloop.compiler.render.llvm_types import Real
 from spanloop.compiler.render.sincos import sincos
 from spanloop.compiler.trace import Expression
 from spanloop.compiler.trace.operations import (

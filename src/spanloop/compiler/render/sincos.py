@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spanloop.compiler.render.real import Real
+from spanloop.compiler.render.llvm_types import Real
 
 LIMIT = {"double": 1e9, "float": 1e6}
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.render.body import Body, declarations
-from spanloop.compiler.render.faults import FAR_ANGLE, NOT_FINITE, angles, last_conditions
-from spanloop.compiler.render.real import Real
+from spanloop.compiler.render.llvm_types import Real
 from spanloop.compiler.render.segments import Segments, cut
 from spanloop.compiler.render.sincos import LIMIT
+from spanloop.compiler.render.status import FAR_ANGLE, NOT_FINITE, angles, last_conditions
 from spanloop.compiler.trace import Expression
 from spanloop.compiler.trace.operations import INPUT
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.render.body import Body
-from spanloop.compiler.render.real import Real
+from spanloop.compiler.render.llvm_types import Real
 from spanloop.compiler.render.segments import Segments, cut
 from spanloop.compiler.render.single import PACK, input_places
 from spanloop.compiler.trace import Expression

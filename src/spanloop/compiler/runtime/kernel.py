@@ -22,11 +22,11 @@ import spanloop
 from spanloop.compiler.lower import Looped, Operations, Plan
 from spanloop.compiler.render.batch import batch, scratch_size
 from spanloop.compiler.render.call import call
-from spanloop.compiler.render.faults import FAR_ANGLE
 from spanloop.compiler.render.looping import TABLE, looped_batch, looped_scratch, looped_single
 from spanloop.compiler.render.single import single
-from spanloop.compiler.runtime import arrays, cache, layout, machine
-from spanloop.compiler.runtime.builtin import builtin
+from spanloop.compiler.render.status import FAR_ANGLE
+from spanloop.compiler.runtime import arrays, cache, machine, python_call
+from spanloop.compiler.runtime.python_call import builtin
 from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError
 
 REAL = {"float64": "double", "float32": "float"}
@@ -157,7 +157,7 @@ class Kernel:
     def entry(self, fallback: Callable) -> Callable:
         """The compiled call for single states, with `fallback`, which must hold this kernel, for all it does not
         take."""
-        if not layout.fits():
+        if not python_call.abi_fits():
             return fallback
         return builtin(self._single_code, self.name, self.dtype, fallback)
 

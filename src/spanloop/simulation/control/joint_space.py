@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanloop.compiling import on_scalars
 from spanloop.errors import InputError
+from spanloop.kernels import on_scalars
 from spanloop.model import Model
-from spanloop.model.given import number
+from spanloop.model.user_input import number
 from spanloop.simulation.control.targets import Goal, controllable, every_joint_controlled, gains, goal, no_loops
-from spanloop.simulation.driving import Controller
+from spanloop.simulation.drive import Controller
 
 
 def pd(model: Model, kp, kd, target, *, gravity: bool = False, step: float | None = None) -> Controller:

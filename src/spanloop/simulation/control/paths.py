@@ -11,8 +11,8 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.math.scalar import sincos, where
-from spanloop.math.small import add, cross, scale, transpose
-from spanloop.model.given import number, rotation, three
+from spanloop.math.vector3 import add, cross, scale, transpose
+from spanloop.model.user_input import number, rotation, three
 
 Three = tuple[list, list, list]  # position, velocity, acceleration
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from spanloop.errors import InputError
 from spanloop.math.scalar import sqrt, where
 from spanloop.model import Joint, Model
-from spanloop.simulation.forces.points import Acting, Force, not_negative
+from spanloop.simulation.forces.at_frames import Acting, Force, not_negative
 
 FAR = 1e6  # rad or m: a limit beyond this is none
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.compiling import on_scalars
 from spanloop.errors import InputError
-from spanloop.loops.known import checked, motion, pushed
-from spanloop.math.small import add, cross, dot, negate, product, subtract, times
+from spanloop.kernels import on_scalars
+from spanloop.loops.arguments import checked, motion, pushed
+from spanloop.math.vector3 import add, cross, dot, negate, product, subtract, times
 from spanloop.model import Model
 from spanloop.model.parts import WORLD, Loop
-from spanloop.simulation.forces.adding import together
-from spanloop.simulation.forces.points import Acting, Force, position
+from spanloop.simulation.forces.at_frames import Acting, Force, position
+from spanloop.simulation.forces.combined import together
 from spanloop.types import Matrix3
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.algorithms.papers.legs import legs_of
-from spanloop.compiling import Question
-from spanloop.math.small import dot, total
+from spanloop.algorithms.papers.saha.legs import legs_of
+from spanloop.kernels import Question
+from spanloop.math.vector3 import dot, total
 from spanloop.model import Model
 from spanloop.topology import mechanism
 

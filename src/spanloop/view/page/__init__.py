@@ -1,5 +1,5 @@
 """A run as one HTML file: the moving mechanism, plots tied to it, the audit. It needs no network."""
 
-from spanloop.view.page.writing import text, write
+from spanloop.view.page.html import text, write
 
 __all__ = ["text", "write"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.view.shaping import Shape
+from spanloop.view.body_shapes import Shape
 
 MOST = 40_000  # triangles of one mesh
 _STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])

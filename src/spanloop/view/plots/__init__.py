@@ -5,13 +5,19 @@ that plt.show() finds it; elsewhere pyplot never hears of it, and it is gone whe
 several units there are as many panels: `ax` takes that many axes, and a tuple of them returns.
 """
 
-from spanloop.view.plots.choosing import FIGURES, plot
-from spanloop.view.plots.closures import closure_residual
-from spanloop.view.plots.energies import energy
-from spanloop.view.plots.joints import accelerations, coordinates, torques, velocities
-from spanloop.view.plots.loads import reactions
 from spanloop.view.plots.operations import counts, scaling
-from spanloop.view.plots.phases import phase
+from spanloop.view.plots.run_figures import (
+    FIGURES,
+    accelerations,
+    closure_residual,
+    coordinates,
+    energy,
+    phase,
+    plot,
+    reactions,
+    torques,
+    velocities,
+)
 from spanloop.view.plots.sparsities import operator_sparsity, sparsity
 from spanloop.view.plots.trees import topology
 

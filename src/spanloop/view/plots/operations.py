@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms import catalog
-from spanloop.compiling import Question
 from spanloop.errors import InputError, SpanloopError
+from spanloop.kernels import Question
 from spanloop.model import Model
 from spanloop.view.plots.canvas import GREY, PALETTE, blank, dressed, legend, pens
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, nearest
-from spanloop.loops.measuring import rows_of
+from spanloop.loops.closure_errors import rows_of
 from spanloop.model import Model
-from spanloop.results.files import labels
 from spanloop.sweeps.operators import Operator
+from spanloop.trajectory.files import labels
 from spanloop.view.plots.canvas import FAINT, GREY, blank
 
 _ZERO = 1e-10  # of the largest entry: what is smaller counts as none

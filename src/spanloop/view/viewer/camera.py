@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
+from spanloop.view.body_shapes import Shape
 from spanloop.view.scene import Scene, matrix
-from spanloop.view.shaping import Shape
 
 _DISTANCE = 2.0  # in radii of the mechanism
 _FLAT = 0.2  # a spread below this share of the largest is none

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from spanloop.compiling import Question
 from spanloop.dynamics import Dynamics
+from spanloop.kernels import Question
 from spanloop.model import Model
-from spanloop.simulation.stepping import Moment, Stepper
+from spanloop.simulation.stepper import Moment, Stepper
 
 STEP = 1e-3  # s
 LONGEST = 0.1  # s of motion computed at once, however late the clock is

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.loops.limits import Limits
+from spanloop.loops.assembly import Limits
 from spanloop.view.scene import Scene
-from spanloop.view.viewer.puppet import Handle, Puppet
-from spanloop.view.viewer.stage import LAYERS, SHOWN
+from spanloop.view.viewer.scene_nodes import LAYERS, SHOWN
+from spanloop.view.viewer.session import Handle, Puppet
 
 Wish = Callable[..., None]  # a wish by name, with its values
 NO_TRAIL = "(none)"

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from spanloop.errors import InputError
-from spanloop.model.save import atomic
-from spanloop.results import Trajectory
+from spanloop.model.files import atomic
+from spanloop.trajectory import Trajectory
 from spanloop.view.scene import poses
 from spanloop.view.viewer.camera import camera, outline, upward
-from spanloop.view.viewer.meshes import scene_with_meshes
-from spanloop.view.viewer.serving import look, started, stopped
-from spanloop.view.viewer.stage import Stage
+from spanloop.view.viewer.scene_nodes import Stage
+from spanloop.view.viewer.server import look, started, stopped
+from spanloop.view.viewer.viser_shapes import scene_with_meshes
 
 FRAMES = 30.0  # a second
 

@@ -13,15 +13,14 @@ import numpy as np
 
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopError
-from spanloop.results import Trajectory
+from spanloop.trajectory import Trajectory
 from spanloop.view import palette
 from spanloop.view.viewer.camera import camera, outline, upward
-from spanloop.view.viewer.loads import LONGEST, loads
-from spanloop.view.viewer.meshes import scene_with_meshes
 from spanloop.view.viewer.panels import NO_TRAIL, Panels
-from spanloop.view.viewer.puppet import Puppet
-from spanloop.view.viewer.serving import LOOPBACK, look, started, stopped
-from spanloop.view.viewer.stage import Stage
+from spanloop.view.viewer.scene_nodes import LONGEST, Stage, loads
+from spanloop.view.viewer.server import LOOPBACK, look, started, stopped
+from spanloop.view.viewer.session import Puppet
+from spanloop.view.viewer.viser_shapes import scene_with_meshes
 
 FRAME = 1.0 / 40.0  # s between pictures
 

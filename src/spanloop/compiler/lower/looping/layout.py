@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.compiler.lower.looping.classes import LinkClass
-from spanloop.compiler.lower.looping.forms import Looped, Pass, Step, Tree
-from spanloop.compiler.lower.looping.interfaces import Interface
+from spanloop.compiler.lower.looping.classes import Interface, LinkClass
+from spanloop.compiler.lower.looping.ir import Looped, Pass, Step, Tree
 from spanloop.compiler.lower.looping.tracing import Traced
 from spanloop.compiler.lower.plan import Plan, live
 from spanloop.compiler.trace import Expression

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from spanloop.compiler.lower.leaves import put_together, taken_apart
-from spanloop.compiler.lower.looping.classes import LinkClass
-from spanloop.compiler.lower.looping.forms import CannotLoop, Pass, Tree
-from spanloop.compiler.lower.looping.interfaces import Interface
+from spanloop.compiler.lower.looping.classes import Interface, LinkClass
+from spanloop.compiler.lower.looping.ir import CannotLoop, Pass, Tree
+from spanloop.compiler.lower.looping.pytree import put_together, taken_apart
 from spanloop.compiler.trace import Expression, Graph
 from spanloop.compiler.trace.operations import INPUT
 

@@ -1,0 +1,37 @@
+"""The spatial operators of a model, with those of its closures: the door to sweeps/operators.py."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from spanloop.algorithms.closed import redundancy
+from spanloop.errors import UnsupportedError
+from spanloop.model import Model
+from spanloop.sweeps.operators import Operators
+from spanloop.sweeps.spaces import Algebra
+from spanloop.topology import mechanism
+
+
+def operators(model: Model, q: Sequence[Any] | None = None, frames: str | Sequence[str] = ()) -> Operators:
+    """The spatial operators of a model: at q (nq,), floats or traced, or for any q.
+
+    frames: names of the frames or bodies that B and J speak of. If there are none, and the model has loops, these are
+    the points of closure, two for each loop, and A, Lam and b are there, too. All other operators are those of the
+    spanning tree, in which loops are open; a driven joint is one like all others.
+    """
+    named = (frames,) if isinstance(frames, str) else tuple(frames)
+    return Operators(Algebra(model, q, named, functools.partial(_kept, model)))
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(model: Model) -> frozenset[int]:
+    """Rows of the loops without those that depend on the others at every configuration."""
+    if model.couplings:
+        raise UnsupportedError(
+            f"operators of loops: model {model.name!r} has a coupling ({model.couplings[0].name!r}), which A does not "
+            "know; leave it out of the motion: model.lock(...)"
+        )
+    m = mechanism(model)
+    return frozenset(range(m.n_rows)) - redundancy.found(m).dropped

@@ -1,0 +1,175 @@
+"""How far loops are from closed, and how that changes: error, Jacobian and bias of all closure rows.
+
+Rows are written in the axes of each closure's child frame, at its origin, whatever the state; gears come last.
+
+| symbol | shape | meaning |
+|---|---|---|
+| e | (n_rows,) | closure error [rad or m]; 0 for rows that constrain velocities only |
+| J | (n_rows, nv) | its rate is J v |
+| γ | (n_rows,) | its second derivative is J a + γ |
+"""
+
+from __future__ import annotations
+
+from spanloop.algorithms.tree.energy import fly
+from spanloop.algorithms.tree.kinematics import drift
+from spanloop.algorithms.tree.link_poses import placed
+from spanloop.math.spatial import Field, Force, Motion, Transform, coriolis, power
+from spanloop.math.vector3 import ZERO3, add, cross, total
+from spanloop.sweeps import Program, outward
+from spanloop.topology.paths import between, relative_pose
+
+OPEN = 1e-3  # a loop with an error above this [m or rad] is not closed: its accelerations would mean nothing
+
+
+def closure_error(mechanism) -> Program:
+    """e (n_rows,) at q."""
+
+    def result(m, here, world):
+        out = [0.0 if x is None else x for c in m.closures for x in c.kind.closure_error(relative_pose(m, here, c))]
+        return out + [here[g.link].q[0] - g.ratio * here[g.source].q[0] - g.offset for g in m.gears]
+
+    return Program("closure_error", ("q",), placed(()), result, (mechanism.n_rows,))
+
+
+def closure_poses(mechanism, closure) -> Program:
+    """Pose (3, 4) of a closure's child frame in its parent frame, at q."""
+
+    def result(m, here, world):
+        x = relative_pose(m, here, closure)
+        return [y for row, p in zip(x.rotation.matrix(), x.translation, strict=True) for y in (*row, p)]
+
+    return Program("closure_pose", ("q",), placed(()), result, (3, 4))
+
+
+def openness(m, here, world) -> list:
+    """The sum of the squares of all closure errors must be less than OPEN², and no two frames may face away.
+
+    Gears are left out: they hold rates.
+    """
+    mask = masks(m, world)
+    squares = []
+    for c in m.closures:
+        for r, x in zip(c.rows, c.kind.closure_error(relative_pose(m, here, c)), strict=True):
+            if x is not None:
+                squares.append(x * x * mask[r] if r in mask else x * x)
+    facing = [(0.0, _facing(c, relative_pose(m, here, c).rotation.matrix())) for c in m.closures if not c.switchable]
+    return ([(total(squares), OPEN**2)] if squares else []) + facing
+
+
+def extra_inputs(m) -> dict[str, int]:
+    """Inputs of the dynamics that belong to closures, and their sizes: `active` for switchable, `given` for driven
+    ones."""
+    sizes = {"active": len(m.switched_rows), "given": len(m.given_rows)}
+    return {name: size for name, size in sizes.items() if size}
+
+
+def given(m, world) -> dict:
+    """The acceleration of each row that is given."""
+    return dict(zip(m.given_rows, world.given, strict=True)) if m.given_rows else {}
+
+
+def masks(m, world) -> dict:
+    """1 or 0 for each row of a closure that can be switched."""
+    return dict(zip(m.switched_rows, world.active, strict=True)) if m.switched_rows else {}
+
+
+def closure_facing(mechanism) -> Program:
+    """Cosines (n_closures,) of the angles by which the frames of each closure miss each other as far as it holds them.
+
+    An error is the sine of that angle: frames that face away from each other have none, yet are not closed.
+    """
+
+    def result(m, here, world):
+        return [_facing(c, relative_pose(m, here, c).rotation.matrix()) for c in m.closures]
+
+    return Program("closure_facing", ("q",), placed(()), result, (len(mechanism.closures),))
+
+
+def _facing(closure, r):
+    held = closure.kind.closure_error(closure.kind.closing_pose())
+    moments = sum(closure.sort(k) == "moment" and x is not None for k, x in enumerate(held))
+    if moments < 2:
+        return 1.0
+    return r[2][2] if moments == 2 else 0.5 * (r[0][0] + r[1][1] + r[2][2] - 1.0)
+
+
+def closure_jacobian(mechanism) -> Program:
+    """J (n_rows, nv) at q."""
+
+    def result(m, here, world):
+        J = [[0.0] * m.nv for _ in range(m.n_rows)]
+        for c in m.closures:
+            for column, row in _rates(m, here, c):
+                for r, x in zip(c.rows, row, strict=True):
+                    J[r][column] = J[r][column] + x
+        for g in m.gears:
+            J[g.row][m.links[g.link].v.start] = 1.0
+            J[g.row][m.links[g.source].v.start] = -g.ratio
+        return [x for row in J for x in row]
+
+    return Program("closure_jacobian", ("q",), placed(()), result, (mechanism.n_rows, mechanism.nv))
+
+
+def closure_bias(mechanism) -> Program:
+    """γ (n_rows,) at q, v."""
+
+    def result(m, here, world):
+        out = []
+        for c in m.closures:
+            x = relative_pose(m, here, c)
+            a, b = _at_anchor(here, c.a), _at_anchor(here, c.b)
+            relative = b.velocity - _seen_from_child(x, a.velocity)
+            # of A, at the point where B's origin is now: its own acceleration and what its spin adds there
+            carried = Field(a.velocity.angular, a.acceleration.angular, a.acceleration.linear)
+            turn = x.rotation.T
+            at_point = Motion(turn @ a.acceleration.angular, turn @ carried.at(x.translation))
+            extra = coriolis(turn @ a.velocity.angular, relative)
+            rates = c.kind.closure_space_rate(x, relative)
+            for w, rate in zip(c.kind.closure_space(x), rates, strict=True):
+                out.append(power(b.acceleration - at_point - extra, w) + rate)
+        return out + [0.0] * len(m.gears)
+
+    sweeps = (*placed(()), outward(drift, field=Field(ZERO3)), outward(fly, V=Motion()))
+    return Program("closure_bias", ("q", "v"), sweeps, result, (mechanism.n_rows,))
+
+
+def _rates(m, here, c):
+    """For every freedom on the closure's way: its number, and the rates of all rows that it makes.
+
+    Wrenches of the rows are carried inward from both frames, so that a freedom more costs the same on any way.
+    """
+    to_b, to_a = between(m, here, c.a.link, c.b.link)[1], between(m, here, c.b.link, c.a.link)[1]
+    x = relative_pose(m, here, c)
+    on_b = c.kind.closure_space(x)  # at B's origin in B's axes
+    yield from _rates_toward(m, here, to_b, [c.b.transform() @ w for w in on_b])
+    yield from _rates_toward(m, here, to_a, [c.a.transform() @ (x @ -w) for w in on_b])
+
+
+def _rates_toward(m, here, links, wrenches: list[Force]):
+    """Of the joints of all these links, with wrenches on the last of them."""
+    for i in reversed(links):
+        for k, s in enumerate(here[i].S):
+            yield m.links[i].v.start + k, [power(s, w) for w in wrenches]
+        wrenches = [here[i].X @ w for w in wrenches]
+
+
+def _seen_from_child(x: Transform, motion: Motion) -> Motion:
+    """A motion of frame A, at A's origin in A's axes, at B's origin in B's axes."""
+    return x.T @ motion
+
+
+class _Moving:
+    """Velocity and classical acceleration of an anchor, in its own axes."""
+
+    def __init__(self, velocity: Motion, acceleration: Motion):
+        self.velocity, self.acceleration = velocity, acceleration
+
+
+def _at_anchor(here, anchor) -> _Moving:
+    if anchor.link < 0:
+        return _Moving(Motion(), Motion())
+    x, V, field = anchor.transform(), here[anchor.link].V, here[anchor.link].field
+    turn = x.rotation.T
+    velocity = Motion(turn @ V.angular, turn @ add(V.linear, cross(V.angular, x.translation)))
+    return _Moving(velocity, Motion(turn @ field.alpha, turn @ field.at(x.translation)))

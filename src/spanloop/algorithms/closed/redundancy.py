@@ -1,0 +1,193 @@
+"""What elimination must know of a mechanism beforehand: rows that never matter, and closures that cannot stand alone.
+
+Found on floats at assembled states, once, when a kernel is made. Rows count as redundant if at every one of these
+states they depend on the rows that are kept; only such rows may be dropped, because elsewhere they may matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spanloop.algorithms.closed import closure_kinematics
+from spanloop.sweeps import walk
+from spanloop.topology.closures import meeting, path
+
+TOLERANCE = 1e-8  # of the square of what is left of a row of unit length
+TRACE = TOLERANCE**0.5  # of a row that is usual: what is shorter is a trace of misalignment
+MISALIGNED = 1e-4  # closure error [m or rad] that cannot be closed and is put down to slightly wrong axes
+_STATES, _TRIES, _STEPS = 3, 12, 80
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a mechanism's closures are treated: found once, when a kernel is made."""
+
+    dropped: frozenset[int] = frozenset()  # rows that are redundant at every configuration
+    weak: frozenset[int] = frozenset()  # closures whose own admittance is deficient: after the free body
+    strict: bool = False  # is a position refused at which rows that should be independent are not?
+    known: bool = False  # were closed states found to tell?
+    watched: bool = True  # is a position refused at which a loop is open? (not where something else sees to that)
+    jacobians: tuple[np.ndarray, ...] = field(default=(), compare=False, repr=False)  # of all rows, at closed states
+
+
+def found(mechanism) -> Setting:
+    """The setting of a mechanism with loops."""
+    states = assembled_states(mechanism)
+    if not states:
+        return Setting()
+    jacobians = [without_traces(mechanism, _jacobian(mechanism, q)) for q in states]
+    movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that must stay, whatever they depend on
+    permanent = [r for r in range(mechanism.n_rows) if r not in movable]
+    redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
+    weak = _weak(mechanism, jacobians, redundant)
+    return Setting(dropped=redundant, weak=weak, strict=True, known=True, jacobians=tuple(jacobians))
+
+
+def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE, first: int = 0) -> frozenset[int]:
+    """Rows that depend on the others at every one of the states; rows before number `first` are kept if they can be.
+
+    Gram-Schmidt on rows of unit length, at all states side by side: the row that is best where it is worst is kept
+    next, until what is left of every other row is nothing at every state. Rows that still matter somewhere are all
+    kept.
+    """
+    rests = []
+    for J in jacobians:
+        length = np.linalg.norm(J, axis=1, keepdims=True)
+        some = length > 1e-12 * max(length.max(initial=0.0), 1e-300)
+        rests.append(np.where(some, J / np.maximum(length, 1e-300), 0.0))
+    left = list(range(len(jacobians[0])))
+    while left:
+        sizes = np.array([[rest[r] @ rest[r] for r in left] for rest in rests])
+        worth = sizes.min(axis=0) - 1e-9 * np.arange(len(left))  # the earlier row where they are equal
+        worth += [2.0 if r < first and w > tolerance else 0.0 for r, w in zip(left, worth, strict=True)]
+        best = int(np.argmax(worth))
+        if sizes[:, best].min() <= tolerance:
+            return frozenset(r for k, r in enumerate(left) if sizes[:, k].max() <= tolerance)
+        r = left.pop(best)
+        for rest, size in zip(rests, sizes[:, best], strict=True):
+            e = rest[r] / np.sqrt(size)
+            rest -= np.outer(rest @ e, e)
+    return frozenset()
+
+
+def without_traces(mechanism, J: np.ndarray) -> np.ndarray:
+    """J without rows that are there only because an axis is slightly misaligned.
+
+    Rows of angles are compared with 1, rows of lengths with the longest of their closure.
+    """
+    out = J.copy()
+    for c in mechanism.closures:
+        rows = np.array(c.rows, dtype=int)
+        size = np.linalg.norm(J[rows], axis=1)
+        lengths = np.array([c.sort(k) == "force" for k in range(len(rows))], dtype=bool)
+        scale = np.where(lengths, size[lengths].max(initial=0.0), 1.0)
+        out[rows[size <= TRACE * scale]] = 0.0
+    return out
+
+
+def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
+    """1 for every row of `active` that the set of active closures needs, 0 for the rest; for the kernel's input
+    `active`."""
+    on = [r for c in mechanism.closures if not c.switchable or c.name in active for r in c.rows]
+    permanent = {r for c in mechanism.closures if not c.switchable for r in c.rows}
+    switched = [r for r in on if r not in permanent]
+    idle = frozenset[int]()
+    states = _states_with(mechanism, [r for r in mechanism.position_rows if r in on])
+    if states and switched:
+        order = [r for r in on if r in permanent] + switched  # permanent rows first: they stay
+        jacobians = [without_traces(mechanism, _jacobian(mechanism, q))[order] for q in states]
+        idle = frozenset(order[k] for k in redundant_rows(jacobians, first=len(order) - len(switched)))
+    return np.array([1.0 if r in switched and r not in idle else 0.0 for r in mechanism.switched_rows])
+
+
+def assembled_states(mechanism, count: int = _STATES, seed: int = 0) -> list[np.ndarray]:
+    """A few closed configurations, found from random guesses near the neutral one; none if that fails."""
+    return _states_with(mechanism, list(mechanism.position_rows), count, seed)
+
+
+def _states_with(mechanism, rows: Sequence[int], count: int = _STATES, seed: int = 0) -> list[np.ndarray]:
+    """The same with these rows closed."""
+    rng = np.random.default_rng(seed)
+    out: list[np.ndarray] = []
+    for attempt in range(_TRIES):
+        guess = _moved(mechanism, _neutral(mechanism), rng.uniform(-1, 1, mechanism.nv) * (0.2 + 0.15 * attempt))
+        q = _closed(mechanism, guess, rows)
+        if q is not None:
+            out.append(q)
+        if len(out) == count:
+            break
+    return out
+
+
+def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
+    """Damped Gauss-Newton on the closure error."""
+    error = _error(mechanism, q)[rows]
+    damping = 1e-3
+    for _ in range(_STEPS):
+        size = float(np.linalg.norm(error))
+        if size < 1e-11 or (damping > 1.0 and size < MISALIGNED):
+            break
+        J = _jacobian(mechanism, q)[rows]
+        brake = max(damping * min(1.0, size), 1e-10 * np.sum(J * J) / mechanism.nv)
+        step = -np.linalg.solve(J.T @ J + brake * np.eye(mechanism.nv), J.T @ error)
+        step *= min(1.0, 0.5 / max(np.abs(step).max(), 1e-12))
+        trial = _moved(mechanism, q, step)
+        trial_error = _error(mechanism, trial)[rows]
+        if np.linalg.norm(trial_error) < size:
+            q, error, damping = trial, trial_error, max(damping * 0.2, 1e-14)
+        else:
+            damping = min(damping * 8.0, 1e3)
+    closed = np.linalg.norm(error) < MISALIGNED and min(_facing(mechanism, q), default=1.0) > 0.0
+    return q if closed else None
+
+
+def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -> frozenset[int]:
+    """Closures on free bodies whose rows depend on each other without those bodies' freedoms and driven ones."""
+    floating = [link.number for link in mechanism.links if link.floats]
+    if not floating:
+        return frozenset()
+    given = [link.number for link in mechanism.links if link.driven]
+    columns = [c for i in floating + given for c in range(mechanism.links[i].v.start, mechanism.links[i].v.stop)]
+    touching = [c for c in mechanism.closures if _touches(mechanism, c, floating)]
+    theirs = [r for c in touching for r in c.rows if r not in dropped]
+    others = [r for r in range(mechanism.n_rows) if r not in dropped and r not in theirs]
+    rows = others + theirs
+    without = [np.delete(J[rows], columns, axis=1) for J in jacobians]
+    dependent = {rows[k] for k in redundant_rows(without, 1e-7, first=len(others))}
+    return frozenset(c.number for c in touching if dependent & set(c.rows))
+
+
+def _touches(mechanism, closure, floating: Sequence[int]) -> bool:
+    parents = mechanism.parents
+    ends = [path(parents, closure.a.link), path(parents, closure.b.link)]
+    top = meeting(parents, closure.a.link, closure.b.link)
+    return any(i in end[: end.index(top)] for end in ends for i in floating)
+
+
+def _neutral(mechanism) -> np.ndarray:
+    return np.array([x for link in mechanism.links for x in link.kind.neutral()])
+
+
+def _moved(mechanism, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    moved = [
+        x
+        for link in mechanism.links
+        for x in link.kind.plus(tuple(map(float, q[link.q])), tuple(map(float, delta[link.v])))
+    ]
+    return np.array(moved)
+
+
+def _error(mechanism, q: np.ndarray) -> np.ndarray:
+    return np.array(walk(closure_kinematics.closure_error(mechanism), mechanism, {"q": q.tolist()}), dtype=float)
+
+
+def _facing(mechanism, q: np.ndarray) -> list[float]:
+    return walk(closure_kinematics.closure_facing(mechanism), mechanism, {"q": q.tolist()})
+
+
+def _jacobian(mechanism, q: np.ndarray) -> np.ndarray:
+    flat = walk(closure_kinematics.closure_jacobian(mechanism), mechanism, {"q": q.tolist()})
+    return np.array(flat, dtype=float).reshape(mechanism.n_rows, mechanism.nv)

@@ -1,0 +1,131 @@
+"""General joints at a state: motion space, constraint space, and what is known across them. [Lilly & Orin, section 2]
+
+A joint of the tree, taken in its own direction or against it, and a closure look alike. Accelerations are those
+beyond ζ (drifting.py).
+
+| here | Lilly & Orin | shape | meaning | frame |
+|---|---|---|---|---|
+| S | φ | Motions | motion space: of the link on the next body toward the support | joint |
+| c | – | Motion | relative acceleration when the freedoms have none | joint |
+| near | – | Transform | pose of the link in the joint's frame | joint |
+| far | – | Transform | pose of the joint's frame in the next body | body |
+| K, B | φᶜ, X₀ᵀφᶜ | Force by row | constraint space of a tip, on its link and at the other end | link, other |
+| gamma | φᶜᵀζ₀ − αᶜ | by row | relative acceleration along the row that is known | – |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.row_bias import Telling, dual, known_rows
+from spanloop.algorithms.papers.lilly_orin.chains import Hop, Tip
+from spanloop.algorithms.papers.lilly_orin.joint_graph import JOINT
+from spanloop.joints.kind import EX, EY, EZ
+from spanloop.math.scalar import sqrt
+from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.vector3 import is_zero
+from spanloop.topology.paths import relative_pose
+from spanloop.types import Scalar
+
+SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
+
+
+class Carrier(NamedTuple):
+    """The general joint of a hop; freedoms as (s, torque, armature)."""
+
+    near: Transform
+    freedoms: tuple[tuple[Motion, Scalar, Scalar], ...]
+    c: Motion
+    far: Transform
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A row of a tip: its force h acts as K h on the chain's link and as B h on the reference member.
+
+    Of a loop inside a chain: as B h on the other link.
+    """
+
+    key: Any
+    sort: str  # "moment" or "force"
+    K: Force
+    B: Force
+    gamma: Scalar
+    soft: Scalar = 0.0  # compliance: 1 for a rotor's row
+    mask: Scalar = 1.0  # 0 where a closure is switched off
+
+
+def carrier(m, here, world, hop: Hop, telling: Telling) -> Carrier:
+    """The general joint that carries a link of a chain; rows of a closure that are dropped become freedoms."""
+    if hop.edge.sort == JOINT:
+        i = hop.edge.number
+        link, h = m.links[i], here[i]
+        columns = link.free(h.S)
+        if i == hop.link:
+            return Carrier(Transform(), _freedoms(link, h, columns), Motion(), h.X)
+        back = tuple(-s for s in columns)
+        return Carrier(h.X.inverse(), _freedoms(link, h, back), Motion(), Transform())
+    closure = m.closures[hop.edge.number]
+    x = relative_pose(m, here, closure)
+    on_a, on_b = closure.a.transform() @ x, closure.b.transform()  # poses of the child frame
+    freedoms, c = list(closure_motion(closure, x)), Motion()
+    columns = [Motion.of(tuple(w)) for w in dual(closure.kind.closure_space(x))]
+    known = {row.number: gamma for row, gamma in known_rows(m, here, world, closure, telling, True)}
+    for r, column in zip(closure.rows, columns, strict=True):
+        if r in telling.dropped:
+            freedoms.append(column)
+        else:
+            c = c - column * known[r]  # φᶜᵀ c = −γ
+    if hop.link == closure.b.link:
+        return Carrier(on_b.inverse(), tuple((s, 0.0, 0.0) for s in freedoms), c, on_a)
+    return Carrier(on_a.inverse(), tuple((-s, 0.0, 0.0) for s in freedoms), -c, on_b)
+
+
+def _freedoms(link, h, columns):
+    torque = link.passive_torque(h.q, h.v)
+    return tuple((s, t + p, r) for s, t, p, r in zip(columns, h.tau, torque, link.armature, strict=False))
+
+
+def closure_motion(closure, x: Transform) -> tuple[Motion, ...]:
+    """Motion space of a closure, in its child frame; none where all six directions are held or given."""
+    return () if len(closure.rows) == 6 else closure.kind.closure_motion(x)
+
+
+def tip(m, here, world, t: Tip, telling: Telling) -> tuple[list[Constraint], Force, Force]:
+    """Rows of a tip, and the known force (φ h of eq. 33) on its link and at its other end.
+
+    Of a closure there is none here: its h comes with the external forces.
+    """
+    if t.edge.sort == JOINT:
+        return _tip_of_joint(m, here, t)
+    closure, masks = m.closures[t.edge.number], closure_kinematics.masks(m, world)
+    out = []
+    for k, (row, gamma) in enumerate(known_rows(m, here, world, closure, telling)):
+        K, B = (row.on_a, row.on_b) if t.link == closure.a.link else (row.on_b, row.on_a)
+        sort = closure.sort(closure.rows.index(row.number))
+        out.append(Constraint((closure.number, k), sort, K, B, gamma, mask=masks.get(row.number, 1.0)))
+    return out, Force(), Force()
+
+
+def _tip_of_joint(m, here, t: Tip) -> tuple[list[Constraint], Force, Force]:
+    """A joint of the tree as a tip: its torque is known (a hip of a legged machine), rotors are rows that yield."""
+    i = t.edge.number
+    link, h = m.links[i], here[i]
+    S = link.free(h.S)
+    measures = dual(S)
+    torque = [x + p for x, p in zip(h.tau, link.passive_torque(h.q, h.v), strict=True)]
+    drive = Force()
+    for w, x in zip(measures, torque, strict=False):
+        drive = drive + w * x
+    held = [(w, 0.0) for w in (SIX if link.driven else link.kind.constraint_space(h.q))]
+    rotors = [(w * sqrt(r), 1.0) for w, r in zip(measures, link.armature, strict=False) if not is_zero(r)]
+    out = []
+    for k, (w, soft) in enumerate(held + rotors):
+        on_child, on_parent = w, -(h.X @ w)
+        K, B = (on_parent, on_child) if t.link == link.parent else (on_child, on_parent)
+        sort = "moment" if all(map(is_zero, w.linear)) else "force"
+        out.append(Constraint((link.name, k), sort, K, B, 0.0, soft))
+    on_child, on_parent = drive, -(h.X @ drive)
+    return (out, on_parent, on_child) if t.link == link.parent else (out, on_child, on_parent)

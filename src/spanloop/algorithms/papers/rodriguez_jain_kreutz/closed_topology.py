@@ -1,0 +1,194 @@
+"""Forward dynamics of any closed topology: primary system, secondary system, closure constraints, steps A to F.
+
+[Rodriguez, Jain & Kreutz, sections 2.3 and 3]
+
+    A  M β̇ᶠ = T̂             free accelerations, of both systems
+    B  α̃ᶠ = J β̇ᶠ            at the points of closure
+    C  Λ = J M⁻¹ J*           their admittance
+    D  A Λ A* f̃ = A α̃ᶠ − U   constraint forces: the only step that knows the constraints, and both systems
+    E  M β̇ᵟ = −J*A* f̃        what they change
+    F  β̇ = β̇ᶠ + β̇ᵟ
+
+| here | paper | shape | meaning |
+|---|---|---|---|
+| free_rates, lam | β̇ᶠ, α̂ᶠ | by joint, Motion by link | free accelerations; those of links beyond ζ |
+| omega | Ω, Λ | six Motions by two links | closure_admittance.py |
+| rows | A, U | by row | wrenches on links; known acceleration γ = −U along the row |
+| f | f̃ | by row | constraint forces |
+| more_rates | β̇ᵟ | by joint | |
+
+The spanning trees of both systems are swept as one forest: their mass matrices do not couple. Step D takes the cheap
+form where the secondary system is one free body that every closure joins to an arm of its own with as many freedoms
+as the grasp has rows: A_P Λ_P A_P* is then block diagonal and N_S = 6. Where an arm is in a singular position that
+form would fail; its pivots are held up and the solution refined, as in reference_member.py. Elsewhere A Λ A* is
+factored as a whole, O(N_E³). Loops inside either system are rows like all others.
+Departures: the force of a row acts as K f̃ on its links, signs included; points of closure are link origins. Slips
+mended: A.2 has T̂ for T; A.6: z(k) = ψ z(k−1) + x̂(k), ε = H z with x̂ = −BA*f̃; 2.17: U holds d/dt(AJ) β.
+"""
+
+from __future__ import annotations
+
+from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
+from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.row_bias import Telling
+from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
+from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
+from spanloop.algorithms.papers.lilly_orin.reference_member import Held, balanced, convergence
+from spanloop.algorithms.papers.rodriguez_jain_kreutz.closure_admittance import (
+    laid_out,
+    point_admittances,
+    row_admittance,
+)
+from spanloop.algorithms.papers.rodriguez_jain_kreutz.filter_sweeps import (
+    admitted,
+    bias_free_torque,
+    factored,
+    filtered,
+    smoothed,
+)
+from spanloop.algorithms.tree.bias_acceleration import bias_sweep
+from spanloop.algorithms.tree.energy import fly
+from spanloop.algorithms.tree.link_poses import placed
+from spanloop.errors import UnsupportedError
+from spanloop.math.inertia import ArticulatedInertia
+from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.vector3 import total
+from spanloop.sweeps import Program, Values, at_once, outward
+
+
+def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+    """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
+    acceleration."""
+    if mechanism.gears:
+        raise UnsupportedError(
+            f"method 'closed_topology' has no couplings between joints ({mechanism.gears[0].name!r}); use 'elimination'"
+        )
+    setting = setting or Setting()
+    telling = Telling.of(setting, feedback)
+    sizes, flying, cheap = (
+        telling.sizes(mechanism),
+        telling.needs_velocities(mechanism),
+        secondary_body(mechanism, setting),
+    )
+
+    def demands(m, here, world) -> list:
+        far = closure_kinematics.openness(m, here, world) if setting.watched else []
+        return far + (world.thin if setting.strict else [])
+
+    return Program(
+        "forward_dynamics",
+        ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
+        (
+            *placed(loaded),
+            bias_sweep(mechanism),
+            *((outward(fly, V=Motion()),) if flying else ()),
+            bias_free_torque(),
+            factored(),
+            filtered("T", None, "nu"),
+            smoothed("nu", "free_rates", "lam"),  # A, and B on the way
+            admitted(),
+            at_once(admittances),  # C
+            at_once(_cheap(cheap, telling) if cheap else _whole(telling)),  # D
+            filtered(None, "push", "nu_more"),
+            smoothed("nu_more", "more_rates", "more"),  # E
+            outward(both),  # F
+        ),
+        result=lambda m, here, world: [x for h in here for x in h.rates],
+        shape=(mechanism.nv,),
+        regroup=True,
+        loaded=loaded,
+        demands=demands,
+        sizes=sizes,
+        double=cheap is not None,
+    )
+
+
+def secondary_body(mechanism, setting: Setting) -> Grasps | None:
+    """Arms and the free body that they hold, where step D has its cheap form."""
+    try:
+        g = grasps(mechanism, "closed_topology")
+    except UnsupportedError:
+        return None
+    for arm in g.arms:
+        freedoms = sum(mechanism.links[i].kind.nv for i in arm.links if not mechanism.links[i].driven)
+        if freedoms < len(set(mechanism.closures[arm.closure].rows) - setting.dropped):
+            return None
+    return g
+
+
+# ---- step C
+
+
+def admittances(m, here, world) -> Values:
+    """Λ between all points of closure."""
+    return Values(omega=point_admittances(m, here, {end.link for c in m.closures for end in (c.a, c.b)}))
+
+
+# ---- step D
+
+
+def _whole(telling: Telling):
+    def solve(m, here, world) -> Values:
+        """(3.11): A Λ A* as a whole."""
+        rows = [row for c in m.closures for row in laid_out(m, here, world, c, telling)]
+        masks = closure_kinematics.masks(m, world)
+        on = [masks.get(number, 1.0) for number, _, _ in rows]
+        L = row_admittance(world.omega, [ends for _, ends, _ in rows])
+        asked = [-total([gamma, *(power(here[i].lam, K) for i, K in ends)]) for _, ends, gamma in rows]
+        bounds = zero_bounds(m, [number for number, _, _ in rows], L)
+        factors = Factors(L, zero=bounds, masks=on)
+        f = factors.solve(asked)
+        _lay_down(here, [ends for _, ends, _ in rows], f)
+        return Values(f=f, thin=thin_pivots(bounds, factors, on))
+
+    return solve
+
+
+def _cheap(g: Grasps, telling: Telling):
+    def solve(m, here, world) -> Values:
+        """N_S equations of the secondary body; A_P Λ_P A_P* by arms."""
+        link, h, masks = m.links[g.body], here[g.body], closure_kinematics.masks(m, world)
+        chains, ends = [], []
+        for arm in g.arms:
+            c = m.closures[arm.closure]
+            rows = []
+            for k, (number, sides, gamma) in enumerate(laid_out(m, here, world, c, telling)):
+                K, A = (dict(sides)[i] for i in (arm.tip, g.body))
+                sort, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
+                rows.append(Constraint((c.number, k), sort, K, A, gamma, mask=mask))
+                ends.append([(arm.tip, K), (g.body, A)])
+            omega = {key: x for key, x in world.omega.items() if key == (arm.tip, arm.tip)}
+            L = row_admittance(omega, [[(arm.tip, row.K)] for row in rows])
+            S = [-(row.gamma + power(here[arm.tip].lam, row.K)) for row in rows]
+            chains.append(Held(rows, L, S, len(rows)))
+        mass = [list(r) for r in link.inertia.articulated().rows()]
+        for k, armature in enumerate(link.armature):
+            mass[k][k] = mass[k][k] + armature
+        push = Force.of([-x for x in h.T])
+        lam, forces, step, balance = balanced(chains, ArticulatedInertia.of_rows(mass), push, link.inertia)
+        f = [x for xs in forces for x in xs]
+        _lay_down(here, ends, f)
+        return Values(f=f, thin=convergence(balance, lam, step))
+
+    return solve
+
+
+def _lay_down(here, rows: list, f: list) -> None:
+    """x̂ = −BA* f̃: a filter takes forces as loads that the joints must bear."""
+    terms: dict[int, list] = {}
+    for ends, x in zip(rows, f, strict=True):
+        for i, K in ends:
+            terms.setdefault(i, []).append(K * x)
+    for i, forces in terms.items():
+        here[i].push = Force.of([-total(six) for six in zip(*map(tuple, forces), strict=True)])
+
+
+# ---- step F
+
+
+def both(link, here, parent) -> Values:
+    """β̇ = β̇ᶠ + β̇ᵟ."""
+    if link.driven:
+        return Values(rates=here.tau)
+    return Values(rates=tuple(x + y for x, y in zip(here.free_rates, here.more_rates, strict=True)))

@@ -1,0 +1,76 @@
+"""Λ = B*Ω B, the admittance between points of closure, and A Λ A*, the same along the closures' rows. O(n) a pair.
+
+[Rodriguez, Jain & Kreutz, 3.10, A.3-A.5]
+
+| here | paper | shape | meaning |
+|---|---|---|---|
+| Lambda | Υ(k) | Admittance by link | the blocks of Ω on the diagonal |
+| omega[i, j] | Ω(i, j) | six Motions | of link i, for each unit force on link j |
+| ends | A, B | (link, Force) by row | what a unit force of a row does to the links it joins |
+
+Λ does not know the rows: a change of constraints leaves it as it is. Departures and slips mended: points of closure are
+taken at the origins of their links, B* being part of the rows. Ω(k, m) = Ω(k, m+1) ψ(m+1, m); lemma 5 and "else 0" of
+A.5 hold for serial chains only: branches with a common ancestor a that moves couple, Ω(k, m) = ψ*(a, k) Υ(a) ψ(a, m).
+"""
+
+from __future__ import annotations
+
+from spanloop.algorithms.closed.row_bias import Telling, known_rows
+from spanloop.algorithms.papers.lilly_orin.general_joints import SIX
+from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.vector3 import total
+from spanloop.topology.closures import meeting, path
+
+
+def point_admittances(m, here, links) -> dict:
+    """Ω between all pairs of these links; none where they have no ancestor in common that moves."""
+    out: dict = {}
+    links = sorted(set(links) - {-1})
+    for n, i in enumerate(links):
+        for j in links[: n + 1]:
+            top = meeting(m.parents, i, j)
+            if top < 0:
+                continue
+            block = [here[top].Lambda @ e for e in SIX]  # Υ(a)
+            block = _transposed(_carried(m, here, block, top, j))  # Ω(a, j) = Υ(a) ψ(a, j)
+            out[i, j] = _carried(m, here, block, top, i)
+            out[j, i] = out[i, j] if i == j else _transposed(out[i, j])
+    return out
+
+
+def _carried(m, here, columns: list[Motion], top: int, link: int) -> list[Motion]:
+    """ψ*(top, link) of motions of link top."""
+    way = path(m.parents, link)
+    for k in reversed(way[: way.index(top)]):
+        columns = [here[k].X.T @ c for c in columns]
+        for s, G, _ in reversed(here[k].gains):
+            columns = [c - s * power(c, G) for c in columns]  # τ̄* = 1 − H*G*
+    return columns
+
+
+def _transposed(columns: list[Motion]) -> list[Motion]:
+    return [Motion.of(row) for row in zip(*columns, strict=True)]
+
+
+def row_admittance(omega: dict, rows: list) -> list[list]:
+    """A Λ A*, for rows as lists of (link, wrench)."""
+    out = [[0.0] * len(rows) for _ in rows]
+    for s, ends in enumerate(rows):
+        felt: dict = {}
+        for j, K in ends:
+            for i in {i for i, other in omega if other == j}:
+                moved = [total(c * k for c, k in zip(row, K, strict=True)) for row in zip(*omega[i, j], strict=True)]
+                felt.setdefault(i, []).append(Motion.of(moved))
+        for r in range(s, len(rows)):
+            x = total(power(moved, K) for i, K in rows[r] for moved in felt.get(i, ()))
+            out[r][s] = out[s][r] = x
+    return out
+
+
+def laid_out(m, here, world, closure, telling: Telling) -> list[tuple[int, list[tuple[int, Force]], object]]:
+    """Rows of a closure: number, ends on links that are there, known acceleration."""
+    out = []
+    for row, gamma in known_rows(m, here, world, closure, telling):
+        ends = [(closure.a.link, row.on_a), (closure.b.link, row.on_b)]
+        out.append((row.number, [(i, K) for i, K in ends if i >= 0], gamma))
+    return out

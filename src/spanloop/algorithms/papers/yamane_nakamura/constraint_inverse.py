@@ -1,0 +1,128 @@
+"""Blocks of Φ⁻¹ for the joints of one link: the linear algebra of virtual_work. [Yamane & Nakamura, eq. 31-43]
+
+A joint waits as (H, E): its rows in the axes of the link that carries it, and the far side of its S_m. A matrix is a
+list of rows; joints are known by number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spanloop.joints.kind import EX, EY, EZ
+from spanloop.math.inertia import Mobility
+from spanloop.math.scalar import sqrt
+from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
+from spanloop.math.symmetric import apply, inverse
+from spanloop.math.vector3 import add, dot, is_zero, product, total, transpose
+from spanloop.sweeps import Values
+
+
+def added(joints, mobility: Mobility) -> tuple[list, dict]:
+    """Joints added to a link one after the other.
+
+    Returns for each its number, couplings Φ_i,j and gains Φ_i,· Φ⁻¹ to those before it and M_i, and the blocks
+    of Φ⁻¹ when all of them are there.
+    """
+    stages: list = []
+    M: dict = {}
+    for i, (H, E) in joints.items():
+        before = [j for j, *_ in stages]
+        W = [mobility @ h for h in H]  # A⁻¹ Hᵀ
+        phi: dict[int, Any] = {j: [[power(w, h) for h in joints[j][0]] for w in W] for j in before}
+        gains: dict[int, Any] = {j: _sum([product(phi[k], M[k, j]) for k in before]) for j in before}
+        own = _plus(E, [[power(w, h) for h in H] for w in W])  # S_i
+        for j in before:
+            own = _minus(own, product(gains[j], transpose(phi[j])))
+        M[i, i] = inverse(own)  # (41)
+        for j in before:
+            back = product(transpose(gains[j]), M[i, i])
+            for k in before:
+                M[j, k] = _plus(M[j, k], product(back, gains[k]))  # (43)
+            M[j, i] = [[-x for x in r] for r in back]
+            M[i, j] = transpose(M[j, i])
+        stages.append((i, phi, gains, M[i, i]))
+    return stages, M
+
+
+def coupled(own, S: dict, M: dict, compliance) -> list:
+    """own − Σ S_i M_ij S_jᵀ, with compliances on the diagonal: the near side of a joint's S_m less what follows."""
+    for i, row in S.items():
+        for j, column in S.items():
+            own = _minus(own, product(product(row, M[i, j]), transpose(column)))
+    for i, soft in enumerate(compliance):
+        own[i][i] = own[i][i] + soft
+    return own
+
+
+def spanned(rows, numbers) -> Force:
+    """rowsᵀ numbers."""
+    f = Force()
+    for w, x in zip(rows, numbers, strict=True):
+        f = f + w * x
+    return f
+
+
+def transposed_times(m, x):
+    """mᵀ x."""
+    return apply(transpose(m), x)
+
+
+def _plus(m, n):
+    return [[x + y for x, y in zip(r, s, strict=True)] for r, s in zip(m, n, strict=True)]
+
+
+def _minus(m, n):
+    return [[x - y for x, y in zip(r, s, strict=True)] for r, s in zip(m, n, strict=True)]
+
+
+def _sum(matrices):
+    return [[total(x) for x in zip(*rows, strict=True)] for rows in zip(*matrices, strict=True)]
+
+
+# ---- Links as loose bodies: what acts on them, and what their joints ask of them. [Yamane & Nakamura, section 3.1-3.2]
+#
+# Symbols and departures are those of `virtual_work.py`.
+
+
+SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
+
+
+def turn(link, here, parent) -> Values:
+    """Velocities and what comes of them: b_k, h_m; the joint's constraints and its measures."""
+    R, p = here.X.rotation.T, here.X.translation
+    relative = combined(here.S, here.v)
+    carrier = R @ parent.omega
+    c = (
+        here.X.T @ parent.ground
+        + Motion(linear=R @ Field(parent.omega).at(p))
+        + coriolis(carrier, relative)
+        + link.kind.motion_space_rate(here.q, here.v)
+        + combined(link.given(here.S), link.given(here.tau))
+    )
+    omega = add(carrier, relative.angular)
+    KJ = measures(link.free(here.S))
+    K = SIX if link.driven else link.kind.constraint_space(here.q)
+    rotors = tuple(w * sqrt(r) for w, r in zip(KJ, link.armature, strict=False) if not is_zero(r))
+    return Values(
+        omega=omega,
+        ground=Motion(),
+        b=link.inertia.force(Field(omega)),
+        c=c,
+        h=tuple(power(c, k) for k in K + rotors),  # (29)
+        K=K + rotors,
+        KJ=KJ,
+        compliance=(0.0,) * len(K) + (1.0,) * len(rotors),
+    )
+
+
+def measures(S) -> tuple[Force, ...]:
+    """KJ = (SᵀS)⁻¹Sᵀ, row by row."""
+    gram = inverse([[dot(tuple(s), tuple(r)) for r in S] for s in S])
+    return tuple(Force.of([dot(row, x) for x in zip(*S, strict=True)]) for row in gram)
+
+
+def push(link, here, arriving) -> tuple[Values, Values]:
+    """t_k: forces from outside, of velocities, of the link's own joint and of those that it carries."""
+    torque = [t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)]
+    drive = spanned(here.KJ, torque[: len(here.KJ)])  # H_Jᵀ n_J
+    return Values(t=here.external - here.b + drive + arriving.t), Values(t=-(here.X @ drive))  # (28)

@@ -1,0 +1,203 @@
+"""Forward dynamics by the principle of virtual work, and the constraint forces of all joints. [Yamane & Nakamura]
+
+Links are loose bodies with six accelerations each; joints are constraints between them, added one after the other
+from the leaves to the root (path 1); the final forces follow from the root to the leaves (path 2). No articulated
+inertia appears. O(n), links with more than three joints being split (section 4; `splitting.py`). Unsplit, adding
+a joint to a link that has n_b others takes O(n_b²) products.
+
+| here | paper | shape | meaning | frame |
+|---|---|---|---|---|
+| A⁻¹ | A_k⁻¹ | Mobility | inverse of the link's inertia | link |
+| b | b_k | Force | velocity-dependent force | link |
+| t | t_k | Force | all forces on the link but those of constraints | link |
+| c | – | Motion | acceleration of the link when its parent and its joint have none | link |
+| K | K_m = H_m,m | rows, Force | constraint space of the joint | link |
+| KJ | K_Jm = H_Jm,m | rows, Force | what measures the joint's rates: KJ S = 1, K KJᵀ = 0 (eq. 11) | link |
+| h | h_m | vector | K c: what the constraint asks of the accelerations | rows |
+| H | H_m,m−1 | rows, Force | K seen from the parent | parent |
+| S | S_m,n | matrix | coupling of two joints through their common link (eq. 39) | rows |
+| M | M_m,n | matrix | block (m, n) of Φ⁻¹, of joints on one link (eq. 41, 43) | rows |
+| n | n_m | vector | constraint force, at the stage reached or final | rows |
+
+Departures. Relative motion is taken in the child's frame, so that H_m,m is K. A joint is added when the link that
+carries it is visited: of S_m and a_m the child has made its own side (E, e). The world's A⁻¹ is 0, joints on it are not
+coupled; gravity is an acceleration of the world. A driven joint is a constraint in all six directions, its acceleration
+part of c. A rotor (armature) r is one more row √r KJ with a compliance of 1. Eq. 53 is read off link accelerations:
+the same sum with fewer products. Both paths are walked twice, the second time for what is left of eq. 13 and 15 after
+the first: A⁻¹ and Φ lose digits where light links carry heavy ones, and one correction brings them back. Where it is
+too large to be the last one, the answer is refused (docs/decisions, 13).
+
+Slips mended: a_i+1 needs + H_i+1,i A_i⁻¹ t_i; t_k holds all joint torques on link k from the start; the last term of
+eq. 53 is −H_Ji,i A_i⁻¹ H_i+1,iᵀ n_i+1.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from spanloop.algorithms.papers.yamane_nakamura.constraint_inverse import (
+    added,
+    coupled,
+    push,
+    spanned,
+    transposed_times,
+    turn,
+)
+from spanloop.algorithms.papers.yamane_nakamura.split_links import refuse_bodies_without_inertia, split, stout
+from spanloop.algorithms.tree.kinematics import poses
+from spanloop.algorithms.tree.link_poses import placed
+from spanloop.math.inertia import Mobility
+from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.symmetric import apply, inverse
+from spanloop.math.vector3 import ZERO3, dot, negate, total
+from spanloop.sweeps import Program, Union, Values, inward, outward
+
+LARGEST_CORRECTION = 1e-7  # beside the accelerations themselves; what is left after it is its square
+LOST = (
+    "rounding has taken the answer of method 'virtual_work': a body is too thin or too light beside what it carries. "
+    "Use method 'articulated_body'"
+)
+
+
+def forward_dynamics(mechanism, loaded=(), rewrite=split) -> Program:
+    """a (nv,) for given q (nq,), v (nv,), tau (nv,); a driven joint's entry of tau is its acceleration."""
+    refuse_bodies_without_inertia(mechanism)
+    return Program(
+        "forward_dynamics",
+        ("q", "v", "tau") + (("forces",) if loaded else ()),
+        sweeps(mechanism, loaded),
+        result=lambda m, here, world: [x for h in here for x in h.rates],
+        shape=(mechanism.nv,),
+        loaded=loaded,
+        rewrite=rewrite,
+        demands=trusted,
+        refusal=LOST,
+        double=True,
+    )
+
+
+def constraint_forces(mechanism, loaded=(), rewrite=split) -> Program:
+    """[torque; force] (n_joints, 6) of each joint's constraint on its child, at the body's origin in world axes.
+
+    For given q, v, tau; torques along the joint's freedoms are not part of it, the force of a driven joint is.
+    Bodies on fixed joints are links of their own here.
+    """
+    refuse_bodies_without_inertia(mechanism)
+
+    def result(m, here, world):
+        joints = [h for link, h in zip(m.links, here, strict=True) if link.name]
+        return [x for h in joints for x in h.constraint.turned(h.T.rotation)]
+
+    return Program(
+        "constraint_forces",
+        ("q", "v", "tau") + (("forces",) if loaded else ()),
+        (*sweeps(mechanism, loaded), poses()),
+        result,
+        shape=(len(mechanism.links), 6),
+        loaded=loaded,
+        whole=True,
+        rewrite=rewrite,
+        demands=trusted,
+        refusal=LOST,
+        double=True,
+    )
+
+
+forward_dynamics_unsplit = partial(forward_dynamics, rewrite=None)
+constraint_forces_unsplit = partial(constraint_forces, rewrite=None)
+
+
+def sweeps(mechanism, loaded):
+    """Links made loose (loose_links.py), joints added and forces found, twice."""
+    paths = (inward(gather, e=Union()), outward(release, n={}, a=Motion()))
+    return (
+        *placed(loaded),
+        outward(turn, omega=ZERO3, ground=Motion(linear=negate(mechanism.gravity))),
+        inward(push, t=Force()),
+        inward(connect, joints=Union()),
+        *paths,
+        outward(remain, a=Motion()),
+        *paths,
+        outward(finish, a=Motion()),
+    )
+
+
+# ---- path 1, from the leaves to the root: first what does not depend on forces
+
+
+def connect(link, here, arriving) -> tuple[Values, Values]:
+    """The link's children are joined to it (M); its own joint's side of S_m is made ready for its parent."""
+    mobility, K = Mobility.of(link.inertia), here.K
+    stages, M = added(arriving.joints, mobility)
+    W = [mobility @ k for k in K]  # A⁻¹ Kᵀ
+    S = {i: [[-power(w, h) for h in H] for w in W] for i, (H, _) in arriving.joints.items()}  # (39)
+    E = coupled([[power(w, k) for k in K] for w in W], S, M, here.compliance)
+    H = tuple(here.X @ k for k in K)
+    carried = {i: H for i, (H, _) in arriving.joints.items()}
+    kept = Values(mobility=mobility, stages=stages, M=M, S_own=S, H=carried, E=E)
+    return kept, Values(joints=Union({link.number: (H, E)} if K else {}))
+
+
+def gather(link, here, arriving) -> tuple[Values, Values]:
+    """Constraint forces of the joints that the link carries, before its own joint is added."""
+    free = here.mobility @ here.t  # A_k⁻¹ t_k
+    n: dict = {}
+    for i, couplings, gains, M in here.stages:
+        a = [x + power(free, k) for x, k in zip(arriving.e[i], here.H[i], strict=True)]
+        for j, phi in couplings.items():
+            a = [x - dot(row, n[j]) for x, row in zip(a, phi, strict=True)]
+        n[i] = apply(M, a)  # (40)
+        for j, gain in gains.items():
+            n[j] = tuple(x - y for x, y in zip(n[j], transposed_times(gain, n[i]), strict=True))  # (35)
+    e = [x - power(free, k) for x, k in zip(here.h, here.K, strict=True)]
+    for i, S in here.S_own.items():
+        e = [x - dot(row, n[i]) for x, row in zip(e, S, strict=True)]
+    own = apply(inverse(here.E), e) if link.parent < 0 else ()
+    return Values(free=free, staged=n, own=own), Values(e=Union({link.number: e}))
+
+
+# ---- path 2, from the root to the leaves
+
+
+def release(link, here, parent) -> Values:
+    """Final constraint forces of the joints that the link carries, and its acceleration."""
+    own = here.own if link.parent < 0 else parent.n.get(link.number, ())
+    n = dict(here.staged)
+    if own:
+        pull = {j: transposed_times(S, own) for j, S in here.S_own.items()}
+        for i in n:
+            for j in n:
+                n[i] = tuple(x - y for x, y in zip(n[i], apply(here.M[i, j], pull[j]), strict=True))  # (47)
+    f = spanned(here.K, own)
+    for i, H in here.H.items():
+        f = f - spanned(H, n[i])
+    return Values(n=n, own=own, f=f, a=here.free + here.mobility @ f)  # (15)
+
+
+def remain(link, here, parent) -> Values:
+    """What is left of the equations of motion (15) and of the constraints (13): the second walk's t and h."""
+    t = here.t + here.f - link.inertia @ here.a
+    slip = here.a - here.X.T @ parent.a
+    rest = zip(here.h, here.K, here.compliance, here.own, strict=True)
+    h = tuple(x - power(slip, k) - y * z for x, k, y, z in rest)
+    return Values(a=here.a, t=t, h=h, first=Values(n=here.own, a=here.a, slip=slip - here.c))
+
+
+def finish(link, here, parent) -> Values:
+    """Joint accelerations and constraint forces of both walks together."""
+    slip = here.first.slip + (here.a - here.X.T @ parent.a)
+    rates = tuple(power(slip, w) for w in here.KJ) if here.KJ else here.tau  # (14), (53)
+    n = [x + y for x, y, soft in zip(here.first.n, here.own, here.compliance, strict=True) if not soft]
+    sizes = (square(here.a), square(here.first.a))
+    return Values(a=here.a, rates=rates, constraint=spanned(here.K[: len(n)], n), sizes=sizes)
+
+
+def square(m: Motion):
+    return dot(tuple(m), tuple(m))
+
+
+def trusted(m, here, world) -> list:
+    """Pairs, the first to be less: the size of the correction, and of what it may be; live bodies must not be thin."""
+    corrections, accelerations = (total(h.sizes[k] for h in here) for k in (0, 1))
+    live = [pair for link in m.links for pair in stout(link.inertia)]
+    return [(corrections, LARGEST_CORRECTION**2 * accelerations + 1e-200), *live]

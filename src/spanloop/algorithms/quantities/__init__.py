@@ -1,1 +1,0 @@
-"""Quantities that follow from a state: poses, Jacobians, energies, momenta."""

@@ -1,0 +1,76 @@
+"""Energy (kinetic, potential), momentum about the centre of mass, and the centre of mass.
+
+| symbol | shape | meaning | frame |
+|---|---|---|---|
+| V | Motion | velocity of the link at its origin | link |
+| L | Force | momentum of the link, moved inward | link, then world |
+| I | RigidInertia | the link with everything it carries | link, then world |
+"""
+
+from __future__ import annotations
+
+from spanloop.algorithms.tree.link_poses import placed
+from spanloop.errors import UnsupportedError
+from spanloop.math.inertia import RigidInertia
+from spanloop.math.spatial import Force, Motion, combined, power
+from spanloop.math.vector3 import cross, dot, is_zero, negate, scale, subtract
+from spanloop.sweeps import Program, Values, inward, outward
+
+
+def energy(mechanism) -> Program:
+    """(kinetic, potential) [J]: armature in the kinetic, gravity (zero at the world's origin) and springs in the
+    potential."""
+
+    def result(m, here, world):
+        springs = sum((link.spring_energy(h.q) for link, h in zip(m.links, here, strict=True)), 0.0)
+        return [sum((h.kinetic for h in here), 0.0), dot(negate(m.gravity), world.I.first) + springs]
+
+    sweeps = (*placed(()), outward(fly, V=Motion()), inward(gather, I=RigidInertia(), L=Force()))
+    return Program("energy", ("q", "v"), sweeps, result, (2,))
+
+
+def momentum(mechanism) -> Program:
+    """[angular; linear] momentum (6,) about the centre of mass, in world axes; what is fixed to the world has none."""
+
+    def result(m, here, world):
+        centre = _centre(world.I)
+        return [*subtract(world.L.angular, cross(centre, world.L.linear)), *world.L.linear]
+
+    sweeps = (*placed(()), outward(fly, V=Motion()), inward(gather, I=RigidInertia(), L=Force()))
+    return Program("momentum", ("q", "v"), sweeps, result, (6,))
+
+
+def center_of_mass(mechanism) -> Program:
+    """Centre of mass (3,) of everything that can move, in the world."""
+
+    def result(m, here, world):
+        return list(_centre(world.I))
+
+    sweeps = (*placed(()), inward(weigh, I=RigidInertia()))
+    return Program("center_of_mass", ("q",), sweeps, result, (3,))
+
+
+def _centre(I: RigidInertia):
+    if is_zero(I.mass):
+        raise UnsupportedError("nothing that can move has mass: there is no centre of mass")
+    return scale(1.0 / I.mass, I.first)
+
+
+def fly(link, here, parent) -> Values:
+    """V = φ* V₋ + S v, and the link's kinetic energy."""
+    V = here.X.T @ parent.V + combined(here.S, here.v)
+    L = link.inertia @ V
+    rotors = sum((m * (x * x) for m, x in zip(link.armature, here.v, strict=True)), 0.0)
+    return Values(V=V, own=L, kinetic=0.5 * (power(V, L) + rotors))
+
+
+def weigh(link, here, arriving) -> tuple[Values, Values]:
+    """Composite inertia."""
+    I = link.inertia + arriving.I
+    return Values(), Values(I=I.carried(here.X))
+
+
+def gather(link, here, arriving) -> tuple[Values, Values]:
+    """Composite inertia and momentum."""
+    kept, sent = weigh(link, here, arriving)
+    return kept, Values(I=sent.I, L=here.X @ (here.own + arriving.L))

@@ -1,0 +1,257 @@
+"""Closing the loops from a rough guess: damped Gauss-Newton steps on the closure error, within the joints' limits.
+
+With J = U S Vᵀ a step is dq = −V S (S² + μ)⁻¹ Uᵀ e, which is the shortest one where rows are redundant. The damping μ
+falls while the error does. A guess from which no step helps (links all in a line) is shaken and tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.loops.batching import Faults, Robot, over_states, resolution, values
+from spanloop.loops.closure_errors import errors, idle, positional, worst
+from spanloop.loops.constraint_rank import structure
+from spanloop.loops.reduced_inertia import Weighted
+from spanloop.model import Model
+from spanloop.model.parts import Joint
+
+SMALL = 1e-3  # m or rad: what a slightly misaligned axis may leave open
+
+TURN = 0.5  # rad, the most that a joint turns in one step
+
+_SHAKES = (0.0, 0.05, 0.15, 0.4, 0.8, 1.2)  # rad or m, by which the guess is shaken, one attempt after the other
+
+_CUT = 1e-10  # of the largest singular value: what is smaller counts as zero
+
+_DAMPING, _STUCK = 1e-2, 1e6  # in squares of the largest singular value: at first, and when no step helps
+
+
+def assemble(
+    robot: Robot, guess, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100
+) -> np.ndarray:
+    """Coordinates q (..., nq) near the guess at which all loops are closed to `tolerance` [m or rad].
+
+    fixed: names of joints that do not move. Joints of one freedom stay within their limits. max_steps: for each of
+    six attempts. A single guess that leads nowhere raises StateError, which names the loop; in a batch its row is
+    NaN.
+    """
+    fixed = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    task = _Task(robot, Limits(robot.model, fixed), max(tolerance, 100.0 * resolution(robot)), max_steps)
+
+    def compute(q):
+        start = task.limits.within(q)
+        best, size = start.copy(), np.full(len(q), np.inf)
+        for attempt, shake in enumerate(_SHAKES):
+            left = np.flatnonzero(size > task.tolerance)
+            if not len(left):
+                break
+            found = task.descended(task.shaken(start[left], shake, attempt))
+            reached = np.abs(task.error(found)).max(axis=1, initial=0.0)
+            better = reached < size[left]
+            best[left[better]], size[left[better]] = found[better], reached[better]
+        return (best,), {int(k): task.why(best[k], fixed) for k in np.flatnonzero(size > task.tolerance)}
+
+    return over_states("assemble", robot, compute, q=(guess, robot.model.nq))[0]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Closing the loops of one robot, for rows of states."""
+
+    robot: Robot
+    limits: Limits
+    tolerance: float
+    max_steps: int
+
+    def error(self, q: np.ndarray) -> np.ndarray:
+        return errors(self.robot, q)[:, positional(self.robot.model)]
+
+    def shaken(self, q: np.ndarray, shake: float, attempt: int) -> np.ndarray:
+        """The guesses moved at random, all in the same way: a state's answer does not depend on its batch."""
+        if not shake:
+            return q
+        step = shake * np.random.default_rng(attempt).uniform(-1.0, 1.0, self.limits.nv)
+        return self.limits.within(self._moved(q, np.where(self.limits.held, 0.0, step)))
+
+    def descended(self, q: np.ndarray) -> np.ndarray:
+        """States (n, nq) of smaller error; closed ones if all goes well."""
+        q, e = q.copy(), self.error(q)
+        damping = np.full(len(q), _DAMPING)
+        for _ in range(self.max_steps):
+            busy = np.flatnonzero((np.abs(e).max(axis=1, initial=0.0) > self.tolerance) & (damping < _STUCK))
+            if not len(busy):
+                break
+            J = values(self.robot, "closure_jacobian", q[busy])[:, positional(self.robot.model)]
+            step = self._step(q[busy], J, e[busy], damping[busy])
+            trial = self._moved(q[busy], step)
+            trial_error = self.error(trial)
+            promised = _square(e[busy]) - _square(e[busy] + np.einsum("nrv,nv->nr", J, step))
+            gained = _square(e[busy]) - _square(trial_error)
+            better, as_promised = gained > 0.0, gained > 0.5 * promised
+            q[busy[better]], e[busy[better]] = trial[better], trial_error[better]
+            factor = np.where(as_promised, 0.1, np.where(gained > 0.1 * promised, 1.0, 5.0))
+            damping[busy] = np.maximum(factor * damping[busy], 1e-16)
+        return q
+
+    def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return self.limits.within(values(self.robot, "integrate", q, step))
+
+    def _step(self, q: np.ndarray, J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
+        """A damped step (n, nv); freedoms that would leave their limits are held, and the others find their way."""
+        down, up = self.limits.room(q)
+        free = np.ones(down.shape, dtype=bool)
+        for _ in range(4):
+            step = _damped(J * free[:, None, :], e, damping)
+            blocked = free & (((step > 0.0) & (up == 0.0)) | ((step < 0.0) & (down == 0.0)))
+            if not blocked.any():
+                break
+            free &= ~blocked
+        turn = np.abs(np.where(self._turning, step, 0.0)).max(axis=1, initial=1e-300)
+        return np.clip(step * np.minimum(1.0, TURN / turn)[:, None], down, up)
+
+    @property
+    def _turning(self) -> np.ndarray:
+        return np.array([unit == "rad" for j in self.robot.model.joints for unit in j.kind.units], dtype=bool)
+
+    def why(self, q: np.ndarray, fixed: Sequence[str]) -> str:
+        """Which loop stays open, by how much, and what to try."""
+        model = self.robot.model
+        miss = worst(model, errors(self.robot, q[None])[0])
+        if miss.name in idle(model):
+            return f"{miss.what} is open by {miss.by()}, and no joint lies between its bodies. Move one of its frames"
+        advice = [f"fix fewer joints ({_listed(fixed)})"] if fixed else []
+        reached = self.limits.reached(q)
+        advice += [f"widen the limits of {_listed(reached)}"] if reached else []
+        advice += [f"accept that with tolerance={2.0 * miss.size:.0e}"] if miss.size < SMALL else []
+        advice += ["try another guess", "look at the frames and lengths around it"]
+        text = ", ".join(advice[:-1]) + ", or " + advice[-1]
+        return f"{miss.what} stays open by {miss.by()} at the nearest position found. {text[0].upper()}{text[1:]}"
+
+
+def _damped(J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    U, s, Vt = np.linalg.svd(J, full_matrices=False)
+    largest = s.max(axis=1, initial=1e-100, keepdims=True)
+    gain = np.where(s > _CUT * largest, s / (s * s + damping[:, None] * largest * largest), 0.0)
+    return -np.einsum("nkv,nk,nrk,nr->nv", Vt, gain, U, e, optimize=True)
+
+
+def _square(e: np.ndarray) -> np.ndarray:
+    return np.einsum("nr,nr->n", e, e)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(n) for n in names[:5])
+    return shown + (", ..." if len(names) > 5 else "")
+
+
+# ---- The limits of joints with one freedom, as arrays.
+
+
+_NEAR = 1e-12  # rad or m: this near to a limit is at it
+
+
+class Limits:
+    """Where limited joints stand in q and v, and how far they may go; joints in `fixed` do not move at all."""
+
+    def __init__(self, model: Model, fixed: Sequence[str] = ()):
+        self.nv = model.nv
+        self.held = np.zeros(model.nv, dtype=bool)
+        for name in fixed:
+            self.held[model.v_slice(name)] = True
+        joints = [j for j in model.joints if _limited(j) and j.name not in fixed]
+        self.names = [j.name for j in joints]
+        self.in_q = np.array([model.q_slice(j.name).start for j in joints], dtype=int)
+        self.in_v = np.array([model.v_slice(j.name).start for j in joints], dtype=int)
+        self.lower = np.array([-np.inf if j.lower is None else j.lower[0] for j in joints])
+        self.upper = np.array([np.inf if j.upper is None else j.upper[0] for j in joints])
+
+    def within(self, q: np.ndarray) -> np.ndarray:
+        """q (n, nq) with joints beyond a limit moved to it."""
+        q = np.array(q)
+        q[:, self.in_q] = np.clip(q[:, self.in_q], self.lower, self.upper)
+        return q
+
+    def room(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest step (n, nv) that every freedom may take from q."""
+        down, up = np.full((len(q), self.nv), -np.inf), np.full((len(q), self.nv), np.inf)
+        down[:, self.in_v] = self.lower - q[:, self.in_q]
+        up[:, self.in_v] = self.upper - q[:, self.in_q]
+        down[:, self.held] = up[:, self.held] = 0.0
+        return np.where(down > -_NEAR, 0.0, down), np.where(up < _NEAR, 0.0, up)
+
+    def reached(self, q: np.ndarray) -> list[str]:
+        """Names of the joints that stand at a limit in one state q (nq,)."""
+        x = q[self.in_q]
+        at = (x <= self.lower + _NEAR) | (x >= self.upper - _NEAR)
+        return [name for name, here in zip(self.names, at, strict=True) if here]
+
+
+def _limited(joint: Joint) -> bool:
+    return joint.kind.nv == joint.kind.nq == 1 and (joint.lower is not None or joint.upper is not None)
+
+
+# ---- Bringing a state that has drifted back to the closed loops, by the change of least kinetic energy.
+
+
+_STEPS = 12
+
+_TARGET, _ENOUGH = 1e-14, 1e-11  # m or rad: where steps end, and what must be reached
+
+
+def project(robot: Robot, q, v=None):
+    """q (..., nq) with the loops closed; with v also v (..., nv) with J v = 0: (q, v).
+
+    Positions by Newton steps −M⁻¹Jᵀ(J M⁻¹ Jᵀ)⁺ e, velocities by one such step on J v. For small errors; `assemble`
+    closes large ones. Driven joints stay as they are.
+    """
+    model = robot.model
+    if v is None:
+        return over_states("project", robot, lambda x: _positions(robot, x), q=(q, model.nq))[0]
+
+    def compute(q, v):
+        (closed,), faults = _positions(robot, q)
+        return (closed, v + _velocity_correction(robot, closed, v)), faults
+
+    return tuple(over_states("project", robot, compute, q=(q, model.nq), v=(v, model.nv)))
+
+
+def _positions(robot: Robot, q: np.ndarray) -> tuple[tuple[np.ndarray], Faults]:
+    q, rows = q.copy(), None
+    target, enough = (max(x, y * resolution(robot)) for x, y in ((_TARGET, 10.0), (_ENOUGH, 1000.0)))
+    for _ in range(_STEPS):
+        rows, e = _kept_positions(robot, q), errors(robot, q)
+        busy = np.flatnonzero(np.abs(e[:, rows]).max(axis=1, initial=0.0) > target)
+        if not len(busy):
+            break
+        J = values(robot, "closure_jacobian", q[busy])[:, rows]
+        lengths = np.maximum(np.linalg.norm(J, axis=2), 1e-12)
+        step = Weighted(robot, q[busy], J / lengths[:, :, None]).correction(e[busy][:, rows] / lengths)
+        moved = values(robot, "integrate", q[busy], step)
+        smaller = np.linalg.norm(errors(robot, moved)[:, rows], axis=1) < np.linalg.norm(e[busy][:, rows], axis=1)
+        if not smaller.any():
+            break
+        q[busy[smaller]] = moved[smaller]
+    e = errors(robot, q)
+    rows = _kept_positions(robot, q)
+    left, anywhere = (np.abs(x).max(axis=1, initial=0.0) for x in (e[:, rows], e))
+    return (q,), {int(k): _why(robot, e[k]) for k in np.flatnonzero((left > enough) | (anywhere > SMALL))}
+
+
+def _kept_positions(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """Rows that constrain positions and are not redundant."""
+    kept = structure(robot, q[0] if len(q) else robot.model.neutral()).kept
+    return kept[positional(robot.model)[kept]]
+
+
+def _velocity_correction(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    rows = structure(robot, q[0] if len(q) else robot.model.neutral())
+    J = rows.scaled(values(robot, "closure_jacobian", q))
+    return Weighted(robot, q, J).correction(np.einsum("nrv,nv->nr", J, v))
+
+
+def _why(robot: Robot, error: np.ndarray) -> str:
+    miss = worst(robot.model, error)
+    return f"{miss.what} stays open by {miss.by()}. Projection closes small errors only; try robot.assemble(q)"

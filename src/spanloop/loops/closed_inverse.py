@@ -1,0 +1,232 @@
+"""Inverse dynamics of closed chains: the torques of actuators that make a motion, and the closure forces with them.
+
+The motion takes needed = M a + h in the spanning tree. Actuators and closures supply it: S u + Jᵀ λ = needed, with S
+the columns of the actuated freedoms. With N the motions that the loops leave (J N = 0) the closures drop out:
+
+    NᵀS u = Nᵀ needed
+
+One u if the actuators match the mobility; the one of least u W u if there are more; none if what they leave of the
+right side is not zero. Redundant rows of J change nothing here: only its null space counts.
+
+| symbol | shape | meaning |
+|---|---|---|
+| N | (n, nv, nv) | motions left, orthonormal columns; the others are zero |
+| Z | (n, m, m) | torques that only strain the loops: NᵀS Z = 0 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import InputError, nearest
+from spanloop.loops.arguments import Actuators, actuators, joined, known_wrenches, on_bodies, wanted_forces
+from spanloop.loops.batching import Faults, over_states, resolution, values
+from spanloop.loops.checks import opened, singular, undriven, unfit
+from spanloop.loops.closure_errors import mechanism_of
+from spanloop.loops.constraint_rank import RANK, in_general, opening
+from spanloop.loops.independent import complete_acceleration, resolved, structure_of
+from spanloop.loops.solution import REDUNDANT, Solution, shortest, times, wrench_map
+from spanloop.loops.subsystems import Stage, Subsystems, subsystems
+
+WHOLE, SUBSYSTEMS = "whole", "subsystems"
+
+_MADE = 1e-7  # of the torques: what may be left that the actuators do not supply
+
+
+def inverse_dynamics(robot, q, v, a, **options) -> np.ndarray:
+    """Torques tau (..., nv) of the actuators, 0 elsewhere; options as in `solve_inverse`."""
+    return _answers(robot, q, v, a, "inverse_dynamics", **options)[1][0]
+
+
+def solve_inverse(robot, q, v, a, **options) -> Solution:
+    """The torques with the closure forces that go with them; `robot` is a Dynamics."""
+    task, (tau, lam, residual, wrenches), a = _answers(robot, q, v, a, "solve_inverse", forces_too=True, **options)
+    closures = mechanism_of(robot.model).closures
+    forces = {c.name: wrenches[..., 6 * k : 6 * k + 6] for k, c in enumerate(closures)}
+    forces |= {name: forces[name] + six for name, six in task.carried.items()}
+    unique = {c.name: bool(task.unique[list(c.rows)].all()) for c in closures}
+    status = np.where(np.isfinite(tau).all(axis=-1), "ok", "no answer")
+    return Solution(a, tau, forces, lam, residual, unique, status, task.unique)
+
+
+def _answers(
+    robot,
+    q,
+    v,
+    a,
+    name: str,
+    actuated: Sequence[str] | None = None,
+    internal: Mapping | None = None,
+    weights=None,
+    forces: Mapping | None = None,
+    given: Mapping | None = None,
+    known: Mapping | None = None,
+    method: str = WHOLE,
+    forces_too: bool = False,
+):
+    model = robot.model
+    if method not in (WHOLE, SUBSYSTEMS):
+        raise InputError(f"{name}: method is {method!r}; {nearest(method, (WHOLE, SUBSYSTEMS))}")
+    if method == SUBSYSTEMS and internal:
+        raise InputError(f"{name}: internal forces need method={WHOLE!r}; subsystems are solved one after the other")
+    chosen = actuators(model, actuated, weights)
+    loops, wanted = wanted_forces(model, internal)
+    robot.loads(name, forces or {})  # says what is wrong with them
+    carried = known_wrenches(robot, q, known or {}, name=name)
+    bodies, loads = robot.loads(name, on_bodies(robot, q, carried, forces or {}))
+    if loops and carried:
+        wanted = wanted - joined([carried.get(x, np.zeros(6)) for x in loops])  # what the rows are to do of it
+    rows = mechanism_of(model).given_rows
+    driven = robot.given_rows(given or {}, name) if rows else np.zeros(0)
+    a = _completed(robot, name, q, v, a, driven)
+    task = _Task(robot, name, method, chosen, loops, bodies, forces_too, carried)
+    task.refuse_idle_wishes()
+    inputs = {
+        "q": (q, model.nq),
+        "v": (v, model.nv),
+        "a": (a, model.nv),
+        "internal": (wanted, 6 * len(loops)),
+        "forces": (loads, 6 * len(bodies)),
+        "given": (driven, len(rows)),
+    }
+    return task, over_states(name, robot, task.compute, **inputs), np.asarray(a, dtype=float)
+
+
+def _completed(robot, name: str, q, v, a, driven) -> np.ndarray:
+    """Accelerations of all freedoms: as given, or completed from {"joint": a} or from the independent ones (..., n)."""
+    if isinstance(a, Mapping):
+        return complete_acceleration(robot, q, v, a, driven=driven, name=name)
+    if robot.model.loops and np.shape(a)[-1:] not in ((robot.model.nv,), ()):
+        left = robot.model.nv - structure_of(robot, np.reshape(np.asarray(q, float), (-1, robot.model.nq))).rank
+        if np.shape(a)[-1] == left:
+            return complete_acceleration(robot, q, v, a, resolved(robot, q, None, name), driven, name)
+    return a
+
+
+@dataclass(eq=False)
+class _Task:
+    """One question about one robot, for rows of states."""
+
+    robot: Any  # a Dynamics
+    name: str
+    method: str
+    actuators: Actuators
+    loops: tuple[str, ...]  # whose forces are asked for
+    bodies: tuple[str, ...]  # with forces from outside
+    forces_too: bool  # are closure forces asked for, too?
+    carried: dict[str, np.ndarray]  # [torque; force] by loop that are known along its freedoms
+    unique: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+
+    def refuse_idle_wishes(self) -> None:
+        usual = in_general(self.robot.model) if self.loops else None
+        if usual is not None and len(self.actuators) <= self.robot.model.nv - usual.rank:
+            raise InputError(
+                f"{self.name}: internal forces are asked for, but {len(self.actuators)} actuated freedoms have nothing "
+                f"to spare beside a mobility of {self.robot.model.nv - usual.rank}; leave out internal="
+            )
+
+    def compute(self, q, v, a, internal, loads, given) -> tuple[tuple[np.ndarray, ...], Faults]:
+        robot, model = self.robot, self.robot.model
+        rows = structure_of(robot, q)
+        J, bias = values(robot, "closure_jacobian", q), values(robot, "closure_bias", q, v)
+        bias[:, list(mechanism_of(model).given_rows)] -= given
+        options = {"forces": self.bodies} if self.bodies else {}
+        extra = (loads,) if self.bodies else ()
+        needed = values(robot, "tree_inverse_dynamics", q, v, a, *extra, **options)
+        still = values(robot, "bias", q, v, *extra, **options)
+        N, lost = motions_left(rows.scaled(J), rows.rank)
+        torque, Z, driven = least_torques(N, needed, self.actuators)
+        if self.loops:
+            torque += self._strained(q, J, needed, torque, Z, internal)
+        tau = np.zeros_like(needed)
+        tau[:, list(self.actuators.freedoms)] = torque
+        if self.method == SUBSYSTEMS:
+            tau = in_stages(subsystems(robot, self.actuators.names), self.actuators, J, needed)
+        rest = np.einsum("nvk,nv->nk", N, needed - tau)
+        size = np.linalg.norm(needed, axis=1) + np.linalg.norm(still, axis=1)
+        short = np.linalg.norm(rest, axis=1) > max(_MADE, 100.0 * resolution(robot)) * size
+        faults = {int(k): undriven(robot, self.actuators, N[k], rest[k], driven[k]) for k in np.flatnonzero(short)}
+        faults |= unfit(robot, rows, J, a, bias) | opening(robot, rows, J, v) | singular(robot, lost) | opened(robot, q)
+        answers: tuple[np.ndarray, ...] = (tau,)
+        if self.forces_too:
+            lam, self.unique = shortest(J, needed - tau)
+            wrenches = [times(wrench_map(robot, c, q), lam[:, list(c.rows)]) for c in mechanism_of(model).closures]
+            left = np.abs(times(J, a) + bias).max(axis=1, initial=0.0)
+            answers += (lam, left, joined(wrenches) if wrenches else np.zeros((len(q), 0)))
+        return answers, faults
+
+    def _strained(self, q, J, needed, torque, Z, internal) -> np.ndarray:
+        """The change of u (n, m) along Z that brings the forces of the chosen loops nearest to those asked for."""
+        robot, free = self.robot, list(self.actuators.freedoms)
+        chosen = [c for name in self.loops for c in mechanism_of(robot.model).closures if c.name == name]
+        G = np.zeros((len(q), 6 * len(chosen), J.shape[1]))
+        for k, c in enumerate(chosen):
+            G[:, 6 * k : 6 * k + 6, list(c.rows)] = wrench_map(robot, c, q)
+        forces = G @ np.linalg.pinv(np.swapaxes(J, 1, 2), rcond=REDUNDANT)  # (n, 6 loops, nv): of torques not supplied
+        left = needed.copy()
+        left[:, free] -= torque
+        miss = internal - times(forces, left)
+        return times(Z @ np.linalg.pinv(-forces[:, :, free] @ Z, rcond=REDUNDANT), miss)
+
+
+# ---- The linear algebra of inverse dynamics, for rows of states: motions that are left, least torques, stage by stage.
+
+
+def motions_left(J: np.ndarray, usual: int) -> tuple[np.ndarray, np.ndarray]:
+    """N (n, nv, nv) with J N = 0: orthonormal columns, the others zero; and at which states J has less than usual rank.
+
+    J (n, rows, nv).
+    """
+    _, s, Vt = np.linalg.svd(J)
+    counts = np.zeros(Vt.shape[:2], dtype=bool)
+    counts[:, : s.shape[1]] = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
+    return np.swapaxes(Vt * ~counts[:, :, None], 1, 2), counts.sum(axis=1) < usual
+
+
+def least_torques(N: np.ndarray, needed: np.ndarray, by: Actuators) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """u (n, m) with NᵀS u = Nᵀ needed and least Σ weight u²; Z (n, m, m) with NᵀS Z = 0; the rank of NᵀS.
+
+    Where there is no such u it leaves the least rest.
+    """
+    over = 1.0 / np.sqrt(by.weights / by.weights.min(initial=np.inf))
+    B = np.swapaxes(N, 1, 2)[:, :, list(by.freedoms)] * over
+    right = np.einsum("nvk,nv->nk", N, needed)
+    U, s, Vt = np.linalg.svd(B, full_matrices=False)
+    counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
+    inner = np.where(counts, np.einsum("nkr,nk->nr", U, right) / np.where(counts, s, 1.0), 0.0)
+    taken = Vt * counts[:, :, None]
+    Z = np.eye(len(by)) - np.swapaxes(taken, 1, 2) @ taken
+    return over * np.einsum("nrm,nr->nm", Vt, inner), over[:, None] * Z, counts.sum(axis=1)
+
+
+def in_stages(found: Subsystems, by: Actuators, J: np.ndarray, needed: np.ndarray) -> np.ndarray:
+    """Torques (n, nv), subsystem by subsystem: each with the closure forces that those before it gave. [Saha, eq. 42]
+
+    J (n, n_rows, nv).
+    """
+    tau, lam = np.zeros_like(needed), np.zeros(J.shape[:2])
+    for stage in found.stages:
+        left = needed - np.einsum("nrv,nr->nv", J, lam)
+        u, x = _stage(stage, by, J[:, list(stage.rows)][:, :, list(stage.freedoms)], left[:, list(stage.freedoms)])
+        tau[:, list(stage.actuated)], lam[:, list(stage.rows)] = u, x
+    return tau
+
+
+def _stage(stage: Stage, by: Actuators, J: np.ndarray, needed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Torques and closure forces of one stage; of least weight where it is not determinate."""
+    places = [stage.freedoms.index(f) for f in stage.actuated]
+    if stage.determinate:
+        unit = np.broadcast_to(np.eye(len(stage.freedoms))[:, places], (*needed.shape, len(places)))
+        A = np.concatenate((unit, np.swapaxes(J, 1, 2)), axis=2)
+        x = np.einsum("nuf,nf->nu", np.linalg.pinv(A, rcond=RANK), needed)
+        return x[:, : len(places)], x[:, len(places) :]
+    own = [by.freedoms.index(f) for f in stage.actuated]
+    part = Actuators(tuple(places), tuple(by.names[k] for k in own), by.weights[own])
+    u = least_torques(motions_left(J, 0)[0], needed, part)[0]
+    left = needed.copy()
+    left[:, places] -= u
+    return u, np.einsum("nrf,nf->nr", np.linalg.pinv(np.swapaxes(J, 1, 2), rcond=RANK), left)

@@ -1,0 +1,99 @@
+"""The kernel of step D: forces at the points of closure. It depends on the closures, not on the systems they join."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from spanloop.algorithms.closed.closure_kinematics import OPEN
+from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.papers.rodriguez_jain_kreutz.constraint_step import closure_errors, constraint_step
+from spanloop.compiler.lower import unrolled
+from spanloop.kernels import source_hash
+from spanloop.model import Model
+from spanloop.sweeps import Program, walked
+from spanloop.topology import Mechanism, mechanism
+
+
+@dataclass(frozen=True)
+class StepD:
+    """What its kernel is made from; equal ones have one kernel."""
+
+    points: Model  # of points and loops alone: joined.of_points
+    counts: tuple[int, int]  # points of the primary and of the secondary system
+    coupled: tuple[tuple[int, int], ...]  # pairs of points of the primary that feel each other
+    cheap: bool
+    setting: Setting
+    options: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
+
+    @property
+    def key(self) -> str:
+        """Of all that the plan depends on; names of frames and loops are not of it."""
+        closures = [replace(c, name="") for c in self._made[0].closures]
+        found = (sorted(self.setting.dropped), self.setting.strict, self.setting.watched)
+        parts = (closures, self.counts, self.coupled, self.cheap, found, source_hash())
+        return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()
+
+    @functools.cached_property
+    def _made(self) -> tuple[Mechanism, Program]:
+        m = mechanism(self.points)
+        return m, constraint_step(m, self.counts, self.coupled, self.cheap, self.setting)
+
+    @functools.cached_property
+    def kernel(self):
+        """k(primary, secondary, ...) -> forces at all points (..., 6 k), world axes."""
+        options = dict(self.options)
+        program = self._made[1]
+        if options.pop("target") == "python":
+            from spanloop.compiler.runtime.reference import PythonKernel
+
+            signature = (tuple(program.sizes.items()), program.shape)
+            return PythonKernel("forward_dynamics", signature, self.answer, self.explain)
+        from spanloop.compiler.runtime.kernel import Kernel, Recipe
+
+        return Kernel(Recipe("forward_dynamics", self.key, self.plan, self.answer, self.explain), **options)
+
+    def plan(self):
+        m, program = self._made
+
+        def traced(x):
+            numbers, pairs = walked(program, m, x)
+            return numbers, (), [a < b for a, b in pairs]
+
+        return unrolled("forward_dynamics", tuple(program.sizes.items()), program.shape, traced)
+
+    def answer(self, *rows: np.ndarray) -> np.ndarray | None:
+        """One state on floats; None if it has no answer."""
+        m, program = self._made
+        try:
+            numbers, pairs = walked(program, m, self._given(rows))
+            found = np.array(numbers, dtype=float)
+        except (ZeroDivisionError, OverflowError):
+            return None
+        return found if np.isfinite(found).all() and all(a < b for a, b in pairs) else None
+
+    def explain(self, *rows: np.ndarray) -> str:
+        """Why this state has no answer."""
+        m, program = self._made
+        errors = np.abs(np.array(walked(closure_errors(m, program), m, self._given(rows))[0], dtype=float))
+        worst = max(m.closures, key=lambda c: errors[list(c.rows)].max(initial=0.0))
+        by = errors[list(worst.rows)].max(initial=0.0)
+        if not by < 0.5 * OPEN:
+            loop = self.points.loops[worst.number]
+            return (
+                f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is open by {by:.3g} (metres or radians). "
+                "Close it first: q = sl.Dynamics(pair.model).assemble(q)"
+            )
+        return (
+            "the loops are in a singular position, or too near one: constraints that are independent elsewhere depend "
+            "on each other here, so that accelerations cannot be told. See sl.Dynamics(pair.model).diagnose(q); "
+            "on_singular='minimum_norm' gives one answer"
+        )
+
+    def _given(self, rows) -> Mapping[str, list[float]]:
+        return {n: [float(x) for x in row] for n, row in zip(self._made[1].sizes, rows, strict=True)}

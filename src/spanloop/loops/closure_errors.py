@@ -1,0 +1,105 @@
+"""How far each loop is from closed, in metres and radians, whatever the state."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.loops.batching import Robot, values
+from spanloop.math.spatial import Transform
+from spanloop.model import Model
+from spanloop.topology import Mechanism, mechanism
+
+
+@dataclass(frozen=True)
+class Row:
+    """One constraint by its name, the number of the loop or coupling it belongs to, and the unit of its error."""
+
+    name: str
+    owner: int
+    unit: str
+    positional: bool  # False: it constrains velocities only
+
+
+@dataclass(frozen=True)
+class Miss:
+    """By how much a loop or coupling is not closed."""
+
+    name: str
+    what: str  # loop 'closing', between 'coupler' and 'rocker'
+    meters: float
+    radians: float
+
+    @property
+    def size(self) -> float:
+        return max(self.meters, self.radians)
+
+    def by(self) -> str:
+        parts = [f"{x:.3g} {unit}" for x, unit in ((self.meters, "m"), (self.radians, "rad")) if x > 0.01 * self.size]
+        return " and ".join(parts) or "0"
+
+
+@functools.lru_cache(maxsize=64)
+def mechanism_of(model: Model) -> Mechanism:
+    """The model as numbers, kept."""
+    return mechanism(model)
+
+
+def idle(model: Model) -> tuple[str, ...]:
+    """Names of loops between bodies that no joint moves against each other."""
+    return tuple(c.name for c in mechanism_of(model).closures if c.a.link == c.b.link)
+
+
+@functools.lru_cache(maxsize=64)
+def rows_of(model: Model) -> tuple[Row, ...]:
+    """All rows: of the loops, then of the couplings."""
+    m, out = mechanism_of(model), []
+    for c in m.closures:
+        miss = c.kind.closure_error(Transform())
+        units = [{"moment": "rad", "force": "m"}[c.sort(k)] for k in range(len(c.rows))]
+        out += [Row(c.row_name(k), c.number, u, miss[k] is not None) for k, u in enumerate(units)]
+    for k, coupling in enumerate(model.couplings):
+        unit = model.joint(coupling.joint).kind.units[0]
+        out.append(Row(coupling.name, len(m.closures) + k, unit, True))
+    return tuple(out)
+
+
+def positional(model: Model) -> np.ndarray:
+    """Which rows (n_rows,) constrain positions."""
+    return np.array([r.positional for r in rows_of(model)], dtype=bool)
+
+
+def errors(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """Closure errors (n, n_rows), those of angles as angles: their sine vanishes for frames that face away, too."""
+    e, cosines = values(robot, "closure_error", q), values(robot, "closure_facing", q)
+    for c in mechanism_of(robot.model).closures:
+        rows = [r for k, r in enumerate(c.rows) if c.sort(k) == "moment"]
+        if len(rows) < 2 or c.kind.name == "general":
+            continue
+        sine = np.linalg.norm(e[:, rows], axis=1)
+        angle = np.arctan2(sine, cosines[:, c.number])
+        e[:, rows] *= (np.where(sine > 1e-9, angle, 1.0) / np.where(sine > 1e-9, sine, 1.0))[:, None]
+        e[:, rows[0]] = np.where((sine <= 1e-9) & (angle > 1.0), angle, e[:, rows[0]])
+    return e
+
+
+def misses(model: Model, error: np.ndarray) -> tuple[Miss, ...]:
+    """Errors (n_rows,) of one state, by loop and coupling."""
+    rows = rows_of(model)
+    owners = [(x.name, f"loop {x.name!r}, between {x.a!r} and {x.b!r},") for x in model.loops]
+    owners += [(c.name, f"coupling {c.name!r}, of joint {c.joint!r} to {c.source!r},") for c in model.couplings]
+    out = []
+    for number, (name, what) in enumerate(owners):
+        sizes = {
+            unit: float(np.linalg.norm([error[k] for k, r in enumerate(rows) if (r.owner, r.unit) == (number, unit)]))
+            for unit in ("m", "rad")
+        }
+        out.append(Miss(name, what, sizes["m"], sizes["rad"]))
+    return tuple(out)
+
+
+def worst(model: Model, error: np.ndarray) -> Miss:
+    """The loop or coupling that is farthest from closed."""
+    return max(misses(model, error), key=lambda miss: miss.size)

@@ -1,0 +1,112 @@
+"""What the rows of a mechanism are worth in general: which are redundant, how long they are, and their rank.
+
+Rows have units (m, rad) and lengths of their own; they are compared after division by the length that each has in
+general. Singular values below RANK of the largest count as zero.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.algorithms.closed import closure_kinematics, redundancy
+from spanloop.loops.batching import Faults, Robot, resolution, values
+from spanloop.loops.closure_errors import mechanism_of, rows_of
+from spanloop.model import Model
+from spanloop.sweeps import walk
+
+RANK = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The rows of a mechanism."""
+
+    redundant: tuple[int, ...]  # rows that depend on the others wherever the loops are closed
+    kept: np.ndarray  # numbers of the other rows
+    lengths: np.ndarray  # (n_rows,) of the rows in general; 1 for rows that are zero
+    rank: int
+    distance: float  # smallest singular value that counts, beside the largest
+    general: bool  # from several closed states, not from one alone
+    jacobian: np.ndarray  # (kept, nv), scaled, at a closed state
+
+    def scaled(self, jacobian: np.ndarray) -> np.ndarray:
+        """The kept rows (..., kept, nv) of a Jacobian (..., n_rows, nv), of about unit length."""
+        return jacobian[..., self.kept, :] / self.lengths[self.kept, None]
+
+    def scaled_errors(self, e: np.ndarray) -> np.ndarray:
+        return e[..., self.kept] / self.lengths[self.kept]
+
+
+def structure(robot: Robot, q: np.ndarray) -> Structure:
+    """Of the robot's mechanism in general; from the state q (nq,) alone where no closed states were found."""
+    found = in_general(robot.model)
+    return found if found is not None else _of(robot.model, [values(robot, "closure_jacobian", q)], general=False)
+
+
+@functools.lru_cache(maxsize=64)
+def in_general(model: Model) -> Structure | None:
+    """Of a few closed states; None if none was found."""
+    m = mechanism_of(model)
+    jacobians = [
+        np.reshape(walk(closure_kinematics.closure_jacobian(m), m, {"q": q.tolist()}), (m.n_rows, m.nv)).astype(float)
+        for q in redundancy.assembled_states(m)
+    ]
+    return _of(model, jacobians, general=True) if jacobians else None
+
+
+def _of(model: Model, jacobians: list[np.ndarray], general: bool) -> Structure:
+    n_rows = len(jacobians[0])
+    jacobians = [redundancy.without_traces(mechanism_of(model), J) for J in jacobians]
+    redundant = redundancy.redundant_rows(jacobians) if n_rows else frozenset()
+    kept = np.array([r for r in range(n_rows) if r not in redundant], dtype=int)
+    lengths = np.max([np.linalg.norm(J, axis=1) for J in jacobians], axis=0)
+    lengths = np.where(lengths > 1e-12 * lengths.max(initial=0.0), lengths, 1.0)
+    scaled = [J[kept] / lengths[kept, None] for J in jacobians]
+    spectra = [singular_values(J) for J in scaled]
+    best = max(range(len(spectra)), key=lambda k: (rank(spectra[k]), distance(spectra[k], rank(spectra[k]))))
+    r = rank(spectra[best])
+    return Structure(tuple(sorted(redundant)), kept, lengths, r, distance(spectra[best], r), general, scaled[best])
+
+
+def singular_values(jacobian: np.ndarray) -> np.ndarray:
+    return np.linalg.svd(jacobian, compute_uv=False)
+
+
+def distance(s: np.ndarray, r: int) -> float:
+    """The r-th singular value beside the largest: how far a rank of r is from being lost; 1 where there are no rows."""
+    return float(s[r - 1] / s[0]) if r and s[0] > 0.0 else float(r == 0)
+
+
+def rank(s: np.ndarray) -> int:
+    """Number of singular values (k,) that count."""
+    return int(np.sum(s > RANK * s.max(initial=0.0)))
+
+
+# ---- Velocities that would open a loop: J v is not zero.
+
+
+_FITS = 1e-6  # of |J| |v|: what may be left of J v
+
+
+def opening(robot: Robot, rows: Structure, J: np.ndarray, v: np.ndarray) -> Faults:
+    """States whose velocities v (n, nv) open a loop, with J (n, n_rows, nv); rates along driven loops are free."""
+    held = [r for r in rows.kept if r in set(mechanism_of(robot.model).velocity_rows)]
+    left = np.zeros(J.shape[:2])
+    left[:, held] = np.abs(np.einsum("nrv,nv->nr", J[:, held], v))
+    most = np.linalg.norm(v, axis=1)[:, None] * rows.lengths
+    wrong = (left > max(_FITS, 1e3 * resolution(robot)) * most).any(axis=1)
+    model, names = robot.model, rows_of(robot.model)
+    owners = [x.name for x in model.loops] + [c.name for c in model.couplings]
+
+    def why(k: int) -> str:
+        row = int(np.argmax(left[k] / rows.lengths))
+        by = f"{left[k, row]:.3g} {names[row].unit}/s"
+        return (
+            f"the velocities v open {owners[names[row].owner]!r} at {by}; J v must be 0. "
+            "Take the nearest that keep the loops closed: q, v = robot.project(q, v)"
+        )
+
+    return {int(k): why(int(k)) for k in np.flatnonzero(wrong)}

@@ -1,0 +1,221 @@
+"""What a colleague would say of a closed mechanism at a state: closed or not, rank, mobility, what is redundant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.loops.batching import Robot, one_state, resolution, values
+from spanloop.loops.closure_errors import Miss, errors, idle, mechanism_of, misses, rows_of
+from spanloop.loops.constraint_rank import Structure, distance, rank, singular_values, structure
+from spanloop.loops.independent import Independent, freedom_names, independent_freedoms
+from spanloop.model import Model
+
+CLOSED = 1e-6  # m or rad: a loop with a larger error is not closed (in double precision)
+
+NEAR = 1e-2  # of the distance to singularity in general: what is less is near
+
+_SHARE = 0.1  # of the largest entry: joints with less have no part in a motion
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """A closed mechanism at one state; print it."""
+
+    model: str
+    n_loops: int
+    n_couplings: int
+    n_freedoms: int
+    misses: tuple[Miss, ...]  # closure error of every loop, then of every coupling
+    tolerance: float  # m or rad: a loop with a larger error is not closed
+    n_rows: int
+    rank: int  # here
+    general_rank: int | None  # None: no closed states were found to tell
+    singular_values: np.ndarray  # of the rows at unit length, here
+    gap: float  # the smallest singular value that counts, over the next
+    redundant: tuple[str, ...]  # names of rows that depend on the others wherever the loops are closed
+    distance: float  # to singularity: smallest singular value of the rows that matter, beside the largest
+    general_distance: float
+    direction: tuple[str, ...]  # freedoms that move in the motion that is gained, or nearly so
+    idle: tuple[str, ...]  # loops between bodies that no joint moves against each other
+    parts: tuple[Part, ...]
+    independent: Independent
+
+    @property
+    def open_loops(self) -> tuple[Miss, ...]:
+        """Loops and couplings that are not closed."""
+        return tuple(miss for miss in self.misses if not miss.size <= self.tolerance)
+
+    @property
+    def closed(self) -> bool:
+        return not self.open_loops
+
+    @property
+    def mobility(self) -> int:
+        """Freedoms that the loops leave here."""
+        return self.n_freedoms - self.rank
+
+    @property
+    def general_mobility(self) -> int | None:
+        return None if self.general_rank is None else self.n_freedoms - self.general_rank
+
+    @property
+    def singular(self) -> bool:
+        """Is the rank here below the general one?"""
+        return self.general_rank is not None and self.rank < self.general_rank
+
+    @property
+    def near_singular(self) -> bool:
+        return not self.singular and self.distance < NEAR * self.general_distance
+
+    def __str__(self) -> str:
+        return told(self)
+
+
+def diagnose(robot: Robot, q) -> Diagnosis:
+    """The loops at one state q (nq,)."""
+    model = robot.model
+    q = one_state("diagnose", robot, q)
+    rows, J = structure(robot, q), values(robot, "closure_jacobian", q)
+    kept = rows.scaled(J)
+    s = singular_values(kept)
+    r, all_values = rank(s), singular_values(J / rows.lengths[:, None])
+    names = rows_of(model)
+    return Diagnosis(
+        model=model.name,
+        n_loops=len(model.loops),
+        n_couplings=len(model.couplings),
+        n_freedoms=model.nv,
+        misses=misses(model, errors(robot, q[None])[0]),
+        tolerance=max(CLOSED, 100.0 * resolution(robot)),
+        n_rows=len(names),
+        rank=r,
+        general_rank=rows.rank if rows.general else None,
+        singular_values=all_values,
+        gap=_gap(all_values, r),
+        redundant=tuple(names[k].name for k in rows.redundant),
+        distance=distance(s, rows.rank),
+        general_distance=rows.distance,
+        direction=_direction(robot, kept, rows),
+        idle=idle(model),
+        parts=parts(model, kept),
+        independent=independent_freedoms(robot, q),
+    )
+
+
+def _gap(s: np.ndarray, r: int) -> float:
+    """How much larger the r-th singular value is than the next; infinite where there is none."""
+    following = s[r] if r < len(s) else 0.0
+    return float(s[r - 1] / following) if r and following > 0.0 else np.inf
+
+
+def _direction(robot: Robot, kept: np.ndarray, rows: Structure) -> tuple[str, ...]:
+    """Freedoms in the motion that the rows resist least, beyond the mobility in general."""
+    if not rows.rank:
+        return ()
+    motion = np.abs(np.linalg.svd(kept)[2][rows.rank - 1])
+    order = [int(k) for k in np.argsort(-motion) if motion[k] > _SHARE * motion.max()]
+    names = freedom_names(robot.model)
+    return tuple(names[k] for k in order)
+
+
+# ---- The parts of a mechanism that move without regard to each other: nothing but the world joins them.
+
+
+@dataclass(frozen=True)
+class Part:
+    """Joints that hang together, and the freedoms that the loops leave them."""
+
+    joints: tuple[str, ...]
+    mobility: int
+
+
+def parts(model: Model, jacobian: np.ndarray) -> tuple[Part, ...]:
+    """The parts, with their mobility for rows (rows, nv) of a scaled Jacobian."""
+    m, out = mechanism_of(model), []
+    for links in _groups(len(m.links), _ties(m)):
+        columns = [k for i in links for k in range(m.links[i].v.start, m.links[i].v.stop)]
+        left = len(columns) - rank(singular_values(jacobian[:, columns]))
+        out.append(Part(tuple(m.links[i].name for i in links), left))
+    return tuple(out)
+
+
+def _ties(m) -> list[tuple[int, int]]:
+    """Pairs of links that a joint, a loop or a coupling joins."""
+    pairs = [(link.number, link.parent) for link in m.links]
+    pairs += [(c.a.link, c.b.link) for c in m.closures] + [(g.link, g.source) for g in m.gears]
+    return [(a, b) for a, b in pairs if a >= 0 and b >= 0]
+
+
+def _groups(count: int, ties: list[tuple[int, int]]) -> list[list[int]]:
+    group = list(range(count))
+    for a, b in ties:
+        old, new = group[a], group[b]
+        group = [new if g == old else g for g in group]
+    return [[i for i in range(count) if group[i] == g] for g in dict.fromkeys(group)]
+
+
+# ---- A diagnosis in words.
+
+
+def told(d: Diagnosis) -> str:
+    """The diagnosis as a few lines: what there is, then what deserves attention."""
+    return "\n".join([*_facts(d), *_verdicts(d)])
+
+
+def _facts(d: Diagnosis) -> Iterator[str]:
+    if not d.n_rows:
+        yield f"{d.model}: no loops. Mobility {d.mobility}: every freedom is independent."
+        return
+    closing = _count(d.n_loops, "loop") + (f" and {_count(d.n_couplings, 'coupling')}" if d.n_couplings else "")
+    yield f"{d.model}: {closing} on {_count(d.n_freedoms, 'freedom')}."
+    if d.closed:
+        error = max(miss.size for miss in d.misses)
+        yield f"The loops are closed to {error:.0e} m or rad." if error else "The loops are closed exactly."
+    if d.rank == d.n_rows:
+        yield f"{_count(d.n_rows, 'row')}, all of them independent."
+    else:
+        gap = f"{d.gap:.0e}" if d.gap < 1e15 else "1e15 or more"
+        yield f"{_count(d.n_rows, 'row')}, {d.rank} of them independent; the singular values show a gap of {gap}."
+    if d.redundant:
+        where = "at this state" if d.general_rank is None else "wherever the loops are closed"
+        yield f"Redundant {where}: {_listed(d.redundant, 12)}."
+    known = "" if d.general_mobility is None else f" here, {d.general_mobility} in general"
+    same = d.general_mobility == d.mobility
+    chosen = f" Independent: {_listed(d.independent.names, 12)}." if len(d.independent) else ""
+    yield f"Mobility {d.mobility}{' here and in general' if same else known}.{chosen}"
+    if d.rank:
+        general = "" if d.general_rank is None else f" (in general {d.general_distance:.2g})"
+        yield f"Distance to singularity {d.distance:.2g}{general}."
+
+
+def _verdicts(d: Diagnosis) -> Iterator[str]:
+    for miss in d.open_loops:
+        yield f"NOT CLOSED: {miss.what} is open by {miss.by()}. Try robot.assemble(q)."
+    if d.singular:
+        gained = d.mobility - (d.general_mobility or 0)
+        yield (
+            f"SINGULAR: {_count(gained, 'independent row')} fewer than in general; "
+            f"{_listed(d.direction, 6)} can move beside the usual motion."
+        )
+    elif d.near_singular:
+        yield f"NEAR A SINGULARITY: the rows hardly resist a motion of {_listed(d.direction, 6)}."
+    if d.n_rows and d.mobility == 0 and not d.singular:
+        yield "MOBILITY 0: the loops leave no motion; this is a structure."
+    for name in d.idle:
+        yield f"IDLE LOOP: no joint lies between the bodies of {name!r}; its rows constrain nothing."
+    if len(d.parts) > 1:
+        shown = "; ".join(f"{_listed(part.joints, 4)} (mobility {part.mobility})" for part in d.parts)
+        yield f"{len(d.parts)} PARTS that only the world joins: {shown}."
+    if d.n_rows and d.general_rank is None:
+        yield "No closed state was found from neutral, so that what is redundant is known for this state only."
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,5 +1,0 @@
-"""A closed topology of two systems and the closures between and within them, each step a kernel of its own."""
-
-from spanloop.loops.pair.closed_topology import ClosedTopology
-
-__all__ = ["ClosedTopology"]

@@ -1,0 +1,115 @@
+"""Effective inertia of a closed mechanism: seen from its independent freedoms, and from frames on its bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.compiler.runtime.arrays import checked_out
+from spanloop.loops.batching import Robot, over_states, values
+from spanloop.loops.constraint_rank import RANK
+from spanloop.loops.independent import Independent, maps, resolved, structure_of
+from spanloop.model import Model
+
+_CUT = 1e-10  # of the largest eigenvalue of the inverse inertia: what is smaller counts as no motion
+
+
+@dataclass(frozen=True, eq=False)
+class OperationalInertia:
+    """Inertia that forces at frames meet, [angular; linear] in world axes, six rows and columns a frame in turn."""
+
+    frames: tuple[str, ...]
+    inverse: np.ndarray  # (..., 6k, 6k): accelerations of the frames due to forces at them
+    matrix: np.ndarray  # (..., 6k, 6k): its inverse; its pseudo-inverse where it has none
+    regular: np.ndarray  # (...,) True where it has an inverse: the frames can be accelerated in every direction
+
+
+def independent_mass_matrix(
+    robot: Robot, q, freedoms: Sequence | Independent | None = None, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Tᵀ M T (..., n, n): the mass matrix in independent freedoms, v = T v_i."""
+    chosen = resolved(robot, q, freedoms, "mass_matrix")
+
+    def compute(q):
+        T, _, faults = maps(robot, q, chosen)
+        return (np.swapaxes(T, 1, 2) @ values(robot, "mass_matrix", q) @ T,), faults
+
+    M = over_states("mass_matrix", robot, compute, q=(q, robot.model.nq))[0]
+    if out is None:
+        return M
+    checked_out("mass_matrix", out, M.shape, M.dtype)
+    out[...] = M
+    return out
+
+
+def operational_inertia(robot: Robot, q, frames: str | Sequence[str]) -> OperationalInertia:
+    """The inertia of the closed mechanism at one frame or several.
+
+    Λ⁻¹ = J_f Y J_fᵀ, where Y is the inverse mass that the loops leave. Driven joints do not give way.
+    """
+    names = (frames,) if isinstance(frames, str) else tuple(frames)
+    found = {name: robot.model.frame(name) for name in names}
+
+    def compute(q):
+        J = structure_of(robot, q).scaled(values(robot, "closure_jacobian", q))
+        Y = Weighted(robot, q, J).inverse_mass()
+        parts = [values(robot, "jacobian", q, frame=name, expressed_in="world") for name in found]
+        Jf = np.concatenate(parts, axis=1)
+        inverse = Jf @ Y @ np.swapaxes(Jf, 1, 2)
+        matrix, regular = _inverted(inverse)
+        return (inverse, matrix, regular.astype(int)), {}
+
+    inverse, matrix, regular = over_states("operational_inertia", robot, compute, q=(q, robot.model.nq))
+    return OperationalInertia(names, inverse, matrix, regular == 1)
+
+
+def _inverted(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Inverse or pseudo-inverse of symmetric matrices (n, m, m), and where it is the inverse."""
+    w, V = np.linalg.eigh(0.5 * (A + np.swapaxes(A, 1, 2)))
+    counts = w > _CUT * w.max(axis=1, initial=0.0, keepdims=True)
+    over = np.where(counts, 1.0 / np.where(counts, w, 1.0), 0.0)
+    return np.einsum("nij,nj,nkj->nik", V, over, V, optimize=True), counts.all(axis=1)
+
+
+# ---- The loops seen in the metric of the mass matrix: the correction of least kinetic energy, and the inverse mass that
+# the loops leave.
+#
+# With M⁻¹ = R Rᵀ and W = J R: the correction is −R W⁺ e, which is −M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ e; the inverse mass of the closed
+# mechanism is R (1 − W⁺ W) Rᵀ. Driven freedoms have no share in either: they move as they are told.
+
+
+_LIGHT = 1e-13  # of the largest eigenvalue: a freedom without mass counts as having this
+
+
+class Weighted:
+    """For rows of states q (n, nq) with Jacobians (n, rows, nv)."""
+
+    def __init__(self, robot: Robot, q: np.ndarray, jacobian: np.ndarray):
+        self.root = _root(robot.model, values(robot, "mass_matrix", q))
+        self.U, s, Vt = np.linalg.svd(jacobian @ self.root, full_matrices=False)
+        self._counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
+        self.over = np.where(self._counts, 1.0 / np.where(self._counts, s, 1.0), 0.0)
+        self.V = np.swapaxes(Vt, 1, 2) * self._counts[:, None, :]
+
+    def correction(self, error: np.ndarray) -> np.ndarray:
+        """The step (n, nv) that removes errors (n, rows), to first order."""
+        inner = np.einsum("nrk,nr->nk", self.U, error) * self.over
+        return -np.einsum("nij,njk,nk->ni", self.root, self.V, inner, optimize=True)
+
+    def inverse_mass(self) -> np.ndarray:
+        """(n, nv, nv): accelerations that torques cause while the loops stay closed."""
+        held = self.root @ self.V
+        return self.root @ np.swapaxes(self.root, 1, 2) - held @ np.swapaxes(held, 1, 2)
+
+
+def _root(model: Model, M: np.ndarray) -> np.ndarray:
+    """R (n, nv, nv) with R Rᵀ = M⁻¹ among freedoms that are not driven, zero for the others."""
+    free = np.flatnonzero([not j.driven for j in model.joints for _ in range(j.kind.nv)])
+    R = np.zeros_like(M)
+    if len(free):
+        w, V = np.linalg.eigh(M[:, free[:, None], free])
+        w = np.maximum(w, _LIGHT * w.max(axis=1, keepdims=True))
+        R[:, free[:, None], free] = V / np.sqrt(w)[:, None, :]
+    return R

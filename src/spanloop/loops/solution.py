@@ -1,0 +1,238 @@
+"""The whole answer at a state: accelerations, torques, closure forces, reactions, and how good they are.
+
+Closure forces follow from the accelerations: Jᵀ λ = M a + h − tau. Where rows are redundant there are many; the
+shortest λ in row units is given, and marked as not unique. `robot` is a Dynamics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from spanloop.algorithms.closed import closure_kinematics
+from spanloop.loops.arguments import known_wrenches, on_bodies
+from spanloop.loops.constraint_rank import in_general, rank, singular_values
+from spanloop.math.rotation import Rotation
+from spanloop.math.spatial import Transform
+from spanloop.sweeps import walk
+from spanloop.topology import mechanism
+
+REDUNDANT = 1e-9  # singular values of Jᵀ below this share of the largest count as zero
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What `solve` finds.
+
+    a (..., nv); tau (..., nv), with the force that results at driven joints; forces (..., 6) by loop name: [torque;
+    force] on body b at the loop's child frame in world axes, a known one along its freedoms and the one that drives it
+    included, 0 where it is not active; rows (..., n_rows): what the rows alone do; residual (...): the largest closure
+    acceleration that is left; unique: is a loop's force the only one possible?; status (...): "ok", "singular" or "no
+    answer"; unique_rows (n_rows,): the same as unique, row by row. A hinge that closes a loop in a plane is not unique
+    as a whole, its force in the plane is.
+    """
+
+    a: np.ndarray
+    tau: np.ndarray
+    forces: dict[str, np.ndarray] = field(default_factory=dict)
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    residual: np.ndarray = field(default_factory=lambda: np.zeros(()))
+    unique: dict[str, bool] = field(default_factory=dict)
+    status: np.ndarray = field(default_factory=lambda: np.array("ok"))
+    unique_rows: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+
+    def __str__(self) -> str:
+
+        return said(self)
+
+
+def solve(robot, q, v, tau, forces=None, active=None, given=None, known=None) -> Solution:
+    """The Solution at one state or many; active: a set of names, or None for all switchable loops."""
+    model = robot.model
+    a = robot.forward_dynamics(q, v, tau, forces=forces, active=active, given=given, known=known)
+    q, v, tau = (np.broadcast_to(np.asarray(x, float), (*a.shape[:-1], np.shape(x)[-1])) for x in (q, v, tau))
+    carried = known_wrenches(robot, q, known or {}, active)
+    loads = on_bodies(robot, q, carried, forces or {}) or None
+    needed = times(robot.mass_matrix(q), a) + robot.bias(q, v, forces=loads)  # M a + h
+    driven = _driven(model)
+    right = np.where(driven, 0.0, needed - tau)
+    J, closed = robot.closure_jacobian(q), _closed_rows(model, active)
+    lam, unique, residual = np.zeros(J.shape[:-1]), np.ones(J.shape[-2], bool), np.zeros(a.shape[:-1])
+    if closed:
+        lam[..., closed], unique[closed] = shortest((J * np.where(driven, 0.0, 1.0))[..., closed, :], right)
+        residual = np.abs(times(J, a) + _bias(robot, q, v, given))[..., closed].max(axis=-1)
+    torque = np.where(driven, needed - times(np.swapaxes(J, -1, -2), lam), tau)
+    status = _status(robot.with_active(active).model, a, J[..., closed, :])
+    closures = mechanism(model).closures
+    by_name = {c.name: times(wrench_map(robot, c, q), lam[..., list(c.rows)]) for c in closures}
+    by_name |= {name: by_name[name] + six for name, six in carried.items()}
+    alone = {c.name: bool(unique[list(c.rows)].all()) for c in closures}
+    return Solution(a, torque, by_name, lam, residual, alone, status, unique)
+
+
+def with_idle(model, fewer, found: Solution) -> Solution:
+    """A Solution of the model with fewer loops as one of the whole model: the others carry nothing."""
+    rows = np.zeros((*found.tau.shape[:-1], mechanism(model).n_rows))
+    closed = _closed_rows(model, {x.name for x in fewer.loops})
+    rows[..., closed] = found.rows
+    alone = np.ones(rows.shape[-1], bool)
+    alone[closed] = found.unique_rows if len(found.unique_rows) else True
+    forces = {x.name: found.forces.get(x.name, np.zeros((*found.tau.shape[:-1], 6))) for x in model.loops}
+    unique = {x.name: found.unique.get(x.name, True) for x in model.loops}
+    return replace(found, rows=rows, forces=forces, unique=unique, unique_rows=alone)
+
+
+def _closed_rows(model, active) -> list[int]:
+    """Numbers of the rows that hold: all but those of loops that are switched off."""
+    m = mechanism(model)
+    idle = {r for c in m.closures if c.switchable and active is not None and c.name not in active for r in c.rows}
+    return [r for r in range(m.n_rows) if r not in idle]
+
+
+def _bias(robot, q, v, given) -> np.ndarray:
+    """γ (..., n_rows), less what is given along driven loops: J a + γ = 0."""
+    bias, rows = robot.closure_bias(q, v), list(mechanism(robot.model).given_rows)
+    if rows:
+        bias[..., rows] -= robot.given_rows(given or {})
+    return bias
+
+
+class Reactions(dict):
+    """Forces by name; `unique[name]` is False where redundant constraints leave them undetermined."""
+
+    def __init__(self, forces: dict[str, np.ndarray], unique: dict[str, bool]):
+        super().__init__(forces)
+        self.unique = unique
+
+
+def reactions(robot, q, v, tau, forces=None, active=None, given=None, known=None) -> Reactions:
+    """[torque; force] (..., 6) by name, in world axes.
+
+    Of each joint on its child, at that body's origin; of each loop on its body b, at the loop's child frame.
+    """
+    found = solve(robot, q, v, tau, forces, active, given, known)
+    loads = _loads(robot, q, found, forces or {})
+    kernel = robot.kernel("reactions", **({"forces": tuple(loads)} if loads else {}))
+    shape = found.a.shape[:-1]
+    arrays = [np.broadcast_to(x, (*shape, np.shape(x)[-1])) for x in (q, v)] + [found.a]
+    if loads:
+        arrays.append(np.concatenate([np.broadcast_to(x, (*shape, 6)) for x in loads.values()], axis=-1))
+    six = kernel(*arrays)
+    out = {j.name: six[..., i, :] for i, j in enumerate(robot.model.joints)}
+    strained = {name for x in robot.model.loops if not found.unique[x.name] for name in _around(robot.model, x)}
+    unique = {j.name: j.name not in strained for j in robot.model.joints} | found.unique
+    return Reactions({**out, **found.forces}, unique)
+
+
+def _around(model, loop) -> set[str]:
+    """Names of the joints between a loop's two bodies: all that its force can load."""
+    ways = []
+    for body in (loop.a, loop.b):
+        way, number = set(), model.body_number[body]
+        while number:
+            way.add(model.joints[number - 1].name)
+            number = model.parents[number - 1]
+        ways.append(way)
+    return ways[0] ^ ways[1]
+
+
+def _loads(robot, q, found: Solution, forces) -> dict[str, np.ndarray]:
+    """All forces from outside the tree, by body, at body origins in world axes."""
+    loads = on_bodies(robot, q, found.forces, forces)
+    order = [b.name for b in robot.model.bodies]
+    return {name: loads[name] for name in sorted(loads, key=order.index)}
+
+
+def wrench_map(robot, closure, q) -> np.ndarray:
+    """(..., 6, rows): times a closure's λ, its force on body b at its child frame in world axes."""
+    loop = robot.model.loops[closure.number]
+    child = robot.pose(q, loop.b)[..., :3, :3] @ np.array(loop.placement_b.rotation)
+    turn = child @ np.array(loop.kind.sides().after.matrix())
+    space = np.swapaxes(_space(robot, closure, q), -1, -2)
+    return np.concatenate([turn @ space[..., :3, :], turn @ space[..., 3:, :]], axis=-2)
+
+
+def _space(robot, closure, q) -> np.ndarray:
+    """φᶜ (..., rows, 6) in the child's axes."""
+    if closure.kind.constant_space:
+        return np.array([tuple(w) for w in closure.kind.constraint_space(closure.kind.neutral())])
+    m = mechanism(robot.model)
+    out = []
+    for state in np.reshape(q, (-1, np.shape(q)[-1])):
+        pose = walk(closure_kinematics.closure_poses(m, closure), m, {"q": state.tolist()})
+        turn = tuple(tuple(pose[4 * k : 4 * k + 3]) for k in range(3))
+        x = Transform(Rotation.full(turn), tuple(pose[3::4]))  # type: ignore[arg-type]
+        out.append([tuple(w) for w in closure.kind.closure_space(x)])
+    return np.reshape(out, (*np.shape(q)[:-1], len(closure.rows), 6))
+
+
+def shortest(J: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The shortest λ with Jᵀ λ = right, and for each row whether every such λ agrees on it (at all states)."""
+    lam = np.full(J.shape[:-1], np.nan)
+    unique = np.ones(J.shape[-2], bool)
+    for index in np.ndindex(*J.shape[:-2]):
+        if not np.isfinite(right[index]).all():
+            continue
+        u, s, vt = np.linalg.svd(J[index].T, full_matrices=False)
+        keep = s > REDUNDANT * s.max(initial=0.0)
+        lam[index] = vt[keep].T @ ((u.T @ right[index])[keep] / s[keep])
+        unique &= np.abs(np.sum(vt[keep] ** 2, axis=0) - 1.0) < 1e-9
+    return lam, unique
+
+
+def _status(model, a: np.ndarray, J: np.ndarray) -> np.ndarray:
+    """A word for each state: "ok", "singular" where the loops have less rank than they usually have, or "no answer"."""
+    usual = in_general(model) if J.shape[-2] else None
+    word = np.full(a.shape[:-1], "ok", dtype="<U9")
+    if usual is not None:
+        for index in np.ndindex(*a.shape[:-1]):
+            if np.isfinite(J[index]).all() and rank(singular_values(usual.scaled(J[index]))) < usual.rank:
+                word[index] = "singular"
+    word[~np.isfinite(a).all(axis=-1)] = "no answer"
+    return word
+
+
+def _driven(model) -> np.ndarray:
+    return np.array([j.driven for j in model.joints for _ in range(j.kind.nv)], dtype=bool)
+
+
+def times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Matrices (..., i, j) times vectors (..., j)."""
+    return np.einsum("...ij,...j->...i", matrix, vector)
+
+
+# ---- A Solution in words.
+
+
+NOT_UNIQUE = " (not unique in every row: the shortest; see unique_rows)"
+
+
+def said(solution: Solution) -> str:
+    """A line for each part of a single state's answer; of many states, how they came out."""
+    if solution.a.ndim > 1:
+        return _many(solution)
+    lines = [f"a    {_numbers(solution.a)}", f"tau  {_numbers(solution.tau)}"]
+    for name, six in solution.forces.items():
+        alone = "" if solution.unique.get(name, True) else NOT_UNIQUE
+        lines.append(f"{name}: torque {_numbers(six[:3])} N m, force {_numbers(six[3:])} N{alone}")
+    left = f", closure acceleration left {float(solution.residual):.1e}" if solution.forces else ""
+    return "\n".join([*lines, f"status: {solution.status}{left}"])
+
+
+def _many(solution: Solution) -> str:
+    words, counts = np.unique(solution.status, return_counts=True)
+    lines = [
+        f"{solution.status.size} states {solution.status.shape}, {solution.a.shape[-1]} freedoms: "
+        + ", ".join(f"{n} {word}" for word, n in zip(words, counts, strict=True))
+    ]
+    for name, six in solution.forces.items():
+        sizes = [np.linalg.norm(six[..., k : k + 3], axis=-1) for k in (0, 3)]
+        torque, force = (np.nanmax(x) if np.isfinite(x).any() else np.nan for x in sizes)
+        alone = "" if solution.unique.get(name, True) else NOT_UNIQUE
+        lines.append(f"{name}: torques up to {torque:.4g} N m, forces up to {force:.4g} N{alone}")
+    return "\n".join(lines)
+
+
+def _numbers(x: np.ndarray) -> str:
+    return np.array2string(np.asarray(x), precision=5, suppress_small=True, max_line_width=200, threshold=40)

@@ -1,0 +1,170 @@
+"""Joining: two parts of a model welded, one model attached to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spanloop.errors import InputError
+from spanloop.joints import Fixed, JointKind
+from spanloop.model import user_input
+from spanloop.model.edits.rename import all_names, renamed
+from spanloop.model.model import Model
+from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
+
+
+def weld(model: Model, a: str, b: str, name: str | None = None) -> Model:
+    """The model with two frames (or bodies) held together.
+
+    A body that floats on the world by a free joint is fixed to the other body in its place, so that no loop is needed
+    (b's, or else a's). Otherwise a fixed loop holds them.
+    """
+    start, end = model.frame(a), model.frame(b)
+    if start.body == end.body:
+        raise InputError(f"weld: {a!r} and {b!r} are both on body {start.body!r}; they move as one already")
+    for carrier, guest in ((start, end), (end, start)):
+        joint = _floating(model, guest.body)
+        if joint is not None and not _carries(model, guest.body, carrier.body):
+            place = carrier.placement @ guest.placement.inverse()
+            fixed = Joint(name or joint.name, Fixed(), carrier.body, guest.body, place, where=joint.where)
+            return replace(
+                model,
+                joints=tuple(fixed if j is joint else j for j in model.joints),
+                actuators=tuple(x for x in model.actuators if x.joint != joint.name),
+                sensors=tuple(replace(s, at=fixed.name) if s.at == joint.name else s for s in model.sensors),
+            )
+    from spanloop.model.edits import close
+
+    return close(model, a, b, "fixed", name)
+
+
+def _floating(model: Model, body: str) -> Joint | None:
+    """The free joint by which a body floats on the world, if it does."""
+    if body == WORLD:
+        return None
+    joint = model.joints[model.body_number[body] - 1]
+    return joint if joint.kind.name == "free" and joint.parent == WORLD else None
+
+
+def _carries(model: Model, body: str, other: str) -> bool:
+    """Does a body carry another, or is it the other?"""
+    while other not in (body, WORLD):
+        other = model.joints[model.body_number[other] - 1].parent
+    return other == body
+
+
+def attach(
+    model: Model,
+    other: Model,
+    at: str = WORLD,
+    joint: str | JointKind = "fixed",
+    *,
+    prefix: str = "",
+    name: str | None = None,
+    frame: str | None = None,
+) -> Model:
+    """The model with another one attached to a frame or body of it.
+
+    The other model's world (or `frame`, a frame there) is put at `at` by a joint of any kind. If the other model floats
+    by one free joint, the body that floats is attached instead. A joint that moves carries what stood on the other
+    world by a body without mass, "base". prefix: before every name of the other model.
+    """
+    place = model.frame(at)
+    kind = user_input.joint_kind(joint, "attach")
+    name = name or f"{prefix}{other.name}"
+    roots = [j for j in other.joints if j.parent == WORLD]
+    floats = len(roots) == 1 and roots[0].kind.name == "free"
+    _names_differ(model, [prefix + n for n in all_names(other)] + [name] * (floats or kind.nv > 0))
+    guest = renamed(other, lambda n: prefix + n) if prefix else other
+    offset = _offset(guest, prefix + frame if frame is not None and frame != WORLD else frame)
+    if floats:
+        root = next(j for j in guest.joints if j.parent == WORLD)
+        moved = _on_root(guest, root, kind, place, name, offset)
+    elif kind.nv == 0:
+        moved = _on_host(guest, place.body, place.placement @ offset)
+    else:
+        base = prefix + "base"
+        if base in model.body_number or base in guest.body_number:
+            raise InputError(f"attach: there is a body {base!r} already; give a prefix")
+        moved = _on_host(guest, base, offset)
+        carrier = Joint(name, kind, place.body, base, place.placement)
+        moved = _Parts((Body(base), *moved.bodies), (carrier, *moved.joints), moved.frames, moved.loops)
+    note = () if other.gravity == model.gravity else (f"attached {other.name!r} has a gravity of its own, left out",)
+    return replace(
+        model,
+        bodies=model.bodies + moved.bodies,
+        joints=model.joints + moved.joints,
+        frames=model.frames + moved.frames,
+        loops=model.loops + moved.loops,
+        couplings=model.couplings + guest.couplings,
+        actuators=model.actuators + tuple(a for a in guest.actuators if a.joint in {j.name for j in moved.joints}),
+        sensors=model.sensors + guest.sensors,
+        notes=(*model.notes, *(f"{prefix}: {n}" if prefix else n for n in other.notes), *note),
+    )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Parts of the guest, hung on the host."""
+
+    bodies: tuple[Body, ...]
+    joints: tuple[Joint, ...]
+    frames: tuple[Frame, ...]
+    loops: tuple[Loop, ...]
+
+
+def _offset(guest: Model, frame: str | None) -> Placement:
+    """The other world's pose in the frame that is put in place (or that of the body that floats)."""
+    if frame is None or frame == WORLD:
+        return Placement()
+    found = guest.frame(frame)
+    roots = {WORLD, *(j.child for j in guest.joints if j.parent == WORLD and j.kind.name == "free")}
+    if found.body not in roots:
+        raise InputError(f"attach: frame {frame!r} is on body {found.body!r}, which moves; expected one on the world")
+    return found.placement.inverse()
+
+
+def _on_root(guest: Model, root: Joint, kind: JointKind, place: Frame, name: str, offset: Placement) -> _Parts:
+    """The guest's floating body on the joint; what is fixed to the guest's world is lost with it."""
+    lost = [x.name for x in guest.loops if WORLD in (x.a, x.b)] + [f.name for f in guest.frames if f.body == WORLD]
+    if lost:
+        raise InputError(
+            f"attach: {guest.name!r} floats, but {lost[0]!r} is on its world, which would be lost; remove it first"
+        )
+    if offset != Placement() and kind.nv:
+        raise InputError("attach: frame= and a joint that moves; give the joint's place by a frame of this model, at=")
+    joint = Joint(name, kind, place.body, root.child, place.placement @ offset, where=root.where)
+    return _Parts(guest.bodies, (joint, *(j for j in guest.joints if j is not root)), guest.frames, guest.loops)
+
+
+def _on_host(guest: Model, host: str, at: Placement) -> _Parts:
+    """Everything that was on the guest's world on a body of the host."""
+
+    def moved(body: str, placement: Placement) -> tuple[str, Placement]:
+        return (host, at @ placement) if body == WORLD else (body, placement)
+
+    def joint(j: Joint) -> Joint:
+        parent, placement = moved(j.parent, j.placement)
+        return replace(j, parent=parent, placement=placement)
+
+    def frame(f: Frame) -> Frame:
+        body, placement = moved(f.body, f.placement)
+        return replace(f, body=body, placement=placement)
+
+    def loop(x: Loop) -> Loop:
+        (a, in_a), (b, in_b) = moved(x.a, x.placement_a), moved(x.b, x.placement_b)
+        return replace(x, a=a, b=b, placement_a=in_a, placement_b=in_b)
+
+    return _Parts(
+        guest.bodies,
+        tuple(map(joint, guest.joints)),
+        tuple(map(frame, guest.frames)),
+        tuple(map(loop, guest.loops)),
+    )
+
+
+def _names_differ(model: Model, names: Sequence[str]) -> None:
+    taken = set(all_names(model))
+    for name in names:
+        if name in taken:
+            raise InputError(f"attach: both models have a part {name!r}; give a prefix, as prefix='gripper_'")

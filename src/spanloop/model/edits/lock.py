@@ -1,0 +1,98 @@
+"""Locking: joints become fixed where they stand, and what is coupled to them with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from spanloop.errors import InputError, ModelError, nearest
+from spanloop.joints import Fixed
+from spanloop.model import user_input
+from spanloop.model.model import Model
+from spanloop.model.parts import Coupling, Joint, Placement
+
+# two positions that differ by less satisfy a coupling [rad or m]
+_SAME = 1e-9
+
+Positions = dict[str, tuple[float, ...]]
+
+
+def lock(model: Model, names: Sequence[str], at: Mapping[str, float | Sequence[float]]) -> Model:
+    """The model with these joints (and those that `at` names) fixed, their losses and limits dropped.
+
+    A joint stands where `at` says; else where a coupling with such a joint puts it; else at its neutral
+    position. A joint that is coupled to a locked one is locked too, and the coupling goes.
+    """
+    joints = {j.name: j for j in model.joints}
+    for name in (*names, *at):
+        if name not in joints:
+            raise InputError(f"model {model.name!r} has no joint {name!r}; {nearest(name, joints)}")
+    positions = {name: user_input.coordinates(q, joints[name].kind, f"joint {name!r}") for name, q in at.items()}
+    notes = _follow(model, positions)
+    _must_agree(model, positions)
+    for name in names:
+        positions.setdefault(name, joints[name].kind.neutral())
+    notes += _follow(model, positions)
+    notes += [_departure(c) for c in model.couplings if _off(c, positions)]
+    return replace(
+        model,
+        joints=tuple(_fixed(j, positions[j.name]) if j.name in positions else j for j in model.joints),
+        couplings=tuple(c for c in model.couplings if c.joint not in positions and c.source not in positions),
+        actuators=tuple(a for a in model.actuators if a.joint not in positions),
+        notes=(*model.notes, *notes),
+    )
+
+
+def _fixed(j: Joint, q: tuple[float, ...]) -> Joint:
+    """The joint at q: its child's frame becomes the place of a fixed joint."""
+    placement = j.placement
+    if q != j.kind.neutral():
+        x = j.kind.transform(q)
+        placement = placement @ Placement(x.rotation.matrix(), x.translation)
+    return Joint(j.name, Fixed(), j.parent, j.child, placement, where=j.where)
+
+
+def _follow(model: Model, positions: Positions) -> list[str]:
+    """Add the positions that couplings give to `positions`; the notes that say so."""
+    notes: list[str] = []
+    found = True
+    while found:
+        found = False
+        for c in model.couplings:
+            follower = _follower(c, positions)
+            if follower:
+                positions[follower[0]] = (follower[1],)
+                notes.append(f"joint {follower[0]!r}: locked at {follower[1]:g} by coupling {c.name!r}")
+                found = True
+    return notes
+
+
+def _follower(c: Coupling, positions: Positions) -> tuple[str, float] | None:
+    """The joint that a coupling holds when its other one is locked, and where."""
+    if c.source in positions and c.joint not in positions:
+        return c.joint, c.ratio * positions[c.source][0] + c.offset
+    if c.joint in positions and c.source not in positions and c.ratio != 0.0:
+        return c.source, (positions[c.joint][0] - c.offset) / c.ratio
+    return None
+
+
+def _off(c: Coupling, positions: Positions) -> bool:
+    """Are both joints locked where the coupling does not allow it?"""
+    if c.joint not in positions or c.source not in positions:
+        return False
+    return abs(positions[c.joint][0] - c.ratio * positions[c.source][0] - c.offset) > _SAME
+
+
+def _must_agree(model: Model, positions: Positions) -> None:
+    for c in model.couplings:
+        if _off(c, positions):
+            follower, source = positions[c.joint][0], positions[c.source][0]
+            raise ModelError(
+                f"coupling {c.name!r}: {c.joint!r} is locked at {follower:g} and {c.source!r} at {source:g}; "
+                f"expected {c.joint!r} = {c.ratio:g} {c.source!r} + {c.offset:g}. Give one of them"
+            )
+
+
+def _departure(c: Coupling) -> str:
+    joints = f"{c.joint!r} and {c.source!r}"
+    return f"coupling {c.name!r}: removed; {joints} are locked at positions it does not allow"

@@ -1,0 +1,68 @@
+"""Zeroing: another state becomes the one where all coordinates are neutral."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import InputError, UnsupportedError
+from spanloop.model.model import Model
+from spanloop.model.parts import Coupling, Joint, Placement
+from spanloop.model.snap import snap_rotation
+
+
+def zeroed(model: Model, q) -> Model:
+    """The model whose neutral state is the state q (nq,) of this one.
+
+    Angles and displacements are counted from there: q' = q − q₀; limits, springs and couplings move with them. Rates
+    are the same.
+    """
+    q = np.asarray(q, dtype=float)
+    if q.shape != (model.nq,) or not np.isfinite(q).all():
+        raise InputError(f"zeroed: q has shape {q.shape}; expected ({model.nq},), all finite")
+    start = {j.name: tuple(q[model.q_slice(j.name)].tolist()) for j in model.joints}
+    return replace(
+        model,
+        joints=tuple(_joint(j, start[j.name]) for j in model.joints),
+        couplings=tuple(_coupling(c, start) for c in model.couplings),
+    )
+
+
+def _joint(j: Joint, q: tuple[float, ...]) -> Joint:
+    if q == j.kind.neutral():
+        return j
+    x = j.kind.transform(q)
+    rotation, _ = snap_rotation(x.rotation.matrix())
+    changed: dict[str, Any] = {"placement": j.placement @ Placement(rotation, x.translation)}
+    if getattr(j.kind, "offset", 0.0):
+        changed["kind"] = replace(j.kind, offset=0.0)  # type: ignore[type-var]
+    if j.kind.nq == j.kind.nv and j.kind.name not in ("planar", "universal"):
+        changed["rest"] = tuple(r - s for r, s in zip(j.rest, q, strict=True))
+        for name in ("lower", "upper"):
+            if getattr(j, name) is not None:
+                changed[name] = tuple(r - s for r, s in zip(getattr(j, name), q, strict=True))
+    else:
+        _can_move(j, q)
+        if j.kind.name == "universal":
+            changed["rest"] = (j.rest[0] - q[0], j.rest[1])
+    return replace(j, **changed)
+
+
+def _can_move(j: Joint, q: tuple[float, ...]) -> None:
+    if j.kind.name == "universal" and q[1] != 0.0:
+        raise UnsupportedError(
+            f"zeroed: joint {j.name!r} is universal and stands at {q[1]:g} rad about its second axis; "
+            "only its first angle can be counted from another position"
+        )
+    if any(j.stiffness) or j.lower is not None or j.upper is not None:
+        raise UnsupportedError(
+            f"zeroed: joint {j.name!r} is {j.kind.name} and has springs or limits, which do not move with its "
+            "coordinates; remove these first"
+        )
+
+
+def _coupling(c: Coupling, start: dict[str, tuple[float, ...]]) -> Coupling:
+    (of,), (source,) = start[c.joint], start[c.source]
+    return replace(c, offset=c.offset + c.ratio * source - of)

@@ -1,0 +1,148 @@
+"""Denavit-Hartenberg tables as CSV files: one row a joint, columns by their names, units in the header.
+
+# convention: standard            (or modified)
+# about: center                   (or origin: what inertias are about)
+joint, a [mm], b [mm], alpha [deg], theta [deg], mass [kg], rx [mm], ry [mm], rz [mm], ixx, iyy, izz
+r,     0,      0,      -90,         0,           10.521,    0,       0,       54,      1.612, 1.612, 0.5091
+
+docs/dh.md has every column. Lines that begin with # are comments; those with a known word and a colon are settings.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+from pathlib import Path
+from typing import Any
+
+from spanloop.errors import FileError, nearest
+from spanloop.model.files.dh.columns import FLAGS, NUMBERS, OPTIONS, Column, read_column, read_number, unique
+from spanloop.model.files.dh.table import ABOUT, CONVENTIONS, DHRow
+from spanloop.model.files.source_file import checked_path, decoded, read
+from spanloop.model.model import Model
+from spanloop.model.parts import Placement
+from spanloop.model.snap import rotation_of_angles, snap_rotation
+
+SETTINGS = ("name", "convention", "about", "gravity", "base position", "base rotation")
+
+
+def loads(data: bytes | str, file: str = "table.csv") -> Model:
+    """The model in the text of a CSV file; `file` is the name that errors show."""
+    from spanloop.model.files.dh.table import from_dh
+
+    rows, settings = parsed(data if isinstance(data, str) else decoded(data, file), file)
+    return from_dh(rows, **{"name": Path(file).stem, **settings})
+
+
+def read_table(path) -> tuple[list[DHRow], dict[str, Any]]:
+    """The rows of a file and what it says of how to read them."""
+    path = checked_path(path)
+    if path.suffix.lower() != ".csv":
+        raise FileError(f"{path.name}: the extension is {path.suffix!r}; a Denavit-Hartenberg table is a .csv file")
+    rows, settings = parsed(decoded(read(path), path.name), path.name)
+    return rows, {"name": path.stem, **settings}
+
+
+def parsed(text: str, file: str) -> tuple[list[DHRow], dict[str, Any]]:
+    settings: dict[str, Any] = {}
+    columns: list[Column] = []
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        where = f"{file}:{number}"
+        if line.lstrip().startswith("#"):
+            settings |= _setting(line.lstrip().lstrip("#").strip(), where)
+        elif line.strip() and not columns:
+            separator = next((s for s in ";\t" if s in line), ",")
+            columns = [read_column(cell, where) for cell in _cells(line, separator, where)]
+            unique(columns, where)
+        elif line.strip():
+            cells = _cells(line, separator, where)
+            if len(cells) != len(columns):
+                raise FileError(f"{where}: there are {len(cells)} cells; expected {len(columns)}, as in the header")
+            rows.append(_row(dict(zip((c.name for c in columns), cells, strict=True)), columns, where))
+    if not rows:
+        raise FileError(
+            f"{file}: there is no row; expected a header (joint, a, b, alpha, theta, ...) and a row a joint"
+        )
+    base = Placement(
+        settings.pop("base rotation", Placement().rotation), settings.pop("base position", (0.0, 0.0, 0.0))
+    )
+    return rows, settings | ({"base": base} if base != Placement() else {})
+
+
+def _cells(line: str, separator: str, where: str) -> list[str]:
+    try:
+        return [
+            cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True, strict=True))
+        ]
+    except csv.Error as error:
+        raise FileError(f"{where}: not readable as CSV ({error})") from None
+
+
+def _setting(text: str, where: str) -> dict[str, Any]:
+    """What a comment sets, if it sets something."""
+    key, colon, value = (part.strip() for part in text.partition(":"))
+    key, *units = key.lower().rstrip("]").split("[")
+    key = key.strip()
+    if not colon:
+        return {}
+    if key not in SETTINGS:
+        meant = difflib.get_close_matches(key, SETTINGS, 1, 0.8)
+        if meant:
+            raise FileError(f"{where}: {key!r} is not a setting; did you mean {meant[0]!r}?")
+        return {}
+    if key == "name":
+        return {key: value}
+    for word, known in (("convention", CONVENTIONS), ("about", ABOUT)):
+        if key == word:
+            if value not in known:
+                raise FileError(f"{where}: {key} is {value!r}; {nearest(value, known)}")
+            return {key: value}
+    numbers = _three(value, key, where)
+    if key != "base rotation":
+        return {key: numbers}
+    if units and units[0] not in ("deg", "rad"):
+        raise FileError(f"{where}: the unit of {key} is {units[0]!r}; expected deg or rad")
+    angles = map(math.radians, numbers) if units == ["deg"] else numbers
+    return {key: snap_rotation(rotation_of_angles(*angles))[0]}
+
+
+def _three(text: str, key: str, where: str) -> tuple[float, ...]:
+    try:
+        numbers = tuple(map(float, text.replace(",", " ").split()))
+    except ValueError:
+        numbers = ()
+    if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
+        raise FileError(f"{where}: {key} is {text!r}; expected three numbers")
+    return numbers
+
+
+def _row(cells: dict[str, str], columns: list[Column], where: str) -> DHRow:
+    joint = cells.get("joint", "") or "r"
+    if joint.lower() not in ("r", "p", "revolute", "prismatic"):
+        raise FileError(f"{where}: joint is {joint!r}; expected r (revolute) or p (prismatic)")
+    slides = joint.lower().startswith("p")
+    x = {c.name: read_number(cells[c.name], c, slides, where) for c in columns if c.name in NUMBERS and cells[c.name]}
+    flags = {c.name: _flag(cells[c.name], c.name, where) for c in columns if c.name in FLAGS and cells[c.name]}
+    vectors = {key: tuple(x.get(c + k, 0.0) for k in "xyz") for key, c in (("r", "r"), ("center", "c"))
+               if any(c + k in x for k in "xyz")}  # fmt: skip
+    if len(vectors) == 2:
+        raise FileError(f"{where}: rx, ry, rz and cx, cy, cz are opposite ways to say the same; give one")
+    return DHRow(
+        **{k: x.get(k, 0.0) for k in ("a", "b", "alpha", "theta", "mass")},
+        joint=joint.lower()[0],
+        inertia=tuple(x.get(f"i{k}", 0.0) for k in ("xx", "xy", "xz", "yy", "yz", "zz")),
+        name=cells.get("name", ""),
+        body=cells.get("body", ""),
+        options={k: x[k] for k in OPTIONS if k in x} | flags,
+        where=where,
+        r=vectors.get("r"),
+        center=vectors.get("center"),
+    )
+
+
+def _flag(text: str, name: str, where: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise FileError(f"{where}: {name} is {text!r}; expected true or false")
+    return text.lower() == "true"

@@ -1,0 +1,73 @@
+"""Where a mesh lies that a file names. Nothing outside the file's own folder or package is ever looked at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from spanloop.model.files.notes import Findings
+from spanloop.model.parts import Body
+
+
+def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
+    """The mesh's path and an empty note, or None and a note that says why.
+
+    `package://name/rest` (and SDF's `model://name/rest`) is looked for in the nearest folder above `folder` that is
+    called `name` or holds a package `name` (a folder with a package.xml). Any other name is relative to `folder`.
+    """
+    return _looked_for(filename, Path(folder).resolve(), {})
+
+
+def note_missing(bodies: Iterable[Body], folder: Path, findings: Findings) -> None:
+    """Finds the meshes that cannot be found."""
+    here, packages = folder.resolve(), dict[str, Path | None]()
+    for file in dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh"):
+        note = _looked_for(file, here, packages)[1]
+        if note:
+            findings.add("meshes not found", note)
+
+
+def _looked_for(filename: str, folder: Path, packages: dict[str, Path | None]) -> tuple[Path | None, str]:
+    """packages: the folders of packages found so far, by name."""
+    if not filename.startswith(("package://", "model://")):
+        if "://" in filename:
+            return None, f"mesh {filename!r}: not looked for; expected package://... or a path relative to the file"
+        return inside(folder, filename, filename)
+    package, _, rest = filename.partition("://")[2].lstrip("/").partition("/")
+    if package not in packages:
+        packages[package] = _package(package, folder)
+    root = packages[package]
+    if root is None:
+        return None, f"mesh {filename!r}: no package {package!r} at or above the file's folder"
+    return inside(root, rest, filename)
+
+
+def _package(name: str, folder: Path) -> Path | None:
+    if name in ("", ".", "..") or "\\" in name or "\0" in name:
+        return None
+    for above in (folder, *folder.parents):
+        if above.name == name:
+            return above
+        try:
+            if (above / name / "package.xml").is_file():
+                return (above / name).resolve()
+        except OSError:  # a name that no folder can have
+            return None
+    return None
+
+
+def inside(root: Path, rest: str, filename: str) -> tuple[Path | None, str]:
+    """The path and an empty note, if it stays inside root, links followed, and is a file; else None and why.
+
+    root: a folder without links in its path.
+    """
+    try:
+        found = os.path.realpath(os.path.join(root, rest))
+        if os.path.isabs(rest) or ".." in Path(rest).parts or not found.startswith(os.path.join(root, "")):
+            return None, f"mesh {filename!r}: refused, it leads out of the folder {root.name!r}"
+        if os.path.isfile(found):
+            return Path(found), ""
+    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a circle
+        pass
+    return None, f"mesh {filename!r}: there is no such file in the folder {root.name!r}"

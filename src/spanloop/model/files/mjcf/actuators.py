@@ -1,0 +1,95 @@
+"""MJCF's actuators and sensors, those that have a joint, a body or a site."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from spanloop.model.files.notes import ACTS, Findings
+from spanloop.model.orders.mujoco import KINDS, body_names, joint_names
+from spanloop.model.parts import Actuator, Sensor
+
+FREEDOMS = {"free": 6, "ball": 3, "slide": 1, "hinge": 1}
+
+
+def read_actuators(source, findings: Findings) -> Iterator[Actuator]:
+    """Actuators on joints. Settings: kind, gear, and what the kind needs (gain, stiffness, damping, bias)."""
+    m, mujoco = source.model, source.mujoco
+    names = joint_names(m)
+    seen: set[str] = set()
+    for i in range(len(m.actuator_trntype)):
+        name = m.actuator(i).name or f"actuator{i}"
+        while name in seen:
+            name += "_"
+        seen.add(name)
+        way = mujoco.mjtTrn(int(m.actuator_trntype[i]))
+        if way not in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
+            findings.add(f"actuators through a {way.name[6:].lower()} left out", repr(name))
+            continue
+        for array in ("actuator_armature", "actuator_damping"):
+            if hasattr(m, array) and getattr(m, array)[i].any():
+                findings.add(f"{ACTS} {array[9:]} of an actuator", repr(name))
+        joint = int(m.actuator_trnid[i, 0])
+        n = FREEDOMS[KINDS[int(m.jnt_type[joint])]]
+        gear = tuple(float(x) for x in m.actuator_gear[i, :n])
+        settings = {"kind": "", "gear": gear[0] if n == 1 else gear, **_law(source, i), **_ranges(m, i)}
+        yield Actuator(name, names[joint], tuple(settings.items()))
+
+
+def _law(source, i: int) -> dict[str, Any]:
+    """force = gain · control + bias₀ + bias₁ · length + bias₂ · velocity, by name where it has one."""
+    m, mujoco = source.model, source.mujoco
+    gain, bias = float(m.actuator_gainprm[i, 0]), tuple(float(x) for x in m.actuator_biasprm[i, :3])
+    dynamics = mujoco.mjtDyn(int(m.actuator_dyntype[i]))
+    told: dict[str, Any] = {} if dynamics == mujoco.mjtDyn.mjDYN_NONE else {"dynamics": dynamics.name[6:].lower()}
+    gain_kind = mujoco.mjtGain(int(m.actuator_gaintype[i]))
+    bias_kind = mujoco.mjtBias(int(m.actuator_biastype[i]))
+    if gain_kind != mujoco.mjtGain.mjGAIN_FIXED or bias_kind not in (
+        mujoco.mjtBias.mjBIAS_NONE,
+        mujoco.mjtBias.mjBIAS_AFFINE,
+    ):
+        return {"kind": gain_kind.name[7:].lower(), **told}
+    if bias_kind == mujoco.mjtBias.mjBIAS_NONE:
+        return {"kind": "motor", "gain": gain, **told}
+    if bias[0] == 0.0 and bias[1] == -gain:
+        return {"kind": "position", "stiffness": gain, "damping": -bias[2] + 0.0, **told}
+    if bias[0] == bias[1] == 0.0 and bias[2] == -gain:
+        return {"kind": "velocity", "damping": gain, **told}
+    return {"kind": "general", "gain": gain, "bias": bias, **told}
+
+
+def _ranges(m, i: int) -> dict[str, Any]:
+    found = {}
+    k = int(m.actuator_ctrladr[i]) if hasattr(m, "actuator_ctrladr") else i
+    if k < len(m.actuator_ctrllimited) and m.actuator_ctrllimited[k]:
+        found["control_range"] = tuple(float(x) for x in m.actuator_ctrlrange[k])
+    if i < len(m.actuator_forcelimited) and m.actuator_forcelimited[i]:
+        found["force_range"] = tuple(float(x) for x in m.actuator_forcerange[i])
+    return found
+
+
+def read_sensors(source, sites: list[str], findings: Findings) -> Iterator[Sensor]:
+    """Sensors at a joint, body or site, by MuJoCo's name of their kind."""
+    m, objects = source.model, source.mujoco.mjtObj
+    joints, bodies = joint_names(m), body_names(m)
+    places = {
+        int(objects.mjOBJ_JOINT): joints,
+        int(objects.mjOBJ_BODY): bodies,
+        int(objects.mjOBJ_XBODY): bodies,
+        int(objects.mjOBJ_SITE): sites,
+    }
+    seen: set[str] = set()
+    for i in range(m.nsensor):
+        kind = source.mujoco.mjtSensor(int(m.sensor_type[i])).name[7:].lower()
+        name = m.sensor(i).name or f"sensor{i}"
+        while name in seen:
+            name += "_"
+        seen.add(name)
+        known = places.get(int(m.sensor_objtype[i]))
+        if known is None:
+            findings.add("sensors of neither joint, body nor site left out", f"{name!r} ({kind})")
+            continue
+        extra = {"noise": float(m.sensor_noise[i])} if m.sensor_noise[i] else {}
+        if m.sensor_cutoff[i]:
+            extra["cutoff"] = float(m.sensor_cutoff[i])
+        yield Sensor(name, kind, known[int(m.sensor_objid[i])], tuple(extra.items()))

@@ -1,0 +1,259 @@
+"""MJCF bodies: joints, inertias, shapes and sites.
+
+A body with several joints becomes a chain: each joint but the last carries a body without mass, called BODY::JOINT. A
+joint's coordinate is MuJoCo's own, `ref` included; a free body stands at its place in the file when q is neutral.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import FileError
+from spanloop.joints import Fixed, Free, JointKind, Prismatic, Revolute, Spherical
+from spanloop.math.quaternion import matrix
+from spanloop.model.files.notes import ACTS, Findings
+from spanloop.model.orders.mujoco import KINDS, body_names, joint_names
+from spanloop.model.parts import WORLD, Body, Frame, Geometry, Inertia, Joint, Placement
+from spanloop.model.snap import snap_rotation
+
+SHAPES = {"mjGEOM_SPHERE": "sphere", "mjGEOM_CAPSULE": "capsule", "mjGEOM_CYLINDER": "cylinder", "mjGEOM_BOX": "box"}
+
+
+@dataclass
+class Parts:
+    """Bodies, joints and frames as told, where joints sit in their children, and where bodies rest in the world."""
+
+    names: list[str]
+    bodies: list[Body] = field(default_factory=list)
+    joints: list[Joint] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    at_child: dict[str, Placement] = field(default_factory=dict)
+    rest: list[Placement] = field(default_factory=lambda: [Placement()])  # of MuJoCo's bodies, at qpos0
+    sites: list[str] = field(default_factory=list)  # the frames' names, by number of the site
+
+
+def read_bodies(source, findings: Findings) -> Parts:
+    m = source.model
+    parts = Parts(body_names(m))
+    joints = joint_names(m)
+    driven = _driven(source)
+    elements = {b.id: b for b in source.spec.bodies}
+    told = {j.id: j for j in source.spec.joints}
+    for i in range(1, m.nbody):
+        where = source.where(elements[i])
+        above = int(m.body_parentid[i])
+        place = placement(m.body_quat[i], m.body_pos[i], findings)
+        parts.rest.append(parts.rest[above] @ place)
+        inertia = read_inertia(source, elements[i], i, findings)
+        parts.bodies.append(Body(parts.names[i], inertia, tuple(_shapes(source, i, findings)), where))
+        if m.body_mocapid[i] >= 0:
+            findings.add("mocap bodies, fixed to the world here", repr(parts.names[i]))
+        own = range(int(m.body_jntadr[i]), int(m.body_jntadr[i]) + int(m.body_jntnum[i]))
+        if not own:
+            name = _free_name(f"{parts.names[i]}_fixed", joints)
+            parts.joints.append(Joint(name, Fixed(), parts.names[above], parts.names[i], place, where=where))
+            continue
+        parent, before = parts.names[above], (0.0, 0.0, 0.0)
+        for k in own:
+            last = k == own[-1]
+            child = parts.names[i] if last else _free_name(f"{parts.names[i]}::{joints[k]}", parts.names)
+            anchor = _three(m.jnt_pos[k]) if KINDS[int(m.jnt_type[k])] != "free" else (0.0, 0.0, 0.0)
+            step = Placement(position=tuple(a - b for a, b in zip(anchor, before, strict=True)))  # type: ignore[arg-type]
+            j = _joint(source, k, joints[k], parent, child, place @ step, k in driven, source.where(told[k]), findings)
+            parts.joints.append(j)
+            if not last:
+                parts.bodies.append(Body(child, where=where))
+            elif any(anchor):
+                parts.at_child[j.name] = Placement(position=anchor)
+            parent, before, place = child, anchor, Placement()
+    parts.frames += _sites(source, parts, findings)
+    if m.body_geomnum[0]:
+        findings.add("shapes of the world left out", f"{int(m.body_geomnum[0])} geoms")
+    return parts
+
+
+def _joint(
+    source, k: int, name: str, parent: str, child: str, place: Placement, driven: bool, where: str, findings
+) -> Joint:
+    m = source.model
+    sort = KINDS[int(m.jnt_type[k])]
+    q, v = int(m.jnt_qposadr[k]), int(m.jnt_dofadr[k])
+    settings: dict[str, Any] = {"actuated": driven and sort != "free", "where": where}
+    label = f"joint {name!r} ({where})"
+    for ours, theirs in (("damping", m.dof_damping), ("friction", m.dof_frictionloss), ("armature", m.dof_armature)):
+        settings[ours] = float(theirs[v])
+    settings["stiffness"] = float(m.jnt_stiffness[k])
+    if sort == "free" and settings["armature"]:
+        settings["armature"] = 0.0
+        findings.add(f"{ACTS} armature of a free joint", label)
+    for array, row, what in (("dof_dampingpoly", v, "damping"), ("jnt_stiffnesspoly", k, "stiffness")):
+        if hasattr(m, array) and np.any(getattr(m, array)[row]):
+            findings.add(f"{ACTS} {what} that is no constant", label)
+    if m.jnt_limited[k] and sort in ("hinge", "slide"):
+        settings["lower"], settings["upper"] = (float(x) for x in m.jnt_range[k])
+    elif m.jnt_limited[k]:
+        findings.add("range of a ball joint left out", label)
+    if m.jnt_actfrclimited[k]:
+        low, high = (float(x) for x in m.jnt_actfrcrange[k])
+        settings["effort"] = max(abs(low), abs(high))
+        if low != -high:
+            findings.add("actuatorfrcrange that is not symmetric, its larger side is the effort", label)
+    kind: JointKind
+    if sort in ("free", "ball"):
+        return Joint(name, Free() if sort == "free" else Spherical(), parent, child, place, **settings)
+    axis = findings.axis(m.jnt_axis[k].tolist())
+    if not any(axis):
+        raise FileError(f"{where}: joint {name!r}: its axis has no direction; expected for example '0 0 1'")
+    kind = Revolute(axis) if sort == "hinge" else Prismatic(axis)
+    settings["rest"] = float(m.qpos_spring[q])
+    reference = float(m.qpos0[q])
+    return Joint(name, kind, parent, child, place @ _back(kind, axis, reference, findings), **settings)
+
+
+def _back(kind: JointKind, axis, reference: float, findings: Findings) -> Placement:
+    """What takes the joint from its reading at rest (`ref`) back to 0."""
+    if reference == 0.0:
+        return Placement()
+    if kind.name == "prismatic":
+        return Placement(position=tuple(-reference * x + 0.0 for x in axis))
+    s, c = math.sin(-reference / 2.0), math.cos(-reference / 2.0)
+    return placement((c, *(s * x for x in axis)), (0.0, 0.0, 0.0), findings)
+
+
+def _driven(source) -> set[int]:
+    """Numbers of the joints that an actuator drives; all if the file has no actuator."""
+    m, kinds = source.model, source.mujoco.mjtTrn
+    if not len(m.actuator_trntype):
+        return set(range(m.njnt))
+    direct = (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT))
+    return {int(m.actuator_trnid[k, 0]) for k, t in enumerate(m.actuator_trntype) if int(t) in direct}
+
+
+def _shapes(source, body: int, findings: Findings):
+    m, kinds = source.model, source.mujoco.mjtGeom
+    for g in range(int(m.body_geomadr[body]), int(m.body_geomadr[body]) + int(m.body_geomnum[body])):
+        use = "collision" if m.geom_contype[g] or m.geom_conaffinity[g] else "visual"
+        place = placement(m.geom_quat[g], m.geom_pos[g], findings)
+        if g in source.meshes:
+            yield Geometry("mesh", (), source.meshes[g], place, use)
+            continue
+        shape = SHAPES.get(kinds(int(m.geom_type[g])).name)
+        x, y, z = (float(s) for s in m.geom_size[g])
+        sizes = {"sphere": (x,), "capsule": (x, 2 * y), "cylinder": (x, 2 * y), "box": (2 * x, 2 * y, 2 * z)}
+        if shape is None:
+            findings.add(
+                f"shape {kinds(int(m.geom_type[g])).name[7:].lower()} left out", f"geom {g} of {m.body(body).name!r}"
+            )
+        else:
+            yield Geometry(shape, sizes[shape], "", place, use)
+
+
+def _sites(source, parts: Parts, findings: Findings):
+    m = source.model
+    taken = {WORLD, *parts.names}
+    for i in range(m.nsite):
+        name = m.site(i).name or f"site{i}"
+        if name in taken:
+            free = _free_name(f"{name}_site", taken)
+            findings.add("sites renamed, a body or site has their name", f"{name!r} is {free!r}")
+            name = free
+        taken.add(name)
+        parts.sites.append(name)
+        place = placement(m.site_quat[i], m.site_pos[i], findings)
+        yield Frame(name, parts.names[int(m.site_bodyid[i])], place)
+
+
+def placement(quaternion, position, findings: Findings) -> Placement:
+    """A pose from MuJoCo's numbers, its rotation snapped."""
+    w, x, y, z = (float(c) for c in quaternion)
+    if x == y == z == 0.0:
+        return Placement(position=_three(position))
+    length = math.sqrt(w * w + x * x + y * y + z * z)
+    rotation, changed = snap_rotation(matrix((w / length, x / length, y / length, z / length)))
+    findings.rotations += changed
+    return Placement(rotation, _three(position))
+
+
+def _three(values) -> tuple[float, float, float]:
+    x, y, z = (float(c) + 0.0 for c in values)
+    return (x, y, z)
+
+
+def _free_name(name: str, taken) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+# ---- Inertias of an MJCF: the numbers that are written, or those that MuJoCo makes of shapes and compiler settings.
+
+
+AGREE = 1e-8  # of the largest number: MuJoCo's principal axes are not more exact
+
+UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+
+
+def read_inertia(source, element, i: int, findings: Findings) -> Inertia:
+    """The inertia of body i. What MuJoCo changed (balanceinertia, boundmass, settotalmass, ...) is taken and said."""
+    m = source.model
+    mass, center = float(m.body_mass[i]), m.body_ipos[i]
+    turn = _turn(m.body_iquat[i])
+    tensor = turn @ np.diag(m.body_inertia[i]) @ turn.T
+    written = _written(source, element)
+    if written is not None:
+        if _same(written, (mass, center, tensor)):
+            mass, center, tensor = written
+        elif not _aligned(source, i, written, mass, tensor):
+            findings.add(
+                "inertias that MuJoCo's compiler changed as its settings say, read as changed",
+                f"body {m.body(i).name!r} ({source.where(element)}), mass {written[0]:g} kg is now {mass:g} kg, "
+                f"moments {_moments(written[2])} are now {_moments(tensor)} kg m²",
+            )
+    scale = np.abs(tensor).max() * 1e-15
+    moments = tuple(0.0 if abs(tensor[r, c]) <= scale else float(tensor[r, c]) for r, c in UPPER)
+    x, y, z = (float(c) + 0.0 for c in center)
+    return Inertia(float(mass), (x, y, z), moments)  # type: ignore[arg-type]
+
+
+def _written(source, element) -> tuple[float, np.ndarray, np.ndarray] | None:
+    """Mass, centre and tensor in the body's axes as the file gives them; None where they come from elsewhere."""
+    kinds = source.mujoco.mjtInertiaFromGeom
+    if not element.explicitinertial or source.spec.compiler.inertiafromgeom == kinds.mjINERTIAFROMGEOM_TRUE:
+        return None
+    if not math.isnan(element.fullinertia[0]):
+        xx, yy, zz, xy, xz, yz = element.fullinertia
+        tensor = np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+    elif element.ialt.type == source.mujoco.mjtOrientation.mjORIENTATION_QUAT:
+        length = np.linalg.norm(element.iquat)
+        turn = _turn(element.iquat / length)
+        tensor = (
+            turn @ np.diag(element.inertia) @ turn.T if abs(element.iquat[0]) < length else np.diag(element.inertia)
+        )
+    else:
+        return None
+    return float(element.mass), np.array(element.ipos), tensor
+
+
+def _turn(quaternion: np.ndarray) -> np.ndarray:
+    w, x, y, z = quaternion.tolist()
+    return np.array(matrix((w, x, y, z)), dtype=float)
+
+
+def _same(a, b) -> bool:
+    return all(np.abs(np.subtract(x, y)).max() <= AGREE * np.abs(y).max() + 1e-300 for x, y in zip(a, b, strict=True))
+
+
+def _aligned(source, i: int, written, mass: float, tensor: np.ndarray) -> bool:
+    """Has MuJoCo only put the frame of a free body into its principal axes (align)?"""
+    m = source.model
+    free = m.body_jntnum[i] == 1 and m.jnt_type[m.body_jntadr[i]] == 0
+    principal = np.linalg.eigvalsh(written[2]), np.linalg.eigvalsh(tensor)
+    return bool(free and _same((written[0], principal[0]), (mass, principal[1])))
+
+
+def _moments(tensor: np.ndarray) -> str:
+    return ", ".join(f"{x:.4g}" for x in np.linalg.eigvalsh(tensor))

@@ -1,0 +1,93 @@
+"""MJCF's equality constraints: connect and weld are loops, joint is a coupling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spanloop.joints import Fixed, JointKind, Spherical
+from spanloop.model.files.mjcf.bodies import Parts, placement
+from spanloop.model.files.notes import ACTS, Findings
+from spanloop.model.orders.mujoco import joint_names
+from spanloop.model.parts import Coupling, Loop, Placement
+
+NEAR = 1e-8  # m or 1, by which our snapped pose may differ from MuJoCo's where both mean the same
+
+
+def read_equalities(source, parts: Parts, findings: Findings) -> tuple[list[Loop], list[Coupling]]:
+    m, kinds = source.model, source.mujoco.mjtEq
+    loops: list[Loop] = []
+    couplings: list[Coupling] = []
+    taken, names = {j.name for j in parts.joints}, joint_names(m)
+    for i, element in enumerate(source.spec.equalities):
+        kind = kinds(int(m.eq_type[i]))
+        name = element.name or f"{kind.name[5:].lower()}{i}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        where = source.where(element)
+        label = f"{name!r} ({where})"
+        if not m.eq_active0[i]:
+            findings.add("equality constraints that are not active, left out", label)
+        elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
+            loops.append(_loop(source, i, name, where, kind == kinds.mjEQ_WELD, parts, findings))
+        elif kind != kinds.mjEQ_JOINT:
+            findings.add(f"{ACTS} equality constraint {kind.name[5:].lower()}", label)
+        elif any(m.eq_data[i, 2:5]):
+            findings.add(f"{ACTS} equality constraint between joints that is no straight line", label)
+        else:
+            _joint(source, i, name, where, names, parts, loops, couplings)
+    if loops or couplings:
+        findings.add(
+            "equality constraints, soft in MuJoCo and exact here", repr(loops[0].name if loops else couplings[0].name)
+        )
+    return loops, couplings
+
+
+def _loop(source, i: int, name: str, where: str, weld: bool, parts: Parts, findings: Findings) -> Loop:
+    m = source.model
+    kind: JointKind = Fixed() if weld else Spherical()
+    if int(m.eq_objtype[i]) == int(source.mujoco.mjtObj.mjOBJ_SITE):
+        ends = []
+        for site in (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])):
+            ends.append((int(m.site_bodyid[site]), placement(m.site_quat[site], m.site_pos[site], findings)))
+        (a, place_a), (b, place_b) = ends
+    else:
+        a, b = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
+        data = m.eq_data[i]
+        between = parts.rest[a].inverse() @ parts.rest[b]
+        if weld:  # the anchor in body b, and the pose of b's axes there as seen from a
+            place_b = Placement(position=tuple(float(x) + 0.0 for x in data[0:3]))  # type: ignore[arg-type]
+            place_a = _nearer(between @ place_b, placement(data[6:10], data[3:6], findings))
+        else:
+            place_a = Placement(position=tuple(float(x) + 0.0 for x in data[0:3]))  # type: ignore[arg-type]
+            told = Placement(position=tuple(float(x) + 0.0 for x in data[3:6]))  # type: ignore[arg-type]
+            seen = Placement(position=(between.inverse() @ place_a).position)
+            place_b = _nearer(seen, told)
+    return Loop(name, kind, parts.names[a], parts.names[b], place_a, place_b, where=where)
+
+
+def _nearer(ours: Placement, told: Placement) -> Placement:
+    """Our own pose where it is MuJoCo's up to snapping: loops that close there close exactly here."""
+    apart = (
+        np.abs(np.subtract(ours.rotation, told.rotation)).max(),
+        np.abs(np.subtract(ours.position, told.position)).max(),
+    )
+    return ours if max(apart) < NEAR else told
+
+
+def _joint(
+    source, i: int, name: str, where: str, names: list[str], parts: Parts, loops: list[Loop], couplings: list[Coupling]
+) -> None:
+    """q₁ − q₁⁰ = c₀ + c₁ (q₂ − q₂⁰); without a second joint the first is held by a loop of its own."""
+    m = source.model
+    first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
+    start = float(m.qpos0[m.jnt_qposadr[first]])
+    offset, ratio = float(m.eq_data[i, 0]) + start, float(m.eq_data[i, 1])
+    if second >= 0:
+        offset -= ratio * float(m.qpos0[m.jnt_qposadr[second]])
+        couplings.append(Coupling(name, names[first], names[second], ratio, offset, where))
+        return
+    j = next(j for j in parts.joints if j.name == names[first])
+    x = j.kind.transform((offset,))
+    held = j.placement @ Placement(x.rotation.matrix(), tuple(x.translation))
+    loops.append(Loop(name, Fixed(), j.parent, j.child, held, parts.at_child.get(j.name, Placement()), where=where))

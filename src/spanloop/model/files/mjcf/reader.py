@@ -1,0 +1,149 @@
+"""MJCF, MuJoCo's format, through MuJoCo's own parser and compiler (pip install 'spanloop[mjcf]').
+
+Names, defaults, angles and frames mean what MuJoCo's compiler makes of them; numbers that it only passes on are taken
+as written. Equality constraints, soft there, are exact closures here.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from spanloop.errors import FileError, UnsupportedError
+from spanloop.model.files.mjcf.actuators import read_actuators, read_sensors
+from spanloop.model.files.mjcf.bodies import read_bodies
+from spanloop.model.files.mjcf.equality import read_equalities
+from spanloop.model.files.mjcf.mesh_assets import take_meshes
+from spanloop.model.files.mjcf.source import Safe, safe_text
+from spanloop.model.files.notes import ACTS, Findings
+from spanloop.model.model import Model
+from spanloop.model.parts import Frame, Placement
+from spanloop.model.spanning_tree import Graph, spanned
+
+OLDEST = (3, 3)  # of MuJoCo's versions
+DISABLED = {  # flags of <option> that switch off what acts here all the same
+    "mjDSBL_CONSTRAINT": "constraint",
+    "mjDSBL_EQUALITY": "equality",
+    "mjDSBL_SPRING": "spring",
+    "mjDSBL_DAMPER": "damper",
+    "mjDSBL_PASSIVE": "passive",
+    "mjDSBL_ACTUATION": "actuation",
+}
+
+
+def loads(data: bytes | str, file: str = "text.xml", folder: Path | None = None) -> Model:
+    """The model in the text of an MJCF; inertias are not judged.
+
+    file: the name that errors show; folder: where the file is. Includes and meshes are read from there, from nowhere
+    else (None: there are none).
+    """
+    mujoco = _mujoco()
+    findings = Findings()
+    folder = folder.resolve() if folder is not None else None
+    safe = safe_text(data.encode() if isinstance(data, str) else data, file, folder, findings)
+    source = _compiled(mujoco, safe, file, folder, findings)
+    parts = read_bodies(source, findings)
+    loops, couplings = read_equalities(source, parts, findings)
+    _note_the_rest(source, findings)
+    tree, _ = spanned(Graph(parts.bodies, parts.joints, parts.frames, parts.at_child))
+    moved = {j.child: parts.at_child[j.name].inverse() for j in tree.joints if j.name in parts.at_child}
+    origins = [Frame(f"{body}::origin", body, place) for body, place in moved.items()]
+    for body in moved:
+        findings.add("bodies whose frame is at their joint; MuJoCo's own is the frame NAME::origin", repr(body))
+    here = Placement()
+    loops = [
+        replace(x, placement_a=moved.get(x.a, here) @ x.placement_a, placement_b=moved.get(x.b, here) @ x.placement_b)
+        for x in loops
+    ]
+    return Model(
+        source.spec.modelname or Path(file).stem,
+        tuple(tree.bodies),
+        tuple(tree.joints),
+        (*tree.frames, *origins),
+        tuple(loops),
+        tuple(couplings),
+        tuple(read_actuators(source, findings)),
+        tuple(read_sensors(source, parts.sites, findings)),
+        _gravity(source, findings),
+        tuple(findings.notes()),
+    )
+
+
+def _mujoco():
+    try:
+        import mujoco
+    except ImportError:
+        raise UnsupportedError(
+            "MJCF files are read with MuJoCo's own compiler, which is not installed; pip install 'spanloop[mjcf]'"
+        ) from None
+    if tuple(map(int, mujoco.__version__.split(".")[:2])) < OLDEST:
+        raise UnsupportedError(f"MJCF files are read with MuJoCo 3.3 or later, here is {mujoco.__version__}; update it")
+    return mujoco
+
+
+def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, findings: Findings) -> Any:
+    """MuJoCo's module, the spec as written, the compiled model, and meshes by the number of their geom."""
+    try:
+        with _listening(mujoco, findings):
+            spec = mujoco.MjSpec.from_string(safe.text)
+            spec.compiler.fusestatic = False
+            spec.compiler.discardvisual = False
+            meshes = take_meshes(mujoco, spec, safe, folder, findings)
+            model = spec.compile()
+    except FileError:
+        raise
+    except (ValueError, RuntimeError, TypeError) as error:
+        raise FileError(_complaint(str(error), safe, file)) from None
+    shapes = {geom.id: mesh for geom, mesh in meshes}
+    return SimpleNamespace(mujoco=mujoco, spec=spec, model=model, meshes=shapes, where=safe.place)
+
+
+@contextmanager
+def _listening(mujoco, findings: Findings):
+    """MuJoCo's warnings as findings; otherwise it writes them into a file in the working folder."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda words: findings.add("MuJoCo warns", " ".join(str(words).split())))
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+def _complaint(said: str, safe: Safe, file: str) -> str:
+    """MuJoCo's words with the file and line they are about."""
+    lines = [int(n) for n in re.findall(r"line (\d+)", said)][-1:]
+    quoted = [word for word in re.findall(r"'([^']+)'?", said) if word]
+    lines += [k for k, line in enumerate(safe.lines, 1) if any(f'"{w}' in line for w in quoted)][:1]
+    place = next((safe.where[n - 1] for n in lines if 1 <= n <= len(safe.where)), f"{file}:1")
+    words = re.sub(r",? ?(at )?line -?\d+", "", " ".join(said.split())).removeprefix("Error: ")
+    return f"{place}: MuJoCo says: {words.strip()[:300]}; expected an MJCF that MuJoCo compiles"
+
+
+def _gravity(source, findings: Findings) -> tuple[float, float, float]:
+    flag = int(source.mujoco.mjtDisableBit.mjDSBL_GRAVITY)
+    if int(source.model.opt.disableflags) & flag:
+        findings.add("gravity switched off by <flag gravity='disable'/>", source.where(source.spec.worldbody))
+        return (0.0, 0.0, 0.0)
+    x, y, z = source.model.opt.gravity.tolist()
+    return (x + 0.0, y + 0.0, z + 0.0)
+
+
+def _note_the_rest(source, findings: Findings) -> None:
+    """What acts in MuJoCo and cannot be held here."""
+    model, bits = source.model, source.mujoco.mjtDisableBit
+    for tendon in source.spec.tendons:
+        findings.add(f"{ACTS} <tendon>", f"{tendon.name!r} ({source.where(tendon)})")
+    for flex in source.spec.flexes:
+        findings.add(f"{ACTS} <flex>", repr(flex.name))
+    for body in source.spec.bodies:
+        if body.gravcomp:
+            findings.add(f"{ACTS} gravcomp", f"body {body.name!r} ({source.where(body)})")
+    if model.opt.density > 0.0 or model.opt.viscosity > 0.0:
+        findings.add(f"{ACTS} density and viscosity of the medium", source.where(source.spec.worldbody))
+    for name, word in DISABLED.items():
+        if hasattr(bits, name) and int(model.opt.disableflags) & int(getattr(bits, name)):
+            findings.add(f"{ACTS} <flag {word}='disable'/>", source.where(source.spec.worldbody))

@@ -1,0 +1,147 @@
+"""An MJCF file made safe for MuJoCo's compiler: one text with its includes inside, and nothing that reaches for files.
+
+The text has one tag a line, so that the line MuJoCo names in an error leads back to the file and line it came from.
+What only draws (textures, materials, skins) is taken out; what we cannot hold is taken out and said.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from spanloop.errors import FileError, UnsupportedError
+from spanloop.model.files.mesh_paths import inside
+from spanloop.model.files.notes import ACTS, Findings
+from spanloop.model.files.source_file import read
+from spanloop.model.files.xml_reader import Element, parse
+
+DRAWN = {"texture", "material", "skin", "hfield", "visual", "statistic", "light", "size"}
+SAID = {
+    "keyframe": "<keyframe> left out",
+    "custom": "<custom> left out",
+    "contact": "<contact> left out; nothing collides here",
+    "extension": f"{ACTS} plugins",
+    "plugin": f"{ACTS} plugins",
+    "composite": f"{ACTS} <composite>, its bodies too",
+    "flexcomp": f"{ACTS} <flexcomp>, its bodies too",
+    "deformable": f"{ACTS} <deformable>",
+}
+NOT_READ = {
+    "attach": "<attach> is not followed; write the bodies into this file",
+    "model": "<model file='...'> is not followed; write its bodies into this file",
+}
+NAMES = ("name", "class", "childclass", "model", "body", "joint", "site", "geom", "mesh", "file", "tendon", "actuator")
+NO_FILES = ("meshdir", "texturedir", "assetdir", "strippath")
+DEEPEST = 400  # bodies stand in each other
+MOST_INCLUDES, MOST_ELEMENTS, MOST_COPIES = 100, 2_000_000, 10_000
+
+
+@dataclass
+class Safe:
+    """The text, where each of its lines comes from, and how its meshes are found."""
+
+    lines: list[str] = field(default_factory=list)
+    where: list[str] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)  # of <compiler>, about files
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def place(self, element) -> str:
+        """The file and line that an element of MuJoCo's spec comes from."""
+        found = re.search(r"line (\d+)", element.info or "")
+        number = int(found[1]) if found else 0
+        return self.where[number - 1] if 1 <= number <= len(self.where) else self.where[0]
+
+    def add(self, line: str, element: Element) -> None:
+        self.lines.append(line)
+        self.where.append(element.where)
+
+
+def safe_text(data: bytes, file: str, folder: Path | None, findings: Findings) -> Safe:
+    """The text of a file and of all it includes from its own folder."""
+    root = parse(data, file, deepest=DEEPEST)
+    if root.tag in ("robot", "sdf"):
+        name, extension = ("URDF", ".urdf") if root.tag == "robot" else ("SDF", ".sdf")
+        raise UnsupportedError(f"{root.where}: this is {name}, not MJCF; rename it to {extension}")
+    if root.tag != "mujoco":
+        raise FileError(f"{root.where}: the outermost element is <{root.tag}>; expected <mujoco>")
+    included = _included(root, folder, {file}, [0])
+    safe = Safe()
+    _write(included, safe, findings, 1)
+    return safe
+
+
+def _included(root: Element, folder: Path | None, seen: set[str], count: list[int]) -> Element:
+    """The element with every <include> replaced by what stands in that file."""
+    children: list[Element] = []
+    for child in root.children:
+        count[0] += 1
+        if count[0] > MOST_ELEMENTS:
+            raise FileError(f"{child.where}: more than {MOST_ELEMENTS} elements; no mechanism needs that many")
+        if child.tag == "include":
+            children += _included(_file(child, folder, seen), folder, seen, count).children
+        else:
+            children.append(_included(child, folder, seen, count))
+    root.children = children
+    return root
+
+
+def _file(element: Element, folder: Path | None, seen: set[str]) -> Element:
+    name = element.text("file")
+    if folder is None:
+        raise FileError(f"{element.where}: <include> of {name!r}, but the text is in no folder; load it from a file")
+    if name in seen or len(seen) > MOST_INCLUDES:
+        raise FileError(f"{element.where}: <include> of {name!r} a second time; MuJoCo takes every file once")
+    seen.add(name)
+    path, note = inside(folder, name, name)
+    if path is None:
+        raise FileError(f"{element.where}: <include> {note.removeprefix('mesh ')}")
+    return parse(read(path), name, deepest=DEEPEST)
+
+
+def _write(element: Element, safe: Safe, findings: Findings, copies: int) -> None:
+    """The element as lines, without what is left out."""
+    attributes = {k: v for k, v in element.attributes.items() if k not in ("material", "plugin")}
+    for key, value in attributes.items():
+        if not _finite(value) and key.rstrip("12") not in NAMES:
+            raise FileError(f"{element.where}: <{element.tag}> {key} is {value[:60]!r}; every number must be finite")
+    if element.tag == "compiler":
+        safe.settings |= {k: attributes.pop(k) for k in NO_FILES if k in attributes}
+    if element.tag == "replicate":
+        copies = _copies(element, copies)
+    told = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
+    if not element.children:
+        safe.add(f"<{element.tag}{told}/>", element)
+        return
+    safe.add(f"<{element.tag}{told}>", element)
+    for child in element.children:
+        if child.tag in NOT_READ:
+            raise UnsupportedError(f"{child.where}: {NOT_READ[child.tag]}")
+        if child.tag in SAID:
+            findings.add(SAID[child.tag], child.where)
+        elif child.tag not in DRAWN:
+            _write(child, safe, findings, copies)
+    safe.add(f"</{element.tag}>", element)
+
+
+def _finite(value: str) -> bool:
+    """Is the text anything but numbers of which one is infinite or no number?"""
+    try:
+        return all(math.isfinite(float(word)) for word in value.split())
+    except ValueError:
+        return True
+
+
+def _copies(element: Element, so_far: int) -> int:
+    """How often what stands in a <replicate> is there, which must stay within reason."""
+    count = element.number("count")
+    if not 1 <= count <= MOST_COPIES or so_far * count > MOST_COPIES:
+        raise FileError(
+            f"{element.where}: <replicate> makes {count * so_far:g} copies; expected 1 to {MOST_COPIES} in all"
+        )
+    return int(so_far * count)

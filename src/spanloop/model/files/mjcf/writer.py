@@ -1,0 +1,224 @@
+"""MJCF, the format of MuJoCo: bodies in bodies, joints, sites, equality constraints, actuators.
+
+MuJoCo holds loops by springs that are stiff, not exactly; it has joints that hold a point (connect) or a pose (weld).
+"""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import UnsupportedError
+from spanloop.joints import Planar
+from spanloop.math.rotation import toward
+from spanloop.model.edits.fuse import hosts_of
+from spanloop.model.files.loss_report import Account, Written
+from spanloop.model.files.mjcf.extras import actuators, end_sites, equalities, sensors
+from spanloop.model.files.split_joints import without_offsets
+from spanloop.model.files.xml_writer import checked, child, document, is_turned, numbers, quaternion
+from spanloop.model.model import Model
+from spanloop.model.parts import WORLD, Body, Geometry, Inertia, Joint, Placement
+
+# kind -> MuJoCo's joints, each by its type and the number of our freedom
+PARTS = {
+    "fixed": (),
+    "revolute": (("hinge", 0),),
+    "prismatic": (("slide", 0),),
+    "spherical": (("ball", None),),
+    "free": (("free", None),),
+    "universal": (("hinge", 0), ("hinge", 1)),
+    "cylindrical": (("hinge", 0), ("slide", 1)),
+    "planar": (("slide", 1), ("slide", 2), ("hinge", 0)),
+}
+
+FAR = 1e10  # the side of a range on which there is no limit
+
+
+def dumps(model: Model) -> Written:
+    """The model as MJCF."""
+    account = Account()
+    model = without_offsets(model)
+    _can_stand(model)
+    model = put_together(model, account)
+    root = ET.Element("mujoco", {"model": checked(model.name)})
+    compiler = child(root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
+    child(root, "option", gravity=numbers(*model.gravity))
+    inside = {WORLD: child(root, "worldbody")}
+    for j, b in zip(model.joints, model.bodies, strict=True):
+        inside[b.name] = _body(inside[j.parent], j, b, account)
+    bounded(compiler, model, account)
+    for f in model.frames:
+        _placed(child(inside[f.body], "site", name=f.name), f.placement)
+    end_sites(inside, model)
+    equalities(root, model, account)
+    actuators(root, model, account)
+    sensors(root, inside, model, account)
+    _lost(model, account)
+    return account.closed(document(root, model.notes))
+
+
+def _can_stand(model: Model) -> None:
+    for j in model.joints:
+        if j.kind.name not in PARTS:
+            reason = f"MuJoCo has no {j.kind.name} joints"
+        elif j.kind.name == "free" and j.parent != WORLD:
+            reason = f"MuJoCo has free joints on the world only, this one is on {j.parent!r}"
+        else:
+            continue
+        raise UnsupportedError(f"joint {j.name!r}: {reason}, and without it nothing is left to stand on; save as .toml")
+
+
+def _body(parent: ET.Element, j: Joint, b: Body, account: Account) -> ET.Element:
+    body = _placed(child(parent, "body", name=b.name), j.placement)
+    i = b.inertia
+    if i.mass or any(i.moments):
+        xx, xy, xz, yy, yz, zz = i.moments
+        plain = not (xy or xz or yz)
+        shape = {"diaginertia": numbers(xx, yy, zz)} if plain else {"fullinertia": numbers(xx, yy, zz, xy, xz, yz)}
+        child(body, "inertial", pos=numbers(*i.center), mass=numbers(i.mass), **shape)
+    for (kind, k), axis, name in zip(PARTS[j.kind.name], _axes(j), names(j), strict=True):
+        _joint(body, j, name, kind, k, axis, account)
+    if j.kind.name == "free" and j.placement != Placement():
+        account.remark("free joints whose coordinates MuJoCo counts from the world", f"joint {j.name!r}")
+    if j.kind.name == "planar":
+        account.remark("planar joints, written as two slides and a hinge", f"joint {j.name!r}")
+    for g in b.geometry:
+        _geom(body, g, b, account)
+    return body
+
+
+def names(j: Joint) -> list[str]:
+    """MuJoCo's names of a joint's parts: its own where there is one."""
+    count = len(PARTS[j.kind.name])
+    return [j.name] if count == 1 else [f"{j.name}_{k + 1}" for k in range(count)]
+
+
+def _axes(j: Joint) -> list[tuple | None]:
+    kind: Any = j.kind
+    if kind.name == "universal":
+        return [kind.axis, kind.second_axis]
+    if isinstance(kind, Planar):
+        turn = toward(kind.axis)
+        return [turn @ (1.0, 0.0, 0.0), turn @ (0.0, 1.0, 0.0), kind.axis]
+    return [getattr(kind, "axis", None)] * len(PARTS[kind.name])
+
+
+def _joint(body: ET.Element, j: Joint, name: str, kind: str, k: int | None, axis, account: Account) -> None:
+    part = f"joint {j.name!r}"
+    joint = child(body, "joint", name=name, type=kind, axis=numbers(*axis) if axis is not None else None)
+    for ours, theirs in (("damping", "damping"), ("friction", "frictionloss"), ("armature", "armature")):
+        values = getattr(j, ours)
+        if k is None and len(set(values)) > 1:
+            account.lose(f"{ours} that differs between the axes of a joint", part)
+        elif any(values):
+            joint.set(theirs, numbers(values[k or 0]))
+    if any(j.stiffness):
+        _spring(joint, j, k, account)
+    if k is None:
+        if j.lower is not None or j.upper is not None or j.effort is not None:
+            account.lose("limits of joints of several freedoms", part)
+        return
+    lower, upper = ((getattr(j, s) or (None,) * j.kind.nv)[k] for s in ("lower", "upper"))
+    _range(joint, lower, upper, part, account)
+    if j.effort is not None and math.isfinite(j.effort[k]) and j.effort[k] > 0.0:
+        joint.set("actuatorfrcrange", numbers(-j.effort[k], j.effort[k]))
+
+
+def _range(joint: ET.Element, lower, upper, part: str, account: Account) -> None:
+    low = -math.inf if lower is None else lower
+    high = math.inf if upper is None else upper
+    if low == high:
+        account.lose("limits that leave no room", part)
+    elif math.isfinite(low) or math.isfinite(high):
+        joint.set("range", numbers(max(low, -FAR), min(high, FAR)))
+
+
+def _spring(joint: ET.Element, j: Joint, k: int | None, account: Account) -> None:
+    if k is not None:
+        joint.set("stiffness", numbers(j.stiffness[k]))
+        joint.set("springref", numbers(j.rest[k]))
+    elif j.kind.name == "spherical" and len(set(j.stiffness)) == 1 and j.rest == j.kind.neutral():
+        joint.set("stiffness", numbers(j.stiffness[0]))
+    else:
+        account.lose("springs of joints of several freedoms", f"joint {j.name!r}")
+
+
+def _placed(element: ET.Element, p: Placement) -> ET.Element:
+    element.set("pos", numbers(*p.position))
+    if is_turned(p.rotation):
+        element.set("quat", numbers(*quaternion(p.rotation)))
+    return element
+
+
+def _geom(body: ET.Element, g: Geometry, b: Body, account: Account) -> None:
+    sizes = {
+        "box": lambda s: [x / 2.0 for x in s],
+        "cylinder": lambda s: [s[0], s[1] / 2.0],
+        "capsule": lambda s: [s[0], s[1] / 2.0],
+        "sphere": lambda s: s,
+    }
+    if g.shape not in sizes:
+        account.lose("meshes", f"{g.file!r} of body {b.name!r}")
+        return
+    geom = _placed(child(body, "geom", type=g.shape, size=numbers(*sizes[g.shape](g.size)), mass="0"), g.placement)
+    if g.use == "visual":
+        geom.set("contype", "0")
+        geom.set("conaffinity", "0")
+        geom.set("group", "2")
+
+
+def _lost(model: Model, account: Account) -> None:
+    for j in model.joints:
+        if j.speed is not None and any(map(math.isfinite, j.speed)):
+            account.lose("limits of speed", f"joint {j.name!r}")
+        if j.driven:
+            account.lose("that the joint is driven", f"joint {j.name!r}")
+
+
+# ---- Inertias as MuJoCo takes them: possible ones, body by body, and none too small for a joint to move.
+
+
+SMALLEST = 1e-9  # kg and kg m² of bodies that have less
+
+
+def put_together(model: Model, account: Account) -> Model:
+    """MuJoCo takes no body whose own inertia is impossible: on fixed joints it is put together with its parent's."""
+    groups: dict[str, list[Body]] = {}
+    for name, (host, _) in hosts_of(model).items():
+        if name != WORLD:
+            groups.setdefault(host, []).append(model.body(name))
+    new: dict[str, Inertia] = {}
+    fused = model.fuse()
+    for host, members in groups.items():
+        odd = [b for b in members if is_odd(b.inertia)]
+        if odd and (host == WORLD or len(members) > 1):
+            new |= {b.name: Inertia() for b in members}
+            new |= {} if host == WORLD else {host: fused.body(host).inertia}
+            account.remark("inertias that no body has alone, put together over fixed joints", f"body {odd[0].name!r}")
+    return replace(model, bodies=tuple(replace(b, inertia=new.get(b.name, b.inertia)) for b in model.bodies))
+
+
+def is_odd(i: Inertia) -> bool:
+    """Would MuJoCo refuse or change it?"""
+    moments = np.linalg.eigvalsh(np.array(i.matrix()))
+    full = any((i.moments[1], i.moments[2], i.moments[4]))
+    flat = moments[0] + moments[1] < moments[2] * (1.0 - 1e-12)
+    return bool(flat or moments[0] < 0.0 or (full and moments[0] < SMALLEST * moments[2]))
+
+
+def bounded(compiler: ET.Element, model: Model, account: Account) -> None:
+    """MuJoCo wants mass and three moments of every body that a joint moves."""
+    for j, b in zip(model.joints, model.bodies, strict=True):
+        moments = np.linalg.eigvalsh(np.array(b.inertia.matrix()))
+        if j.kind.nv and (b.inertia.mass < SMALLEST or moments[0] < SMALLEST):
+            what = f"bodies that move with no mass or no moment about an axis (at least {SMALLEST:g} each is used)"
+            account.lose(what, f"body {b.name!r}")
+            compiler.set("boundmass", numbers(SMALLEST))
+            compiler.set("boundinertia", numbers(SMALLEST))
+        if moments[0] + moments[1] < moments[2] * (1.0 - 1e-12):
+            compiler.set("balanceinertia", "true")
+            account.lose("inertias that no body can have (MuJoCo levels their moments)", f"body {b.name!r}")

@@ -1,0 +1,56 @@
+"""What a reader changed or left out on its way through a file, gathered for the model's notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from spanloop.model.snap import rotation_of_angles, snap_axis, snap_rotation
+from spanloop.types import Floats3, Floats33
+
+ACTS = "left out, though it acts on the motion:"  # begins findings that also give a warning
+
+
+@lru_cache(maxsize=4096)  # robots repeat their angles
+def _snapped(roll: float, pitch: float, yaw: float) -> tuple[Floats33, bool]:
+    return snap_rotation(rotation_of_angles(roll, pitch, yaw))
+
+
+@dataclass
+class Findings:
+    """Counts of what was snapped, and for each other sentence the places it is about."""
+
+    rotations: int = 0
+    axes: int = 0
+    places: dict[str, list[str]] = field(default_factory=dict)
+
+    def rotation(self, roll: float, pitch: float, yaw: float) -> Floats33:
+        """The snapped rotation Rz(yaw) Ry(pitch) Rx(roll)."""
+        rotation, changed = _snapped(roll, pitch, yaw)
+        self.rotations += changed
+        return rotation
+
+    def axis(self, axis: Sequence[float]) -> Floats3:
+        """The snapped axis."""
+        snapped, changed = snap_axis(axis)
+        self.axes += changed
+        return snapped
+
+    def add(self, sentence: str, place: str) -> None:
+        self.places.setdefault(sentence, []).append(place)
+
+    def notes(self) -> list[str]:
+        """One note for each sort of finding."""
+        notes = []
+        for sentence, places in self.places.items():
+            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+            notes.append(f"{sentence}: {places[0]}{more}")
+        snapped = []
+        if self.rotations:
+            snapped.append(f"{self.rotations} rotation" + "s" * (self.rotations > 1))
+        if self.axes:
+            snapped.append(f"{self.axes} " + ("axes" if self.axes > 1 else "axis"))
+        if snapped:
+            notes.append(f"snapped to exact zeros and right angles within 1e-9: {', '.join(snapped)}")
+        return notes

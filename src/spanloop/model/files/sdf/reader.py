@@ -1,0 +1,171 @@
+"""SDF, the description format of Gazebo, versions 1.4 to 1.11. Joints may form cycles: those beyond the spanning tree
+are loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
+from spanloop.model.files.mesh_paths import note_missing
+from spanloop.model.files.notes import Findings
+from spanloop.model.files.sdf.frames import Scope, joined, read_scope
+from spanloop.model.files.sdf.joints import Told, read_gearbox, read_joint, read_mimic
+from spanloop.model.files.sdf.links import read_link
+from spanloop.model.files.sdf.spanning import assembled
+from spanloop.model.files.sdf.values import numbers
+from spanloop.model.files.xml_reader import Element, parse
+from spanloop.model.model import Model
+from spanloop.model.parts import WORLD, Coupling, Frame, Placement
+from spanloop.types import Floats3
+
+OLDEST, NEWEST = (1, 4), (1, 11)
+LEFT_OUT = ("plugin", "gripper", "state", "actor", "population")
+
+
+def loads(data: bytes | str, file: str = "text.sdf", base: str | None = None, folder: Path | None = None) -> Model:
+    """The model in the text of an SDF; inertias are not judged.
+
+    file: the name that errors show; base: "free" or "fixed", how links stand on the world that no joint ties to it
+    (None: free, and fixed in a model that is static); folder: where the file is, to note meshes that are missing.
+    """
+    if base not in (None, "fixed", "free"):
+        raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
+    root = parse(data.encode() if isinstance(data, str) else data, file, content=True)
+    findings = Findings()
+    version = _version(root, findings)
+    top = _top(root)
+    _refuse_includes(top)
+    names = [e.text("name") for e in top.all("model")]
+    only = names[0] if len(names) == 1 else ""
+    try:
+        model = _read(top, version, base, folder, findings)
+    except SpanloopError as error:
+        raise type(error)(_plain(str(error), only)) from None
+    notes = tuple(_plain(note, only) for note in findings.notes())
+    name = only or top.attributes.get("name") or Path(file).stem
+    return replace(_shortened(model, only) if only else model, gravity=_gravity(top), name=name, notes=notes)
+
+
+def _plain(sentence: str, only: str) -> str:
+    """A sentence in which links are called as in the file, without the name of the only model in front."""
+    return sentence.replace(f"'{only}::", "'") if only else sentence
+
+
+def _read(top: Element, version: tuple[int, int], base: str | None, folder: Path | None, findings: Findings) -> Model:
+    ground = read_scope(top, "", version < (1, 7), findings)
+    scopes = list(_scopes(ground))
+    for scope in scopes[1:]:
+        scope.canonical(scope.element)  # every model has a link
+    bodies = [read_link(e, scope, findings) for scope in scopes for e in scope.element.all("link")]
+    told, couplings = _joints(ground, scopes, version, findings)
+    frames = [f for scope in scopes for f in _frames(ground, scope)]
+    _note_left_out(scopes, findings)
+    model = assembled(bodies, told, frames, couplings, ground, base, findings)
+    if folder is not None:
+        note_missing(bodies, folder, findings)
+    return model
+
+
+def _version(root: Element, findings: Findings) -> tuple[int, int]:
+    if root.tag in ("robot", "mujoco"):
+        raise UnsupportedError(
+            f"{root.where}: this is {'URDF' if root.tag == 'robot' else 'MJCF (MuJoCo)'}, not SDF; "
+            f"rename it to {'.urdf' if root.tag == 'robot' else '.xml'}"
+        )
+    if root.tag != "sdf":
+        raise FileError(f"{root.where}: the outermost element is <{root.tag}>; expected <sdf version='...'>")
+    text = root.text("version")
+    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(\.\d{1,3})?", text)
+    if match is None:
+        raise FileError(f"{root.where}: <sdf> version is {text!r}; expected for example 1.7")
+    version = int(match[1]), int(match[2])
+    if version < OLDEST:
+        raise UnsupportedError(f"{root.where}: SDF {text} is too old; 1.4 to 1.11 are read. Convert it with gz sdf -p")
+    if version > NEWEST:
+        findings.add("newer than SDF 1.11, the last version known here", f"version {text} ({root.where})")
+    return version
+
+
+def _top(root: Element) -> Element:
+    """The element that holds the models: the only <world>, or <sdf> itself."""
+    worlds = list(root.all("world"))
+    if len(worlds) > 1:
+        raise UnsupportedError(f"{worlds[1].where}: a second <world>; expected one at most")
+    top = worlds[0] if worlds else root
+    if not any(c.tag in ("model", "include") for c in top.children):
+        raise FileError(f"{top.where}: <{top.tag}> has no <model>; expected one at least")
+    return top
+
+
+def _refuse_includes(element: Element) -> None:
+    for child in element.children:
+        if child.tag == "include":
+            raise UnsupportedError(
+                f"{child.where}: <include> is not followed; write the model into this file (gz sdf -p does it)"
+            )
+        if child.tag == "model":
+            _refuse_includes(child)
+
+
+def _scopes(scope: Scope) -> Iterator[Scope]:
+    yield scope
+    for inner in scope.inside.values():
+        yield from _scopes(inner)
+
+
+def _joints(
+    ground: Scope, scopes: list[Scope], version: tuple[int, int], findings: Findings
+) -> tuple[list[Told], list[Coupling]]:
+    elements = [(e, scope) for scope in scopes for e in scope.element.all("joint")]
+    told = [read_joint(e, ground, scope, version, findings) for e, scope in elements if e.text("type") != "gearbox"]
+    gears = [
+        read_gearbox(e, ground, scope, version, told, findings) for e, scope in elements if e.text("type") == "gearbox"
+    ]
+    mimics = [c for t in told if (c := read_mimic(t, told, findings)) is not None]
+    return told, [*gears, *mimics]
+
+
+def _frames(ground: Scope, scope: Scope) -> Iterator[Frame]:
+    for name, entry in scope.entries.items():
+        if entry.tag == "frame":
+            body = scope.body(name, entry.element)
+            place = Placement() if body == WORLD else ground.pose(body, entry.element)
+            here = joined(place.inverse(), ground.pose(scope.full(name), entry.element))
+            yield Frame(scope.full(name), body, here, entry.element.where)
+
+
+def _note_left_out(scopes: list[Scope], findings: Findings) -> None:
+    for scope in scopes:
+        for child in scope.element.children:
+            if child.tag in LEFT_OUT:
+                findings.add(f"<{child.tag}> left out", child.where)
+
+
+def _gravity(top: Element) -> Floats3:
+    element = top.one("gravity") if top.tag == "world" else None
+    if element is None:
+        return (0.0, 0.0, -9.8) if top.tag == "world" else (0.0, 0.0, -9.81)
+    return numbers(element, 3)  # type: ignore[return-value]
+
+
+def _shortened(model: Model, prefix: str) -> Model:
+    """The model without the name of its only model in front of every name."""
+
+    def short(name: str) -> str:
+        return name.removeprefix(f"{prefix}::")
+
+    return replace(
+        model,
+        bodies=tuple(replace(b, name=short(b.name)) for b in model.bodies),
+        joints=tuple(
+            replace(j, name=short(j.name), parent=short(j.parent), child=short(j.child)) for j in model.joints
+        ),
+        frames=tuple(replace(f, name=short(f.name), body=short(f.body)) for f in model.frames),
+        loops=tuple(replace(x, name=short(x.name), a=short(x.a), b=short(x.b)) for x in model.loops),
+        couplings=tuple(
+            replace(c, name=short(c.name), joint=short(c.joint), source=short(c.source)) for c in model.couplings
+        ),
+    )

@@ -1,0 +1,206 @@
+"""From the links and joints of an SDF to a spanning tree with loops.
+
+Ball joints are cut first: they leave the fewest rows. A joint with damping or a spring stays in the tree, where these
+act. What no joint ties to the world floats, or is fixed if its model is static.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from spanloop.errors import UnsupportedError
+from spanloop.joints import Fixed, Free, JointKind, Universal
+from spanloop.math.vector3 import negate
+from spanloop.model.files.notes import ACTS, Findings
+from spanloop.model.files.sdf.frames import Scope
+from spanloop.model.files.sdf.values import flag
+from spanloop.model.model import Model
+from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
+from spanloop.model.spanning_tree import Graph, spanned
+
+
+def assembled(bodies, told, frames, couplings, ground: Scope, base: str | None, findings: Findings) -> Model:
+    """The spanning tree with its loops; a body's frame is where its joint is."""
+    still = _static(ground)
+    loose = [t for t in told if not (t.joint.parent in still and t.joint.child in still)]
+
+    taken = {t.joint.name for t in told}
+    where = {b.name: b.where for b in bodies}
+
+    def stand(body: str, only: bool) -> Joint:
+        name = "root" if only else f"{body}_root"
+        while name in taken:
+            name += "_joint"
+        kind = Fixed() if body in still or base == "fixed" else Free()
+        place = ground.pose(body, ground.element)
+        return Joint(name, kind, WORLD, body, place, actuated=kind.nv == 0, where=where[body])
+
+    joints = [*(_anchor(ground, b) for b in bodies if b.name in still), *(t.joint for t in loose)]
+    at_child = {t.joint.name: t.at_child for t in loose if t.at_child != Placement()}
+    cut = spare(joints, lambda j: 1 if j.kind.name == "spherical" and not _lossy(j) else None)
+    tree, loops, turned = _spanned(bodies, joints, frames, at_child, stand, cut)
+    if any(_lossy(j) for j in joints if j.name in {x.name for x in loops}):  # loops hold no springs: cut others
+        cut = spare(joints, lambda j: 0 if _lossy(j) else 2 if j.kind.name == "spherical" else 1)
+        tree, loops, turned = _spanned(bodies, joints, frames, at_child, stand, cut)
+    for name in turned:
+        findings.add("joints turned round, parent for child, so that the world is at the tree's root", repr(name))
+    origins = [
+        Frame(f"{j.child}::origin", j.child, tree.at_child[j.name].inverse(), j.where)
+        for j in tree.joints
+        if j.name in tree.at_child
+    ]
+    for f in origins:
+        findings.add("links whose frame is at their joint; the file's own is the frame NAME::origin", repr(f.body))
+    _note_loops(loops, {j.name: j for j in joints}, findings)
+    _note_limits(tree.joints, findings)
+    return Model(
+        "sdf", tuple(tree.bodies), tuple(tree.joints), (*tree.frames, *origins), loops, couplings=tuple(couplings)
+    )
+
+
+def _spanned(bodies, joints, frames, at_child, stand, cut) -> tuple[Graph, tuple[Loop, ...], list[str]]:
+    """The tree (with the places of its joints in their children), the loops, and the joints turned round."""
+    kept, places, turned = rooted(bodies, [j for j in joints if j.name not in cut], at_child, stand)
+    whole = Graph(bodies, [*kept, *(j for j in joints if j.name in cut)], frames, places)
+    tree, loops = spanned(whole, cut)
+    named = {j.name for j in tree.joints}
+    used = {name: place for name, place in places.items() if name in named and place != Placement()}
+    return replace(tree, at_child=used), loops, [name for name in turned if name in named]
+
+
+def _lossy(j: Joint) -> bool:
+    return any((*j.damping, *j.friction, *j.stiffness))
+
+
+def _static(scope: Scope, still: bool = False) -> set[str]:
+    """Paths to the links of models that are static."""
+    still = still or (bool(scope.path) and flag(scope.element, "static"))
+    found = {scope.full(name) for name, e in scope.entries.items() if e.tag == "link"} if still else set()
+    return found.union(*(_static(inner, still) for inner in scope.inside.values()))
+
+
+def _anchor(ground: Scope, body: Body) -> Joint:
+    place = ground.pose(body.name, ground.element)
+    return Joint(f"{body.name}_static", Fixed(), WORLD, body.name, place, where=body.where)
+
+
+def _note_loops(loops: tuple[Loop, ...], joints: dict[str, Joint], findings: Findings) -> None:
+    for x in loops:
+        j = joints[x.name]
+        if _lossy(j):
+            findings.add(f"{ACTS} damping, friction or spring of a joint that closes a loop", f"{x.name!r} ({x.where})")
+        if j.lower or j.upper:
+            findings.add("limits of a joint that closes a loop left out", f"{x.name!r} ({x.where})")
+
+
+def _note_limits(joints, findings: Findings) -> None:
+    """In an SDF every joint stands at 0 where the links are told to be."""
+    for j in joints:
+        low, high = j.lower or (0.0,) * j.kind.nv, j.upper or (0.0,) * j.kind.nv
+        if any(a > 0.0 or b < 0.0 for a, b in zip(low, high, strict=True)):
+            findings.add("limits that exclude the position told", f"joint {j.name!r} ({j.where})")
+
+
+# ---- From bodies and joints in any direction to a graph whose every body can be reached from the world.
+#
+# Joints are followed from parent to child as far as that leads; where only a joint's child is reached, the joint is
+# turned round. Bodies to which no joint leads from the world stand on it themselves, each group by one body.
+
+
+Placements = dict[str, Placement]
+
+
+def rooted(
+    bodies: Sequence[Body], joints: Sequence[Joint], at_child: Placements, stand: Callable[[str, bool], Joint]
+) -> tuple[list[Joint], Placements, list[str]]:
+    """The joints in reachable directions with their places in the children, and the names of those turned round.
+
+    stand(body, only) gives the joint by which a body stands on the world; only: it is the only one that does.
+    """
+    directed, places, turned = {j.name: j for j in joints}, dict(at_child), list[str]()
+    standing: list[str] = []
+    touching: dict[str, list[str]] = {}
+    for j in joints:
+        for end in (j.parent, j.child):
+            touching.setdefault(end, []).append(j.name)
+    seen, children = {WORLD}, {j.child for j in joints}
+
+    def grow(start: list[str]) -> None:
+        """Everything reached from `start`; joints are turned round only where there is no other way."""
+        front, against = deque(start), deque[str]()
+        while front or against:
+            if front:
+                at = front.popleft()
+                for name in touching.get(at, []):
+                    j = directed[name]
+                    if j.parent == at and j.child not in seen:
+                        seen.add(j.child)
+                        front.append(j.child)
+                    elif j.child == at and j.parent not in seen:
+                        against.append(name)
+                continue
+            j = directed[against.popleft()]
+            if j.parent not in seen:
+                directed[j.name] = reversed_joint(j, places.get(j.name, Placement()))
+                places[j.name] = j.placement
+                turned.append(j.name)
+                seen.add(j.parent)
+                front.append(j.parent)
+
+    grow([WORLD])
+    for candidates in ([b for b in bodies if b.name not in children], bodies):
+        for b in candidates:
+            if b.name not in seen:
+                standing.append(b.name)
+                seen.add(b.name)
+                grow([b.name])
+    roots = [stand(name, len(standing) == 1) for name in standing]
+    return [*roots, *(directed[j.name] for j in joints)], places, turned
+
+
+def reversed_joint(j: Joint, at_child: Placement) -> Joint:
+    """The same joint told from its child: with the opposite axis it has the same coordinate."""
+    settings: dict[str, Any] = {}
+    kind = reversed_kind(j.kind, j.name)
+    if isinstance(kind, Universal):  # its angles change places
+        for name in ("lower", "upper", "speed", "effort", "damping", "friction", "armature", "stiffness", "rest"):
+            value = getattr(j, name)
+            settings[name] = None if value is None else tuple(reversed(value))
+    return replace(j, kind=kind, parent=j.child, child=j.parent, placement=at_child, **settings)
+
+
+def reversed_kind(kind: JointKind, name: str) -> JointKind:
+    """The kind whose transform is the inverse."""
+    if isinstance(kind, Universal):
+        return Universal(negate(kind.second_axis), negate(kind.axis))
+    if hasattr(kind, "axis") and kind.name in ("revolute", "prismatic", "helical", "cylindrical"):
+        return replace(kind, axis=negate(kind.axis))  # type: ignore[type-var]
+    if kind.name in ("fixed", "spherical", "free"):
+        return kind
+    raise UnsupportedError(f"joint {name!r}: a {kind.name} joint cannot be turned round; swap its parent and child")
+
+
+def spare(joints: Sequence[Joint], rank: Callable[[Joint], int | None]) -> set[str]:
+    """Names of joints that can be cut, none of them alone or together being the only way to a body.
+
+    Joints of lower rank are kept first; those of rank None are left to be cut by the shortest ways.
+    """
+    group: dict[str, str] = {}
+
+    def find(x: str) -> str:
+        while group.setdefault(x, x) != x:
+            group[x] = group[group[x]]
+            x = group[x]
+        return x
+
+    out = set()
+    for j in sorted(joints, key=lambda j: rank(j) or 0):
+        a, b = find(j.parent), find(j.child)
+        if a != b:
+            group[a] = b
+        elif rank(j) is not None:
+            out.add(j.name)
+    return out

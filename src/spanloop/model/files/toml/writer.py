@@ -1,0 +1,192 @@
+"""spanloop's own format: everything a model holds, as TOML that reads back bit for bit.
+
+What has its default value is left out. Each joint stands before the body it carries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
+from typing import Any
+
+from spanloop.errors import ModelError
+from spanloop.joints import JointKind
+from spanloop.model.model import Model
+from spanloop.model.parts import Body, Geometry, Inertia, Joint, Loop, Placement
+
+FORMAT = 1
+
+PER_FREEDOM = ("damping", "friction", "armature", "stiffness")
+
+LIMITS = ("lower", "upper", "speed", "effort")
+
+Entry = tuple[str, Any, Any]  # key, value, the default that is not written
+
+ALWAYS = object()
+
+
+def dumps(model: Model) -> str:
+    """The model as TOML text."""
+    head = [
+        ("format", FORMAT, ALWAYS),
+        ("name", model.name, ALWAYS),
+        ("gravity", model.gravity, (0.0, 0.0, -9.81)),
+        ("notes", model.notes, ()),
+    ]
+    blocks = [_lines(head, f"model {model.name!r}")]
+    for joint, body in zip(model.joints, model.bodies, strict=True):
+        blocks += [_joint(joint), *_body(body)]
+    for f in model.frames:
+        blocks.append(_table("frame", f, [("body", f.body, ALWAYS), *_placement(f.placement)]))
+    blocks += map(_loop, model.loops)
+    for c in model.couplings:
+        ends = [("joint", c.joint, ALWAYS), ("source", c.source, ALWAYS)]
+        blocks.append(_table("coupling", c, [*ends, ("ratio", c.ratio, 1.0), ("offset", c.offset, 0.0)]))
+    for a in model.actuators:
+        blocks += [_table("actuator", a, [("joint", a.joint, ALWAYS)]), *_settings("actuator", a)]
+    for s in model.sensors:
+        what = [("kind", s.kind, ALWAYS), ("at", s.at, ALWAYS)]
+        blocks += [_table("sensor", s, what), *_settings("sensor", s)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _body(b: Body) -> list[str]:
+    i, nothing = b.inertia, Inertia()
+    entries = [
+        ("mass", i.mass, nothing.mass),
+        ("center", i.center, nothing.center),
+        ("moments", i.moments, nothing.moments),
+    ]
+    return [_table("body", b, entries), *(_geometry(g, f"body {b.name!r}: geometry") for g in b.geometry)]
+
+
+def _geometry(g: Geometry, owner: str) -> str:
+    entries = [
+        ("shape", g.shape, ALWAYS),
+        ("use", g.use, "visual"),
+        ("size", g.size, ()),
+        ("file", g.file, ""),
+        *_placement(g.placement),
+    ]
+    return "[[body.geometry]]\n" + _lines(entries, owner)
+
+
+def _joint(j: Joint) -> str:
+    n = j.kind.nv
+    entries = [
+        ("kind", j.kind.name, ALWAYS),
+        ("parent", j.parent, ALWAYS),
+        ("child", j.child, ALWAYS),
+        *_kind(j.kind),
+        *_placement(j.placement),
+        *((name, _single(getattr(j, name)), None) for name in LIMITS),
+        *((name, _single(getattr(j, name)), _single((0.0,) * n)) for name in PER_FREEDOM),
+        ("rest", j.rest, j.kind.neutral()),
+        ("driven", j.driven, False),
+        ("actuated", j.actuated, True),
+    ]
+    return _table("joint", j, entries)
+
+
+def _loop(x: Loop) -> str:
+    entries = [
+        ("kind", x.kind.name, ALWAYS),
+        ("a", x.a, ALWAYS),
+        ("b", x.b, ALWAYS),
+        *_kind(x.kind),
+        *_placement(x.placement_a, "_a"),
+        *_placement(x.placement_b, "_b"),
+        ("driven", x.driven, False),
+        ("switchable", x.switchable, False),
+    ]
+    return _table("loop", x, entries)
+
+
+def _kind(kind: JointKind) -> list[Entry]:
+    """What the kind says of itself, and whatever else differs from the kind's defaults."""
+    said = kind.describe()
+    rest = [f for f in fields(kind) if f.name not in said]  # type: ignore[arg-type]
+    defaults = [(f.name, getattr(kind, f.name), ALWAYS if f.default is MISSING else f.default) for f in rest]
+    return [*((name, value, ALWAYS) for name, value in said.items()), *defaults]
+
+
+def _placement(p: Placement, suffix: str = "") -> list[Entry]:
+    nowhere = Placement()
+    return [
+        ("position" + suffix, p.position, nowhere.position),
+        ("rotation" + suffix, p.rotation, nowhere.rotation),
+    ]
+
+
+def _settings(table: str, part) -> Iterable[str]:
+    if not part.settings:
+        return
+    owner = f"{table} {part.name!r}: setting"
+    names = [name for name, _ in part.settings]
+    if len(set(names)) < len(names):
+        raise ModelError(f"{owner}s are {names}; names must be unique")
+    lines = [f"{key(name, owner)} = {text(value, f'{owner} {name!r}')}" for name, value in part.settings]
+    yield "\n".join([f"[{table}.settings]", *lines])
+
+
+def _single(values: tuple[float, ...] | None):
+    """The number itself where there is one freedom."""
+    return values[0] if values is not None and len(values) == 1 else values
+
+
+def _table(table: str, part, entries: list[Entry]) -> str:
+    return f"[[{table}]]\n" + _lines([("name", part.name, ALWAYS), *entries], f"{table} {part.name!r}")
+
+
+def _lines(entries: list[Entry], owner: str) -> str:
+    """key = value for each value that has not its default; texts are compared, since 0.0 == -0.0."""
+    lines = []
+    for name, value, default in entries:
+        if value is None:
+            continue
+        written = text(value, f"{owner}: {name}")
+        if default is ALWAYS or default is None or written != text(default, owner):
+            lines.append(f"{name} = {written}")
+    return "\n".join(lines)
+
+
+# ---- Values as TOML text that reads back bit for bit.
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+
+_CONTROL = re.compile(r'["\\\x00-\x1f\x7f]')
+
+
+def text(value: Any, owner: str) -> str:
+    """A truth value, whole number, float, string or sequence of these."""
+    if isinstance(value, str):
+        return quoted(value, owner)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(float(value))  # float(): a NumPy scalar prints otherwise
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(text(v, owner) for v in value) + "]"
+    raise ModelError(
+        f"{owner} is a {type(value).__name__}; a file holds numbers, texts, truth values and lists of these"
+    )
+
+
+def quoted(value: str, owner: str) -> str:
+    """A basic string: quotes, backslashes and control characters escaped."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ModelError(f"{owner} is {value!r}, which is not text (half a character); a file cannot hold it") from None
+    return '"' + _CONTROL.sub(lambda m: _ESCAPES.get(m[0]) or f"\\u{ord(m[0]):04x}", value) + '"'
+
+
+def key(name: str, owner: str) -> str:
+    """A key, quoted if it has other characters than letters, digits, - and _."""
+    return name if _BARE.fullmatch(name) else quoted(name, owner)

@@ -1,0 +1,167 @@
+"""URDF links: inertia and geometry, and the poses that all URDF elements share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from spanloop.errors import FileError, nearest
+from spanloop.joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute
+from spanloop.math.vector3 import IDENTITY3, product, transpose
+from spanloop.model.files.notes import Findings
+from spanloop.model.files.xml_reader import Element
+from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Placement
+from spanloop.types import Floats3
+
+SHAPES = ("box", "cylinder", "sphere", "mesh", "capsule")
+
+
+def read_placement(origin: Element | None, findings: Findings) -> Placement:
+    """The pose in an <origin>: xyz [m], rpy [rad]."""
+    if origin is None:
+        return Placement()
+    position: Floats3 = origin.numbers("xyz", 3, (0.0, 0.0, 0.0))  # type: ignore[assignment]
+    angles = origin.numbers("rpy", 3, (0.0, 0.0, 0.0))
+    if not any(angles):
+        return Placement(position=position)
+    return Placement(findings.rotation(*angles), position)
+
+
+def read_link(link: Element, findings: Findings) -> Body:
+    """The body of a <link>."""
+    return Body(
+        link.text("name"),
+        _inertia(link.one("inertial"), findings),
+        tuple(_geometry(c, findings) for c in link.children if c.tag in ("visual", "collision")),
+        link.where,
+    )
+
+
+def _inertia(inertial: Element | None, findings: Findings) -> Inertia:
+    """Mass, centre and moments, turned from the axes of the <origin> to those of the link."""
+    if inertial is None:
+        return Inertia()
+    placement = read_placement(inertial.one("origin"), findings)
+    mass = inertial.needed("mass").number("value")
+    element = inertial.needed("inertia")
+    xx, xy, xz, yy, yz, zz = (element.number(k) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    r = placement.rotation
+    if r != IDENTITY3:
+        m = product(product(r, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))), transpose(r))
+        xx, xy, xz, yy, yz, zz = (m[i][j] + 0.0 for i in range(3) for j in range(i, 3))
+    return Inertia(mass, placement.position, (xx, xy, xz, yy, yz, zz))
+
+
+def _geometry(element: Element, findings: Findings) -> Geometry:
+    """The shape of a <visual> or <collision>."""
+    inside = element.needed("geometry").children
+    if len(inside) != 1 or inside[0].tag not in SHAPES:
+        found = ", ".join(f"<{c.tag}>" for c in inside) or "nothing"
+        hint = nearest(inside[0].tag, SHAPES) if inside else f"expected one of {', '.join(SHAPES)}"
+        raise FileError(f"{element.where}: <geometry> holds {found}; {hint}")
+    shape, file = inside[0], ""
+    size: tuple[float, ...]
+    match shape.tag:
+        case "box":
+            size = shape.numbers("size", 3)
+        case "cylinder" | "capsule":
+            size = (shape.number("radius"), shape.number("length"))
+        case "sphere":
+            size = (shape.number("radius"),)
+        case _:
+            file, size = shape.text("filename"), shape.numbers("scale", 3, ())
+    return Geometry(shape.tag, size, file, read_placement(element.one("origin"), findings), element.tag)
+
+
+# ---- URDF joints: kind, placement, limits, losses and mimics.
+
+
+TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+
+WITH_AXIS = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic, "planar": Planar}
+
+LIMITS = (("speed", "velocity"), ("effort", "effort"))  # our name, the file's
+
+
+def read_joint(element: Element, findings: Findings) -> Joint:
+    """The joint of a <joint>; what could not be taken over goes into the notes."""
+    name = element.text("name")
+    kind = _kind(element, name, findings)
+    passive = kind.name == "free" or element.one("mimic") is not None
+    passive = passive or element.attributes.get("independent") == "false"  # URDF+: its motion follows from the others'
+    settings: dict[str, Any] = {"actuated": not passive}
+    if kind.nv == 1:
+        settings |= _limits(element, findings) | _losses(element)
+    elif kind.nv > 1 and (element.one("limit") or element.one("dynamics")):
+        findings.add("<limit> and <dynamics> left out, one number for several freedoms", _label(element))
+    return Joint(
+        name,
+        kind,
+        element.needed("parent").text("link"),
+        element.needed("child").text("link"),
+        read_placement(element.one("origin"), findings),
+        where=element.where,
+        **settings,
+    )
+
+
+def read_mimic(element: Element, findings: Findings) -> Coupling | None:
+    """The coupling of a joint's <mimic>; a fixed joint has none."""
+    mimic = element.one("mimic")
+    if mimic is None:
+        return None
+    if element.text("type") == "fixed":
+        findings.add("<mimic> of a fixed joint left out", _label(element))
+        return None
+    name = element.text("name")
+    ratio, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
+    return Coupling(f"{name}_mimic", name, mimic.text("joint"), ratio, offset, mimic.where)
+
+
+def _kind(element: Element, name: str, findings: Findings) -> JointKind:
+    kind = element.text("type")
+    if kind in WITH_AXIS:
+        return WITH_AXIS[kind](read_axis(element, "axis", findings))
+    if kind in ("fixed", "floating"):
+        return Fixed() if kind == "fixed" else Free()
+    raise FileError(f"{element.where}: joint {name!r} has the type {kind!r}; {nearest(kind, TYPES)}")
+
+
+def read_axis(element: Element, tag: str, findings: Findings) -> Floats3:
+    """The direction in an <axis xyz>; x if there is none, as URDF has it, but a second axis must be there."""
+    axis = element.needed(tag) if tag == "second_axis" else element.one(tag)
+    if axis is None:
+        return (1.0, 0.0, 0.0)
+    xyz = axis.numbers("xyz", 3)
+    if math.hypot(*xyz) < 1e-12:
+        raise FileError(
+            f"{axis.where}: <{tag}> xyz is {axis.text('xyz')!r}, which has no direction; expected for example '0 0 1'"
+        )
+    return findings.axis(xyz)
+
+
+def _limits(element: Element, findings: Findings) -> dict[str, float]:
+    """Lower, upper, speed, effort as given; a missing one of lower and upper is 0, as the standard says."""
+    limit = element.one("limit")
+    if limit is None:
+        return {}
+    found = [(ours, theirs) for ours, theirs in LIMITS if theirs in limit.attributes]
+    if element.text("type") != "continuous":
+        if "lower" in limit.attributes or "upper" in limit.attributes:
+            found += [("lower", "lower"), ("upper", "upper")]
+        else:
+            findings.add("<limit> without lower and upper, read as without limits", _label(element))
+    elif "lower" in limit.attributes or "upper" in limit.attributes:
+        findings.add("lower and upper of a continuous joint left out", _label(element))
+    return {ours: limit.number(theirs, 0.0, infinite=True) for ours, theirs in found}
+
+
+def _losses(element: Element) -> dict[str, float]:
+    dynamics = element.one("dynamics")
+    if dynamics is None:
+        return {}
+    return {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
+
+
+def _label(element: Element) -> str:
+    return f"joint {element.text('name')!r} ({element.where})"

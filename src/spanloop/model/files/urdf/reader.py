@@ -1,0 +1,124 @@
+"""URDF, the robot description format of ROS, by a reader whose every complaint has a file and a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from spanloop.errors import FileError, InputError, UnsupportedError, nearest
+from spanloop.joints import Fixed, Free
+from spanloop.model.files.mesh_paths import note_missing
+from spanloop.model.files.notes import Findings
+from spanloop.model.files.urdf.elements import read_joint, read_link, read_mimic
+from spanloop.model.files.urdf.loops import read_constraint, read_coupling, read_loop
+from spanloop.model.files.xml_reader import Element, parse
+from spanloop.model.model import Model
+from spanloop.model.parts import WORLD, Body, Joint, Loop
+
+BASES = ("fixed", "free")
+OTHER_FORMATS = {"mujoco": "MJCF (MuJoCo)", "sdf": "SDF (Gazebo)", "COLLADA": "COLLADA"}
+
+
+def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folder: Path | None = None) -> Model:
+    """The model in the text of a URDF; inertias are not judged.
+
+    file: the name that errors show; base: how the root link stands on the world, "fixed" or "free";
+    folder: where the file is, to note meshes that are missing (None: meshes are not looked for).
+    """
+    if base not in BASES:
+        raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
+    robot = parse(data.encode() if isinstance(data, str) else data, file)
+    _must_be_robot(robot)
+    findings = Findings()
+    bodies = [read_link(e, findings) for e in robot.all("link")]
+    elements = list(robot.all("joint"))
+    joints = [read_joint(e, findings) for e in elements]
+    couplings = tuple(c for c in (read_mimic(e, findings) for e in elements) if c)
+    loops = [read_loop(e, findings) for e in robot.all("loop")]
+    loops += [read_constraint(e, findings) for e in robot.all("constraint")]
+    _unique("link", bodies)
+    _unique("joint", [*joints, *loops])
+    _links_exist(bodies, joints, loops)
+    couplings += tuple(read_coupling(e, joints) for e in robot.all("coupling"))
+    bodies, joints = _rooted(bodies, joints, base, file)
+    if folder is not None:
+        note_missing(bodies, folder, findings)
+    name = robot.attributes.get("name") or Path(file).stem
+    notes = tuple(findings.notes())
+    return Model(name, tuple(bodies), tuple(joints), loops=tuple(loops), couplings=couplings, notes=notes)
+
+
+def _must_be_robot(robot: Element) -> None:
+    if robot.tag in OTHER_FORMATS:
+        raise UnsupportedError(f"{robot.where}: this is {OTHER_FORMATS[robot.tag]}, not URDF; {_advice(robot.tag)}")
+    if robot.tag != "robot":
+        raise FileError(f"{robot.where}: the outermost element is <{robot.tag}>; expected <robot>")
+    if any(child.tag.startswith("xacro:include") for child in robot.children):
+        raise UnsupportedError(f"{robot.where}: this is xacro; expand it first (xacro robot.xacro > robot.urdf)")
+    if not any(robot.all("link")):
+        empty = ". Did xacro get no robot to expand?" if "xmlns:xacro" in robot.attributes else ""
+        raise FileError(f"{robot.where}: <robot> has no <link>; expected one at least{empty}")
+
+
+def _advice(tag: str) -> str:
+    extension = {"mujoco": ".xml", "sdf": ".sdf"}.get(tag)
+    return f"rename it to {extension}" if extension else "it cannot be read"
+
+
+def _unique(tag: str, parts) -> None:
+    first: dict[str, str] = {}
+    for part in parts:
+        if part.name in first:
+            raise FileError(
+                f"{part.where}: a second {tag} is called {part.name!r}, the first is at {first[part.name]}; "
+                "names must be unique"
+            )
+        first[part.name] = part.where
+
+
+def _links_exist(bodies: list[Body], joints: list[Joint], loops: list[Loop]) -> None:
+    names = {b.name for b in bodies}
+    ends: list[tuple[str, Joint | Loop, str, str]] = []
+    for j in joints:
+        ends += [("joint", j, "parent", j.parent), ("joint", j, "child", j.child)]
+    ends += [("loop", x, "link", end) for x in loops for end in (x.a, x.b) if end != WORLD]
+    for what, part, role, link in ends:
+        if link not in names:
+            raise FileError(
+                f"{part.where}: {what} {part.name!r}: its {role} {link!r} is not a link; {nearest(link, sorted(names))}"
+            )
+
+
+def _rooted(bodies: list[Body], joints: list[Joint], base: str, file: str) -> tuple[list[Body], list[Joint]]:
+    """The bodies and joints with the root link attached to the world; a link called 'world' is the world."""
+    root = _root(bodies, joints, file)
+    if root.name == WORLD:
+        if base == "free":
+            raise InputError(
+                f"{root.where}: the root link is called 'world', so the base cannot be free; "
+                "load with base='fixed' or rename the link"
+            )
+        return [b for b in bodies if b is not root], joints
+    name, taken = "root", {j.name for j in joints}
+    while name in taken:
+        name += "_joint"
+    kind = Free() if base == "free" else Fixed()
+    return bodies, [Joint(name, kind, WORLD, root.name, actuated=base == "fixed", where=root.where), *joints]
+
+
+def _root(bodies: list[Body], joints: list[Joint], file: str) -> Body:
+    """The only link that is nobody's child."""
+    above = {j.child: j for j in joints}
+    roots = [b for b in bodies if b.name not in above]
+    if not roots:
+        raise FileError(
+            f"{file}: every link is the child of a joint, so the joints form a cycle; expected one root. "
+            "Leave out a joint and close the loop with model.close(...)"
+        )
+    if len(roots) > 1:
+        shown = ", ".join(f"{r.name!r} ({r.where})" for r in roots[:4]) + (", ..." if len(roots) > 4 else "")
+        raise FileError(f"{file}: {len(roots)} links are no joint's child: {shown}; expected one root. Join them")
+    if WORLD in above:
+        raise FileError(
+            f"{above[WORLD].where}: link 'world' is a joint's child, but that is the ground's name; rename it"
+        )
+    return roots[0]

@@ -1,0 +1,178 @@
+"""URDF: trees of hinges, sliders, planar and floating joints, with mimic joints.
+
+Loops stand as <loop>, which spanloop alone reads; frames as links without mass. Numbers that URDF demands and the
+model does not have (limits of a slider, efforts, speeds) are written as 1e30.
+"""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from typing import Any
+
+from spanloop.errors import UnsupportedError
+from spanloop.model.files.loss_report import Account, Written, lose_what_stands_beside
+from spanloop.model.files.split_joints import split, without_offsets
+from spanloop.model.files.xml_writer import angles, checked, child, document, is_turned, numbers
+from spanloop.model.model import Model
+from spanloop.model.parts import WORLD, Body, Coupling, Geometry, Inertia, Joint, Loop, Placement
+
+TYPES = {"revolute": "revolute", "prismatic": "prismatic", "fixed": "fixed", "free": "floating", "planar": "planar"}
+NO_LIMIT = 1e30
+
+
+def dumps(model: Model) -> Written:
+    """The model as URDF."""
+    account = Account()
+    model = split(without_offsets(model), ("cylindrical", "universal"), account)
+    _can_stand(model)
+    robot = ET.Element("robot", {"name": checked(model.name)})
+    root = _implied_root(model)
+    if root is None:
+        child(robot, "link", name=WORLD)
+    for body in model.bodies:
+        _link(robot, body)
+    followers = {c.joint: c for c in model.couplings}
+    for j in model.joints:
+        if j is not root:
+            _joint(robot, j, followers.get(j.name), account)
+    _frames(robot, model, account)
+    for x in model.loops:
+        _loop(robot, x, account)
+    _lost(model, account, root)
+    return account.closed(document(robot, model.notes))
+
+
+def _can_stand(model: Model) -> None:
+    for j in model.joints:
+        if j.kind.name not in TYPES:
+            raise UnsupportedError(
+                f"joint {j.name!r}: URDF has no {j.kind.name} joints, and without it nothing is left to stand on; "
+                "save as .toml"
+            )
+
+
+def _implied_root(model: Model) -> Joint | None:
+    """The joint 'root' of the only body on the world, which a reader of URDF adds itself."""
+    roots = [j for j in model.joints if j.parent == WORLD]
+    on_world = any(f.body == WORLD for f in model.frames) or any(WORLD in (x.a, x.b) for x in model.loops)
+    if len(roots) != 1 or on_world or roots[0].name != "root" or roots[0].placement != Placement():
+        return None
+    return roots[0] if roots[0].kind.name in ("fixed", "free") else None
+
+
+def _link(robot: ET.Element, b: Body) -> None:
+    link = child(robot, "link", name=b.name)
+    if b.inertia != Inertia():
+        inertial = child(link, "inertial")
+        child(inertial, "origin", xyz=numbers(*b.inertia.center))
+        child(inertial, "mass", value=numbers(b.inertia.mass))
+        names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        child(inertial, "inertia", **dict(zip(names, map(numbers, b.inertia.moments), strict=True)))
+    for g in b.geometry:
+        _geometry(link, g)
+
+
+def _geometry(link: ET.Element, g: Geometry) -> None:
+    shape = child(link, g.use)
+    _origin(shape, g.placement)
+    inside = child(shape, "geometry")
+    match g.shape:
+        case "box":
+            child(inside, "box", size=numbers(*g.size))
+        case "cylinder" | "capsule":
+            child(inside, g.shape, radius=numbers(g.size[0]), length=numbers(g.size[1]))
+        case "sphere":
+            child(inside, "sphere", radius=numbers(g.size[0]))
+        case _:
+            child(inside, "mesh", filename=g.file, scale=numbers(*g.size) if g.size else None)
+
+
+def _origin(parent: ET.Element, p: Placement) -> None:
+    if p != Placement():
+        rpy = numbers(*angles(p.rotation)) if is_turned(p.rotation) else None
+        child(parent, "origin", xyz=numbers(*p.position), rpy=rpy)
+
+
+def _joint(robot: ET.Element, j: Joint, mimic: Coupling | None, account: Account) -> None:
+    kind: Any = j.kind
+    turns = kind.name == "revolute" and j.lower is None and j.upper is None
+    joint = child(robot, "joint", name=j.name, type="continuous" if turns else TYPES[kind.name])
+    _origin(joint, j.placement)
+    child(joint, "parent", link=j.parent)
+    child(joint, "child", link=j.child)
+    if hasattr(kind, "axis"):
+        child(joint, "axis", xyz=numbers(*kind.axis))
+    if kind.nv == 1:
+        _limit(joint, j, turns, account)
+        if any(j.damping) or any(j.friction):
+            child(joint, "dynamics", damping=numbers(*j.damping), friction=numbers(*j.friction))
+    if mimic is not None:
+        child(joint, "mimic", joint=mimic.source, multiplier=numbers(mimic.ratio), offset=numbers(mimic.offset))
+        if mimic.name != f"{j.name}_mimic":
+            account.remark("couplings that are called after their joint in URDF", f"coupling {mimic.name!r}")
+
+
+def _limit(joint: ET.Element, j: Joint, turns: bool, account: Account) -> None:
+    """All four numbers: URDF demands them of hinges with limits and of sliders."""
+    given = {ours: getattr(j, ours) for ours in ("lower", "upper", "effort", "speed")}
+    if turns and given["effort"] is None and given["speed"] is None:
+        return
+    wanted = ("effort", "speed") if turns else ("lower", "upper", "effort", "speed")
+    values = {k: (given[k] or (-math.inf if k == "lower" else math.inf,))[0] for k in wanted}
+    if any(math.isinf(x) for x in values.values()):
+        account.remark(f"limits that there are none of, written as {NO_LIMIT:g}", f"joint {j.name!r}")
+    finite = {k: numbers(math.copysign(NO_LIMIT, x) if math.isinf(x) else x) for k, x in values.items()}
+    child(joint, "limit", **{{"speed": "velocity"}.get(k, k): x for k, x in finite.items()})
+
+
+def _frames(robot: ET.Element, model: Model, account: Account) -> None:
+    taken = {j.name for j in model.joints}
+    for f in model.frames:
+        name = f"{f.name}_joint"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        child(robot, "link", name=f.name)
+        joint = child(robot, "joint", name=name, type="fixed")
+        _origin(joint, f.placement)
+        child(joint, "parent", link=f.body)
+        child(joint, "child", link=f.name)
+        account.remark("frames, written as links without mass", f"frame {f.name!r}")
+
+
+def _loop(robot: ET.Element, x: Loop, account: Account) -> None:
+    kind: Any = x.kind
+    account.lose("loops (written as <loop>, which only spanloop reads; other programs leave them open)", f"{x.name!r}")
+    if kind.name in ("general", "free"):
+        account.lose("loops that <loop> cannot say either", f"{x.name!r} ({kind.name})")
+        return
+    flags = {key: "true" for key in ("driven", "switchable") if getattr(x, key)}
+    sizes = {key: numbers(getattr(kind, key)) for key in ("pitch", "length") if hasattr(kind, key)}
+    loop = child(robot, "loop", name=x.name, type=kind.name, **flags, **sizes)
+    for tag, link, place in (("parent", x.a, x.placement_a), ("child", x.b, x.placement_b)):
+        _origin(child(loop, tag, link=link), place)
+    for axis in ("axis", "second_axis"):
+        if hasattr(kind, axis):
+            child(loop, axis, xyz=numbers(*getattr(kind, axis)))
+
+
+def _lost(model: Model, account: Account, root: Joint | None) -> None:
+    """What URDF has no words for."""
+    followers = {c.joint for c in model.couplings}
+    for j in model.joints:
+        part = f"joint {j.name!r}"
+        for name in ("armature", "stiffness"):
+            if any(getattr(j, name)):
+                account.lose({"armature": "armatures", "stiffness": "springs"}[name], part)
+        if j.kind.nv > 1 and any(any(getattr(j, name) or ()) for name in ("lower", "upper", "speed", "effort")):
+            account.lose("limits of joints of several freedoms", part)
+        if j.kind.nv > 1 and (any(j.damping) or any(j.friction)):
+            account.lose("damping and friction of joints of several freedoms", part)
+        if j.driven:
+            account.lose("that the joint is driven", part)
+        if not j.actuated and j.kind.nv and j.kind.name != "free" and j.name not in followers:
+            account.lose("that the joint has no motor", part)
+    lose_what_stands_beside(model, account)
+    if root is not None and root.kind.name == "free":
+        account.remark("the base floats: load with base='free'", f"{root.child!r}")

@@ -1,0 +1,163 @@
+"""XML with line numbers, read by the standard library's expat.
+
+Document types and with them entities (bombs, other files) are refused before anything is expanded; depth and
+number of elements are limited.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from spanloop.errors import FileError
+from spanloop.model.files.source_file import utf8_complaint
+
+DEEPEST = 100
+MOST = 2_000_000
+
+
+class Element:
+    """A tag with its attributes, the elements and the text inside it and the place where it stands."""
+
+    __slots__ = ("attributes", "children", "content", "file", "line", "tag")
+
+    def __init__(self, tag: str, attributes: dict[str, str], file: str, line: int):
+        self.tag, self.attributes, self.file, self.line = tag, attributes, file, line
+        self.children: list[Element] = []
+        self.content = ""
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    def all(self, tag: str) -> Iterator[Element]:
+        return (c for c in self.children if c.tag == tag)
+
+    def one(self, tag: str) -> Element | None:
+        """The only element with this tag, None if there is none."""
+        found = None
+        for child in self.children:
+            if child.tag == tag:
+                if found is not None:
+                    raise FileError(f"{child.where}: a second <{tag}> in <{self.tag}>; expected one at most")
+                found = child
+        return found
+
+    def needed(self, tag: str) -> Element:
+        found = self.one(tag)
+        if found is None:
+            raise FileError(f"{self.where}: <{self.tag}> has no <{tag}>; expected one")
+        return found
+
+    def text(self, key: str) -> str:
+        """An attribute that must be there and not be empty."""
+        value = self.attributes.get(key, "").strip()
+        if not value:
+            raise FileError(f'{self.where}: <{self.tag}> has no {key}; expected {key}="..."')
+        return value
+
+    def number(self, key: str, default: float | None = None, *, infinite: bool = False) -> float:
+        """An attribute that is one finite number (or may be infinite)."""
+        if default is not None and key not in self.attributes:
+            return default
+        return self.numbers(key, 1, infinite=infinite)[0]
+
+    def numbers(
+        self, key: str, count: int, default: tuple[float, ...] | None = None, *, infinite: bool = False
+    ) -> tuple[float, ...]:
+        """An attribute that is `count` numbers separated by blanks."""
+        if default is not None and key not in self.attributes:
+            return default
+        return parsed_numbers(self.text(key), count, f"{self.where}: <{self.tag}> {key}", infinite=infinite)
+
+
+def parsed_numbers(text: str, count: int, owner: str, *, infinite: bool = False) -> tuple[float, ...]:
+    """`count` numbers separated by blanks; `owner` says whose they are, file and line first."""
+    try:
+        values = tuple([float(x) + 0.0 for x in text.split()])  # + 0.0 turns -0.0 into 0.0
+        good = len(values) == count and (
+            all(map(math.isfinite, values)) or (infinite and not any(map(math.isnan, values)))
+        )
+    except ValueError:
+        good = False
+    if good and "_" not in text:
+        return values
+    raise FileError(f"{owner} is {_shortened(text)!r}; expected {_count(count)}{_advice(text)}")
+
+
+def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST) -> Element:
+    """The outermost element of a document; content: keep the text inside elements too; deepest: how far elements may
+    stand in each other."""
+    from xml.parsers import expat
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    open_elements: list[Element] = [Element("", {}, file, 0)]
+    seen = 0
+
+    def start(tag, attributes):
+        nonlocal seen
+        seen += 1
+        element = Element(tag, attributes, file, parser.CurrentLineNumber)
+        if len(open_elements) > deepest:
+            raise FileError(f"{element.where}: elements stand in each other more than {deepest} deep; none needs that")
+        if seen > MOST:
+            raise FileError(f"{element.where}: more than {MOST} elements; no mechanism needs that many")
+        open_elements[-1].children.append(element)
+        open_elements.append(element)
+
+    def end(tag):
+        open_elements.pop()
+
+    def characters(text):
+        open_elements[-1].content += text
+
+    def document_type(name, *rest):
+        raise FileError(
+            f"{file}:{parser.CurrentLineNumber}: declares a document type (<!DOCTYPE {name} ...>), "
+            "which can define entities; these are not read. Remove the declaration"
+        )
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.StartDoctypeDeclHandler = document_type
+    if content:
+        parser.CharacterDataHandler = characters
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise FileError(_broken(data, file, error)) from None
+    except (LookupError, ValueError) as error:  # of an encoding that is declared but unknown
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{file}:1: its encoding cannot be read ({error}); save the file as UTF-8") from None
+    return open_elements[0].children[0]
+
+
+def _broken(data: bytes, file: str, error) -> str:
+    from xml.parsers import expat
+
+    reason = expat.ErrorString(error.code)
+    if reason == "not well-formed (invalid token)" and b"encoding=" not in data[:200]:
+        complaint = utf8_complaint(data, file)
+        if complaint:
+            return complaint
+    if reason in ("no element found", "unclosed token", "unclosed CDATA section", "partial character"):
+        reason += ", the file ends too early"
+    return f"{file}:{error.lineno}: not readable as XML ({reason}); expected a complete XML file"
+
+
+def _count(n: int) -> str:
+    return "a number" if n == 1 else f"{n} numbers separated by blanks"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _advice(text: str) -> str:
+    if "${" in text or "$(" in text:
+        return ". This is xacro: expand it first (xacro robot.xacro > robot.urdf)"
+    if "," in text:
+        return ", without commas"
+    return ""

@@ -1,0 +1,165 @@
+"""Coordinates and forces in Pinocchio's order, and back. Pure rearrangement; Pinocchio is not imported.
+
+| kind      | here                                     | Pinocchio                                       |
+|-----------|------------------------------------------|-------------------------------------------------|
+| free      | q (w, x, y, z, px, py, pz), v (ω, u)     | q (px, py, pz, x, y, z, w), v (u, ω)            |
+| spherical | q (w, x, y, z)                           | q (x, y, z, w)                                  |
+| planar    | q (angle, x, y), v (ω, ux, uy)           | q (x, y, cos, sin), v (ux, uy, ω)               |
+| revolute  | q (angle)                                | without limits q (cos, sin)                     |
+| force     | [torque; force]                          | [force; torque]                                 |
+
+All other kinds are equal; a planar joint must have the z axis as normal. The order of joints may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import InputError, UnsupportedError
+from spanloop.model.model import Model
+from spanloop.model.orders import matched_joints, rows_of
+from spanloop.model.parts import Joint
+
+_UNIVERSE = "universe"
+_FLOATING = {"root_joint": "root"}  # Pinocchio's name of a floating base -> ours
+
+
+@dataclass(frozen=True)
+class _Order:
+    """How one kind's coordinates and rates stand in Pinocchio."""
+
+    nq: int
+    q_to: Callable[[np.ndarray], np.ndarray]
+    q_from: Callable[[np.ndarray], np.ndarray]
+    v_to: tuple[int, ...]  # entry k of Pinocchio's v is our entry v_to[k]
+
+
+def _taken(*order: int) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda q: q[..., list(order)]
+
+
+def _planar_to(q: np.ndarray) -> np.ndarray:
+    return np.stack((q[..., 1], q[..., 2], np.cos(q[..., 0]), np.sin(q[..., 0])), axis=-1)
+
+
+def _planar_from(q: np.ndarray) -> np.ndarray:
+    return np.stack((np.arctan2(q[..., 3], q[..., 2]), q[..., 0], q[..., 1]), axis=-1)
+
+
+def _circle_to(q: np.ndarray) -> np.ndarray:
+    return np.concatenate((np.cos(q), np.sin(q)), axis=-1)
+
+
+def _circle_from(q: np.ndarray) -> np.ndarray:
+    return np.arctan2(q[..., 1:], q[..., :1])
+
+
+_CONTINUOUS = _Order(2, _circle_to, _circle_from, (0,))
+_ORDERS = {
+    "free": _Order(7, _taken(4, 5, 6, 1, 2, 3, 0), _taken(6, 3, 4, 5, 0, 1, 2), (3, 4, 5, 0, 1, 2)),
+    "spherical": _Order(4, _taken(1, 2, 3, 0), _taken(3, 0, 1, 2), (0, 1, 2)),
+    "planar": _Order(4, _planar_to, _planar_from, (1, 2, 0)),
+}
+
+
+class PinocchioOrder:
+    """Converts states of a model to and from the order of a Pinocchio model with the given joint names.
+
+    names: list(pinocchio_model.names), the first of which is "universe". nqs: list(pinocchio_model.nqs),
+    needed where a revolute joint without limits has two coordinates (cos, sin) there. Arrays may have any
+    batch axes in front.
+    """
+
+    def __init__(self, model: Model, names: Sequence[str], nqs: Sequence[int] | None = None):
+        self._pairs: list[tuple[_Order, slice, slice, slice, slice]] = []
+        iq = iv = 0
+        joints = _matched(model, names)
+        for joint, size in zip(joints, _sizes(names, nqs), strict=True):
+            order = _order(joint, size)
+            nv = joint.kind.nv
+            ours = (model.q_slice(joint.name), model.v_slice(joint.name))
+            self._pairs.append((order, *ours, slice(iq, iq + order.nq), slice(iv, iv + nv)))
+            iq, iv = iq + order.nq, iv + nv
+        self.nq, self.nv, self._nq, self._nv = iq, iv, model.nq, model.nv
+
+    def q_to(self, q) -> np.ndarray:
+        """Our q (..., model.nq) as Pinocchio's (..., nq)."""
+        q = rows_of(q, self._nq, "q")
+        out = np.empty((*q.shape[:-1], self.nq))
+        for order, here, _, there, _ in self._pairs:
+            out[..., there] = order.q_to(q[..., here])
+        return out
+
+    def q_from(self, q) -> np.ndarray:
+        """Pinocchio's q as ours."""
+        q = rows_of(q, self.nq, "q")
+        out = np.empty((*q.shape[:-1], self._nq))
+        for order, here, _, there, _ in self._pairs:
+            out[..., here] = order.q_from(q[..., there])
+        return out
+
+    def v_to(self, v) -> np.ndarray:
+        """Our v, a or tau (..., nv) as Pinocchio's."""
+        return rows_of(v, self.nv, "v")[..., self._v_indices()]
+
+    def v_from(self, v) -> np.ndarray:
+        """Pinocchio's v, a or tau as ours."""
+        v = rows_of(v, self.nv, "v")
+        out = np.empty_like(v)
+        out[..., self._v_indices()] = v
+        return out
+
+    def _v_indices(self) -> list[int]:
+        """For each entry of Pinocchio's v, the number of ours."""
+        return [here.start + k for order, _, here, _, _ in self._pairs for k in order.v_to]
+
+    @staticmethod
+    def force_to(force) -> np.ndarray:
+        """[torque; force] (..., 6) as Pinocchio's [force; torque]."""
+        force = rows_of(force, 6, "force")
+        return np.concatenate((force[..., 3:], force[..., :3]), axis=-1)
+
+    @staticmethod
+    def force_from(force) -> np.ndarray:
+        """Pinocchio's [force; torque] as [torque; force]."""
+        return PinocchioOrder.force_to(force)
+
+
+def _matched(model: Model, names: Sequence[str]) -> list[Joint]:
+    """Our joints in Pinocchio's order, its floating base under our name."""
+    ours = {j.name for j in model.joints if j.kind.nv}
+    names = [name for name in names if name != _UNIVERSE]
+    names = [_FLOATING[n] if n not in ours and _FLOATING.get(n) in ours else n for n in names]
+    return matched_joints(model, names, "Pinocchio")
+
+
+def _sizes(names: Sequence[str], nqs: Sequence[int] | None) -> list[int | None]:
+    """Number of coordinates of each of Pinocchio's joints but the universe; None where it was not given."""
+    if nqs is not None and len(nqs) != len(names):
+        raise InputError(f"nqs has {len(nqs)} entries for {len(names)} names; expected one each")
+    given = nqs if nqs is not None else [None] * len(names)
+    return [n for name, n in zip(names, given, strict=True) if name != _UNIVERSE]
+
+
+def _order(joint: Joint, nq: int | None) -> _Order:
+    """The order of a joint that has nq coordinates in Pinocchio (None: as many as its kind usually has)."""
+    kind: Any = joint.kind
+    if kind.name == "revolute" and nq == 2:
+        return _CONTINUOUS
+    if kind.name == "general":
+        raise UnsupportedError(f"joint {joint.name!r}: Pinocchio has no general joint")
+    if kind.name == "planar" and kind.axis != (0.0, 0.0, 1.0):
+        raise UnsupportedError(
+            f"joint {joint.name!r}: Pinocchio's planar joint has the z axis as normal, here it is {kind.axis}"
+        )
+    same = _taken(*range(kind.nq))
+    order = _ORDERS.get(kind.name) or _Order(kind.nq, same, same, tuple(range(kind.nv)))
+    if nq is not None and nq != order.nq:
+        raise InputError(
+            f"joint {joint.name!r}: Pinocchio has {nq} coordinates for it; a {kind.name} joint has {order.nq} there"
+        )
+    return order

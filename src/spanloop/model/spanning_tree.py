@@ -1,0 +1,103 @@
+"""From a graph of bodies and joints to a spanning tree and the joints that close its loops.
+
+The tree grows outward from the world, nearest bodies first, so that loops stay short. Where a body can be reached
+by several joints equally soon, an actuated one is kept in the tree and the others are cut; joints the user names
+are cut before all others. A joint is followed from its parent to its child only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from spanloop.errors import InputError, ModelError, nearest
+from spanloop.math.vector3 import IDENTITY3, add, product, times, transpose
+from spanloop.model.parts import WORLD, Body, Frame, Inertia, Joint, Loop, Placement
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Bodies, joints and frames as told; at_child: where a joint sits in its child, if not at the child's origin."""
+
+    bodies: Sequence[Body]
+    joints: Sequence[Joint]
+    frames: Sequence[Frame] = ()
+    at_child: Mapping[str, Placement] = field(default_factory=dict)
+
+
+def spanned(graph: Graph, cut: Collection[str] = ()) -> tuple[Graph, tuple[Loop, ...]]:
+    """The spanning tree, and the joints that are not in it as loops.
+
+    A body of the tree has its frame where its joint is: a body told otherwise is described anew from there.
+    """
+    names = [j.name for j in graph.joints]
+    for name in cut:
+        if name not in names:
+            raise InputError(f"cut names {name!r}, which is not a joint; {nearest(name, names)}")
+    kept = _reached(graph.joints, cut)
+    _all_reached(graph.bodies, graph.joints, kept, cut)
+    moved = {
+        j.child: graph.at_child[j.name].inverse() for j in graph.joints if j.name in kept and j.name in graph.at_child
+    }
+    joints = [replace(j, placement=moved[j.parent] @ j.placement) if j.parent in moved else j for j in graph.joints]
+    frames = [replace(f, placement=moved[f.body] @ f.placement) if f.body in moved else f for f in graph.frames]
+    bodies = [_seen_from(b, moved[b.name]) if b.name in moved else b for b in graph.bodies]
+    loops = []
+    for j in joints:
+        if j.name not in kept:
+            place = graph.at_child.get(j.name, Placement())
+            loops.append(_loop(j, moved[j.child] @ place if j.child in moved else place))
+    return Graph(bodies, [j for j in joints if j.name in kept], frames), tuple(loops)
+
+
+def _seen_from(body: Body, at: Placement) -> Body:
+    """The body described in a frame in which its old frame is placed `at`."""
+    i, r = body.inertia, at.rotation
+    m = i.matrix() if r == IDENTITY3 else product(product(r, i.matrix()), transpose(r))
+    moments = (m[0][0], m[0][1], m[0][2], m[1][1], m[1][2], m[2][2])
+    inertia = Inertia(i.mass, add(times(r, i.center), at.position), moments)
+    shapes = tuple(replace(g, placement=at @ g.placement) for g in body.geometry)
+    return replace(body, inertia=inertia, geometry=shapes)
+
+
+def _reached(joints: Sequence[Joint], cut: Collection[str]) -> set[str]:
+    """Names of the joints by which each body is reached first."""
+    leaving: dict[str, list[int]] = {}
+    for k, j in enumerate(joints):
+        if j.name not in cut:
+            leaving.setdefault(j.parent, []).append(k)
+    kept: set[str] = set()
+    seen, front = {WORLD}, [WORLD]
+    while front:
+        ready = [joints[k] for k in sorted(k for body in front for k in leaving.get(body, []))]
+        layer: dict[str, Joint] = {}
+        for j in sorted(ready, key=lambda j: not (j.actuated and j.kind.nv > 0)):
+            if j.child not in seen:
+                layer.setdefault(j.child, j)
+        kept.update(j.name for j in layer.values())
+        seen.update(layer)
+        front = list(layer)
+    return kept
+
+
+def _all_reached(bodies, joints, kept: set[str], cut: Collection[str]) -> None:
+    reached = {WORLD, *(j.child for j in joints if j.name in kept)}
+    for b in bodies:
+        if b.name in reached:
+            continue
+        into = [j for j in joints if j.child == b.name]
+        outof = [j for j in joints if j.parent == b.name and j.child in reached]
+        if into and all(j.name in cut for j in into):
+            raise ModelError(f"body {b.name!r}: every joint that leads to it is cut ({into[0].name!r}, ...); leave one")
+        if outof:
+            j = outof[0]
+            raise ModelError(
+                f"body {b.name!r}: reached only against the direction of joint {j.name!r}; "
+                f"swap its parent {j.parent!r} and child {j.child!r}"
+            )
+        raise ModelError(f"body {b.name!r}: no way leads to it from the world; attach it with a joint")
+
+
+def _loop(j: Joint, at_child: Placement) -> Loop:
+    """The cut joint as a closure."""
+    return Loop(j.name, j.kind, j.parent, j.child, j.placement, at_child, j.driven, where=j.where)

@@ -1,0 +1,90 @@
+"""What ends a run: values that are positive as long as it goes on, looked at after every step."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spanloop.compiler.lower import unrolled
+from spanloop.errors import InputError
+from spanloop.model import Model
+from spanloop.simulation.drive import Named, traced
+
+
+@dataclass(frozen=True)
+class Limit:
+    """An end of a joint's range."""
+
+    joint: str
+    place: int  # in q
+    bound: float
+    sign: float  # 1 for a lower, −1 for an upper bound
+
+    def value(self, q) -> Any:
+        return self.sign * (q[self.place] - self.bound)
+
+    @property
+    def word(self) -> str:
+        return "lower" if self.sign > 0 else "upper"
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Limits of joints and the user's conditions, in this order."""
+
+    model: Model
+    limits: tuple[Limit, ...] = ()
+    conditions: tuple[tuple[str, Callable], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.limits) + len(self.conditions)
+
+    def values(self, x: Mapping[str, Sequence[Any]]) -> list:
+        """One number each on any scalar, positive while the run goes on."""
+        q, v = Named.of(x["q"], self.model, False), Named.of(x["v"], self.model, True)
+        out = [limit.value(x["q"]) for limit in self.limits]
+        for name, condition in self.conditions:
+            value = condition(x["t"][0], q, v)
+            if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
+                raise InputError(
+                    f"the stopping condition {name!r} returned a {type(value).__name__}; expected one number that is "
+                    "positive as long as the run goes on"
+                )
+            out.append(value)
+        return out
+
+    def key(self) -> str:
+        if not self.conditions:
+            return repr(self.limits)
+        sizes = (("t", 1), ("q", self.model.nq), ("v", self.model.nv))
+        plan = traced(
+            "a stopping condition", lambda: unrolled("watch", sizes, (0,), lambda x: (self.values(x), (), ()))
+        )
+        return hashlib.sha256(f"{plan}{self.limits}".encode()).hexdigest()
+
+
+def watch(model: Model, limits: bool, stop) -> Watch:
+    """What a run of this model is watched for; stop: {"name": condition(t, q, v)} or one such function."""
+    found = []
+    for joint in model.joints if limits else ():
+        s = model.q_slice(joint.name)
+        if joint.kind.nq != joint.kind.nv or joint.driven:
+            continue
+        for bounds, sign in ((joint.lower, 1.0), (joint.upper, -1.0)):
+            for k, bound in enumerate(bounds or ()):
+                if bound is not None and abs(bound) < 1e6:
+                    found.append(Limit(joint.name, s.start + k, bound, sign))
+    if stop is None:
+        conditions: dict[str, Callable] = {}
+    elif callable(stop):
+        conditions = {getattr(stop, "__name__", "stop"): stop}
+    elif isinstance(stop, Mapping):
+        conditions = dict(stop)
+    else:
+        raise InputError(f"stop is a {type(stop).__name__}; expected a function (t, q, v) or {{'name': function}}")
+    for name, condition in conditions.items():
+        if not callable(condition):
+            raise InputError(f"stop[{name!r}] is a {type(condition).__name__}; expected a function (t, q, v)")
+    return Watch(model, tuple(found), tuple(conditions.items()))

@@ -1,0 +1,257 @@
+"""The steps of a method, gathered as calls on arrays, and the Schedule that they make with loops, memory and events.
+
+A step reads q and v (with loops the velocity that was brought back to them, v.closed) and leaves the next ones;
+what follows is the same for every method: positions are brought back to the closed loops, memory is updated, events
+are looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, poisoned, unrolled
+from spanloop.compiler.lower.schedule import following
+from spanloop.joints import JointKind
+from spanloop.math.scalar import where
+from spanloop.simulation.drive import traced
+from spanloop.simulation.events import Watch
+from spanloop.simulation.minimal import step as minimal
+from spanloop.simulation.state_layout import Layout
+from spanloop.simulation.system import System
+
+OPEN = 1e-6  # m or rad: a step after which a loop is open by more did not end well
+
+
+class Stages:
+    """Calls in the making."""
+
+    def __init__(self, system: System, watch: Watch, dtype: str):
+        self.system, self.watch, self.dtype = system, watch, dtype
+        self.layout = Layout.of(system, watch, dtype)
+        self.nq, self.nv = system.model.nq, system.model.nv
+        self.velocity = "v.closed" if system.holds else "v"
+        self.moved = "q.after" if system.holds else following("q")  # what the method leaves
+        self.sped = "v.after" if system.minimal else following("v")
+        self.compensated = "q.rest" in self.layout.sizes
+        self.sizes: dict[str, int] = {**system.sizes, **self.layout.sizes}
+        self.begin: list[Call] = []
+        self._calls: list[Any] = []
+        self._accelerate: Plan | None = None
+        if system.holds:
+            self._hold()
+
+    # ---- what methods say
+
+    def call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> None:
+        """compute({array: scalars}) gives the scalars of every array that is written."""
+        self._calls.append(self._call(name, reads, writes, lambda x: (compute(x), ())))
+
+    def accelerate(self, t: str, q: str, v: str, a: str) -> None:
+        """a = acceleration at time t in state q, v."""
+        if a == "a1" and self.begin:
+            return  # found with the velocity at the start of the step
+        constants = self.system.constants
+        if self._accelerate is None:
+            names = ("t", "q", "v", "u", "z", *constants)
+            self._accelerate = self._plan("accelerate", names, {n: self.system.sizes[n] for n in names}, self._answer)
+        solved = {"q.solved": self.nq, "v.solved": self.nv, "left": 1} if self.system.minimal else {}
+        self.sizes.update({a: self.nv, **solved})
+        self._calls.append(Call(self._accelerate, (t, q, v, "u", "z", *constants), (a, *solved)))
+        if solved:
+            self.call("take", (*solved, "worst"), {q: self.nq, v: self.nv, "worst": 1}, minimal.take)
+
+    def _answer(self, x) -> tuple[tuple, Sequence]:
+        """What is known of a stage: its acceleration, and in minimal coordinates all joints."""
+        if self.system.minimal:
+            return minimal.accelerate(self.system, x, OPEN)
+        a, pairs = self.system.accelerations(x)
+        return (a,), pairs
+
+    def advance(self, name: str, reads: Sequence[str], compute: Callable) -> None:
+        """compute({array: scalars}) gives two displacements (nv), one after the other, and the change of velocity."""
+        v, after = self.velocity, {self.moved: self.nq, self.sped: self.nv}
+        if self.compensated:
+            self._advance_with_rests(name, reads, compute, after)
+            return
+
+        def whole(x):
+            first, second, change = compute(x)
+            return self._moved(x["q"], first, second), [a + b for a, b in zip(x[v], change, strict=True)]
+
+        self.call(name, _once(*reads, "q", v), after, whole)
+
+    @contextlib.contextmanager
+    def repeat(self, left: str, most: int):
+        """The calls made inside are repeated while array `left` is positive."""
+        before, self._calls = self._calls, []
+        yield
+        self._calls = [*before, Repeat(tuple(self._calls), left, most)]
+
+    # ---- what every step has
+
+    def _hold(self) -> None:
+        """Velocity and acceleration at the start of the step, loops closed."""
+
+        def compute(x):
+            v, a, margin, pairs = self.system.held(x)
+            return (a, v, [margin]), pairs
+
+        reads = ("t", "q", "v", "u", "z", *self.system.constants)
+        writes = {"a1": self.nv, "v.closed": self.nv, "margin": 1}
+        if self.system.minimal:
+            writes |= {"T": self.nv * len(self.system.completion.actuated), "worst": 1}
+            self.begin.append(self._call("begin", reads, writes, lambda x: minimal.begin(self.system, x)))
+        else:
+            self.begin.append(self._call("hold", reads, writes, compute))
+
+    def _complete(self) -> None:
+        """Positions and velocities of all joints from the actuated ones."""
+        reads = ("q.after", "v.after", "T", "worst", "loops", "margin", *self.system.constants)
+        writes = {following("q"): self.nq, following("v"): self.nv, following("loops"): 2}
+        self._calls.append(self._call("end", reads, writes, lambda x: minimal.end(self.system, x, OPEN)))
+
+    def _close(self) -> None:
+        """Positions back to the closed loops."""
+
+        def compute(x):
+            q, left = self.system.closed_position({**x, "q": x[self.moved]})
+            error, margin = x["loops"]
+            margin = where(x["margin"][0] < margin, x["margin"][0], margin)
+            return (q, [where(error < left, left, error), margin]), [(left, OPEN)]
+
+        reads = (self.moved, "loops", "margin", *self.system.constants)
+        self._calls.append(self._call("close", reads, {following("q"): self.nq, following("loops"): 2}, compute))
+
+    def _remember(self) -> None:
+        def compute(x):
+            at = {"t": [x["t"][0] + x["h"][0]], "h": x["h"], "q": x["q.next"], "v": x["v.next"]}
+            before = {"t": x["t"], "q": x["q"], "v": x[self.velocity]}
+            return (self.system.drive.update({**at, "u": x["u"], "z": x["z"]}, before),)
+
+        reads = ("t", "h", "q.next", "v.next", "u", "z", "q", self.velocity)
+        self.call("remember", reads, {following("z"): self.sizes["z"]}, compute)
+
+    def _look(self) -> None:
+        def compute(x):
+            at = {"t": [x["t"][0] + x["h"][0]], "q": x["q.next"], "v": x["v.next"], "u": x["u"], "z": x["z"]}
+            now = self.watch.values(at)
+            crossed = [(a > 0.0) & ~(b > 0.0) for a, b in zip(x["g"], now, strict=True)]
+            return now, [where(c, -1.0, 1.0) for c in crossed]
+
+        n = len(self.watch)
+        reads = ("t", "h", "q.next", "v.next", "u", "z", "g")
+        self.call("look", reads, {following("g"): n, "halt": n}, compute)
+
+    def schedule(self) -> Schedule:
+        """The whole step."""
+        system = self.system
+        if system.minimal:
+            self._complete()
+        elif system.projects:
+            self._close()
+        if system.sizes["z"]:
+            self._remember()
+        if len(self.watch):
+            self._look()
+        return Schedule(
+            "rollout",
+            self.sizes,
+            tuple(self.layout.sizes),
+            system.constants,
+            ("u",) if system.sizes["u"] else (),
+            ("q", self.velocity, *(("z",) if system.sizes["z"] else ())),
+            tuple(self.begin),
+            tuple(self._calls),
+            "halt" if len(self.watch) else None,
+        )
+
+    def _advance_with_rests(self, name: str, reads: Sequence[str], compute: Callable, after: Mapping[str, int]) -> None:
+        """Sums of many small changes, with what each addition loses kept for the next [Kahan 1965].
+
+        Three calls: in one, the tracer would see that nothing is lost in exact arithmetic.
+        """
+        v = self.velocity
+
+        def changes(x):
+            first, second, change = compute(x)
+            dq = self._sums(first, second)
+            dq = [None if d is None else d + r for d, r in zip(dq, x["q.rest"], strict=True)]
+            turned = self._moved(x["q"], first, second)
+            turned = [y if d is None else 0.0 for d, y in zip(dq, turned, strict=True)]
+            return (
+                [0.0 if d is None else d for d in dq],
+                turned,
+                [a + b for a, b in zip(change, x["v.rest"], strict=True)],
+            )
+
+        def add(x):
+            added = self._sums([0.0] * self.nv, [0.0] * self.nv)
+            q = [
+                y if s is None else a + d
+                for s, a, d, y in zip(added, x["q"], x["q.change"], x["q.turned"], strict=True)
+            ]
+            return q, [a + b for a, b in zip(x[v], x["v.change"], strict=True)]
+
+        def lost(x):
+            added = self._sums([0.0] * self.nv, [0.0] * self.nv)
+            rows = zip(added, x["q"], x["q.change"], x[self.moved], strict=True)
+            q = [0.0 if s is None else d - (b - a) for s, a, d, b in rows]
+            return q, [d - (b - a) for a, d, b in zip(x[v], x["v.change"], x[self.sped], strict=True)]
+
+        sizes = {"q.change": self.nq, "q.turned": self.nq, "v.change": self.nv}
+        self.call(name, _once(*reads, "q", v, "q.rest", "v.rest"), sizes, changes)
+        self.call("add", ("q", v, "q.change", "q.turned", "v.change"), after, add)
+        rests = {following("q.rest"): self.nq, following("v.rest"): self.nv}
+        self.call("lost", ("q", v, "q.change", "v.change", self.moved, self.sped), rests, lost)
+
+    def _moved(self, q, first, second) -> list:
+        """q ⊕ first ⊕ second; where that is a sum, the sum is taken first."""
+        model, out = self.system.model, []
+        for joint, sums in self._joints(first, second):
+            at, s = tuple(q[model.q_slice(joint.name)]), model.v_slice(joint.name)
+            if sums is not None:
+                out += joint.kind.plus(at, sums)
+            else:
+                out += joint.kind.plus(joint.kind.plus(at, tuple(first[s])), tuple(second[s]))
+        return out
+
+    def _sums(self, first, second) -> list:
+        """first + second for every coordinate (nq) that moves by a sum, None for the others."""
+        return [
+            x
+            for joint, sums in self._joints(first, second)
+            for x in (sums if sums is not None else [None] * joint.kind.nq)
+        ]
+
+    def _joints(self, first, second):
+        """Joints that move, each with first + second where its coordinates are moved by a sum."""
+        for joint in self.system.model.joints:
+            if joint.kind.nv:
+                s = self.system.model.v_slice(joint.name)
+                sums = tuple(a + b for a, b in zip(first[s], second[s], strict=True)) if adds(joint.kind) else None
+                yield joint, sums
+
+    # ---- tracing
+
+    def _call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> Call:
+        self.sizes.update(writes)
+        return Call(self._plan(name, reads, {n: self.sizes[n] for n in reads}, compute), tuple(reads), tuple(writes))
+
+    def _plan(self, name: str, reads: Sequence[str], sizes: Mapping[str, int], compute: Callable) -> Plan:
+        def flat(x):
+            parts, pairs = compute(x)
+            return [y for part in parts for y in part], (), [a < b for a, b in pairs]
+
+        inputs = tuple((n, sizes[n]) for n in reads)
+        return poisoned(traced("what acts on the mechanism", lambda: unrolled(name, inputs, (0,), flat)))
+
+
+def _once(*names: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def adds(kind: JointKind) -> bool:
+    """Is moving along the joint's coordinates a plain sum?"""
+    return type(kind).plus is JointKind.plus

@@ -1,0 +1,160 @@
+"""The closures of a mechanism as operators: A, and the inverse of what maps rows to rows.  [Rodriguez, Jain & Kreutz]
+
+    A Ṽ = 0                                                                           (2.16)
+    (A Λ A*)⁻¹                                                                        (3.11, 3.13)
+
+Each closure has two points: its frame on body a, then its frame on body b; Ṽ and forces at them are in those frames'
+own axes. A row w of the closure, a wrench at b, gives A the block wᵀ at b and −(φ w)ᵀ at a, the same wrench reversed
+and seen at a: A Ṽ is the velocity of b on a along the rows. Rows that depend on the others at every configuration are
+left out, so that A J has full rank but in singular positions. Loops in the primary system, in the secondary and
+between them are rows like all others: [A_P A_S] with the columns in the order of the closures. All that can be
+switched are closed; a driven loop's freedoms are rows, too, and U = 0 says that their given accelerations are zero.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from spanloop.math import symmetric
+from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.vector3 import total
+from spanloop.sweeps.program import Values, at_once
+from spanloop.sweeps.terms import FRAMES, ONE, ROWS, Term, is_starred, starred
+from spanloop.sweeps.walk import carry_out
+from spanloop.topology.paths import relative_pose
+
+SMALLEST_PIVOT = 1e-12  # of the admittance of all rows of a closure and sort: what is less is nothing
+
+
+class Wrench(NamedTuple):
+    """A row of A."""
+
+    group: tuple[int, str]  # its closure and sort, moments or forces: such rows share a scale
+    on_a: Force
+    on_b: Force
+
+
+class Along(Term):
+    """A: the relative velocities of closures along their rows; A* takes forces along rows to points."""
+
+    level = 0
+
+    def __init__(self, text: str = "A"):
+        self.text = text
+        self.rows, self.columns = (FRAMES, ROWS) if is_starred(text) else (ROWS, FRAMES)
+
+    def star(self) -> Along:
+        return Along(starred(self.text))
+
+    def sweeps(self, source, target):
+        def measure(m, here, world) -> Values:
+            """A Ṽ."""
+            at = _places(m)
+            out = []
+            for row in _wrenches(m, here, world):
+                number = row.group[0]
+                ends = [(2 * number, row.on_a), (2 * number + 1, row.on_b)]
+                out.append(total(power(_point(here, at[n], source), K) for n, K in ends if n in at))
+            return Values(**{target: tuple(out)})
+
+        def press(m, here, world) -> Values:
+            """A* f."""
+            pushes = [Force() for _ in range(2 * len(m.closures))]
+            for row, f in zip(_wrenches(m, here, world), getattr(world, source), strict=True):
+                for n, K in enumerate((row.on_a, row.on_b), 2 * row.group[0]):
+                    pushes[n] = pushes[n] + K * f
+            for h in here:
+                setattr(h, target, (0.0,) * (6 * len(h.frames)))
+            for n, (link, k) in _places(m).items():
+                block = list(getattr(here[link], target))
+                block[6 * k : 6 * k + 6] = tuple(pushes[n])
+                setattr(here[link], target, tuple(block))
+            return Values()
+
+        return (at_once(press if is_starred(self.text) else measure),)
+
+
+class RowIdentity(Term):
+    """1 on vectors of rows."""
+
+    text, rows, columns, level = ONE, ROWS, ROWS, 0
+
+    def star(self) -> RowIdentity:
+        return self
+
+    def sweeps(self, source, target):
+        def keep(m, here, world) -> Values:
+            """The same."""
+            return Values(**{target: getattr(world, source)})
+
+        return (at_once(keep),)
+
+
+class RowInverse(Term):
+    """The inverse of a symmetric map of rows to rows: its matrix, column by column, and one L D Lᵀ. O(n) a row, and
+    their number cubed."""
+
+    rows = columns = ROWS
+
+    def __init__(self, of: Term):
+        self.of, self.level, self.text = of, of.level, f"({of.text}).inverse()"
+
+    def star(self) -> RowInverse:
+        return self
+
+    def sweeps(self, source, target):
+        unit, column = f"{target} unit", f"{target} column"
+
+        def solve(m, here, world) -> Values:
+            """L⁻ᵀ D⁻¹ L⁻¹."""
+            rows = _wrenches(m, here, world)
+            matrix = []
+            for k in range(len(rows)):
+                setattr(world, unit, tuple(1.0 if i == k else 0.0 for i in range(len(rows))))
+                carry_out(self.of.sweeps(unit, column), m, here, world)
+                matrix.append(getattr(world, column))
+            x, pivots = symmetric.solved(matrix, getattr(world, source))
+            return Values(**{target: x, "thin": [*thin(m, here, world), *_thin(rows, matrix, pivots)]})
+
+        return (at_once(solve),)
+
+
+def thin(m, here, world) -> list:
+    """Pairs of which the first must be less for the inverses to mean something."""
+    return getattr(world, "thin", [])
+
+
+def _thin(rows: list[Wrench], matrix, pivots) -> list:
+    scale: dict = {}
+    for k, row in enumerate(rows):
+        scale[row.group] = scale.get(row.group, 0.0) + matrix[k][k]
+    return [(SMALLEST_PIVOT * scale[row.group], pivot) for row, pivot in zip(rows, pivots, strict=True)]
+
+
+def _wrenches(m, here, world) -> list[Wrench]:
+    """Rows of A at this state, found once."""
+    if not hasattr(world, "wrenches"):
+        kept = world.kept()
+        world.wrenches = []
+        for c in m.closures:
+            x = relative_pose(m, here, c)
+            for k, (number, w) in enumerate(zip(c.rows, c.kind.closure_space(x), strict=True)):
+                if number in kept:
+                    world.wrenches.append(Wrench((c.number, c.sort(k)), -(x @ w), w))
+    return world.wrenches
+
+
+def _places(m) -> dict[int, tuple[int, int]]:
+    """Where each point of closure that moves is kept: its link, and its number among those that the link carries."""
+    count: dict[int, int] = {}
+    out = {}
+    for n, anchor in enumerate(x for c in m.closures for x in (c.a, c.b)):
+        if anchor.link >= 0:
+            out[n] = (anchor.link, count.setdefault(anchor.link, 0))
+            count[anchor.link] += 1
+    return out
+
+
+def _point(here, place: tuple[int, int], source: str) -> Motion:
+    link, k = place
+    return Motion.of(getattr(here[link], source)[6 * k : 6 * k + 6])

@@ -1,0 +1,69 @@
+"""What spatial operators are made of, link by link, and the sweeps that find it.
+
+| symbol | shape | meaning | frame |
+|---|---|---|---|
+| X, S | Transform, nv columns | pose of the link in its parent; the joint's motion space, H* | parent; link |
+| P | 6×6 | articulated inertia | link |
+| D, D_inverse | nv×nv | H P H* + armature, and its inverse | joint |
+| G | nv columns | gain P H* D⁻¹ | link |
+| freedoms | (s, gain, 1/d) | the same, one freedom after the other: the LDLᵀ of D | link |
+| Upsilon | Admittance | the diagonal block of Ω | link |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from spanloop.math import symmetric
+from spanloop.math.admittance import Admittance
+from spanloop.math.inertia import ArticulatedInertia
+from spanloop.math.spatial import Force, gain, power
+from spanloop.sweeps.program import Sweep, Values, at_once, inward, outward
+from spanloop.topology.closures import Anchor
+
+
+def preparation(mechanism, anchors: Sequence[Anchor], level: int, kept: Callable) -> tuple[Sweep, ...]:
+    """The sweeps that terms of this level need: 0 placing, 1 articulated inertias, 2 admittances.
+
+    anchors: of the frames that B speaks of; kept(): numbers of the closures' rows that A speaks of, found if needed.
+    """
+    carried = [tuple(a.transform() for a in anchors if a.link == k) for k in range(len(mechanism.links))]
+
+    def place(link, here, parent) -> Values:
+        """X, S, and the frames that the link carries."""
+        return Values(X=link.transform(here.q), S=link.kind.motion_space(here.q), frames=carried[link.number])
+
+    def tell(m, here, world) -> Values:
+        """Where the rows come from."""
+        return Values(kept=kept)
+
+    sweeps = (outward(place), inward(articulate, P=ArticulatedInertia()), outward(admit, Upsilon=Admittance()))
+    return (at_once(tell), *sweeps[: level + 1])
+
+
+def articulate(link, here, arriving) -> tuple[Values, Values]:
+    """P = ψ P ψ* + M, D, G.  [Rodriguez, Jain & Kreutz, A.1]"""
+    P = link.inertia.articulated() + arriving.P
+    U = [P @ s for s in here.S]
+    D = tuple(
+        tuple(power(s, u) + (m if i == j else 0.0) for j, u in enumerate(U))
+        for i, (s, m) in enumerate(zip(here.S, link.armature, strict=True))
+    )
+    D_inverse = symmetric.inverse(D)
+    G = tuple(sum((u * x for u, x in zip(U, row, strict=True)), Force()) for row in D_inverse)
+    left, freedoms = P, []
+    for s, m in zip(here.S, link.armature, strict=True):
+        u = left @ s
+        g, over = gain(u, power(s, u) + m)
+        freedoms.append((s, g, over))
+        left = left.less(g, u)
+    kept = Values(P=P, D=D, D_inverse=D_inverse, G=G, freedoms=tuple(freedoms))
+    return kept, Values(P=left.carried(here.X))
+
+
+def admit(link, here, parent) -> Values:
+    """Υ = ψ* Υ₋ ψ + H* D⁻¹ H.  [A.5]"""
+    Upsilon = parent.Upsilon.carried(here.X)
+    for s, g, over in reversed(here.freedoms):
+        Upsilon = Upsilon.joined(s, g, over)
+    return Values(Upsilon=Upsilon)

@@ -1,0 +1,273 @@
+"""An audit: is a motion to be trusted? Each finding stands against a bound that it states."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.errors import InputError, nearest
+from spanloop.loops.closure_errors import rows_of
+from spanloop.model.parts import Joint
+from spanloop.trajectory import report
+from spanloop.trajectory.audit import balances
+from spanloop.trajectory.audit.balances import balance, highest
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+WELL, NOT_WELL, NOT_JUDGED = "well", "not well", "not judged"
+
+_ENDS_WELL = ("finished", "event")
+
+_SHOWN = 3  # limits that are named
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One point of an audit: the worst value met, the bound for it, the verdict, and the matter in words."""
+
+    name: str
+    value: float
+    bound: float
+    unit: str
+    verdict: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was simulated, and the findings; print it, or ask audit["energy"].value."""
+
+    headline: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def well(self) -> bool:
+        """Is nothing found that is not well?"""
+        return not self.faults
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Names of the findings that are not well."""
+        return tuple(f.name for f in self.findings if f.verdict == NOT_WELL)
+
+    def __getitem__(self, name: str) -> Finding:
+        for f in self.findings:
+            if f.name == name:
+                return f
+        raise InputError(f"the audit has no finding {name!r}; {nearest(name, [f.name for f in self.findings])}")
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *map(_line, self.findings), self._verdict()])
+
+    def _verdict(self) -> str:
+        unknown = [f.name for f in self.findings if f.verdict == NOT_JUDGED]
+        good = "What could be judged is well." if unknown else "All is well."
+        said = f"Not well: {', '.join(self.faults)}." if self.faults else good
+        return f"{said} Not judged: {', '.join(unknown)}." if unknown else said
+
+
+def _line(f: Finding) -> str:
+    head = f"  {f.verdict:<10}  {f.name:<16}  "
+    return textwrap.fill(f.sentence, 120, initial_indent=head, subsequent_indent=" " * len(head))
+
+
+def audit(
+    run: Trajectory,
+    *,
+    energy: float = 1e-6,
+    momentum: float = 1e-6,
+    closure: float = 1e-9,
+    velocity: float = 1e-8,
+    quaternion: float = 1e-9,
+) -> Audit:
+    """The findings on a run or batch.
+
+    Bounds: energy and momentum relative to what is at stake in the motion; closure [m or rad], velocity [m/s or
+    rad/s] of closures; quaternion: off unit length.
+    """
+    findings = [_outcome(run), _energy(run, energy)]
+    if balances.floats(run.model):
+        findings += _momentum(run, momentum)
+    if run.closure_error.shape[-1]:
+        findings += [_closure(run, closure), _closure_velocity(run, velocity)]
+    findings += [*_quaternions(run, quaternion), *_limits(run)]
+    return Audit(report.headline(run), tuple(findings))
+
+
+def _outcome(run: Trajectory) -> Finding:
+    early = sum(o.reason not in _ENDS_WELL for o in run.outcomes)
+    return Finding("outcome", float(early), 0.0, "runs", WELL if not early else NOT_WELL, report.ending(run))
+
+
+def _energy(run: Trajectory, bound: float) -> Finding:
+    driven = [x.name for x in run.model.loops if x.driven]
+    if driven:
+        said = f"Loop {driven[0]!r} is driven; the work that this takes is not recorded."
+        return Finding("energy", np.nan, bound, "J", NOT_JUDGED, said)
+    found = balance(run)
+    rounding = 1e-12 * highest(np.abs(run.energy).max(axis=-1))
+    allowed = np.maximum(bound * found.scale, rounding)
+    value, limit, doubt, where, k = _worst(run, found.error, found.doubt, allowed)
+    stake = f"{bound:g} of what is at stake" if limit > rounding[k[:-1]] else "for rounding"
+    against = f"(bound {limit:.2g} J, {stake})"
+    if not found.work:
+        said = f"Nothing does work; energy changes by up to {value:.2g} J{where} {against}."
+        return Finding("energy", value, limit, "J", _verdict(value, limit, 0.0), said)
+    did = ", ".join(f"{name} {x[k[:-1]]:.4g} J" for name, x in found.work.items())
+    said = f"Work of {did}; energy differs from it by up to {value:.2g} J{where} {against}."
+    return _doubted("energy", value, limit, doubt, "J", said)
+
+
+def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
+    for sort, unit, drift in zip(("angular", "linear"), ("kg m²/s", "kg m/s"), balances.drifts(run), strict=True):
+        value, limit, doubt, where, _ = _worst(run, drift.error, drift.doubt, bound * drift.scale)
+        said = (
+            f"Nothing holds the mechanism; {sort} momentum changes without a cause by up to {value:.2g} {unit}{where} "
+            f"(bound {limit:.2g} {unit}, {bound:g} of what the motion can carry)."
+        )
+        yield _doubted(f"{sort} momentum", value, limit, doubt, unit, said)
+
+
+def _closure(run: Trajectory, bound: float) -> Finding:
+    value, where, k = _largest(run, run.closure_residual)
+    rows = rows_of(run.model)
+    errors = np.abs(run.closure_error[k]) * [r.positional for r in rows]
+    said = f"Loops open by up to {value:.2g} m or rad, in {rows[int(np.argmax(errors))].name!r}{where}"
+    if run.residual is not None and np.isfinite(run.residual).any() and np.nanmax(run.residual) > value:
+        value = float(np.nanmax(run.residual))
+        said = f"Loops open by up to {value:.2g} m or rad, between samples"
+    return Finding("closure", value, bound, "m or rad", _verdict(value, bound, 0.0), f"{said} (bound {bound:.2g}).")
+
+
+def _closure_velocity(run: Trajectory, bound: float) -> Finding:
+    value, where, _ = _largest(run, run.velocity_residual)
+    said = f"Loops open at a rate of up to {value:.2g} m/s or rad/s{where} (bound {bound:.2g})."
+    return Finding("closure velocity", value, bound, "m/s or rad/s", _verdict(value, bound, 0.0), said)
+
+
+def _quaternions(run: Trajectory, bound: float) -> Iterator[Finding]:
+    off = []
+    for j in run.model.joints:
+        q = np.moveaxis(run.q[..., run.model.q_slice(j.name)], -1, 0)
+        off += [np.abs(np.sqrt(sum(x * x for x in part)) - 1.0) for part in j.kind.unit_parts(tuple(q))]
+    if off:
+        value, where, _ = _largest(run, np.max(off, axis=0))
+        said = f"Quaternions are off unit length by up to {value:.2g}{where} (bound {bound:.2g})."
+        yield Finding("quaternions", value, bound, "1", _verdict(value, bound, 0.0), said)
+
+
+def _limits(run: Trajectory) -> Iterator[Finding]:
+    if not limited(run):
+        return
+    found = sorted(exceeded(run, 1e-9), key=lambda x: -x.by)
+    if not found:
+        yield Finding("limits", 0.0, 1e-9, "", WELL, "All joints stay within their limits.")
+        return
+    told = [
+        f"{x.joint!r} is beyond its {x.limit} by up to {x.by:.3g} {x.unit}{_when(run, x.sample)}"
+        for x in found[:_SHOWN]
+    ]
+    more = f"; {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    yield Finding("limits", found[0].by, 1e-9, found[0].unit, NOT_WELL, "; ".join(told) + more + " (bound 0).")
+
+
+def _doubted(name: str, value: float, bound: float, doubt: float, unit: str, said: str) -> Finding:
+    verdict = _verdict(value, bound, doubt)
+    if verdict == NOT_JUDGED:
+        said += f" The samples are too far apart to tell: the integral over them is uncertain by {doubt:.2g} {unit}."
+    return Finding(name, value, bound, unit, verdict, said)
+
+
+def _verdict(value: float, bound: float, doubt: float) -> str:
+    if value <= bound:
+        return WELL
+    return NOT_WELL if value > bound + doubt else NOT_JUDGED
+
+
+def _worst(run: Trajectory, error, doubt, allowed) -> tuple[float, float, float, str, tuple[int, ...]]:
+    """Error, bound and doubt of the sample that is farthest beyond its run's bound, where it is, and its index.
+
+    Beyond doubt, if any is; else the largest error against its bound.
+    """
+    allowed = np.broadcast_to(np.asarray(allowed)[..., None], error.shape)
+    unit = np.where(allowed > 0.0, allowed, np.finfo(float).tiny)
+    sure, where, k = _largest(run, (np.abs(error) - doubt) / unit)
+    if not sure > 1.0:
+        _, where, k = _largest(run, np.abs(error) / unit)
+    return float(np.abs(error[k])), float(allowed[k]), float(doubt[k]), where, k
+
+
+def _largest(run: Trajectory, values: np.ndarray) -> tuple[float, str, tuple[int, ...]]:
+    """The largest of (..., n), where it is in words, and its index; NaN if there is no number at all."""
+    finite = np.where(np.isnan(values), -np.inf, values)
+    k = tuple(int(i) for i in np.unravel_index(np.argmax(finite), values.shape))
+    return float(values[k]), _when(run, k), k
+
+
+def _when(run: Trajectory, k: tuple[int, ...]) -> str:
+    which = f" of run {k[:-1] if len(k) > 2 else k[0]}" if len(k) > 1 else ""
+    return f", at {run.times[k[-1]]:g} s{which}"
+
+
+# ---- Joints beyond their limits: which, by how much, when.
+
+
+_TORQUES = {"rad": "N m", "m": "N"}
+
+
+@dataclass(frozen=True)
+class Excess:
+    """A joint's farthest way beyond a limit: by how much, and in which sample (run..., time)."""
+
+    joint: str
+    limit: str  # "upper limit 1.5 rad"
+    by: float
+    unit: str
+    sample: tuple[int, ...]
+
+
+def exceeded(run: Trajectory, slack: float) -> list[Excess]:
+    """All limits that were exceeded by more than the slack, the worst sample of each."""
+    return [x for j in run.model.joints for x in _of(run, j) if x.by > slack]
+
+
+def limited(run: Trajectory) -> bool:
+    """Has any joint a limit?"""
+    return any(_dof_limits(run, j) for j in run.model.joints)
+
+
+def _of(run: Trajectory, joint: Joint) -> Iterator[Excess]:
+    for beyond, bounds, name, units in _dof_limits(run, joint):
+        for k, (bound, unit) in enumerate(zip(bounds, units, strict=True)):
+            by = beyond[..., k]
+            if np.isfinite(bound) and np.isfinite(by).any():
+                worst = np.unravel_index(np.nanargmax(by), by.shape)
+                sample = tuple(int(i) for i in worst)
+                yield Excess(joint.name, f"{name} {bound:g} {unit}".rstrip(), float(by[worst]), unit, sample)
+
+
+def _dof_limits(run: Trajectory, joint: Joint) -> list[tuple[np.ndarray, tuple[float, ...], str, tuple[str, ...]]]:
+    """By how much (..., n, nv) a joint is beyond each of its limits, the limits, and what they are."""
+    model, units = run.model, joint.kind.units
+    v, tau = (x[..., model.v_slice(joint.name)] for x in (run.v, run.tau))
+    rates = tuple(f"{u}/s" if u else "" for u in units)
+    torques = tuple(_TORQUES.get(u, "") for u in units)
+    out = []
+    if joint.kind.nq == joint.kind.nv:
+        q = run.q[..., model.q_slice(joint.name)]
+        if joint.lower is not None:
+            out.append((np.array(joint.lower) - q, joint.lower, "lower limit", units))
+        if joint.upper is not None:
+            out.append((q - np.array(joint.upper), joint.upper, "upper limit", units))
+    if joint.speed is not None:
+        out.append((np.abs(v) - np.array(joint.speed), joint.speed, "speed limit", rates))
+    if joint.effort is not None and not joint.driven:
+        out.append((np.abs(tau) - np.array(joint.effort), joint.effort, "effort limit", torques))
+    return out

@@ -1,0 +1,49 @@
+"""Runs as .csv, to look at elsewhere: a line a sample, columns named by joint and freedom, with units."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import spanloop
+from spanloop.errors import InputError
+from spanloop.trajectory import report
+from spanloop.trajectory.files import labels
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+
+def dumped(run: Trajectory, file: str) -> bytes:
+    """The file's content: comments, a line of names, and numbers that read back exactly."""
+    if run.batch:
+        raise InputError(
+            f"{file}: a .csv file holds one run, and this is a batch of shape {run.batch}. "
+            f"Save one of them, run[{', '.join('0' * len(run.batch))}].save(...), or all as .nc or .npz"
+        )
+    out = io.StringIO(newline="")
+    for line in (f"spanloop {spanloop.__version__}", *report.headline(run).splitlines(), run.outcome.sentence):
+        out.write(f"# {' '.join(line.split())}\n")
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(columns(run))
+    rows = np.concatenate([run.times[:, None], run.q, run.v, run.tau], axis=1, dtype=float)
+    table.writerows([repr(x) for x in row] for row in rows.tolist())
+    return out.getvalue().encode()
+
+
+def columns(run: Trajectory) -> list[str]:
+    """time [s], elbow.q [rad], elbow.v [rad/s], ..."""
+    model = run.model
+    groups = (
+        ("q", labels.coordinates(model), labels.coordinate_units(model)),
+        ("v", labels.freedoms(model), labels.freedom_units(model)),
+        ("tau", labels.freedoms(model), labels.torque_units(model)),
+    )
+    out = ["time [s]"]
+    for letter, names, units in groups:
+        for (joint, part), unit in zip(names, units, strict=True):
+            out.append(f"{labels.joined(joint, letter, part)} [{unit or '1'}]")
+    return out

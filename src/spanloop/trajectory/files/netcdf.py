@@ -1,0 +1,182 @@
+"""Runs as .nc or .h5: HDF5 laid out as netCDF-4, so that xarray opens it with named axes, units and coordinates.
+
+A variable's axes are dimension scales. Texts are of variable length. The model is a text in our own TOML; settings
+are JSON.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import FileError, UnsupportedError
+from spanloop.model.files.toml import reader as toml_reader
+from spanloop.trajectory.files import labels
+from spanloop.trajectory.files.serialize import SAMPLES, Arrays, Header, check_format
+
+_COMPONENTS = ("torque x", "torque y", "torque z", "force x", "force y", "force z")
+_MEANING = {  # variable: what it is, its unit, a variable that has the units of its last axis
+    "q": ("coordinates", "", "coordinate_unit"),
+    "v": ("rates", "", "freedom_unit"),
+    "tau": ("torques and forces at the joints; accelerations of driven joints", "", "torque_unit"),
+    "memory": ("states of controllers and actuators", "", ""),
+    "force": ("[torque; force] on bodies at their origins, world axes", "N m, N", ""),
+    "residual": ("largest closure error of all steps", "m or rad", ""),
+    "end_time": ("time of the located end; NaN where a run has none", "s", ""),
+}
+_LAST = {"q": "coordinate", "v": "freedom", "tau": "freedom", "memory": "memory_entry"}
+
+
+def dumped(packed: tuple[Header, Arrays], file: str) -> bytes:
+    """The file's content."""
+    h5py = _h5py(file)
+    header, arrays = packed
+    out = io.BytesIO()
+    with h5py.File(out, "w") as f:
+        f.attrs["title"] = "motion of a mechanism"
+        f.attrs["source"] = f"spanloop {header['spanloop']}"
+        f.attrs["spanloop_format"] = header["format"]
+        f.attrs["settings"] = json.dumps(header["settings"])
+        f.attrs["segments"] = json.dumps(header["segments"])
+        runs = _axes(f, header, arrays)
+        _samples(f, arrays, runs)
+        _texts(f, header, runs, arrays["q"].shape[:-2])
+    return out.getvalue()
+
+
+def loaded(path: Path) -> tuple[Header, Arrays]:
+    """Header and arrays of a file."""
+    h5py = _h5py(str(path))
+    try:
+        with h5py.File(path, "r") as f:
+            if "spanloop_format" not in f.attrs:
+                raise FileError(f"{path}: is an HDF5 file but holds no run of spanloop")
+            head = {"format": int(f.attrs["spanloop_format"]), "spanloop": f.attrs["source"].split()[-1]}
+            check_format(head, str(path))
+            return head | _header(f), _arrays(f)
+    except FileError:
+        raise
+    except (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FileError(f"{path}: cannot be read as a run ({reason}); is it complete?") from None
+
+
+# ---- writing
+
+
+def _axes(f, header: Header, arrays: Arrays) -> list[str]:
+    """The dimension scales; gives the names of the batch axes."""
+    model = toml_reader.loads(header["model"], "model")
+    shape = arrays["q"].shape[:-2]
+    runs = ["run"] if len(shape) == 1 else [f"run_{k}" for k in range(len(shape))]
+    for name, size in zip(runs, shape, strict=True):
+        _scale(f, name, np.arange(size), "number of the run")
+    _scale(f, "time", arrays["times"], "time", "s")
+    _scale(f, "coordinate", [labels.joined(*name) for name in labels.coordinates(model)], "entries of q")
+    _scale(f, "freedom", [labels.joined(*name) for name in labels.freedoms(model)], "entries of v and tau")
+    if "memory" in arrays:
+        _scale(f, "memory_entry", np.arange(arrays["memory"].shape[-1]), "entries of memory")
+    if "forces" in arrays:
+        _scale(f, "body", header["bodies"], "bodies on which forces act")
+        _scale(f, "component", _COMPONENTS, "components of a force")
+    for name, axis, units in (
+        ("coordinate_unit", "coordinate", labels.coordinate_units(model)),
+        ("freedom_unit", "freedom", labels.freedom_units(model)),
+        ("torque_unit", "freedom", labels.torque_units(model)),
+    ):
+        _variable(f, name, units, [axis])
+    return runs
+
+
+def _samples(f, arrays: Arrays, runs: list[str]) -> None:
+    for name in SAMPLES:
+        if name in arrays:
+            _variable(f, name, arrays[name], [*runs, "time", _LAST[name]])
+        if f"end_{name}" in arrays:
+            _variable(f, f"end_{name}", arrays[f"end_{name}"][..., 0, :], [*runs, _LAST[name]], f"{name} at the end")
+    if "end_times" in arrays:
+        _variable(f, "end_time", arrays["end_times"], runs)
+    if "forces" in arrays:
+        _variable(f, "force", arrays["forces"], [*runs, "time", "body", "component"])
+    if "residual" in arrays:
+        _variable(f, "residual", arrays["residual"], runs)
+
+
+def _texts(f, header: Header, runs: list[str], shape: tuple[int, ...]) -> None:
+    counts = [n for n, _ in header["segments"]]
+    _variable(f, "segment", np.repeat(np.arange(len(counts)), counts), ["time"], "number of the segment")
+    columns = list(zip(*header["outcomes"], strict=True)) or [(), (), ()]
+    for name, values in zip(("outcome", "outcome_sentence", "outcome_time"), columns, strict=True):
+        kind = float if name == "outcome_time" else object
+        _variable(f, name, np.array(values, dtype=kind).reshape(shape), runs, "how the run ended")
+    f["outcome_time"].attrs["units"] = "s"
+    _variable(f, "model", np.array(header["model"], dtype=object), [], "the model, in spanloop's TOML")
+
+
+def _scale(f, name: str, values, meaning: str, unit: str = "") -> None:
+    data = f.create_dataset(name, **_content(values))
+    data.make_scale(name)
+    data.attrs["long_name"] = meaning
+    if unit:
+        data.attrs["units"] = unit
+
+
+def _variable(f, name: str, values, axes: list[str], meaning: str = "") -> None:
+    data = f.create_dataset(name, **_content(values))
+    for k, axis in enumerate(axes):
+        data.dims[k].attach_scale(f[axis])
+    told, unit, beside = _MEANING.get(name, (meaning, "", ""))
+    for attribute, text in (("long_name", told), ("units", unit), ("coordinates", beside)):
+        if text:
+            data.attrs[attribute] = text
+
+
+def _content(values) -> dict[str, Any]:
+    import h5py
+
+    array = np.asarray(values)
+    if array.dtype.kind in "OU":
+        return {"data": array.astype(object), "dtype": h5py.string_dtype()}
+    return {"data": array}
+
+
+# ---- reading
+
+
+def _header(f) -> Header:
+    def texts(name: str) -> list[str]:
+        return [str(x) for x in np.ravel(f[name].asstr()[()])]
+
+    times = [float(x) for x in np.ravel(f["outcome_time"][()])]
+    outcomes = zip(texts("outcome"), texts("outcome_sentence"), times, strict=True)
+    return {
+        "model": texts("model")[0],
+        "settings": json.loads(f.attrs["settings"]),
+        "segments": json.loads(f.attrs["segments"]),
+        "outcomes": [list(x) for x in outcomes],
+        "bodies": texts("body") if "body" in f else [],
+    }
+
+
+def _arrays(f) -> Arrays:
+    names = {"times": "time", **{name: name for name in SAMPLES}, "forces": "force", "residual": "residual"}
+    arrays = {key: f[name][()] for key, name in names.items() if name in f}
+    if "end_time" in f:
+        arrays["end_times"] = f["end_time"][()]
+        arrays |= {f"end_{name}": f[f"end_{name}"][()][..., None, :] for name in SAMPLES if f"end_{name}" in f}
+    return arrays
+
+
+def _h5py(file: str):
+    try:
+        import h5py
+    except ImportError:
+        raise UnsupportedError(
+            f"{file}: .nc and .h5 files need h5py, which is not installed: pip install 'spanloop[results]'. "
+            "A .npz file needs nothing more"
+        ) from None
+    return h5py

@@ -1,0 +1,117 @@
+"""A run as a header of plain values and a few arrays: what every format of file holds."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import spanloop
+from spanloop.errors import FileError
+from spanloop.model.files.toml import reader as toml_reader
+from spanloop.model.files.toml import writer as toml_writer
+from spanloop.trajectory.segment import Outcome, Segment
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+FORMAT = 1
+
+SAMPLES = ("q", "v", "tau", "memory")
+
+Header = dict[str, Any]  # values that JSON can hold
+
+Arrays = dict[str, np.ndarray]
+
+
+def pack(run: Trajectory) -> tuple[Header, Arrays]:
+    """The header and the arrays, samples joined over segments, of a run."""
+    header = {
+        "format": FORMAT,
+        "spanloop": spanloop.__version__,
+        "model": toml_writer.dumps(run.model),
+        "settings": dict(run.settings),
+        "outcomes": [[o.reason, o.sentence, o.time] for o in run.outcomes],
+        "segments": [[len(s), s.held] for s in run.segments],
+        "bodies": list(run.forces or ()),
+    }
+    arrays = {"times": run.times, **{name: getattr(run, name) for name in SAMPLES}}
+    if run.forces:
+        arrays["forces"] = np.stack(list(run.forces.values()), axis=-2)
+    if run.ends is not None:
+        arrays |= {f"end_{name}": getattr(run.ends, name) for name in ("times", *SAMPLES)}
+    arrays["residual"] = run.residual
+    return header, {name: x for name, x in arrays.items() if x is not None}
+
+
+def unpack(header: Header, arrays: Arrays) -> Trajectory:
+    """The run that was packed."""
+    from spanloop.trajectory.trajectory import Trajectory
+
+    segments, begin = [], 0
+    whole = _segment(arrays)
+    for count, held in header["segments"]:
+        segments.append(replace(whole.samples(slice(begin, begin + count)), held=held))
+        begin += count
+    if begin != len(whole):
+        raise FileError(f"the segments have {begin} samples together; expected {len(whole)}")
+    return Trajectory(
+        toml_reader.loads(header["model"], "model"),
+        tuple(segments),
+        tuple(Outcome(*parts) for parts in header["outcomes"]),
+        header["settings"],
+        {body: arrays["forces"][..., k, :] for k, body in enumerate(header["bodies"])},
+        _segment(arrays, "end_") if "end_times" in arrays else None,
+        arrays.get("residual"),
+    )
+
+
+def _segment(arrays: Arrays, prefix: str = "") -> Segment:
+    times, q, v, tau = (arrays[prefix + name] for name in ("times", "q", "v", "tau"))
+    return Segment(times, q, v, tau, arrays.get(f"{prefix}memory"))
+
+
+def check_format(header: Header, file: str) -> None:
+    """Is this a format that this spanloop reads?"""
+    if header.get("format") != FORMAT:
+        raise FileError(
+            f"{file}: the run has format {header.get('format')!r}; this spanloop reads format {FORMAT}. "
+            f"It was written by spanloop {header.get('spanloop', '(unknown)')}"
+        )
+
+
+# ---- Runs as .npz: the arrays as NumPy stores them, the header as JSON text. Needs nothing beside NumPy.
+
+
+def dumped(packed: tuple[Header, Arrays], file: str) -> bytes:
+    """The file's content."""
+    header, arrays = packed
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    out = io.BytesIO()
+    np.savez(out, header=text, **arrays)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def loaded(path: Path) -> tuple[Header, Arrays]:
+    """Header and arrays of a file."""
+    try:
+        if not zipfile.is_zipfile(path):
+            raise FileError(f"{path}: is no .npz file, or not all of one")
+        with np.load(path, allow_pickle=False) as found:
+            arrays = {name: found[name] for name in found.files}
+        header = json.loads(arrays.pop("header").tobytes())
+    except FileError:
+        raise
+    except KeyError:
+        raise FileError(f"{path}: holds arrays but no run of spanloop") from None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FileError(f"{path}: cannot be read as .npz ({reason}); is it complete?") from None
+    check_format(header, str(path))
+    return header, arrays

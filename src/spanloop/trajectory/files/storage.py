@@ -1,0 +1,67 @@
+"""Runs to files and back: .nc and .h5 (netCDF-4), .npz, .csv (to look at only). A file is written completely or not at
+all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spanloop.errors import FileError, InputError, UnsupportedError, nearest
+from spanloop.model.files.atomic import write
+from spanloop.trajectory.files import csv, netcdf, serialize
+from spanloop.trajectory.files.serialize import pack, unpack
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+EXTENSIONS = (".nc", ".h5", ".npz", ".csv")
+
+
+def save(run: Trajectory, path) -> None:
+    """Writes a run to a file by its extension."""
+    path = _checked(path, "runs are saved as")
+    extension = path.suffix.lower()
+    if extension == ".csv":
+        write(path, csv.dumped(run, path.name))
+    else:
+        write(path, (serialize if extension == ".npz" else netcdf).dumped(pack(run), path.name))
+
+
+def load_run(path) -> Trajectory:
+    """The run in a .nc, .h5 or .npz file that run.save has written, bit for bit."""
+    path = _checked(path, "runs are read from")
+    extension = path.suffix.lower()
+    if extension == ".csv":
+        raise UnsupportedError(f"{path}: a .csv file holds no model, so that no run can be read from it")
+    _refuse(path)
+    header, arrays = (serialize if extension == ".npz" else netcdf).loaded(path)
+    try:
+        return unpack(header, arrays)
+    except (ValueError, KeyError, TypeError, IndexError) as error:  # parts that do not fit together
+        raise FileError(f"{path}: is damaged ({error}); expected a run that run.save has written") from None
+
+
+def _checked(path, what: str) -> Path:
+    try:
+        path = Path(path)
+    except TypeError:
+        raise InputError(f"path is a {type(path).__name__}; expected text or a pathlib.Path") from None
+    if path.suffix.lower() not in EXTENSIONS:
+        near = nearest(path.suffix, EXTENSIONS)
+        raise InputError(f"{path}: the extension is {path.suffix!r}; {what} .nc, .h5 or .npz: {near}")
+    return path
+
+
+def _refuse(path: Path) -> None:
+    """A sentence for what is no file at all."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise FileError(f"{path}: there is no such file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileError(f"{path}: cannot be read ({reason}); expected a readable file") from None
+    if not stat.S_ISREG(mode):
+        raise FileError(f"{path}: is not a file")

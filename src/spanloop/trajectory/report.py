@@ -1,0 +1,83 @@
+"""A trajectory in words: one line, or a few."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.model.parts import Joint
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+_MOST = 12  # joints that are shown
+
+
+def line(run: Trajectory) -> str:
+    """Model, size, time and outcome in one line."""
+    runs = f"{_shape(run)} runs, " if run.batch else ""
+    span = f"{_samples(run)} from {run.times[0]:g} to {run.times[-1]:g} s"
+    return f"Trajectory({run.model.name!r}, {runs}{span}, {reasons(run)})"
+
+
+def report(run: Trajectory) -> str:
+    """What was simulated, how, how it ended, and the range of each joint."""
+    return "\n".join([headline(run), ending(run), *_ranges(run)])
+
+
+def headline(run: Trajectory) -> str:
+    """What was simulated, and how."""
+    runs = f"{_shape(run)} runs of " if run.batch else ""
+    first = f"{run.model.name}: {runs}{run.duration:g} s in {_samples(run)}, from {run.times[0]:g} s."
+    how = ", ".join(f"{name} {_value(value)}" for name, value in run.settings.items())
+    return f"{first}\nMade with {how}." if how else first
+
+
+def ending(run: Trajectory) -> str:
+    """The sentence of one run; for a batch the count of each reason, and the first run that did not finish."""
+    if not run.batch:
+        return run.outcome.sentence
+    early = [k for k, outcome in enumerate(run.outcomes) if not outcome.finished]
+    if not early:
+        return f"All {len(run.outcomes)} runs finished."
+    index = tuple(int(i) for i in np.unravel_index(early[0], run.batch))
+    first = f"The first that did not finish is run {index if len(index) > 1 else index[0]}"
+    return f"{len(run.outcomes)} runs: {reasons(run)}. {first}: {run.outcomes[early[0]].sentence}"
+
+
+def reasons(run: Trajectory) -> str:
+    """The reason of one run; for a batch the count of each."""
+    if not run.batch:
+        return run.outcome.reason
+    return ", ".join(f"{n} {reason}" for reason, n in Counter(o.reason for o in run.outcomes).most_common())
+
+
+def _ranges(run: Trajectory) -> Iterator[str]:
+    joints = [j for j in run.model.joints if j.kind.nq == j.kind.nv == 1]
+    width = max((len(j.name) for j in joints[:_MOST]), default=0)
+    for j in joints[:_MOST]:
+        yield f"  {j.name:<{width}}  {_range(run, j)}"
+    if len(joints) > _MOST:
+        yield f"  and {len(joints) - _MOST} more joints"
+
+
+def _range(run: Trajectory, joint: Joint) -> str:
+    unit = joint.kind.units[0]
+    q, v = run.q[..., run.model.q_slice(joint.name)], run.v[..., run.model.v_slice(joint.name)]
+    fastest = np.nanmax(np.abs(v))
+    return f"q from {np.nanmin(q):.4g} to {np.nanmax(q):.4g} {unit}, speed up to {fastest:.4g} {unit}/s"
+
+
+def _value(value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _shape(run: Trajectory) -> str:
+    return " x ".join(map(str, run.batch))
+
+
+def _samples(run: Trajectory) -> str:
+    return "1 sample" if len(run) == 1 else f"{len(run)} samples"

@@ -1,0 +1,180 @@
+"""The motion at other times.
+
+Coordinates follow a cubic between neighbouring samples that has their q and v at both ends. Where coordinates are no
+vector space (quaternions) it is drawn by de Casteljau's construction, with q ⊕ s (q' ⊖ q) in place of straight lines:
+
+    b₀ = q₀    b₁ = q₀ ⊕ ⅓h v₀    b₂ = q₁ ⊕ −⅓h v₁    b₃ = q₁
+
+Rates follow the cubic of v₀, a₀, v₁, a₁. Both err by O(h⁴) and are exact at samples. Torques and forces are joined by
+straight lines, but for torques that are held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.errors import InputError
+from spanloop.trajectory.quantities import accelerations_under, over_samples
+from spanloop.trajectory.segment import Segment
+from spanloop.trajectory.selection import ends_between
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+_ROUNDING = 1e-9  # of the time between samples: this near to the first or last sample is at it
+
+
+def at(run: Trajectory, times) -> Trajectory:
+    """The run at these times [s], which must increase and lie within it."""
+    wanted = _checked(run, times)
+    inside = np.clip(wanted, run.times[0], run.times[-1])
+    starts = np.array([s.times[0] for s in run.segments])
+    owner = np.searchsorted(starts, inside, "right") - 1  # at a change of topology: the segment that begins
+    offsets = np.cumsum([0, *map(len, run.segments)])
+    segments, parts = [], []
+    for number, (segment, (begin, end)) in enumerate(zip(run.segments, pairwise(offsets), strict=True)):
+        mine = owner == number
+        if mine.any():
+            whole = run.changed(segments=(segment,), forces=_cut(run.forces, slice(begin, end)), ends=None)
+            here, forces = _resampled(whole, np.minimum(inside[mine], segment.times[-1]))
+            segments.append(replace(here, times=wanted[mine]))
+            parts.append(forces)
+    joined = {name: np.concatenate([p[name] for p in parts], axis=-2) for name in run.forces or ()}
+    ends = ends_between(run.ends, wanted[0], wanted[-1])
+    return run.changed(segments=tuple(segments), forces=joined or None, ends=ends)
+
+
+def every(run: Trajectory, gap: float) -> Trajectory:
+    """The run at its first time and every `gap` [s] after it."""
+    if not 0.0 < gap < np.inf:
+        raise InputError(f"every({gap:g}): the time between samples must be > 0")
+    count = int(np.floor(run.duration / gap * (1.0 + 1e-12) + 1e-9)) + 1
+    return at(run, np.minimum(run.times[0] + gap * np.arange(count), run.times[-1]))
+
+
+def _checked(run: Trajectory, times) -> np.ndarray:
+    wanted = np.atleast_1d(np.asarray(times))
+    if wanted.ndim != 1 or not wanted.size or wanted.dtype.kind not in "fiu":
+        raise InputError(f"at: times has shape {wanted.shape} and type {wanted.dtype}; expected numbers (n,)")
+    wanted = wanted.astype(float)
+    first, last = run.times[0], run.times[-1]
+    slack = _ROUNDING * (last - first) / max(len(run) - 1, 1)
+    outside = ~((wanted >= first - slack) & (wanted <= last + slack))
+    if outside.any():
+        raise InputError(
+            f"at: time {wanted[outside][0]:g} s is outside the run, which lasts from {first:g} s to {last:g} s"
+        )
+    if not (np.diff(wanted) > 0.0).all():
+        raise InputError("at: times must increase")
+    return wanted
+
+
+def _resampled(run: Trajectory, times: np.ndarray) -> tuple[Segment, dict[str, np.ndarray]]:
+    """A run of one segment at times within it: the segment, and the forces."""
+    segment = run.segments[0]
+    before = np.clip(np.searchsorted(segment.times, times, "right") - 1, 0, max(len(segment) - 2, 0))
+    after = np.minimum(before + 1, len(segment) - 1)
+    h = np.where(after > before, segment.times[after] - segment.times[before], 1.0)[:, None]
+    s = (times - segment.times[before])[:, None] / h
+    nearest = np.where(s[:, 0] >= 1.0, after, before)
+    exact = (segment.times[nearest] == times)[:, None]
+
+    def mixed(samples: np.ndarray, made: np.ndarray) -> np.ndarray:
+        return np.where(exact, samples[..., nearest, :], made)
+
+    def straight(samples: np.ndarray, held: bool = False) -> np.ndarray:
+        low, high = samples[..., before, :], samples[..., after, :]
+        return mixed(samples, low if held else low + s * (high - low))
+
+    forces = {name: straight(six) for name, six in (run.forces or {}).items()}
+    tau = straight(segment.tau, segment.held)
+    memory = None if segment.memory is None else straight(segment.memory)
+    held = segment.held and bool(np.isin(_within(segment.times, times), times).all())
+    if exact.all():
+        q, v = segment.q[..., nearest, :], segment.v[..., nearest, :]
+    else:
+        q = mixed(segment.q, _coordinates(run, before, after, h, s))
+        v = mixed(segment.v, _rates(run, before, after, h, s))
+    return Segment(times, q, v, tau, memory, held), forces
+
+
+def _coordinates(run: Trajectory, before, after, h, s) -> np.ndarray:
+    robot = run.robot
+
+    def between(start, stop, part):
+        return robot.integrate(start, part * robot.difference(start, stop))
+
+    def curve(q0, v0, q1, v1, h, s):
+        points = [q0, robot.integrate(q0, h / 3.0 * v0), robot.integrate(q1, -h / 3.0 * v1), q1]
+        while len(points) > 1:
+            points = [between(a, b, s) for a, b in pairwise(points)]
+        return points[0]
+
+    low, high = ((run.q[..., k, :], run.v[..., k, :]) for k in (before, after))
+    return over_samples("at", curve, *low, *high, h, s)
+
+
+def _rates(run: Trajectory, before, after, h, s) -> np.ndarray:
+    low, high = run.v[..., before, :], run.v[..., after, :]
+    start, stop = run.a[..., before, :], run.a[..., after, :]
+    if run.segments[0].held:  # the interval ends under the torques with which it began
+        forces = {name: six[..., after, :] for name, six in (run.forces or {}).items()}
+        stop = accelerations_under(run.robot, run.q[..., after, :], high, run.tau[..., before, :], forces)
+    gap = high - low
+    line = low + s * gap
+    bend = s * (1.0 - s) * ((1.0 - s) * (h * start - gap) - s * (h * stop - gap))
+    return np.where(np.isfinite(bend), line + bend, line)
+
+
+def _within(samples: np.ndarray, times: np.ndarray) -> np.ndarray:
+    return samples[(samples > times[0]) & (samples < times[-1])]
+
+
+def _cut(forces, which: slice):
+    return {name: six[..., which, :] for name, six in forces.items()} if forces else None
+
+
+# ---- Rates of values that are known at some times, by cubic splines.
+
+
+LEAST = 4  # samples that determine a cubic
+
+
+def slopes(times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """d/dt (n, m) at times (n,), n ≥ 4, of the cubic spline through values (n, m).
+
+    The spline has two continuous derivatives; its third is continuous at the second and at the last but one time
+    ("not a knot"), so that cubics are met exactly. The slopes err by O(h⁴), near the ends by O(h³).
+    """
+    h = np.diff(times)[:, None]
+    rise = np.diff(values, axis=0) / h
+    lower, middle, upper = np.zeros((3, len(times)))
+    right = np.empty_like(values)
+    lower[1:-1], middle[1:-1], upper[1:-1] = h[1:, 0], 2.0 * (h[1:, 0] + h[:-1, 0]), h[:-1, 0]
+    right[1:-1] = 3.0 * (h[1:] * rise[:-1] + h[:-1] * rise[1:])
+    middle[0], upper[0], right[0] = _end(h[0, 0], h[1, 0], rise[0], rise[1])
+    middle[-1], lower[-1], right[-1] = _end(h[-1, 0], h[-2, 0], rise[-1], rise[-2])
+    return _solved(lower, middle, upper, right)
+
+
+def _end(near: float, next_: float, rise: np.ndarray, next_rise: np.ndarray) -> tuple[float, float, np.ndarray]:
+    """The row of an end: factors of its slope and its neighbour's, and the right side."""
+    both = near + next_
+    return next_, both, ((near + 2.0 * both) * next_ * rise + near**2 * next_rise) / both
+
+
+def _solved(lower: np.ndarray, middle: np.ndarray, upper: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """x (n, m) of a tridiagonal system; its pivots are positive."""
+    pivot, x = middle.copy(), right.copy()
+    for k in range(1, len(x)):
+        factor = lower[k] / pivot[k - 1]
+        pivot[k] -= factor * upper[k - 1]
+        x[k] -= factor * x[k - 1]
+    x[-1] /= pivot[-1]
+    for k in range(len(x) - 2, -1, -1):
+        x[k] = (x[k] - upper[k] * x[k + 1]) / pivot[k]
+    return x

@@ -1,0 +1,124 @@
+"""Runs of a batch, and samples in time: the same trajectory, less of it."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spanloop.errors import InputError
+from spanloop.trajectory.segment import Segment
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+Forces = dict[str, np.ndarray] | None
+
+
+def picked(run: Trajectory, index: tuple[int, ...]) -> Trajectory:
+    """One run of a batch, up to its end, or a smaller batch."""
+    if not run.batch:
+        raise InputError(f"run[{_text(index)}]: this is one run, not a batch; names give parts, slices take samples")
+    if len(index) > len(run.batch):
+        raise InputError(
+            f"run[{_text(index)}]: the batch has shape {run.batch}; expected {len(run.batch)} numbers at most"
+        )
+    for k, size in zip(index, run.batch, strict=False):
+        if not -size <= k < size:
+            raise InputError(f"run[{_text(index)}]: the batch has shape {run.batch}; there is no run {k} of {size}")
+    numbers = np.arange(math.prod(run.batch)).reshape(run.batch)[index]
+    return run.changed(
+        segments=tuple(s.run(index) for s in run.segments),
+        outcomes=tuple(run.outcomes[k] for k in np.ravel(numbers)),
+        forces={name: six[index] for name, six in run.forces.items()} if run.forces else None,
+        ends=None if run.ends is None else replace(run.ends.run(index), times=run.ends.times[index]),
+        residual=None if run.residual is None else run.residual[index],
+    )
+
+
+def settled(segments: tuple[Segment, ...], ends: Segment | None, forces: Forces) -> tuple[tuple[Segment, ...], Forces]:
+    """One run without the rows after its end, and with its located end as last sample."""
+    filled = np.concatenate([~np.isnan(s.q).all(axis=-1) for s in segments]) if segments[0].q.shape[-1] else None
+    if filled is not None and not filled[-1]:
+        count = int(np.flatnonzero(filled)[-1]) + 1 if filled.any() else 1
+        segments = cut(segments, range(count))
+        forces = {name: six[:count] for name, six in forces.items()} if forces else None
+    if ends is not None and ends.times > segments[-1].times[-1]:
+        segments = (*segments[:-1], _longer(segments[-1], ends))
+        forces = {name: np.concatenate([six, six[-1:]]) for name, six in forces.items()} if forces else None
+    return segments, forces
+
+
+def sampled(run: Trajectory, which: slice) -> Trajectory:
+    """The samples of a slice; a located end stays with the sample before it."""
+    if which.step is not None and operator.index(which.step) < 1:
+        raise InputError(f"the slice has step {which.step}; time runs forward: expected 1 or more")
+    kept = range(len(run))[which]
+    if not kept:
+        raise InputError(f"run[{_text((which,))}] has no samples; there are {len(run)}")
+    after = run.times[kept.stop] if kept.stop < len(run) else math.inf
+    return _shortened(run, kept, run.times[kept.start], after)
+
+
+def between(run: Trajectory, start: float, stop: float) -> Trajectory:
+    """The samples from time start to time stop [s], both included."""
+    if not start <= stop:
+        raise InputError(f"between({start:g}, {stop:g}): the second time must not be before the first")
+    times = run.times
+    first, last = np.searchsorted(times, start, "left"), np.searchsorted(times, stop, "right")
+    if first == last:
+        raise InputError(
+            f"between({start:g}, {stop:g}): no sample lies there; samples run from {times[0]:g} s to {times[-1]:g} s. "
+            "Try run.at(times)"
+        )
+    return _shortened(run, range(int(first), int(last)), start, stop)
+
+
+def cut(segments: tuple[Segment, ...], kept: range) -> tuple[Segment, ...]:
+    """The segments with the kept samples, counted through all of them; empty ones left out."""
+    out, offset = [], 0
+    for s in segments:
+        low = max(0, -(-(offset - kept.start) // kept.step))
+        high = max(0, -(-(offset + len(s) - kept.start) // kept.step))
+        here = kept[low:high]
+        if here:
+            out.append(s.samples(slice(here.start - offset, here.stop - offset, here.step)))
+        offset += len(s)
+    return tuple(out)
+
+
+def ends_between(ends: Segment | None, start: float, stop: float) -> Segment | None:
+    """The located ends from time start to time stop, the others NaN."""
+    if ends is None:
+        return None
+    stays = (ends.times >= start) & (ends.times <= stop)
+    chosen = ends.mapped(lambda x: np.where(stays[..., None, None], x, np.nan))
+    return replace(chosen, times=np.where(stays, ends.times, np.nan))
+
+
+def _shortened(run: Trajectory, kept: range, start: float, stop: float) -> Trajectory:
+    which = slice(kept.start, kept.stop, kept.step)
+    forces = {name: six[..., which, :] for name, six in run.forces.items()} if run.forces else None
+    return run.changed(segments=cut(run.segments, kept), forces=forces, ends=ends_between(run.ends, start, stop))
+
+
+def _longer(segment: Segment, end: Segment) -> Segment:
+    def joined(name: str) -> Any:
+        one, many = getattr(end, name), getattr(segment, name)
+        return None if many is None else np.concatenate([many, one], axis=-2)
+
+    arrays = {name: joined(name) for name in ("q", "v", "tau", "memory")}
+    return replace(segment, times=np.append(segment.times, end.times), **arrays)
+
+
+def _text(index: tuple) -> str:
+    def one(k) -> str:
+        if not isinstance(k, slice):
+            return str(k)
+        ends = ["" if x is None else str(x) for x in (k.start, k.stop)]
+        return ":".join(ends + ([] if k.step is None else [str(k.step)]))
+
+    return ", ".join(map(one, index))

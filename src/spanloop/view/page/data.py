@@ -1,0 +1,272 @@
+"""A run as the plain data of its page: the scene in words, numbers as float32 in base64."""
+
+from __future__ import annotations
+
+import base64
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spanloop import __version__
+from spanloop.errors import InputError, SpanloopError, SpanloopWarning
+from spanloop.trajectory import report
+from spanloop.trajectory.files import labels
+from spanloop.view import palette
+from spanloop.view.body_shapes import Shape
+from spanloop.view.page.meshes import packed_mesh
+from spanloop.view.scene import Scene, SeenBody, matrix, poses, reached, scene
+
+if TYPE_CHECKING:
+    from spanloop.trajectory import Trajectory
+
+RATE = 60.0  # frames a second of simulated time, at most
+BYTES = 2_600_000  # for all numbers of the motion, before base64 makes a third more of them
+SHOWN = 6  # curves of a plot at first
+MOST = 120  # curves that a plot offers
+
+
+def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> dict[str, Any]:
+    """All that the page shows, ready for JSON."""
+    if run.batch:
+        raise InputError(f"this is a batch of {len(run.outcomes)} runs; a page shows one of them: run[0].page(...)")
+    seen = scene(run.model, run.q[0], folder)
+    notes = [*seen.notes]
+    few = thinned(run, _frames(run, seen))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", SpanloopWarning)
+        at = poses(few.robot, few.q)
+        groups = _groups(few, notes)
+        arrows = _arrows(few, notes)
+        audit = _audit(run, notes)
+    notes += dict.fromkeys(str(w.message) for w in said if issubclass(w.category, SpanloopWarning))
+    points = reached(seen, at)
+    floats = not seen.bodies[0].shapes
+    return {
+        "title": title,
+        "version": __version__,
+        "size": seen.size,
+        "ground": _ground(points, seen.size, floats),
+        **_window(points, seen.size, floats),
+        "colors": {"closed": palette.CLOSED, "open": palette.OPEN, "force": palette.FORCE, "trail": palette.TRAIL},
+        **_seen(seen, notes),
+        "times": packed(few.times),
+        "poses": packed(np.concatenate([_quaternions(at), at[..., :3, 3]], axis=-1)),
+        "groups": groups,
+        "arrows": arrows,
+        "headline": report.headline(run).splitlines()[0],
+        "outcome": run.outcome.sentence,
+        "audit": audit,
+        "settings": [[name, f"{x:g}" if isinstance(x, float) else str(x)] for name, x in run.settings.items()],
+        "notes": list(dict.fromkeys(notes)),
+    }
+
+
+def packed(values: np.ndarray) -> str:
+    """Numbers as little-endian float32 in base64."""
+    return base64.b64encode(np.ascontiguousarray(values, "<f4").tobytes()).decode()
+
+
+def thinned(run: Trajectory, frames: int) -> Trajectory:
+    """At most about so many samples of a run, evenly chosen; first and last of each segment stay."""
+    every = max(1, -(-len(run) // max(frames, 2)))
+    if every == 1:
+        return run
+    kept, start, segments = [], 0, []
+    for s in run.segments:
+        which = np.unique(np.append(np.arange(0, len(s), every), len(s) - 1))
+        segments.append(replace(s.mapped(lambda x, k=which: x[k]), times=s.times[which], held=False))
+        kept.append(start + which)
+        start += len(s)
+    rows = np.concatenate(kept)
+    forces = {name: six[rows] for name, six in run.forces.items()} if run.forces else None
+    return run.changed(segments=tuple(segments), forces=forces)
+
+
+def _ground(points: np.ndarray, size: float, floats: bool) -> float:
+    """The height of the floor [m]: where the mechanism stands at first, or below all that it reaches."""
+    first, lowest = np.nanmin(points[0, :, 2]), np.nanmin(points[..., 2])
+    stands = not floats and first > -0.1 * size
+    return float(min(first, 0.0) if stands else min(lowest - 0.03 * size, 0.0))
+
+
+def _window(points: np.ndarray, size: float, floats: bool) -> dict[str, Any]:
+    """What the camera shows: all that is reached; or, of a mechanism that travels far, what is around its middle,
+    which it then follows: follow holds that middle (n, 3)."""
+    middle = 0.5 * (np.nanmin(points, axis=1) + np.nanmax(points, axis=1))
+    travels = floats and np.linalg.norm(np.ptp(middle[np.isfinite(middle).all(axis=1)], axis=0)) > size
+    if travels:
+        points = points - (middle - middle[0])[:, None]
+    low, high = (f(points.reshape(-1, 3), axis=0).tolist() for f in (np.nanmin, np.nanmax))
+    return {"low": low, "high": high, "follow": packed(middle) if travels else None}
+
+
+def _frames(run: Trajectory, seen: Scene) -> int:
+    """As many as the eye needs, and as the file may hold."""
+    numbers = 7 * len(seen.bodies) + run.model.nq + 2 * run.model.nv + 8 * len(seen.closures) + 4
+    return int(min(RATE * run.duration + 1, BYTES / (4 * numbers)))
+
+
+def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
+    return {
+        "bodies": [
+            {
+                "name": b.name,
+                "color": b.color,
+                "mass": b.mass,
+                "shapes": _shapes(b, notes),
+                "inertia": _shape(b.inertia) if b.inertia else None,
+            }
+            for b in seen.bodies
+        ],
+        "joints": [
+            {
+                "name": j.name,
+                "kind": j.kind,
+                "body": j.body,
+                "parent": j.parent,
+                "axis": j.axis,
+                "at": _flat(j.placement),
+            }
+            for j in seen.joints
+        ],
+        "closures": [
+            {
+                "name": c.name,
+                "kind": c.kind,
+                "a": c.a,
+                "b": c.b,
+                "at_a": _flat(c.placement_a),
+                "at_b": _flat(c.placement_b),
+            }
+            for c in seen.closures
+        ],
+        "frames": [{"name": f.name, "body": f.body, "at": _flat(f.placement)} for f in seen.frames],
+    }
+
+
+def _shapes(body: SeenBody, notes: list[str]) -> list[dict[str, Any]]:
+    """The body's shapes; its simple ones, if a mesh among them cannot be shown."""
+    out = []
+    for shape in body.shapes:
+        found = packed_mesh(shape, notes) if shape.kind == "mesh" else _shape(shape)
+        if found is None:
+            return [_shape(s) for s in body.simple]
+        out.append({**found, "at": _flat(shape.placement)})
+    return out
+
+
+def _shape(shape: Shape) -> dict[str, Any]:
+    return {"kind": shape.kind, "size": list(shape.size), "at": _flat(shape.placement)}
+
+
+def _flat(placement) -> list[float]:
+    """A placement as 16 numbers, column by column, as a graphics card wants them."""
+    return [round(float(x), 9) for x in matrix(placement).T.ravel()]
+
+
+def _groups(run: Trajectory, notes: list[str]) -> list[dict[str, Any]]:
+    """The plots: names and values (n, curves) of each."""
+    model = run.model
+    names = [labels.joined(*x) for x in labels.coordinates(model)]
+    freedoms = [labels.joined(*x) for x in labels.freedoms(model)]
+    energy = run.energy.copy()
+    energy[:, 1] -= energy[0, 1]
+    energy = np.column_stack([energy, energy.sum(axis=1)])
+    out = [_group("energy", "Energy, potential from its start", "J", ["kinetic", "potential", "sum"], energy)]
+    if model.loops:
+        errors = np.column_stack([np.abs(run[x.name].error).max(axis=-1, initial=0.0) for x in model.loops])
+        out.append(
+            _group("closures", "How far loops are open", "m or rad", [x.name for x in model.loops], errors, True)
+        )
+        try:
+            found = run.reactions()
+            sizes = np.column_stack([np.linalg.norm(found[x.name][:, 3:], axis=-1) for x in model.loops])
+            out.append(_group("forces", "Forces at the loops", "N", [x.name for x in model.loops], sizes))
+        except SpanloopError as error:
+            notes.append(str(error))
+    out.append(_group("q", "Coordinates", "rad, m", names, run.q))
+    out.append(_group("v", "Rates", "rad/s, m/s", freedoms, run.v))
+    acting = np.flatnonzero(np.nan_to_num(run.tau).any(axis=0))
+    if len(acting):
+        out.append(
+            _group(
+                "tau", "Torques and forces at the joints", "N m, N", [freedoms[k] for k in acting], run.tau[:, acting]
+            )
+        )
+    return [g for g in out if g["names"]]
+
+
+def _group(key: str, title: str, unit: str, names: list[str], values: np.ndarray, log: bool = False) -> dict[str, Any]:
+    order = _liveliest(values)[:SHOWN] if len(names) > SHOWN else list(range(len(names)))
+    shown = sorted(k for k in order if k < MOST)
+    kept = values[:, :MOST]
+    return {
+        "key": key,
+        "title": title,
+        "unit": unit,
+        "names": names[:MOST],
+        "shown": shown,
+        "log": log,
+        "values": packed(kept),
+    }
+
+
+def _liveliest(values: np.ndarray) -> list[int]:
+    """Columns by how much they change, the most first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column without a number
+        spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
+    return np.argsort(-np.nan_to_num(spread), kind="stable").tolist()
+
+
+def _arrows(run: Trajectory, notes: list[str]) -> list[dict[str, Any]]:
+    """Forces to draw: of each loop on its body b, and what pushes on bodies; (n, 6) [torque; force] in world axes."""
+    number, out = run.model.body_number, []
+    try:
+        found = run.reactions() if run.model.loops else {}
+        out += [
+            {"name": x.name, "body": number[x.b], "at": _flat(x.placement_b), "values": packed(found[x.name])}
+            for x in run.model.loops
+        ]
+    except SpanloopError as error:
+        notes.append(str(error))
+    here = [1.0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 1.0]
+    for name, six in (run.forces or {}).items():
+        out.append({"name": f"force on {name}", "body": number[name], "at": here, "values": packed(six)})
+    return out
+
+
+def _audit(run: Trajectory, notes: list[str]) -> dict[str, Any] | None:
+    try:
+        found = run.audit()
+    except SpanloopError as error:
+        notes.append(f"There is no audit: {error}")
+        return None
+    rows = [{"name": f.name, "verdict": f.verdict, "sentence": f.sentence} for f in found.findings]
+    return {"findings": rows, "verdict": str(found).splitlines()[-1]}
+
+
+def _quaternions(at: np.ndarray) -> np.ndarray:
+    """(w, x, y, z) (..., 4) of the rotations in poses (..., 4, 4): the largest of the four is found first."""
+    r = at[..., :3, :3]
+    d = np.diagonal(r, axis1=-2, axis2=-1)
+    t = d.sum(axis=-1)
+    squares = np.stack([1.0 + t, *(1.0 + 2.0 * d[..., k] - t for k in range(3))], axis=-1)
+    x, y, z = r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]
+    xy, xz, yz = (r[..., i, j] + r[..., j, i] for i, j in ((0, 1), (0, 2), (1, 2)))
+    w2, x2, y2, z2 = np.moveaxis(squares, -1, 0)
+    rows = np.stack(
+        [
+            np.stack([w2, x, y, z], axis=-1),
+            np.stack([x, x2, xy, xz], axis=-1),
+            np.stack([y, xy, y2, yz], axis=-1),
+            np.stack([z, xz, yz, z2], axis=-1),
+        ],
+        axis=-2,
+    )
+    best = np.argmax(np.nan_to_num(squares, nan=-1.0), axis=-1)
+    chosen = np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :]
+    return chosen / np.linalg.norm(chosen, axis=-1, keepdims=True)

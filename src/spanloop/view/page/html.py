@@ -1,0 +1,76 @@
+"""The page as text: template, style, script and data in one file that asks for nothing from outside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spanloop.errors import InputError
+from spanloop.model.files import atomic
+from spanloop.view.page.data import page_data
+
+if TYPE_CHECKING:
+    from spanloop.trajectory import Trajectory
+
+# in this order, as one script
+SCRIPTS = (
+    "vectors.js",
+    "solids.js",
+    "shaders.js",
+    "drawing.js",
+    "layers.js",
+    "camera.js",
+    "timeline.js",
+    "plots.js",
+    "report.js",
+    "main.js",
+)
+
+
+def write(run: Trajectory, path, *, title: str = "", folder: str | Path | None = None) -> Path:
+    """Write the page of a run; the path, which must end in .html. folder: where the model's meshes are looked for."""
+    where = Path(path)
+    if where.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: a page ends in .html; run.save(...) writes .nc, .h5, .npz and .csv")
+    atomic.write(where, text(run, title=title, folder=folder).encode())
+    return where
+
+
+def text(run: Trajectory, *, title: str = "", folder: str | Path | None = None) -> str:
+    """The page of a run."""
+    data = page_data(run, title or f"{run.model.name}, {run.duration:g} s", folder)
+    style = _asset("page.css")
+    script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in SCRIPTS) + "\n})();\n"
+    policy = (
+        "default-src 'none'; img-src data: blob:; "
+        f"style-src 'sha256-{_hash(style)}'; script-src 'sha256-{_hash(script)}'"
+    )
+    parts = {
+        "TITLE": escape(data["title"]),
+        "POLICY": policy,
+        "STYLE": style,
+        "DATA": _inside_script(json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))),
+        "SCRIPT": script,
+    }
+    page = _asset("page.html")
+    head, *rest = page.split("{{")
+    return head + "".join(parts[name] + after for name, after in (piece.split("}}", 1) for piece in rest))
+
+
+def _inside_script(data: str) -> str:
+    """JSON that cannot end the element it stands in, whatever names are in it."""
+    return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _asset(name: str) -> str:
+    return resources.files("spanloop.view.page").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _hash(content: str) -> str:
+    """The name by which the page's policy knows its own script and style; nothing else may run."""
+    return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()

@@ -1,0 +1,211 @@
+"""A Scene in viser's world: a node for each body, and what is drawn on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spanloop.view import palette
+from spanloop.view.scene import Scene, SeenBody, matrix
+from spanloop.view.viewer import viser_shapes
+from spanloop.view.viewer.session import OPEN
+
+LAYERS = ("bodies", "joints", "closures", "frames", "inertias", "names")
+
+_FAINT = 0.4  # of bodies when forces are shown
+
+SHOWN = ("bodies", "joints", "closures")  # at the beginning
+
+
+class Stage:
+    """Draws a scene once, then moves it. `place` takes poses (n_bodies + 1, 4, 4) and the error of each closure.
+
+    lowest [m]: how far down, against `up`, the mechanism reaches; the ground is there, or at the world's origin.
+    """
+
+    def __init__(self, world: Any, scene: Scene, up: np.ndarray, lowest: float = 0.0):
+        self.world, self.scene = world, scene
+        self.layers: dict[str, list[Any]] = {name: [] for name in LAYERS}
+        self.open = [False] * len(scene.closures)
+        world.set_up_direction(tuple(map(float, up)))
+        self.paths = [f"/bodies/{k} {b.name.replace('/', ' ')}" for k, b in enumerate(scene.bodies)]
+        self.nodes = [world.add_frame(path, show_axes=False) for path in self.paths]
+        self._draw_ground(up, min(lowest, 0.0))
+        for path, body in zip(self.paths, scene.bodies, strict=True):
+            self._draw_body(path, body)
+        self._draw_joints()
+        self._draw_frames()
+        self._closure_marks = self._draw_closures()
+        self._gaps = self._line("/gaps", palette.OPEN)
+        self._trail = self._line("/trail", palette.TRAIL)
+        self._arrows: dict[str, Any] = {}
+        for name in LAYERS:
+            self.show(name, name in SHOWN)
+
+    # ---- moving
+
+    def place(self, poses: np.ndarray, errors: Sequence[float] = ()) -> None:
+        """Bodies at these poses, closures green or red by their errors [m or rad]."""
+        turns = viser_shapes.quaternions(poses[:, :3, :3])
+        for node, pose, turn in zip(self.nodes[1:], poses[1:], turns[1:], strict=True):
+            node.wxyz, node.position = turn, pose[:3, 3]
+        self._color_closures(poses, errors)
+
+    def show(self, layer: str, visible: bool) -> None:
+        """Show or hide one of LAYERS."""
+        for handle in self.layers[layer]:
+            handle.visible = visible
+
+    def fade(self, faint: bool) -> None:
+        """Bodies that one can see through, so that nothing in them is hidden."""
+        for handle in self.layers["bodies"]:
+            handle.opacity = _FAINT if faint else None
+
+    def arrows(self, name: str, starts: np.ndarray, ways: np.ndarray, color: str) -> None:
+        """Arrows (n, 3) from these points (n, 3) [m]; none if n is 0."""
+        long = np.linalg.norm(ways, axis=1) > 1e-3 * self.scene.size if len(ways) else np.zeros(0, bool)
+        points = np.stack([starts, starts + ways], axis=1)[long] if long.any() else np.zeros((1, 2, 3))
+        if name not in self._arrows:
+            thick, tint = 0.008 * self.scene.size, viser_shapes.rgb(viser_shapes.darker(color))
+            self._arrows[name] = self.world.add_arrows(
+                f"/arrows/{name}", points, tint, shaft_radius=0.5 * thick, head_radius=1.4 * thick,
+                head_length=4.0 * thick, visible=bool(long.any()),
+            )  # fmt: skip
+            return
+        handle = self._arrows[name]
+        if long.any():
+            handle.points = points.astype(np.float32)
+        if handle.visible != bool(long.any()):
+            handle.visible = bool(long.any())
+
+    def trail(self, points: np.ndarray) -> None:
+        """A line through points (n, 3) [m]; none if there are fewer than two."""
+        if len(points) >= 2:
+            self._trail.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
+        if self._trail.visible != (len(points) >= 2):
+            self._trail.visible = len(points) >= 2
+
+    # ---- drawing once
+
+    def _line(self, name: str, color: str) -> Any:
+        """A line without points yet."""
+        thickness = 0.007 * self.scene.size
+        return self.world.add_line_segments(
+            name, np.zeros((1, 2, 3)), viser_shapes.rgb(color), thickness=thickness, visible=False
+        )
+
+    def _draw_ground(self, up: np.ndarray, height: float) -> None:
+        """A grid below everything [m along up]."""
+        reach, plane = 4.0 * self.scene.size, "xyz".replace("xyz"[int(np.argmax(np.abs(up)))], "")
+        cell = 10.0 ** np.floor(np.log10(0.5 * self.scene.size))
+        self.world.add_grid(
+            "/ground", reach, reach, plane=plane, cell_size=cell, section_size=5.0 * cell,
+            cell_color=(222, 225, 228), section_color=(196, 201, 206), fade_distance=6.0 * self.scene.size,
+            position=tuple(height * up),
+        )  # fmt: skip
+
+    def _draw_body(self, path: str, body: SeenBody) -> None:
+        for k, shape in enumerate(body.shapes):
+            handle = viser_shapes.draw(self.world, f"{path}/shape{k}", shape, body.color)
+            self.layers["bodies"].append(handle)
+        if body.inertia is not None:
+            handle = viser_shapes.draw(self.world, f"{path}/inertia", body.inertia, body.color, opacity=0.35)
+            self.layers["inertias"].append(handle)
+
+    def _draw_joints(self) -> None:
+        size = self.scene.size
+        for joint in self.scene.joints:
+            path, body = self.paths[joint.body], self.scene.bodies[joint.body].name
+            at = f"{path}/joint"
+            if joint.axis is not None:
+                pin = viser_shapes.pin(joint.axis, 0.016 * size, 0.075 * size)
+                self.layers["joints"].append(viser_shapes.draw(self.world, at, pin, palette.JOINT))
+            elif joint.kind not in ("free", "fixed"):
+                ball = viser_shapes.ball(0.024 * size)
+                self.layers["joints"].append(viser_shapes.draw(self.world, at, ball, palette.JOINT))
+            self.layers["names"].append(self.world.add_label(f"{path}/name", body, font_screen_scale=0.75))
+
+    def _draw_frames(self) -> None:
+        length = 0.12 * self.scene.size
+        thin = {"axes_length": length, "axes_radius": 0.035 * length}
+        for path in self.paths:
+            self.layers["frames"].append(self.world.add_frame(f"{path}/axes", **thin))
+        for k, frame in enumerate(self.scene.frames):
+            turn, place = viser_shapes.placed(frame.placement)
+            at = f"{self.paths[frame.body]}/frame{k}"
+            handle = self.world.add_frame(at, wxyz=turn, position=place, **thin)
+            self.layers["frames"].append(handle)
+
+    def _draw_closures(self) -> list[tuple[Any, Any]]:
+        """A mark on either body of each closure; they coincide where it is closed."""
+        marks = []
+        for k, c in enumerate(self.scene.closures):
+            pair = []
+            for side, body, placement in (("a", c.a, c.placement_a), ("b", c.b, c.placement_b)):
+                shape = viser_shapes.closure(c.axis, placement, self.scene.size, side == "a")
+                name = f"{self.paths[body]}/closure{k}{side}"
+                pair.append(
+                    viser_shapes.draw(self.world, name, shape, palette.CLOSED, opacity=0.9 if side == "a" else None)
+                )
+            self.layers["closures"] += pair
+            marks.append((pair[0], pair[1]))
+        return marks
+
+    def _color_closures(self, poses: np.ndarray, errors: Sequence[float]) -> None:
+        now = [not e <= OPEN for e in errors]
+        for k, (marks, is_open) in enumerate(zip(self._closure_marks, now, strict=False)):
+            if is_open != self.open[k]:
+                for mark in marks:
+                    mark.color = viser_shapes.rgb(palette.OPEN if is_open else palette.CLOSED)
+                self.open[k] = is_open
+        gaps = [self._ends(k, poses) for k, is_open in enumerate(now) if is_open]
+        if gaps:
+            self._gaps.points = np.array(gaps, dtype=np.float32)
+        if self._gaps.visible != bool(gaps):
+            self._gaps.visible = bool(gaps)
+
+    def _ends(self, k: int, poses: np.ndarray) -> np.ndarray:
+        """Where closure k sits on its two bodies, (2, 3) [m]."""
+        c = self.scene.closures[k]
+        return np.array([(poses[c.a] @ matrix(c.placement_a))[:3, 3], (poses[c.b] @ matrix(c.placement_b))[:3, 3]])
+
+
+# ---- Forces that joints and loops carry, as arrows: where each begins, and which way it points.
+
+
+LONGEST = 0.3  # of the reach: the arrow of the largest force
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Points (n, 3) [m] and forces (n, 3) [N] in the world: of joints on their children, of loops on their bodies b."""
+
+    joints: tuple[np.ndarray, np.ndarray]
+    closures: tuple[np.ndarray, np.ndarray]
+
+    @property
+    def largest(self) -> float:
+        """The largest force [N]."""
+        sizes = [np.linalg.norm(f, axis=1).max(initial=0.0) for _, f in (self.joints, self.closures)]
+        return float(max(sizes))
+
+
+def loads(scene: Scene, poses: np.ndarray, reactions) -> Loads:
+    """For a state with these poses (n_bodies + 1, 4, 4). reactions: [torque; force] (6,) by name."""
+    joints = [(poses[j.body][:3, 3], reactions[j.name][3:]) for j in scene.joints if j.name in reactions]
+    closures = [
+        ((poses[c.b] @ matrix(c.placement_b))[:3, 3], reactions[c.name][3:])
+        for c in scene.closures
+        if c.name in reactions
+    ]
+    return Loads(_stacked(joints), _stacked(closures))
+
+
+def _stacked(pairs) -> tuple[np.ndarray, np.ndarray]:
+    if not pairs:
+        return np.zeros((0, 3)), np.zeros((0, 3))
+    points, forces = zip(*pairs, strict=True)
+    return np.array(points), np.array(forces)

@@ -1,0 +1,212 @@
+"""A model is checked when it is made; each complaint says where, what, found and expected, word for word."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from sentences import says
+
+from spanloop import zoo
+from spanloop.errors import InputError, ModelError
+from spanloop.joints import Prismatic, Revolute, Spherical
+from spanloop.model import Body, Coupling, Frame, Inertia, Joint, Loop, Model, Placement
+
+HINGE = Revolute()
+
+
+def model(bodies=("a", "b"), joints=(("one", "world", "a"), ("two", "a", "b")), **more) -> Model:
+    """A small model from names."""
+    made = tuple(b if isinstance(b, Body) else Body(b) for b in bodies)
+    hinges = tuple(j if isinstance(j, Joint) else Joint(j[0], HINGE, j[1], j[2]) for j in joints)
+    return Model("m", made, hinges, **more)
+
+
+def hinge(**options) -> Joint:
+    return Joint("one", HINGE, "world", "a", **options)
+
+
+WRONG = {
+    "two bodies of one name": (
+        lambda: model(bodies=("a", "a")),
+        "model 'm': 2 bodies are called 'a'; names must be unique",
+    ),
+    "a body called world": (
+        lambda: model(bodies=("a", "world")),
+        "model 'm': a body is called 'world', which is the ground's own name; rename it",
+    ),
+    "a joint without a name": (
+        lambda: model(joints=(("", "world", "a"), ("two", "a", "b"))),
+        "model 'm': a joint has an empty name; every joint needs one",
+    ),
+    "a joint and a loop of one name": (
+        lambda: model(loops=(Loop("two", Spherical(), "b", "world"),)),
+        "model 'm': 2 joints are called 'two'; names must be unique",
+    ),
+    "a parent that is misspelt": (
+        lambda: model(bodies=("arm", "hand"), joints=(("one", "world", "arm"), ("two", "amr", "hand"))),
+        "joint 'two': its parent 'amr' is not a body; did you mean 'arm'?",
+    ),
+    "a child that is not there": (
+        lambda: model(bodies=("a",)),
+        "joint 'two': its child 'b' is not a body; there are 'world', 'a'",
+    ),
+    "a loop to nowhere": (
+        lambda: model(loops=(Loop("ring", Spherical(), "a", "c"),)),
+        "joint 'ring': its body b 'c' is not a body; there are 'world', 'a', 'b'",
+    ),
+    "a frame on nothing": (
+        lambda: model(frames=(Frame("tool", "hand"),)),
+        "frame 'tool': its body 'hand' is not a body; there are 'world', 'a', 'b'",
+    ),
+    "two parents": (
+        lambda: model(joints=(("one", "world", "a"), ("two", "a", "b"), ("three", "world", "b"))),
+        "joint 'three': body 'b' has two parents, 'a' (joint 'two') and 'world'; a tree gives it one. "
+        "Close the loop with model.close(...) instead of the second joint",
+    ),
+    "a cycle": (
+        lambda: model(joints=(("one", "b", "a"), ("two", "a", "b"))),
+        "body 'a': not connected to the world (its joints form a cycle); "
+        "attach it with a joint whose parent is the world or a connected body",
+    ),
+    "a lost body": (
+        lambda: model(joints=(("one", "world", "a"),)),
+        "body 'b': not connected to the world (no joint has it as child); "
+        "attach it with a joint whose parent is the world or a connected body",
+    ),
+    "the world as a child": (
+        lambda: model(joints=(("one", "a", "world"), ("two", "a", "b"))),
+        "joint 'one': its child is the world; swap parent and child",
+    ),
+    "a negative mass": (
+        lambda: model(bodies=(Body("a", Inertia(-0.3), where="arm.urdf:41"), "b")),
+        "body 'a' (arm.urdf:41): mass is -0.3 kg; must be >= 0. Was the sign lost in the export?",
+    ),
+    "limits that cross": (
+        lambda: model(("a",), (hinge(lower=1, upper=-1),)),
+        "joint 'one': lower limit (1.0,) is above upper limit (-1.0,)",
+    ),
+    "two numbers for one freedom": (
+        lambda: model(("a",), (hinge(damping=(1, 2)),)),
+        "joint 'one': damping has 2 numbers; a revolute joint takes 1",
+    ),
+    "negative damping": (
+        lambda: model(("a",), (hinge(damping=-1),)),
+        "joint 'one': damping is (-1.0,); must be >= 0",
+    ),
+    "infinite stiffness": (
+        lambda: model(("a",), (hinge(stiffness=math.inf),)),
+        "joint 'one': stiffness is (inf,); must be finite",
+    ),
+    "a mirror as rotation": (
+        lambda: model(("a",), (hinge(placement=Placement(((1, 0, 0), (0, 1, 0), (0, 0, -1)))),)),
+        "joint 'one': its rotation matrix is not a rotation (R Rᵀ − 1 reaches 0.0e+00, determinant -1); "
+        "expected orthonormal, right-handed rows",
+    ),
+    "gravity that is not a number": (
+        lambda: model(gravity=(0.0, 0.0, math.nan)),
+        "model 'm': gravity is (0.0, 0.0, nan); every number must be finite",
+    ),
+    "a coupling with no joint": (
+        lambda: model(couplings=(Coupling("gear", "two", "tow"),)),
+        "coupling 'gear': 'tow' is not a joint; did you mean 'two'?",
+    ),
+    "a coupling with itself": (
+        lambda: model(couplings=(Coupling("gear", "two", "two"),)),
+        "coupling 'gear': joint 'two' follows itself",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_model_is_refused_with_this_sentence(case):
+    make, sentence = WRONG[case]
+    with pytest.raises(ModelError) as error:
+        make()
+    assert str(error.value) == sentence
+
+
+def test_joints_are_sorted_depth_first_with_children_in_the_order_given():
+    sorted_model = model(
+        bodies=("d", "c", "b", "a"),
+        joints=(("to_b", "a", "b"), ("to_d", "b", "d"), ("to_c", "a", "c"), ("to_a", "world", "a")),
+    )
+    assert [b.name for b in sorted_model.bodies] == ["a", "b", "d", "c"]
+    assert sorted_model.parents == (0, 1, 2, 1)
+    assert sorted_model.body_number == {"world": 0, "a": 1, "b": 2, "d": 3, "c": 4}
+
+
+def test_slices_tell_where_a_joint_stands():
+    quadruped = zoo.quadruped()
+    assert quadruped.q_slice("root") == slice(0, 7)
+    assert quadruped.v_slice("root") == slice(0, 6)
+    assert quadruped.q_slice("fr_roll") == slice(10, 11)
+    assert quadruped.v_slice("fr_roll") == slice(9, 10)
+    with says(InputError, "model 'quadruped' has no joint 'fl_kne'; did you mean 'fl_knee'?"):
+        quadruped.q_slice("fl_kne")
+
+
+def test_a_body_is_a_frame_and_an_unknown_one_is_offered_the_nearest():
+    assert model().frame("b") == Frame("b", "b")
+    assert model().frame("world") == Frame("world", "world")
+    with says(InputError, "model 'puma' has no frame or body 'tol'; did you mean 'tool'?"):
+        zoo.puma().frame("tol")
+
+
+def test_a_model_is_frozen():
+    with pytest.raises(FrozenInstanceError):
+        model().name = "other"
+
+
+def test_random_states_are_those_of_their_seed():
+    puma = zoo.puma()
+    one, two = puma.random_state(3), puma.random_state(3)
+    assert (one[0] == two[0]).all()
+    assert (one[1] == two[1]).all()
+
+
+def test_a_report_has_a_line_for_everything():
+    told = replace(
+        zoo.pendulum(2).close("tip", "world", "spherical", switchable=True).drive("hinge1"),
+        couplings=(Coupling("gear", "hinge2", "hinge1", -2.0, 0.5),),
+        notes=("something to know",),
+    )
+    assert str(told) == "\n".join(
+        (
+            "model 'pendulum2'",
+            "  bodies    2",
+            "  joints    2 revolute",
+            "  nq, nv    2, 2",
+            "  mass      2 kg",
+            "  gravity   (0, 0, -9.81) m/s²",
+            "",
+            "  no  body  parent  joint   kind               freedoms  mass [kg]",
+            "   1  rod1  world   hinge1  revolute (driven)         1          1",
+            "   2  rod2  rod1    hinge2  revolute                  1          1",
+            "",
+            "frames",
+            "  tip on rod2",
+            "",
+            "loops",
+            "  tip_world: spherical between rod2 and world (switchable)",
+            "",
+            "couplings (mimic)",
+            "  gear: hinge2 = -2 hinge1 + 0.5",
+            "",
+            "notes",
+            "  something to know",
+        )
+    )
+
+
+def test_an_empty_model_can_be_printed():
+    assert "joints    none" in str(Model("empty", (), ()))
+
+
+def test_one_number_serves_all_freedoms():
+    joint = Joint("slide", Prismatic(), "world", "a", damping=2, lower=-1)
+    assert joint.damping == (2.0,)
+    assert joint.lower == (-1.0,)
+    assert joint.upper is None
+    assert Joint("ball", Spherical(), "world", "a", damping=0.5).damping == (0.5, 0.5, 0.5)

@@ -1,0 +1,582 @@
+"""sl.simulate: what it computes, what it takes, what it says."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from mechanisms import model_of
+from plain_steps import steps
+from sentences import says
+
+import spanloop as sl
+from spanloop import zoo
+from spanloop.compiler.runtime.rollout import Rollout
+from spanloop.errors import FileError, InputError, StateError
+from spanloop.simulation.drive import Controller
+from spanloop.simulation.fixed_step import AccuracyError
+
+KINDS = ["puma", "quadruped", "star", "chain_planar", "chain_general", "chain_helical", "chain_universal"]
+LOOPS = {
+    "four_bar": (zoo.four_bar, zoo.four_bar_start),
+    "slider_crank": (zoo.slider_crank, zoo.slider_crank_start),
+    "stewart": (zoo.stewart, zoo.stewart_start),
+    "delta": (zoo.delta, zoo.delta_start),
+    "bricard": (zoo.bricard, zoo.bricard_start),
+    "linkage_leg": (zoo.linkage_leg, zoo.linkage_leg_start),
+}
+
+
+def loop(name):
+    make, start = LOOPS[name]
+    model = make()
+    robot = sl.Dynamics(model)
+    rng = np.random.default_rng(5)
+    q, v = robot.project(start(), 0.3 * rng.normal(size=model.nv))
+    return model, robot, q, v
+
+
+def energy_change(run):
+    energy = run.energy.sum(axis=-1)
+    return np.abs(energy - energy[..., :1]).max()
+
+
+# ---- what it computes
+
+
+@pytest.mark.parametrize("method", ["rk4", "euler", "midpoint"])
+@pytest.mark.parametrize("name", KINDS)
+def test_steps_are_those_of_the_method(name, method):
+    model = model_of(name)
+    robot = sl.Dynamics(model)
+    q, v = model.random_state(3)
+    tau = 0.1 * np.random.default_rng(1).normal(size=model.nv)
+    run = sl.simulate(robot, q, v, duration=0.02, step=1e-3, method=method, tau=tau, limits="ignore")
+    expected = steps(method, robot, q, v, 1e-3, 20, lambda t, q, v: tau)
+    bound = 1e-12 if method != "midpoint" else 1e-9  # the repetition ends at 1e-12 of the velocity in each step
+    for found, exact in zip((run.q[-1], run.v[-1]), expected, strict=True):
+        assert np.abs(found - exact).max() <= bound * max(1.0, np.abs(exact).max())
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_stay_closed_and_motion_is_that_of_projected_steps(name):
+    _, robot, q, v = loop(name)
+    run = sl.simulate(robot, q, v, duration=0.02, step=1e-3, limits="ignore")
+    expected_q, expected_v = steps("rk4", robot, q, v, 1e-3, 20, project=True)
+    assert np.abs(robot.difference(expected_q, run.q[-1])).max() <= 1e-10
+    assert np.abs(run.v[-1] - expected_v).max() <= 1e-8 * max(1.0, np.abs(expected_v).max())
+    assert np.abs(run.closure_error).max() <= 1e-12
+    assert run.residual <= 1e-12
+    assert np.abs(robot.closure_jacobian(run.q[-1]) @ run.v[-1]).max() <= 1e-10
+
+
+def test_one_sample_is_the_start_and_one_the_end():
+    _, robot, q, v = loop("four_bar")
+    run = sl.simulate(robot, q, v, duration=0.5, sample=0.1)
+    assert len(run) == 6
+    np.testing.assert_allclose(run.times, np.linspace(0.0, 0.5, 6), atol=1e-12)
+    np.testing.assert_allclose(run.q[0], q, atol=1e-14)
+    fine = sl.simulate(robot, q, v, duration=0.5)
+    assert np.array_equal(run.q, fine.q[::100])
+    assert run.outcome.reason == "finished"
+
+
+@pytest.mark.parametrize("closures", ["feedback", "none"])
+def test_other_ways_with_loops_agree_and_drift_more(closures):
+    _, robot, q, v = loop("four_bar")
+    held = sl.simulate(robot, q, v, duration=1.0)
+    other = sl.simulate(robot, q, v, duration=1.0, closures=closures)
+    assert np.abs(held.q - other.q).max() <= 1e-6
+    assert np.abs(held.closure_error).max() < 1e-13 < np.abs(other.closure_error).max() < 1e-6
+
+
+def test_feedback_pulls_an_open_loop_closed_where_nothing_does_without():
+    model, robot, q, v = loop("four_bar")
+    off = robot.integrate(q, 1e-6 * np.ones(model.nv))
+    drifting = sl.simulate(robot, off, v, duration=0.5, closures="none")
+    with pytest.warns(sl.SpanloopWarning, match="brought to the closed loops"):
+        sl.simulate(robot, robot.integrate(q, 1e-5 * np.ones(model.nv)), v, duration=0.01)
+    pulled = sl.simulate(robot, off, v, duration=0.5, closures="feedback", gains=40.0)
+    last = np.abs(pulled.closure_error[-1]).max()
+    assert last < 1e-8
+    assert np.abs(drifting.closure_error[-1]).max() > 10 * last
+
+
+def geared():
+    b = sl.Builder("geared", gravity=(0.0, -9.81, 0.0))
+    for k, mass in enumerate((1.0, 2.0, 0.5)):
+        b.body(f"rod{k}", mass, (0.25, 0.0, 0.0), (0.01, 0.02, 0.02))
+        b.revolute(f"hinge{k}", f"rod{k - 1}" if k else "world", f"rod{k}", "z", (0.5 if k else 0.0, 0.0, 0.0))
+    return b.couple("gear", "hinge2", "hinge1", ratio=-2.0, offset=0.1).build()
+
+
+@pytest.mark.parametrize("closures", ["project", "feedback"])
+def test_gears_stay_in_mesh(closures):
+    model = geared()
+    robot = sl.Dynamics(model)
+    run = sl.simulate(robot, robot.assemble([0.3, 0.2, 0.0]), duration=1.0, closures=closures)
+    assert np.abs(run.closure_error).max() < (1e-13 if closures == "project" else 1e-6)
+    assert energy_change(run) < 1e-6 * np.abs(run.energy).max()
+
+
+def test_energy_of_a_four_bar_over_ten_seconds():
+    run = sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=10.0)
+    assert run.residual <= 1e-10
+    assert energy_change(run) <= 1e-8
+
+
+def switchable_four_bar():
+    """The zoo's, with a closure that can be opened."""
+    import dataclasses
+
+    model = zoo.four_bar()
+    return dataclasses.replace(model, loops=(dataclasses.replace(model.loops[0], switchable=True),))
+
+
+def test_switchable_loops_are_open_or_closed_as_is_said():
+    model, q = switchable_four_bar(), zoo.four_bar_start()
+    name = model.loops[0].name
+    shut, loose = (sl.simulate(model, q, duration=0.3, active=x) for x in ([name], []))
+    np.testing.assert_allclose(shut.q, sl.simulate(zoo.four_bar(), q, duration=0.3).q, atol=1e-11)
+    tree = zoo.four_bar().open(name)
+    np.testing.assert_allclose(loose.q, sl.simulate(tree, q, duration=0.3).q, atol=1e-11)
+    apart = np.array([0.4, 0.1, -0.3])
+    assert sl.simulate(model, apart, duration=0.1, active=[]).outcome.finished
+
+
+def test_a_driven_joint_follows_the_acceleration_that_is_given():
+    model = zoo.four_bar().drive("crank_hinge")
+    run = sl.simulate(model, zoo.four_bar_start(), duration=1.0, tau={"crank_hinge": 0.5})
+    t = run.times
+    np.testing.assert_allclose(run["crank_hinge"].v, 0.5 * t, atol=1e-11)
+    np.testing.assert_allclose(run["crank_hinge"].q, run.q[0, 0] + 0.25 * t * t, atol=1e-11)
+
+
+def test_friction_slows_and_takes_its_energy():
+    model = zoo.pendulum().without_losses()
+    import dataclasses
+
+    joint = dataclasses.replace(model.joints[0], friction=(0.2,))
+    rough = dataclasses.replace(model, joints=(joint, *model.joints[1:]))
+    free, slowed = (sl.simulate(m, [1.0], duration=1.0) for m in (model, rough))
+    lost = np.diff(slowed.energy.sum(axis=-1)[[0, -1]])[0]
+    work = np.trapezoid(slowed.tau[:, 0] * slowed.v[:, 0], slowed.times)
+    assert lost < -0.01
+    assert abs(lost - work) < 1e-5
+    assert energy_change(free) < 1e-8
+
+
+# ---- batches
+
+
+@pytest.mark.parametrize("name", ["puma", "quadruped"])
+def test_runs_of_a_batch_are_single_runs_to_the_bit(name):
+    model = model_of(name)
+    states = [model.random_state(k) for k in range(11)]
+    q, v = (np.array(x) for x in zip(*states, strict=True))
+    tau = 0.1 * np.random.default_rng(2).normal(size=(11, 30, model.nv))
+    many = sl.simulate(model, q, v, duration=0.03, tau=tau, limits="ignore")
+    threaded = sl.simulate(model, q, v, duration=0.03, tau=tau, limits="ignore", threads=2)
+    assert np.array_equal(many.q, threaded.q)
+    for k in (0, 7, 10):
+        one = sl.simulate(model, q[k], v[k], duration=0.03, tau=tau[k], limits="ignore")
+        assert np.array_equal(many.q[k], one.q)
+        assert np.array_equal(many.v[k], one.v)
+
+
+def test_batch_axes_are_kept_and_broadcast():
+    model = zoo.pendulum()
+    run = sl.simulate(model, np.zeros((3, 1, 1)), duration=0.01, tau=np.linspace(-1, 1, 5)[:, None, None])
+    assert run.q.shape == (3, 5, 11, 1)
+    assert run.batch == (3, 5)
+    assert len(run.outcomes) == 15
+
+
+def test_live_parameters_are_those_of_a_model_made_with_them():
+    model = zoo.four_bar()
+    base = model.parameters()
+    rows = np.array([base.values, base.values])
+    rows[1][[k for k, n in enumerate(base.names) if n.endswith("mass")]] *= 1.5
+    runs = sl.simulate(model, zoo.four_bar_start(), duration=0.2, parameters=rows)
+    plain = sl.simulate(model, zoo.four_bar_start(), duration=0.2)
+    np.testing.assert_allclose(runs.q[0], plain.q, atol=1e-11)
+    assert np.abs(runs.q[1] - plain.q).max() > 1e-4
+
+
+# ---- what acts
+
+
+def test_a_traced_controller_acts_inside_the_step():
+    model = zoo.puma()
+    robot = sl.Dynamics(model)
+
+    def control(t, q, v):
+        return [30.0 * (0.3 * t - x) - 4.0 * y for x, y in zip(q, v, strict=True)]
+
+    run = sl.simulate(robot, duration=0.05, controller=control)
+    expected = steps("rk4", robot, np.zeros(6), np.zeros(6), 1e-3, 50, lambda t, q, v: np.array(control(t, q, v)))
+    np.testing.assert_allclose(run.q[-1], expected[0], atol=1e-13)
+    np.testing.assert_allclose(run.tau[-1], control(run.times[-1], run.q[-1], run.v[-1]), atol=1e-12)
+
+
+def test_a_controller_by_name_and_with_inputs():
+    model = zoo.puma()
+
+    def by_name(t, q, v):
+        return {"joint2": 5.0 - q["joint2"], "joint3": -v["joint3"]}
+
+    def with_inputs(t, q, v, u):
+        return [0.0, u[0] - q[1], u[1] * v[2], 0.0, 0.0, 0.0]
+
+    one = sl.simulate(model, duration=0.1, controller=by_name)
+    two = sl.simulate(model, duration=0.1, controller=with_inputs, inputs=[5.0, -1.0])
+    np.testing.assert_allclose(one.q, two.q, atol=1e-14)
+    rows = np.tile([5.0, -1.0], (100, 1))
+    rows[50:] = 0.0
+    three = sl.simulate(model, duration=0.1, controller=with_inputs, inputs=rows)
+    assert np.array_equal(two.q[:51], three.q[:51])
+    assert not np.array_equal(two.q[-1], three.q[-1])
+
+
+class Counting(Controller):
+    """Torque grows by 1 with every step."""
+
+    memory = 1
+
+    def torques(self, t, q, v, u, z):
+        return [z[0]]
+
+    def update(self, t, h, q, v, u, z):
+        return [z[0] + 1.0]
+
+    inputs = 0
+
+
+def test_a_memory_is_constant_in_a_step_and_updated_after_it():
+    model = zoo.pendulum()
+    run = sl.simulate(model, duration=0.01, controller=Counting(), limits="ignore")
+    np.testing.assert_array_equal(run.memory[:, 0], np.arange(11.0))
+    held = sl.simulate(model, duration=0.01, tau=np.arange(10.0)[:, None], limits="ignore")
+    assert np.array_equal(run.q, held.q)
+
+
+def test_a_callback_is_asked_once_a_step_and_gives_what_arrays_give():
+    model = zoo.puma()
+    asked = []
+
+    def callback(t, q, v):
+        asked.append(t)
+        return -3.0 * v + np.sin(q)
+
+    run = sl.simulate(model, 0.2 * np.ones(6), duration=0.05, callback=callback, sample=0.01)
+    np.testing.assert_allclose(asked, 1e-3 * np.arange(50), atol=1e-12)
+    again = sl.simulate(model, 0.2 * np.ones(6), duration=0.05, tau=run_inputs(model, callback))
+    assert np.array_equal(run.q, again.q[::10])
+    assert np.isfinite(run.tau).all()
+
+
+def run_inputs(model, callback):
+    robot, q, v, rows = sl.Dynamics(model), 0.2 * np.ones(6), np.zeros(6), []
+    for k in range(50):
+        rows.append(callback(1e-3 * k, q, v))
+        run = sl.simulate(robot, q, v, duration=1e-3, tau=rows[-1])
+        q, v = run.q[-1], run.v[-1]
+    return np.array(rows)
+
+
+def test_forces_on_bodies_are_those_of_forward_dynamics():
+    model = zoo.four_bar()
+    body = model.bodies[0].name
+    robot = sl.Dynamics(model)
+    six = np.array([0.0, 0.0, 0.0, 3.0, -1.0, 2.0])
+    given = sl.simulate(robot, zoo.four_bar_start(), duration=0.1, forces={body: six})
+    traced = sl.simulate(robot, zoo.four_bar_start(), duration=0.1, forces=lambda t, q, v: {body: list(six)})
+    assert np.array_equal(given.q, traced.q)
+    slope = (given.v[1] - given.v[0]) / 1e-3
+    a = robot.forward_dynamics(given.q[0], given.v[0], np.zeros(3), forces={body: six})
+    np.testing.assert_allclose(slope, a, rtol=2e-2, atol=1e-2)
+    np.testing.assert_allclose(given.forces[body][5], six)
+
+
+# ---- ends
+
+
+def test_a_limit_stops_a_run_where_it_is():
+    model = model_of("panda")
+    start = np.array([j.lower[0] + 0.4 * (j.upper[0] - j.lower[0]) for j in model.joints if j.kind.nv])
+    run = sl.simulate(model, start, duration=3.0)
+    assert run.outcome.reason == "limit"
+    name = str(run.outcome).split("'")[1]
+    joint = model.joint(name)
+    at = run[name].q[-1]
+    assert min(abs(at - joint.lower[0]), abs(at - joint.upper[0])) < 1e-9
+    assert run.times[-1] == run.outcome.time
+    on = sl.simulate(model, start, duration=3.0, limits="ignore")
+    assert on.outcome.reason == "finished"
+    n = len(run) - 1
+    assert np.array_equal(on.q[:n], run.q[:n])
+
+
+def test_conditions_stop_each_run_of_a_batch_by_itself():
+    model = zoo.pendulum()
+    start = np.array([[1.0], [0.1], [1.4]])
+    run = sl.simulate(model, start, duration=2.0, stop={"low": lambda t, q, v: q[0] - 0.5}, limits="ignore")
+    assert [o.reason for o in run.outcomes] == ["event", "finished", "event"]
+    for k in (0, 2):
+        one = sl.simulate(model, start[k], duration=2.0, stop={"low": lambda t, q, v: q[0] - 0.5}, limits="ignore")
+        assert abs(one.q[-1, 0] - 0.5) < 1e-9
+        assert run[k].times[-1] == one.times[-1]
+        assert np.array_equal(run[k].q, one.q)
+
+
+def test_starting_beyond_a_limit_is_told():
+    model = model_of("panda")
+    with pytest.warns(sl.SpanloopWarning, match="beyond its upper limit"):
+        sl.simulate(model, duration=0.002)
+
+
+def parallelogram():
+    b = sl.Builder("parallelogram", gravity=(0.0, -9.81, 0.0))
+    for name, length in (("crank", 0.5), ("coupler", 1.0), ("rocker", 0.5)):
+        moment = length**2 / 12
+        b.body(name, 1.0, (0.5 * length, 0.0, 0.0), (1e-3, moment, moment))
+    b.revolute("left", "world", "crank", "z").revolute("top", "crank", "coupler", "z", (0.5, 0.0, 0.0))
+    b.revolute("right", "world", "rocker", "z", (1.0, 0.0, 0.0))
+    b.frame("tip", "coupler", (1.0, 0.0, 0.0)).frame("end", "rocker", (0.5, 0.0, 0.0))
+    return b.close("tip", "end", "revolute").build()
+
+
+def test_a_singular_position_ends_a_run_or_is_told():
+    """All links in a line: the loop loses rank, and two ways lead on."""
+    robot = sl.Dynamics(parallelogram())
+    q = robot.assemble([0.3, -0.3, 0.3])
+    v = robot.complete_velocity(q, {"left": -3.0})
+    run = sl.simulate(robot, q, v, duration=0.2, step=1e-5)
+    assert run.outcome.reason == "singular"
+    assert "singular position" in run.outcome.sentence
+    assert abs(run.q[-1, 0]) < 2e-3
+    assert np.isfinite(run.q).all()
+    with pytest.warns(sl.SpanloopWarning, match="passed close to a singular position"):
+        through = sl.simulate(robot, q, v, duration=0.2, step=1e-3)
+    assert through.outcome.finished
+    assert through.settings["margin"] < 1e-4
+
+
+def test_motions_that_are_lost_end_with_a_sentence():
+    model = zoo.pendulum()
+    run = sl.simulate(model, [0.5], duration=1.0, controller=lambda t, q, v: [1e6 * v[0]], limits="ignore")
+    assert run.outcome.reason == "not_finite"
+    assert "shorter step" in run.outcome.sentence
+    assert len(run) > 1
+    assert np.isfinite(run.q).all()
+
+
+def test_an_implicit_step_that_does_not_converge_says_so():
+    stiff = lambda t, q, v: [-1e8 * q[0]]  # noqa: E731
+    run = sl.simulate(zoo.pendulum(), [0.5], duration=1.0, method="midpoint", controller=stiff, limits="ignore")
+    assert run.outcome.reason == "not_converged"
+    assert "did not converge" in run.outcome.sentence
+
+
+def test_an_interrupt_returns_what_there_is(monkeypatch):
+    original, calls = Rollout.run, []
+
+    def interrupted(self, *args):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return original(self, *args)
+
+    monkeypatch.setattr(Rollout, "run", interrupted)
+    run = sl.simulate(zoo.puma(), duration=5.0)
+    assert run.outcome.reason == "interrupted"
+    assert 1 < len(run) < 5001
+    monkeypatch.undo()
+    whole = sl.simulate(zoo.puma(), duration=5.0)
+    assert np.array_equal(run.q, whole.q[: len(run)])
+
+
+# ---- accuracy
+
+
+def test_accuracy_is_reached_and_told():
+    _, robot, q, v = loop("four_bar")
+    run = sl.simulate(robot, q, v, duration=1.0, step=0.01, sample=0.1, accuracy=1e-8)
+    fine = sl.simulate(robot, q, v, duration=1.0, step=1e-4, sample=0.1)
+    assert run.settings["step"] < 0.01
+    assert run.settings["estimated_error"] <= 1e-8
+    assert np.abs(run.q - fine.q).max() <= 2e-8
+
+
+def test_accuracy_that_cannot_be_reached_is_refused():
+    with says(AccuracyError, "cannot be reached"):
+        sl.simulate(zoo.pendulum(5), 0.5 * np.arange(5), duration=2.0, step=0.02, accuracy=1e-17, limits="ignore")
+
+
+@pytest.mark.parametrize("method", ["DOP853", "RK45", "Radau", "LSODA"])
+@pytest.mark.parametrize("name", ["four_bar", "stewart"])
+def test_adaptive_methods_agree_with_fixed_steps(name, method):
+    if name == "stewart" and method != "DOP853":
+        pytest.skip("one adaptive method is enough for the large one")
+    _, robot, q, v = loop(name)
+    run = sl.simulate(robot, q, v, duration=0.3, sample=0.1, method=method, accuracy=1e-9, limits="ignore")
+    fixed = sl.simulate(robot, q, v, duration=0.3, sample=0.1, step=2e-4, limits="ignore")
+    assert np.abs(run.q - fixed.q).max() <= 1e-6
+    assert np.abs(run.closure_error).max() <= 1e-12
+
+
+def test_adaptive_steps_locate_events_too():
+    stop = {"half": lambda t, q, v: q[0] - 0.5}
+    fixed = sl.simulate(zoo.pendulum(), [1.0], duration=2.0, stop=stop, limits="ignore")
+    other = sl.simulate(zoo.pendulum(), [1.0], duration=2.0, stop=stop, limits="ignore", method="DOP853")
+    assert other.outcome.reason == "event"
+    assert abs(fixed.outcome.time - other.outcome.time) < 1e-8
+
+
+# ---- checkpoints
+
+
+def test_a_simulation_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    from spanloop.simulation import checkpoint
+
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    file = tmp_path / "run.ckpt"
+    original, calls = Rollout.run, []
+
+    def killed(self, *args):
+        calls.append(1)
+        if len(calls) == 4:
+            raise MemoryError("killed")
+        return original(self, *args)
+
+    _, robot, q, v = loop("four_bar")
+    monkeypatch.setattr(Rollout, "run", killed)
+    with pytest.raises(MemoryError):
+        sl.simulate(robot, q, v, duration=3.0, checkpoint=file)
+    assert file.exists()
+    monkeypatch.undo()
+    with says(InputError, "belongs to another simulation"):
+        sl.simulate(robot, q, v, duration=4.0, checkpoint=file)
+    done = []
+    monkeypatch.setattr(Rollout, "run", lambda self, *args: done.append(args[4].count) or original(self, *args))
+    run = sl.simulate(robot, q, v, duration=3.0, checkpoint=file)
+    assert sum(done) < 3000
+    monkeypatch.undo()
+    whole = sl.simulate(robot, q, v, duration=3.0)
+    assert np.array_equal(run.q, whole.q)
+    assert np.array_equal(run.v, whole.v)
+    assert not file.exists()
+
+
+def test_a_broken_checkpoint_is_said_so(tmp_path):
+    file = tmp_path / "run.ckpt"
+    file.write_bytes(b"no checkpoint")
+    with says(FileError, "cannot be read as a checkpoint"):
+        sl.simulate(zoo.pendulum(), duration=0.01, checkpoint=file)
+    assert file.read_bytes() == b"no checkpoint"
+
+
+# ---- what it says
+
+
+WRONG = {
+    "negative step": ({"step": -1e-3}, "step is -0.001 s; must be positive"),
+    "step not a number": ({"step": "fast"}, "step is 'fast'; expected a number of seconds"),
+    "step too long": ({"step": 5.0}, "step is 5 s, longer than the duration of 1 s"),
+    "too many steps": ({"step": 1e-12}, "at most 2e+09"),
+    "no duration": ({"duration": 0.0}, "duration is 0 s; must be positive"),
+    "endless": ({"duration": math.inf}, "duration is inf s; must be positive"),
+    "sample too short": ({"sample": 1e-5}, "sample is 1e-05 s, shorter than the step of 0.001 s"),
+    "method": ({"method": "rk5"}, "method is 'rk5'; did you mean"),
+    "closures": (
+        {"closures": "springs"},
+        "closures is 'springs'; expected one of 'project', 'feedback', 'minimal', 'none'",
+    ),
+    "limits": ({"limits": "bounce"}, "limits is 'bounce'; expected 'stop' or 'ignore'"),
+    "gains": ({"gains": 3.0}, "gains are for closures='feedback'"),
+    "q": ({"q": [0.0, 1.0]}, "q has shape (2,); expected (..., 1)"),
+    "empty batch": ({"q": np.zeros((0, 1))}, "the batch has the shape (0,); there is nothing to simulate"),
+    "v": ({"v": [math.nan]}, "v[0] is nan; every number must be finite"),
+    "tau shape": ({"tau": [1.0, 2.0]}, "tau has shape (2,); expected (..., 1)"),
+    "tau nan": ({"tau": [math.inf]}, "tau[0] is inf; every number must be finite"),
+    "tau steps": ({"tau": np.zeros((7, 1))}, "inputs are given for 7 steps; the simulation has 1000"),
+    "tau name": ({"tau": {"elbow": 1.0}}, "elbow"),
+    "two drives": ({"tau": [1.0], "controller": lambda t, q, v: [0.0]}, "tau and controller are both given"),
+    "inputs alone": ({"inputs": [1.0]}, "inputs are for a controller"),
+    "controller": ({"controller": 3.0}, "controller is a float; expected a function"),
+    "controller shape": ({"controller": lambda t, q, v: [1.0, 2.0]}, "2 numbers were returned; expected 1"),
+    "controller nan": ({"controller": lambda t, q, v: [math.nan]}, "number 0 is nan"),
+    "controller arguments": ({"controller": lambda q: [0.0]}, "takes 1 arguments; expected (t, q, v)"),
+    "controller needs u": ({"controller": lambda t, q, v, u: [u[0]]}, "takes inputs u, but none are given"),
+    "controller branches": (
+        {"controller": lambda t, q, v: [1.0 if q[0] > 0 else 0.0]},
+        "cannot be traced: ",
+    ),
+    "controller numpy": ({"controller": lambda t, q, v: np.sin(q)}, "cannot be traced"),
+    "stop": ({"stop": 3.0}, "stop is a float; expected a function (t, q, v)"),
+    "stop value": ({"stop": lambda t, q, v: q[0] < 1.0}, "expected one number that is positive"),
+    "forces": ({"forces": {"nobody": np.zeros(6)}}, "forces names 'nobody', which is not a body"),
+    "force": ({"forces": {"rod1": np.zeros(3)}}, "has shape (3,); expected six numbers"),
+    "parameters": ({"parameters": np.zeros(3)}, "parameters has shape (3,)"),
+    "accuracy": ({"accuracy": -1.0}, "accuracy is -1.0; must be positive"),
+    "adaptive checkpoint": ({"method": "DOP853", "checkpoint": "x"}, "checkpoint is for fixed steps"),
+    "adaptive inputs": ({"method": "DOP853", "tau": np.zeros((1000, 1))}, "has no steps to give inputs for"),
+    "dtype": ({"dtype": "float16"}, "dtype is 'float16'; expected 'float64' or 'float32'"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_words_get_a_sentence(name):
+    options, text = WRONG[name]
+    with says(sl.SpanloopError, text), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sl.simulate(zoo.pendulum(), **{"duration": 1.0, **options})
+
+
+def test_a_robot_made_with_a_method_is_simulated_with_it():
+    robot = sl.Dynamics(zoo.four_bar(), method="dense")
+    assert sl.simulate(robot, zoo.four_bar_start(), duration=0.01).settings["dynamics"] == "dense"
+    assert sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.01).settings["dynamics"] == "elimination"
+
+
+def test_a_method_without_feedback_says_so():
+    with says(InputError, "dynamics 'dense' has no feedback of closure errors; use closures='project'"):
+        sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.1, closures="feedback", dynamics="dense")
+
+
+def test_an_open_loop_is_refused_and_named():
+    with says(StateError, "is open by"):
+        sl.simulate(zoo.four_bar(), np.zeros(3), duration=1.0)
+
+
+def test_a_callback_that_goes_wrong_later_loses_nothing():
+    def callback(t, q, v):
+        return [math.nan if t > 0.0205 else 0.0]
+
+    run = sl.simulate(zoo.pendulum(), [0.5], duration=1.0, callback=callback)
+    assert run.outcome.reason == "controller"
+    assert "the callback returned nan as torque 0 at t = 0.021 s" in run.outcome.sentence
+    assert len(run) == 22
+    with says(InputError, "the callback returned an array with shape (2,) at t = 0 s; expected shape (1,)"):
+        sl.simulate(zoo.pendulum(), duration=1.0, callback=lambda t, q, v: [1.0, 2.0])
+
+
+def test_a_progress_bar_is_drawn_and_wiped(monkeypatch, capsys):
+    from spanloop.simulation import time_loop
+
+    monkeypatch.setattr(time_loop, "_SILENCE", 0.0)
+    monkeypatch.setattr(time_loop, "_PAUSE", 0.0)
+    sl.simulate(zoo.puma(), duration=1.0, progress=True)
+    text = capsys.readouterr().err
+    assert "100 %" in text
+    assert "real time" in text
+    assert text.endswith("\r")
+    sl.simulate(zoo.puma(), duration=1.0)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_start_of_a_closed_mechanism_is_found():
+    run = sl.simulate(zoo.four_bar(), duration=0.1)
+    assert np.abs(run.closure_error).max() < 1e-11

@@ -1,0 +1,273 @@
+"""The page of a run in a real browser: it moves, it is quiet, it asks for nothing, it fits a phone."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+
+import chromium
+import numpy as np
+import pytest
+from motions import integrated
+
+import spanloop as sl
+from spanloop.simulation.control.periodic_motion import lead
+from spanloop.view import page
+
+NEEDED = os.environ.get("SPANLOOP_BROWSER") == "required"  # then a missing browser is a failure
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        chromium.found() is None and not NEEDED,
+        reason="there is no Chromium on this machine (apt install chromium)",
+    ),
+]
+READY = "window.spanloop && window.spanloop.stage && window.spanloop.stage.drawing.canvas.width > 300"
+BOX = "(({{x, y, width, height}}) => [x, y, width, height])(document.querySelector('{}').getBoundingClientRect())"
+STILL = "spanloop.timeline.play(false)"
+PHONE = (390, 844)
+
+
+@pytest.fixture(scope="module")
+def carrying(tmp_path_factory):
+    """The page of three arms that carry a disc for a second."""
+    robot = sl.Dynamics(sl.zoo.three_pumas())
+    led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_course, 6.0)
+    run = sl.simulate(robot, led.q, led.v, duration=1.0, sample=2e-3, controller=led.control, progress=False)
+    return run.page(tmp_path_factory.mktemp("page") / "carrying.html")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium.Browser(1200, 760) as b:
+        yield b
+
+
+@pytest.fixture
+def opened(browser, carrying):
+    """The page, at rest at its start, in a wide window."""
+    browser.console.clear()
+    browser.asked.clear()
+    browser.resize(1200, 760)
+    browser.open(carrying, READY)
+    browser.evaluate(f"{STILL}; spanloop.timeline.seek(0)")
+    yield browser
+    assert quiet(browser) == []
+
+
+def quiet(browser):
+    """What the page complained of; not the driver's remark that this test took a screenshot."""
+    return [line for line in browser.console if "GPU stall due to ReadPixels" not in line]
+
+
+def picture(browser, id="scene"):
+    """The pixels of a canvas (height, width, 4), as they are drawn."""
+    found = browser.evaluate(
+        f"""new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {{
+        const stage = spanloop.stage;
+        stage.draw(spanloop.camera, document.documentElement.classList.contains('dark'));
+        const from = document.getElementById('{id}');
+        const to = new OffscreenCanvas(from.width, from.height).getContext('2d');
+        to.drawImage(from, 0, 0);
+        const p = to.getImageData(0, 0, from.width, from.height);
+        let text = '';
+        for (let k = 0; k < p.data.length; k += 8192) text += String.fromCharCode(...p.data.subarray(k, k + 8192));
+        done(JSON.stringify([p.height, p.width, btoa(text)]));
+        }})))"""
+    )
+    height, width, data = json.loads(found)
+    return np.frombuffer(base64.b64decode(data), np.uint8).reshape(height, width, 4).astype(int)
+
+
+def differing(a, b):
+    """The share of pixels that differ."""
+    return float((np.abs(a - b).max(axis=-1) > 24).mean())
+
+
+def test_it_moves_with_the_timeline(opened):
+    start = picture(opened)
+    assert (start[..., 3] > 200).mean() > 0.02  # bodies are there
+    opened.evaluate("spanloop.timeline.seek(0.8)")
+    later = picture(opened)
+    assert differing(start, later) > 0.005
+    opened.evaluate("spanloop.timeline.seek(0)")
+    assert differing(start, picture(opened)) < 1e-4
+
+
+def test_it_plays_by_itself_and_begins_again(opened):
+    opened.evaluate("spanloop.timeline.seek(0.95); spanloop.timeline.play(true)")
+    opened.until("spanloop.timeline.time < 0.5")
+    opened.key(" ")
+    opened.until("spanloop.timeline.playing === false")
+
+
+def test_nothing_is_asked_from_outside(opened):
+    opened.evaluate("spanloop.timeline.seek(0.5)")
+    assert [a for a in opened.asked if not a.startswith(("file:", "blob:", "data:"))] == []
+    assert len([a for a in opened.asked if a.startswith("file:")]) == 1
+
+
+def test_the_slider_is_the_time(opened):
+    box = opened.evaluate(BOX.format("#scrub"))
+    opened.click(box[0] + 0.5 * box[2], box[1] + 0.5 * box[3])
+    opened.until("Math.abs(spanloop.timeline.time - 0.5) < 0.03")
+    opened.until("document.getElementById('clock').textContent.startsWith('0.5')")
+
+
+def test_plots_show_curves_and_their_cursor_is_the_time(opened):
+    keys = opened.evaluate("[...document.querySelectorAll('.plot')].map((p) => p.dataset.key)")
+    assert keys == ["energy", "closures", "forces", "q", "v", "tau"]
+    drawn = opened.evaluate(
+        """[...document.querySelectorAll('.plot canvas:first-child')].map((c) =>
+        new Set(c.getContext('2d').getImageData(0, 0, c.width, c.height).data).size)"""
+    )
+    assert min(drawn) > 20
+    x, y, width, height = opened.evaluate(BOX.format(".plot"))
+    opened.click(x + 52 + 0.25 * (width - 60), y + height / 2)
+    opened.until("Math.abs(spanloop.timeline.time - 0.25) < 0.01")
+    opened.until("spanloop.plots.every((p) => Math.abs(p.time - 0.25) < 0.01)")
+
+
+def test_a_curve_can_be_taken_away(opened):
+    before = opened.evaluate("spanloop.plots[0].shown.size")
+    opened.evaluate("document.querySelector('.chip').click()")
+    opened.until(f"spanloop.plots[0].shown.size === {before - 1}")
+
+
+def test_dragging_turns_the_view_and_the_wheel_brings_it_nearer(opened):
+    start = picture(opened)
+    opened.drag((500, 400), (650, 430))
+    turned = picture(opened)
+    assert differing(start, turned) > 0.02
+    distance = opened.evaluate("spanloop.camera.distance")
+    opened.mouse("mouseWheel", 500, 400, deltaX=0, deltaY=-200)
+    opened.until(f"spanloop.camera.distance < {0.9 * distance}")
+    opened.key("r")
+    opened.mouse("mouseMoved", 5, 5)
+    opened.until("spanloop.stage.pointed === 0")
+    assert differing(start, picture(opened)) < 1e-4
+
+
+def test_steps_begin_at_the_time_not_at_what_was_drawn(opened):
+    """Time moves, and a key comes before the next picture."""
+    key = "window.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }))"
+    found = opened.evaluate(f"(spanloop.timeline.seek(0.5), {key}, spanloop.timeline.time)")
+    assert found == pytest.approx(0.5 + 1 / 60, abs=1 / 120 + 1e-9)
+    found = opened.evaluate(f"(spanloop.timeline.seek(1), {key}, spanloop.timeline.time)")
+    assert found == pytest.approx(1.0)
+
+
+def test_keys_step_and_switch(opened):
+    opened.evaluate("document.getElementById('scene').focus()")
+    opened.key("ArrowRight")
+    opened.until("Math.abs(spanloop.timeline.time - 1 / 60) < 0.01")
+    opened.key("End")
+    opened.until("Math.abs(spanloop.timeline.time - 1) < 1e-6")
+    for letter, part in (("f", "forces"), ("j", "joints"), ("l", "loops"), ("i", "inertias"), ("a", "frames")):
+        before, seen = opened.evaluate(f"spanloop.stage.shown.{part}"), picture(opened)
+        opened.key(letter)
+        opened.until(f"spanloop.stage.shown.{part} !== {str(before).lower()}")
+        assert differing(seen, picture(opened)) > 1e-4, part
+        opened.key(letter)
+
+
+def test_a_name_appears_under_the_pointer(opened):
+    found = opened.evaluate(
+        """(() => {
+        const { stage, camera } = spanloop, canvas = stage.drawing.canvas;
+        const m = camera.seen(canvas.width / canvas.height);
+        const p = stage.at[stage.data.bodies.findIndex((b) => b.name === 'object')].slice(12, 15);
+        const r = [0, 1, 2, 3].map((i) => m[i] * p[0] + m[4 + i] * p[1] + m[8 + i] * p[2] + m[12 + i]);
+        const box = canvas.getBoundingClientRect();
+        return [box.x + (r[0] / r[3] + 1) / 2 * box.width, box.y + (1 - r[1] / r[3]) / 2 * box.height];
+        })()"""
+    )
+    opened.mouse("mouseMoved", *found)
+    opened.until("!document.getElementById('label').hidden")
+    assert "object" in opened.evaluate("document.getElementById('label').textContent")
+    opened.mouse("mouseMoved", 5, 5)
+    opened.until("document.getElementById('label').hidden")
+
+
+def test_light_and_dark(opened):
+    paper = "getComputedStyle(document.body).backgroundColor"
+    before = opened.evaluate(paper)
+    opened.evaluate("document.getElementById('theme').click()")
+    opened.until(f"{paper} !== '{before}'")
+    opened.evaluate("document.getElementById('theme').click()")
+
+
+def test_the_audit_is_told_in_words(opened):
+    words = opened.evaluate("document.getElementById('audit').textContent")
+    assert "All is well." in words
+    assert "closure velocity: well" in words
+
+
+def test_loops_that_open_are_red(browser, tmp_path):
+    """A four-bar pulled apart by a centimetre."""
+    model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
+    rows = np.linspace(q, q + (0.0, 0.02, 0.0), 5)
+    segment = sl.results.Segment(np.linspace(0.0, 1.0, 5), rows, 0.0 * rows, 0.0 * rows)
+    run = sl.Trajectory(model, segment, sl.results.Outcome("finished", "done", 1.0), {})
+    path = page.write(run, tmp_path / "open.html")
+    browser.console.clear()
+    browser.open(path, READY)
+    seen = {}
+    for t in (0.0, 1.0):
+        browser.evaluate(f"{STILL}; spanloop.timeline.seek({t})")
+        p = picture(browser)
+        red = (p[..., 0] > 1.6 * p[..., 1]) & (p[..., 0] > 1.6 * p[..., 2]) & (p[..., 3] > 200)
+        green = (p[..., 1] > 1.4 * p[..., 0]) & (p[..., 1] > 1.2 * p[..., 2]) & (p[..., 3] > 200)
+        seen[t] = (red.sum(), green.sum(), browser.evaluate("document.getElementById('status').textContent"))
+    assert seen[0.0][1] > 40
+    assert "closed" in seen[0.0][2]
+    assert seen[1.0][0] > seen[0.0][0] + 40
+    assert seen[1.0][1] == 0
+    assert "open" in seen[1.0][2]
+    assert quiet(browser) == []
+
+
+def test_a_phone_sees_all_of_it(opened):
+    opened.resize(*PHONE, mobile=True)
+    opened.until("spanloop.stage.drawing.canvas.clientWidth < 400")
+    assert opened.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    wide = opened.evaluate(
+        "[...document.querySelectorAll('.card, #timeline, header, .plot')].map((e) => e.getBoundingClientRect().right)"
+    )
+    assert max(wide) <= PHONE[0]
+    assert (picture(opened)[..., 3] > 200).mean() > 0.01
+    small = opened.evaluate("['play', 'speed'].map((id) => document.getElementById(id).getBoundingClientRect().height)")
+    assert min(small) >= 32
+
+
+def test_names_stay_text(browser, tmp_path):
+    name = "</script><img src=x onerror='window.caught = 1'><b>bold"
+    model = (
+        sl.Builder(name)
+        .body(name, 1.0, center=(0, 0, 1), inertia=(0.1, 0.1, 0.1))
+        .revolute("j<i>", "world", name, "y")
+        .build()
+    )
+    run = integrated(model, np.array([0.3]), np.zeros(1), 0.02, 1e-3)
+    browser.console.clear()
+    browser.open(page.write(run, tmp_path / "nasty.html", title=name), READY)
+    assert browser.evaluate("window.caught") is None
+    assert browser.evaluate("document.querySelectorAll('img, b.bold, main i i').length") == 0
+    assert browser.evaluate("document.getElementById('title').textContent") == name
+    assert browser.evaluate("document.title") == name
+    assert quiet(browser) == []
+
+
+@pytest.mark.parametrize("name", ["pendulum", "stewart", "quadruped", "random_model"])
+def test_other_mechanisms_are_drawn_without_a_word(name, browser, tmp_path):
+    model = getattr(sl.zoo, name)(*((2,) if name in ("pendulum", "random_model") else ()))
+    start = getattr(sl.zoo, f"{name}_start", None)
+    q = start() if start else model.neutral()
+    run = sl.simulate(model, q, np.zeros(model.nv), duration=0.1, progress=False)
+    browser.console.clear()
+    browser.resize(1200, 760)
+    browser.open(page.write(run, tmp_path / "run.html"), READY)
+    browser.evaluate(f"{STILL}; spanloop.timeline.seek(0.05)")
+    assert (picture(browser)[..., 3] > 200).mean() > 0.001
+    assert quiet(browser) == []

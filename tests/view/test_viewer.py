@@ -1,0 +1,467 @@
+"""The live viewer without a browser: what is in the scene, what sliders do to loops, live motion, the server."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+from motions import batch_of, four_bar_run
+from sentences import says
+
+import spanloop as sl
+from spanloop.errors import InputError, UnsupportedError
+from spanloop.view.viewer.camera import camera, upward
+from spanloop.view.viewer.drag import moved
+from spanloop.view.viewer.live import Live
+from spanloop.view.viewer.session import Puppet, Timeline, played
+from spanloop.view.viewer.viser_shapes import quaternions
+
+CLOSED = {
+    "four_bar": (),
+    "five_bar": (),
+    "slider_crank": (),
+    "andrews": (),
+    "bricard": (),
+    "stewart": (),
+    "delta": (),
+    "arms_with_object": (2,),
+    "linkage_leg": (),
+}
+
+
+def made(name, *arguments):
+    """A closed mechanism of the zoo, and its start."""
+    return getattr(sl.zoo, name)(*arguments), getattr(sl.zoo, f"{name}_start")(*arguments)
+
+
+# ---- posing
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_sliders_keep_the_loops_closed(name):
+    model, q = made(name, *CLOSED[name])
+    puppet = Puppet(sl.Dynamics(model), q)
+    assert len(puppet.handles) == puppet.robot.mobility(q)
+    for way in (0.07, -0.12, 0.3):
+        for handle in puppet.handles:
+            puppet.move(handle, puppet.value(handle) + way)
+            assert np.abs(puppet.robot.closure_error(puppet.q)).max() <= 1e-10
+
+
+def test_the_other_sliders_stay_where_they_are():
+    model, q = made("stewart")
+    puppet = Puppet(sl.Dynamics(model), q)
+    before = [puppet.value(h) for h in puppet.handles]
+    puppet.move(puppet.handles[2], before[2] + 0.2)
+    before[2] += 0.2
+    np.testing.assert_allclose([puppet.value(h) for h in puppet.handles], before, rtol=0.0, atol=1e-14)
+
+
+def test_a_crank_goes_all_the_way_around_and_comes_back():
+    model, q = made("four_bar")
+    robot = sl.Dynamics(model)
+    chosen = robot.independent(q)
+    there = moved(robot, q, chosen, 0, 2.0 * np.pi)
+    assert (there.way, there.why) == (2.0 * np.pi, "")
+    np.testing.assert_allclose(np.cos(there.q - q), 1.0, atol=1e-12)
+
+
+def test_a_slider_that_cannot_move_further_says_so():
+    model, q = made("stewart")
+    robot = sl.Dynamics(model)
+    chosen = robot.independent(q)
+    found = moved(robot, q, chosen, chosen.freedoms[0], 10.0)
+    assert 0.0 < found.way < 10.0
+    assert found.why.startswith("slide1 cannot go further: loop ")
+    assert np.abs(robot.closure_error(found.q)).max() <= 1e-10
+
+
+def test_a_slider_stops_at_limits_also_of_joints_that_follow():
+    b = sl.Builder("limited")
+    b.body("crank", 1.0).body("arm", 1.0)
+    b.revolute("first", "world", "crank", "y", (0, 0, 0), lower=-0.5, upper=0.4)
+    b.revolute("second", "crank", "arm", "y", (1, 0, 0))
+    model = b.build()
+    robot = sl.Dynamics(model)
+    found = moved(robot, model.neutral(), robot.independent(), 0, 2.0)
+    assert found.why == "first cannot go further: joint 'first' is at its limit"
+    np.testing.assert_allclose(found.way, 0.4, atol=3e-5)
+
+
+def test_freedoms_without_a_coordinate_are_moved_from_where_they_are():
+    model = sl.zoo.quadruped()
+    puppet = Puppet(sl.Dynamics(model), model.neutral())
+    turn = puppet.handles[2]
+    assert (turn.name, turn.unit, turn.at) == ("root[2]", "rad", None)
+    puppet.move(turn, 0.5)
+    assert puppet.value(turn) == 0.5
+    np.testing.assert_allclose(puppet.q[:4], (np.cos(0.25), 0.0, 0.0, np.sin(0.25)), atol=1e-14)
+
+
+def test_open_loops_are_seen_closed_on_demand_and_not_simulated():
+    model, q = made("five_bar")
+    q = q.copy()
+    q[1] += 0.3
+    puppet = Puppet(sl.Dynamics(model), q)
+    assert puppet.errors()[0] > 0.1
+    puppet.start()
+    assert puppet.mode == "posing"
+    assert puppet.word.endswith("close the loops first")
+    puppet.close()
+    assert puppet.errors()[0] <= 1e-10
+
+
+# ---- live
+
+
+def test_live_motion_keeps_energy_and_loops():
+    model, q = made("four_bar")
+    puppet = Puppet(sl.Dynamics(model), q)
+    before = sum(puppet.energy())
+    puppet.start()
+    for _ in range(60):
+        assert puppet.tick(1.0 / 60.0)
+    assert 0.99 < puppet.live.now.time < 1.0 + 1e-9
+    assert puppet.energy()[0] > 1.0  # it moves
+    # rk4 at 1 ms over a second of this linkage: 4e-12 J were measured
+    assert abs(sum(puppet.energy()) - before) <= 1e-9
+    assert max(puppet.errors()) <= 1e-10
+
+
+def test_live_motion_is_that_of_simulate():
+    model, q = made("four_bar")
+    live = Live(sl.Dynamics(model), q)
+    for _ in range(20):
+        live.advance(0.01)
+    run = sl.simulate(model, q, duration=0.2)
+    np.testing.assert_allclose(live.now.q, run.q[-1], rtol=0.0, atol=1e-11)
+
+
+def test_gravity_can_be_taken_away_exactly():
+    model, q = made("four_bar")
+    robot = sl.Dynamics(model)
+    live = Live(robot, q, robot.complete_velocity(q, {"crank_hinge": 3.0}))
+    live.settings.gravity = 0.0
+    live.advance(0.1)
+    run = sl.simulate(model.with_gravity((0, 0, 0)), q, live_start(robot, q), duration=0.1)
+    np.testing.assert_allclose(live.now.q, run.q[-1], rtol=0.0, atol=1e-11)
+
+
+def live_start(robot, q):
+    return robot.complete_velocity(q, {"crank_hinge": 3.0})
+
+
+def test_damping_takes_energy_and_a_push_gives_some():
+    model, q = made("four_bar")
+    robot = sl.Dynamics(model)
+    live = Live(robot, q)
+    live.settings.damping = 1.0
+    live.advance(0.1)
+    damped = robot.energy(live.now.q, live.now.v).sum()
+    assert damped < robot.energy(q, np.zeros(model.nv)).sum()
+    live.put(q)
+    live.settings.damping, live.settings.gravity = 0.0, 0.0
+    live.settings.body, live.settings.force = "coupler", np.array([10.0, 0.0, 0.0])
+    assert np.abs(live.now.v).max() == 0.0
+    live.advance(0.05)
+    assert np.abs(live.now.v).max() > 1e-3
+
+
+def test_reactions_of_what_acts_live_are_those_of_the_model_without_gravity():
+    model, q = made("four_bar")
+    puppet = Puppet(sl.Dynamics(model), q)
+    puppet.live.settings.gravity = 0.0
+    puppet.live.settings.body, puppet.live.settings.force = "coupler", np.array([3.0, 0.0, -2.0])
+    found = puppet.reactions()
+    push = {"coupler": puppet.live.forces()["coupler"]}
+    weight = -model.body("coupler").inertia.mass * np.array(model.gravity)
+    lever = puppet.robot.pose(q, "coupler")[:3, :3] @ model.body("coupler").inertia.center
+    push["coupler"] = push["coupler"] - np.concatenate([np.cross(lever, weight), weight])
+    free = sl.Dynamics(model.with_gravity((0, 0, 0))).reactions(q, np.zeros(3), np.zeros(3), forces=push)
+    for name in free:
+        np.testing.assert_allclose(found[name], free[name], atol=1e-10)
+
+
+def test_a_driven_joint_keeps_its_speed_live():
+    model, q = made("four_bar")
+    driven = model.drive("crank_hinge")
+    robot = sl.Dynamics(driven)
+    live = Live(robot, q, robot.complete_velocity(q, {"crank_hinge": 2.0}))
+    live.settings.damping = 1.0
+    live.advance(0.1)
+    np.testing.assert_allclose(live.now.v[0], 2.0, atol=1e-9)
+
+
+# ---- a run
+
+
+def test_a_timeline_plays_in_real_time_and_begins_again():
+    line = Timeline(four_bar_run())
+    line.advance(0.1)
+    assert line.run.times[line.sample] == pytest.approx(0.1)
+    line.speed = 0.5
+    line.advance(0.1)
+    assert line.now == pytest.approx(0.15)
+    line.speed = 1.0
+    line.advance(0.2)
+    assert line.now == pytest.approx(0.05)
+    line.again = False
+    line.advance(1.0)
+    assert (line.now, line.playing) == (line.last, False)
+
+
+def test_samples_that_nobody_sees_are_left_out_but_not_the_last():
+    run = four_bar_run()
+    seen = played(run)
+    assert len(seen) < len(run)
+    assert (seen.times[0], seen.times[-1]) == (run.times[0], run.times[-1])
+
+
+def test_a_run_is_seen_as_it_was_and_its_trail_ends_where_it_is():
+    run = four_bar_run()
+    puppet = Puppet(run.robot, run.q[0], run)
+    puppet.seek(0.2)
+    k = puppet.timeline.sample
+    np.testing.assert_array_equal(puppet.q, puppet.timeline.run.q[k])
+    trail = puppet.trail("coupler")
+    assert len(trail) == k + 1
+    np.testing.assert_allclose(trail[-1], run.robot.pose(puppet.q, "coupler")[:3, 3], atol=1e-14)
+    np.testing.assert_array_equal(puppet.reactions()["closing"], puppet.timeline.run["closing"].force[k])
+
+
+def test_one_run_of_a_batch_is_chosen():
+    one = four_bar_run()
+    puppet = Puppet(one.robot, one.q[0], batch_of(one, (len(one), 100)))
+    assert puppet.timeline.last == pytest.approx(one.times[-1])
+    puppet.choose(1)
+    assert puppet.timeline.last < 0.11
+
+
+# ---- cameras and turns
+
+
+def test_a_planar_mechanism_is_seen_from_in_front():
+    up = np.array((0.0, 0.0, 1.0))
+    points = np.array([(0, 0, 0), (1, 0, 0), (1, 0, 1), (0.2, 0, 0.8)], float)
+    seen = camera(points, up)
+    way = seen.target - seen.position
+    assert abs(way[1]) > 0.9 * np.linalg.norm(way)
+    lying = camera(points[:, [0, 2, 1]], up)
+    assert (lying.position - lying.target)[2] > 0.7 * np.linalg.norm(lying.position - lying.target)
+    np.testing.assert_allclose(upward((0.0, -9.81, 0.0)), (0, 1, 0))
+    np.testing.assert_allclose(upward((0.0, 0.0, 0.0)), up)
+
+
+def test_quaternions_turn_as_their_matrices_do():
+    from spanloop.math.quaternion import matrix
+
+    rng = np.random.default_rng(5)
+    e = rng.normal(size=(20, 4))
+    e /= np.linalg.norm(e, axis=1)[:, None]
+    turns = np.array([matrix(tuple(x)) for x in e])
+    again = np.array([matrix(tuple(x)) for x in quaternions(turns)])
+    np.testing.assert_allclose(again, turns, atol=1e-12)
+
+
+# ---- meshes
+
+
+def with_mesh(folder, data):
+    (folder / "part.stl").write_bytes(data)
+    (folder / "arm.urdf").write_text(
+        """<robot name="arm"><link name="base"/><link name="part"><inertial><mass value="1"/>
+        <inertia ixx="0.02" iyy="0.03" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial><visual><origin xyz="0 0 1"/>
+        <geometry><mesh filename="part.stl" scale="2 2 2"/></geometry></visual></link>
+        <joint name="hinge" type="continuous"><parent link="base"/><child link="part"/><axis xyz="0 1 0"/></joint>
+        </robot>"""
+    )
+    return sl.load(folder / "arm.urdf")
+
+
+def test_a_mesh_is_drawn_with_its_scale(tmp_path):
+    trimesh = pytest.importorskip("trimesh", reason="meshes are read with trimesh")
+    from spanloop.view.viewer import viser_shapes
+    from spanloop.view.viewer.viser_shapes import scene_with_meshes
+
+    box = trimesh.creation.box((0.2, 0.4, 0.6))
+    seen = scene_with_meshes(with_mesh(tmp_path, box.export(file_type="stl")), None, tmp_path)
+    (shape,) = seen.bodies[-1].shapes
+    assert (shape.kind, seen.notes) == ("mesh", ())
+    np.testing.assert_allclose(np.ptp(viser_shapes._mesh(shape)[0], axis=0), (0.4, 0.8, 1.2), rtol=1e-6)
+
+
+def test_a_mesh_that_cannot_be_read_is_replaced_and_told(tmp_path):
+    pytest.importorskip("trimesh", reason="meshes are read with trimesh")
+    from spanloop.view.viewer.viser_shapes import scene_with_meshes
+
+    seen = scene_with_meshes(with_mesh(tmp_path, b"no mesh at all"), None, tmp_path)
+    assert all(s.kind != "mesh" for b in seen.bodies for s in b.shapes)
+    assert seen.notes[-1].startswith("mesh 'part.stl' ")
+    assert seen.notes[-1].endswith("a simple shape stands in its place")
+
+
+# ---- with viser, without a browser
+
+
+@pytest.fixture(scope="module")
+def viewer():
+    pytest.importorskip("viser", reason="the live viewer needs viser")
+    from spanloop.view.viewer import show
+
+    model, q = made("four_bar")
+    with show(model, q, block=False) as shown:
+        yield shown
+
+
+def test_the_scene_holds_every_body_joint_and_closure(viewer):
+    stage, model = viewer.stage, viewer.puppet.robot.model
+    assert len(stage.nodes) == model.n_bodies + 1
+    assert len(stage.layers["joints"]) == len(model.joints)
+    assert len(stage.layers["closures"]) == 2 * len(model.loops)
+    assert len(stage.layers["bodies"]) >= model.n_bodies
+    assert [handle.name for handle, _ in viewer.panels.sliders] == ["crank_hinge"]
+
+
+def test_nodes_stand_where_the_bodies_are(viewer):
+    from spanloop.math.quaternion import matrix
+
+    puppet = viewer.puppet
+    viewer.wish("move", puppet.handles[0], puppet.value(puppet.handles[0]) + 0.4)
+    viewer.settled()
+    for node, body in zip(viewer.stage.nodes[1:], puppet.robot.model.bodies, strict=True):
+        pose = puppet.robot.pose(puppet.q, body.name)
+        np.testing.assert_allclose(node.position, pose[:3, 3], atol=1e-6)
+        np.testing.assert_allclose(matrix(tuple(node.wxyz)), pose[:3, :3], atol=1e-6)
+    assert "all loops closed" in viewer.panels.status.content
+
+
+def test_closures_turn_red_when_they_open(viewer):
+    from spanloop.view import palette
+    from spanloop.view.viewer.viser_shapes import rgb
+
+    stage, puppet = viewer.stage, viewer.puppet
+    stage.place(puppet.poses(), [1e-3])
+    assert {tuple(h.color) for h in stage.layers["closures"]} == {rgb(palette.OPEN)}
+    stage.place(puppet.poses(), [1e-12])
+    assert {tuple(h.color) for h in stage.layers["closures"]} == {rgb(palette.CLOSED)}
+
+
+def test_layers_forces_and_trails_come_and_go(viewer):
+    viewer.wish("show", "frames", True)
+    viewer.wish("forces", True)
+    viewer.settled()
+    assert all(h.visible for h in viewer.stage.layers["frames"])
+    assert "largest force" in viewer.panels.status.content
+    assert all(h.opacity < 1.0 for h in viewer.stage.layers["bodies"])
+    viewer.wish("show", "frames", False)
+    viewer.wish("forces", False)
+    viewer.settled()
+    assert not any(h.visible for h in viewer.stage.layers["frames"])
+    assert "largest force" not in viewer.panels.status.content
+    assert all(h.opacity is None for h in viewer.stage.layers["bodies"])
+
+
+def test_start_pause_and_reset(viewer):
+    viewer.wish("reset")
+    viewer.wish("start")
+    viewer.settled()
+    end = time.monotonic() + 30.0
+    while viewer.puppet.live.now.time < 0.05 and time.monotonic() < end:
+        time.sleep(0.02)
+    viewer.wish("start")
+    viewer.settled()
+    assert viewer.puppet.mode == "posing"
+    assert viewer.puppet.live.now.time >= 0.05
+    assert np.abs(viewer.puppet.v).max() > 0.0
+    viewer.wish("reset")
+    viewer.settled()
+    np.testing.assert_array_equal(viewer.puppet.q, viewer.puppet.home)
+    assert viewer.puppet.live.now.time == 0.0
+
+
+def test_the_server_is_on_the_loopback_address_only(viewer):
+    port = viewer.server.get_port()
+    sockets = viewer.server.get_host(), viewer.url
+    assert sockets == ("127.0.0.1", f"http://127.0.0.1:{port}")
+    with urlopen(viewer.url, timeout=30) as answer:
+        assert b"<html" in answer.read()
+    listening = _listening(port)
+    assert listening == {"0100007F"}, listening
+
+
+def _listening(port):
+    """Addresses on which this port is open, as the kernel writes them."""
+    try:
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    except OSError:
+        pytest.skip("no /proc/net/tcp to read the open ports from")
+    return {a for a, p in (row[1].split(":") for row in rows if row[3] == "0A") if int(p, 16) == port}
+
+
+def test_a_run_is_played_with_its_timeline():
+    pytest.importorskip("viser", reason="the live viewer needs viser")
+    with four_bar_run().view(block=False) as viewer:
+        viewer.wish("seek", 0.1)
+        viewer.settled()
+        assert viewer.puppet.timeline.now == 0.1
+        assert viewer.panels.timeline.value == pytest.approx(0.1)
+        viewer.wish("play")
+        viewer.settled()
+        assert viewer.puppet.mode == "playing"
+        end = time.monotonic() + 30.0
+        while viewer.puppet.timeline.now == 0.1 and time.monotonic() < end:
+            time.sleep(0.02)
+        assert viewer.puppet.timeline.now != 0.1
+
+
+def test_it_closes_cleanly_and_the_port_is_free_again():
+    pytest.importorskip("viser", reason="the live viewer needs viser")
+    from spanloop.view.viewer import show
+
+    before = {t.name for t in threading.enumerate()}
+    viewer = show(sl.zoo.pendulum(), block=False)
+    port = viewer.server.get_port()
+    viewer.close()
+    viewer.close()  # twice does no harm
+    assert "spanloop viewer" not in {t.name for t in threading.enumerate()} - before
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", port))
+
+
+def test_a_run_is_recorded_to_one_file_that_asks_for_nothing(tmp_path):
+    pytest.importorskip("viser", reason="the live viewer needs viser")
+    from spanloop.view.viewer import record
+
+    record(four_bar_run(), tmp_path / "run.html", frames=10.0)
+    text = (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert "__VISER_EMBED_DATA__" in text
+    assert [p.name for p in tmp_path.iterdir()] == ["run.html"]
+    assert len(text) < 3_000_000
+    with says(InputError, "record: 'run.mp4' is no name of a page; expected one that ends in .html"):
+        record(four_bar_run(), tmp_path / "run.mp4")
+    with says(InputError, "record: this is a batch of 2 runs; record one, run[0] say"):
+        record(batch_of(four_bar_run(), (10, 20)), tmp_path / "batch.html")
+
+
+def test_what_cannot_be_shown_is_told():
+    from spanloop.view.viewer import show
+
+    with says(InputError, "show: a str cannot be shown; expected a Model, a Dynamics or a Trajectory"):
+        show("robot.urdf", block=False)
+    with says(InputError, "show: q has shape (2,); expected (3,)"):
+        show(sl.zoo.four_bar(), [0.0, 0.0], block=False)
+
+
+def test_without_viser_a_sentence_says_what_to_install(monkeypatch):
+    from spanloop.view.viewer import show
+
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with says(UnsupportedError, "the live viewer needs viser, which is not installed; try: pip install 'spanloop[view"):
+        show(sl.zoo.four_bar(), block=False)
