@@ -1,9 +1,35 @@
-"""The sentences that spanloop says when something is wrong: where, what, found, expected, try."""
+"""Errors, and refusals as data. A message says where, what, found, expected, and what to try."""
 
 from __future__ import annotations
 
 import difflib
+import enum
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class Reason(enum.Enum):
+    """Why a state has no answer. Code compares reasons; only people read the sentence beside it."""
+
+    NOT_FINITE = "an input is not finite"
+    QUATERNION = "a quaternion is off unit length"
+    OPEN_LOOP = "a loop is open"
+    OPENING_VELOCITY = "a velocity opens a loop"
+    SINGULAR_CLOSURE = "closures lose rank"
+    SINGULAR_MASS = "the mass matrix is singular, or numbers overflow"
+    UNDERACTUATED = "the actuators cannot produce the motion"
+    OTHER = "another reason"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A reason, and the sentence that explains it for the state at hand."""
+
+    reason: Reason
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 class SpanloopError(ValueError):
@@ -23,7 +49,25 @@ class InputError(SpanloopError):
 
 
 class StateError(SpanloopError):
-    """A single state for which the question has no answer: not finite, off unit, singular."""
+    """A single state that has no answer; `refusal` holds the reason and the sentence."""
+
+    def __init__(self, message: str, refusal: Refusal | None = None, where: str = ""):
+        """message: the whole text, `where` included; refusal: what is refused, without it."""
+        super().__init__(message)
+        self.refusal = refusal if refusal is not None else Refusal(Reason.OTHER, message)
+        self.where = where
+
+    @staticmethod
+    def of(where: str, refusal: Refusal) -> StateError:
+        """where: the function that was called."""
+        return StateError(f"{where}: {refusal}", refusal, where)
+
+    @property
+    def reason(self) -> Reason:
+        return self.refusal.reason
+
+    def __reduce__(self):
+        return StateError, (str(self), self.refusal, self.where)
 
 
 class UnsupportedError(SpanloopError):
