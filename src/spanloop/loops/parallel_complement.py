@@ -1,6 +1,6 @@
 """N_l, N_c and N_d of legs on one platform by names, checked as the method itself is. [Saha, eq. 30-32]
 
-`algorithms/papers/saha/parallel_matrices.py` has the formulas, in the axes of links; here every block is in the axes of a
+`algorithms/papers/saha/parallel_matrices.py` has formulas, in the axes of links; here each block is in the axes of a
 body of the model, at its origin.
 """
 
