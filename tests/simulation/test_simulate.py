@@ -542,7 +542,7 @@ def test_a_robot_made_with_a_method_is_simulated_with_it():
 
 
 def test_a_method_without_feedback_says_so():
-    with says(InputError, "dynamics 'dense' has no feedback of closure errors; use closures='project'"):
+    with says(InputError, "method 'dense' has no feedback of closure errors; use closures='project'"):
         sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.1, closures="feedback", dynamics="dense")
 
 

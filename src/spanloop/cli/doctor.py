@@ -109,7 +109,7 @@ def _cache() -> Point:
     entries = [e for e in os.scandir(where) if e.is_file()]
     size = sum(e.stat().st_size for e in entries) / 1e6
     said = f"{where}: {len(entries)} kernels, {size:.1f} MB"
-    if not cache.trusted(where):
+    if not cache.is_trusted(where):
         return Point("cache", ADVICE, f"{said}; not used, because others may write there. Try chmod 700 {where}")
     if not os.access(where, os.W_OK):
         return Point("cache", ADVICE, f"{said}; cannot be written, new kernels are compiled in every process")
