@@ -168,7 +168,7 @@ def test_a_loop_joins_two_frames():
     assert (named.name, named.kind, named.switchable, named.driven) == ("ring", Universal("y", "z"), True, False)
     driven = zoo.chain(4).with_loop("tool", "world", joint="spherical", driven=True)
     assert driven == zoo.chain(4).with_loop("tool", "world", joint="spherical").drive("tool_world")
-    with says(InputError, "loop 'tool_world': a fixed joint has no freedom that could be driven"):
+    with says(InputError, "loop 'tool_world': a fixed joint has no DoF that could be driven"):
         zoo.chain(4).with_loop("tool", "world", driven=True)
 
 
@@ -192,7 +192,7 @@ def test_joints_and_loops_can_be_driven():
     assert model.loops[0].driven
     with says(InputError, "has no joint or loop 'joint9'; did you mean"):
         model.drive("joint9")
-    with says(InputError, "joint 'joint1': a fixed joint has no freedom that could be driven"):
+    with says(InputError, "joint 'joint1': a fixed joint has no DoF that could be driven"):
         model.lock("joint1").drive("joint1")
 
 
@@ -215,13 +215,13 @@ def test_the_actuators_of_a_passive_joint_go_with_a_note():
     assert only.actuators == ()
 
 
-def test_actuate_and_passive_say_what_is_wrong():
+def test_actuate_and_unactuate_say_what_is_wrong():
     model = zoo.chain(3).lock("joint3")
     with says(InputError, "has no joint 'joint9'; did you mean"):
         model.unactuate("joint9")
-    with says(InputError, "joint 'joint3': a fixed joint has no freedom that could be actuated"):
+    with says(InputError, "joint 'joint3': a fixed joint has no DoF that could be actuated"):
         model.actuate("joint3")
-    with says(InputError, "joint 'joint3': a fixed joint has no freedom that could be passive"):
+    with says(InputError, "joint 'joint3': a fixed joint has no DoF that could be passive"):
         model.unactuate("joint3")
 
 

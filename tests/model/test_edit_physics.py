@@ -405,11 +405,11 @@ def test_remove_says_what_is_wrong():
         model.remove("link1", kind="bodies")
 
 
-# ---- zeroed
+# ---- rezero
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_zeroed_model_is_at_its_zero_where_the_other_was_at_q(seed):
+def test_a_rezeroed_model_is_at_its_zero_where_the_other_was_at_q(seed):
     kinds = [k for k in KINDS if k != "universal"]
     model = zoo.random_model(seed, 6, kinds=kinds).without_losses()
     q, v = model.random_state(seed)
@@ -431,11 +431,11 @@ def test_limits_springs_and_gears_move_with_the_zero():
     assert python(new).closure_error(np.zeros(2))[0] == pytest.approx(python(model).closure_error(q)[0], abs=1e-15)
 
 
-def test_zeroed_says_what_is_wrong():
-    with says(InputError, "zeroed: q has shape (2,); expected (6,), all finite"):
+def test_rezero_says_what_is_wrong():
+    with says(InputError, "rezero: q has shape (2,); expected (6,), all finite"):
         zoo.puma().rezero((1, 2))
     model = sl.Builder("u").body("a", 1.0, inertia=(1, 1, 1)).universal("j", "world", "a").build()
-    with says(UnsupportedError, "zeroed: joint 'j' is universal and stands at 1 rad about its second axis"):
+    with says(UnsupportedError, "rezero: joint 'j' is universal and is at 1 rad about its second axis"):
         model.rezero((0.0, 1.0))
 
 
