@@ -166,7 +166,7 @@ def test_loops_inside_both_systems_with_redundant_rows():
     arms, held, between, q = linkage()
     pair = sl.ClosedTopology(arms, held, between, target="python")
     assert [x.name for x in pair.model.loops] == [*(x.name for x in (*arms.loops, *held.loops)), "holding1", "holding2"]
-    assert len(pair.step_d.setting.dropped) == 9  # three of each of the planar loops
+    assert len(pair.step_d.redundancy.dropped) == 9  # three of each of the planar loops
     assert not pair.step_d.cheap
     agrees(pair, q)
 
