@@ -417,7 +417,7 @@ def test_gears_are_refused():
 
 
 def test_a_robot_made_with_another_method_is_refused():
-    with says(InputError, "dynamics is 'elimination'. Leave it out, or use closures='project'"):
+    with says(InputError, "method is 'elimination'. Leave it out, or use closures='project'"):
         minimal(sl.Dynamics(zoo.five_bar(), method="elimination"))
 
 
