@@ -1,6 +1,6 @@
 """N_l, N_c and N_d of legs on one platform by names, checked as the method itself is. [Saha, eq. 30-32]
 
-`algorithms/papers/saha/parallel_matrices.py` has the formulas, in the axes of links; here every block is in the axes of a
+`algorithms/papers/saha/parallel_matrices.py` has formulas, in the axes of links; here each block is in the axes of a
 body of the model, at its origin.
 """
 
@@ -86,7 +86,7 @@ def parallel_complement(robot, q) -> Complement:
     if why:
         raise StateError(f"parallel_complement: {why[0]}")
     if not _regular(m, setting, q):
-        raise StateError(f"parallel_complement: {parallel_legs.SINGULAR}")
+        raise StateError.of("parallel_complement", parallel_legs.SINGULAR)
     return _by_names(robot.model, m, parallel_matrices.parallel_complement(m, q))
 
 

@@ -116,7 +116,7 @@ class System:
         tau, forces = self.torques(x)
         given = self._of(self._forward, {**x, "tau": tau, "forces": forces})
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
-        words = "" if self._forward.answer(*rows) is not None else self._forward.explain(*rows)
+        words = "" if self._forward.answer(*rows) is not None else self._forward.explain(*rows).sentence
         if self.minimal and (not words or "singular position" in words):
             return self.completion.why_not_on(self.actuated_rates(x)[0]) or words
         return words

@@ -62,10 +62,10 @@ def five_bar_start(
     return np.array((angles[0], elbows[0], angles[1], elbows[1]))
 
 
-# ---- Saha's carpet scraper: Hoeken's four-bar, whose coupler draws a nearly straight line, which a pantograph enlarges.
+# ---- Saha's carpet scraper: Hoeken's four-bar, its coupler draws a nearly straight line; a pantograph enlarges it.
 #
 # [Saha, section 4.4, Table 5]. How the text is read: the machine is plane, gravity along −y, the crank turns
-# counter-clockwise about the origin. I-2 is the coupler, twice 0.115 m long, jointed to I-1 at its middle, where its mass
+# counter-clockwise about O. I-2 is the coupler, twice 0.115 m long, jointed to I-1 at its middle, where its mass
 # centre is (the text has "#II-2" there); the other bars have it at half their length. Inertias are about the link's
 # origin. III-2⁰ is 0.834 m long over all: 0.239 · 0.335/0.096, the pantograph condition, which its inertia confirms.
 # The text does not say on which side the pantograph's arm stands: both are there.

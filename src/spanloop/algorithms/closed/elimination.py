@@ -52,7 +52,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
             outward(bias_acceleration, field=ground),
             outward(push),
             *((outward(fly, V=Motion()),) if flying else ()),
-            *closed_sweeps(mechanism, setting, bias.Feedback() if feedback else bias.Motion(), ground),
+            *closed_sweeps(mechanism, setting, bias.FeedbackBias() if feedback else bias.MotionBias(), ground),
         ),
         result=joint_rates,
         shape=(mechanism.nv,),
