@@ -85,7 +85,7 @@ def test_torques_leave_out_passive_joints_unless_named():
 def test_a_driven_joints_entry_is_an_acceleration():
     model = sl.zoo.four_bar().drive("crank_hinge")
     run = sl.simulate(model, sl.zoo.four_bar_start(), duration=0.01)
-    assert run.plot("tau", "crank_hinge").get_ylabel() == "given acceleration [rad/s²]"
+    assert run.plot("tau", "crank_hinge").get_ylabel() == "prescribed acceleration [rad/s²]"
 
 
 def test_reactions_are_norms_of_forces_and_torques():
@@ -126,10 +126,10 @@ def test_closure_errors_are_drawn_loop_by_loop_on_powers_of_ten():
     assert "bound of the audit" in lines(ax)
 
 
-def test_a_phase_is_rate_over_coordinate():
+def test_a_phase_portrait_is_velocity_over_coordinate():
     run = four_bar_run()
     ax = run.plot("phase", "crank_hinge")
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("angle [rad]", "rate [rad/s]")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("angle [rad]", "velocity [rad/s]")
     line = lines(ax)["crank_hinge"]
     np.testing.assert_array_equal(line.get_xdata(), run["crank_hinge"].q)
     np.testing.assert_array_equal(line.get_ydata(), run["crank_hinge"].v)
@@ -224,7 +224,7 @@ def test_counts_are_those_of_the_kernels():
 def test_scaling_draws_a_line_for_each_method():
     ax = plots.scaling(sl.zoo.chain, (2, 4))
     drawn = lines(ax)
-    assert list(drawn) == [*FUNCTIONS["forward_dynamics"].methods, "in proportion to n"]
+    assert list(drawn) == [*FUNCTIONS["forward_dynamics"].methods, "proportional to n"]
     expected = [total(sl.compile(sl.zoo.chain(n), "forward_dynamics").operations) for n in (2, 4)]
     np.testing.assert_array_equal(drawn["articulated_body"].get_ydata(), expected)
 
@@ -238,7 +238,7 @@ def test_an_operator_is_drawn_as_its_matrix():
     assert "phi" in ax.get_title(loc="left")
 
 
-def test_a_wrong_wish_is_answered_with_what_there_is():
+def test_a_wrong_name_is_answered_with_the_nearest_one():
     run = four_bar_run()
     with says(InputError, "plot: there is no figure 'energie'; did you mean 'energy'?"):
         run.plot("energie")
@@ -246,11 +246,11 @@ def test_a_wrong_wish_is_answered_with_what_there_is():
         run.plot("q", "crank")
     with says(InputError, "plot: there is no joint or loop 'closin'; did you mean 'closing'?"):
         run.plot("reactions", "closin")
-    with says(InputError, "plot: energy is of the whole mechanism and takes no names"):
+    with says(InputError, "plot: energy shows the whole mechanism and takes no names"):
         run.plot("energy", "crank_hinge")
     with says(InputError, "plot: joint 'root' has 6 DoF; a phase portrait needs joints with one"):
         flying_run().plot("phase", "root")
-    with says(InputError, "has no loops, so nothing can open"):
+    with says(InputError, "has no loops, so there is no closure error"):
         flying_run().plot("closure_residual")
 
 

@@ -165,7 +165,7 @@ def test_damping_takes_energy_and_a_push_gives_some():
     live.advance(0.1)
     damped = robot.energy(live.now.q, live.now.v).sum()
     assert damped < robot.energy(q, np.zeros(model.nv)).sum()
-    live.put(q)
+    live.restart(q)
     live.settings.damping, live.settings.gravity = 0.0, 0.0
     live.settings.body, live.settings.force = "coupler", np.array([10.0, 0.0, 0.0])
     assert np.abs(live.now.v).max() == 0.0
@@ -293,7 +293,7 @@ def test_a_mesh_is_drawn_with_its_scale(tmp_path):
     seen = scene_with_meshes(with_mesh(tmp_path, box.export(file_type="stl")), None, tmp_path)
     (shape,) = seen.bodies[-1].shapes
     assert (shape.kind, seen.notes) == ("mesh", ())
-    np.testing.assert_allclose(np.ptp(viser_shapes._mesh(shape)[0], axis=0), (0.4, 0.8, 1.2), rtol=1e-6)
+    np.testing.assert_allclose(np.ptp(viser_shapes._triangles(shape)[0], axis=0), (0.4, 0.8, 1.2), rtol=1e-6)
 
 
 def test_a_mesh_that_cannot_be_read_is_replaced_with_a_note(tmp_path):

@@ -62,7 +62,7 @@ def write(run: Trajectory, path: str | Path, *, title: str = "", folder: str | P
 
 
 def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = None) -> str:
-    """An animated SVG of a run, which repeats. title: headline (default: the model's name). folder: where meshes are."""
+    """An animated SVG of a run. title: headline (default: the model's name). folder: where mesh files are."""
     if run.batch:
         raise InputError(f"this is a batch of {len(run.outcomes)} runs; an animation shows one of them: run[0]")
     few = run[:: max(1, len(run) // FRAMES)]

@@ -1,8 +1,8 @@
 """Figures with matplotlib, one function a figure. Each takes `ax=` and returns its axes.
 
-Without `ax` the function makes a figure. With an interactive backend or a notebook the figure belongs to pyplot, so that
-plt.show() shows it; otherwise it does not, and Python frees it when nothing refers to it. A figure of quantities with
-several units has one panel for each: `ax` takes as many axes, and the function returns a tuple of them.
+Without `ax` the function makes a figure. With an interactive backend or a notebook the figure belongs to pyplot, so
+that plt.show() shows it; otherwise it does not, and Python frees it when nothing refers to it. A figure of quantities
+with several units has one panel for each: `ax` takes as many axes, and the function returns a tuple of them.
 """
 
 from spanloop.view.plots.operation_counts import counts, scaling

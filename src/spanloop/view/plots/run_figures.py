@@ -31,7 +31,7 @@ COMPONENTS = ("norm", "x", "y", "z")
 
 
 def coordinates(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
-    """Plot coordinates q over time. names: of joints (default: all). Angles, lengths and quaternions have own panels."""
+    """Plot coordinates q over time. names: of joints (default: all). One panel for each unit."""
     words = {"rad": "angle", "m": "displacement", "1": "quaternion", "": "coordinate"}
     chosen = _chosen(run.model, names, labels.coordinates, run.model.q_slice)
     return draw(run, _series(run.q, chosen, labels.coordinates, labels.coordinate_units, run.model), words, ax)
@@ -114,7 +114,7 @@ def closure_residual(run: Trajectory, *, ax: Any = None) -> Any:
 
 
 def energy(run: Trajectory, *, ax: Any = None) -> Any:
-    """Plot kinetic and potential energy and their sum [J] over time; run.audit() compares the sum with the work done."""
+    """Plot kinetic and potential energy and their sum [J] over time; run.audit() compares it with the work done."""
     (ax,) = axes_for(ax)
     kinetic, potential = run.energy[..., 0], run.energy[..., 1]
     rows = (("kinetic", kinetic, PALETTE[0]), ("potential", potential, PALETTE[2]), ("total", kinetic + potential, INK))
@@ -156,9 +156,9 @@ def _component(three: np.ndarray, component: str) -> np.ndarray:
 
 
 def phase(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
-    """Plot velocity over coordinate of joints with one degree of freedom; a dot marks the start. Draws all runs of a batch.
+    """Plot velocity over coordinate of joints with one degree of freedom, for all runs of a batch.
 
-    names: of joints with the same unit (default: those with the unit of the first such joint).
+    A dot marks the start. names: of joints with the same unit (default: those with the unit of the first such joint).
     """
     joints = _phase_joints(run, names)
     unit = joints[0].kind.units[0]

@@ -61,7 +61,7 @@ def _step(robot: Dynamics, q, chosen: Independent, step, limits: Limits) -> tupl
             break
         _, backward, faults = maps(robot, trial[None], chosen)
         if faults:
-            return None, faults[0]
+            return None, str(faults[0])
         correction = -backward[0] @ structure_of(robot, trial[None]).scaled_errors(np.where(rows, e[0], 0.0))
         if not np.abs(correction).max() < STRIDE:
             return None, f"{worst(robot.model, e[0]).what} would open"

@@ -74,7 +74,7 @@ def placed(placement: Placement) -> tuple[np.ndarray, np.ndarray]:
 
 
 def quaternions(rotations: np.ndarray) -> np.ndarray:
-    """Quaternions (n, 4), scalar first, of rotation matrices (n, 3, 3), from the eigenvector of the largest eigenvalue."""
+    """Quaternions (n, 4), scalar first, of rotation matrices (n, 3, 3): eigenvectors of the largest eigenvalue."""
     r = rotations
     k = np.zeros((len(r), 4, 4))
     xx, yy, zz = r[:, 0, 0], r[:, 1, 1], r[:, 2, 2]
