@@ -411,7 +411,7 @@ def test_gears_are_refused():
     b = sl.Builder("geared")
     b.body("a", 1.0, inertia=(1.0, 1.0, 1.0)).body("b", 1.0, inertia=(1.0, 1.0, 1.0))
     b.revolute("first", "world", "a", "z").revolute("second", "world", "b", "z")
-    b.couple("mesh", "second", "first", 2.0)
+    b.coupling("mesh", "second", "first", 2.0)
     with says(UnsupportedError, f"{NOT_LEGS}'mesh' couples joints. Use closures='project'"):
         minimal(b.build())
 

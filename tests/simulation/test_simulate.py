@@ -109,7 +109,7 @@ def geared():
     for k, mass in enumerate((1.0, 2.0, 0.5)):
         b.body(f"rod{k}", mass, (0.25, 0.0, 0.0), (0.01, 0.02, 0.02))
         b.revolute(f"hinge{k}", f"rod{k - 1}" if k else "world", f"rod{k}", "z", (0.5 if k else 0.0, 0.0, 0.0))
-    return b.couple("gear", "hinge2", "hinge1", ratio=-2.0, offset=0.1).build()
+    return b.coupling("gear", "hinge2", "hinge1", ratio=-2.0, offset=0.1).build()
 
 
 @pytest.mark.parametrize("closures", ["project", "feedback"])
@@ -140,7 +140,7 @@ def test_switchable_loops_are_open_or_closed_as_is_said():
     name = model.loops[0].name
     shut, loose = (sl.simulate(model, q, duration=0.3, closures=sl.Closures(active_loops=x)) for x in ([name], []))
     np.testing.assert_allclose(shut.q, sl.simulate(zoo.four_bar(), q, duration=0.3).q, atol=1e-11)
-    tree = zoo.four_bar().open(name)
+    tree = zoo.four_bar().without_loops(name)
     np.testing.assert_allclose(loose.q, sl.simulate(tree, q, duration=0.3).q, atol=1e-11)
     apart = np.array([0.4, 0.1, -0.3])
     assert sl.simulate(model, apart, duration=0.1, closures=sl.Closures(active_loops=[])).outcome.finished
@@ -345,7 +345,7 @@ def parallelogram():
     b.revolute("left", "world", "crank", "z").revolute("top", "crank", "coupler", "z", (0.5, 0.0, 0.0))
     b.revolute("right", "world", "rocker", "z", (1.0, 0.0, 0.0))
     b.frame("tip", "coupler", (1.0, 0.0, 0.0)).frame("end", "rocker", (0.5, 0.0, 0.0))
-    return b.close("tip", "end", "revolute").build()
+    return b.loop("tip", "end", "revolute").build()
 
 
 def test_a_singular_position_ends_a_run_or_is_told():

@@ -198,7 +198,7 @@ def test_light_and_dark(opened):
     opened.evaluate("document.getElementById('theme').click()")
 
 
-def test_the_audit_is_told_in_words(opened):
+def test_the_audit_is_reported_in_words(opened):
     words = opened.evaluate("document.getElementById('audit').textContent")
     assert "All is well." in words
     assert "closure velocity: well" in words
