@@ -15,7 +15,7 @@ from spanloop.algorithms.catalog import function as catalog_entry
 from spanloop.algorithms.catalog import maker
 from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.compiler.lower import Looped, Plan
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import InputError, Refusal, UnsupportedError
 from spanloop.kernels import cache_key, lowering
 from spanloop.kernels import explain as explaining
 from spanloop.model import Model
@@ -140,7 +140,7 @@ class Question:
 
     def answer(self, *arrays: np.ndarray) -> np.ndarray | None:
         """The answer of one state on floats; None if it has none."""
-        if explaining.fault(self, *arrays):
+        if explaining.input_fault(self, *arrays):
             return None
         inputs, shape = self.signature()
         given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
@@ -155,9 +155,9 @@ class Question:
             return None
         return answer if np.isfinite(answer).all() and all(a < b for a, b in demands) else None
 
-    def explain(self, *arrays: np.ndarray) -> str:
+    def explain(self, *arrays: np.ndarray) -> Refusal:
         """Why this state has no answer."""
-        return explaining.reason(self, *arrays)
+        return explaining.explain(self, *arrays)
 
 
 @functools.lru_cache(maxsize=64)

@@ -86,7 +86,7 @@ def parallel_complement(robot, q) -> Complement:
     if why:
         raise StateError(f"parallel_complement: {why[0]}")
     if not _regular(m, redundancy, q):
-        raise StateError(f"parallel_complement: {parallel_legs.SINGULAR}")
+        raise StateError.of("parallel_complement", parallel_legs.SINGULAR)
     return _by_names(robot.model, m, parallel_matrices.parallel_complement(m, q))
 
 

@@ -17,7 +17,7 @@ from spanloop.topology.closures import path
 
 _RANK = 1e-8  # of the largest singular value: what is smaller counts as zero
 _SHARE = 0.1  # of a motion of unit length: freedoms with less have no part in it
-MARKING = "tell which joints are actuated: model.actuate(..., only=True), model.passive(...)"
+MARKING = "tell which joints are actuated: model.actuate(..., only=True), model.unactuate(...)"
 
 
 class NotLegs(UnsupportedError):

@@ -22,14 +22,16 @@ from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.saha.leg_elimination import answering_rates, drift, eliminated, fly, unit_rates
 from spanloop.algorithms.papers.saha.legs import Legs, legs_with
 from spanloop.algorithms.tree.link_poses import placed
+from spanloop.errors import Reason, Refusal
 from spanloop.math.spatial import Field, Motion, combined, coriolis, power
 from spanloop.math.symmetric import solve
 from spanloop.math.vector3 import add, dot, negate, total
 from spanloop.sweeps import Program, Values, at_once, outward
 
-SINGULAR = (
+SINGULAR = Refusal(
+    Reason.SINGULAR_CLOSURE,
     "the legs are in a singular position: the actuated joints do not determine the motion of the others here. "
-    "See robot.diagnose(q); method 'elimination' answers wherever the loops themselves are regular"
+    "See robot.diagnose(q); method 'elimination' answers wherever the loops themselves are regular",
 )
 
 
