@@ -7,7 +7,7 @@ A new algorithm registers itself here. Options, by the keyword of the algorithm'
 | loaded | names of the bodies with external forces |
 | frame, expressed_in | one frame, and the axes of the result |
 | frames, points | several frames or bodies |
-| setting | which closure rows are redundant |
+| redundancy | which closure rows are redundant |
 | feedback | closure errors are fed back with the input `gains` |
 | open_chain | the method for the trees that loops leave when cut |
 """
@@ -71,8 +71,8 @@ class Function:
 
 
 _FORCES = ("loaded",)
-_LOOPS = ("loaded", "setting")
-_FEEDBACK = ("loaded", "setting", "feedback")
+_LOOPS = ("loaded", "redundancy")
+_FEEDBACK = ("loaded", "redundancy", "feedback")
 
 TREE_METHODS: dict[str, Callable[..., Program]] = {
     "articulated_body": articulated_body.forward_dynamics,
@@ -107,10 +107,10 @@ FUNCTIONS: dict[str, Function] = {
     ),
     # of unactuated joints, from the actuated ones
     "position_completion": Function(
-        {}, {"parallel_legs": Algorithm(leg_completion.position_completion, ("setting",))}, needs_closures=True
+        {}, {"parallel_legs": Algorithm(leg_completion.position_completion, ("redundancy",))}, needs_closures=True
     ),
     "actuated_rates": Function(
-        {}, {"parallel_legs": Algorithm(leg_completion.actuated_rates, ("setting",))}, needs_closures=True
+        {}, {"parallel_legs": Algorithm(leg_completion.actuated_rates, ("redundancy",))}, needs_closures=True
     ),
     "free_response": Function(
         {"closed_topology": Algorithm(system_response.free_response, ("loaded", "points"))}, needs_tree=True
@@ -123,8 +123,8 @@ FUNCTIONS: dict[str, Function] = {
     "closure_jacobian": Function({"paths": Algorithm(closure_kinematics.closure_jacobian)}),
     "closure_bias": Function({"paths": Algorithm(closure_kinematics.closure_bias)}),
     "grasp_accelerations": Function({"paths": Algorithm(grasps.grasp_accelerations)}),
-    "position_correction": Function({"elimination": Algorithm(correction.position_correction, ("setting",))}),
-    "velocity_correction": Function({"elimination": Algorithm(correction.velocity_correction, ("setting",))}),
+    "position_correction": Function({"elimination": Algorithm(correction.position_correction, ("redundancy",))}),
+    "velocity_correction": Function({"elimination": Algorithm(correction.velocity_correction, ("redundancy",))}),
     "inverse_dynamics": Function(
         {
             "newton_euler": Algorithm(newton_euler.inverse_dynamics, _FORCES),

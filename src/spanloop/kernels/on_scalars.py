@@ -51,7 +51,7 @@ def on_scalars(
         forces=forces,
         frame=frame,
         expressed_in=expressed_in,
-        refuse_open=False,  # the stages of a step may leave the closed loops a little
+        refuses_open=False,  # the stages of a step may leave the closed loops a little
     )
     inputs, shape = spec.signature()
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from spanloop.algorithms import catalog
 from spanloop.algorithms.catalog import Algorithm
-from spanloop.algorithms.closed import redundancy
+from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.compiler.lower import CannotLoop, Looped, Plan
 from spanloop.errors import InputError, Refusal, UnsupportedError
 from spanloop.kernels import cache_key, lowering
@@ -36,7 +36,7 @@ class KernelSpec:
     """What a kernel computes. `KernelSpec.of` checks its arguments; what follows from the spec is made when first used.
 
     options: keywords of the algorithm. live: the model's parameters are an input. regroup: inertia may move to parent
-    links. refuse_singular: a state is refused where closures lose rank. refuse_open: ... where a loop is open.
+    links. refuses_singular: a state is refused where closures lose rank. refuses_open: ... where a loop is open.
     """
 
     model: Model
@@ -46,8 +46,8 @@ class KernelSpec:
     options: Mapping[str, Any]
     live: bool = False
     regroup: bool = False
-    refuse_singular: bool = True
-    refuse_open: bool = True
+    refuses_singular: bool = True
+    refuses_open: bool = True
     lowering: str = "auto"
 
     @staticmethod
@@ -66,12 +66,12 @@ class KernelSpec:
         feedback: bool = False,
         regroup: bool = True,
         on_singular: str = "raise",
-        refuse_open: bool = True,
+        refuses_open: bool = True,
         lowering: str = "auto",
     ) -> KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
 
-        feedback: adds the input `gains`, which feeds closure errors back. refuse_open: False computes open loops too.
+        feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
         """
         live = _chosen("parameters", parameters) == "live"
         strict = _chosen("on_singular", on_singular) == "raise"
@@ -106,7 +106,7 @@ class KernelSpec:
             live,
             regroup and not live,
             strict,
-            refuse_open,
+            refuses_open,
             _chosen("lowering", lowering),
         )
 
@@ -137,7 +137,7 @@ class KernelSpec:
             Algorithm(vector.program),
             {},
             live,
-            refuse_singular=_chosen("on_singular", on_singular) == "raise",
+            refuses_singular=_chosen("on_singular", on_singular) == "raise",
             lowering=_chosen("lowering", lowering),
         )
 
@@ -151,8 +151,8 @@ class KernelSpec:
             repr(sorted(self.options.items())),
             self.live,
             self.regroup,
-            self.refuse_singular,
-            self.refuse_open,
+            self.refuses_singular,
+            self.refuses_open,
             self.lowering,
             cache_key.source_hash(),
         )
@@ -169,11 +169,12 @@ class KernelSpec:
         return (m.regrouped() if self.regroup and program.regroup else m), program
 
     def _program(self, m: Mechanism) -> Program:
-        if "setting" not in self.algorithm.takes or not (m.closures or m.gears):
+        if "redundancy" not in self.algorithm.takes or not (m.closures or m.gears):
             return self.algorithm.make(m, **self.options)
-        found = _setting(self.model)
-        setting = replace(found, strict=found.strict and self.refuse_singular, watched=self.refuse_open)
-        return self.algorithm.make(m, **self.options, setting=setting)
+        found = _redundancy(self.model)
+        refuses_singular = found.refuses_singular and self.refuses_singular
+        redundancy = replace(found, refuses_singular=refuses_singular, refuses_open=self.refuses_open)
+        return self.algorithm.make(m, **self.options, redundancy=redundancy)
 
     @property
     def needs_double(self) -> bool:
@@ -232,8 +233,8 @@ class KernelSpec:
 
 
 @functools.lru_cache(maxsize=64)
-def _setting(model: Model) -> redundancy.Setting:
-    return redundancy.found(mechanism(model))
+def _redundancy(model: Model) -> Redundancy:
+    return find_redundancy(mechanism(model))
 
 
 # ---- checks of the options
