@@ -36,7 +36,7 @@ def five_bar(*, base: float = 1.2, closure: str | JointKind = "revolute") -> Mod
         b.revolute(f"elbow{leg}", f"near{leg}", f"far{leg}", "z", (near, 0.0, 0.0), actuated=False)
         b.frame(f"tip{leg}", f"far{leg}", (far, 0.0, 0.0))
     kind = planar_closure(closure, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), "five_bar")
-    return b.close("tip1", "tip2", kind, name="meeting").build()
+    return b.loop("tip1", "tip2", kind, name="meeting").build()
 
 
 def five_bar_start(
@@ -118,9 +118,9 @@ def carpet_scraper(*, closure: str | JointKind = "revolute") -> Model:
     b.frame("rod_tip", "rod", (_SIDE, 0.0, 0.0)).frame("link_tip", "link", (_SIDE, 0.0, 0.0))
     b.frame("scraper", "beam", (_BEAM, 0.0, 0.0))
     kind = planar_closure(closure, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), "carpet_scraper")
-    b.close("crank_tip", "coupler_foot", kind, name="crank_pin")
-    b.close("rod_tip", "coupler_tip", kind, name="rod_pin")
-    b.close("link_tip", "coupler_tip", kind, name="link_pin")
+    b.loop("crank_tip", "coupler_foot", kind, name="crank_pin")
+    b.loop("rod_tip", "coupler_tip", kind, name="rod_pin")
+    b.loop("link_tip", "coupler_tip", kind, name="link_pin")
     return b.build()
 
 

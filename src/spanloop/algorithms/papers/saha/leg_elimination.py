@@ -217,9 +217,8 @@ def _dot(x, y):
 
 def fly(link, here, parent) -> Values:
     """Velocity of the link, and its acceleration while no joint's rate changes; gravity is one of the world."""
-    return Values(
-        field=kinematics.velocity_product(link, here, parent).field, V=here.X.T @ parent.V + combined(here.S, here.v)
-    )
+    V = here.X.T @ parent.V + combined(here.S, here.v)
+    return Values(field=link_acceleration(link, here, parent.field, here.v), V=V)
 
 
 def drift(m, legs: Legs, leg: Leg, here, still: Field) -> Motion:
