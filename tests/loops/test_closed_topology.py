@@ -166,7 +166,7 @@ def test_loops_inside_both_systems_with_redundant_rows():
     arms, held, between, q = linkage()
     pair = sl.ClosedTopology(arms, held, between, target="python")
     assert [x.name for x in pair.model.loops] == [*(x.name for x in (*arms.loops, *held.loops)), "holding1", "holding2"]
-    assert len(pair.step_d.setting.dropped) == 9  # three of each of the planar loops
+    assert len(pair.step_d.redundancy.dropped) == 9  # three of each of the planar loops
     assert not pair.step_d.cheap
     agrees(pair, q)
 
@@ -193,7 +193,7 @@ def test_a_closure_that_is_there_twice_changes_nothing():
     """The rows of the second one are redundant wherever the first is closed."""
     arms, held, closures, q = arms_and_object(2, "spherical")
     twice = sl.ClosedTopology(arms, held, [*closures, (*closures[0][:3], "again")], target="python")
-    assert len(twice.step_d.setting.dropped) == 3
+    assert len(twice.step_d.redundancy.dropped) == 3
     agrees(twice, q)
 
 

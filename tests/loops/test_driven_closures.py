@@ -322,14 +322,15 @@ def test_a_known_force_moves_a_linkage_as_the_torque_of_that_joint_does():
         return {"d": 1.3 * t - 0.2 * v["a"]}
 
     how = {"duration": 0.2, "step": 1e-3}
-    for here, there in (({"known": {"d": [1.3]}}, {"tau": {"d": 1.3}}), ({"known": force}, {"controller": torque})):
-        one, other = sl.simulate(first, q, v, **how, **here), sl.simulate(second, q2, v2, **how, **there)
+    for push, there in (({"d": [1.3]}, {"tau": {"d": 1.3}}), (force, {"controller": torque})):
+        one = sl.simulate(first, q, v, **how, closures=sl.Closures(loop_forces=push))
+        other = sl.simulate(second, q2, v2, **how, **there)
         for name in ("a", "c"):
             np.testing.assert_allclose(
                 one.q[:, one.model.q_slice(name)], other.q[:, other.model.q_slice(name)], atol=1e-9
             )
         assert one.audit()["energy"].verdict == "well"
-    more = sl.simulate(first, q, v, **how, known=force, forces={"rocker": np.zeros(6)})
+    more = sl.simulate(first, q, v, **how, closures=sl.Closures(loop_forces=force), forces={"rocker": np.zeros(6)})
     np.testing.assert_allclose(more.q, one.q, atol=1e-13)
 
 
@@ -357,7 +358,12 @@ def test_forces_compiled_into_a_motion_are_those_of_forward_dynamics(kind):
 def test_known_forces_of_a_motion_are_checked(known, what):
     model = linkage("d")
     with says(InputError, what):
-        sl.simulate(model, sl.Dynamics(model).assemble(np.array([-0.9, 0.8, -1.6])), duration=0.01, known=known)
+        sl.simulate(
+            model,
+            sl.Dynamics(model).assemble(np.array([-0.9, 0.8, -1.6])),
+            duration=0.01,
+            closures=sl.Closures(loop_forces=known),
+        )
 
 
 # ---- a robot without the loops that are not active

@@ -14,6 +14,7 @@ from spanloop.cli.terminal import add_json, colored, print_json
 from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
+from spanloop.simulation.integrators import Integrator
 from spanloop.simulation.simulate import simulate
 
 EXAMPLES = (
@@ -86,19 +87,19 @@ def measured(robot: Dynamics, q: np.ndarray, v: np.ndarray, tau: np.ndarray, sec
     """Measure calls, batches and steps; one that fails carries the reason."""
     many = [np.tile(x, (BATCH, 1)) for x in (q, v, tau)]
     wide = [np.tile(x, (RUNS, 1)) for x in (q, v)]
+    through = Dynamics(robot.model, on_singular="minimum_norm")  # a random motion may pass a singular position
 
     def steps(q, v):
         end = 1e-3 * STEPS
         return lambda: simulate(
-            robot,
+            through,
             q,
             v,
             duration=end,
             step=1e-3,
             sample=end,
             limits="ignore",
-            on_singular="minimum_norm",
-            progress=False,
+            integrator=Integrator(progress=False),
         )
 
     return [

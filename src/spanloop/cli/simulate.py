@@ -62,7 +62,7 @@ def run(chosen: argparse.Namespace) -> int:
         duration=chosen.duration,
         step=chosen.step,
         sample=chosen.sample,
-        method=chosen.integrator,
+        integrator=chosen.integrator,
         tau=torques(model, by_name(chosen.tau, "--tau")),
     )
     took = time.perf_counter() - began

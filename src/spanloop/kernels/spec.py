@@ -13,7 +13,7 @@ import numpy as np
 
 from spanloop.algorithms.catalog import function as catalog_entry
 from spanloop.algorithms.catalog import maker
-from spanloop.algorithms.closed import redundancy
+from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.compiler.lower import Looped, Plan
 from spanloop.errors import InputError, Refusal, UnsupportedError
 from spanloop.kernels import cache_key, lowering
@@ -84,7 +84,7 @@ class Question:
 
     def key(self) -> str:
         """A name for everything the plan depends on; needs no tracing."""
-        options = sorted((k, x) for k, x in self.options.items() if k != "setting")  # that follows from the model
+        options = sorted((k, x) for k, x in self.options.items() if k != "redundancy")  # that follows from the model
         parts = (
             cache_key.content(self.model),
             self.name,
@@ -102,9 +102,11 @@ class Question:
     def baked(self) -> tuple[Mechanism, Program]:
         """The mechanism with the model's numbers, and the program for it."""
         m = mechanism(self.model)
-        if "setting" in inspect.signature(self.make).parameters and (m.closures or m.gears):
-            found = _setting(self.model)
-            self.options["setting"] = replace(found, strict=found.strict and self.strict, watched=self.watched)
+        if "redundancy" in inspect.signature(self.make).parameters and (m.closures or m.gears):
+            found = _redundancy(self.model)
+            self.options["redundancy"] = replace(
+                found, refuses_singular=found.refuses_singular and self.strict, refuses_open=self.watched
+            )
         program = self.make(m, **self.options)
         if program.whole:
             m = mechanism(self.model, whole=True)
@@ -159,8 +161,8 @@ class Question:
 
 
 @functools.lru_cache(maxsize=64)
-def _setting(model: Model) -> redundancy.Setting:
-    return redundancy.found(mechanism(model))
+def _redundancy(model: Model) -> Redundancy:
+    return find_redundancy(mechanism(model))
 
 
 # ---- The options of a question, checked once.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import OPEN
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.constraint_step import closure_errors, constraint_step
 from spanloop.compiler.lower import unrolled
 from spanloop.errors import Reason, Refusal
@@ -29,21 +29,21 @@ class StepD:
     counts: tuple[int, int]  # points of the primary and of the secondary system
     coupled: tuple[tuple[int, int], ...]  # pairs of points of the primary that feel each other
     cheap: bool
-    setting: Setting
+    redundancy: Redundancy
     options: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
 
     @property
     def key(self) -> str:
         """Of all that the plan depends on; names of frames and loops are not of it."""
         closures = [replace(c, name="") for c in self._made[0].closures]
-        found = (sorted(self.setting.dropped), self.setting.strict, self.setting.watched)
+        found = (sorted(self.redundancy.dropped), self.redundancy.refuses_singular, self.redundancy.refuses_open)
         parts = (closures, self.counts, self.coupled, self.cheap, found, source_hash())
         return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()
 
     @functools.cached_property
     def _made(self) -> tuple[Mechanism, Program]:
         m = mechanism(self.points)
-        return m, constraint_step(m, self.counts, self.coupled, self.cheap, self.setting)
+        return m, constraint_step(m, self.counts, self.coupled, self.cheap, self.redundancy)
 
     @functools.cached_property
     def kernel(self):
