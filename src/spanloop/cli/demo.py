@@ -36,7 +36,7 @@ PYTHON = """import spanloop as sl
 from spanloop.simulation.control.periodic_motion import lead
 
 robot = sl.Dynamics(sl.zoo.three_pumas())
-led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_course, period=6.0)
+led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_path, period=6.0)
 run = sl.simulate(robot, led.q, led.v, duration={seconds:g}, sample=0.002, controller=led.control)
 print(run.audit())
 run.page({page!r})
@@ -138,7 +138,7 @@ def carry_disc(seconds: float, progress: ProgressBar) -> Demo:
     llvm, pieces = machine.work.seconds, machine.work.loaded
     progress.begin("planning the motion")
     robot = Dynamics(zoo.three_pumas())
-    led = lead(robot, zoo.three_pumas_start(), zoo.three_pumas_course, PERIOD)
+    led = lead(robot, zoo.three_pumas_start(), zoo.three_pumas_path, PERIOD)
 
     def motion(duration: float) -> Trajectory:
         return simulate(robot, led.q, led.v, duration=duration, step=STEP, sample=SAMPLE, controller=led.control)
