@@ -23,7 +23,7 @@ from spanloop.joints import KINDS
 from spanloop.kernels import Question
 from spanloop.model.parameters import applied
 from spanloop.topology import mechanism
-from spanloop.zoo.random_parts import random_kind
+from spanloop.zoo.random_models import random_kind
 
 FORWARD = tuple(FUNCTIONS["forward_dynamics"].methods)
 VIRTUAL_WORK = ("virtual_work", "virtual_work_unsplit")
@@ -312,7 +312,7 @@ def test_the_sentence_of_an_answer_lost_to_rounding():
         question = Question.of(model, "forward_dynamics", "virtual_work", "baked", (), None, None, True)
         state = next(states(model, 1, seed))
         if question.answer(*state) is None:
-            sentences.add(question.explain(*state))
+            sentences.add(question.explain(*state).sentence)
     assert sentences == {
         "rounding has taken the answer of method 'virtual_work': a body is too thin or too light "
         "beside what it carries. Use method 'articulated_body'"

@@ -36,7 +36,7 @@ def read_only(n):
 
 
 def closed():
-    return zoo.pendulum(3).close("tip", "world", joint="revolute", name="pin")
+    return zoo.pendulum(3).with_loop("tip", "world", joint="revolute", name="pin")
 
 
 def coupled():
@@ -44,7 +44,7 @@ def coupled():
     for name in ("left", "right"):
         b.body(name, 1.0, inertia=(0.1, 0.1, 0.1))
         b.prismatic(f"slide_{name}", "world", name, "x")
-    return b.couple("mimic", "slide_right", "slide_left", ratio=-1.0).build()
+    return b.coupling("mimic", "slide_right", "slide_left", ratio=-1.0).build()
 
 
 LIVE = zoo.pendulum(1).parameters()

@@ -82,7 +82,7 @@ def test_a_gear_moves_like_the_two_joints_it_couples():
     """Two flywheels on a gear of ratio −2: one freedom with the inertia I₁ + 4 I₂ (rates 1 and −2)."""
     b = sl.Builder("gear").body("one", 1.0, inertia=(0.2, 0.2, 0.3)).body("two", 1.0, inertia=(0.3, 0.3, 0.5))
     b.revolute("p", "world", "one", "z").revolute("q", "world", "two", "z", (1.0, 0.0, 0.0))
-    b.couple("gear", "q", "p", -2.0, 0.0)
+    b.coupling("gear", "q", "p", -2.0, 0.0)
     for method in ("elimination", "dense"):
         a = sl.Dynamics(b.build(), method=method).forward_dynamics(np.zeros(2), np.zeros(2), [0.4, 0.1])
         np.testing.assert_allclose(a, (0.4 - 2 * 0.1) / (0.3 + 4 * 0.5) * np.array([1.0, -2.0]), rtol=1e-13)
@@ -93,7 +93,7 @@ def test_a_known_force_along_a_universal_closure_does_the_power_of_its_rates():
     b = sl.Builder("pair")
     for name in ("one", "two"):
         b.body(name, 1.0, (0.1, 0.0, 0.0), (0.01, 0.02, 0.02)).spherical(name + "_ball", "world", name)
-    model = b.build().close("one", "two", sl.joints.Universal(axis="x", second_axis=(0.0, 0.6, 0.8)))
+    model = b.build().with_loop("one", "two", sl.joints.Universal(axis="x", second_axis=(0.0, 0.6, 0.8)))
     q, h = np.tile((1.0, 0.0, 0.0, 0.0), 2), np.array([0.7, -0.4])
     robot = sl.Dynamics(model)
     pushed = known_forces(robot, q, {"one_two": h}, {})
@@ -271,7 +271,7 @@ def test_joints_complete_the_motion_of_a_driven_loop():
         parent, at = ("world", (0.0, 0.0, 0.0)) if k == 0 else (f"rod{k - 1}", (0.5, 0.0, 0.0))
         b.revolute(f"hinge{k}", parent, f"rod{k}", "y", at)
     b.frame("tip", "rod3", (0.5, 0.0, 0.0)).frame("wall", "world", (1.2, 0.0, 0.0))
-    robot = sl.Dynamics(b.build().close("wall", "tip", sl.joints.Revolute("y"), name="pin").drive("pin"))
+    robot = sl.Dynamics(b.build().with_loop("wall", "tip", sl.joints.Revolute("y"), name="pin").drive("pin"))
     q = robot.assemble(np.array([-0.9, 0.5, 0.6, 0.4]))
     given = {"pin": [0.7]}
     a = robot.complete_acceleration(q, np.zeros(4), {"hinge0": 1.5}, given=given)
@@ -304,7 +304,7 @@ def test_what_is_said_of_loops_is_checked_in_every_call():
     for call in (robot.forward_dynamics, robot.inverse_dynamics, robot.solve):
         with says(InputError, "known names 'standing1', which is not active: an open loop carries no force"):
             call(q, z, z, active=[], known={"standing1": np.ones(3)})
-    rods = sl.Dynamics(linkage("d").close("crank", "rocker", sl.joints.Distance(0.9), name="rod"), target="python")
+    rods = sl.Dynamics(linkage("d").with_loop("crank", "rocker", sl.joints.Distance(0.9), name="rod"), target="python")
     with says(InputError, "known names 'rod', a distance joint, which has no freedoms of its own"):
         rods.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3), known={"rod": [1.0]})
 
@@ -322,14 +322,15 @@ def test_a_known_force_moves_a_linkage_as_the_torque_of_that_joint_does():
         return {"d": 1.3 * t - 0.2 * v["a"]}
 
     how = {"duration": 0.2, "step": 1e-3}
-    for here, there in (({"known": {"d": [1.3]}}, {"tau": {"d": 1.3}}), ({"known": force}, {"controller": torque})):
-        one, other = sl.simulate(first, q, v, **how, **here), sl.simulate(second, q2, v2, **how, **there)
+    for push, there in (({"d": [1.3]}, {"tau": {"d": 1.3}}), (force, {"controller": torque})):
+        one = sl.simulate(first, q, v, **how, closures=sl.Closures(loop_forces=push))
+        other = sl.simulate(second, q2, v2, **how, **there)
         for name in ("a", "c"):
             np.testing.assert_allclose(
                 one.q[:, one.model.q_slice(name)], other.q[:, other.model.q_slice(name)], atol=1e-9
             )
         assert one.audit()["energy"].verdict == "well"
-    more = sl.simulate(first, q, v, **how, known=force, forces={"rocker": np.zeros(6)})
+    more = sl.simulate(first, q, v, **how, closures=sl.Closures(loop_forces=force), forces={"rocker": np.zeros(6)})
     np.testing.assert_allclose(more.q, one.q, atol=1e-13)
 
 
@@ -357,7 +358,12 @@ def test_forces_compiled_into_a_motion_are_those_of_forward_dynamics(kind):
 def test_known_forces_of_a_motion_are_checked(known, what):
     model = linkage("d")
     with says(InputError, what):
-        sl.simulate(model, sl.Dynamics(model).assemble(np.array([-0.9, 0.8, -1.6])), duration=0.01, known=known)
+        sl.simulate(
+            model,
+            sl.Dynamics(model).assemble(np.array([-0.9, 0.8, -1.6])),
+            duration=0.01,
+            closures=sl.Closures(loop_forces=known),
+        )
 
 
 # ---- a robot without the loops that are not active

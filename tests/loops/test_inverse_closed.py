@@ -248,7 +248,7 @@ def test_driven_joints_and_loops_and_gears():
         robot.inverse_dynamics(q, np.zeros(3), a)
     b = sl.Builder("gear").body("one", 1.0, inertia=(0.2, 0.2, 0.3)).body("two", 1.0, inertia=(0.3, 0.3, 0.5))
     b.revolute("p", "world", "one", "z").revolute("q", "world", "two", "z", (1.0, 0.0, 0.0), actuated=False)
-    geared = sl.Dynamics(b.couple("gear", "q", "p", -2.0, 0.0).build())
+    geared = sl.Dynamics(b.coupling("gear", "q", "p", -2.0, 0.0).build())
     tau = geared.inverse_dynamics(np.zeros(2), np.zeros(2), {"p": 1.5})
     np.testing.assert_allclose(tau, (1.5 * (0.3 + 4 * 0.5), 0.0), rtol=1e-13)
 

@@ -14,7 +14,7 @@ from test_zoo_closed import CASES, mechanism
 import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, SpanloopWarning, StateError
-from spanloop.model.shapes import rod
+from spanloop.model.solid_inertia import rod
 
 SMALL = ("four_bar", "slider_crank", "five_bar", "bricard", "andrews", "linkage_leg", "stewart", "arms 2 slide")
 
@@ -55,7 +55,7 @@ def structure():
     bar("right", 1.2)
     b.revolute("left_hinge", "world", "left", "y")
     b.revolute("right_hinge", "world", "right", "y", (1.5, 0.0, 0.0))
-    return b.close("left_tip", "right_tip", sl.joints.Revolute((0.0, 1.0, 0.0)), name="apex").build()
+    return b.loop("left_tip", "right_tip", sl.joints.Revolute((0.0, 1.0, 0.0)), name="apex").build()
 
 
 def welded_twice(gap=0.0):
@@ -66,7 +66,7 @@ def welded_twice(gap=0.0):
     b.revolute("hinge", "world", "arm", "y")
     b.fixed("weld", "arm", "plate", (0.5, 0.0, 0.0))
     b.frame("socket", "arm", (0.5 + gap, 0.0, 0.0))
-    return b.close("socket", "plate", "fixed", name="second_weld").build()
+    return b.loop("socket", "plate", "fixed", name="second_weld").build()
 
 
 def two_parts():
@@ -79,7 +79,7 @@ def two_parts():
         b.revolute(f"turn_{k}", "world", f"crank_{k}", "y", (x, 0.0, 0.0))
         b.revolute(f"tilt_{k}", "world", f"rail_{k}", "y", (x + 1.0, 0.0, 0.0), actuated=False)
         b.prismatic(f"slide_{k}", f"rail_{k}", f"block_{k}", "x", actuated=False)
-        b.close(f"crank_{k}_tip", f"block_{k}", sl.joints.Revolute((0.0, 1.0, 0.0)), name=f"pin_{k}")
+        b.loop(f"crank_{k}_tip", f"block_{k}", sl.joints.Revolute((0.0, 1.0, 0.0)), name=f"pin_{k}")
     return b.build()
 
 
@@ -89,7 +89,7 @@ def gripper(ratio=-1.0):
     bar("right", 0.2)
     b.revolute("left_hinge", "world", "left", "y")
     b.revolute("right_hinge", "world", "right", "y", (0.1, 0.0, 0.0))
-    return b.couple("mirror", "right_hinge", "left_hinge", ratio, 0.3).build()
+    return b.coupling("mirror", "right_hinge", "left_hinge", ratio, 0.3).build()
 
 
 # ---- assembling
@@ -146,7 +146,7 @@ def limited(lower, upper):
     b.revolute("crank_hinge", "world", "crank", (0.0, -1.0, 0.0))
     b.revolute("coupler_hinge", "crank", "coupler", (0.0, -1.0, 0.0), (1.0, 0.0, 0.0), lower=lower, upper=upper)
     b.revolute("rocker_hinge", "world", "rocker", (0.0, -1.0, 0.0), (2.0, 0.0, 0.0))
-    return b.close("coupler_tip", "rocker_tip", sl.joints.Revolute((0.0, -1.0, 0.0)), name="closing").build()
+    return b.loop("coupler_tip", "rocker_tip", sl.joints.Revolute((0.0, -1.0, 0.0)), name="closing").build()
 
 
 def test_limits_are_kept():
@@ -197,7 +197,7 @@ def test_frames_that_face_away_are_not_taken_for_closed():
     b = sl.Builder("upside_down")
     b.body("box", 1.0, inertia=(0.1, 0.1, 0.1))
     b.free("floating", "world", "box")
-    robot = sl.Dynamics(b.close("world", "box", "fixed", name="seat").build())
+    robot = sl.Dynamics(b.loop("world", "box", "fixed", name="seat").build())
     flipped = np.array((0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     assert np.abs(robot.closure_error(flipped)).max() < 1e-15
     assert not robot.diagnose(flipped).closed

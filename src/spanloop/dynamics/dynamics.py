@@ -366,7 +366,7 @@ class Dynamics(Calls):
 
     def _opened(self, idle: Sequence[str]) -> Dynamics:
         """This robot without some loops; where none is left, its method for loops goes with them."""
-        robot = Dynamics(self.model.open(*idle), **self._options)
+        robot = Dynamics(self.model.without_loops(*idle), **self._options)
         if robot.model.loops or robot.model.couplings:
             robot._method, robot._open_chain = self._method, self._open_chain
         return robot

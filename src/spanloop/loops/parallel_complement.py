@@ -1,6 +1,6 @@
 """N_l, N_c and N_d of legs on one platform by names, checked as the method itself is. [Saha, eq. 30-32]
 
-`algorithms/papers/saha/parallel_matrices.py` has the formulas, in the axes of links; here every block is in the axes of a
+`algorithms/papers/saha/parallel_matrices.py` has formulas, in the axes of links; here each block is in the axes of a
 body of the model, at its origin.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from spanloop.algorithms.closed.redundancy import Setting, found
+from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.algorithms.papers.saha import parallel_legs, parallel_matrices
 from spanloop.algorithms.papers.saha.legs import NotLegs, legs_with
 from spanloop.errors import StateError, UnsupportedError
@@ -77,22 +77,22 @@ def parallel_complement(robot, q) -> Complement:
             f"parallel_complement: model {robot.model.name!r} has no loops. N_l and N_d of a tree: "
             "spanloop.algorithms.papers.saha.complement_matrices.decoupled_matrices(mechanism, q)"
         )
-    setting = found(m)
+    redundancy = find_redundancy(m)
     try:
-        legs_with(m, setting)
+        legs_with(m, redundancy)
     except NotLegs as error:
         raise UnsupportedError(f"parallel_complement is for legs on one platform: {error.why}{error.advice}") from None
     why = opened(robot, q[None])
     if why:
         raise StateError(f"parallel_complement: {why[0]}")
-    if not _regular(m, setting, q):
-        raise StateError(f"parallel_complement: {parallel_legs.SINGULAR}")
+    if not _regular(m, redundancy, q):
+        raise StateError.of("parallel_complement", parallel_legs.SINGULAR)
     return _by_names(robot.model, m, parallel_matrices.parallel_complement(m, q))
 
 
-def _regular(m: Mechanism, setting: Setting, q: np.ndarray) -> bool:
+def _regular(m: Mechanism, redundancy: Redundancy, q: np.ndarray) -> bool:
     """Are the method's own demands met?"""
-    program = parallel_legs.inverse_dynamics(m, (), setting)
+    program = parallel_legs.inverse_dynamics(m, (), redundancy)
     still = [0.0] * m.nv
     try:
         _, demands = walked(program, m, {"q": q.tolist(), "v": still, "a": still})

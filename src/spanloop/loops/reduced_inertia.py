@@ -73,7 +73,7 @@ def _inverted(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.einsum("nij,nj,nkj->nik", V, over, V, optimize=True), counts.all(axis=1)
 
 
-# ---- The loops seen in the metric of the mass matrix: the correction of least kinetic energy, and the inverse mass that
+# ---- Loops seen in the metric of the mass matrix: the correction of least kinetic energy, and the inverse mass that
 # the loops leave.
 #
 # With M⁻¹ = R Rᵀ and W = J R: the correction is −R W⁺ e, which is −M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ e; the inverse mass of the closed

@@ -1,23 +1,29 @@
-"""Joining: two parts of a model welded, one model attached to another."""
+"""Attach and weld: one model on another, two parts of a model held together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from spanloop.errors import InputError
 from spanloop.joints import Fixed, JointKind
 from spanloop.model import user_input
 from spanloop.model.edits.rename import all_names, renamed
-from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
 
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
-def weld(model: Model, a: str, b: str, name: str | None = None) -> Model:
-    """The model with two frames (or bodies) held together.
 
-    A body that floats on the world by a free joint is fixed to the other body in its place, so that no loop is needed
-    (b's, or else a's). Otherwise a fixed loop holds them.
+def weld(model: Model, a: str, b: str, *, name: str | None = None) -> Model:
+    """Return the model with two frames or bodies held together. To fix one joint use `lock`.
+
+    a, b: names of frames or bodies; name: of the fixed joint or loop
+
+    If the body of b (or else that of a) floats on the world by a free joint, a fixed joint to the other body replaces
+    the free joint, and no loop is needed. Otherwise a fixed loop holds the two together.
+    Raises InputError where both are on one body.
     """
     start, end = model.frame(a), model.frame(b)
     if start.body == end.body:
@@ -33,9 +39,7 @@ def weld(model: Model, a: str, b: str, name: str | None = None) -> Model:
                 actuators=tuple(x for x in model.actuators if x.joint != joint.name),
                 sensors=tuple(replace(s, at=fixed.name) if s.at == joint.name else s for s in model.sensors),
             )
-    from spanloop.model.edits import close
-
-    return close(model, a, b, "fixed", name)
+    return model.with_loop(a, b, "fixed", name=name)
 
 
 def _floating(model: Model, body: str) -> Joint | None:
@@ -63,11 +67,20 @@ def attach(
     name: str | None = None,
     frame: str | None = None,
 ) -> Model:
-    """The model with another one attached to a frame or body of it.
+    """Return the model with another one attached to one of its frames or bodies.
 
-    The other model's world (or `frame`, a frame there) is put at `at` by a joint of any kind. If the other model floats
-    by one free joint, the body that floats is attached instead. A joint that moves carries what stood on the other
-    world by a body without mass, "base". prefix: before every name of the other model.
+    other: the model to attach
+    at: frame or body of this model that carries it
+    joint: the kind of joint between the two, by name or as an object
+    prefix: put before every name of the other model, as "gripper_"
+    name: of the new joint; prefix and the other model's name by default
+    frame: frame of the other model that is placed at `at`; its world by default
+
+    If the other model floats by one free joint, the floating body is attached and the free joint removed. Otherwise a
+    fixed joint puts what stands on the other world on `at`, and a joint that moves carries it by a body without mass,
+    "base". Raises InputError where both models have a part of the same name.
+
+    >>> arm.attach(gripper, "tool", prefix="gripper_")
     """
     place = model.frame(at)
     kind = user_input.joint_kind(joint, "attach")
@@ -81,14 +94,14 @@ def attach(
         root = next(j for j in guest.joints if j.parent == WORLD)
         moved = _on_root(guest, root, kind, place, name, offset)
     elif kind.nv == 0:
-        moved = _on_host(guest, place.body, place.placement @ offset)
+        moved = hung_on(guest, place.body, place.placement @ offset)
     else:
         base = prefix + "base"
         if base in model.body_number or base in guest.body_number:
             raise InputError(f"attach: there is a body {base!r} already; give a prefix")
-        moved = _on_host(guest, base, offset)
+        moved = hung_on(guest, base, offset)
         carrier = Joint(name, kind, place.body, base, place.placement)
-        moved = _Parts((Body(base), *moved.bodies), (carrier, *moved.joints), moved.frames, moved.loops)
+        moved = Parts((Body(base), *moved.bodies), (carrier, *moved.joints), moved.frames, moved.loops)
     note = () if other.gravity == model.gravity else (f"attached {other.name!r} has a gravity of its own, left out",)
     return replace(
         model,
@@ -104,8 +117,8 @@ def attach(
 
 
 @dataclass(frozen=True)
-class _Parts:
-    """Parts of the guest, hung on the host."""
+class Parts:
+    """Parts of a model that hang on a body of another."""
 
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
@@ -124,7 +137,7 @@ def _offset(guest: Model, frame: str | None) -> Placement:
     return found.placement.inverse()
 
 
-def _on_root(guest: Model, root: Joint, kind: JointKind, place: Frame, name: str, offset: Placement) -> _Parts:
+def _on_root(guest: Model, root: Joint, kind: JointKind, place: Frame, name: str, offset: Placement) -> Parts:
     """The guest's floating body on the joint; what is fixed to the guest's world is lost with it."""
     lost = [x.name for x in guest.loops if WORLD in (x.a, x.b)] + [f.name for f in guest.frames if f.body == WORLD]
     if lost:
@@ -134,11 +147,11 @@ def _on_root(guest: Model, root: Joint, kind: JointKind, place: Frame, name: str
     if offset != Placement() and kind.nv:
         raise InputError("attach: frame= and a joint that moves; give the joint's place by a frame of this model, at=")
     joint = Joint(name, kind, place.body, root.child, place.placement @ offset, where=root.where)
-    return _Parts(guest.bodies, (joint, *(j for j in guest.joints if j is not root)), guest.frames, guest.loops)
+    return Parts(guest.bodies, (joint, *(j for j in guest.joints if j is not root)), guest.frames, guest.loops)
 
 
-def _on_host(guest: Model, host: str, at: Placement) -> _Parts:
-    """Everything that was on the guest's world on a body of the host."""
+def hung_on(guest: Model, host: str, at: Placement) -> Parts:
+    """The guest's parts with those that are on its world on a body of the host, placed there."""
 
     def moved(body: str, placement: Placement) -> tuple[str, Placement]:
         return (host, at @ placement) if body == WORLD else (body, placement)
@@ -155,7 +168,7 @@ def _on_host(guest: Model, host: str, at: Placement) -> _Parts:
         (a, in_a), (b, in_b) = moved(x.a, x.placement_a), moved(x.b, x.placement_b)
         return replace(x, a=a, b=b, placement_a=in_a, placement_b=in_b)
 
-    return _Parts(
+    return Parts(
         guest.bodies,
         tuple(map(joint, guest.joints)),
         tuple(map(frame, guest.frames)),

@@ -46,16 +46,18 @@ from spanloop.algorithms.papers.yamane_nakamura.constraint_inverse import (
 from spanloop.algorithms.papers.yamane_nakamura.split_links import refuse_bodies_without_inertia, split, stout
 from spanloop.algorithms.tree.kinematics import poses
 from spanloop.algorithms.tree.link_poses import placed
+from spanloop.errors import Reason, Refusal
 from spanloop.math.inertia import Mobility
-from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.spatial import Field, Force, Motion, power
 from spanloop.math.symmetric import apply, inverse
 from spanloop.math.vector3 import ZERO3, dot, negate, total
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
 LARGEST_CORRECTION = 1e-7  # beside the accelerations themselves; what is left after it is its square
-LOST = (
+LOST = Refusal(
+    Reason.ROUNDING,
     "rounding has taken the answer of method 'virtual_work': a body is too thin or too light beside what it carries. "
-    "Use method 'articulated_body'"
+    "Use method 'articulated_body'",
 )
 
 
@@ -112,7 +114,7 @@ def sweeps(mechanism, loaded):
     paths = (inward(gather, e=Union()), outward(release, n={}, a=Motion()))
     return (
         *placed(loaded),
-        outward(turn, omega=ZERO3, ground=Motion(linear=negate(mechanism.gravity))),
+        outward(turn, field=Field(ZERO3, origin=negate(mechanism.gravity))),
         inward(push, t=Force()),
         inward(connect, joints=Union()),
         *paths,
