@@ -92,9 +92,9 @@ def test_a_simulated_arm_gives_its_torques_back(capsys, tmp_path, method):
     np.testing.assert_allclose(found.tau, np.broadcast_to(tau, found.tau.shape), atol=1e-3)
 
 
-@pytest.mark.parametrize("method", ["whole", "subsystems"])
+@pytest.mark.parametrize("options", [(), ("--by-subsystems",)])
 @pytest.mark.parametrize("all_joints", [True, False])
-def test_a_closed_chain_gives_its_torque_back(capsys, tmp_path, method, all_joints):
+def test_a_closed_chain_gives_its_torque_back(capsys, tmp_path, options, all_joints):
     model = sl.zoo.four_bar()
     run_ = sl.simulate(model, sl.zoo.four_bar_start(), tau={"crank_hinge": 2.0}, duration=0.5)
     path = tmp_path / "run.csv"
@@ -103,7 +103,7 @@ def test_a_closed_chain_gives_its_torque_back(capsys, tmp_path, method, all_join
     else:
         crank = run_["crank_hinge"]
         write(path, time=run_.times, crank_hinge=crank.q, crank_hinge__v=crank.v)
-    code, out, err = run(capsys, "zoo:four_bar", "--path", path, "--method", method, "--json")
+    code, out, err = run(capsys, "zoo:four_bar", "--path", path, *options, "--json")
     assert (code, err) == (0, "")
     torques = json.loads(out)["torques"]
     assert abs(torques["crank_hinge"]["least"] - 2.0) < 1e-3
@@ -188,6 +188,14 @@ def test_bad_files_get_a_sentence(capsys, tmp_path, model, text, sentence):
         (
             ("zoo:puma", "--cycloidal", "0:1:1", "--method", "whole"),
             "'puma' takes newton_euler or decoupled_complement",
+        ),
+        (
+            ("zoo:puma", "--cycloidal", "0:1:1", "--by-subsystems"),
+            "--by-subsystems: model 'puma' has no loops or couplings; use --method, or none",
+        ),
+        (
+            ("zoo:four_bar", "--cycloidal", "0:1:1", "--method", "newton_euler"),
+            "--method newton_euler: model 'four_bar' has loops or couplings; use --by-subsystems, or none",
         ),
         (
             ("zoo:puma", "--cycloidal", "0:1:1", "--output", "x.doc"),

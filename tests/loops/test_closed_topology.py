@@ -436,11 +436,11 @@ def test_switchable_and_driven_closures():
         found = pair.forward_dynamics(q, v, tau, **told)
         assert difference(found, whole.forward_dynamics(q, v, tau, **told)) < AGREE
     with pytest.raises(InputError, match="active names 'holding1', which is not a switchable loop"):
-        pair.forward_dynamics(q, v, tau, active=["holding1"])
+        pair.forward_dynamics(q, v, tau, active_loops=["holding1"])
     with pytest.raises(
         InputError, match=r"the given acceleration of 'holding1' has shape \(\); expected \(\.\.\., 1\)"
     ):
-        pair.forward_dynamics(q, v, tau, given={"holding1": 0.7})
+        pair.forward_dynamics(q, v, tau, loop_accelerations={"holding1": 0.7})
 
 
 # ---- what is refused

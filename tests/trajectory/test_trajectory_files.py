@@ -115,7 +115,7 @@ def test_xarray_opens_a_run_with_names_and_units(tmp_path):
     run.save(tmp_path / "run.nc")
     with xarray.open_dataset(tmp_path / "run.nc", engine="h5netcdf") as found:
         assert dict(found.sizes) == {
-            "run_0": 2, "run_1": 3, "time": 201, "coordinate": 19, "freedom": 18, "memory_entry": 4, "body": 2,
+            "run_0": 2, "run_1": 3, "time": 201, "coordinate": 19, "dof": 18, "memory_entry": 4, "body": 2,
             "component": 6,
         }  # fmt: skip
         assert found.q.dims == ("run_0", "run_1", "time", "coordinate")
@@ -137,7 +137,7 @@ def test_a_single_run_has_no_batch_axis_in_its_file(tmp_path):
     xarray = pytest.importorskip("xarray")
     four_bar_run().save(tmp_path / "run.h5")
     with xarray.open_dataset(tmp_path / "run.h5", engine="h5netcdf") as found:
-        assert found.v.dims == ("time", "freedom")
+        assert found.v.dims == ("time", "dof")
         assert found.outcome.item() == "finished"
         np.testing.assert_array_equal(found.v.sel(freedom="crank_hinge"), four_bar_run()["crank_hinge"].v)
 

@@ -35,8 +35,6 @@ EXAMPLES = (
     "spanloop inverse zoo:four_bar --path run.csv --output torques.png",
 )
 
-CLOSED = ("whole", "subsystems")
-
 SAMPLES = 501
 
 
@@ -47,7 +45,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     path.add_argument("--cycloidal", metavar="START:END:SECONDS", help="every joint from rest to rest: 0:180deg:10")
     add = parser.add_argument
     add("--samples", metavar="N", type=int, default=SAMPLES, help=f"of a cycloidal path ({SAMPLES})")
-    add("--method", help="newton_euler or decoupled_complement; with loops whole or subsystems")
+    add("--method", help="newton_euler or decoupled_complement, for models without loops")
+    add("--by-subsystems", action="store_true", help="with loops: solve the subsystems one after the other")
     formats = ", ".join((*DATA, *FORMATS, PAGES[0]))
     add("--output", metavar="FILE", action="append", default=[], help=f"write {formats}; may be repeated")
     add_json(parser)
@@ -56,19 +55,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     files = [_checked(Path(name)) for name in chosen.output]
     model = model_of(chosen.file, chosen.base)
-    method = _method(model, chosen.method)
+    method = _method(model, chosen.method, chosen.by_subsystems)
     if chosen.path is None:
         times, motions = _cycloidal(model, chosen.cycloidal, chosen.samples)
     else:
         times, motions = read_histories(chosen.path, model)
     robot = Dynamics(model)
     q, v, a = _all_joints(robot, chosen.file, motions, chosen.path or "--cycloidal")
-    if method in CLOSED:
-        tau = robot.inverse_dynamics(q, v, a, method=method)
+    if method is None:
+        tau = robot.inverse_dynamics(q, v, a, by_subsystems=chosen.by_subsystems)
     else:
         tau = compile(model, "inverse_dynamics", method=method)(q, v, a)
     outcome = Outcome("finished", "The path was followed to its end.", times[-1])
-    settings = {"inverse dynamics": method}
+    settings = {"inverse dynamics": method or ("by subsystems" if chosen.by_subsystems else "of closed chains")}
     motion = Trajectory(model, (Segment(times, q, v, tau),), (outcome,), settings)
     for path in files:
         _write(motion, path)
@@ -76,11 +75,23 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _method(model: Model, told: str | None) -> str:
-    known = CLOSED if model.loops or model.couplings else tuple(FUNCTIONS["inverse_dynamics"].methods)
-    if told is not None and told not in known:
-        raise InputError(f"--method {told}: model {model.name!r} takes {' or '.join(known)}; {nearest(told, known)}")
-    return told or known[0]
+def _method(model: Model, method: str | None, by_subsystems: bool) -> str | None:
+    """The method for a tree, checked; None for a model with loops or couplings."""
+    closed = bool(model.loops or model.couplings)
+    if closed and method is not None:
+        raise InputError(
+            f"--method {method}: model {model.name!r} has loops or couplings; use --by-subsystems, or none"
+        )
+    if by_subsystems and not closed:
+        raise InputError(f"--by-subsystems: model {model.name!r} has no loops or couplings; use --method, or none")
+    if closed:
+        return None
+    known = tuple(FUNCTIONS["inverse_dynamics"].methods)
+    if method is not None and method not in known:
+        raise InputError(
+            f"--method {method}: model {model.name!r} takes {' or '.join(known)}; {nearest(method, known)}"
+        )
+    return method or known[0]
 
 
 def _cycloidal(model: Model, word: str, samples: int) -> tuple[np.ndarray, dict[str, Motion]]:
@@ -116,13 +127,13 @@ def _all_joints(robot: Dynamics, file: str, motions: dict[str, Motion], source: 
     for name, (q, _, _) in motions.items():
         guess[model.q_slice(name)] = q[0]
     if not missing:  # all are told: the loops leave no more than these to choose
-        free = robot.independent(guess).freedoms
+        free = robot.independent_coordinates(guess).dofs
         motions = {name: m for name, m in motions.items() if set(range(model.nv)[model.v_slice(name)]) <= set(free)}
     return robot.follow(guess, motions)
 
 
 def _tell(motion: Trajectory, files: list[Path], as_json: bool) -> None:
-    rows = zip(labels.freedoms(motion.model), labels.torque_units(motion.model), motion.tau.T, strict=True)
+    rows = zip(labels.dofs(motion.model), labels.torque_units(motion.model), motion.tau.T, strict=True)
     ranges = [(labels.joined(*name), unit, float(x.min()), float(x.max())) for name, unit, x in rows]
     if as_json:
         found = {name: {"unit": unit, "least": low, "most": high} for name, unit, low, high in ranges}
@@ -267,5 +278,5 @@ def _numbers(row: list[str], heads: list, where: str) -> list[float]:
 def _names(model: Model, joint: Joint) -> dict[str, list[str]]:
     """The joint's columns of coordinates, rates and accelerations."""
     q = labels.coordinates(model)[model.q_slice(joint.name)]
-    v = labels.freedoms(model)[model.v_slice(joint.name)]
+    v = labels.dofs(model)[model.v_slice(joint.name)]
     return {k: [labels.joined(n, k, part) for n, part in (q if k == "q" else v)] for k in _LETTERS}

@@ -179,7 +179,7 @@ class Model:
     ) -> Model:
         """The model with a joint that closes a loop between two frames or bodies.
 
-        switchable: closed only while it is named in active=; driven: accelerations along its freedoms are given.
+        switchable: closed only while it is named in active_loops=; driven: accelerations along its freedoms are given.
         """
         from spanloop.model import edits
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
-from spanloop.loops.arguments import active_loops
+from spanloop.loops.arguments import checked_active_loops, loop_inputs
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation import initial_state as simulation_initial_state
@@ -135,7 +135,7 @@ def task(
         minimal_initial_state.refuse(robot, dynamics, on_singular)
     told = inputs_of(model, tau, controller, inputs, callback)
     if active is not None:
-        active = active_loops(model, active, "simulate")
+        active = checked_active_loops(model, active, "simulate")
     pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
     if known is not None:
         inside = along_loops(model, known, active)
@@ -148,7 +148,7 @@ def task(
     rows = _joined([fixed[n] for n in system.constants], batch)
     note = ""
     if closures != "none":
-        held = robot.with_active(active)
+        held = robot._with_active_loops(active)
         simulation_initial_state.refuse_open(held, rows_q)
         if system.holds:
             shut = (
@@ -201,7 +201,7 @@ def constants(
         out["p"] = _parameters(model, parameters)
     switchable, driven = any(x.switchable for x in model.loops), any(x.driven for x in model.loops)
     names = [name for name, there in (("active", switchable), ("given", driven)) if there]
-    out |= dict(zip(names, robot.loop_inputs(active, given), strict=True))
+    out |= dict(zip(names, loop_inputs(model, active, given), strict=True))
     if closures == "feedback" and (model.loops or model.couplings):
         out["gains"] = _gains(gains)
     elif gains is not None:

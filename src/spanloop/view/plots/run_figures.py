@@ -39,13 +39,13 @@ def coordinates(run: Trajectory, names: Names = None, *, ax=None):
 def velocities(run: Trajectory, names: Names = None, *, ax=None):
     """Rates v over time."""
     words = {"rad/s": "angular velocity", "m/s": "velocity", "": "rate"}
-    return draw(run, _of_freedoms(run, run.v, names, labels.freedom_units(run.model)), words, ax)
+    return draw(run, _of_freedoms(run, run.v, names, labels.dof_units(run.model)), words, ax)
 
 
 def accelerations(run: Trajectory, names: Names = None, *, ax=None):
     """Accelerations a over time, under the torques and forces that acted."""
     words = {"rad/s²": "angular acceleration", "m/s²": "acceleration", "": "acceleration"}
-    units = [unit and f"{unit}²" for unit in labels.freedom_units(run.model)]
+    units = [unit and f"{unit}²" for unit in labels.dof_units(run.model)]
     return draw(run, _of_freedoms(run, run.a, names, units), words, ax)
 
 
@@ -61,8 +61,8 @@ def torques(run: Trajectory, names: Names = None, *, ax=None):
 
 
 def _of_freedoms(run: Trajectory, values: np.ndarray, names: Names, units: list[str]) -> list[Course]:
-    chosen = _chosen(run.model, names, labels.freedoms, run.model.v_slice)
-    return _courses(values, chosen, labels.freedoms, lambda _: units, run.model)
+    chosen = _chosen(run.model, names, labels.dofs, run.model.v_slice)
+    return _courses(values, chosen, labels.dofs, lambda _: units, run.model)
 
 
 def _courses(values: np.ndarray, chosen: list[int], name: Callable, unit: Callable, model: Model) -> list[Course]:

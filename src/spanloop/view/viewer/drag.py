@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.loops import Independent
+from spanloop.loops import IndependentCoordinates
 from spanloop.loops.assembly import Limits
 from spanloop.loops.closure_errors import errors, positional, worst
-from spanloop.loops.independent import freedom_names, maps, structure_of
+from spanloop.loops.independent import dof_names, maps, structure_of
 
 CLOSED = 1e-12  # m or rad: what is left open
 STRIDE = 0.1  # rad or m: the most that any freedom moves at once
@@ -32,10 +32,10 @@ class Moved:
     why: str = ""
 
 
-def moved(robot: Dynamics, q: np.ndarray, chosen: Independent, freedom: int, way: float) -> Moved:
+def moved(robot: Dynamics, q: np.ndarray, chosen: IndependentCoordinates, freedom: int, way: float) -> Moved:
     """q with entry `freedom` of v moved along by `way` [rad or m], the other independent freedoms where they are."""
     limits = Limits(robot.model)
-    k = chosen.freedoms.index(freedom)
+    k = chosen.dofs.index(freedom)
     done, part = 0.0, way
     while abs(way - done) > 1e-15:
         T, _, faults = maps(robot, q[None], chosen)
@@ -45,13 +45,13 @@ def moved(robot: Dynamics, q: np.ndarray, chosen: Independent, freedom: int, way
         if found is not None:
             q, done, part = found, done + part, 2.0 * part
         elif abs(part) < 2.0 * SHORTEST:
-            return Moved(q, done, f"{freedom_names(robot.model)[freedom]} cannot go further: {why}")
+            return Moved(q, done, f"{dof_names(robot.model)[freedom]} cannot go further: {why}")
         else:
             part *= 0.5
     return Moved(q, done)
 
 
-def _tried(robot: Dynamics, q, chosen: Independent, step, limits: Limits) -> tuple[np.ndarray | None, str]:
+def _tried(robot: Dynamics, q, chosen: IndependentCoordinates, step, limits: Limits) -> tuple[np.ndarray | None, str]:
     """The closed state after a short step (nv,), or why there is none."""
     rows = positional(robot.model)
     trial = robot.integrate(q, step)

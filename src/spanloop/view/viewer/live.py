@@ -98,7 +98,7 @@ def controller(model: Model):
     g(q) are the torques that hold the mechanism against gravity, so the rest of gravity is taken away exactly, without
     another model and another kernel. A driven joint's entry is its acceleration, 0.
     """
-    gravity = Question.of(model, "gravity", None, "baked", (), None, None, True)
+    gravity = Question.of(model, "gravity_torques", None, "baked", (), None, None, True)
     driven = [j.driven for j in model.joints for _ in range(j.kind.nv)]
     n = model.nv
 

@@ -195,7 +195,7 @@ class Puppet:
 
     @functools.cached_property
     def _independent(self):
-        return self.robot.independent(self.q)
+        return self.robot.independent_coordinates(self.q)
 
     def _found_handles(self) -> tuple[Handle, ...]:
         """The independent freedoms; none, and a word, where there is no closed state to find them at."""
@@ -207,7 +207,7 @@ class Puppet:
             return ()
         owners = [(j, k) for j in model.joints for k in range(j.kind.nv)]
         out = []
-        for freedom, name in zip(chosen.freedoms, chosen.names, strict=True):
+        for freedom, name in zip(chosen.dofs, chosen.names, strict=True):
             joint, k = owners[freedom]
             at = model.q_slice(joint.name).start if joint.kind.nq == joint.kind.nv == 1 else None
             out.append(Handle(freedom, name, joint.kind.units[k] or "1", at))
