@@ -83,10 +83,19 @@ def inputs(model, n: int, steps: int):
     return q, 0.5 * v, scale * rng.normal(size=(n, steps, width)), controller
 
 
-def simulated(model, q, v, controls, controller, **how):
+def simulated(model, q, v, controls, controller, dtype="float64"):
     given = {"tau": controls} if controller is None else {"controller": controller, "inputs": controls}
     steps = controls.shape[-2]
-    return sl.simulate(model, q, v, duration=steps * H, step=H, limits="ignore", progress=False, **given, **how)
+    return sl.simulate(
+        model,
+        q,
+        v,
+        duration=steps * H,
+        step=H,
+        limits="ignore",
+        integrator=sl.Integrator(dtype=dtype, progress=False),
+        **given,
+    )
 
 
 def same_motion(model, steps: int = 200) -> float:
@@ -177,8 +186,8 @@ def real_time(model, q, seconds: float) -> tuple:
     Q = np.tile(q, (BATCH, 1))
     V = sl.Dynamics(model).project(Q, 0.1 * scale)[1]
     many = Compiled(model, Q, V, np.zeros((BATCH, STEPS, model.nv)))
-    names = {"simulate": sl.simulate, "model": model, "q": q, "T": seconds, "h": H}
-    text = "simulate(model, q, duration=T, step=h, limits='ignore', progress=False)"
+    names = {"sl": sl, "model": model, "q": q, "T": seconds, "h": H}
+    text = "sl.simulate(model, q, duration=T, step=h, limits='ignore', integrator=sl.Integrator(progress=False))"
     single = compare({"compiled": calls("go()", go=one.go), "simulate": calls(text, **names)}, samples=9)
     batch = compare({"batch": calls("go()", go=many.go)}, BATCH * STEPS, samples=9)["batch"]
     return single["compiled"].median / seconds, single["simulate"].median / seconds, batch.median / H
@@ -186,7 +195,7 @@ def real_time(model, q, seconds: float) -> tuple:
 
 def print_stewart() -> None:
     model, q = sprung_stewart()
-    run = sl.simulate(model, q, duration=10.0, step=H, progress=False)
+    run = sl.simulate(model, q, duration=10.0, step=H, integrator=sl.Integrator(progress=False))
     closure, energy = drift(run)
     kernel, whole, batch = real_time(model, q, 10.0)
     print(f"## Stewart platform on springs of {SPRING:g} N/m, let go, 10 s ({run.outcome})")
@@ -207,7 +216,9 @@ def print_four_bar() -> None:
         errors = []
         for h in (2.0 * H, H, 0.5 * H):
             began = time.thread_time()
-            run = sl.simulate(model, q, duration=duration, step=h, sample=0.01, progress=False)
+            run = sl.simulate(
+                model, q, duration=duration, step=h, sample=0.01, integrator=sl.Integrator(progress=False)
+            )
             spent = time.thread_time() - began
             e = np.abs(run.energy.sum(axis=-1) - run.energy[0].sum())
             errors.append(e.max())
@@ -222,7 +233,7 @@ def print_four_bar() -> None:
 
 def print_arms() -> None:
     model, q = sl.zoo.arms_with_object(3), sl.zoo.arms_with_object_start(3)
-    run = sl.simulate(model, q, duration=1.0, step=H, progress=False)
+    run = sl.simulate(model, q, duration=1.0, step=H, integrator=sl.Integrator(progress=False))
     closure, energy = drift(run)
     kernel, whole, batch = real_time(model, q, 1.0)
     print("## Three six-joint arms that hold an object, let go")
@@ -244,7 +255,7 @@ def print_peers() -> None:
         for name, how in OURS.items():
             sl.simulate(model, q, duration=0.1, step=H, **how)
             began = time.thread_time()
-            run = sl.simulate(model, q, duration=10.0, step=H, progress=False, **how)
+            run = sl.simulate(model, q, duration=10.0, step=H, integrator=sl.Integrator(progress=False), **how)
             spent = time.thread_time() - began
             cells(rows, name, robot, run.q, run.v, spent / (10.0 / H))
         for name, move in PEERS.items():
@@ -262,7 +273,7 @@ def print_peers() -> None:
 
 OURS = {
     "spanloop, projected": {},
-    "spanloop, feedback of 10 rad/s": {"closures": "feedback", "gains": 10.0},
+    "spanloop, feedback of 10 rad/s": {"closures": sl.Closures("feedback", gains=10.0)},
 }
 PEERS = {
     "MuJoCo RK4, default closures": lambda m, q, v: soft(m, q, v, 10.0, H),

@@ -35,7 +35,7 @@ with tempfile.TemporaryDirectory() as folder:
     open_leg = sl.load(path)
 
 # the rod's tip is still loose; a ball joint to the lever on the shank closes the loop
-leg = open_leg.close("rod_tip", "shank_lever", joint="spherical", name="rod_ball")
+leg = open_leg.with_loop("rod_tip", "shank_lever", joint="spherical", name="rod_ball")
 robot = sl.Dynamics(leg)
 
 # a rough guess is enough: bend the knee by about 0.6 rad, and let the loop close around it

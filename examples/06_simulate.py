@@ -11,7 +11,7 @@ run = sl.simulate(model, q, duration=5.0)
 print(run.audit())
 
 # stopped by a condition, located to a billionth of the step
-run = sl.simulate(model, q, duration=5.0, stop={"crank too fast": lambda t, q, v: v["crank_hinge"] + 8.0})
+run = sl.simulate(model, q, duration=5.0, events={"crank too fast": lambda t, q, v: v["crank_hinge"] + 8.0})
 print(run.outcome)
 
 
@@ -28,6 +28,6 @@ print(f"crank turns at {run['crank_hinge'].v[-1]:.3f} rad/s, loop open by at mos
 base = model.parameters()
 draws = np.tile(base.values, (1000, 1))
 draws[:, base.names.index("coupler.mass")] *= np.linspace(0.5, 2.0, 1000)
-runs = sl.simulate(model, q, duration=1.0, parameters=draws, sample=0.1, threads=0)
+runs = sl.simulate(model, q, duration=1.0, parameters=draws, sample=0.1, integrator=sl.Integrator(threads=0))
 ends = runs.q[:, -1, 0]
 print(f"{len(ends)} runs; the crank ends between {ends.min():.2f} and {ends.max():.2f} rad")

@@ -35,7 +35,7 @@ assert abs(work - (energy[-1] - energy[0])) < 1e-4  # of the trapezoidal rule
 
 def fall(model, start):
     """One second from rest without torques: the motion, by I = U D Uᵀ, and by how much its energy has drifted [J]."""
-    run = sl.simulate(model, start, duration=1.0, dynamics="decoupled_complement")
+    run = sl.simulate(model, start, duration=1.0, method="decoupled_complement")
     total = run.energy.sum(axis=1)
     return run, np.abs(total - total[0]).max()
 
@@ -49,7 +49,7 @@ for name, (model, start) in starts.items():
     assert drift < 1e-8
 
     # half the step and another algorithm of forward dynamics end at the same place
-    finer = sl.simulate(model, start, duration=1.0, step=0.0005, dynamics="articulated_body_textbook")
+    finer = sl.simulate(model, start, duration=1.0, step=0.0005, method="articulated_body_textbook")
     error = np.abs(finer.q[-1] - run.q[-1]).max()
     print(f"{name} by articulated bodies with half the step: differs by {error:.0e}")
     assert error < 1e-6

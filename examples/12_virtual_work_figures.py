@@ -67,7 +67,7 @@ for title, model in (
     ("branched, 10 balls", branched()),
 ):
     q, _ = model.random_state(4)
-    run = runs[title] = sl.simulate(model, q, duration=0.2, step=0.0005, dynamics="virtual_work")
+    run = runs[title] = sl.simulate(model, q, duration=0.2, step=0.0005, method="virtual_work")
     total = run.energy.sum(axis=1)
     drift = np.abs(total - total[0]).max() / np.ptp(run.energy[:, 0])
     print(f"{title}: {model.nv} freedoms, energy drifts by {drift:.0e} of the kinetic energy")

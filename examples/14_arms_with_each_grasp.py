@@ -25,11 +25,11 @@ start = sl.zoo.arms_with_object_start(3)
 
 def soft_fingers():
     """The same arms on soft fingers, whose normals are fixed in the object and point into it."""
-    model = sl.zoo.arms_with_object(3, grasp="spherical").open(*HOLDING)
+    model = sl.zoo.arms_with_object(3, grasp="spherical").without_loops(*HOLDING)
     for k, angle in enumerate(ANGLES, 1):
         rim = (0.25 * np.cos(angle), 0.25 * np.sin(angle), 0.0)
         model = model.with_frame(f"normal{k}", "object", rim, (0.0, -np.pi / 2, angle))
-        model = model.close(f"arm{k}_tool", f"normal{k}", SoftFinger(), name=HOLDING[k - 1])
+        model = model.with_loop(f"arm{k}_tool", f"normal{k}", SoftFinger(), name=HOLDING[k - 1])
     return model
 
 

@@ -81,7 +81,7 @@ def follow(t, q, v, u):
 
 
 inputs = np.hstack([torques["feet push up"][:, 6:], q[:, 7:], v[:, 6:]])[:-1]
-follows = {"controller": follow, "inputs": inputs, "dynamics": "simple_closed_chain"}
+follows = {"controller": follow, "inputs": inputs, "method": "simple_closed_chain"}
 run = sl.simulate(fixed, q[0], v[0], duration=2.0, step=2e-3, **follows)
 away = np.abs(run.q[:, 4:7] - place).max()
 print(f"simulated: the body keeps to its way within {away:.0e} m,", end=" ")

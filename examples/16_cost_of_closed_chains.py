@@ -43,7 +43,7 @@ def cost(m, N, method):
     """Multiplications, additions and divisions of one call. Nothing is compiled for it."""
     model = held(m, N)
     if method == "parallel_legs":  # wants as many motors as freedoms are left: those of three arms less one each
-        model = model.passive(*(f"arm{k}_joint2" for k in (1, 2, 3)))
+        model = model.unactuate(*(f"arm{k}_joint2" for k in (1, 2, 3)))
     n = operations(model, "forward_dynamics", method)
     return n.multiplications + n.additions + n.divisions
 

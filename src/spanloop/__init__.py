@@ -17,7 +17,9 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Builder": "spanloop.model.builder",
     "ClosedTopology": "spanloop.loops.closed_topology",
+    "Closures": "spanloop.simulation.system",
     "Dynamics": "spanloop.dynamics",
+    "Integrator": "spanloop.simulation.integrators",
     "Model": "spanloop.model",
     "MujocoOrder": "spanloop.model.orders.mujoco",
     "PinocchioOrder": "spanloop.model.orders.pinocchio",
@@ -39,7 +41,9 @@ _ROOMS = ("errors", "joints", "math", "model", "papers", "zoo")
 __all__ = [
     "Builder",
     "ClosedTopology",
+    "Closures",
     "Dynamics",
+    "Integrator",
     "Model",
     "MujocoOrder",
     "PinocchioOrder",
@@ -76,7 +80,9 @@ if TYPE_CHECKING:
     from spanloop.model.orders.mujoco import MujocoOrder
     from spanloop.model.orders.pinocchio import PinocchioOrder
     from spanloop.simulation import control, forces
+    from spanloop.simulation.integrators import Integrator
     from spanloop.simulation.simulate import simulate
+    from spanloop.simulation.system import Closures
     from spanloop.trajectory.files.storage import load_run
     from spanloop.trajectory.trajectory import Trajectory
 

@@ -18,6 +18,8 @@ class Reason(enum.Enum):
     SINGULAR_CLOSURE = "closures lose rank"
     SINGULAR_MASS = "the mass matrix is singular, or numbers overflow"
     UNDERACTUATED = "the actuators cannot produce the motion"
+    ROUNDING = "rounding leaves no correct digits"
+    UNSUPPORTED = "the method does not fit the live parameters"
     OTHER = "another reason"
 
 
@@ -76,6 +78,17 @@ class UnsupportedError(SpanloopError):
 
 class SpanloopWarning(UserWarning):
     """Something that works but that the user should know."""
+
+
+class StateWarning(SpanloopWarning):
+    """States of a batch that have no answer; their rows are NaN. `refusal` explains the first of them."""
+
+    def __init__(self, message: str, refusal: Refusal):
+        super().__init__(message)
+        self.refusal = refusal
+
+    def __reduce__(self):
+        return StateWarning, (str(self), self.refusal)
 
 
 _SHOWN = 12  # names in a list

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.algorithms.closed.redundancy import Setting, found
+from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.algorithms.papers.saha import parallel_legs, parallel_matrices
 from spanloop.algorithms.papers.saha.legs import NotLegs, legs_with
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.dynamics import Dynamics
-from spanloop.errors import Reason, Refusal, StateError, UnsupportedError
+from spanloop.errors import StateError, UnsupportedError
 from spanloop.loops.arguments import external_forces
 from spanloop.loops.batching import one_state
 from spanloop.loops.checks import opened
@@ -182,23 +182,22 @@ def parallel_complement(robot: Dynamics, q: ArrayLike) -> Complement:
             f"parallel_complement: model {robot.model.name!r} has no loops. N_l and N_d of a tree: "
             "spanloop.algorithms.papers.saha.complement_matrices.decoupled_matrices(mechanism, q)"
         )
-    setting = found(m)
+    redundancy = find_redundancy(m)
     try:
-        legs_with(m, setting)
+        legs_with(m, redundancy)
     except NotLegs as error:
         raise UnsupportedError(f"parallel_complement is for legs on one platform: {error.why}{error.advice}") from None
     open_loops = opened(robot, state[None])
     if open_loops:
         raise StateError(f"parallel_complement: {open_loops[0]}")
-    if not _regular(m, setting, state):
-        refusal = Refusal(Reason.SINGULAR_CLOSURE, parallel_legs.SINGULAR)
-        raise StateError.of("parallel_complement", refusal)
+    if not _regular(m, redundancy, state):
+        raise StateError.of("parallel_complement", parallel_legs.SINGULAR)
     return _by_names(robot.model, m, parallel_matrices.parallel_complement(m, state))
 
 
-def _regular(m: Mechanism, setting: Setting, q: np.ndarray) -> bool:
+def _regular(m: Mechanism, redundancy: Redundancy, q: np.ndarray) -> bool:
     """Whether the method's own conditions hold."""
-    program = parallel_legs.inverse_dynamics(m, (), setting)
+    program = parallel_legs.inverse_dynamics(m, (), redundancy)
     still = [0.0] * m.nv
     try:
         _, demands = walked(program, m, {"q": q.tolist(), "v": still, "a": still})

@@ -170,7 +170,7 @@ def test_a_loop_on_one_body_is_refused():
     for name in ("arm", "tool"):
         b.body(name, 1.0, (0.1, 0.0, 0.0), box(1.0, 0.2, 0.1, 0.1))
     b.revolute("hinge", "world", "arm", "z").joint("weld", Fixed(), "arm", "tool")
-    model = b.frame("left", "arm").frame("right", "tool").close("left", "right", "spherical", name="twice").build()
+    model = b.frame("left", "arm").frame("right", "tool").loop("left", "right", "spherical", name="twice").build()
     with pytest.raises(UnsupportedError, match=r"'twice' joins two frames of one\. Use 'elimination'"):
         sl.compile(model, "forward_dynamics", method=METHOD)
 

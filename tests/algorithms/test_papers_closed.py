@@ -462,7 +462,7 @@ def test_feedback_pulls_a_loop_closed_with_every_recursive_method():
     case = _held("spherical")
     ends = [
         sl.simulate(
-            case.model, case.q, case.v, duration=0.02, step=1e-3, closures="feedback", dynamics=method
+            case.model, case.q, case.v, duration=0.02, step=1e-3, closures="feedback", method=method
         ).q[-1]
         for method in ("elimination", "simple_closed_chain", "arms_on_object_2", "closed_topology")
     ]  # fmt: skip

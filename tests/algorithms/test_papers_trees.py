@@ -312,7 +312,7 @@ def test_the_sentence_of_an_answer_lost_to_rounding():
         question = Question.of(model, "forward_dynamics", "virtual_work", "baked", (), None, None, True)
         state = next(states(model, 1, seed))
         if question.answer(*state) is None:
-            sentences.add(question.explain(*state))
+            sentences.add(question.explain(*state).sentence)
     assert sentences == {
         "rounding has taken the answer of method 'virtual_work': a body is too thin or too light "
         "beside what it carries. Use method 'articulated_body'"

@@ -54,7 +54,7 @@ def three_legs() -> tuple[sl.Model, np.ndarray]:
             b.revolute("wrist1", "far1", "plate", "z", (1.0, 0.0, 0.0), actuated=False)
         else:
             b.frame(f"tip{i}", f"far{i}", (1.0, 0.0, 0.0)).frame(f"corner{i}", "plate", corner)
-            b.close(f"corner{i}", f"tip{i}", "revolute", name=f"wrist{i}")
+            b.loop(f"corner{i}", f"tip{i}", "revolute", name=f"wrist{i}")
     model = b.build()
     guess = model.neutral()
     for i, (drive, elbow) in enumerate(((2.2, -1.4), (4.2, -1.3), (6.3, -1.3)), 1):
@@ -305,7 +305,7 @@ def test_motions_that_the_actuators_leave_free_are_never_guessed():
         sl.Dynamics(case_of("arms 2 ball").model, method="parallel_legs")
     arms = zoo.arms_with_object(2).actuate(*(f"arm1_{x}" for x in ARM), only=True)
     assert sl.Dynamics(arms, method="parallel_legs").mobility() == len(ARM)  # one arm determines all
-    mixed = arms.passive("arm1_turn").actuate("arm2_turn")
+    mixed = arms.unactuate("arm1_turn").actuate("arm2_turn")
     assert sl.Dynamics(mixed, method="parallel_legs").model.actuated[-1] == "arm2_turn"
 
 
@@ -338,7 +338,8 @@ def test_a_file_that_says_nothing_of_motors_is_told_which_joints_have_them():
     model = zoo.five_bar().actuate("elbow1", "elbow2")
     with says(UnsupportedError, "4 freedoms are actuated, and the loops leave 2; they must be as many"):
         sl.Dynamics(model, method="parallel_legs")
-    with says(UnsupportedError, "or tell which joints are actuated: model.actuate(..., only=True), model.passive(...)"):
+    advice = "or tell which joints are actuated: model.actuate(..., only=True), model.unactuate(...)"
+    with says(UnsupportedError, advice):
         sl.Dynamics(model, method="parallel_legs")
     case, told = case_of("five_bar"), model.actuate("drive1", "drive2", only=True)
     a = sl.Dynamics(told, method="parallel_legs").forward_dynamics(case.q, case.v, case.tau)

@@ -141,7 +141,7 @@ def test_info_as_json_has_no_infinities(capsys, tmp_path):
             ("simulate", "zoo:puma", "--output", "run.doc"),
             "--output run.doc: the extension is '.doc'; expected .nc, .h5, .npz, .csv, .svg, .html",
         ),
-        (("simulate", "zoo:puma", "--method", "rk5"), "method is 'rk5'; did you mean 'rk4'?"),
+        (("simulate", "zoo:puma", "--integrator", "rk5"), "integrator is 'rk5'; did you mean 'rk4'?"),
         (("simulate", "zoo:puma", "--duration", "-1"), "duration is -1 s; must be positive"),
         (
             ("simulate", "zoo:puma", "--set", "link1.mas=3"),
@@ -352,7 +352,7 @@ def test_simulate_closes_loops_around_what_is_told(capsys, tmp_path):
 def test_simulate_with_audit_ends_with_1_if_the_motion_is_not_well(capsys):
     wild = ("--q", "hinge1=2", "--v", "hinge2=15", "--duration", "2", "--audit")
     assert run(capsys, "simulate", "zoo:pendulum:2", *wild)[0] == 0
-    code, out, _ = run(capsys, "simulate", "zoo:pendulum:2", *wild, "--method", "euler", "--step", "0.01")
+    code, out, _ = run(capsys, "simulate", "zoo:pendulum:2", *wild, "--integrator", "euler", "--step", "0.01")
     assert code == 1
     assert "Not well: energy" in out
 

@@ -30,7 +30,7 @@ from spanloop.compiler.runtime import python_call
 from spanloop.compiler.runtime.kernel import Kernel, Recipe
 from spanloop.compiler.trace import Graph, TraceError
 from spanloop.compiler.trace.operations import NAMES
-from spanloop.errors import InputError, SpanloopWarning, StateError
+from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError
 from spanloop.kernels import Question
 from spanloop.math.scalar import absolute, arctan2, sincos, sqrt, where
 
@@ -51,7 +51,10 @@ def computation(name, sizes, shape, compute, reference=None, **options):
         return np.array(compute({n: x.tolist() for (n, _), x in zip(sizes, arrays, strict=True)}))
 
     key = f"{name}{sizes}{shape}{inspect.getsource(compute)}"
-    return Kernel(Recipe(name, key, lambda: plan, reference or on_floats, lambda *x: "no answer"), **options)
+    return Kernel(
+        Recipe(name, key, lambda: plan, reference or on_floats, lambda *x: Refusal(Reason.OTHER, "no answer")),
+        **options,
+    )
 
 
 # ---- the tracer
@@ -414,7 +417,15 @@ def test_a_refusal_known_beforehand_is_heard_from_pieces_too(monkeypatch, length
     monkeypatch.setattr(segments.cut, "__defaults__", (length, length))
     products = lambda x: [x["x"][0] * x["x"][1], x["x"][1] + x["x"][2]]  # noqa: E731
     plan = unrolled("never", [("x", 3)], (2,), lambda x: (products(x), [], [False]))
-    k = Kernel(Recipe("never", f"never{length}", lambda: plan, lambda *_: None, lambda *_: "it is never answered"))
+    k = Kernel(
+        Recipe(
+            "never",
+            f"never{length}",
+            lambda: plan,
+            lambda *_: None,
+            lambda *_: Refusal(Reason.OTHER, "it is never answered"),
+        )
+    )
     assert len(segments.cut(plan).pieces) == (2 if length == 1 else 1)
     with pytest.raises(StateError, match="never answered"):
         k(np.ones(3))

@@ -36,7 +36,7 @@ def read_only(n):
 
 
 def closed():
-    return zoo.pendulum(3).close("tip", "world", joint="revolute", name="pin")
+    return zoo.pendulum(3).with_loop("tip", "world", joint="revolute", name="pin")
 
 
 def coupled():
@@ -44,7 +44,7 @@ def coupled():
     for name in ("left", "right"):
         b.body(name, 1.0, inertia=(0.1, 0.1, 0.1))
         b.prismatic(f"slide_{name}", "world", name, "x")
-    return b.couple("mimic", "slide_right", "slide_left", ratio=-1.0).build()
+    return b.coupling("mimic", "slide_right", "slide_left", ratio=-1.0).build()
 
 
 LIVE = zoo.pendulum(1).parameters()
@@ -81,32 +81,32 @@ CASES = {
     "complex": (
         lambda: robot().gravity_torques(Z + 0j),
         InputError,
-        "gravity: q holds complex numbers; expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds complex numbers; expected real numbers of shape (..., 6)",
     ),
     "text": (
         lambda: robot().gravity_torques(["a"] * 6),
         InputError,
-        "gravity: q holds text; expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds text; expected real numbers of shape (..., 6)",
     ),
     "bytes": (
         lambda: robot().gravity_torques([b"a"] * 6),
         InputError,
-        "gravity: q holds text; expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds text; expected real numbers of shape (..., 6)",
     ),
     "objects": (
         lambda: robot().gravity_torques(np.zeros(6, dtype=object)),
         InputError,
-        "gravity: q holds entries of type object (ragged rows?); expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds entries of type object (ragged rows?); expected real numbers of shape (..., 6)",
     ),
     "times": (
         lambda: robot().gravity_torques(np.zeros(6, dtype="m8[s]")),
         InputError,
-        "gravity: q holds entries of type timedelta64[s]; expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds entries of type timedelta64[s]; expected real numbers of shape (..., 6)",
     ),
     "ragged rows": (
         lambda: robot().gravity_torques([[1.0, 2.0], [3.0]]),
         InputError,
-        "gravity: q cannot be made an array; expected numbers of shape (..., 6)",
+        "gravity_torques: q cannot be made an array; expected numbers of shape (..., 6)",
     ),
     # ---- values
     "NaN": (
@@ -137,7 +137,7 @@ CASES = {
     "NaN parameter": (
         lambda: sl.compile(zoo.pendulum(1), "gravity_torques", parameters="live")([0.0], LIVE.values * np.nan),
         StateError,
-        "gravity: parameters[0] ('gravity.x') is nan; every number must be finite",
+        "gravity_torques: parameters[0] ('gravity.x') is nan; every number must be finite",
     ),
     "quaternion": (
         lambda: star().mass_matrix(off_unit(slice(0, 4))),
@@ -279,43 +279,43 @@ CASES = {
     "parameters that are missing": (
         lambda: sl.compile(zoo.pendulum(1), "gravity_torques", parameters="live")([0.0]),
         InputError,
-        "gravity takes q, parameters; 1 arrays were given",
+        "gravity_torques takes q, parameters; 1 arrays were given",
     ),
     "parameters of another model": (
         lambda: sl.compile(zoo.pendulum(1), "gravity_torques", parameters="live")([0.0], np.zeros(5)),
         InputError,
-        f"gravity: parameters has shape (5,); expected (..., {len(LIVE)})",
+        f"gravity_torques: parameters has shape (5,); expected (..., {len(LIVE)})",
     ),
     # ---- out
     "out of another shape": (
         lambda: robot().gravity_torques(Z, out=np.zeros(5)),
         InputError,
-        "gravity: out has shape (5,); expected (6,)",
+        "gravity_torques: out has shape (5,); expected (6,)",
     ),
     "out without the batch axis": (
         lambda: robot().gravity_torques(Z2, out=np.zeros(6)),
         InputError,
-        "gravity: out has shape (6,); expected (2, 6)",
+        "gravity_torques: out has shape (6,); expected (2, 6)",
     ),
     "out of another dtype": (
         lambda: robot().gravity_torques(Z, out=np.zeros(6, np.float32)),
         InputError,
-        "gravity: out holds float32; expected float64",
+        "gravity_torques: out holds float32; expected float64",
     ),
     "out of another byte order": (
         lambda: robot().gravity_torques(Z, out=np.zeros(6, ">f8")),
         InputError,
-        "gravity: out holds >f8; expected float64",
+        "gravity_torques: out holds >f8; expected float64",
     ),
     "out that is read-only": (
         lambda: robot().gravity_torques(Z, out=read_only(6)),
         InputError,
-        "gravity: out is read-only; give an array that can be written",
+        "gravity_torques: out is read-only; give an array that can be written",
     ),
     "out that is a list": (
         lambda: robot().gravity_torques(Z, out=[0.0] * 6),
         InputError,
-        "gravity: out is a list; expected an array of shape (6,), float64",
+        "gravity_torques: out is a list; expected an array of shape (6,), float64",
     ),
     # ---- what has no dynamics yet
     "a loop": (
@@ -430,7 +430,7 @@ LINE = np.zeros(4)
 CLOSED = {
     "internal forces in a list": (
         lambda: four_bar().inverse_dynamics(START, Z3, Z3, internal_forces=[1, 2]),
-        "inverse_dynamics: internal is a list; expected {'loop': [torque; force] (..., 6)}",
+        "inverse_dynamics: internal_forces is a list; expected {'loop': [torque; force] (..., 6)}",
     ),
     "a path without joints": (
         lambda: four_bar().follow(START, {}),
@@ -454,15 +454,15 @@ CLOSED = {
         lambda: four_bar().follow(START[:2], {"crank_hinge": (LINE, LINE, LINE)}),
         "follow: start has shape (2,); expected one state (3,)",
     ),
-    "too many independent freedoms": (
+    "too many independent DoF": (
         lambda: sl.Dynamics(zoo.stewart()).velocity_map(zoo.stewart_start(), range(8)),
-        "velocity_map: 8 independent freedoms are named (floating[0], floating[1], floating[2], floating[3], "
+        "velocity_map: 8 independent DoF are named (floating[0], floating[1], floating[2], floating[3], "
         "floating[4], floating[5] and 2 more); the loops leave 6. Name 6 that determine the others, "
-        "freedoms=[...]; robot.independent_coordinates() gives a choice",
+        "dofs=[...]; robot.independent_coordinates() gives a choice",
     ),
-    "a freedom that is not there": (
+    "a DoF that is not there": (
         lambda: four_bar().complete_velocity(START, [1.0], [3]),
-        "complete_velocity: 3 is no freedom; expected a joint's name, or a number from 0 to 2",
+        "complete_velocity: 3 is no DoF; expected a joint's name, or a number from 0 to 2",
     ),
     "a state of another shape": (
         lambda: four_bar().complete_velocity(START[:2], {"crank_hinge": 1.0}),
@@ -470,7 +470,7 @@ CLOSED = {
     ),
     "a joint that is not there": (
         lambda: four_bar().complete_velocity(START, {"motor": 1.0}),
-        "model 'four_bar' has no joint or freedom 'motor'; there are 'crank_hinge', 'coupler_hinge', 'rocker_hinge'",
+        "model 'four_bar' has no joint or DoF 'motor'; there are 'crank_hinge', 'coupler_hinge', 'rocker_hinge'",
     ),
     "the beginning of a method": (
         lambda: sl.Dynamics(zoo.four_bar(), method="simple"),

@@ -141,7 +141,7 @@ def test_a_floating_base_is_a_free_joint(tmp_path):
 
 def test_a_link_with_two_parents_is_an_error_that_points_to_close(tmp_path):
     second = '<joint name="three" type="fixed"><parent link="base"/><child link="hand"/></joint>'
-    with says(ModelError, "Close the loop with model.close(...) instead of the second joint"):
+    with says(ModelError, "Close the loop with model.with_loop(...) instead of the second joint"):
         sl.load(urdf(tmp_path, extra=second))
 
 
@@ -153,7 +153,7 @@ def test_a_mimic_joint_is_a_coupling(tmp_path):
 
 
 def test_a_joint_that_closes_a_cycle_is_a_loop():
-    model = zoo.pendulum(3).close("tip", "world", joint="revolute")
+    model = zoo.pendulum(3).with_loop("tip", "world", joint="revolute")
     assert [loop.kind.name for loop in model.loops] == ["revolute"]
     assert model.nv == 3  # of the spanning tree
 
@@ -304,7 +304,7 @@ def test_public_names_are_words_in_ascii():
             assert name.isascii()
     assert {"forward_dynamics", "mass_matrix", "inverse_dynamics"} <= set(dir(sl.Dynamics))
     assert not {"qd", "dq", "fd", "rnea", "aba"} & set(dir(sl.Dynamics))
-    assert len(sl.__all__) <= 21
+    assert len(sl.__all__) <= 22
 
 
 # ---- snapping

@@ -166,7 +166,7 @@ def test_loops_inside_both_systems_with_redundant_rows():
     arms, held, between, q = linkage()
     pair = sl.ClosedTopology(arms, held, between, target="python")
     assert [x.name for x in pair.model.loops] == [*(x.name for x in (*arms.loops, *held.loops)), "holding1", "holding2"]
-    assert len(pair.step_d.setting.dropped) == 9  # three of each of the planar loops
+    assert len(pair.step_d.redundancy.dropped) == 9  # three of each of the planar loops
     assert not pair.step_d.cheap
     agrees(pair, q)
 
@@ -193,13 +193,13 @@ def test_a_closure_that_is_there_twice_changes_nothing():
     """The rows of the second one are redundant wherever the first is closed."""
     arms, held, closures, q = arms_and_object(2, "spherical")
     twice = sl.ClosedTopology(arms, held, [*closures, (*closures[0][:3], "again")], target="python")
-    assert len(twice.step_d.setting.dropped) == 3
+    assert len(twice.step_d.redundancy.dropped) == 3
     agrees(twice, q)
 
 
 @pytest.mark.parametrize("where", ["table", "frame of the arms' world", "world itself", "exchanged"])
 def test_points_that_do_not_move(where):
-    """A secondary system without freedoms, closures to the ground; and the object as the primary system."""
+    """A secondary system without DoF, closures to the ground; and the object as the primary system."""
     arms, held, closures, q = arms_and_object(2, "spherical")
     pose = sl.Dynamics(arms, target="python").pose(q[:12], "arm1_tool")
     at, turn = pose[:3, 3], pose[:3, :3]
@@ -429,7 +429,8 @@ def test_switchable_and_driven_closures():
     pair = sl.ClosedTopology(arms, held, loops, target="python")
     whole = sl.Dynamics(pair.model, target="python")
     for active in ([], ["holding3"], None):
-        left = pair.model.open(*(n for n in ("holding2", "holding3") if active is not None and n not in active))
+        idle = [n for n in ("holding2", "holding3") if active is not None and n not in active]
+        left = pair.model.without_loops(*idle)
         v = consistent(left, q, np.random.default_rng(4).normal(size=pair.model.nv))
         tau = np.random.default_rng(5).normal(size=pair.model.nv)
         told = {"active": active, "given": {"holding1": [0.7]}}
@@ -477,7 +478,7 @@ def test_couplings_are_refused():
     b = sl.Builder("geared")
     for name in ("one", "two"):
         b.body(name, 1.0, inertia=(0.1, 0.1, 0.1)).revolute(f"{name}_hinge", "world", name, "z")
-    geared = b.couple("gears", "two_hinge", "one_hinge", 2.0).build()
+    geared = b.coupling("gears", "two_hinge", "one_hinge", 2.0).build()
     _, held, _, _ = arms_and_object(2)
     with pytest.raises(UnsupportedError, match="a closed topology has no couplings between joints"):
         sl.ClosedTopology(geared, held)

@@ -74,17 +74,19 @@ def test_names_of_driven_and_known_loops_are_checked():
     z = np.zeros(3)
     with pytest.raises(InputError) as said:
         robot.forward_dynamics(q, z, z, loop_accelerations={"D": [1.0]})
-    assert str(said.value) == "forward_dynamics: given names 'D', which is not a driven loop; there are 'd'"
+    assert (
+        str(said.value) == "forward_dynamics: loop_accelerations names 'D', which is not a driven loop; there are 'd'"
+    )
     with pytest.raises(InputError) as said:
         robot.forward_dynamics(q, z, z, loop_forces={"d": [1.0, 2.0]})
-    assert str(said.value) == "forward_dynamics: the known force of 'd' has shape (2,); expected (..., 1)"
+    assert str(said.value) == "forward_dynamics: the force of loop 'd' has shape (2,); expected (..., 1)"
 
 
 def test_a_gear_moves_like_the_two_joints_it_couples():
-    """Two flywheels on a gear of ratio −2: one freedom with the inertia I₁ + 4 I₂ (rates 1 and −2)."""
+    """Two flywheels on a gear of ratio −2: one DoF with the inertia I₁ + 4 I₂ (rates 1 and −2)."""
     b = sl.Builder("gear").body("one", 1.0, inertia=(0.2, 0.2, 0.3)).body("two", 1.0, inertia=(0.3, 0.3, 0.5))
     b.revolute("p", "world", "one", "z").revolute("q", "world", "two", "z", (1.0, 0.0, 0.0))
-    b.couple("gear", "q", "p", -2.0, 0.0)
+    b.coupling("gear", "q", "p", -2.0, 0.0)
     for method in ("elimination", "dense"):
         a = sl.Dynamics(b.build(), method=method).forward_dynamics(np.zeros(2), np.zeros(2), [0.4, 0.1])
         np.testing.assert_allclose(a, (0.4 - 2 * 0.1) / (0.3 + 4 * 0.5) * np.array([1.0, -2.0]), rtol=1e-13)
@@ -95,7 +97,7 @@ def test_a_known_force_along_a_universal_closure_does_the_power_of_its_rates():
     b = sl.Builder("pair")
     for name in ("one", "two"):
         b.body(name, 1.0, (0.1, 0.0, 0.0), (0.01, 0.02, 0.02)).spherical(name + "_ball", "world", name)
-    model = b.build().close("one", "two", sl.joints.Universal(axis="x", second_axis=(0.0, 0.6, 0.8)))
+    model = b.build().with_loop("one", "two", sl.joints.Universal(axis="x", second_axis=(0.0, 0.6, 0.8)))
     q, h = np.tile((1.0, 0.0, 0.0, 0.0), 2), np.array([0.7, -0.4])
     robot = sl.Dynamics(model)
     pushed = with_loop_forces(robot, q, {"one_two": h}, {})
@@ -117,15 +119,19 @@ def driven_and_switched(kind: str, seed: int):
     model = replace(case.model, loops=(replace(first, driven=True), replace(second, switchable=True)))
     rng = np.random.default_rng(seed)
     words = {
-        "given": {first.name: rng.normal(size=first.kind.nv)},
-        "known": {x.name: rng.normal(size=x.kind.nv) for x in (first, second) if x.kind.nv},
+        "loop_accelerations": {first.name: rng.normal(size=first.kind.nv)},
+        "loop_forces": {x.name: rng.normal(size=x.kind.nv) for x in (first, second) if x.kind.nv},
         "forces": {model.bodies[-1].name: rng.normal(size=6)},
     }
     return sl.Dynamics(model, target="python"), (case.q, case.v, case.tau), words
 
 
 def without(words: dict, loop: str) -> dict:
-    return {**words, "known": {name: x for name, x in words["known"].items() if name != loop}, "active": []}
+    return {
+        **words,
+        "loop_forces": {name: x for name, x in words["loop_forces"].items() if name != loop},
+        "active_loops": [],
+    }
 
 
 SOLVED = [("revolute", 0), ("prismatic", 0), ("universal", 1), ("spherical", 1), ("cylindrical", 1), ("planar", 1)]
@@ -205,7 +211,7 @@ def test_inverse_dynamics_tells_of_released_feet_that_they_carry_nothing():
 
 
 @pytest.mark.parametrize("kind", ["universal", "general", "helical"])
-def test_given_accelerations_are_those_of_the_freedoms_of_axes_that_are_not_square(kind):
+def test_given_accelerations_are_those_of_the_dofs_of_axes_that_are_not_square(kind):
     """ẅ of r = φ α in the dense equations; the axes of random kinds are at any angle."""
     case = random_loops(1, 1, closing=kind)
     model = case.model.drive("loop1")
@@ -263,7 +269,7 @@ def test_inverse_dynamics_with_known_and_given_is_the_opposite_of_forward_dynami
         ahead = robot.solve(q, v, tau, loop_forces=known, forces=forces)
         np.testing.assert_allclose(both.loop_forces["d"], ahead.loop_forces["d"], atol=1e-11)
     wanted = {"d": np.array([0.0, 2.0, 0.0, 3.0, 0.0, 4.0])}
-    spare = {"internal": wanted, "actuated": ["a", "b", "c"], "known": known}
+    spare = {"internal_forces": wanted, "actuated": ["a", "b", "c"], "loop_forces": known}
     assert robot.solve_inverse(q, v, a, **spare).loop_forces["d"][1] == pytest.approx(1.3, abs=1e-10)  # about the hinge
 
 
@@ -275,7 +281,7 @@ def test_joints_complete_the_motion_of_a_driven_loop():
         parent, at = ("world", (0.0, 0.0, 0.0)) if k == 0 else (f"rod{k - 1}", (0.5, 0.0, 0.0))
         b.revolute(f"hinge{k}", parent, f"rod{k}", "y", at)
     b.frame("tip", "rod3", (0.5, 0.0, 0.0)).frame("wall", "world", (1.2, 0.0, 0.0))
-    robot = sl.Dynamics(b.build().close("wall", "tip", sl.joints.Revolute("y"), name="pin").drive("pin"))
+    robot = sl.Dynamics(b.build().with_loop("wall", "tip", sl.joints.Revolute("y"), name="pin").drive("pin"))
     q = robot.assemble(np.array([-0.9, 0.5, 0.6, 0.4]))
     given = {"pin": [0.7]}
     a = robot.complete_acceleration(q, np.zeros(4), {"hinge0": 1.5}, loop_accelerations=given)
@@ -291,25 +297,28 @@ def test_what_is_said_of_loops_is_checked_in_every_call():
     for call in ("forward_dynamics", "solve", "reactions", "inverse_dynamics", "solve_inverse"):
         ask = getattr(robot, call)
         for given, what in (
-            ([1.0], "given is a list; expected {'loop'"),
+            ([1.0], "loop_accelerations is a list; expected {'loop'"),
             ({"d": 1.0}, "of 'd' has shape (); expected"),
         ):
             with says(InputError, what):
                 ask(q, z, z, loop_accelerations=given)
-        for known, what in (([1.0], "known is a list; expected {'loop'"), ({"e": [1.0]}, "known names 'e', which is")):
+        for known, what in (
+            ([1.0], "loop_forces is a list; expected {'loop'"),
+            ({"e": [1.0]}, "loop_forces names 'e', which is"),
+        ):
             with says(InputError, what):
                 ask(q, z, z, loop_forces=known)
-        with says(StateError, "known['d'][0] is nan; every number must be finite"):
+        with says(StateError, "loop_forces['d'][0] is nan; every number must be finite"):
             ask(q, z, z, loop_forces={"d": [np.nan]})
-        with says(InputError, "active is 'd'; expected names of loops"):
+        with says(InputError, "active_loops is 'd'; expected names of loops"):
             ask(q, z, z, active_loops="d")
     robot = sl.Dynamics(zoo.hexapod(switchable=True))
     q, z = zoo.hexapod_start(), np.zeros(robot.model.nv)
     for call in (robot.forward_dynamics, robot.inverse_dynamics, robot.solve):
-        with says(InputError, "known names 'standing1', which is not active: an open loop carries no force"):
+        with says(InputError, "loop_forces names 'standing1', which is not active: an open loop carries no force"):
             call(q, z, z, active_loops=[], loop_forces={"standing1": np.ones(3)})
-    rods = sl.Dynamics(linkage("d").close("crank", "rocker", sl.joints.Distance(0.9), name="rod"), target="python")
-    with says(InputError, "known names 'rod', a distance joint, which has no freedoms of its own"):
+    rods = sl.Dynamics(linkage("d").with_loop("crank", "rocker", sl.joints.Distance(0.9), name="rod"), target="python")
+    with says(InputError, "loop_forces names 'rod', a distance joint, which has no DoF of its own"):
         rods.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3), loop_forces={"rod": [1.0]})
 
 
@@ -326,14 +335,15 @@ def test_a_known_force_moves_a_linkage_as_the_torque_of_that_joint_does():
         return {"d": 1.3 * t - 0.2 * v["a"]}
 
     how = {"duration": 0.2, "step": 1e-3}
-    for here, there in (({"known": {"d": [1.3]}}, {"tau": {"d": 1.3}}), ({"known": force}, {"controller": torque})):
-        one, other = sl.simulate(first, q, v, **how, **here), sl.simulate(second, q2, v2, **how, **there)
+    for push, there in (({"d": [1.3]}, {"tau": {"d": 1.3}}), (force, {"controller": torque})):
+        one = sl.simulate(first, q, v, **how, closures=sl.Closures(loop_forces=push))
+        other = sl.simulate(second, q2, v2, **how, **there)
         for name in ("a", "c"):
             np.testing.assert_allclose(
                 one.q[:, one.model.q_slice(name)], other.q[:, other.model.q_slice(name)], atol=1e-9
             )
         assert one.audit()["energy"].verdict == "well"
-    more = sl.simulate(first, q, v, **how, known=force, forces={"rocker": np.zeros(6)})
+    more = sl.simulate(first, q, v, **how, closures=sl.Closures(loop_forces=force), forces={"rocker": np.zeros(6)})
     np.testing.assert_allclose(more.q, one.q, atol=1e-13)
 
 
@@ -351,17 +361,22 @@ def test_forces_compiled_into_a_motion_are_those_of_forward_dynamics(kind):
 @pytest.mark.parametrize(
     ("known", "what"),
     [
-        ([1.0], "simulate: known is a list; expected {'loop': forces (..., n)}"),
+        ([1.0], "simulate: loop_forces is a list; expected {'loop': forces (..., n)}"),
         ({"d": [[1.0], [2.0]]}, "has shape (2, 1); expected (1,). For one that changes give a function (t, q, v)"),
         (lambda t, q, v: {"d": 1.0}, "simulate: known gives 1.0 for 'd'; expected a list of 1"),
-        (lambda t, q, v: {"c": [1.0]}, "simulate: known names 'c', which is not a loop; there are 'd'"),
+        (lambda t, q, v: {"c": [1.0]}, "simulate: loop_forces names 'c', which is not a loop; there are 'd'"),
         (lambda t, q, v: [1.0], "simulate: known returned a list; expected {'loop': numbers}"),
     ],
 )
 def test_known_forces_of_a_motion_are_checked(known, what):
     model = linkage("d")
     with says(InputError, what):
-        sl.simulate(model, sl.Dynamics(model).assemble(np.array([-0.9, 0.8, -1.6])), duration=0.01, known=known)
+        sl.simulate(
+            model,
+            sl.Dynamics(model).assemble(np.array([-0.9, 0.8, -1.6])),
+            duration=0.01,
+            closures=sl.Closures(loop_forces=known),
+        )
 
 
 # ---- a robot without the loops that are not active

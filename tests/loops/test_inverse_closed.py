@@ -51,7 +51,7 @@ def test_forward_dynamics_returns_the_motion(case):
 
 
 @pytest.mark.parametrize("case", ["four_bar", "five_bar", "stewart", "delta", "andrews", "linkage_leg", "n_four_bar 8"])
-def test_as_many_actuators_as_freedoms_have_one_answer(case):
+def test_as_many_actuators_as_dofs_have_one_answer(case):
     """The torques that made a motion come back."""
     model, q = mechanism(case)
     rng = np.random.default_rng(5)
@@ -70,7 +70,7 @@ def test_pinocchio_returns_the_motion(case):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_loops_return_the_motion(seed):
-    """Every freedom is actuated: the loops leave torques open, the shortest are taken."""
+    """Every DoF is actuated: the loops leave torques open, the shortest are taken."""
     c = random_loops(seed)
     robot = sl.Dynamics(c.model)
     a = robot.forward_dynamics(c.q, c.v, c.tau)
@@ -183,15 +183,15 @@ def _frame(placement):
 
 def test_wishes_that_cannot_be_granted_get_a_sentence():
     robot, q, v, a = motion("five_bar")
-    with says(InputError, "internal forces are asked for, but 2 actuated freedoms have nothing to spare beside"):
+    with says(InputError, "internal forces are asked for, but 2 actuated DoF have nothing to spare beside"):
         robot.inverse_dynamics(q, v, a, internal_forces={"meeting": np.zeros(6)})
-    with says(InputError, "internal names 'meting', which is not a loop; did you mean 'meeting'?"):
+    with says(InputError, "internal_forces names 'meting', which is not a loop; did you mean 'meeting'?"):
         robot.inverse_dynamics(q, v, a, internal_forces={"meting": np.zeros(6)})
     with says(InputError, "weights is [1.0]; expected positive numbers, by joint or one for each of the 2"):
         robot.inverse_dynamics(q, v, a, weights=[1.0])
     with says(InputError, "weights names 'elbow1', which is not among the actuators"):
         robot.inverse_dynamics(q, v, a, weights={"elbow1": 2.0})
-    with says(InputError, "has no joint or freedom 'drive3'; did you mean 'drive2'?"):
+    with says(InputError, "has no joint or DoF 'drive3'; did you mean 'drive2'?"):
         robot.inverse_dynamics(q, v, a, actuated=["drive3"])
     with says(InputError, "method is 'subsystem'; did you mean 'subsystems'?"):
         robot.inverse_dynamics(q, v, a, method="subsystem")
@@ -248,7 +248,7 @@ def test_driven_joints_and_loops_and_gears():
         robot.inverse_dynamics(q, np.zeros(3), a)
     b = sl.Builder("gear").body("one", 1.0, inertia=(0.2, 0.2, 0.3)).body("two", 1.0, inertia=(0.3, 0.3, 0.5))
     b.revolute("p", "world", "one", "z").revolute("q", "world", "two", "z", (1.0, 0.0, 0.0), actuated=False)
-    geared = sl.Dynamics(b.couple("gear", "q", "p", -2.0, 0.0).build())
+    geared = sl.Dynamics(b.coupling("gear", "q", "p", -2.0, 0.0).build())
     tau = geared.inverse_dynamics(np.zeros(2), np.zeros(2), {"p": 1.5})
     np.testing.assert_allclose(tau, (1.5 * (0.3 + 4 * 0.5), 0.0), rtol=1e-13)
 
@@ -261,7 +261,7 @@ def test_released_feet_carry_nothing():
     a = robot.forward_dynamics(q, v, np.zeros(model.nv), active_loops=tripod)
     tau = robot.inverse_dynamics(q, v, a, active_loops=tripod)
     assert difference(robot.forward_dynamics(q, v, tau, active_loops=tripod), a) < RETURNS
-    with says(InputError, "active names 'standing7', which is not a switchable loop"):
+    with says(InputError, "active_loops names 'standing7', which is not a switchable loop"):
         robot.inverse_dynamics(q, v, a, active_loops=["standing7"])
 
 
@@ -305,7 +305,7 @@ def test_motions_that_would_open_a_loop_are_refused():
         robot.inverse_dynamics(q + (0.1, 0.0, 0.0), v, a)
 
 
-def test_freedoms_that_nobody_drives_are_named():
+def test_dofs_that_nobody_drives_are_named():
     robot, q, v, a = motion("five_bar")
     sentence = "inverse_dynamics: the actuators (drive1) cannot make this motion: none of them drives "
     with says(StateError, sentence):
@@ -392,8 +392,8 @@ def test_where_a_four_bar_is_cut_decides_whether_its_subsystems_are_determinate(
     assert [(s.subsystems, s.determinate) for s in before.stages] == [(("I", "II"), True)]
     assert str(behind).splitlines() == [
         "linkage: 2 subsystems.",
-        "I: a. 1 freedom, 3 unknowns (loops: b; actuators: a): indeterminate.",
-        "II: c, d. 2 freedoms, 2 unknowns (loops: b; actuators: none): determinate.",
+        "I: a. 1 DoF, 3 unknowns (loops: b; actuators: a): indeterminate.",
+        "II: c, d. 2 DoF, 2 unknowns (loops: b; actuators: none): determinate.",
         "Solved in the order II, then I.",
     ]
 
@@ -402,9 +402,9 @@ def test_too_few_and_too_many_unknowns_are_told_apart():
     """The governor's sleeve has no actuator; two arms have six torques to spare."""
     governor, arms = (sl.Dynamics(m).subsystems() for m in (zoo.flyball_governor(), zoo.arms_with_object(2)))
     assert str(governor).splitlines()[-1] == (
-        "Solved in the order I (5 unknowns for 6 freedoms: not all motions can be produced)."
+        "Solved in the order I (5 unknowns for 6 DoF: not all motions can be produced)."
     )
-    assert str(arms).endswith("(24 unknowns for 18 freedoms: some to spare, the least torques are taken).")
+    assert str(arms).endswith("(24 unknowns for 18 DoF: some to spare, the least torques are taken).")
 
 
 def test_a_tree_is_solved_branch_by_branch():

@@ -1,4 +1,4 @@
-"""Kinematics of closed loops: assembled, projected, completed from independent freedoms, diagnosed."""
+"""Kinematics of closed loops: assembled, projected, completed from independent DoF, diagnosed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def structure():
     bar("right", 1.2)
     b.revolute("left_hinge", "world", "left", "y")
     b.revolute("right_hinge", "world", "right", "y", (1.5, 0.0, 0.0))
-    return b.close("left_tip", "right_tip", sl.joints.Revolute((0.0, 1.0, 0.0)), name="apex").build()
+    return b.loop("left_tip", "right_tip", sl.joints.Revolute((0.0, 1.0, 0.0)), name="apex").build()
 
 
 def welded_twice(gap=0.0):
@@ -66,7 +66,7 @@ def welded_twice(gap=0.0):
     b.revolute("hinge", "world", "arm", "y")
     b.fixed("weld", "arm", "plate", (0.5, 0.0, 0.0))
     b.frame("socket", "arm", (0.5 + gap, 0.0, 0.0))
-    return b.close("socket", "plate", "fixed", name="second_weld").build()
+    return b.loop("socket", "plate", "fixed", name="second_weld").build()
 
 
 def two_parts():
@@ -79,7 +79,7 @@ def two_parts():
         b.revolute(f"turn_{k}", "world", f"crank_{k}", "y", (x, 0.0, 0.0))
         b.revolute(f"tilt_{k}", "world", f"rail_{k}", "y", (x + 1.0, 0.0, 0.0), actuated=False)
         b.prismatic(f"slide_{k}", f"rail_{k}", f"block_{k}", "x", actuated=False)
-        b.close(f"crank_{k}_tip", f"block_{k}", sl.joints.Revolute((0.0, 1.0, 0.0)), name=f"pin_{k}")
+        b.loop(f"crank_{k}_tip", f"block_{k}", sl.joints.Revolute((0.0, 1.0, 0.0)), name=f"pin_{k}")
     return b.build()
 
 
@@ -89,7 +89,7 @@ def gripper(ratio=-1.0):
     bar("right", 0.2)
     b.revolute("left_hinge", "world", "left", "y")
     b.revolute("right_hinge", "world", "right", "y", (0.1, 0.0, 0.0))
-    return b.couple("mirror", "right_hinge", "left_hinge", ratio, 0.3).build()
+    return b.coupling("mirror", "right_hinge", "left_hinge", ratio, 0.3).build()
 
 
 # ---- assembling
@@ -146,7 +146,7 @@ def limited(lower, upper):
     b.revolute("crank_hinge", "world", "crank", (0.0, -1.0, 0.0))
     b.revolute("coupler_hinge", "crank", "coupler", (0.0, -1.0, 0.0), (1.0, 0.0, 0.0), lower=lower, upper=upper)
     b.revolute("rocker_hinge", "world", "rocker", (0.0, -1.0, 0.0), (2.0, 0.0, 0.0))
-    return b.close("coupler_tip", "rocker_tip", sl.joints.Revolute((0.0, -1.0, 0.0)), name="closing").build()
+    return b.loop("coupler_tip", "rocker_tip", sl.joints.Revolute((0.0, -1.0, 0.0)), name="closing").build()
 
 
 def test_limits_are_kept():
@@ -197,7 +197,7 @@ def test_frames_that_face_away_are_not_taken_for_closed():
     b = sl.Builder("upside_down")
     b.body("box", 1.0, inertia=(0.1, 0.1, 0.1))
     b.free("floating", "world", "box")
-    robot = sl.Dynamics(b.close("world", "box", "fixed", name="seat").build())
+    robot = sl.Dynamics(b.loop("world", "box", "fixed", name="seat").build())
     flipped = np.array((0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     assert np.abs(robot.closure_error(flipped)).max() < 1e-15
     assert not robot.diagnose(flipped).closed
@@ -267,7 +267,7 @@ def test_a_state_too_far_for_projection_is_sent_to_assemble():
         robot.project(np.array((0.3, 0.2, -0.1)))
 
 
-# ---- independent freedoms
+# ---- independent DoF
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -320,23 +320,23 @@ def test_joints_can_be_named():
 
 def test_what_cannot_be_independent_gets_its_sentence():
     robot, q = robot_of("four_bar")
-    with says(InputError, "the loops leave 1 freedoms, and it follows from the others"):
+    with says(InputError, "the loops leave 1 DoF, and it follows from the others"):
         robot.independent_coordinates(prefer=("crank_hinge", "rocker_hinge"))
-    with says(InputError, "has no joint or freedom 'crank'; did you mean 'crank_hinge'?"):
+    with says(InputError, "has no joint or DoF 'crank'; did you mean 'crank_hinge'?"):
         robot.independent_coordinates(prefer=("crank",))
     with says(
-        InputError, "complete_velocity: 2 independent freedoms are named (crank_hinge, rocker_hinge); the loops leave 1"
+        InputError, "complete_velocity: 2 independent DoF are named (crank_hinge, rocker_hinge); the loops leave 1"
     ):
         robot.complete_velocity(q, [1.0, 2.0], ["crank_hinge", "rocker_hinge"])
     with says(InputError, "rates has shape (2,); expected (..., 1)"):
         robot.complete_velocity(q, [1.0, 2.0])
 
 
-def test_freedoms_that_do_not_determine_the_rest_are_reported():
+def test_dofs_that_do_not_determine_the_rest_are_reported():
     """At a dead centre of the slider-crank the slide does not tell which way the crank turns."""
     robot = robot_of("slider_crank")[0]
     dead = zoo.slider_crank_start(angle=0.0)
-    with says(StateError, "complete_velocity: slide do not determine the other freedoms at this state"):
+    with says(StateError, "complete_velocity: slide do not determine the other DoF at this state"):
         robot.complete_velocity(dead, {"slide": 1.0})
     assert robot.independent_coordinates(dead).names == ("crank_hinge",)
     with pytest.warns(SpanloopWarning, match="1 state has no answer, of 2"):
@@ -452,7 +452,7 @@ def test_a_coupling_is_a_closure():
     assert robot.mobility() == 1
     np.testing.assert_allclose(robot.complete_velocity(q, {"left_hinge": 2.0}), (2.0, -2.0))
     text = str(robot.diagnose([0.5, 0.0]))
-    assert "gripper: 0 loops and 1 coupling on 2 freedoms." in text
+    assert "gripper: 0 loops and 1 coupling on 2 DoF." in text
     assert "NOT CLOSED: coupling 'mirror', of joint 'right_hinge' to 'left_hinge', is open by 0.2 rad." in text
     with says(StateError, "coupling 'mirror', of joint 'right_hinge' to 'left_hinge', stays open by 0.2 rad"):
         robot.assemble([0.5, 0.0], fixed=("left_hinge", "right_hinge"))
@@ -466,7 +466,7 @@ def test_a_tree_has_sensible_answers():
     np.testing.assert_array_equal(robot.complete_velocity(q, v), v)
     np.testing.assert_array_equal(robot.complete_acceleration(q, v, v), v)
     assert robot.mobility() == robot.mobility(q) == 6
-    assert str(robot.diagnose(q)) == f"{robot.model.name}: no loops. Mobility 6: every freedom is independent."
+    assert str(robot.diagnose(q)) == f"{robot.model.name}: no loops. Mobility 6: every DoF is independent."
     np.testing.assert_allclose(robot.mass_matrix(q, coordinates="independent"), robot.mass_matrix(q))
 
 

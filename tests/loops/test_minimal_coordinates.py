@@ -84,7 +84,9 @@ def test_a_platform_on_six_legs_returns_to_where_it_was():
 def test_where_the_branch_ends_the_call_is_refused_and_nothing_forgotten():
     few = sl.Dynamics(zoo.five_bar()).minimal_coordinates(zoo.five_bar_start())
     before = few.last
-    with says(StateError, "minimal: on the way from drive1 = 1.396, drive2 = 1.222 to drive1 = 3.1, drive2 = 0"):
+    with says(
+        StateError, "minimal_coordinates: on the way from drive1 = 1.396, drive2 = 1.222 to drive1 = 3.1, drive2 = 0"
+    ):
         few.state([3.1, 0.0], [0.0, 0.0])  # the elbows are too far apart
     np.testing.assert_array_equal(few.last, before)
     assert expected([3.1, 0.0]) is None
@@ -110,35 +112,38 @@ def test_from_a_singular_position_nothing_is_followed():
 )
 def test_wrong_inputs_are_told(arguments, sentence):
     few = sl.Dynamics(zoo.five_bar()).minimal_coordinates(zoo.five_bar_start())
-    with says(InputError, f"minimal.forward_dynamics: {sentence}"):
+    with says(InputError, f"minimal_coordinates.forward_dynamics: {sentence}"):
         few.forward_dynamics(*arguments)
 
 
 def test_numbers_that_are_not_finite_are_told():
     few = sl.Dynamics(zoo.five_bar()).minimal_coordinates(zoo.five_bar_start())
-    with says(StateError, "minimal.inverse_dynamics: accelerations[1] ('drive2') is nan; every number must be finite"):
+    with says(
+        StateError,
+        "minimal_coordinates.inverse_dynamics: accelerations[1] ('drive2') is nan; every number must be finite",
+    ):
         few.inverse_dynamics(few.last[[0, 2]], [0, 0], [0, np.nan])
 
 
 def test_too_many_joints_are_told():
     robot, start = sl.Dynamics(zoo.three_pumas()), zoo.three_pumas_start()
-    with says(InputError, "minimal: 18 independent freedoms are named (arm1_joint1, "):
+    with says(InputError, "minimal_coordinates: 18 independent DoF are named (arm1_joint1, "):
         robot.minimal_coordinates(start)
     with says(InputError, "and 12 more); the loops leave 6. Name 6 that determine the others, joints=[...]; robot"):
         robot.minimal_coordinates(start)
-    with says(InputError, "complete_velocity: 1 independent freedoms are named (arm1_joint1); the loops leave 6"):
+    with says(InputError, "complete_velocity: 1 independent DoF are named (arm1_joint1); the loops leave 6"):
         robot.complete_velocity(start, {"arm1_joint1": 1.0})
 
 
 def test_prints():
     robot, start = sl.Dynamics(zoo.five_bar()), zoo.five_bar_start()
     few = robot.minimal_coordinates(start)
-    assert repr(few) == "Minimal('five_bar', 'drive1', 'drive2')"
+    assert repr(few) == "MinimalCoordinates('five_bar', 'drive1', 'drive2')"
     assert str(few).splitlines() == [
-        "five_bar: 2 of 4 freedoms determine the others: drive1, drive2.",
+        "five_bar: 2 of 4 DoF determine the others: drive1, drive2.",
         "Last state found: drive1 = 1.396, drive2 = 1.222.",
     ]
     lines = str(robot.solve(start, np.zeros(4), np.zeros(4))).splitlines()
     assert [line.split()[0] for line in lines] == ["a", "tau", "meeting:", "status:"]
     assert "force [-4.79398 -3.60244  0.     ] N (not unique in every row: the shortest; see unique_rows)" in lines[2]
-    assert str(robot.solve(np.tile(start, (3, 1)), np.zeros(4), np.zeros(4))).startswith("3 states (3,), 4 freedoms: 3")
+    assert str(robot.solve(np.tile(start, (3, 1)), np.zeros(4), np.zeros(4))).startswith("3 states (3,), 4 DoF: 3")

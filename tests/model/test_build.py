@@ -86,14 +86,14 @@ def test_loops_couplings_and_options_arrive_in_the_model():
     b = one_body().body("b", 1.0, inertia=(0.1, 0.1, 0.1))
     b.revolute("one", "world", "a", lower=-1, upper=1, stiffness=2.0, rest=0.1, actuated=False)
     b.prismatic("two", "a", "b", "x", effort=5.0)
-    b.close("tip", "world", "spherical", switchable=True).couple("gear", "two", "one", 0.5)
+    b.loop("tip", "world", "spherical", switchable=True).coupling("gear", "two", "one", 0.5)
     model = b.frame("tip", "b", (1.0, 0.0, 0.0)).build()
     assert (model.joint("one").rest, model.joint("one").upper) == ((0.1,), (1.0,))
     assert model.actuated == ("two",)
     assert model.loops[0].placement_a.position == (1.0, 0.0, 0.0)
     assert (model.couplings[0].ratio, model.couplings[0].offset) == (0.5, 0.0)
     assert (model.loops[0].switchable, model.loops[0].driven) == (True, False)
-    assert one_body().revolute("one", "world", "a").close("a", "world", "planar", driven=True).build().loops[0].driven
+    assert one_body().revolute("one", "world", "a").loop("a", "world", "planar", driven=True).build().loops[0].driven
 
 
 WRONG = {
@@ -123,7 +123,7 @@ WRONG = {
         "body 'c': mass is 'heavy'; expected a finite number",
     ),
     "a coupling without a number": (
-        lambda b: b.couple("gear", "x", "y", float("nan")),
+        lambda b: b.coupling("gear", "x", "y", float("nan")),
         "coupling 'gear': ratio is nan; expected a finite number",
     ),
 }

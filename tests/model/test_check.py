@@ -153,8 +153,8 @@ def test_meshes_that_cannot_be_reached_are_named(tmp_path):
 
 def opened_four_bar() -> Model:
     """The four-bar as a file of a tree would have it: at its zero the two ends meet."""
-    model = zoo.four_bar().zeroed(zoo.four_bar_start())
-    return model.open(*[x.name for x in model.loops])
+    model = zoo.four_bar().rezero(zoo.four_bar_start())
+    return model.without_loops(*[x.name for x in model.loops])
 
 
 def test_frames_that_meet_at_zero_are_offered_as_a_loop_that_works():
@@ -183,8 +183,8 @@ def test_names_of_loop_ends_are_understood():
     assert sentence(f) == (
         "'rod_loop_a', 'rod_loop_b' are called like the two ends of a loop, 0.5 m apart at neutral coordinates."
     )
-    assert advice(f).startswith("Write model.close('rod_loop_a', 'rod_loop_b', sl.joints.Revolute((0, 1, 0)))")
-    assert "named" not in topics(model.close("rod_loop_a", "rod_loop_b", "spherical"))
+    assert advice(f).startswith("Write model.with_loop('rod_loop_a', 'rod_loop_b', sl.joints.Revolute((0, 1, 0)))")
+    assert "named" not in topics(model.with_loop("rod_loop_a", "rod_loop_b", "spherical"))
     alone = arm().build().with_frame("closure_1", "fore", (0.4, 0, 0))
     assert found(alone, "one_end").parts == ("'closure_1'",)
 
@@ -207,13 +207,13 @@ def test_redundant_rows_are_named():
 
 def test_loops_that_cannot_close_matter():
     model = arm().build().with_frame("tip", "fore", (0.4, 0, 0)).with_frame("far", "world", (9.0, 0, 0))
-    f = found(model.close("tip", "far", Spherical(), name="rope"), "not_assembled")
+    f = found(model.with_loop("tip", "far", Spherical(), name="rope"), "not_assembled")
     assert "rope" in sentence(f)
 
 
 def test_a_structure_and_an_idle_loop_matter():
     model = arm().build().with_frame("tip", "fore", (0.4, 0, 0)).with_frame("wall", "world", (0.6, 0, 0.5))
-    pinned = model.close("tip", "wall", Revolute("y"), name="pin")
+    pinned = model.with_loop("tip", "wall", Revolute("y"), name="pin")
     assert "structure" not in topics(pinned.remove("pin"))
     assert "structure" in topics(pinned, "matters")
     welded = replace(model.lock("elbow"), loops=(Loop("brace", Spherical(), "upper", "fore"),))

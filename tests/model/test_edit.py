@@ -159,40 +159,40 @@ def test_gravity_is_three_numbers():
 
 
 def test_a_loop_joins_two_frames():
-    model = zoo.chain(4).close("tool", "world", joint="spherical")
+    model = zoo.chain(4).with_loop("tool", "world", joint="spherical")
     (loop,) = model.loops
     assert (loop.name, loop.a, loop.b, loop.kind.name) == ("tool_world", "link4", "world", "spherical")
     assert loop.placement_a == model.frame("tool").placement
     assert loop.placement_b == Placement()
-    named = model.close("link2", "tool", Universal("y", "z"), name="ring", switchable=True).loops[1]
+    named = model.with_loop("link2", "tool", Universal("y", "z"), name="ring", switchable=True).loops[1]
     assert (named.name, named.kind, named.switchable, named.driven) == ("ring", Universal("y", "z"), True, False)
-    driven = zoo.chain(4).close("tool", "world", joint="spherical", driven=True)
-    assert driven == zoo.chain(4).close("tool", "world", joint="spherical").drive("tool_world")
-    with says(InputError, "loop 'tool_world': a fixed joint has no freedom that could be driven"):
-        zoo.chain(4).close("tool", "world", driven=True)
+    driven = zoo.chain(4).with_loop("tool", "world", joint="spherical", driven=True)
+    assert driven == zoo.chain(4).with_loop("tool", "world", joint="spherical").drive("tool_world")
+    with says(InputError, "loop 'tool_world': a fixed joint has no DoF that could be driven"):
+        zoo.chain(4).with_loop("tool", "world", driven=True)
 
 
 def test_close_says_what_is_wrong():
     model = zoo.chain(4)
     with says(InputError, "loop 'tool_link4': 'tool' and 'link4' are both on body 'link4'; a loop joins two"):
-        model.close("tool", "link4")
+        model.with_loop("tool", "link4")
     with says(InputError, "loop 'tool_world': no kind of joint is called 'sperical'; did you mean 'spherical'?"):
-        model.close("tool", "world", "sperical")
+        model.with_loop("tool", "world", "sperical")
     with says(InputError, "loop 'joint1': a joint or loop of model 'chain4_revolute' has this name"):
-        model.close("tool", "world", "spherical", name="joint1")
+        model.with_loop("tool", "world", "spherical", name="joint1")
     with says(InputError, "has no frame or body 'toll'; did you mean 'tool'?"):
-        model.close("toll", "world")
+        model.with_loop("toll", "world")
     with says(InputError, "is not a kind of joint; expected 'revolute', Revolute(axis), ..."):
-        model.close("tool", "world", Universal)
+        model.with_loop("tool", "world", Universal)
 
 
 def test_joints_and_loops_can_be_driven():
-    model = zoo.chain(3).close("tool", "world", "revolute").drive("joint1", "tool_world")
+    model = zoo.chain(3).with_loop("tool", "world", "revolute").drive("joint1", "tool_world")
     assert model.driven == ("joint1",)
     assert model.loops[0].driven
     with says(InputError, "has no joint or loop 'joint9'; did you mean"):
         model.drive("joint9")
-    with says(InputError, "joint 'joint1': a fixed joint has no freedom that could be driven"):
+    with says(InputError, "joint 'joint1': a fixed joint has no DoF that could be driven"):
         model.lock("joint1").drive("joint1")
 
 
@@ -200,29 +200,29 @@ def test_joints_and_loops_can_be_driven():
 
 
 def test_joints_become_passive_and_actuated():
-    model = zoo.chain(4).passive("joint2", "joint3")
+    model = zoo.chain(4).unactuate("joint2", "joint3")
     assert model.actuated == ("joint1", "joint4")
     assert model.actuate("joint3").actuated == ("joint1", "joint3", "joint4")
     assert model.actuate("joint2", only=True).actuated == ("joint2",)
-    assert zoo.chain(4).passive("joint2").actuate("joint2") == zoo.chain(4)
+    assert zoo.chain(4).unactuate("joint2").actuate("joint2") == zoo.chain(4)
 
 
 def test_the_actuators_of_a_passive_joint_go_with_a_note():
-    model = zoo.chain(3).with_actuator("m1", "joint1").with_actuator("m2", "joint2").passive("joint1")
+    model = zoo.chain(3).with_actuator("m1", "joint1").with_actuator("m2", "joint2").unactuate("joint1")
     assert [a.name for a in model.actuators] == ["m2"]
     assert model.notes[-1] == "actuator 'm1': left out, its joint 'joint1' is passive"
     only = zoo.chain(3).with_actuator("m1", "joint1").actuate("joint2", only=True)
     assert only.actuators == ()
 
 
-def test_actuate_and_passive_say_what_is_wrong():
+def test_actuate_and_unactuate_say_what_is_wrong():
     model = zoo.chain(3).lock("joint3")
     with says(InputError, "has no joint 'joint9'; did you mean"):
-        model.passive("joint9")
-    with says(InputError, "joint 'joint3': a fixed joint has no freedom that could be actuated"):
+        model.unactuate("joint9")
+    with says(InputError, "joint 'joint3': a fixed joint has no DoF that could be actuated"):
         model.actuate("joint3")
-    with says(InputError, "joint 'joint3': a fixed joint has no freedom that could be passive"):
-        model.passive("joint3")
+    with says(InputError, "joint 'joint3': a fixed joint has no DoF that could be passive"):
+        model.unactuate("joint3")
 
 
 # ---- fuse
@@ -252,7 +252,7 @@ def dumbbell() -> Model:
     b.body("finger", 1.0, inertia=(0.1, 0.1, 0.1))
     b.revolute("finger_hinge", "right", "finger", position=(0.5, 0.0, 0.0))
     b.frame("mark", "left", (0.0, 0.1, 0.0))
-    return b.close("left", "world", "spherical", name="ring").build()
+    return b.loop("left", "world", "spherical", name="ring").build()
 
 
 def test_fusing_moves_everything_to_the_parent():
@@ -280,7 +280,7 @@ def test_what_is_fixed_to_the_world_becomes_part_of_it():
 
 
 def test_a_loop_within_one_fused_body_goes_with_a_note():
-    fused = dumbbell().close("left", "right", "fixed", name="brace").fuse()
+    fused = dumbbell().with_loop("left", "right", "fixed", name="brace").fuse()
     assert [x.name for x in fused.loops] == ["ring"]
     assert fused.notes == ("loop 'brace': removed; both its ends are now on 'handle'",)
 
@@ -320,6 +320,6 @@ def test_edits_do_not_touch_the_model():
 def test_open_is_the_opposite_of_close():
     model = zoo.hexapod()
     first = model.loops[0].name
-    assert [x.name for x in model.open(first).loops] == [x.name for x in model.loops[1:]]
+    assert [x.name for x in model.without_loops(first).loops] == [x.name for x in model.loops[1:]]
     with pytest.raises(InputError, match="has no loop 'stand1'; did you mean 'standing1'"):
-        model.open("stand1")
+        model.without_loops("stand1")

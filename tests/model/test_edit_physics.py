@@ -174,7 +174,7 @@ def test_loops_and_gears_are_scaled_too():
     q = zoo.stewart_start() * 3.0 ** np.array([n for j in zoo.stewart().joints for n in j.kind.lengths()], dtype=float)
     assert np.abs(python(model).closure_error(q)).max() < 1e-8
     b = sl.Builder("rack").body("wheel", 1.0, inertia=(1, 1, 1)).body("rack", 1.0, inertia=(1, 1, 1))
-    b.revolute("turn", "world", "wheel").prismatic("slide", "world", "rack").couple("mesh", "slide", "turn", 0.2, 0.1)
+    b.revolute("turn", "world", "wheel").prismatic("slide", "world", "rack").coupling("mesh", "slide", "turn", 0.2, 0.1)
     gear = b.build().scale(length=2.0).couplings[0]
     assert (gear.ratio, gear.offset) == (0.4, 0.2)
 
@@ -201,7 +201,9 @@ def test_a_renamed_model_moves_alike():
 
 def test_names_change_wherever_they_are_mentioned():
     model = replace(zoo.chain(3), couplings=(Coupling("gear", "joint2", "joint1", 2.0),))
-    model = model.with_actuator("m", "joint1", gear=50.0).with_sensor("s", "encoder", "joint1").close("tool", "world")
+    model = (
+        model.with_actuator("m", "joint1", gear=50.0).with_sensor("s", "encoder", "joint1").with_loop("tool", "world")
+    )
     other = model.rename({"joint1": "hip", "link3": "foot", "m": "motor"})
     assert other.couplings[0].source == "hip"
     assert (other.actuators[0].name, other.actuators[0].joint, other.sensors[0].at) == ("motor", "hip", "hip")
@@ -221,7 +223,7 @@ def test_a_welded_object_moves_as_one_held_by_a_loop():
     """The object hung on the arm by a fixed joint, and by six closure rows: the same accelerations."""
     b = sl.Builder("object").body("box", 3.0, (0.1, 0.0, 0.05), (0.05, 0.06, 0.07)).free("float", "world", "box")
     both = zoo.puma().attach(b.frame("grip", "box", (0.0, 0.1, 0.0), (0.3, 0.2, 0.1)).build(), joint="free", name="f2")
-    welded, looped = both.weld("tool", "grip"), both.close("tool", "grip", "fixed")
+    welded, looped = both.weld("tool", "grip"), both.with_loop("tool", "grip", "fixed")
     assert (welded.loops, welded.nv) == ((), 6)
     q, v = zoo.puma().random_state(4)
     grip = np.array(body_pose(zoo.puma(), q, "tool")) @ np.linalg.inv(_matrix(both.frame("grip").placement))
@@ -350,7 +352,7 @@ def test_a_removed_joint_put_back_as_a_loop_gives_the_old_motion():
         "socket", joint.parent, joint.placement.position, joint.placement.rotation
     )
     assert freed.joint("joint3").kind.name == "free"
-    back = freed.close("socket", joint.child, joint.kind, name="again")
+    back = freed.with_loop("socket", joint.child, joint.kind, name="again")
     q, v = model.random_state(2)
     x = np.linalg.inv(body_pose(freed, freed.neutral(), joint.child)) @ body_pose(model, q, joint.child)
     names = [j.name for j in freed.joints]
@@ -376,7 +378,9 @@ def _rates(model, freed, q, v):
 
 
 def test_loops_and_gears_go_with_what_they_hold():
-    model = replace(zoo.chain(3), couplings=(Coupling("gear", "joint3", "joint1"),)).close("tool", "world", "spherical")
+    model = replace(zoo.chain(3), couplings=(Coupling("gear", "joint3", "joint1"),)).with_loop(
+        "tool", "world", "spherical"
+    )
     less = model.remove("link3")
     assert (less.loops, less.couplings, less.frames) == ((), (), ())
     assert less.notes == (
@@ -390,26 +394,26 @@ def test_loops_and_gears_go_with_what_they_hold():
 
 def test_remove_says_what_is_wrong():
     model = zoo.chain(2).rename({"joint1": "link1"})
-    with says(InputError, "remove: 'link1' is a body and a joint; say which with sort='body'"):
+    with says(InputError, "remove: 'link1' is a body and a joint; choose one with kind='body'"):
         model.remove("link1")
-    assert model.remove("link1", sort="body").n_bodies == 0
+    assert model.remove("link1", kind="body").n_bodies == 0
     with says(InputError, "has no part 'lnk2'; did you mean 'link2'?"):
         model.remove("lnk2")
     with says(InputError, "remove: 'world' is the ground; it stays"):
         model.remove("world")
-    with says(InputError, "remove: sort is 'bodies'; did you mean 'body'?"):
-        model.remove("link1", sort="bodies")
+    with says(InputError, "remove: kind is 'bodies'; did you mean 'body'?"):
+        model.remove("link1", kind="bodies")
 
 
-# ---- zeroed
+# ---- rezero
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_zeroed_model_is_at_its_zero_where_the_other_was_at_q(seed):
+def test_a_rezeroed_model_is_at_its_zero_where_the_other_was_at_q(seed):
     kinds = [k for k in KINDS if k != "universal"]
     model = zoo.random_model(seed, 6, kinds=kinds).without_losses()
     q, v = model.random_state(seed)
-    new = model.zeroed(q)
+    new = model.rezero(q)
     for b in model.bodies:
         same(body_pose(new, new.neutral(), b.name), body_pose(model, q, b.name))
     tau = np.ones(model.nv)
@@ -419,20 +423,20 @@ def test_a_zeroed_model_is_at_its_zero_where_the_other_was_at_q(seed):
 def test_limits_springs_and_gears_move_with_the_zero():
     b = sl.Builder("x").body("a", 1.0, inertia=(1, 1, 1)).body("b", 1.0, inertia=(1, 1, 1))
     b.revolute("one", "world", "a", "y", lower=-1, upper=2, stiffness=3.0, rest=0.5).revolute("two", "a", "b", "x")
-    model = b.couple("gear", "two", "one", 2.0, 0.1).build()
+    model = b.coupling("gear", "two", "one", 2.0, 0.1).build()
     q = np.array((0.25, 0.6))
-    new = model.zeroed(q)
+    new = model.rezero(q)
     assert (new.joint("one").lower, new.joint("one").upper, new.joint("one").rest) == ((-1.25,), (1.75,), (0.25,))
     same(python(new).bias(np.zeros(2), np.ones(2)), python(model).bias(q, np.ones(2)))
     assert python(new).closure_error(np.zeros(2))[0] == pytest.approx(python(model).closure_error(q)[0], abs=1e-15)
 
 
-def test_zeroed_says_what_is_wrong():
-    with says(InputError, "zeroed: q has shape (2,); expected (6,), all finite"):
-        zoo.puma().zeroed((1, 2))
+def test_rezero_says_what_is_wrong():
+    with says(InputError, "rezero: q has shape (2,); expected (6,), all finite"):
+        zoo.puma().rezero((1, 2))
     model = sl.Builder("u").body("a", 1.0, inertia=(1, 1, 1)).universal("j", "world", "a").build()
-    with says(UnsupportedError, "zeroed: joint 'j' is universal and stands at 1 rad about its second axis"):
-        model.zeroed((0.0, 1.0))
+    with says(UnsupportedError, "rezero: joint 'j' is universal and is at 1 rad about its second axis"):
+        model.rezero((0.0, 1.0))
 
 
 # ---- inertia, actuators, sensors

@@ -63,7 +63,7 @@ WRONG = {
     "two parents": (
         lambda: model(joints=(("one", "world", "a"), ("two", "a", "b"), ("three", "world", "b"))),
         "joint 'three': body 'b' has two parents, 'a' (joint 'two') and 'world'; a tree gives it one. "
-        "Close the loop with model.close(...) instead of the second joint",
+        "Close the loop with model.with_loop(...) instead of the second joint",
     ),
     "a cycle": (
         lambda: model(joints=(("one", "b", "a"), ("two", "a", "b"))),
@@ -168,7 +168,7 @@ def test_random_states_are_those_of_their_seed():
 
 def test_a_report_has_a_line_for_everything():
     told = replace(
-        zoo.pendulum(2).close("tip", "world", "spherical", switchable=True).drive("hinge1"),
+        zoo.pendulum(2).with_loop("tip", "world", "spherical", switchable=True).drive("hinge1"),
         couplings=(Coupling("gear", "hinge2", "hinge1", -2.0, 0.5),),
         notes=("something to know",),
     )

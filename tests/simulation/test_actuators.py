@@ -147,7 +147,9 @@ def test_a_delay_stays_as_long_when_accuracy_halves_the_steps():
     model = rail(delay=4e-3)
     law = control.path(lambda t: (t, 1.0, 0.0))
     runs = [
-        sl.simulate(model, duration=0.02, step=1e-3, controller=lambda t, q, v: law(t)[0], accuracy=a)
+        sl.simulate(
+            model, duration=0.02, step=1e-3, controller=lambda t, q, v: law(t)[0], integrator=sl.Integrator(accuracy=a)
+        )
         for a in (None, 1e-3)
     ]
     assert runs[1].step == 5e-4
@@ -254,7 +256,7 @@ def test_what_simulation_cannot_do_is_said():
     with says(InputError, "simulate: actuator 'm': there is no setting 'gian'; did you mean 'gain'?"):
         sl.simulate(odd, duration=0.1)
     with says(InputError, "no steps for delays and memory to count"):
-        sl.simulate(rail(lag=0.1), duration=0.1, method="DOP853")
+        sl.simulate(rail(lag=0.1), duration=0.1, integrator="DOP853")
 
 
 def test_an_actuator_of_another_kind_is_passed_over_with_a_word():

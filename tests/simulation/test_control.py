@@ -156,10 +156,10 @@ def test_the_implicit_law_is_stable_where_the_explicit_one_is_lost(method):
     """kp = 1e6 N m/rad on a wrist of 1e-3 kg m²: a frequency of 3e4 rad/s, far beyond 2.8 a step of 1 ms."""
     model = sl.zoo.puma()
     aim = START + 0.3
-    explicit = sl.simulate(model, START, duration=0.2, method=method, controller=control.pd(model, 1e6, 1e4, aim))
+    explicit = sl.simulate(model, START, duration=0.2, integrator=method, controller=control.pd(model, 1e6, 1e4, aim))
     assert explicit.outcome.reason == "not_finite"
     implicit = sl.simulate(
-        model, START, duration=0.2, method=method, controller=control.pd(model, 1e6, 1e4, aim, step=1e-3)
+        model, START, duration=0.2, integrator=method, controller=control.pd(model, 1e6, 1e4, aim, step=1e-3)
     )
     assert implicit.outcome.reason == "finished"
     assert np.abs(implicit.q[-1] - aim).max() < 1e-3
@@ -169,7 +169,7 @@ def test_the_implicit_law_with_euler_is_the_linearly_implicit_method():
     """(I + h kd + h² kp) (v⁺ − v) = h (kp (x − q − h v) − kd v), on a rod where nothing else acts."""
     kp, kd, aim, inertia, h = 4e5, 30.0, 0.2, 1.0 / 3.0, 1e-3
     run = sl.simulate(
-        rod(), [0.1], [1.0], duration=0.05, method="euler", controller=control.pd(rod(), kp, kd, [aim], step=h)
+        rod(), [0.1], [1.0], duration=0.05, integrator="euler", controller=control.pd(rod(), kp, kd, [aim], step=h)
     )
     q, v = 0.1, 1.0
     for k in range(51):

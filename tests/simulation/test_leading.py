@@ -45,7 +45,7 @@ def test_a_led_linkage_needs_no_correction():
     name = model.joints[0].name
     robot = sl.Dynamics(model)
     led = lead(robot, start, lambda t: {name: [rocking(t)]}, PERIOD, stiffness=0.0, damping=0.0)
-    run = sl.simulate(robot, led.q, led.v, duration=PERIOD, controller=led.control, progress=False)
+    run = sl.simulate(robot, led.q, led.v, duration=PERIOD, controller=led.control)
     np.testing.assert_allclose(run[name].q, [rocking(t) for t in run.times], atol=1e-6)
     assert run.closure_residual.max() < 1e-12
 
@@ -59,7 +59,7 @@ def test_a_led_object_comes_back_and_its_loops_stay_closed():
 
     robot = sl.Dynamics(model)
     led = lead(robot, start, course, PERIOD)
-    run = sl.simulate(robot, led.q, led.v, duration=PERIOD, sample=2e-3, controller=led.control, progress=False)
+    run = sl.simulate(robot, led.q, led.v, duration=PERIOD, sample=2e-3, controller=led.control)
     wanted = np.array([course(t)["floating"][4:] for t in run.times])
     np.testing.assert_allclose(run["object"].position, wanted, atol=1e-4)
     assert run.audit().well

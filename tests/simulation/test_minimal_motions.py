@@ -97,7 +97,7 @@ def test_the_motion_is_that_of_projection_to_the_order_of_the_method(name):
         all_of_them = sl.simulate(robot, q, v, duration=0.2, step=step, limits="ignore")
         assert few.outcome.finished
         assert few.settings["closures"] == "minimal"
-        assert few.settings["dynamics"] == "parallel_legs"
+        assert few.settings["method"] == "parallel_legs"
         assert few.residual < 1e-14
         assert few.closure_residual.max() < 1e-13  # of rates too
         apart.append(np.abs(robot.difference(few.q[-1], all_of_them.q[-1])).max())
@@ -107,7 +107,7 @@ def test_the_motion_is_that_of_projection_to_the_order_of_the_method(name):
 @pytest.mark.parametrize(("method", "order"), [("rk4", 4), ("midpoint", 2), ("euler", 1)])
 def test_energy_is_kept_to_the_order_of_the_method(method, order):
     q = zoo.five_bar_start()
-    changes = [energy_change(minimal(zoo.five_bar(), q, duration=0.5, step=h, method=method)) for h in (4e-3, 2e-3)]
+    changes = [energy_change(minimal(zoo.five_bar(), q, duration=0.5, step=h, integrator=method)) for h in (4e-3, 2e-3)]
     assert changes[0] / changes[1] == pytest.approx(2.0**order, rel=0.15)
 
 
@@ -130,8 +130,10 @@ def test_integrators_with_their_own_steps_agree(method):
     """The five-bar and three legs, tolerance 1e-9; BDF and LSODA reach about a thousand times that."""
     for name in ("five_bar", "three legs"):
         robot, q, v = moving(name)
-        run = minimal(robot, q, v, method=method, duration=0.2, limits="ignore")
-        exact = sl.simulate(robot, q, v, method="DOP853", accuracy=1e-12, duration=0.2, limits="ignore")
+        run = minimal(robot, q, v, integrator=method, duration=0.2, limits="ignore")
+        exact = sl.simulate(
+            robot, q, v, integrator=sl.Integrator("DOP853", accuracy=1e-12), duration=0.2, limits="ignore"
+        )
         assert np.abs(robot.difference(run.q[-1], exact.q[-1])).max() < 2e-6
         assert run.residual < 1e-14
         assert run.closure_residual.max() < 1e-13
@@ -154,7 +156,7 @@ def test_all_joints_are_felt_springs_dampers_rotors_and_pushes():
 
 def test_conditions_and_memory_work_as_with_projection():
     model = zoo.five_bar().with_actuator("motor", "drive1", delay=3e-3)
-    how = {"duration": 1.0, "tau": {"drive1": 5.0}, "stop": {"far": lambda t, q, v: q["drive1"] - 0.5}}
+    how = {"duration": 1.0, "tau": {"drive1": 5.0}, "events": {"far": lambda t, q, v: q["drive1"] - 0.5}}
     few, others = minimal(model, zoo.five_bar_start(), **how), sl.simulate(model, zoo.five_bar_start(), **how)
     assert few.outcome.reason == others.outcome.reason == "event"
     assert few.outcome.time == pytest.approx(others.outcome.time, abs=1e-8)
@@ -186,7 +188,7 @@ def test_inputs_for_every_step_lead_to_the_same_end():
     assert one.outcome.reason == each.outcome.reason == "singular"
     assert each.outcome.time == one.outcome.time
     np.testing.assert_array_equal(each.q[-1], one.q[-1])
-    told = minimal(zoo.five_bar(), q, duration=2.0, callback=lambda t, q, v: tau[0])
+    told = minimal(zoo.five_bar(), q, duration=2.0, controller=sl.control.callback(lambda t, q, v: tau[0]))
     assert told.outcome.reason == "singular"
     assert one.outcome.time - 2e-3 < told.outcome.time <= one.outcome.time
     early = minimal(zoo.five_bar(), q, duration=1.366, step=1e-3)  # ends in between
@@ -195,14 +197,14 @@ def test_inputs_for_every_step_lead_to_the_same_end():
 
 @pytest.mark.parametrize("method", ["DOP853", "Radau"])
 def test_integrators_with_their_own_steps_end_there_too(method):
-    run = minimal(zoo.five_bar(), zoo.five_bar_start(), duration=2.0, method=method)
+    run = minimal(zoo.five_bar(), zoo.five_bar_start(), duration=2.0, integrator=method)
     assert run.outcome.reason == "singular"
     assert run.outcome.time == pytest.approx(1.36671844, abs=1e-5)
     assert energy_change(run) < 1e-5
 
 
 def test_a_run_that_was_lost_near_a_singular_position_says_so_in_single_precision():
-    run = minimal(zoo.five_bar(), zoo.five_bar_start(), duration=2.0, dtype="float32")
+    run = minimal(zoo.five_bar(), zoo.five_bar_start(), duration=2.0, integrator=sl.Integrator(dtype="float32"))
     assert run.outcome.reason == "singular"
     assert run.outcome.time == pytest.approx(1.36671844, abs=2e-3)
 
@@ -262,7 +264,7 @@ def test_runs_of_a_batch_are_single_runs_to_the_bit():
     tau = np.zeros((11, 1, 4))
     tau[:, 0, [0, 2]] = 6.0 * rng.normal(size=(11, 2))
     how = {"duration": 1.2, "step": 2e-3}
-    many, threaded = (minimal(model, q, tau=tau, threads=n, **how) for n in (1, 2))
+    many, threaded = (minimal(model, q, tau=tau, integrator=sl.Integrator(threads=n), **how) for n in (1, 2))
     assert {o.reason for o in many.outcomes} == {"finished", "singular"}
     np.testing.assert_array_equal(many.q, threaded.q)
     for k in range(11):
@@ -275,7 +277,9 @@ def test_runs_of_a_batch_are_single_runs_to_the_bit():
 
 def test_single_precision_follows():
     robot, q, v = moving("three legs")
-    run, exact = (minimal(robot, q, v, dtype=d, limits="ignore") for d in ("float32", "float64"))
+    run, exact = (
+        minimal(robot, q, v, integrator=sl.Integrator(dtype=d), limits="ignore") for d in ("float32", "float64")
+    )
     assert run.outcome.finished
     assert run.residual < 1e-6
     np.testing.assert_allclose(run.q, exact.q, atol=1e-5)
@@ -320,16 +324,18 @@ def test_a_simulation_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     model, q, file = zoo.four_bar(), zoo.four_bar_start(), tmp_path / "run.ckpt"
     monkeypatch.setattr(Rollout, "run", killed)
     with pytest.raises(MemoryError):
-        minimal(model, q, duration=2.0, checkpoint=file)
+        minimal(model, q, duration=2.0, integrator=sl.Integrator(checkpoint=file))
     monkeypatch.undo()
     assert file.exists()
-    np.testing.assert_array_equal(minimal(model, q, duration=2.0, checkpoint=file).q, minimal(model, q, duration=2.0).q)
+    np.testing.assert_array_equal(
+        minimal(model, q, duration=2.0, integrator=sl.Integrator(checkpoint=file)).q, minimal(model, q, duration=2.0).q
+    )
 
 
 def test_accuracy_is_reached_and_told():
     model, q = zoo.four_bar(), zoo.four_bar_start()
-    run = minimal(model, q, duration=0.5, step=1e-2, accuracy=1e-9)
-    exact = sl.simulate(model, q, duration=0.5, method="DOP853", accuracy=1e-12)
+    run = minimal(model, q, duration=0.5, step=1e-2, integrator=sl.Integrator(accuracy=1e-9))
+    exact = sl.simulate(model, q, duration=0.5, integrator=sl.Integrator("DOP853", accuracy=1e-12))
     assert run.settings["estimated_error"] < 1e-9
     assert np.abs(run.q[-1] - exact.q[-1]).max() < 3e-9
 
@@ -357,12 +363,24 @@ NOT_LEGS = "closures='minimal' is for legs on one platform: "
 REFUSED = {
     "another method": (
         zoo.five_bar,
-        {"dynamics": "dense"},
-        "is computed by dynamics='parallel_legs'; dynamics is 'dense'",
+        {"method": "dense"},
+        "is computed by method='parallel_legs'; method is 'dense'",
     ),
-    "minimum norm": (zoo.five_bar, {"on_singular": "minimum_norm"}, "has no meaning with closures='minimal'"),
-    "gains": (zoo.five_bar, {"gains": 30.0}, "gains are for closures='feedback' of a model with loops"),
-    "active": (zoo.five_bar, {"active": ["meeting"]}, "active names 'meeting', which is not a switchable loop"),
+    "minimum norm": (
+        lambda: sl.Dynamics(zoo.five_bar(), on_singular="minimum_norm"),
+        {},
+        "has no meaning with closures='minimal'",
+    ),
+    "gains": (
+        zoo.five_bar,
+        {"closures": sl.Closures("minimal", gains=30.0)},
+        "gains are for closures='feedback' of a model with loops",
+    ),
+    "active": (
+        zoo.five_bar,
+        {"closures": sl.Closures("minimal", active_loops=["meeting"])},
+        "active names 'meeting', which is not a switchable loop",
+    ),
     "shared links": (zoo.delta, {}, f"{NOT_LEGS}joint 'motor1' belongs to more than one leg. Use closures='project'"),
     "several platforms": (lambda: zoo.n_four_bar(3), {}, f"{NOT_LEGS}the loops do not all end at one body"),
     "switchable": (switchable, {}, f"{NOT_LEGS}loop 'closing' is switchable. Use closures='project'"),
@@ -393,13 +411,13 @@ def test_gears_are_refused():
     b = sl.Builder("geared")
     b.body("a", 1.0, inertia=(1.0, 1.0, 1.0)).body("b", 1.0, inertia=(1.0, 1.0, 1.0))
     b.revolute("first", "world", "a", "z").revolute("second", "world", "b", "z")
-    b.couple("mesh", "second", "first", 2.0)
+    b.coupling("mesh", "second", "first", 2.0)
     with says(UnsupportedError, f"{NOT_LEGS}'mesh' couples joints. Use closures='project'"):
         minimal(b.build())
 
 
 def test_a_robot_made_with_another_method_is_refused():
-    with says(InputError, "dynamics is 'elimination'. Leave it out, or use closures='project'"):
+    with says(InputError, "method is 'elimination'. Leave it out, or use closures='project'"):
         minimal(sl.Dynamics(zoo.five_bar(), method="elimination"))
 
 

@@ -61,12 +61,12 @@ def test_andrews_squeezer_converges_in_fourth_order(squeezing):
 
 
 def test_andrews_squeezer_with_feedback_ends_there_too(squeezing):
-    assert np.abs(squeezed(squeezing(step=5e-6, closures="feedback", gains=1000.0))).max() < 1e-8
+    assert np.abs(squeezed(squeezing(step=5e-6, closures=sl.Closures("feedback", gains=1000.0)))).max() < 1e-8
 
 
 @pytest.mark.parametrize("accuracy", [1e-9, 1e-11])
 def test_andrews_squeezer_by_adaptive_steps(squeezing, accuracy):
-    run = squeezing(method="DOP853", accuracy=accuracy)
+    run = squeezing(integrator=sl.Integrator("DOP853", accuracy=accuracy))
     assert np.abs(squeezed(run)).max() < 1e-8
     assert run.closure_residual.max() < 1e-14
 
@@ -74,7 +74,11 @@ def test_andrews_squeezer_by_adaptive_steps(squeezing, accuracy):
 @pytest.mark.slow
 def test_the_published_angles_are_good_to_2e_9(squeezing):
     """Three methods agree far better with each other than with the test set's β and Θ."""
-    how = ({"step": 1e-6}, {"method": "DOP853", "accuracy": 1e-12}, {"method": "Radau", "accuracy": 1e-11})
+    how = (
+        {"step": 1e-6},
+        {"integrator": sl.Integrator("DOP853", accuracy=1e-12)},
+        {"integrator": sl.Integrator("Radau", accuracy=1e-11)},
+    )
     ends = np.array([squeezed(squeezing(**x)) for x in how])
     assert np.abs(ends - ends[0]).max() < 2e-11
     assert 1e-9 < np.abs(ends[0]).max() < 2e-9
@@ -91,7 +95,10 @@ def test_puma_falls_for_six_seconds_as_pinocchio_says():
     reference = fall(lambda q, v: peer.forward_dynamics(q, v, still), still, times)
     run = sl.simulate(model, still, still, duration=6.0, sample=0.5)
     np.testing.assert_allclose(run.q, reference, rtol=0, atol=1e-9)
-    for how in ({"step": 2.5e-4}, {"method": "DOP853", "accuracy": 1e-12}):  # an accuracy of every step, which grows
+    for how in (
+        {"step": 2.5e-4},
+        {"integrator": sl.Integrator("DOP853", accuracy=1e-12)},
+    ):  # an accuracy of every step, which grows
         finer = sl.simulate(model, still, still, duration=6.0, sample=0.5, **how)
         np.testing.assert_allclose(finer.q, reference, rtol=0, atol=1e-10)
 
@@ -100,7 +107,7 @@ def test_puma_is_as_accurate_as_was_asked_for():
     model = sl.zoo.puma()
     still = np.zeros(6)
     peer = Peer(model)
-    run = sl.simulate(model, still, still, duration=2.0, step=0.05, sample=0.5, accuracy=1e-8)
+    run = sl.simulate(model, still, still, duration=2.0, step=0.05, sample=0.5, integrator=sl.Integrator(accuracy=1e-8))
     reference = fall(lambda q, v: peer.forward_dynamics(q, v, still), still, run.times)
     assert np.abs(run.q - reference).max() < 1.2e-8  # the estimate is the leading term of the error
     assert run.step > 1e-3
@@ -115,11 +122,11 @@ def far_rods_apart(t, q, v):
     return s
 
 
-@pytest.mark.parametrize("how", [{}, {"method": "DOP853", "accuracy": 1e-11}], ids=["rk4", "DOP853"])
+@pytest.mark.parametrize("how", [{}, {"integrator": sl.Integrator("DOP853", accuracy=1e-11)}], ids=["rk4", "DOP853"])
 def test_five_bar_falls_until_its_far_rods_are_in_line(how):
     q = sl.zoo.five_bar_start()
     expected = FiveBar().in_line(np.array((q[0], q[0] + q[1], q[2], q[2] + q[3])))
-    run = sl.simulate(sl.zoo.five_bar(), q, duration=2.0, stop={"in line": far_rods_apart}, **how)
+    run = sl.simulate(sl.zoo.five_bar(), q, duration=2.0, events={"in line": far_rods_apart}, **how)
     assert run.outcome.reason == "event"
     assert "'in line'" in str(run.outcome)
     assert run.outcome.time == pytest.approx(expected, abs=1e-9)
@@ -155,7 +162,7 @@ def test_a_free_body_tumbles_as_the_closed_form_says(stone, method):
     body, end, steps = FreeBody(), 3.0, (0.04, 0.02, 0.01)
     rates, attitudes = [], []
     for h in steps:
-        run = tumble(stone, duration=end, step=h, method=method)
+        run = tumble(stone, duration=end, step=h, integrator=method)
         rates.append(np.abs(run.v[-1, :3] - body.angular_velocity(end)).max())
         attitudes.append(np.abs(turned(run) - body.attitude(end)).max())
     for errors in (rates, attitudes):
@@ -166,7 +173,7 @@ def test_a_free_body_tumbles_as_the_closed_form_says(stone, method):
 
 def test_implicit_midpoint_keeps_the_energy_of_a_free_body(stone):
     """A quadratic invariant, kept to the tolerance of its rounds; the explicit steps lose some of it at this length."""
-    kinetic = {m: tumble(stone, duration=100.0, step=0.1, method=m).energy[:, 0] for m in METHODS}
+    kinetic = {m: tumble(stone, duration=100.0, step=0.1, integrator=m).energy[:, 0] for m in METHODS}
     assert np.ptp(kinetic["midpoint"]) < 1e-9 * kinetic["midpoint"][0]
     assert np.ptp(kinetic["rk4"]) > 1e-8
     assert np.ptp(kinetic["euler"]) > 1e-3
@@ -177,7 +184,7 @@ def test_implicit_midpoint_has_no_trend_in_a_pendulum_s_energy():
     model = sl.zoo.pendulum()
 
     def energies(method):
-        run = sl.simulate(model, [2.0], duration=100.0, step=0.02, method=method)
+        run = sl.simulate(model, [2.0], duration=100.0, step=0.02, integrator=method)
         e = run.energy.sum(axis=-1)
         return e[:500] - e[0], e[-500:] - e[0]
 
@@ -216,7 +223,7 @@ def test_single_precision_keeps_what_its_sums_lose():
     q, v, h, count = np.zeros(6), np.zeros(6), 1e-4, 20_000
     how = {"duration": h * count, "step": h, "sample": 0.5}
     exact = sl.simulate(model, q, v, **how).q[-1]
-    single = sl.simulate(model, q, v, dtype="float32", **how).q[-1]
+    single = sl.simulate(model, q, v, integrator=sl.Integrator(dtype="float32"), **how).q[-1]
     plain = plain_single(model, q, v, h, count)
     ours, theirs = np.abs(single - exact).max(), np.abs(plain - exact).max()
     assert ours < 0.1 * theirs
@@ -239,7 +246,7 @@ def test_a_thrown_body_meets_the_ground_to_1e_9_of_the_step(method, step):
     q, v = np.zeros((3, 7)), np.zeros((3, 6))
     q[:, 0], q[:, 6], v[:, 5] = 1.0, height, rise
     expected = (rise + np.sqrt(rise**2 + 2.0 * 9.81 * height)) / 9.81
-    run = sl.simulate(model, q, v, duration=2.0, step=step, method=method, stop={"ground": ground})
+    run = sl.simulate(model, q, v, duration=2.0, step=step, integrator=method, events={"ground": ground})
     assert [o.reason for o in run.outcomes] == ["event"] * 3
     np.testing.assert_allclose([o.time for o in run.outcomes], expected, rtol=0, atol=1.5e-9 * step)
     assert all(np.abs(one.q[-1, 6]) < 2e-8 * step for one in run)  # its speed is below 10 m/s
@@ -248,12 +255,12 @@ def test_a_thrown_body_meets_the_ground_to_1e_9_of_the_step(method, step):
 @pytest.mark.parametrize("angle", [1.0, 0.0, -1.5])
 def test_a_pendulum_passes_an_angle_when_the_closed_form_says(angle):
     """A uniform rod of 1 m: frequency² = 3 g / 2 l."""
-    run = sl.simulate(sl.zoo.pendulum(), [2.0], duration=2.0, stop={"there": lambda t, q, v: q[0] - angle})
+    run = sl.simulate(sl.zoo.pendulum(), [2.0], duration=2.0, events={"there": lambda t, q, v: q[0] - angle})
     expected = pendulum_time(angle, 2.0, sqrt(1.5 * 9.81))
     assert run.outcome.time == pytest.approx(expected, abs=1.5e-9 * 1e-3 + 5e-12)  # 5e-12 s: RK4's own error
     assert run.q[-1, 0] == pytest.approx(angle, abs=1e-10)
 
 
 def test_a_pendulum_that_does_not_come_there_goes_on():
-    run = sl.simulate(sl.zoo.pendulum(), [1.0], duration=5.0, stop={"there": lambda t, q, v: q[0] + 0.5 * pi})
+    run = sl.simulate(sl.zoo.pendulum(), [1.0], duration=5.0, events={"there": lambda t, q, v: q[0] + 0.5 * pi})
     assert run.outcome.reason == "finished"

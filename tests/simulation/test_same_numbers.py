@@ -45,21 +45,22 @@ def same(a, b) -> None:
     assert [str(o) for o in a.outcomes] == [str(o) for o in b.outcomes]
 
 
-@pytest.mark.parametrize(("name", "method", "dtype"), KINDS)
-def test_a_batch_gives_what_single_runs_give(name, method, dtype):
+@pytest.mark.parametrize(("name", "integrator", "dtype"), KINDS)
+def test_a_batch_gives_what_single_runs_give(name, integrator, dtype):
     model, q, v, tau = CASES[name]()
-    how = {"duration": STEPS * 1e-3, "limits": "ignore", "method": method, "dtype": dtype}
-    batch = sl.simulate(model, q, v, tau=tau, **how)
-    same(sl.simulate(model, q, v, tau=tau, threads=2, **how), batch)
+    single, threaded = (sl.Integrator(integrator, dtype=dtype, threads=n) for n in (1, 2))
+    how = {"duration": STEPS * 1e-3, "limits": "ignore"}
+    batch = sl.simulate(model, q, v, tau=tau, integrator=single, **how)
+    same(sl.simulate(model, q, v, tau=tau, integrator=threaded, **how), batch)
     for k in (0, 7, COUNT - 1):  # first, end of a vector, in the last vector, which is not full
-        same(sl.simulate(model, q[k], v[k], tau=tau[k], **how), batch[k])
+        same(sl.simulate(model, q[k], v[k], tau=tau[k], integrator=single, **how), batch[k])
 
 
 def test_runs_that_stop_do_not_disturb_their_neighbours():
     """Every lane ends at a time of its own, some never."""
     model = sl.zoo.pendulum()
     q, v = np.linspace(0.2, 2.5, 19)[:, None], np.zeros((19, 1))
-    how = {"duration": 1.0, "stop": {"fast": lambda t, q, v: 4.0 + v[0]}}
+    how = {"duration": 1.0, "events": {"fast": lambda t, q, v: 4.0 + v[0]}}
     batch = sl.simulate(model, q, v, **how)
     assert {o.reason for o in batch.outcomes} == {"event", "finished"}
     for k in range(19):
@@ -69,7 +70,7 @@ def test_runs_that_stop_do_not_disturb_their_neighbours():
 @pytest.mark.parametrize("wanted", [0.5, 0.4, -0.4])
 def test_a_number_in_a_condition_counts(wanted):
     """Conditions that differ by a number alone are different conditions, whatever was compiled before."""
-    run = sl.simulate(sl.zoo.pendulum(), [1.0], duration=2.0, stop={"there": lambda t, q, v: q[0] - wanted})
+    run = sl.simulate(sl.zoo.pendulum(), [1.0], duration=2.0, events={"there": lambda t, q, v: q[0] - wanted})
     assert run.q[-1, 0] == pytest.approx(wanted, abs=1e-10)
 
 
@@ -93,7 +94,7 @@ checkpoint.SECONDS = 0.05
 q = np.tile(sl.zoo.four_bar_start(), (12, 1))
 v = sl.Dynamics(sl.zoo.four_bar()).complete_velocity(q, {"crank_hinge": np.linspace(0.0, 3.0, 12)[:, None]})
 path = sys.argv[2] if len(sys.argv) > 2 else None
-run = sl.simulate(sl.zoo.four_bar(), q, v, duration=200.0, sample=0.5, checkpoint=path, progress=False)
+run = sl.simulate(sl.zoo.four_bar(), q, v, duration=200.0, sample=0.5, integrator=sl.Integrator(checkpoint=path))
 np.savez(sys.argv[1], q=run.q, v=run.v, residual=run.residual)
 """
 

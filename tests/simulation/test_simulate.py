@@ -53,7 +53,7 @@ def test_steps_are_those_of_the_method(name, method):
     robot = sl.Dynamics(model)
     q, v = model.random_state(3)
     tau = 0.1 * np.random.default_rng(1).normal(size=model.nv)
-    run = sl.simulate(robot, q, v, duration=0.02, step=1e-3, method=method, tau=tau, limits="ignore")
+    run = sl.simulate(robot, q, v, duration=0.02, step=1e-3, integrator=method, tau=tau, limits="ignore")
     expected = steps(method, robot, q, v, 1e-3, 20, lambda t, q, v: tau)
     bound = 1e-12 if method != "midpoint" else 1e-9  # the repetition ends at 1e-12 of the velocity in each step
     for found, exact in zip((run.q[-1], run.v[-1]), expected, strict=True):
@@ -98,7 +98,7 @@ def test_feedback_pulls_an_open_loop_closed_where_nothing_does_without():
     drifting = sl.simulate(robot, off, v, duration=0.5, closures="none")
     with pytest.warns(sl.SpanloopWarning, match="brought to the closed loops"):
         sl.simulate(robot, robot.integrate(q, 1e-5 * np.ones(model.nv)), v, duration=0.01)
-    pulled = sl.simulate(robot, off, v, duration=0.5, closures="feedback", gains=40.0)
+    pulled = sl.simulate(robot, off, v, duration=0.5, closures=sl.Closures("feedback", gains=40.0))
     last = np.abs(pulled.closure_error[-1]).max()
     assert last < 1e-8
     assert np.abs(drifting.closure_error[-1]).max() > 10 * last
@@ -109,7 +109,7 @@ def geared():
     for k, mass in enumerate((1.0, 2.0, 0.5)):
         b.body(f"rod{k}", mass, (0.25, 0.0, 0.0), (0.01, 0.02, 0.02))
         b.revolute(f"hinge{k}", f"rod{k - 1}" if k else "world", f"rod{k}", "z", (0.5 if k else 0.0, 0.0, 0.0))
-    return b.couple("gear", "hinge2", "hinge1", ratio=-2.0, offset=0.1).build()
+    return b.coupling("gear", "hinge2", "hinge1", ratio=-2.0, offset=0.1).build()
 
 
 @pytest.mark.parametrize("closures", ["project", "feedback"])
@@ -138,12 +138,12 @@ def switchable_four_bar():
 def test_switchable_loops_are_open_or_closed_as_is_said():
     model, q = switchable_four_bar(), zoo.four_bar_start()
     name = model.loops[0].name
-    shut, loose = (sl.simulate(model, q, duration=0.3, active=x) for x in ([name], []))
+    shut, loose = (sl.simulate(model, q, duration=0.3, closures=sl.Closures(active_loops=x)) for x in ([name], []))
     np.testing.assert_allclose(shut.q, sl.simulate(zoo.four_bar(), q, duration=0.3).q, atol=1e-11)
-    tree = zoo.four_bar().open(name)
+    tree = zoo.four_bar().without_loops(name)
     np.testing.assert_allclose(loose.q, sl.simulate(tree, q, duration=0.3).q, atol=1e-11)
     apart = np.array([0.4, 0.1, -0.3])
-    assert sl.simulate(model, apart, duration=0.1, active=[]).outcome.finished
+    assert sl.simulate(model, apart, duration=0.1, closures=sl.Closures(active_loops=[])).outcome.finished
 
 
 def test_a_driven_joint_follows_the_acceleration_that_is_given():
@@ -178,7 +178,7 @@ def test_runs_of_a_batch_are_single_runs_to_the_bit(name):
     q, v = (np.array(x) for x in zip(*states, strict=True))
     tau = 0.1 * np.random.default_rng(2).normal(size=(11, 30, model.nv))
     many = sl.simulate(model, q, v, duration=0.03, tau=tau, limits="ignore")
-    threaded = sl.simulate(model, q, v, duration=0.03, tau=tau, limits="ignore", threads=2)
+    threaded = sl.simulate(model, q, v, duration=0.03, tau=tau, limits="ignore", integrator=sl.Integrator(threads=2))
     assert np.array_equal(many.q, threaded.q)
     for k in (0, 7, 10):
         one = sl.simulate(model, q[k], v[k], duration=0.03, tau=tau[k], limits="ignore")
@@ -270,7 +270,7 @@ def test_a_callback_is_asked_once_a_step_and_gives_what_arrays_give():
         asked.append(t)
         return -3.0 * v + np.sin(q)
 
-    run = sl.simulate(model, 0.2 * np.ones(6), duration=0.05, callback=callback, sample=0.01)
+    run = sl.simulate(model, 0.2 * np.ones(6), duration=0.05, controller=sl.control.callback(callback), sample=0.01)
     np.testing.assert_allclose(asked, 1e-3 * np.arange(50), atol=1e-12)
     again = sl.simulate(model, 0.2 * np.ones(6), duration=0.05, tau=run_inputs(model, callback))
     assert np.array_equal(run.q, again.q[::10])
@@ -322,10 +322,10 @@ def test_a_limit_stops_a_run_where_it_is():
 def test_conditions_stop_each_run_of_a_batch_by_itself():
     model = zoo.pendulum()
     start = np.array([[1.0], [0.1], [1.4]])
-    run = sl.simulate(model, start, duration=2.0, stop={"low": lambda t, q, v: q[0] - 0.5}, limits="ignore")
+    run = sl.simulate(model, start, duration=2.0, events={"low": lambda t, q, v: q[0] - 0.5}, limits="ignore")
     assert [o.reason for o in run.outcomes] == ["event", "finished", "event"]
     for k in (0, 2):
-        one = sl.simulate(model, start[k], duration=2.0, stop={"low": lambda t, q, v: q[0] - 0.5}, limits="ignore")
+        one = sl.simulate(model, start[k], duration=2.0, events={"low": lambda t, q, v: q[0] - 0.5}, limits="ignore")
         assert abs(one.q[-1, 0] - 0.5) < 1e-9
         assert run[k].times[-1] == one.times[-1]
         assert np.array_equal(run[k].q, one.q)
@@ -345,7 +345,7 @@ def parallelogram():
     b.revolute("left", "world", "crank", "z").revolute("top", "crank", "coupler", "z", (0.5, 0.0, 0.0))
     b.revolute("right", "world", "rocker", "z", (1.0, 0.0, 0.0))
     b.frame("tip", "coupler", (1.0, 0.0, 0.0)).frame("end", "rocker", (0.5, 0.0, 0.0))
-    return b.close("tip", "end", "revolute").build()
+    return b.loop("tip", "end", "revolute").build()
 
 
 def test_a_singular_position_ends_a_run_or_is_told():
@@ -375,7 +375,7 @@ def test_motions_that_are_lost_end_with_a_sentence():
 
 def test_an_implicit_step_that_does_not_converge_says_so():
     stiff = lambda t, q, v: [-1e8 * q[0]]  # noqa: E731
-    run = sl.simulate(zoo.pendulum(), [0.5], duration=1.0, method="midpoint", controller=stiff, limits="ignore")
+    run = sl.simulate(zoo.pendulum(), [0.5], duration=1.0, integrator="midpoint", controller=stiff, limits="ignore")
     assert run.outcome.reason == "not_converged"
     assert "did not converge" in run.outcome.sentence
 
@@ -403,7 +403,7 @@ def test_an_interrupt_returns_what_there_is(monkeypatch):
 
 def test_accuracy_is_reached_and_told():
     _, robot, q, v = loop("four_bar")
-    run = sl.simulate(robot, q, v, duration=1.0, step=0.01, sample=0.1, accuracy=1e-8)
+    run = sl.simulate(robot, q, v, duration=1.0, step=0.01, sample=0.1, integrator=sl.Integrator(accuracy=1e-8))
     fine = sl.simulate(robot, q, v, duration=1.0, step=1e-4, sample=0.1)
     assert run.settings["step"] < 0.01
     assert run.settings["estimated_error"] <= 1e-8
@@ -412,7 +412,14 @@ def test_accuracy_is_reached_and_told():
 
 def test_accuracy_that_cannot_be_reached_is_refused():
     with says(AccuracyError, "cannot be reached"):
-        sl.simulate(zoo.pendulum(5), 0.5 * np.arange(5), duration=2.0, step=0.02, accuracy=1e-17, limits="ignore")
+        sl.simulate(
+            zoo.pendulum(5),
+            0.5 * np.arange(5),
+            duration=2.0,
+            step=0.02,
+            integrator=sl.Integrator(accuracy=1e-17),
+            limits="ignore",
+        )
 
 
 @pytest.mark.parametrize("method", ["DOP853", "RK45", "Radau", "LSODA"])
@@ -421,7 +428,9 @@ def test_adaptive_methods_agree_with_fixed_steps(name, method):
     if name == "stewart" and method != "DOP853":
         pytest.skip("one adaptive method is enough for the large one")
     _, robot, q, v = loop(name)
-    run = sl.simulate(robot, q, v, duration=0.3, sample=0.1, method=method, accuracy=1e-9, limits="ignore")
+    run = sl.simulate(
+        robot, q, v, duration=0.3, sample=0.1, integrator=sl.Integrator(method, accuracy=1e-9), limits="ignore"
+    )
     fixed = sl.simulate(robot, q, v, duration=0.3, sample=0.1, step=2e-4, limits="ignore")
     assert np.abs(run.q - fixed.q).max() <= 1e-6
     assert np.abs(run.closure_error).max() <= 1e-12
@@ -429,8 +438,8 @@ def test_adaptive_methods_agree_with_fixed_steps(name, method):
 
 def test_adaptive_steps_locate_events_too():
     stop = {"half": lambda t, q, v: q[0] - 0.5}
-    fixed = sl.simulate(zoo.pendulum(), [1.0], duration=2.0, stop=stop, limits="ignore")
-    other = sl.simulate(zoo.pendulum(), [1.0], duration=2.0, stop=stop, limits="ignore", method="DOP853")
+    fixed = sl.simulate(zoo.pendulum(), [1.0], duration=2.0, events=stop, limits="ignore")
+    other = sl.simulate(zoo.pendulum(), [1.0], duration=2.0, events=stop, limits="ignore", integrator="DOP853")
     assert other.outcome.reason == "event"
     assert abs(fixed.outcome.time - other.outcome.time) < 1e-8
 
@@ -454,14 +463,14 @@ def test_a_simulation_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     _, robot, q, v = loop("four_bar")
     monkeypatch.setattr(Rollout, "run", killed)
     with pytest.raises(MemoryError):
-        sl.simulate(robot, q, v, duration=3.0, checkpoint=file)
+        sl.simulate(robot, q, v, duration=3.0, integrator=sl.Integrator(checkpoint=file))
     assert file.exists()
     monkeypatch.undo()
     with says(InputError, "belongs to another simulation"):
-        sl.simulate(robot, q, v, duration=4.0, checkpoint=file)
+        sl.simulate(robot, q, v, duration=4.0, integrator=sl.Integrator(checkpoint=file))
     done = []
     monkeypatch.setattr(Rollout, "run", lambda self, *args: done.append(args[4].count) or original(self, *args))
-    run = sl.simulate(robot, q, v, duration=3.0, checkpoint=file)
+    run = sl.simulate(robot, q, v, duration=3.0, integrator=sl.Integrator(checkpoint=file))
     assert sum(done) < 3000
     monkeypatch.undo()
     whole = sl.simulate(robot, q, v, duration=3.0)
@@ -474,7 +483,7 @@ def test_a_broken_checkpoint_is_said_so(tmp_path):
     file = tmp_path / "run.ckpt"
     file.write_bytes(b"no checkpoint")
     with says(FileError, "cannot be read as a checkpoint"):
-        sl.simulate(zoo.pendulum(), duration=0.01, checkpoint=file)
+        sl.simulate(zoo.pendulum(), duration=0.01, integrator=sl.Integrator(checkpoint=file))
     assert file.read_bytes() == b"no checkpoint"
 
 
@@ -489,13 +498,13 @@ WRONG = {
     "no duration": ({"duration": 0.0}, "duration is 0 s; must be positive"),
     "endless": ({"duration": math.inf}, "duration is inf s; must be positive"),
     "sample too short": ({"sample": 1e-5}, "sample is 1e-05 s, shorter than the step of 0.001 s"),
-    "method": ({"method": "rk5"}, "method is 'rk5'; did you mean"),
+    "integrator": ({"integrator": "rk5"}, "integrator is 'rk5'; did you mean"),
     "closures": (
         {"closures": "springs"},
         "closures is 'springs'; expected one of 'project', 'feedback', 'minimal', 'none'",
     ),
-    "limits": ({"limits": "bounce"}, "limits is 'bounce'; expected 'stop' or 'ignore'"),
-    "gains": ({"gains": 3.0}, "gains are for closures='feedback'"),
+    "limits": ({"limits": "bounce"}, "limits is 'bounce'; expected 'end' or 'ignore'"),
+    "gains": ({"closures": sl.Closures(gains=3.0)}, "gains are for closures='feedback'"),
     "q": ({"q": [0.0, 1.0]}, "q has shape (2,); expected (..., 1)"),
     "empty batch": ({"q": np.zeros((0, 1))}, "the batch has the shape (0,); there is nothing to simulate"),
     "v": ({"v": [math.nan]}, "v[0] is nan; every number must be finite"),
@@ -515,15 +524,12 @@ WRONG = {
         "cannot be traced: ",
     ),
     "controller numpy": ({"controller": lambda t, q, v: np.sin(q)}, "cannot be traced"),
-    "stop": ({"stop": 3.0}, "stop is a float; expected a function (t, q, v)"),
-    "stop value": ({"stop": lambda t, q, v: q[0] < 1.0}, "expected one number that is positive"),
+    "events": ({"events": 3.0}, "events is a float; expected a function (t, q, v)"),
+    "event value": ({"events": lambda t, q, v: q[0] < 1.0}, "expected one number that is positive"),
     "forces": ({"forces": {"nobody": np.zeros(6)}}, "forces names 'nobody', which is not a body"),
     "force": ({"forces": {"rod1": np.zeros(3)}}, "has shape (3,); expected six numbers"),
     "parameters": ({"parameters": np.zeros(3)}, "parameters has shape (3,)"),
-    "accuracy": ({"accuracy": -1.0}, "accuracy is -1.0; must be positive"),
-    "adaptive checkpoint": ({"method": "DOP853", "checkpoint": "x"}, "checkpoint is for fixed steps"),
-    "adaptive inputs": ({"method": "DOP853", "tau": np.zeros((1000, 1))}, "has no steps to give inputs for"),
-    "dtype": ({"dtype": "float16"}, "dtype is 'float16'; expected 'float64' or 'float32'"),
+    "adaptive inputs": ({"integrator": "DOP853", "tau": np.zeros((1000, 1))}, "has no steps to give inputs for"),
 }
 
 
@@ -535,15 +541,30 @@ def test_wrong_words_get_a_sentence(name):
         sl.simulate(zoo.pendulum(), **{"duration": 1.0, **options})
 
 
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"name": "rk5"}, "integrator is 'rk5'; did you mean 'rk4'?"),
+        ({"accuracy": -1.0}, "accuracy is -1.0; must be positive (rad or m)"),
+        ({"name": "DOP853", "checkpoint": "x"}, "checkpoint is for fixed steps; integrator 'DOP853' chooses its own"),
+        ({"dtype": "float16"}, "dtype is 'float16'; expected 'float64' or 'float32'"),
+        ({"name": "Radau", "dtype": "float32"}, "integrator 'Radau' works in float64; dtype is 'float32'"),
+    ],
+)
+def test_wrong_integrators_get_a_sentence(options, text):
+    with says(InputError, text):
+        sl.Integrator(**options)
+
+
 def test_a_robot_made_with_a_method_is_simulated_with_it():
     robot = sl.Dynamics(zoo.four_bar(), method="dense")
-    assert sl.simulate(robot, zoo.four_bar_start(), duration=0.01).settings["dynamics"] == "dense"
-    assert sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.01).settings["dynamics"] == "elimination"
+    assert sl.simulate(robot, zoo.four_bar_start(), duration=0.01).settings["method"] == "dense"
+    assert sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.01).settings["method"] == "elimination"
 
 
 def test_a_method_without_feedback_says_so():
-    with says(InputError, "dynamics 'dense' has no feedback of closure errors; use closures='project'"):
-        sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.1, closures="feedback", dynamics="dense")
+    with says(InputError, "method 'dense' has no feedback of closure errors; use closures='project'"):
+        sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.1, closures="feedback", method="dense")
 
 
 def test_an_open_loop_is_refused_and_named():
@@ -555,12 +576,12 @@ def test_a_callback_that_goes_wrong_later_loses_nothing():
     def callback(t, q, v):
         return [math.nan if t > 0.0205 else 0.0]
 
-    run = sl.simulate(zoo.pendulum(), [0.5], duration=1.0, callback=callback)
+    run = sl.simulate(zoo.pendulum(), [0.5], duration=1.0, controller=sl.control.callback(callback))
     assert run.outcome.reason == "controller"
     assert "the callback returned nan as torque 0 at t = 0.021 s" in run.outcome.sentence
     assert len(run) == 22
     with says(InputError, "the callback returned an array with shape (2,) at t = 0 s; expected shape (1,)"):
-        sl.simulate(zoo.pendulum(), duration=1.0, callback=lambda t, q, v: [1.0, 2.0])
+        sl.simulate(zoo.pendulum(), duration=1.0, controller=sl.control.callback(lambda t, q, v: [1.0, 2.0]))
 
 
 def test_a_progress_bar_is_drawn_and_wiped(monkeypatch, capsys):
@@ -568,7 +589,7 @@ def test_a_progress_bar_is_drawn_and_wiped(monkeypatch, capsys):
 
     monkeypatch.setattr(time_loop, "_SILENCE", 0.0)
     monkeypatch.setattr(time_loop, "_PAUSE", 0.0)
-    sl.simulate(zoo.puma(), duration=1.0, progress=True)
+    sl.simulate(zoo.puma(), duration=1.0, integrator=sl.Integrator(progress=True))
     text = capsys.readouterr().err
     assert "100 %" in text
     assert "real time" in text

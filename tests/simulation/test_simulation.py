@@ -17,7 +17,7 @@ MODELS = [
 
 def end_of_flight(model, method, h):
     q, v = model.random_state(3)
-    run = sl.simulate(model, q, v, duration=0.32, step=h, method=method, limits="ignore")
+    run = sl.simulate(model, q, v, duration=0.32, step=h, integrator=method, limits="ignore")
     return np.concatenate([run.q[-1], run.v[-1]])
 
 

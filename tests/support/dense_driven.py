@@ -1,6 +1,6 @@
 """Dense dynamics of closed mechanisms with all that acts on them: gears, driven joints, external forces.
 
-A gear is one more row, rate(joint) − ratio · rate(source) = 0; a driven joint one row for each freedom, a = given.
+A gear is one more row, rate(joint) − ratio · rate(source) = 0; a driven joint one row for each DoF, a = given.
 """
 
 from __future__ import annotations

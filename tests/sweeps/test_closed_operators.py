@@ -133,7 +133,7 @@ def test_3_13_is_applied_by_sweeps():
     """With three rows a joint more always costs the same."""
     counts = []
     for n in (6, 12, 18):
-        model = zoo.chain(n).with_frame("ground", "world", (0.1, 0.2, 0.3)).close("tool", "ground", "spherical")
+        model = zoo.chain(n).with_frame("ground", "world", (0.1, 0.2, 0.3)).with_loop("tool", "ground", "spherical")
         n = Question.expression(model, dynamics(sl.operators(model)), "baked", {}).plan().operations
         counts.append(n.multiplications + n.additions)
     assert counts[2] - counts[1] == pytest.approx(counts[1] - counts[0], rel=0.02)
@@ -186,7 +186,7 @@ def test_couplings_are_refused():
     b = sl.Builder("geared")
     for name in ("one", "two"):
         b.body(name, 1.0, (0.5, 0.0, 0.0), (0.1, 0.1, 0.1)).revolute(f"{name}_hinge", "world", name, "z")
-    b.frame("a", "one", (1.0, 0.0, 0.0)).frame("b", "two", (1.0, 0.0, 0.0)).close("a", "b", "spherical")
-    model = b.couple("gears", "two_hinge", "one_hinge").build()
+    b.frame("a", "one", (1.0, 0.0, 0.0)).frame("b", "two", (1.0, 0.0, 0.0)).loop("a", "b", "spherical")
+    model = b.coupling("gears", "two_hinge", "one_hinge").build()
     with pytest.raises(UnsupportedError, match=r"has a coupling \('gears'\), which A does not know"):
         sl.operators(model, np.zeros(2)).A.matrix()

@@ -219,5 +219,5 @@ def test_a_sensor_that_is_not_there_is_said():
     with says(InputError, "has no sensor 'us'; there are 'it'"):
         swing("imu", "tool", 0.005).sensor("us")
     block = with_sensor(_block(), "encoder", "root")
-    with says(InputError, "sensor 'it': joint 'root' is free; an encoder reads joints of one freedom"):
+    with says(InputError, "sensor 'it': joint 'root' is free; an encoder reads joints of one DoF"):
         sl.simulate(block, duration=0.01).sensor("it")

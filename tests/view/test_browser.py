@@ -34,7 +34,7 @@ def carrying(tmp_path_factory):
     """The page of three arms that carry a disc for a second."""
     robot = sl.Dynamics(sl.zoo.three_pumas())
     led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_course, 6.0)
-    run = sl.simulate(robot, led.q, led.v, duration=1.0, sample=2e-3, controller=led.control, progress=False)
+    run = sl.simulate(robot, led.q, led.v, duration=1.0, sample=2e-3, controller=led.control)
     return run.page(tmp_path_factory.mktemp("page") / "carrying.html")
 
 
@@ -198,7 +198,7 @@ def test_light_and_dark(opened):
     opened.evaluate("document.getElementById('theme').click()")
 
 
-def test_the_audit_is_told_in_words(opened):
+def test_the_audit_is_reported_in_words(opened):
     words = opened.evaluate("document.getElementById('audit').textContent")
     assert "All is well." in words
     assert "closure velocity: well" in words
@@ -264,7 +264,7 @@ def test_other_mechanisms_are_drawn_without_a_word(name, browser, tmp_path):
     model = getattr(sl.zoo, name)(*((2,) if name in ("pendulum", "random_model") else ()))
     start = getattr(sl.zoo, f"{name}_start", None)
     q = start() if start else model.neutral()
-    run = sl.simulate(model, q, np.zeros(model.nv), duration=0.1, progress=False)
+    run = sl.simulate(model, q, np.zeros(model.nv), duration=0.1)
     browser.console.clear()
     browser.resize(1200, 760)
     browser.open(page.write(run, tmp_path / "run.html"), READY)

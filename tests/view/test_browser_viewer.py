@@ -76,16 +76,16 @@ def test_a_slider_moves_the_picture_and_keeps_the_loop_closed(page):
     with show(sl.zoo.four_bar(), sl.zoo.four_bar_start(), block=False) as viewer:
         before = opened(page, viewer.url)
         assert difference(before, scenery(page)) <= STILL  # nothing moves of itself
-        start = viewer.puppet.q.copy()
+        start = viewer.session.q.copy()
         x, y = middle_of(page, "document.querySelector('[role=slider]')")
         page.drag((x, y), (x - 30.0, y))
         end = time.monotonic() + 30.0
-        while np.array_equal(viewer.puppet.q, start) and time.monotonic() < end:
+        while np.array_equal(viewer.session.q, start) and time.monotonic() < end:
             time.sleep(0.1)
         viewer.settled()
         after = scenery(page)
-        assert abs(viewer.puppet.q[0] - start[0]) > 0.2
-        assert np.abs(viewer.puppet.robot.closure_error(viewer.puppet.q)).max() <= 1e-10
+        assert abs(viewer.session.q[0] - start[0]) > 0.2
+        assert np.abs(viewer.session.robot.closure_error(viewer.session.q)).max() <= 1e-10
         assert difference(before, after) > CHANGED
         assert page.strangers() == []
         assert page.complaints == []
@@ -99,13 +99,13 @@ def test_start_makes_it_move_by_itself(page):
         button = "[...document.querySelectorAll('button')].find(b => b.textContent.trim() === %r)"
         page.click(*middle_of(page, button % "Start"))
         end = time.monotonic() + 60.0
-        while viewer.puppet.live.now.time < 0.4 and time.monotonic() < end:
+        while viewer.session.live.now.time < 0.4 and time.monotonic() < end:
             time.sleep(0.05)
         page.click(*middle_of(page, button % "Pause"))
-        while viewer.puppet.mode == "live" and time.monotonic() < end:
+        while viewer.session.mode == "live" and time.monotonic() < end:
             time.sleep(0.05)
-        assert viewer.puppet.mode == "posing"
-        assert viewer.puppet.live.now.time >= 0.4
+        assert viewer.session.mode == "posing"
+        assert viewer.session.live.now.time >= 0.4
         assert difference(before, scenery(page)) > CHANGED
         assert page.strangers() == []
         assert page.complaints == []

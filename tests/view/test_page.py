@@ -28,7 +28,7 @@ def swing():
     model = sl.zoo.four_bar()
     q = sl.zoo.four_bar_start()
     v = sl.Dynamics(model).complete_velocity(q, {"crank_hinge": 3.0})
-    return sl.simulate(model, q, v, duration=0.5, progress=False)
+    return sl.simulate(model, q, v, duration=0.5)
 
 
 def data_of(text):
@@ -144,12 +144,12 @@ def test_thinning_keeps_the_first_and_last_sample(swing):
 
 def test_a_run_that_ended_early_says_so(swing):
     model = sl.zoo.pendulum(1)
-    run = sl.simulate(model, [1.0], [0.0], duration=2.0, stop={"down": lambda t, q, v: q[0] - 0.2}, progress=False)
+    run = sl.simulate(model, [1.0], [0.0], duration=2.0, events={"down": lambda t, q, v: q[0] - 0.2})
     assert page_data(run, "x")["outcome"] == run.outcome.sentence
 
 
 def test_a_batch_is_refused_with_a_hint(tmp_path):
-    run = sl.simulate(sl.zoo.pendulum(1), np.ones((3, 1)), np.zeros((3, 1)), duration=0.01, progress=False)
+    run = sl.simulate(sl.zoo.pendulum(1), np.ones((3, 1)), np.zeros((3, 1)), duration=0.01)
     with says(InputError, "this is a batch of 3 runs; a page shows one of them: run[0].page(...)"):
         run.page(tmp_path / "x.html")
     assert run[1].page(tmp_path / "x.html").exists()

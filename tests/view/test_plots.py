@@ -18,10 +18,10 @@ matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib")
 from matplotlib.figure import Figure  # noqa: E402
 
 from spanloop.view import plots  # noqa: E402
-from spanloop.view.plots.canvas import figure_of, pens  # noqa: E402
-from spanloop.view.plots.operations import total  # noqa: E402
-from spanloop.view.plots.time_series import spread  # noqa: E402
-from spanloop.view.plots.trees import arcs_of  # noqa: E402
+from spanloop.view.plots.canvas import figure_of, line_styles  # noqa: E402
+from spanloop.view.plots.operation_counts import total  # noqa: E402
+from spanloop.view.plots.run_figures import spread  # noqa: E402
+from spanloop.view.plots.topology_diagram import arcs_of  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -85,10 +85,10 @@ def test_torques_leave_out_passive_joints_unless_named():
 def test_a_driven_joints_entry_is_an_acceleration():
     model = sl.zoo.four_bar().drive("crank_hinge")
     run = sl.simulate(model, sl.zoo.four_bar_start(), duration=0.01)
-    assert run.plot("tau", "crank_hinge").get_ylabel() == "given acceleration [rad/s²]"
+    assert run.plot("tau", "crank_hinge").get_ylabel() == "prescribed acceleration [rad/s²]"
 
 
-def test_reactions_are_sizes_of_forces_and_torques():
+def test_reactions_are_norms_of_forces_and_torques():
     run = four_bar_run()
     force, torque = run.plot("reactions")
     assert (force.get_ylabel(), torque.get_ylabel()) == ("force [N]", "torque [N m]")
@@ -126,10 +126,10 @@ def test_closure_errors_are_drawn_loop_by_loop_on_powers_of_ten():
     assert "bound of the audit" in lines(ax)
 
 
-def test_a_phase_is_rate_over_coordinate():
+def test_a_phase_portrait_is_velocity_over_coordinate():
     run = four_bar_run()
     ax = run.plot("phase", "crank_hinge")
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("angle [rad]", "rate [rad/s]")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("angle [rad]", "velocity [rad/s]")
     line = lines(ax)["crank_hinge"]
     np.testing.assert_array_equal(line.get_xdata(), run["crank_hinge"].q)
     np.testing.assert_array_equal(line.get_ydata(), run["crank_hinge"].v)
@@ -154,9 +154,9 @@ def test_the_band_is_of_the_runs_that_still_go_on():
     assert np.isnan([low[2], middle[2], high[2]]).all()
 
 
-def test_lines_can_be_told_apart_however_many_there_are():
+def test_lines_are_distinct_however_many_there_are():
     for count in (1, 7, 30, 64):
-        assert len({(str(p["color"]), str(p["linestyle"])) for p in pens(count)}) == count
+        assert len({(str(p["color"]), str(p["linestyle"])) for p in line_styles(count)}) == count
 
 
 def test_thirty_joints_have_a_legend_inside_the_picture():
@@ -183,10 +183,10 @@ def test_given_axes_are_used_and_returned():
 def test_topology_names_every_body_joint_and_loop():
     model = sl.zoo.arms_with_object(2)
     ax = plots.topology(model)
-    told = " ".join(text.get_text() for text in ax.texts)
+    shown = " ".join(text.get_text() for text in ax.texts)
     for name in (*(b.name for b in model.bodies), *(j.name for j in model.joints), *(x.name for x in model.loops)):
-        assert name in told
-    assert ax.get_title(loc="left") == "arms_with_object2: 13 joints with 18 freedoms, 2 loops"
+        assert name in shown
+    assert ax.get_title(loc="left") == "arms_with_object2: 13 joints with 18 DoF, 2 loops"
 
 
 def test_arcs_in_one_lane_never_overlap():
@@ -224,7 +224,7 @@ def test_counts_are_those_of_the_kernels():
 def test_scaling_draws_a_line_for_each_method():
     ax = plots.scaling(sl.zoo.chain, (2, 4))
     drawn = lines(ax)
-    assert list(drawn) == [*FUNCTIONS["forward_dynamics"].methods, "in proportion to n"]
+    assert list(drawn) == [*FUNCTIONS["forward_dynamics"].methods, "proportional to n"]
     expected = [total(sl.compile(sl.zoo.chain(n), "forward_dynamics").operations) for n in (2, 4)]
     np.testing.assert_array_equal(drawn["articulated_body"].get_ydata(), expected)
 
@@ -238,7 +238,7 @@ def test_an_operator_is_drawn_as_its_matrix():
     assert "phi" in ax.get_title(loc="left")
 
 
-def test_a_wrong_wish_is_answered_with_what_there_is():
+def test_a_wrong_name_is_answered_with_the_nearest_one():
     run = four_bar_run()
     with says(InputError, "plot: there is no figure 'energie'; did you mean 'energy'?"):
         run.plot("energie")
@@ -246,11 +246,11 @@ def test_a_wrong_wish_is_answered_with_what_there_is():
         run.plot("q", "crank")
     with says(InputError, "plot: there is no joint or loop 'closin'; did you mean 'closing'?"):
         run.plot("reactions", "closin")
-    with says(InputError, "plot: energy is of the whole mechanism and takes no names"):
+    with says(InputError, "plot: energy shows the whole mechanism and takes no names"):
         run.plot("energy", "crank_hinge")
-    with says(InputError, "plot: joint 'root' has 6 freedoms; a phase is of joints with one"):
+    with says(InputError, "plot: joint 'root' has 6 DoF; a phase portrait needs joints with one"):
         flying_run().plot("phase", "root")
-    with says(InputError, "has no loops, so nothing can open"):
+    with says(InputError, "has no loops, so there is no closure error"):
         flying_run().plot("closure_residual")
 
 

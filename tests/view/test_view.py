@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from spanloop.view.animation import Camera
+from spanloop.view.animation import Projection
 from spanloop.view.svg import document, element, moving, number, points, power_of_ten, text, ticks
 
 
@@ -53,6 +53,6 @@ def test_powers_of_ten_read_as_people_write_them():
 
 def test_the_camera_sees_right_and_up():
     e = np.eye(3)
-    np.testing.assert_allclose(Camera().seen(e), [(1, 0), (0, 0), (0, 1)], atol=1e-15)
-    np.testing.assert_allclose(Camera(np.pi / 2).seen(e[1]), (1, 0), atol=1e-15)
-    np.testing.assert_allclose(Camera(0.0, np.pi / 2).seen(e[1]), (0, 1), atol=1e-15)
+    np.testing.assert_allclose(Projection().project(e), [(1, 0), (0, 0), (0, 1)], atol=1e-15)
+    np.testing.assert_allclose(Projection(np.pi / 2).project(e[1]), (1, 0), atol=1e-15)
+    np.testing.assert_allclose(Projection(0.0, np.pi / 2).project(e[1]), (0, 1), atol=1e-15)

@@ -17,9 +17,9 @@ from sentences import says
 import spanloop as sl
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.view.viewer.camera import camera, upward
-from spanloop.view.viewer.drag import moved
+from spanloop.view.viewer.drag import drag
 from spanloop.view.viewer.live import Live
-from spanloop.view.viewer.session import Puppet, Timeline, played
+from spanloop.view.viewer.session import Session, Timeline, playback
 from spanloop.view.viewer.viser_shapes import quaternions
 
 CLOSED = {
@@ -46,29 +46,29 @@ def made(name, *arguments):
 @pytest.mark.parametrize("name", CLOSED)
 def test_sliders_keep_the_loops_closed(name):
     model, q = made(name, *CLOSED[name])
-    puppet = Puppet(sl.Dynamics(model), q)
-    assert len(puppet.handles) == puppet.robot.mobility(q)
+    session = Session(sl.Dynamics(model), q)
+    assert len(session.handles) == session.robot.mobility(q)
     for way in (0.07, -0.12, 0.3):
-        for handle in puppet.handles:
-            puppet.move(handle, puppet.value(handle) + way)
-            assert np.abs(puppet.robot.closure_error(puppet.q)).max() <= 1e-10
+        for handle in session.handles:
+            session.move(handle, session.value(handle) + way)
+            assert np.abs(session.robot.closure_error(session.q)).max() <= 1e-10
 
 
 def test_the_other_sliders_stay_where_they_are():
     model, q = made("stewart")
-    puppet = Puppet(sl.Dynamics(model), q)
-    before = [puppet.value(h) for h in puppet.handles]
-    puppet.move(puppet.handles[2], before[2] + 0.2)
+    session = Session(sl.Dynamics(model), q)
+    before = [session.value(h) for h in session.handles]
+    session.move(session.handles[2], before[2] + 0.2)
     before[2] += 0.2
-    np.testing.assert_allclose([puppet.value(h) for h in puppet.handles], before, rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose([session.value(h) for h in session.handles], before, rtol=0.0, atol=1e-14)
 
 
 def test_a_crank_goes_all_the_way_around_and_comes_back():
     model, q = made("four_bar")
     robot = sl.Dynamics(model)
     chosen = robot.independent_coordinates(q)
-    there = moved(robot, q, chosen, 0, 2.0 * np.pi)
-    assert (there.way, there.why) == (2.0 * np.pi, "")
+    there = drag(robot, q, chosen, 0, 2.0 * np.pi)
+    assert (there.distance, there.message) == (2.0 * np.pi, "")
     np.testing.assert_allclose(np.cos(there.q - q), 1.0, atol=1e-12)
 
 
@@ -76,9 +76,9 @@ def test_a_slider_that_cannot_move_further_says_so():
     model, q = made("stewart")
     robot = sl.Dynamics(model)
     chosen = robot.independent_coordinates(q)
-    found = moved(robot, q, chosen, chosen.dofs[0], 10.0)
-    assert 0.0 < found.way < 10.0
-    assert found.why.startswith("slide1 cannot go further: loop ")
+    found = drag(robot, q, chosen, chosen.dofs[0], 10.0)
+    assert 0.0 < found.distance < 10.0
+    assert found.message.startswith("slide1 cannot go further: loop ")
     assert np.abs(robot.closure_error(found.q)).max() <= 1e-10
 
 
@@ -89,32 +89,32 @@ def test_a_slider_stops_at_limits_also_of_joints_that_follow():
     b.revolute("second", "crank", "arm", "y", (1, 0, 0))
     model = b.build()
     robot = sl.Dynamics(model)
-    found = moved(robot, model.neutral(), robot.independent_coordinates(), 0, 2.0)
-    assert found.why == "first cannot go further: joint 'first' is at its limit"
-    np.testing.assert_allclose(found.way, 0.4, atol=3e-5)
+    found = drag(robot, model.neutral(), robot.independent_coordinates(), 0, 2.0)
+    assert found.message == "first cannot go further: joint 'first' is at its limit"
+    np.testing.assert_allclose(found.distance, 0.4, atol=3e-5)
 
 
-def test_freedoms_without_a_coordinate_are_moved_from_where_they_are():
+def test_dofs_without_a_coordinate_are_moved_from_where_they_are():
     model = sl.zoo.quadruped()
-    puppet = Puppet(sl.Dynamics(model), model.neutral())
-    turn = puppet.handles[2]
+    session = Session(sl.Dynamics(model), model.neutral())
+    turn = session.handles[2]
     assert (turn.name, turn.unit, turn.at) == ("root[2]", "rad", None)
-    puppet.move(turn, 0.5)
-    assert puppet.value(turn) == 0.5
-    np.testing.assert_allclose(puppet.q[:4], (np.cos(0.25), 0.0, 0.0, np.sin(0.25)), atol=1e-14)
+    session.move(turn, 0.5)
+    assert session.value(turn) == 0.5
+    np.testing.assert_allclose(session.q[:4], (np.cos(0.25), 0.0, 0.0, np.sin(0.25)), atol=1e-14)
 
 
 def test_open_loops_are_seen_closed_on_demand_and_not_simulated():
     model, q = made("five_bar")
     q = q.copy()
     q[1] += 0.3
-    puppet = Puppet(sl.Dynamics(model), q)
-    assert puppet.errors()[0] > 0.1
-    puppet.start()
-    assert puppet.mode == "posing"
-    assert puppet.word.endswith("close the loops first")
-    puppet.close()
-    assert puppet.errors()[0] <= 1e-10
+    session = Session(sl.Dynamics(model), q)
+    assert session.errors()[0] > 0.1
+    session.start()
+    assert session.mode == "posing"
+    assert session.message.endswith("close the loops first")
+    session.close()
+    assert session.errors()[0] <= 1e-10
 
 
 # ---- live
@@ -122,16 +122,16 @@ def test_open_loops_are_seen_closed_on_demand_and_not_simulated():
 
 def test_live_motion_keeps_energy_and_loops():
     model, q = made("four_bar")
-    puppet = Puppet(sl.Dynamics(model), q)
-    before = sum(puppet.energy())
-    puppet.start()
+    session = Session(sl.Dynamics(model), q)
+    before = sum(session.energy())
+    session.start()
     for _ in range(60):
-        assert puppet.tick(1.0 / 60.0)
-    assert 0.99 < puppet.live.now.time < 1.0 + 1e-9
-    assert puppet.energy()[0] > 1.0  # it moves
+        assert session.tick(1.0 / 60.0)
+    assert 0.99 < session.live.now.time < 1.0 + 1e-9
+    assert session.energy()[0] > 1.0  # it moves
     # rk4 at 1 ms over a second of this linkage: 4e-12 J were measured
-    assert abs(sum(puppet.energy()) - before) <= 1e-9
-    assert max(puppet.errors()) <= 1e-10
+    assert abs(sum(session.energy()) - before) <= 1e-9
+    assert max(session.errors()) <= 1e-10
 
 
 def test_live_motion_is_that_of_simulate():
@@ -165,7 +165,7 @@ def test_damping_takes_energy_and_a_push_gives_some():
     live.advance(0.1)
     damped = robot.energy(live.now.q, live.now.v).sum()
     assert damped < robot.energy(q, np.zeros(model.nv)).sum()
-    live.put(q)
+    live.restart(q)
     live.settings.damping, live.settings.gravity = 0.0, 0.0
     live.settings.body, live.settings.force = "coupler", np.array([10.0, 0.0, 0.0])
     assert np.abs(live.now.v).max() == 0.0
@@ -175,13 +175,13 @@ def test_damping_takes_energy_and_a_push_gives_some():
 
 def test_reactions_of_what_acts_live_are_those_of_the_model_without_gravity():
     model, q = made("four_bar")
-    puppet = Puppet(sl.Dynamics(model), q)
-    puppet.live.settings.gravity = 0.0
-    puppet.live.settings.body, puppet.live.settings.force = "coupler", np.array([3.0, 0.0, -2.0])
-    found = puppet.reactions()
-    push = {"coupler": puppet.live.forces()["coupler"]}
+    session = Session(sl.Dynamics(model), q)
+    session.live.settings.gravity = 0.0
+    session.live.settings.body, session.live.settings.force = "coupler", np.array([3.0, 0.0, -2.0])
+    found = session.reactions()
+    push = {"coupler": session.live.forces()["coupler"]}
     weight = -model.body("coupler").inertia.mass * np.array(model.gravity)
-    lever = puppet.robot.pose(q, "coupler")[:3, :3] @ model.body("coupler").inertia.center
+    lever = session.robot.pose(q, "coupler")[:3, :3] @ model.body("coupler").inertia.center
     push["coupler"] = push["coupler"] - np.concatenate([np.cross(lever, weight), weight])
     free = sl.Dynamics(model.with_gravity((0, 0, 0))).reactions(q, np.zeros(3), np.zeros(3), forces=push)
     for name in free:
@@ -211,36 +211,36 @@ def test_a_timeline_plays_in_real_time_and_begins_again():
     line.speed = 1.0
     line.advance(0.2)
     assert line.now == pytest.approx(0.05)
-    line.again = False
+    line.repeat = False
     line.advance(1.0)
     assert (line.now, line.playing) == (line.last, False)
 
 
 def test_samples_that_nobody_sees_are_left_out_but_not_the_last():
     run = four_bar_run()
-    seen = played(run)
+    seen = playback(run)
     assert len(seen) < len(run)
     assert (seen.times[0], seen.times[-1]) == (run.times[0], run.times[-1])
 
 
 def test_a_run_is_seen_as_it_was_and_its_trail_ends_where_it_is():
     run = four_bar_run()
-    puppet = Puppet(run.robot, run.q[0], run)
-    puppet.seek(0.2)
-    k = puppet.timeline.sample
-    np.testing.assert_array_equal(puppet.q, puppet.timeline.run.q[k])
-    trail = puppet.trail("coupler")
+    session = Session(run.robot, run.q[0], run)
+    session.seek(0.2)
+    k = session.timeline.sample
+    np.testing.assert_array_equal(session.q, session.timeline.run.q[k])
+    trail = session.trail("coupler")
     assert len(trail) == k + 1
-    np.testing.assert_allclose(trail[-1], run.robot.pose(puppet.q, "coupler")[:3, 3], atol=1e-14)
-    np.testing.assert_array_equal(puppet.reactions()["closing"], puppet.timeline.run["closing"].force[k])
+    np.testing.assert_allclose(trail[-1], run.robot.pose(session.q, "coupler")[:3, 3], atol=1e-14)
+    np.testing.assert_array_equal(session.reactions()["closing"], session.timeline.run["closing"].force[k])
 
 
 def test_one_run_of_a_batch_is_chosen():
     one = four_bar_run()
-    puppet = Puppet(one.robot, one.q[0], batch_of(one, (len(one), 100)))
-    assert puppet.timeline.last == pytest.approx(one.times[-1])
-    puppet.choose(1)
-    assert puppet.timeline.last < 0.11
+    session = Session(one.robot, one.q[0], batch_of(one, (len(one), 100)))
+    assert session.timeline.last == pytest.approx(one.times[-1])
+    session.choose(1)
+    assert session.timeline.last < 0.11
 
 
 # ---- cameras and turns
@@ -293,17 +293,17 @@ def test_a_mesh_is_drawn_with_its_scale(tmp_path):
     seen = scene_with_meshes(with_mesh(tmp_path, box.export(file_type="stl")), None, tmp_path)
     (shape,) = seen.bodies[-1].shapes
     assert (shape.kind, seen.notes) == ("mesh", ())
-    np.testing.assert_allclose(np.ptp(viser_shapes._mesh(shape)[0], axis=0), (0.4, 0.8, 1.2), rtol=1e-6)
+    np.testing.assert_allclose(np.ptp(viser_shapes._triangles(shape)[0], axis=0), (0.4, 0.8, 1.2), rtol=1e-6)
 
 
-def test_a_mesh_that_cannot_be_read_is_replaced_and_told(tmp_path):
+def test_a_mesh_that_cannot_be_read_is_replaced_with_a_note(tmp_path):
     pytest.importorskip("trimesh", reason="meshes are read with trimesh")
     from spanloop.view.viewer.viser_shapes import scene_with_meshes
 
     seen = scene_with_meshes(with_mesh(tmp_path, b"no mesh at all"), None, tmp_path)
     assert all(s.kind != "mesh" for b in seen.bodies for s in b.shapes)
     assert seen.notes[-1].startswith("mesh 'part.stl' ")
-    assert seen.notes[-1].endswith("a simple shape stands in its place")
+    assert seen.notes[-1].endswith("a simple shape replaces it")
 
 
 # ---- with viser, without a browser
@@ -320,22 +320,22 @@ def viewer():
 
 
 def test_the_scene_holds_every_body_joint_and_closure(viewer):
-    stage, model = viewer.stage, viewer.puppet.robot.model
-    assert len(stage.nodes) == model.n_bodies + 1
-    assert len(stage.layers["joints"]) == len(model.joints)
-    assert len(stage.layers["closures"]) == 2 * len(model.loops)
-    assert len(stage.layers["bodies"]) >= model.n_bodies
+    nodes, model = viewer.nodes, viewer.session.robot.model
+    assert len(nodes.body_nodes) == model.n_bodies + 1
+    assert len(nodes.layers["joints"]) == len(model.joints)
+    assert len(nodes.layers["closures"]) == 2 * len(model.loops)
+    assert len(nodes.layers["bodies"]) >= model.n_bodies
     assert [handle.name for handle, _ in viewer.panels.sliders] == ["crank_hinge"]
 
 
 def test_nodes_stand_where_the_bodies_are(viewer):
     from spanloop.math.quaternion import matrix
 
-    puppet = viewer.puppet
-    viewer.wish("move", puppet.handles[0], puppet.value(puppet.handles[0]) + 0.4)
+    session = viewer.session
+    viewer.request("move", session.handles[0], session.value(session.handles[0]) + 0.4)
     viewer.settled()
-    for node, body in zip(viewer.stage.nodes[1:], puppet.robot.model.bodies, strict=True):
-        pose = puppet.robot.pose(puppet.q, body.name)
+    for node, body in zip(viewer.nodes.body_nodes[1:], session.robot.model.bodies, strict=True):
+        pose = session.robot.pose(session.q, body.name)
         np.testing.assert_allclose(node.position, pose[:3, 3], atol=1e-6)
         np.testing.assert_allclose(matrix(tuple(node.wxyz)), pose[:3, :3], atol=1e-6)
     assert "all loops closed" in viewer.panels.status.content
@@ -345,44 +345,44 @@ def test_closures_turn_red_when_they_open(viewer):
     from spanloop.view import palette
     from spanloop.view.viewer.viser_shapes import rgb
 
-    stage, puppet = viewer.stage, viewer.puppet
-    stage.place(puppet.poses(), [1e-3])
-    assert {tuple(h.color) for h in stage.layers["closures"]} == {rgb(palette.OPEN)}
-    stage.place(puppet.poses(), [1e-12])
-    assert {tuple(h.color) for h in stage.layers["closures"]} == {rgb(palette.CLOSED)}
+    nodes, session = viewer.nodes, viewer.session
+    nodes.place(session.poses(), [1e-3])
+    assert {tuple(h.color) for h in nodes.layers["closures"]} == {rgb(palette.OPEN)}
+    nodes.place(session.poses(), [1e-12])
+    assert {tuple(h.color) for h in nodes.layers["closures"]} == {rgb(palette.CLOSED)}
 
 
 def test_layers_forces_and_trails_come_and_go(viewer):
-    viewer.wish("show", "frames", True)
-    viewer.wish("forces", True)
+    viewer.request("show", "frames", True)
+    viewer.request("forces", True)
     viewer.settled()
-    assert all(h.visible for h in viewer.stage.layers["frames"])
+    assert all(h.visible for h in viewer.nodes.layers["frames"])
     assert "largest force" in viewer.panels.status.content
-    assert all(h.opacity < 1.0 for h in viewer.stage.layers["bodies"])
-    viewer.wish("show", "frames", False)
-    viewer.wish("forces", False)
+    assert all(h.opacity < 1.0 for h in viewer.nodes.layers["bodies"])
+    viewer.request("show", "frames", False)
+    viewer.request("forces", False)
     viewer.settled()
-    assert not any(h.visible for h in viewer.stage.layers["frames"])
+    assert not any(h.visible for h in viewer.nodes.layers["frames"])
     assert "largest force" not in viewer.panels.status.content
-    assert all(h.opacity is None for h in viewer.stage.layers["bodies"])
+    assert all(h.opacity is None for h in viewer.nodes.layers["bodies"])
 
 
 def test_start_pause_and_reset(viewer):
-    viewer.wish("reset")
-    viewer.wish("start")
+    viewer.request("reset")
+    viewer.request("start")
     viewer.settled()
     end = time.monotonic() + 30.0
-    while viewer.puppet.live.now.time < 0.05 and time.monotonic() < end:
+    while viewer.session.live.now.time < 0.05 and time.monotonic() < end:
         time.sleep(0.02)
-    viewer.wish("start")
+    viewer.request("start")
     viewer.settled()
-    assert viewer.puppet.mode == "posing"
-    assert viewer.puppet.live.now.time >= 0.05
-    assert np.abs(viewer.puppet.v).max() > 0.0
-    viewer.wish("reset")
+    assert viewer.session.mode == "posing"
+    assert viewer.session.live.now.time >= 0.05
+    assert np.abs(viewer.session.v).max() > 0.0
+    viewer.request("reset")
     viewer.settled()
-    np.testing.assert_array_equal(viewer.puppet.q, viewer.puppet.home)
-    assert viewer.puppet.live.now.time == 0.0
+    np.testing.assert_array_equal(viewer.session.q, viewer.session.home)
+    assert viewer.session.live.now.time == 0.0
 
 
 def test_the_server_is_on_the_loopback_address_only(viewer):
@@ -407,17 +407,17 @@ def _listening(port):
 def test_a_run_is_played_with_its_timeline():
     pytest.importorskip("viser", reason="the live viewer needs viser")
     with four_bar_run().view(block=False) as viewer:
-        viewer.wish("seek", 0.1)
+        viewer.request("seek", 0.1)
         viewer.settled()
-        assert viewer.puppet.timeline.now == 0.1
+        assert viewer.session.timeline.now == 0.1
         assert viewer.panels.timeline.value == pytest.approx(0.1)
-        viewer.wish("play")
+        viewer.request("play")
         viewer.settled()
-        assert viewer.puppet.mode == "playing"
+        assert viewer.session.mode == "playing"
         end = time.monotonic() + 30.0
-        while viewer.puppet.timeline.now == 0.1 and time.monotonic() < end:
+        while viewer.session.timeline.now == 0.1 and time.monotonic() < end:
             time.sleep(0.02)
-        assert viewer.puppet.timeline.now != 0.1
+        assert viewer.session.timeline.now != 0.1
 
 
 def test_it_closes_cleanly_and_the_port_is_free_again():
@@ -444,13 +444,13 @@ def test_a_run_is_recorded_to_one_file_that_asks_for_nothing(tmp_path):
     assert "__VISER_EMBED_DATA__" in text
     assert [p.name for p in tmp_path.iterdir()] == ["run.html"]
     assert len(text) < 3_000_000
-    with says(InputError, "record: 'run.mp4' is no name of a page; expected one that ends in .html"):
+    with says(InputError, "record: 'run.mp4' does not end in .html"):
         record(four_bar_run(), tmp_path / "run.mp4")
-    with says(InputError, "record: this is a batch of 2 runs; record one, run[0] say"):
+    with says(InputError, "record: this is a batch of 2 runs; record one of them, for example run[0]"):
         record(batch_of(four_bar_run(), (10, 20)), tmp_path / "batch.html")
 
 
-def test_what_cannot_be_shown_is_told():
+def test_what_cannot_be_shown_is_refused():
     from spanloop.view.viewer import show
 
     with says(InputError, "show: a str cannot be shown; expected a Model, a Dynamics or a Trajectory"):

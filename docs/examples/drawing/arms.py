@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drawing.style import GREY, PALETTE, dressed, legend_above, panels
+from drawing.style import GREY, PALETTE, legend_above, panels, style_axes
 
 
 def _six(times, values, names, words, columns: int = 3):
@@ -13,7 +13,7 @@ def _six(times, values, names, words, columns: int = 3):
     for k, (ax, name, word) in enumerate(zip(axes.flat, names, words, strict=True)):
         low, high = values[:, k].min(), values[:, k].max()
         ax.plot(times, values[:, k], color=PALETTE[0])
-        dressed(ax, "time [s]" if k >= columns else "", word)
+        style_axes(ax, "time [s]" if k >= columns else "", word)
         if high - low < 1e-6:  # rounding is no curve
             ax.set_ylim(low - 1.0, high + 1.0)
         ax.set_title(name, loc="left")
@@ -58,7 +58,7 @@ def _snapshots(runs) -> object:
                 label = None if n else f"after {run.times[k]:.1f} s" if k else "at the start"
                 ax.plot(*line.T, color=color, linewidth=width, solid_capstyle="round", label=label)
         ax.plot(0.0, 0.0, "s", color="black", markersize=5, label="ground")
-        dressed(ax, "x [m]", "z [m]")
+        style_axes(ax, "x [m]", "z [m]")
         ax.set_title(title, loc="left")
         ax.set_aspect("equal", "datalim")
     legend_above(figure, axes[0, 0])
@@ -67,13 +67,13 @@ def _snapshots(runs) -> object:
 
 def virtual_work(x) -> dict:
     figure, axes = panels(1, 2, 3.8, 9.0)
-    pens = (("-", PALETTE[0]), (":", PALETTE[1]), ("--", GREY))
+    line_styles = (("-", PALETTE[0]), (":", PALETTE[1]), ("--", GREY))
     for ax, title, found in zip(
         axes[0], ("figure 6: serial chains", "figure 7: stars"), (x["serial"], x["stars"]), strict=True
     ):
-        for name, values, (line, color) in zip(x["METHODS"], found[1:], pens, strict=True):
+        for name, values, (line, color) in zip(x["METHODS"], found[1:], line_styles, strict=True):
             ax.plot(found[0], values / 1e3, line, color=color, marker="o", markersize=4, label=name)
-        dressed(ax, "freedoms", "operations [thousands]")
+        style_axes(ax, "freedoms", "operations [thousands]")
         ax.set_ylim(0.0, None)
         ax.set_title(title, loc="left")
     legend_above(figure, axes[0, 0])

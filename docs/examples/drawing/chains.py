@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from drawing.style import PALETTE, dressed, legend_above, panels
+from drawing.style import PALETTE, legend_above, panels, style_axes
 from spanloop.view.animation import animation
 
 
@@ -22,7 +22,7 @@ def grasps(x) -> dict:
             ax.plot(x["runs"][name].times, pressing[k], color=PALETTE[k], label=f"contact {k + 1}, along the normal")
         for k in range(3):
             ax.plot(x["runs"][name].times, sliding[k], "--", color=PALETTE[k], label=f"contact {k + 1}, across")
-        dressed(ax, "", "")
+        style_axes(ax, "", "")
         ax.set_title(name, loc="left")
     axes[0, 0].set_ylim(0.0, 1.08 * max(pressing.max() for pressing, _ in x["forces"].values()))
     for ax in axes[1]:
@@ -38,9 +38,9 @@ def hexapod(x) -> dict:
     feet, axes = panels(2, 2, 2.7, 9.0, sharex=True, sharey="row")
     for column, (name, found) in enumerate(x["feet"].items()):
         for k, force in enumerate(found.values()):
-            pen = {"color": PALETTE[k], "label": f"foot {k + 1}"}
-            axes[0, column].plot(x["t"], force[:, 5], **pen)
-            axes[1, column].plot(x["t"], np.hypot(force[:, 3], force[:, 4]), **pen)
+            style = {"color": PALETTE[k], "label": f"foot {k + 1}"}
+            axes[0, column].plot(x["t"], force[:, 5], **style)
+            axes[1, column].plot(x["t"], np.hypot(force[:, 3], force[:, 4]), **style)
         axes[0, column].set_title(name, loc="left")
     _named(axes, ("vertical force [N]", "horizontal force [N]"))
     legend_above(feet, axes[0, 0], 6)
@@ -49,8 +49,8 @@ def hexapod(x) -> dict:
     for column, (name, tau) in enumerate(x["torques"].items()):
         for row in range(3):
             for leg in range(6):
-                pen = {"color": PALETTE[leg], "label": f"leg {leg + 1}"}
-                axes[row, column].plot(x["t"], tau[:, 6 + 3 * leg + row], **pen)
+                style = {"color": PALETTE[leg], "label": f"leg {leg + 1}"}
+                axes[row, column].plot(x["t"], tau[:, 6 + 3 * leg + row], **style)
         axes[0, column].set_title(name, loc="left")
     _named(axes, ("yaw [N m]", "hip [N m]", "knee [N m]"))
     legend_above(torques, axes[0, 0], 6)
@@ -61,7 +61,7 @@ def hexapod(x) -> dict:
 def _named(axes, words) -> None:
     """Labels of shared axes: words of the rows, time below."""
     for ax in axes.flat:
-        dressed(ax, "", "")
+        style_axes(ax, "", "")
     for ax, word in zip(axes[:, 0], words, strict=True):
         ax.set_ylabel(word)
     for ax in axes[-1]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drawing.style import GREY, PALETTE, dressed, legend_above, panels
+from drawing.style import GREY, PALETTE, legend_above, panels, style_axes
 
 BLUE, ORANGE, GREEN, PINK, AMBER, SKY, BLACK = PALETTE
 PENS = {  # colour, line, mark, width; RCCFD 1 and 2 nearly coincide: one is a broad band, the other dots on it
@@ -31,9 +31,9 @@ def _curves(found: dict, size: str, each: str, arms: int):
     both, share = axes[0]
     for method, row in found.items():
         color, line, mark, width = PENS[method]
-        pen = {"color": color, "linestyle": line, "marker": mark, "markersize": 5, "linewidth": width}
-        both.plot(list(row), list(row.values()), label=method, **pen)
-        share.plot(list(row), [n / (arms * k) for k, n in row.items()], **pen)
+        style = {"color": color, "linestyle": line, "marker": mark, "markersize": 5, "linewidth": width}
+        both.plot(list(row), list(row.values()), label=method, **style)
+        share.plot(list(row), [n / (arms * k) for k, n in row.items()], **style)
     sizes = sorted({n for row in found.values() for n in row})
     first = min(row[sizes[0]] for row in found.values())
     both.plot(sizes, [0.8 * first * n / sizes[0] for n in sizes], ":", color=ORANGE, label="in proportion")
@@ -42,7 +42,7 @@ def _curves(found: dict, size: str, each: str, arms: int):
         ax.set_xscale("log", base=2)
         ax.set_xticks(sizes, [str(n) for n in sizes])
         ax.minorticks_off()
-        dressed(ax, size, word)
+        style_axes(ax, size, word)
     tops = sorted(max(n / (arms * k) for k, n in row.items()) for row in found.values())
     share.set_ylim(0.0, min(1.1 * tops[-1], 2.5 * tops[len(tops) // 2]))
     legend_above(figure, both, 3)

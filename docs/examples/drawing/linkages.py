@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drawing.style import GREY, PALETTE, bars, dressed, legend_above, panels
+from drawing.style import GREY, PALETTE, bars, legend_above, panels, style_axes
 
 
 def _place(robot, q, frame: str) -> np.ndarray:
@@ -29,7 +29,7 @@ def five_bar(x) -> dict:
         for q, label, color in positions:
             bars(ax, _five_bars(robot, q), color=color)
             ax.plot([], [], color=color, label=label)
-        dressed(ax, "x [m]", "y [m]")
+        style_axes(ax, "x [m]", "y [m]")
         ax.set_aspect("equal", "datalim")
         ax.set_title(title, loc="left")
         ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False, ncols=2)
@@ -38,21 +38,21 @@ def five_bar(x) -> dict:
     for leg, ax in enumerate(axes[0]):
         for k, name in enumerate((r"driven, $\theta_1$", r"elbow, $\theta_2$")):
             ax.plot(x["t"], np.degrees(x["q"][:, 2 * leg + k]), color=PALETTE[k], label=name)
-        dressed(ax, "time [s]", "angle [°]")
+        style_axes(ax, "time [s]", "angle [°]")
         ax.set_title(f"({'ab'[leg]}) leg {leg + 1}", loc="left")
     legend_above(angles, axes[0, 0])
 
     torques, axes = panels(1, 1, 3.2, 7.5)
     for leg in (0, 1):
         axes[0, 0].plot(x["t"], x["tau"][:, 2 * leg], color=PALETTE[leg], label=f"leg {leg + 1}")
-    dressed(axes[0, 0], "time [s]", "driving torque [N m]")
+    style_axes(axes[0, 0], "time [s]", "driving torque [N m]")
     legend_above(torques, axes[0, 0])
 
     fall, axes = panels(1, 1, 3.2, 7.5)
     for leg in (0, 1):
         axes[0, 0].plot(run.times, run.q[:, 2 * leg], color=PALETTE[leg], label=f"drive of leg {leg + 1}")
     axes[0, 0].axvline(run.outcome.time, color=GREY, linestyle=":", label="distal links in line")
-    dressed(axes[0, 0], "time [s]", "angle [rad]")
+    style_axes(axes[0, 0], "time [s]", "angle [rad]")
     legend_above(fall, axes[0, 0])
     return {"09_positions": poses, "09_angles": angles, "09_torques": torques, "09_fall": fall}
 
@@ -75,7 +75,7 @@ def scraper(x) -> dict:
     torque, axes = panels(1, 1, 3.4, 7.5)
     for k, (assembly, values) in enumerate(x["torques"].items()):
         axes[0, 0].plot(turn, values, color=PALETTE[k], label=f"pantograph {assembly}")
-    dressed(axes[0, 0], "crank angle [°]", "crank torque [N m]")
+    style_axes(axes[0, 0], "crank angle [°]", "crank torque [N m]")
     axes[0, 0].set_xticks(range(0, 361, 60))
     legend_above(torque, axes[0, 0])
 
@@ -86,7 +86,7 @@ def scraper(x) -> dict:
         ax.plot(*path.T, color=GREY, linestyle="--", linewidth=1.3, label="way of the tool")
         for color, (name, bar) in zip((*PALETTE,), _scraper_bars(robot, q[15]).items(), strict=False):
             ax.plot(*bar.T, color=color, marker="o", markersize=4, linewidth=2.6, label=name)
-        dressed(ax, "x [m]", "y [m]")
+        style_axes(ax, "x [m]", "y [m]")
         ax.set_aspect("equal", "datalim")
         ax.set_title(f"pantograph {assembly}, crank at 30°", loc="left")
     legend_above(machine, axes[0, 0])

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from spanloop.view.plots.canvas import FAINT, GREY, PALETTE, dressed
+from spanloop.view.plots.canvas import FAINT, GREY, PALETTE, style_axes
 
 LOOK = {
     "font.size": 12,
@@ -20,7 +20,7 @@ LOOK = {
     "path.simplify_threshold": 0.05,
 }
 
-__all__ = ["FAINT", "GREY", "LOOK", "PALETTE", "bars", "dressed", "legend_above", "panels", "write"]
+__all__ = ["FAINT", "GREY", "LOOK", "PALETTE", "bars", "style_axes", "legend_above", "panels", "write"]
 
 
 def panels(rows: int = 1, columns: int = 1, height: float = 3.0, width: float = 8.0, **options):
@@ -51,7 +51,7 @@ def write(pictures: dict, folder: Path) -> list[Path]:
     return out
 
 
-def bars(ax, lines: np.ndarray, **pen) -> None:
+def bars(ax, lines: np.ndarray, **style) -> None:
     """Bars (n, 2, 2) between points of a plane [m], with a dot at each joint."""
     for line in lines:
-        ax.plot(*line.T, marker="o", markersize=3.5, solid_capstyle="round", **pen)
+        ax.plot(*line.T, marker="o", markersize=3.5, solid_capstyle="round", **style)

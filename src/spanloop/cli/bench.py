@@ -14,6 +14,7 @@ from spanloop.cli.terminal import add_json, painted, print_json
 from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
+from spanloop.simulation.integrators import Integrator
 from spanloop.simulation.simulate import simulate
 
 EXAMPLES = (
@@ -85,19 +86,19 @@ def measured(robot: Dynamics, q: np.ndarray, v: np.ndarray, tau: np.ndarray, sec
     """Calls, batches and steps; what the mechanism cannot do says why."""
     many = [np.tile(x, (BATCH, 1)) for x in (q, v, tau)]
     wide = [np.tile(x, (RUNS, 1)) for x in (q, v)]
+    through = Dynamics(robot.model, on_singular="minimum_norm")  # a random motion may pass a singular position
 
     def steps(q, v):
         end = 1e-3 * STEPS
         return lambda: simulate(
-            robot,
+            through,
             q,
             v,
             duration=end,
             step=1e-3,
             sample=end,
             limits="ignore",
-            on_singular="minimum_norm",
-            progress=False,
+            integrator=Integrator(progress=False),
         )
 
     return [

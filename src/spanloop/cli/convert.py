@@ -74,4 +74,4 @@ def at_closed_state(model: Model) -> Model:
     if moved > 0.0:
         shown = ", ".join(f"{x:.6g}" for x in q)
         print(f"note: the new zero is the closed state ({shown})", file=sys.stderr)
-    return model.zeroed(q)
+    return model.rezero(q)

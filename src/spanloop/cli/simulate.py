@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--duration", metavar="SECONDS", type=float, default=5.0, help="length of the motion (5)")
     add("--step", metavar="SECONDS", type=float, help="of the integrator (0.001)")
     add("--sample", metavar="SECONDS", type=float, help="between samples that are kept (every step)")
-    add("--method", default="rk4", help="rk4, euler, midpoint, or SciPy's DOP853, Radau, BDF, ... (rk4)")
+    add("--integrator", default="rk4", help="rk4, euler, midpoint, or SciPy's DOP853, Radau, BDF, ... (rk4)")
     for name, about in (
         ("--q", "where a joint starts: elbow=0.3, elbow=30deg, ball=1,0,0,0"),
         ("--v", "how fast it starts"),
@@ -62,7 +62,7 @@ def run(chosen: argparse.Namespace) -> int:
         duration=chosen.duration,
         step=chosen.step,
         sample=chosen.sample,
-        method=chosen.method,
+        integrator=chosen.integrator,
         tau=torques(model, by_name(chosen.tau, "--tau")),
     )
     took = time.perf_counter() - began

@@ -187,7 +187,9 @@ class ClosureKind(JointKind):
         return Transform()
 
     def transform(self, q) -> Transform:
-        raise UnsupportedError(f"a {self.name} joint only closes loops; it cannot carry a body. Use model.close(...)")
+        raise UnsupportedError(
+            f"a {self.name} joint only closes loops; it cannot carry a body. Use model.with_loop(...)"
+        )
 
     def motion_space(self, q) -> tuple[Motion, ...]:
         self.transform(q)  # says why there is none

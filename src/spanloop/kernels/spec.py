@@ -13,9 +13,9 @@ import numpy as np
 
 from spanloop.algorithms.catalog import function as catalog_entry
 from spanloop.algorithms.catalog import maker
-from spanloop.algorithms.closed import redundancy
+from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.compiler.lower import Looped, Plan
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import InputError, Refusal, UnsupportedError
 from spanloop.kernels import cache_key, lowering
 from spanloop.kernels import explain as explaining
 from spanloop.model import Model
@@ -84,7 +84,7 @@ class Question:
 
     def key(self) -> str:
         """A name for everything the plan depends on; needs no tracing."""
-        options = sorted((k, x) for k, x in self.options.items() if k != "setting")  # that follows from the model
+        options = sorted((k, x) for k, x in self.options.items() if k != "redundancy")  # that follows from the model
         parts = (
             cache_key.content(self.model),
             self.name,
@@ -102,9 +102,11 @@ class Question:
     def baked(self) -> tuple[Mechanism, Program]:
         """The mechanism with the model's numbers, and the program for it."""
         m = mechanism(self.model)
-        if "setting" in inspect.signature(self.make).parameters and (m.closures or m.gears):
-            found = _setting(self.model)
-            self.options["setting"] = replace(found, strict=found.strict and self.strict, watched=self.watched)
+        if "redundancy" in inspect.signature(self.make).parameters and (m.closures or m.gears):
+            found = _redundancy(self.model)
+            self.options["redundancy"] = replace(
+                found, refuses_singular=found.refuses_singular and self.strict, refuses_open=self.watched
+            )
         program = self.make(m, **self.options)
         if program.whole:
             m = mechanism(self.model, whole=True)
@@ -138,7 +140,7 @@ class Question:
 
     def answer(self, *arrays: np.ndarray) -> np.ndarray | None:
         """The answer of one state on floats; None if it has none."""
-        if explaining.fault(self, *arrays):
+        if explaining.input_fault(self, *arrays):
             return None
         inputs, shape = self.signature()
         given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
@@ -153,14 +155,14 @@ class Question:
             return None
         return answer if np.isfinite(answer).all() and all(a < b for a, b in demands) else None
 
-    def explain(self, *arrays: np.ndarray) -> str:
+    def explain(self, *arrays: np.ndarray) -> Refusal:
         """Why this state has no answer."""
-        return explaining.reason(self, *arrays)
+        return explaining.explain(self, *arrays)
 
 
 @functools.lru_cache(maxsize=64)
-def _setting(model: Model) -> redundancy.Setting:
-    return redundancy.found(mechanism(model))
+def _redundancy(model: Model) -> Redundancy:
+    return find_redundancy(mechanism(model))
 
 
 # ---- The options of a question, checked once.

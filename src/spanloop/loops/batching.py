@@ -10,11 +10,11 @@ import numpy as np
 
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.compiler.runtime.kernel import warn_of_states
-from spanloop.errors import InputError, StateError
+from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import UNIT_TOLERANCE
 from spanloop.model import Model
 
-Faults = dict[int, str]  # number of a state: why it has no answer
+Faults = dict[int, str | Refusal]  # number of a state: why it has no answer
 
 Answers = tuple[np.ndarray, ...]
 
@@ -53,7 +53,7 @@ def one_state(name: str, robot: Robot, q) -> np.ndarray:
 
 def _faults(robot: Robot, rows: dict[str, np.ndarray]) -> Faults:
     """States whose numbers are not finite, or whose quaternions are not of unit length."""
-    faults = {}
+    faults: Faults = {}
     for name, a in rows.items():
         wrong = ~np.isfinite(a).all(axis=1)
         if name == "q":
@@ -71,22 +71,24 @@ def _off_unit(model: Model, q: np.ndarray) -> np.ndarray:
     return wrong
 
 
-def _why(robot: Robot, name: str, x: np.ndarray) -> str:
+def _why(robot: Robot, name: str, x: np.ndarray) -> Refusal:
     if name == "q":
         try:
             robot.kernel("integrate").evaluate(x, np.zeros(robot.model.nv))
         except StateError as error:
-            return str(error).partition(": ")[2]
+            return error.refusal
     k = int(np.argmax(~np.isfinite(x)))
-    return f"{name}[{k}] is {x[k]}; every number must be finite"
+    return Refusal(Reason.NOT_FINITE, f"{name}[{k}] is {x[k]}; every number must be finite")
 
 
 def _report(name: str, faults: Faults, count: int, leading: tuple[int, ...]) -> None:
     if faults:
         first = min(faults)
+        why = faults[first]
+        refusal = why if isinstance(why, Refusal) else Refusal(Reason.OTHER, why)
         if not leading:
-            raise StateError(f"{name}: {faults[first]}")
-        warn_of_states(name, len(faults), count, first, leading, faults[first])
+            raise StateError.of(name, refusal)
+        warn_of_states(name, len(faults), count, first, leading, refusal)
 
 
 def _spread(answer: np.ndarray, good: list[int], bad: list[int], count: int) -> np.ndarray:

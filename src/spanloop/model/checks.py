@@ -21,7 +21,7 @@ def checked_tree(model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
         check_body(b)
     for j in joints:
         if not j.kind.carries:
-            raise ModelError(f"{_at('joint', j)}: a {j.kind.name} joint only closes loops; use model.close(...)")
+            raise ModelError(f"{_at('joint', j)}: a {j.kind.name} joint only closes loops; use model.with_loop(...)")
         check_joint(j)
     _check_frames_and_loops(model)
     _check_couplings(model)
@@ -89,8 +89,8 @@ def _depth_first(model, bodies) -> tuple[Joint, ...]:
         if j.child in above:
             raise ModelError(
                 f"{_at('joint', j)}: body {j.child!r} has two parents, "
-                f"{above[j.child].parent!r} (joint {above[j.child].name!r}) and "
-                f"{j.parent!r}; a tree gives it one. Close the loop with model.close(...) instead of the second joint"
+                f"{above[j.child].parent!r} (joint {above[j.child].name!r}) and {j.parent!r}; a tree gives it one. "
+                "Close the loop with model.with_loop(...) instead of the second joint"
             )
         above[j.child] = j
         children.setdefault(j.parent, []).append(j)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.errors import InputError, nearest
-from spanloop.joints import JointKind
+from spanloop.model import edits
 from spanloop.model.parts import WORLD, Actuator, Body, Coupling, Frame, Joint, Loop, Sensor
 from spanloop.types import Floats3
 
@@ -153,161 +152,32 @@ class Model:
 
         return Parameters.of(self)
 
-    # ---- edits (each a function that model/edits.py names)
+    # ---- edits: each returns a new model; spanloop/model/edits has one function for each
 
-    def lock(self, *joints: str, at: Mapping[str, float | Sequence[float]] | None = None) -> Model:
-        """The model with these joints fixed, at their neutral position or at the coordinates given by name."""
-        from spanloop.model import edits
+    lock = edits.lock
+    fuse = edits.fuse
+    weld = edits.weld
+    attach = edits.attach
+    remove = edits.remove
+    rename = edits.rename
+    mirror = edits.mirror
+    scale = edits.scale
+    rezero = edits.rezero
+    drive = edits.drive
+    actuate = edits.actuate
+    unactuate = edits.unactuate
+    with_loop = edits.with_loop
+    with_frame = edits.with_frame
+    with_gravity = edits.with_gravity
+    with_inertia = edits.with_inertia
+    with_actuator = edits.with_actuator
+    with_sensor = edits.with_sensor
+    without_loops = edits.without_loops
+    without_actuators = edits.without_actuators
+    without_sensors = edits.without_sensors
+    without_losses = edits.without_losses
 
-        return edits.lock(self, joints, dict(at or {}))
-
-    def without_losses(self) -> Model:
-        """The model without damping, friction, armature and springs, as libraries see it that ignore them."""
-        from spanloop.model import edits
-
-        return edits.without_losses(self)
-
-    def close(
-        self,
-        a: str,
-        b: str,
-        joint: str | JointKind = "fixed",
-        *,
-        name: str | None = None,
-        switchable: bool = False,
-        driven: bool = False,
-    ) -> Model:
-        """The model with a joint that closes a loop between two frames or bodies.
-
-        switchable: closed only while it is named in active_loops=; driven: accelerations along its freedoms are given.
-        """
-        from spanloop.model import edits
-
-        return edits.close(self, a, b, joint, name, switchable, driven)
-
-    def open(self, *loops: str) -> Model:
-        """The model without these loops: the opposite of `close`; for kinematics with some loops released, say."""
-        from spanloop.model import edits
-
-        return edits.opened(self, loops)
-
-    def drive(self, *names: str) -> Model:
-        """The model with these joints or loops driven: their acceleration is given."""
-        from spanloop.model import edits
-
-        return edits.drive(self, names)
-
-    def actuate(self, *joints: str, only: bool = False) -> Model:
-        """The model with these joints actuated: they can carry a torque of their own; only: and no others."""
-        from spanloop.model import edits
-
-        return edits.actuate(self, joints, only)
-
-    def passive(self, *joints: str) -> Model:
-        """The model with these joints passive: no torque of their own; their actuators go, with a note."""
-        from spanloop.model import edits
-
-        return edits.passive(self, joints)
-
-    def fuse(self) -> Model:
-        """The model with bodies on fixed joints merged into their parents; their frames stay, by name."""
-        from spanloop.model import edits
-
-        return edits.fuse(self)
-
-    def with_frame(self, name: str, body: str, position=(0.0, 0.0, 0.0), rotation=None) -> Model:
-        """The model with one more frame."""
-        from spanloop.model import edits
-
-        return edits.with_frame(self, name, body, position, rotation)
-
-    def with_gravity(self, gravity: Sequence[float]) -> Model:
-        """The model in another field of gravity [m/s²], world axes."""
-        from spanloop.model import edits
-
-        return edits.with_gravity(self, gravity)
-
-    def with_inertia(self, body: str, mass=None, center=None, inertia=None) -> Model:
-        """The model with another mass [kg], centre of mass [m] or inertia about it [kg m²] of a body."""
-        from spanloop.model import edits
-
-        return edits.with_inertia(self, body, mass, center, inertia)
-
-    def with_actuator(self, name: str, joint: str, **settings) -> Model:
-        """The model with one more actuator on a joint; settings are numbers, texts, truth values or lists of these."""
-        from spanloop.model import edits
-
-        return edits.with_actuator(self, name, joint, settings)
-
-    def with_sensor(self, name: str, kind: str, at: str, **settings) -> Model:
-        """The model with one more sensor at a joint, body or frame."""
-        from spanloop.model import edits
-
-        return edits.with_sensor(self, name, kind, at, settings)
-
-    def without_actuators(self, *names: str) -> Model:
-        """The model without these actuators."""
-        from spanloop.model import edits
-
-        return edits.without_actuators(self, names)
-
-    def without_sensors(self, *names: str) -> Model:
-        """The model without these sensors."""
-        from spanloop.model import edits
-
-        return edits.without_sensors(self, names)
-
-    def weld(self, a: str, b: str, *, name: str | None = None) -> Model:
-        """The model with two frames or bodies held together. To fix one joint use `lock`."""
-        from spanloop.model import edits
-
-        return edits.weld(self, a, b, name)
-
-    def attach(
-        self,
-        other: Model,
-        at: str = WORLD,
-        joint: str | JointKind = "fixed",
-        *,
-        prefix: str = "",
-        name: str | None = None,
-        frame: str | None = None,
-    ) -> Model:
-        """The model with another one attached to a frame or body by a joint of any kind."""
-        from spanloop.model import edits
-
-        return edits.attach(self, other, at, joint, prefix=prefix, name=name, frame=frame)
-
-    def remove(self, *names: str, sort: str | None = None) -> Model:
-        """The model without these bodies (with all that they carry), joints (what they carried floats), loops, frames
-        or couplings."""
-        from spanloop.model import edits
-
-        return edits.remove(self, names, sort)
-
-    def rename(self, names: Mapping[str, str], *, name: str | None = None) -> Model:
-        """The model with parts called otherwise, {old: new}; name: of the model itself."""
-        from spanloop.model import edits
-
-        return edits.rename(self, names, name)
-
-    def mirror(self, normal: str | Sequence[float] = "y", *, swap: Sequence[str] = ()) -> Model:
-        """The model mirrored in a plane through the world's origin; swap: two words that change places in names."""
-        from spanloop.model import edits
-
-        return edits.mirror(self, normal, swap)
-
-    def scale(self, *, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Model:
-        """The model with lengths, masses and times multiplied; time is √length unless given, so that gravity stays."""
-        from spanloop.model import edits
-
-        return edits.scale(self, length, mass, time)
-
-    def zeroed(self, q) -> Model:
-        """The model whose neutral state is the state q (nq,) of this one."""
-        from spanloop.model import edits
-
-        return edits.zeroed(self, q)
+    # ---- files and text
 
     def save(self, path, *, force: bool = False) -> Written:
         """Write the model to a .toml, .urdf, .xml (MJCF), .sdf or .csv file, completely and atomically.
@@ -317,8 +187,6 @@ class Model:
         from spanloop.model.files import save
 
         return save(self, path, force)
-
-    # ---- text
 
     def __str__(self) -> str:
         from spanloop.model.report import report

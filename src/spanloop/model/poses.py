@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from spanloop.math.vector3 import IDENTITY3
-from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Placement
 from spanloop.model.snap import snap_rotation
+
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
 
 def poses(model: Model, q: Sequence[float]) -> dict[str, Placement]:

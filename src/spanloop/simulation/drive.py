@@ -77,6 +77,19 @@ class _Function(Controller):
         return self.function(t, q, v, u) if self.takes_inputs else self.function(t, q, v)
 
 
+@dataclass(frozen=True)
+class Callback:
+    """A function (t, q, v) -> torques that Python calls once a step; see sl.control.callback."""
+
+    function: Callable
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InputError(
+                f"callback: a {type(self.function).__name__} is given; expected a function (t, q, v) -> torques"
+            )
+
+
 class _Given(Controller):
     """The inputs are the torques."""
 
@@ -226,7 +239,7 @@ def traced(what: str, make: Callable) -> Any:
     except TypeError as error:  # a TraceError is one; NumPy's functions raise another
         raise InputError(
             f"{what} cannot be traced: {error}. Write it in plain arithmetic, with sl.where for choices and "
-            "sl.math.scalar for sines and roots; or pass it as callback=, which Python calls at every step"
+            "sl.math.scalar for sines and roots; or wrap it in sl.control.callback, which Python calls at every step"
         ) from error
 
 

@@ -83,8 +83,8 @@ def watch(model: Model, limits: bool, stop) -> Watch:
     elif isinstance(stop, Mapping):
         conditions = dict(stop)
     else:
-        raise InputError(f"stop is a {type(stop).__name__}; expected a function (t, q, v) or {{'name': function}}")
+        raise InputError(f"events is a {type(stop).__name__}; expected a function (t, q, v) or {{'name': function}}")
     for name, condition in conditions.items():
         if not callable(condition):
-            raise InputError(f"stop[{name!r}] is a {type(condition).__name__}; expected a function (t, q, v)")
+            raise InputError(f"events[{name!r}] is a {type(condition).__name__}; expected a function (t, q, v)")
     return Watch(model, tuple(found), tuple(conditions.items()))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, SpanloopError, SpanloopWarning
+from spanloop.errors import SpanloopError, SpanloopWarning
 from spanloop.simulation.checkpoint import Checkpoint, key_of
 from spanloop.simulation.problem import Task
 from spanloop.simulation.rollout import rollout
@@ -70,7 +70,7 @@ def _trajectory(task: Task, job: Job, p: Progress, layout: Layout, method: str) 
         task.inputs.at(task.batch, np.broadcast_to(numbers, (len(task), last))),
         task.system.plain and (g.every == 1 or (not callable(job.controls) and job.controls.shape[1] == 1)),
     )
-    settings: dict[str, Any] = {"method": method, "step": g.h}
+    settings: dict[str, Any] = {"integrator": method, "step": g.h}
     residual = None
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
@@ -112,8 +112,6 @@ def refined(run: Callable[[Grid], Trajectory], grid: Grid, order: int, accuracy:
 
     Two motions with steps h and h/2 differ by (2ᵖ − 1) times the error of the better one, p the order.
     """
-    if not (np.isfinite(accuracy) and accuracy > 0.0):
-        raise InputError(f"accuracy is {accuracy!r}; must be positive (rad or m)")
     coarse = run(grid)
     factor = 2**order - 1
     best = np.inf

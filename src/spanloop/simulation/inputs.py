@@ -9,6 +9,7 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
+from spanloop.simulation.drive import Callback
 
 
 class CallbackError(InputError):
@@ -89,17 +90,17 @@ class Inputs:
         return controls
 
 
-def inputs_of(model: Model, tau, controller, inputs, callback) -> Inputs:
+def inputs_of(model: Model, tau, controller, inputs) -> Inputs:
     """What the user gave, checked."""
-    given = [n for n, x in (("tau", tau), ("controller", controller), ("callback", callback)) if x is not None]
+    given = [n for n, x in (("tau", tau), ("controller", controller)) if x is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are both given; choose one")
     if inputs is not None and controller is None:
         raise InputError("inputs are for a controller; for torques use tau=")
-    if callback is not None:
-        if not callable(callback):
-            raise InputError(f"callback is a {type(callback).__name__}; expected a function (t, q, v) -> torques")
-        return Inputs((), None, callback, model.nv)
+    if isinstance(controller, Callback):
+        if inputs is not None:
+            raise InputError("inputs are for a traced controller; a callback has none")
+        return Inputs((), None, controller.function, model.nv)
     name, value = ("inputs", inputs) if controller is not None else ("tau", np.zeros(model.nv) if tau is None else tau)
     if value is None:
         return Inputs((), np.zeros((1, 0)), given=False)

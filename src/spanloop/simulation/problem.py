@@ -15,13 +15,13 @@ from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation import initial_state as simulation_initial_state
 from spanloop.simulation.actuators import actuation
-from spanloop.simulation.drive import Drive, drive
+from spanloop.simulation.drive import Callback, Drive, drive
 from spanloop.simulation.events import Watch, watch
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, inputs_of
 from spanloop.simulation.minimal import initial_state as minimal_initial_state
 from spanloop.simulation.state_layout import Layout
-from spanloop.simulation.system import System
+from spanloop.simulation.system import FREQUENCY, Closures, System
 from spanloop.simulation.traced_kernels import kernel
 
 
@@ -109,45 +109,39 @@ def task(
     tau=None,
     controller=None,
     inputs=None,
-    callback=None,
     forces=None,
-    closures="project",
-    gains=None,
-    limits="stop",
-    stop=None,
+    closures: str | Closures = "project",
+    limits="end",
+    events=None,
     parameters=None,
-    active=None,
-    given=None,
-    known=None,
-    dynamics=None,
-    on_singular="raise",
+    method=None,
     dtype="float64",
     threads=1,
     step=None,
 ) -> Task:
     """The words of sl.simulate, each checked."""
     model = robot.model
-    if limits not in ("stop", "ignore"):
-        raise InputError(f"limits is {limits!r}; expected 'stop' or 'ignore'")
-    if on_singular not in ("raise", "minimum_norm"):
-        raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
-    if closures == "minimal" and (model.loops or model.couplings):
-        minimal_initial_state.refuse(robot, dynamics, on_singular)
-    told = inputs_of(model, tau, controller, inputs, callback)
-    if active is not None:
-        active = checked_active_loops(model, active, "simulate")
+    if limits not in ("end", "ignore"):
+        raise InputError(f"limits is {limits!r}; expected 'end' or 'ignore'")
+    loops = closures if isinstance(closures, Closures) else Closures(closures)
+    if loops.stabilization == "minimal" and (model.loops or model.couplings):
+        minimal_initial_state.refuse(robot, method)
+    told = inputs_of(model, tau, controller, inputs)
+    active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
     pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
-    if known is not None:
-        inside = along_loops(model, known, active)
+    if loops.loop_forces is not None:
+        inside = along_loops(model, loops.loop_forces, active)
         pushing = inside if pushing is None else together(pushing, inside)
-    driven = drive(model, controller, told.width if told.given else None, actuation(model, step), pushing)
-    system = System(model, driven, dynamics, closures, parameters is not None, on_singular == "raise")
-    fixed = constants(robot, closures, gains, parameters, active, given or {})
+    law = None if isinstance(controller, Callback) else controller
+    driven = drive(model, law, told.width if told.given else None, actuation(model, step), pushing)
+    strict = robot.on_singular == "raise"
+    system = System(model, driven, method, loops.stabilization, parameters is not None, strict)
+    fixed = constants(robot, loops, parameters, active)
     shape = np.broadcast_shapes(told.batch, *(x.shape[:-1] for x in fixed.values()))
     rows_q, rows_v, batch = simulation_initial_state.states(robot, q, v, shape)
     rows = _joined([fixed[n] for n in system.constants], batch)
     note = ""
-    if closures != "none":
+    if loops.stabilization != "none":
         held = robot._with_active_loops(active)
         simulation_initial_state.refuse_open(held, rows_q)
         if system.holds:
@@ -158,7 +152,7 @@ def task(
             )
             note = simulation_initial_state.note(held, rows_q, rows_v, shut)
             rows_q, rows_v = shut
-    watched = watch(model, limits == "stop", stop)
+    watched = watch(model, limits == "end", events)
     simulation_initial_state.tell_of_limits(watched, rows_q)
     return Task(
         robot,
@@ -188,12 +182,7 @@ def _joined(rows: list[np.ndarray], batch: tuple[int, ...]) -> np.ndarray:
 # ---- What does not change during a run: live parameters, sets of active loops, gains of the feedback.
 
 
-FREQUENCY = 50.0  # rad/s, of the feedback that pulls loops closed, if none is given
-
-
-def constants(
-    robot: Dynamics, closures: str, gains, parameters, active: Iterable[str] | None, given: Mapping
-) -> dict[str, np.ndarray]:
+def constants(robot: Dynamics, loops: Closures, parameters, active: Iterable[str] | None) -> dict[str, np.ndarray]:
     """Arrays (..., n) by name."""
     model = robot.model
     out: dict[str, np.ndarray] = {}
@@ -201,11 +190,13 @@ def constants(
         out["p"] = _parameters(model, parameters)
     switchable, driven = any(x.switchable for x in model.loops), any(x.driven for x in model.loops)
     names = [name for name, there in (("active", switchable), ("given", driven)) if there]
-    out |= dict(zip(names, loop_inputs(model, active, given), strict=True))
-    if closures == "feedback" and (model.loops or model.couplings):
-        out["gains"] = _gains(gains)
-    elif gains is not None:
-        raise InputError(f"gains are for closures='feedback' of a model with loops; closures is {closures!r}")
+    out |= dict(zip(names, loop_inputs(model, active, loops.loop_accelerations), strict=True))
+    if loops.stabilization == "feedback" and (model.loops or model.couplings):
+        out["gains"] = _gains(loops.gains)
+    elif loops.gains is not None:
+        raise InputError(
+            f"gains are for closures='feedback' of a model with loops; closures is {loops.stabilization!r}"
+        )
     return out
 
 

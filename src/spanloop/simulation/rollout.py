@@ -9,7 +9,7 @@ from spanloop.compiler.lower import Schedule
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.kernels import source_hash
 from spanloop.simulation.events import Watch
-from spanloop.simulation.integrators import method as chosen_method
+from spanloop.simulation.integrators import FIXED_STEP
 from spanloop.simulation.integrators.step_schedule import Stages
 from spanloop.simulation.system import System
 
@@ -17,7 +17,7 @@ from spanloop.simulation.system import System
 def schedule(system: System, watch: Watch, method: str, dtype: str) -> Schedule:
     """The schedule of a simulation."""
     stages = Stages(system, watch, dtype)
-    chosen_method(method)(stages)
+    FIXED_STEP[method](stages)
     return stages.schedule()
 
 

@@ -66,7 +66,7 @@ def gathered(
         times=samples.times, q=shaped(samples.q), v=shaped(samples.v), tau=shaped(tau), memory=memory, held=samples.held
     )
     closures = task.system.closures if task.system.closed else "no loops"
-    known = {"closures": closures, "dynamics": task.system.chosen_method, "dtype": task.dtype}
+    known = {"closures": closures, "method": task.system.chosen_method, "dtype": task.dtype}
     known |= {"spanloop": spanloop.__version__} | ({"note": task.note} if task.note else {})
     six = shaped(forces)
     return Trajectory(

@@ -3,114 +3,113 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError
 from spanloop.model import Model
+from spanloop.model.parameters import Parameters
 from spanloop.simulation import fixed_step
+from spanloop.simulation.drive import Callback, Controller
 from spanloop.simulation.fixed_step import refined
-from spanloop.simulation.integrators import METHODS, ORDER, adaptive
+from spanloop.simulation.integrators import ORDER, Integrator, adaptive
 from spanloop.simulation.problem import task
-from spanloop.simulation.time_grid import grid
+from spanloop.simulation.system import Closures
+from spanloop.simulation.time_grid import Grid, grid
 from spanloop.trajectory import Trajectory
 
 
 def simulate(
     model: Model | Dynamics,
-    q=None,
-    v=None,
+    q: ArrayLike | None = None,
+    v: ArrayLike | None = None,
     *,
     duration: float,
     step: float | None = None,
-    method: str = "rk4",
-    tau=None,
-    controller: Callable | Any | None = None,
-    inputs=None,
-    callback: Callable | None = None,
-    forces: Callable | Mapping | None = None,
-    closures: str = "project",
-    gains: tuple[float, float] | float | None = None,
-    limits: str = "stop",
-    stop: Callable | Mapping[str, Callable] | None = None,
+    integrator: str | Integrator = "rk4",
+    method: str | None = None,
+    tau: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    controller: Callable[..., Any] | Controller | Callback | None = None,
+    inputs: ArrayLike | None = None,
+    forces: Callable[..., Mapping[Any, Any]] | Mapping[str, ArrayLike] | None = None,
+    closures: str | Closures = "project",
+    limits: str = "end",
+    events: Callable[..., Any] | Mapping[str, Callable[..., Any]] | None = None,
+    parameters: ArrayLike | Parameters | None = None,
     sample: float | None = None,
-    accuracy: float | None = None,
-    parameters=None,
-    active: Iterable[str] | None = None,
-    given: Mapping | None = None,
-    known: Callable | Mapping | None = None,
-    dynamics: str | None = None,
-    dtype: str = "float64",
-    threads: int = 1,
-    on_singular: str = "raise",
-    checkpoint=None,
-    progress: bool | None = None,
 ) -> Trajectory:
-    """The motion of a model from q (..., nq), v (..., nv) on, over `duration` [s]; batch axes are runs side by side.
+    """Simulate the motion of a mechanism from a state, over a duration.
 
-    How. step [s]: 1 ms if not given. method: "rk4", "euler" (semi-implicit), "midpoint" (implicit), or an adaptive
-    one of SciPy: "DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA", for which step is the longest. accuracy: the step
-    is halved until the estimated error of every coordinate is below it (rad or m); adaptive methods' tolerance.
-    dynamics: method of forward dynamics, the robot's own if it was made with one. dtype, threads: of the compiled
-    steps; threads share a batch, 0 for all cores.
+    With fixed steps the whole time loop is one compiled kernel. Batch axes (...) of q, v, tau, inputs and parameters
+    are runs side by side.
 
-    What acts. tau: torques (..., nv), (..., steps, nv) for each step, or {"joint": torque}. controller: a function
-    (t, q, v) -> torques in plain arithmetic, compiled into the motion; or (t, q, v, u) with inputs (..., n) or
-    (..., steps, n). callback: a function (t, q, v) -> torques that Python calls at every step, for what cannot be
-    traced. forces: {"body": six numbers}, or a function (t, q, v) that returns that. parameters (..., n): live ones,
-    packed as model.parameters(). active, given: as in forward_dynamics. known: {"loop": numbers} along a loop's own
-    freedoms, or a function (t, q, v) that returns that.
+    Args:
+        model: a Model, or a Dynamics, whose `method` and `on_singular` are used.
+        q: coordinates (..., nq) at the start; the neutral position, with its loops assembled, by default.
+        v: velocities (..., nv) at the start; zero by default.
+        duration: of the motion [s].
+        step: length of a fixed step, or the longest adaptive step [s]; fixed steps are 1 ms by default.
+        integrator: "rk4", "euler", "midpoint", an adaptive method of SciPy ("DOP853", "Radau", ...), or an
+            sl.Integrator, which also has accuracy, dtype, threads, checkpoint and progress.
+        method: the algorithm of forward dynamics, as in sl.Dynamics.
+        tau: torques (..., nv), or (..., steps, nv) for each step [N m or N], or {"joint": torque}.
+        controller: a function (t, q, v) -> torques in plain arithmetic, compiled into the motion, or (t, q, v, u) with
+            inputs; a law of sl.control; or sl.control.callback(function), which Python calls once a step.
+        inputs: u (..., n), or (..., steps, n) for each step, of the controller.
+        forces: {"body": [torque; force]}, six numbers at the body's origin in world axes [N m, N]; or a function
+            (t, q, v) that returns that, as those of sl.forces.
+        closures: "project" brings every step back to the closed loops, "feedback" adds gains times the closure errors
+            to the constraints, "minimal" integrates the actuated joints alone, "none" lets loops drift; or an
+            sl.Closures, which also has gains, active_loops, loop_accelerations and loop_forces.
+        limits: "end" ends a run at a joint's limit, "ignore" does not check limits.
+        events: a function (t, q, v) -> number, or {"name": function}; a run ends where one is no longer positive.
+        parameters: live parameters (..., n), packed as model.parameters().
+        sample: time between the samples that are kept [s]; every step by default.
 
-    Loops. closures: "project" brings every step back to the closed loops; "feedback" pulls errors back, with gains
-    (2ω, ω²) or one frequency ω [rad/s]; "minimal" integrates the actuated joints of legs on one platform alone, from
-    which the others follow at every stage; "none" lets them drift.
+    Returns:
+        The Trajectory up to the end of each run; `outcome` has the reason why it ended. Ctrl-C returns what there is.
 
-    Ends. limits: "stop" ends a run at a joint's limit, "ignore" does not look. stop: a function (t, q, v), or several
-    by name, which end a run when no longer positive. on_singular: "raise" ends it at a singular position.
+    Raises:
+        InputError: an argument does not fit the model.
+        StateError: a start is not finite or far from closed.
+        UnsupportedError: the model cannot be simulated in this way.
 
-    Results. sample [s]: time between samples that are kept. checkpoint: a file from which a simulation that was
-    killed goes on. progress: a bar; by default on a terminal and in notebooks. Ctrl-C returns what there is.
+    Example:
+        run = sl.simulate(sl.zoo.four_bar(), sl.zoo.four_bar_start(), duration=5.0, integrator="midpoint", step=1e-3)
     """
     robot = model if isinstance(model, Dynamics) else _robot(model)
-    dynamics = robot.method if dynamics is None else dynamics
-    methods = (*METHODS, *adaptive.METHODS)
-    if method not in methods:
-        raise InputError(f"method is {method!r}; {nearest(method, methods)}")
-    told = task(
+    chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
+    problem = task(
         robot,
         q,
         v,
         tau=tau,
         controller=controller,
         inputs=inputs,
-        callback=callback,
         forces=forces,
         closures=closures,
-        gains=gains,
         limits=limits,
-        stop=stop,
+        events=events,
         parameters=parameters,
-        active=active,
-        given=given,
-        known=known,
-        dynamics=dynamics,
-        on_singular=on_singular,
-        dtype=dtype,
-        threads=threads,
+        method=robot.method if method is None else method,
+        dtype=chosen.dtype,
+        threads=chosen.threads,
         step=step,
     )
-    if method in adaptive.METHODS:
-        if checkpoint is not None:
-            raise InputError(
-                f"checkpoint is for fixed steps; method {method!r} chooses its own. Use 'rk4' or 'midpoint'"
-            )
-        return adaptive.integrate(told, duration, step, sample, method, accuracy, progress)
-    times = grid(duration, step, sample, len(told) * (robot.model.nq + robot.model.nv))
-    if accuracy is None:
-        return fixed_step.integrate(told, times, method, checkpoint, progress)
-    order = 1 if told.drive.memory else ORDER[method]  # a memory is held during a step
-    return refined(lambda g: fixed_step.integrate(told, g, method, None, progress), times, order, accuracy)
+    if chosen.adaptive:
+        return adaptive.integrate(problem, duration, step, sample, chosen.name, chosen.accuracy, chosen.progress)
+    times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
+    if chosen.accuracy is None:
+        return fixed_step.integrate(problem, times, chosen.name, chosen.checkpoint, chosen.progress)
+    order = 1 if problem.drive.memory else ORDER[chosen.name]  # a memory is constant during a step
+
+    def run(g: Grid) -> Trajectory:
+        return fixed_step.integrate(problem, g, chosen.name, None, chosen.progress)
+
+    return refined(run, times, order, chosen.accuracy)
 
 
 @functools.lru_cache(maxsize=16)

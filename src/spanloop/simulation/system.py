@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,12 +37,43 @@ from spanloop.sweeps import Values, walk
 from spanloop.topology import Mechanism, mechanism
 
 CLOSURES = ("project", "feedback", "minimal", "none")
+FREQUENCY = 50.0  # rad/s, of the feedback of closure errors, if no gains are given
 SINGULAR = 1e-8  # a margin below this is a singular position
 SLIP = 1e-2  # rad/s or m/s: where Coulomb friction has 71 % of its strength
 ROUNDS = 2  # corrections of position after a step, all with one set of factors
 
 Arrays = Mapping[str, Sequence[Any]]
 Pairs = list[tuple[Any, Any]]  # of which the first must be less
+
+
+@dataclass(frozen=True)
+class Closures:
+    """How loops are kept closed, and what acts in them: sl.simulate(..., closures=sl.Closures("feedback", gains=30.0)).
+
+    Args:
+        stabilization: "project" brings every step back to the closed loops; "feedback" adds gains times the closure
+            errors to the constraints (Baumgarte); "minimal" integrates the actuated joints of legs on one platform,
+            from which the others follow; "none" lets loops drift.
+        gains: of "feedback": (2ω, ω²), or one frequency ω [rad/s]; 50 rad/s by default.
+        active_loops: names of the switchable loops that are closed; all of them by default.
+        loop_accelerations: {"loop": numbers}, the accelerations of driven loops along their own degrees of freedom
+            [rad/s² or m/s²].
+        loop_forces: {"loop": numbers} along a loop's own degrees of freedom [N m or N], or a function (t, q, v) that
+            returns that.
+
+    Raises:
+        InputError: there is no stabilization of this name.
+    """
+
+    stabilization: str = "project"
+    gains: float | tuple[float, float] | None = None
+    active_loops: Iterable[str] | None = None
+    loop_accelerations: Mapping[str, Any] | None = None
+    loop_forces: Callable[..., Mapping[str, Any]] | Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.stabilization not in CLOSURES:
+            raise InputError(f"closures is {self.stabilization!r}; expected one of {', '.join(map(repr, CLOSURES))}")
 
 
 @dataclass(frozen=True)
@@ -55,10 +86,6 @@ class System:
     closures: str = "project"
     live: bool = False  # are parameters inputs?
     strict: bool = True  # is a singular position refused?
-
-    def __post_init__(self):
-        if self.closures not in CLOSURES:
-            raise InputError(f"closures is {self.closures!r}; expected one of {', '.join(map(repr, CLOSURES))}")
 
     # ---- what there is
 
@@ -116,7 +143,7 @@ class System:
         tau, forces = self.torques(x)
         given = self._of(self._forward, {**x, "tau": tau, "forces": forces})
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
-        words = "" if self._forward.answer(*rows) is not None else self._forward.explain(*rows)
+        words = "" if self._forward.answer(*rows) is not None else self._forward.explain(*rows).sentence
         if self.minimal and (not words or "singular position" in words):
             return self.completion.why_not_on(self.actuated_rates(x)[0]) or words
         return words
@@ -216,7 +243,7 @@ class System:
         q.strict, q.watched = self.strict, not self.holds
         if self.closed and self.closures == "feedback":
             if "feedback" not in inspect.signature(q.make).parameters:
-                raise InputError(f"dynamics {q.method!r} has no feedback of closure errors; use closures='project'")
+                raise InputError(f"method {q.method!r} has no feedback of closure errors; use closures='project'")
             q.options["feedback"] = True
         return q
 

@@ -64,7 +64,7 @@ class Ending:
         bits = int(p.why[k])
         step = _Step(self, p, k, t)
         if bits & NOT_CONVERGED and not self._explain(t, step.begin, step):
-            advice = f"Take a shorter step than {g.h:g} s, or method='rk4'"
+            advice = f"Take a shorter step than {g.h:g} s, or integrator='rk4'"
             words = f"the implicit step at t = {t:.6g} s did not converge. {advice}"
             return End(Outcome("not_converged", words, t), self._state(step.begin))
         return self._halted(step) if bits & HALTED else self._lost(step)

@@ -10,6 +10,7 @@ import numpy as np
 
 from spanloop.compiler.lower import unrolled
 from spanloop.compiler.runtime.kernel import Kernel, Recipe
+from spanloop.errors import Reason, Refusal
 from spanloop.kernels import source_hash
 
 
@@ -33,8 +34,8 @@ def kernel(name: str, sizes: Mapping[str, int], count: int, compute: Callable, k
 
         return unrolled(name, inputs, (count,), traced)
 
-    def explain(*rows: np.ndarray) -> str:
-        return f"{name} has no finite value at this state"
+    def explain(*rows: np.ndarray) -> Refusal:
+        return Refusal(Reason.NOT_FINITE, f"{name} has no finite value at this state")
 
     text = f"{key}|{name}|{inputs}|{source_hash()}"
     place = _loaded(hashlib.sha256(text.encode()).hexdigest())

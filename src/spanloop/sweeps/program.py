@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from spanloop.errors import Refusal
+
 OUTWARD, INWARD, AT_ONCE = "outward", "inward", "at once"
 
 
@@ -70,7 +72,7 @@ class Program:
     whole: bool = False  # must bodies on fixed joints stay links of their own?
     demands: Callable[[Any, Sequence[Values], Values], Sequence[Any]] | None = None  # pairs, the first to be less
     double: bool = False  # does it need double precision?
-    refusal: str = ""  # why there is no answer where a demand is not met
+    refusal: Refusal | None = None  # where a demand is not met; None: closures lose rank
     loaded: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)  # of inputs that belong to no joint
     rewrite: Callable[[Any], Any] | None = None  # makes the mechanism to walk of the one that is given

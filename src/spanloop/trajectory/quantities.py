@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.errors import SpanloopWarning, UnsupportedError
+from spanloop.errors import SpanloopWarning, StateWarning, UnsupportedError
 from spanloop.loops.solution import Reactions
 from spanloop.model import Model
 from spanloop.topology import mechanism
@@ -122,16 +122,16 @@ def over_samples(name: str, compute: Callable[..., np.ndarray], *arrays: np.ndar
     leading = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
     rows = [np.broadcast_to(a, (*leading, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
     good = np.flatnonzero(np.logical_and.reduce([np.isfinite(a).all(axis=1) for a in rows]))
-    parts, said = [], []
+    parts, said = [], list[Warning | str]()
     for k in range(0, max(len(good), 1), ROWS):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", SpanloopWarning)
             parts.append(compute(*(a[good[k : k + ROWS]] for a in rows)))
-        said += [str(w.message) for w in caught if issubclass(w.category, SpanloopWarning)]
+        said += [w.message for w in caught if issubclass(w.category, SpanloopWarning)]
     found = np.concatenate(parts)
     if said:
         lost = ~np.isfinite(found.reshape(len(found), -1)).all(axis=1)
-        why = said[0].partition(": ")[2].partition(": ")[2] or said[0]
+        why = said[0].refusal if isinstance(said[0], StateWarning) else said[0]
         message = f"{name}: {lost.sum()} of {len(found)} samples have no answer; they are NaN. The first: {why}"
         warnings.warn(message, SpanloopWarning, stacklevel=4)
     out = np.full((len(rows[0]), *found.shape[1:]), np.nan)

@@ -1,1 +1,1 @@
-"""Pictures: stick figures, plots, SVG files."""
+"""Views of models and runs: scene, HTML page, animated SVG, plots, live viewer."""

@@ -1,4 +1,4 @@
-"""A run as one moving SVG: bodies as strokes and outlines, loops as dots, and a plot below that moves with them."""
+"""A run as one animated SVG: bodies as strokes and outlines, loops as dots, and a plot below."""
 
 from __future__ import annotations
 
@@ -18,24 +18,22 @@ from spanloop.view.svg import Plot, document, element, halo, moving, number, poi
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
 
-# ---- A view from far away: points of space on a flat picture.
-
 
 @dataclass(frozen=True)
-class Camera:
-    """azimuth [rad], 0 looks along +y with x to the right; elevation [rad]."""
+class Projection:
+    """An orthographic projection: azimuth [rad], where 0 looks along +y with x to the right, and elevation [rad]."""
 
     azimuth: float = 0.0
     elevation: float = 0.0
 
-    def seen(self, points: np.ndarray) -> np.ndarray:
-        """Points (..., 3) [m] as (..., 2): right and up [m]."""
+    def project(self, points: np.ndarray) -> np.ndarray:
+        """Project points (..., 3) [m] to (..., 2): right and up [m]."""
         s, c = np.sin(self.azimuth), np.cos(self.azimuth)
         up, ahead = np.sin(self.elevation), np.cos(self.elevation)
         return points @ np.array([(c, s, 0.0), (-s * up, c * up, ahead)]).T
 
     def nearness(self, points: np.ndarray) -> np.ndarray:
-        """How near points (..., 3) are to the viewer [m]."""
+        """Distance [m] of points (..., 3) towards the viewer."""
         s, c = np.sin(self.azimuth), np.cos(self.azimuth)
         up, ahead = np.sin(self.elevation), np.cos(self.elevation)
         return points @ np.array([s * ahead, -c * ahead, up])
@@ -45,28 +43,28 @@ PAPER, INK, GREY, FAINT = "#fcfbf8", "#22303c", "#66747f", "#e3e1da"
 
 WIDTH, LEFT, RIGHT, TOP, HEIGHT, BELOW = 1000.0, 70.0, 30.0, 84.0, 430.0, 130.0
 
-FRAMES = 72  # at most, for a file that a page loads at once
+FRAMES = 72  # at most, which keeps the file small
 
 ENDS = {"stroke_linejoin": "round", "stroke_linecap": "round"}
 
-VIEW = Camera(0.62, 0.38)
+VIEW = Projection(0.62, 0.38)
 
 ROUND = np.stack([np.cos(x := np.linspace(0.0, 2.0 * np.pi, 28, endpoint=False)), np.sin(x), 0.0 * x], axis=-1)
 
 
-def write(run: Trajectory, path, *, title: str = "", folder: str | Path | None = None) -> Path:
-    """Write a moving picture of a run; the path, which must end in .svg."""
+def write(run: Trajectory, path: str | Path, *, title: str = "", folder: str | Path | None = None) -> Path:
+    """Write an animated SVG of a run and return its path, which must end in .svg."""
     where = Path(path)
     if where.suffix.lower() != ".svg":
-        raise InputError(f"{path}: a moving picture ends in .svg")
+        raise InputError(f"{path}: an animation ends in .svg")
     atomic.write(where, animation(run, title=title, folder=folder).encode())
     return where
 
 
 def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = None) -> str:
-    """The text of an SVG file that moves as the run did, again and again."""
+    """An animated SVG of a run. title: headline (default: the model's name). folder: where mesh files are."""
     if run.batch:
-        raise InputError(f"this is a batch of {len(run.outcomes)} runs; a picture shows one of them: run[0]")
+        raise InputError(f"this is a batch of {len(run.outcomes)} runs; an animation shows one of them: run[0]")
     few = run[:: max(1, len(run) // FRAMES)]
     seen = scene(run.model, few.q[0], folder)
     at = poses(few.robot, few.q)
@@ -87,7 +85,7 @@ def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = N
 
 @dataclass(frozen=True)
 class Stroke:
-    """A line, an outline or a dot: points (n, corners, 3) [m], width [m], and how near it is on average."""
+    """A line, an outline or a dot: points (n, corners, 3) [m], width [m], and mean distance towards the viewer [m]."""
 
     points: np.ndarray
     width: float
@@ -98,7 +96,7 @@ class Stroke:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Where metres of the picture lie among its pixels."""
+    """The map from metres to pixels."""
 
     scale: float
     middle: np.ndarray
@@ -106,7 +104,7 @@ class Sheet:
 
     @staticmethod
     def around(clouds: list[np.ndarray], duration: float) -> Sheet:
-        flat = VIEW.seen(np.concatenate([c.reshape(-1, 3) for c in clouds]))
+        flat = VIEW.project(np.concatenate([c.reshape(-1, 3) for c in clouds]))
         flat = flat[np.isfinite(flat).all(axis=1)]
         low, high = flat.min(axis=0), flat.max(axis=0)
         span = np.maximum(high - low, 1e-9)
@@ -115,17 +113,17 @@ class Sheet:
 
     def pixels(self, p: np.ndarray) -> np.ndarray:
         """Points (..., 3) [m] as (..., 2)."""
-        flat = self.scale * (VIEW.seen(p) - self.middle)
+        flat = self.scale * (VIEW.project(p) - self.middle)
         return np.stack([WIDTH / 2 + flat[..., 0], TOP + HEIGHT / 2 - flat[..., 1]], axis=-1)
 
     def line(self, corners: np.ndarray) -> str:
         return element("polyline", points=points(self.pixels(corners)), fill="none", stroke=FAINT)
 
     def drawn(self, s: Stroke) -> str:
-        """The stroke over a darker and wider one, its edge."""
+        """The stroke over a darker and wider one, which forms its edge."""
         flat = self.pixels(s.points)
-        still = np.abs(flat - flat[0]).max() < 0.05
-        motion = [] if still else [moving("points", [points(f) for f in flat], self.duration)]
+        is_still = np.abs(flat - flat[0]).max() < 0.05
+        motion = [] if is_still else [moving("points", [points(f) for f in flat], self.duration)]
         width = max(2.0, self.scale * s.width)
         name, corners = ("polygon" if s.closed else "polyline"), points(flat[0])
         layers = ((palette.darker(s.color), width + 2.0), (s.color, width - 1.0))
@@ -136,7 +134,7 @@ class Sheet:
 
 
 def _floor(reach: float) -> list[np.ndarray]:
-    """Lines on the ground, (2, 3) each, so far from the middle [m]."""
+    """Grid lines on the ground, (2, 3) each, up to `reach` [m] from the middle."""
     places = np.linspace(-reach, reach, 9)
     ends = np.array([(-reach, 0.0, 0.0), (reach, 0.0, 0.0)])
     along = [ends + (0.0, y, 0.0) for y in places]
@@ -156,7 +154,7 @@ def _strokes(seen: Scene, at: np.ndarray) -> list[Stroke]:
 
 
 def _of_shape(shape: Shape, at: np.ndarray, color: str) -> list[Stroke]:
-    """A long shape is a line as thick as it is, a flat one its outline."""
+    """A long shape as a line of its thickness, a flat one as its outline."""
     own = matrix(shape.placement)
     if shape.kind in ("capsule", "cylinder"):
         radius, length = shape.size
@@ -177,7 +175,7 @@ def _of_shape(shape: Shape, at: np.ndarray, color: str) -> list[Stroke]:
 
 
 def _below(run: Trajectory) -> tuple[str, dict[str, np.ndarray]]:
-    """What the plot shows: forces at the loops, or the energies of a mechanism without any."""
+    """Label and values of the plot: forces at the loops, or energies without loops."""
     if run.model.loops:
         try:
             found = run.reactions()
@@ -216,4 +214,4 @@ def _curves(plot: Plot, run: Trajectory, values: dict[str, np.ndarray], duration
 def _subtitle(run: Trajectory) -> str:
     m = run.model
     loops = f", {len(m.loops)} loops closed to {np.nanmax(run.closure_residual):.0e} m" if m.loops else ""
-    return f"{m.n_bodies} bodies, {m.nv} freedoms{loops}; {run.duration:g} s, simulated by compiled kernels"
+    return f"{m.n_bodies} bodies, {m.nv} degrees of freedom{loops}; {run.duration:g} s, simulated by compiled kernels"

@@ -1,4 +1,4 @@
-"""Shapes of bodies: those that the model names, or limbs between joints, or the box of the inertia."""
+"""Shapes of bodies: the model's visual geometry, limbs between joints, or the box of the inertia."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Shape:
     """A shape in a body's frame [m], centred at its placement.
 
     kind: "box" (x, y, z), "cylinder" or "capsule" (radius, length along z without the caps), "sphere" (radius),
-    "ellipsoid" (three half axes), "mesh" (scale x, y, z) with its file. derived: not told by the model.
+    "ellipsoid" (three half axes), "mesh" (scale x, y, z) with its file. derived: not part of the model, made here.
     """
 
     kind: str
@@ -44,7 +44,7 @@ def axis_of(kind: JointKind) -> Floats3 | None:
 
 
 def reach(model: Model, poses: np.ndarray) -> float:
-    """About how large the mechanism is [m]: the diagonal around its points at poses (n_bodies + 1, 4, 4)."""
+    """Approximate size [m] of the mechanism: the diagonal of its bounding box, at poses (n_bodies + 1, 4, 4)."""
     points = [
         poses[k, :3, :3] @ np.array(p) + poses[k, :3, 3]
         for name, k in model.body_number.items()
@@ -59,15 +59,15 @@ def reach(model: Model, poses: np.ndarray) -> float:
 
 
 def shapes(model: Model, size: float, folder: str | Path | None = None):
-    """Shapes of the world and of every body by name, and notes on what is not shown as the model says.
+    """Shapes of the world and of every body by name, and notes on what is shown differently from the model.
 
-    folder: where the model's file is, in which its meshes are looked for; without it meshes are replaced.
+    folder: the folder of the model's file, searched for meshes; without it simple shapes replace them.
     """
     out: dict[str, tuple[Shape, ...]] = {WORLD: tuple(_stands(model, size))}
     notes: list[str] = []
     for body in model.bodies:
-        told = [_told(g, folder, notes) for g in body.geometry if g.use == "visual"]
-        seen = tuple(s for s in told if s is not None)
+        visual = [_from_geometry(g, folder, notes) for g in body.geometry if g.use == "visual"]
+        seen = tuple(s for s in visual if s is not None)
         out[body.name] = seen or derived(model, body, size)
     return out, tuple(dict.fromkeys(notes))
 
@@ -83,7 +83,7 @@ def ellipsoid(inertia: Inertia) -> Shape | None:
 
 
 def corners(shape: Shape) -> np.ndarray:
-    """Points (n, 3) that a shape reaches, in its body's frame."""
+    """Corners (8, 3) of the box around a shape, in its body's frame."""
     if shape.kind in ("capsule", "cylinder"):
         radius, length = shape.size
         half: tuple[float, ...] = (radius, radius, 0.5 * length + (radius if shape.kind == "capsule" else 0.0))
@@ -104,20 +104,20 @@ def rod(start: Floats3, end: Floats3, radius: float, kind: str = "capsule") -> S
     return Shape(kind, (radius, length), Placement(turn, (x, y, z)), derived=True)
 
 
-def _told(g: Geometry, folder: str | Path | None, notes: list[str]) -> Shape | None:
+def _from_geometry(g: Geometry, folder: str | Path | None, notes: list[str]) -> Shape | None:
     if g.shape != "mesh":
         return Shape(g.shape, g.size, g.placement)
     found, why = (
         resolve_mesh(g.file, folder) if folder is not None else (None, f"mesh {g.file!r}: its folder is unknown")
     )
     if found is None:
-        notes.append(f"{why}; a simple shape stands in its place")
+        notes.append(f"{why}; a simple shape replaces it")
         return None
     return Shape("mesh", g.size or (1.0, 1.0, 1.0), g.placement, str(found))
 
 
 def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
-    """Limbs from the body's joint to what else is on it; the inertia's box where a body is broad, or ends there."""
+    """Shapes of a body without visual geometry: limbs from its joint to the other points on it, or its inertia box."""
     ends = _distinct(_points(model, body.name), NEAR * size)
     joint = model.joints[model.body_number[body.name] - 1]
     floats = joint.kind.nv == 6
@@ -136,7 +136,7 @@ def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
 
 
 def _limb(end: Floats3, axis: Floats3 | None, size: float) -> list[Shape]:
-    """From the origin to a point; first along the joint's axis, then square to it, where it needs both."""
+    """A limb from the origin to a point: along the joint's axis, then perpendicular to it where both are needed."""
     radius = min(max(THICK * hypot(*end), THINNEST * size), THICKEST * size)
     if axis is not None:
         along = sum(a * p for a, p in zip(axis, end, strict=True))
@@ -152,7 +152,7 @@ def _strut(start: Floats3, end: Floats3, size: float) -> Shape:
 
 
 def _stands(model: Model, size: float) -> list[Shape]:
-    """A foot for everything that is fixed to the world."""
+    """A stand for every joint and closure on the world."""
     places = [j.placement.position for j in model.joints if j.parent == WORLD and j.kind.nv < 6]
     places += [x.placement_a.position for x in model.loops if x.a == WORLD]
     places += [x.placement_b.position for x in model.loops if x.b == WORLD]
@@ -168,7 +168,7 @@ def _stand(place: Floats3, size: float) -> Shape:
 
 
 def _points(model: Model, body: str) -> list[Floats3]:
-    """Where other parts sit on a body, in its frame: joints, loops, frames."""
+    """Positions of joints, loops and frames on a body, in its frame."""
     found = [j.placement.position for j in model.joints if j.parent == body]
     found += [x.placement_a.position for x in model.loops if x.a == body]
     found += [x.placement_b.position for x in model.loops if x.b == body]
@@ -176,7 +176,7 @@ def _points(model: Model, body: str) -> list[Floats3]:
 
 
 def _distinct(points: list[Floats3], near: float, origin: bool = True) -> list[Floats3]:
-    """The points that are not at the origin (if that counts) nor at one before."""
+    """The points without duplicates, and without those at the origin if `origin`."""
     out: list[Floats3] = [(0.0, 0.0, 0.0)] if origin else []
     for p in points:
         if all(hypot(*(a - b for a, b in zip(p, o, strict=True))) > near for o in out):

@@ -1,7 +1,7 @@
-"""A mechanism as things to look at: shapes of bodies, joints, closures, colours, and where they all are.
+"""The Scene of a model: shapes, joints, closures, frames and colours as plain data, and the poses of all bodies.
 
-Plain data, without a renderer: the page and the live viewer draw the same Scene. Shapes come from the model's visual
-geometry; a body without any gets limbs between the joints on it, or the box of its inertia (see `shaping`).
+The scene knows no renderer: the page and the live viewer draw the same Scene. Shapes come from the model's visual
+geometry; a body without visual geometry gets limbs between its joints, or the box of its inertia (see `body_shapes`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
 from spanloop.model import WORLD, Model
@@ -22,9 +23,9 @@ from spanloop.view.body_shapes import Shape
 
 
 @dataclass(frozen=True)
-class SeenBody:
+class SceneBody:
     """A body: name, colour ("#rrggbb"), mass [kg], shapes in its frame, the ellipsoid of its inertia, if any, and the
-    shapes to draw in place of meshes that a renderer cannot read."""
+    shapes that replace meshes which a renderer cannot read."""
 
     name: str
     color: str
@@ -35,7 +36,7 @@ class SeenBody:
 
 
 @dataclass(frozen=True)
-class SeenJoint:
+class SceneJoint:
     """A joint of the tree: it sits at the origin of `bodies[body]`, axis (3,) in that body's axes or None; its other
     frame has this placement in `bodies[parent]`."""
 
@@ -48,7 +49,7 @@ class SeenJoint:
 
 
 @dataclass(frozen=True)
-class SeenClosure:
+class SceneClosure:
     """A joint that closes a loop, between a frame on body a and one on body b (numbers in `bodies`)."""
 
     name: str
@@ -61,7 +62,7 @@ class SeenClosure:
 
 
 @dataclass(frozen=True)
-class SeenFrame:
+class SceneFrame:
     """A named frame of the user on a body."""
 
     name: str
@@ -71,25 +72,25 @@ class SeenFrame:
 
 @dataclass(frozen=True)
 class Scene:
-    """Everything of a model that can be seen. bodies[0] is the world; body i is the child of joints[i − 1].
+    """The visible parts of a model. bodies[0] is the world; body i is the child of joints[i − 1].
 
-    size [m]: about the reach of the mechanism, the measure of markers, arrows and cameras. notes: what is not shown
-    as the model says.
+    size [m]: approximate size of the mechanism, which scales markers, arrows and cameras. notes: what the scene shows
+    differently from the model.
     """
 
     name: str
-    bodies: tuple[SeenBody, ...]
-    joints: tuple[SeenJoint, ...]
-    closures: tuple[SeenClosure, ...]
-    frames: tuple[SeenFrame, ...]
+    bodies: tuple[SceneBody, ...]
+    joints: tuple[SceneJoint, ...]
+    closures: tuple[SceneClosure, ...]
+    frames: tuple[SceneFrame, ...]
     size: float
     notes: tuple[str, ...] = ()
 
 
-def scene(model: Model, q=None, folder: str | Path | None = None) -> Scene:
-    """The scene of a model; q (nq,) is a posture from which sizes are taken, neutral if not given.
+def scene(model: Model, q: ArrayLike | None = None, folder: str | Path | None = None) -> Scene:
+    """The scene of a model; q (nq,) is the configuration that sizes are taken from (default: neutral).
 
-    folder: where the model's file is, in which its meshes are looked for; without it simple shapes replace them.
+    folder: the folder of the model's file, searched for meshes; without it simple shapes replace them.
     """
     robot = Dynamics(model, target="python")
     at = poses(robot, model.neutral() if q is None else np.asarray(q, float))
@@ -97,31 +98,31 @@ def scene(model: Model, q=None, folder: str | Path | None = None) -> Scene:
     number = model.body_number
     colors = palette.of_bodies(model)
     shapes, notes = body_shapes.shapes(model, size, folder)
-    bodies = [SeenBody(WORLD, palette.GROUND, 0.0, shapes[WORLD], None)]
+    bodies = [SceneBody(WORLD, palette.GROUND, 0.0, shapes[WORLD], None)]
     for k, body in enumerate(model.bodies):
         ellipsoid = body_shapes.ellipsoid(body.inertia)
         simple = body_shapes.derived(model, body, size)
-        bodies.append(SeenBody(body.name, colors[k], body.inertia.mass, shapes[body.name], ellipsoid, simple))
+        bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes[body.name], ellipsoid, simple))
     return Scene(
         model.name,
         tuple(bodies),
         tuple(
-            SeenJoint(j.name, j.kind.name, number[j.child], number[j.parent], body_shapes.axis_of(j.kind), j.placement)
+            SceneJoint(j.name, j.kind.name, number[j.child], number[j.parent], body_shapes.axis_of(j.kind), j.placement)
             for j in model.joints
         ),
         tuple(
-            SeenClosure(
+            SceneClosure(
                 x.name, x.kind.name, number[x.a], number[x.b], x.placement_a, x.placement_b, body_shapes.axis_of(x.kind)
             )
             for x in model.loops
         ),
-        tuple(SeenFrame(f.name, number[f.body], f.placement) for f in model.frames),
+        tuple(SceneFrame(f.name, number[f.body], f.placement) for f in model.frames),
         size,
         notes,
     )
 
 
-def poses(robot: Dynamics, q) -> np.ndarray:
+def poses(robot: Dynamics, q: ArrayLike) -> np.ndarray:
     """Poses (..., n_bodies + 1, 4, 4) of the world and all bodies at q (..., nq), in one kernel; NaN rows stay NaN."""
     model = robot.model
     q = np.asarray(q, float)
@@ -132,11 +133,11 @@ def poses(robot: Dynamics, q) -> np.ndarray:
     return found if q.ndim > 1 else found[0]
 
 
-def reached(seen: Scene, at: np.ndarray) -> np.ndarray:
-    """Points (n, points, 3) that the shapes of all bodies reach, at poses (n, n_bodies + 1, 4, 4)."""
+def extent_points(seen: Scene, at: np.ndarray) -> np.ndarray:
+    """Corners (n, points, 3) of the boxes around all shapes, at poses (n, n_bodies + 1, 4, 4)."""
     parts = []
     for k, body in enumerate(seen.bodies):
-        meshes = any(s.kind == "mesh" for s in body.shapes)  # their size is not known here
+        meshes = any(s.kind == "mesh" for s in body.shapes)  # the size of a mesh is unknown here
         local = [body_shapes.corners(s) for s in (*body.shapes, *(body.simple if meshes else ()))]
         if local:
             own = np.concatenate(local)

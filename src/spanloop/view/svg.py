@@ -1,4 +1,4 @@
-"""SVG as text: elements, numbers and moving attributes. Nothing but the standard library."""
+"""SVG as text: elements, animated attributes, and the axes of a small plot."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-seri
 
 def element(name: str, *children: str, **attributes) -> str:
     """<name ...>children</name>; `stroke_width=2` is written stroke-width="2", None is left out."""
-    given = "".join(
+    written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_value(x)}"' for key, x in attributes.items() if x is not None
     )
-    return f"<{name}{given}>{''.join(children)}</{name}>" if children else f"<{name}{given}/>"
+    return f"<{name}{written}>{''.join(children)}</{name}>" if children else f"<{name}{written}/>"
 
 
 def text(words: str, x: float, y: float, size: float = 13.0, **attributes) -> str:
-    """A line of text whose baseline starts (or with text_anchor="middle", "end": lies) at x, y."""
+    """A line of text with its baseline at x, y; text_anchor="middle" or "end" aligns it there."""
     return element("text", escape(words), x=x, y=y, font_size=size, **attributes)
 
 
 def halo(color: str) -> dict[str, str]:
-    """Attributes of text that keeps lines behind it away."""
+    """Attributes that draw an outline around text, so that it stays readable over lines."""
     return {"stroke": color, "stroke_width": "5", "paint_order": "stroke"}
 
 
@@ -52,7 +52,7 @@ def points(xy: np.ndarray) -> str:
 
 
 def moving(attribute: str, values: Sequence[str], duration: float, smooth: bool = True) -> str:
-    """A child that leads its parent's attribute through these values, again and again; duration [s]."""
+    """A child that animates an attribute of its parent through these values, repeatedly; duration [s]."""
     return element(
         "animate",
         attributeName=attribute,
@@ -64,7 +64,7 @@ def moving(attribute: str, values: Sequence[str], duration: float, smooth: bool 
 
 
 def number(x: float) -> str:
-    """A length in pixels with one decimal, short."""
+    """A length in pixels with at most one decimal."""
     shown = f"{x:.1f}"
     return "0" if shown == "-0.0" else shown.removesuffix(".0")
 
@@ -73,15 +73,12 @@ def _value(x) -> str:
     return escape(x) if isinstance(x, str) else f"{x:.6g}"
 
 
-# ---- Axes of a small plot: round numbers, powers of ten in a person's notation.
-
-
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A frame of pixels (left, top, width, height) and the ranges of numbers that it shows."""
+    """A plot: its frame in pixels (left, top, width, height) and its ranges of x and y."""
 
     left: float
     top: float
@@ -122,12 +119,12 @@ class Plot:
         return element("polyline", points=corners, fill="none", stroke=color, stroke_width=1.8, stroke_linejoin="round")
 
     def moving_dot(self, x: np.ndarray, y: np.ndarray) -> tuple[list[str], list[str]]:
-        """Values of cx and cy of a dot that runs along the line."""
+        """Values of cx and cy of a dot that moves along the line."""
         return [number(v) for v in self.x(x)], [number(v) for v in self.y(y)]
 
 
 def ticks(low: float, high: float, count: int) -> list[float]:
-    """Round numbers from low to high, about `count` intervals apart by 1, 2 or 5 times a power of ten."""
+    """Round numbers from low to high: about `count` intervals of 1, 2 or 5 times a power of ten."""
     raw = (high - low) / count
     power = 10.0 ** floor(log10(raw))
     width = next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= raw * (1.0 - 1e-9))

@@ -1,6 +1,6 @@
 """The two six-joint arms of Saha's paper, from its Denavit-Hartenberg tables, and an arm with no special numbers.
 
-How the tables are read: `model/files/dh/table.py` has the frames; the mass centre of link i is at O_{i+1} − r_i, in frame
+Reading of the tables: `model/files/dh/table.py` has frames; the mass centre of link i is at O_{i+1} − r_i, in frame
 i+1; inertias are about it. Gravity is 9.81 m/s² along −z of frame 1, which the text does not state.
 """
 

@@ -40,7 +40,7 @@ def flyball_governor(
         b.fixed(f"{side}_ball_weld", f"{side}_arm", f"{side}_ball", tip)
         b.revolute(f"{side}_rod_hinge", f"{side}_arm", f"{side}_rod", "-y", tip, **_PASSIVE)
         b.frame(f"{side}_rod_tip", f"{side}_rod", tip).frame(f"{side}_ear", "sleeve", (x, 0.0, 0.0), turn)
-        b.close(f"{side}_rod_tip", f"{side}_ear", Revolute((0.0, -1.0, 0.0)), name=f"{side}_pin")
+        b.loop(f"{side}_rod_tip", f"{side}_ear", Revolute((0.0, -1.0, 0.0)), name=f"{side}_pin")
     return b.build()
 
 

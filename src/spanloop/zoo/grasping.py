@@ -147,7 +147,7 @@ def _grasp_frame(arm: Model, i: int, m: int, posture) -> Frame:
 # ---- Three PUMA arms that hold one disc.
 
 
-_MASS, _RADIUS, _HEIGHT = 6.0, 0.25, 0.1  # of the disc [kg, m]
+_DISC_MASS, _DISC_RADIUS, _DISC_HEIGHT = 6.0, 0.25, 0.1  # kg, m
 # upper arm raised by 82°, forearm falling by 25°, tool rising by 35° toward the disc
 _PUMA_POSTURE = (0.0, -radians(82.0), radians(17.0), 0.0, pi + radians(60.0), 0.0)
 
@@ -160,9 +160,9 @@ def three_pumas() -> Model:
     The arms stand on columns at a height of about 0.67 m; the disc starts level at 1 m.
     """
     model = arms_with_object(3, arm=puma(), posture=_PUMA_POSTURE)
-    xx, yy, zz = cylinder(_MASS, _RADIUS, _HEIGHT)
-    look = Geometry("cylinder", (_RADIUS, _HEIGHT))
-    disc = Body("object", Inertia(_MASS, moments=(xx, 0.0, 0.0, yy, 0.0, zz)), (look,))
+    xx, yy, zz = cylinder(_DISC_MASS, _DISC_RADIUS, _DISC_HEIGHT)
+    look = Geometry("cylinder", (_DISC_RADIUS, _DISC_HEIGHT))
+    disc = Body("object", Inertia(_DISC_MASS, moments=(xx, 0.0, 0.0, yy, 0.0, zz)), (look,))
     bodies = tuple(disc if b.name == "object" else b for b in model.bodies)
     return replace(model, name="three_pumas", bodies=bodies)
 

@@ -41,7 +41,7 @@ def linkage_leg() -> Model:
         b.universal(f"{side}_cardan", f"{side}_crank", f"{side}_rod", "y", "x", (-_CRANK, 0.0, 0.0), **_PASSIVE)
         b.frame(f"{side}_rod_tip", f"{side}_rod", (0.0, 0.0, -_ROD))
         b.frame(f"{side}_heel", "foot", (-_CRANK, y, 0.0))
-        b.close(f"{side}_rod_tip", f"{side}_heel", "spherical", name=f"{side}_ball")
+        b.loop(f"{side}_rod_tip", f"{side}_heel", "spherical", name=f"{side}_ball")
     return b.frame("sole", "foot", (0.04, 0.0, -0.065)).build()
 
 
@@ -80,7 +80,7 @@ def hexapod(*, switchable: bool = False) -> Model:
         b.revolute(f"knee{i}", f"femur{i}", f"tibia{i}", "y", (_FEMUR, 0.0, 0.0))
         b.frame(f"foot{i}", f"tibia{i}", (_TIBIA, 0.0, 0.0))
         b.frame(f"foothold{i}", "world", (_STANCE * cos(a), _STANCE * sin(a), 0.0))
-        b.close(f"foothold{i}", f"foot{i}", "spherical", name=f"standing{i}", switchable=switchable)
+        b.loop(f"foothold{i}", f"foot{i}", "spherical", name=f"standing{i}", switchable=switchable)
     return b.build()
 
 

@@ -53,7 +53,7 @@ def four_bar(
     b.revolute("rocker_hinge", "world", "rocker", _AXIS, (ground, 0.0, 0.0), **_PASSIVE)
     b.frame("coupler_tip", "coupler", (coupler, 0.0, 0.0))
     b.frame("rocker_tip", "rocker", (rocker, 0.0, 0.0))
-    b.close("coupler_tip", "rocker_tip", planar_closure(closure, _AXIS, _SECOND, "four_bar"), name="closing")
+    b.loop("coupler_tip", "rocker_tip", planar_closure(closure, _AXIS, _SECOND, "four_bar"), name="closing")
     return b.build()
 
 
@@ -132,7 +132,7 @@ def slider_crank(
     b.revolute("crank_pin", "crank", "rod", _AXIS, (crank, 0.0, 0.0), **_PASSIVE)
     b.prismatic("slide", "world", "piston", "x", (0.0, 0.0, offset), **_PASSIVE)
     b.frame("rod_tip", "rod", (rod, 0.0, 0.0))
-    b.close("rod_tip", "piston", planar_closure(closure, _AXIS, _SECOND, "slider_crank"), name="piston_pin")
+    b.loop("rod_tip", "piston", planar_closure(closure, _AXIS, _SECOND, "slider_crank"), name="piston_pin")
     return b.build()
 
 
@@ -188,7 +188,7 @@ def bricard(*, length: float = 0.4) -> Model:
         place = {"position": (length, 0.0, 0.0), "rotation": (_twist(i), 0.0, 0.0)}
     b.frame("last_end", "bar5", **place)
     b.frame("ground_end", "world", (-length, 0.0, 0.0), (-_twist(6), 0.0, 0.0))
-    return b.close("last_end", "ground_end", Revolute(), name="hinge6").build()
+    return b.loop("last_end", "ground_end", Revolute(), name="hinge6").build()
 
 
 def bricard_start(*, length: float = 0.4, angle: float = 1.9) -> np.ndarray:

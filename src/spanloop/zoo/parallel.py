@@ -38,7 +38,7 @@ def stewart() -> Model:
         b.universal(f"cardan{i}", "world", f"cylinder{i}", "x", "y", foot, **_PASSIVE)
         b.prismatic(f"slide{i}", f"cylinder{i}", f"piston{i}", "z")
         b.frame(f"corner{i}", "platform", joint)
-        b.close(f"piston{i}", f"corner{i}", "spherical", name=f"ball{i}")
+        b.loop(f"piston{i}", f"corner{i}", "spherical", name=f"ball{i}")
     return b.build()
 
 
@@ -83,7 +83,7 @@ def delta() -> Model:
             b.universal(f"{side}_cardan{i}", f"arm{i}", rod, "y", "x", (_ARM, y, 0.0), **_PASSIVE)
             b.frame(f"{rod}_tip", rod, (0.0, 0.0, -_ROD))
             b.frame(f"{side}_corner{i}", "platform", _outward(_WRIST, i, y))
-            b.close(f"{rod}_tip", f"{side}_corner{i}", "spherical", name=f"{side}_ball{i}")
+            b.loop(f"{rod}_tip", f"{side}_corner{i}", "spherical", name=f"{side}_ball{i}")
     return b.build()
 
 

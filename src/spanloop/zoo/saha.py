@@ -36,7 +36,7 @@ def five_bar(*, base: float = 1.2, closure: str | JointKind = "revolute") -> Mod
         b.revolute(f"elbow{leg}", f"near{leg}", f"far{leg}", "z", (near, 0.0, 0.0), actuated=False)
         b.frame(f"tip{leg}", f"far{leg}", (far, 0.0, 0.0))
     kind = planar_closure(closure, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), "five_bar")
-    return b.close("tip1", "tip2", kind, name="meeting").build()
+    return b.loop("tip1", "tip2", kind, name="meeting").build()
 
 
 def five_bar_start(
@@ -62,10 +62,10 @@ def five_bar_start(
     return np.array((angles[0], elbows[0], angles[1], elbows[1]))
 
 
-# ---- Saha's carpet scraper: Hoeken's four-bar, whose coupler draws a nearly straight line, which a pantograph enlarges.
+# ---- Saha's carpet scraper: Hoeken's four-bar, its coupler draws a nearly straight line; a pantograph enlarges it.
 #
 # [Saha, section 4.4, Table 5]. How the text is read: the machine is plane, gravity along −y, the crank turns
-# counter-clockwise about the origin. I-2 is the coupler, twice 0.115 m long, jointed to I-1 at its middle, where its mass
+# counter-clockwise about O. I-2 is the coupler, twice 0.115 m long, jointed to I-1 at its middle, where its mass
 # centre is (the text has "#II-2" there); the other bars have it at half their length. Inertias are about the link's
 # origin. III-2⁰ is 0.834 m long over all: 0.239 · 0.335/0.096, the pantograph condition, which its inertia confirms.
 # The text does not say on which side the pantograph's arm stands: both are there.
@@ -118,9 +118,9 @@ def carpet_scraper(*, closure: str | JointKind = "revolute") -> Model:
     b.frame("rod_tip", "rod", (_SIDE, 0.0, 0.0)).frame("link_tip", "link", (_SIDE, 0.0, 0.0))
     b.frame("scraper", "beam", (_BEAM, 0.0, 0.0))
     kind = planar_closure(closure, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), "carpet_scraper")
-    b.close("crank_tip", "coupler_foot", kind, name="crank_pin")
-    b.close("rod_tip", "coupler_tip", kind, name="rod_pin")
-    b.close("link_tip", "coupler_tip", kind, name="link_pin")
+    b.loop("crank_tip", "coupler_foot", kind, name="crank_pin")
+    b.loop("rod_tip", "coupler_tip", kind, name="rod_pin")
+    b.loop("link_tip", "coupler_tip", kind, name="link_pin")
     return b.build()
 
 

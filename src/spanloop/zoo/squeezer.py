@@ -65,7 +65,7 @@ def andrews(*, closure: str | JointKind = "revolute") -> Model:
     for name in ("connecting_rod", "spring_lever", "upper_link", "lower_link"):
         b.frame(f"{name}_end", name, (*_BODIES[name][3], 0.0))
     for name in ("spring_lever", "upper_link", "lower_link"):
-        b.close("connecting_rod_end", f"{name}_end", kind, name=f"{name}_pin")
+        b.loop("connecting_rod_end", f"{name}_end", kind, name=f"{name}_pin")
     b.frame("spring_hook", "spring_lever", (*D, 0.0))
     return b.frame("spring_post", "world", (*C, 0.0)).build()
 

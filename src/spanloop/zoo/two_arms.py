@@ -71,7 +71,7 @@ def _arm() -> Model:
     b.revolute("rod_hinge", "lever", "rod", "y", (-_LEVER, 0.0, 0.0), **_PASSIVE)
     b.frame("rod_tip", "rod", (0.0, 0.0, _UPPER)).frame("heel", "forearm", (-_LEVER, 0.0, 0.0))
     b.frame("tool", "hand", (0.1, 0.0, 0.0))
-    return b.close("rod_tip", "heel", Revolute((0.0, 1.0, 0.0)), name="rod_pin").build()
+    return b.loop("rod_tip", "heel", Revolute((0.0, 1.0, 0.0)), name="rod_pin").build()
 
 
 def _arm_start() -> np.ndarray:
@@ -90,7 +90,7 @@ def _four_bar() -> Model:
     b.revolute("coupler_hinge", "crank_bar", "coupler_bar", "-y", (_CRANK, 0.0, 0.0), **_PASSIVE)
     b.revolute("rocker_hinge", "base_bar", "rocker_bar", "-y", (_GROUND, 0.0, 0.0), **_PASSIVE)
     b.frame("coupler_tip", "coupler_bar", (_COUPLER, 0.0, 0.0)).frame("rocker_tip", "rocker_bar", (_ROCKER, 0.0, 0.0))
-    return b.close("coupler_tip", "rocker_tip", Revolute((0.0, -1.0, 0.0)), name="closing").build()
+    return b.loop("coupler_tip", "rocker_tip", Revolute((0.0, -1.0, 0.0)), name="closing").build()
 
 
 def _held_start() -> np.ndarray:

@@ -99,7 +99,7 @@ def test_shapes_mimics_frames_and_losses_stand_in_the_urdf():
     )
     b = sl.Builder("m & <n>").body("a", 1.0, inertia=(1, 1, 1), geometry=shapes).body("b", 1.0, inertia=(1, 1, 1))
     b.revolute("one", "world", "a", damping=0.5, friction=0.25).revolute("two", "a", "b", actuated=False)
-    model = b.couple("two_mimic", "two", "one", -2.0, 0.5).frame("tip", "b", (0.0, 0.0, 1.0)).build()
+    model = b.coupling("two_mimic", "two", "one", -2.0, 0.5).frame("tip", "b", (0.0, 0.0, 1.0)).build()
     written = urdf_writer.dumps(model)
     again = urdf_loads(written.text)
     assert (again.name, again.body("a").geometry, again.couplings) == (model.name, shapes, model.couplings)
@@ -289,7 +289,7 @@ def test_rods_and_gears_are_constraints_of_mujoco_too():
         "three", "b", "c", "y"
     )
     b.body("c", 0.5, inertia=(0.1, 0.1, 0.1)).frame("tip_a", "a", (0, 0, 0.5)).frame("tip_b", "b", (0, 0, 0.4))
-    model = b.close("tip_a", "tip_b", Distance(0.9), name="rod").couple("gear", "three", "one", 0.5, 0.1).build()
+    model = b.loop("tip_a", "tip_b", Distance(0.9), name="rod").coupling("gear", "three", "one", 0.5, 0.1).build()
     q = sl.Dynamics(model).assemble([0.2, 0.1, 0.2])
     peer = Mujoco(model)
     peer.state(q, np.zeros(3))
@@ -326,7 +326,7 @@ def test_actuators_sensors_limits_and_sites_stand_in_the_mjcf():
 def test_what_mjcf_cannot_hold_is_named(tmp_path):
     b = sl.Builder("m").body("a", 1.0, inertia=(0, 1, 1), geometry=(Geometry("mesh", (), "a.stl"),))
     b.body("b", 1.0, inertia=(1, 1, 1)).revolute("j", "world", "a", speed=2.0).revolute("k", "a", "b", driven=True)
-    model = b.close("b", "world", Cylindrical(), name="tube").build()
+    model = b.loop("b", "world", Cylindrical(), name="tube").build()
     model = model.with_actuator("x", "j", kind="muscle").with_sensor("cam", "camera", "b")
     lost = " ".join(mjcf_writer.dumps(model).lost)
     for word in ("meshes: 'a.stl' of body 'a'", "no moment about an axis", "limits of speed", "driven: joint 'k'",
@@ -374,7 +374,7 @@ def test_links_stand_in_the_sdf_where_they_are(seed):
 
 
 def test_loops_of_an_sdf_are_joints():
-    model = zoo.four_bar().zeroed(zoo.four_bar_start())
+    model = zoo.four_bar().rezero(zoo.four_bar_start())
     written = sdf_writer.dumps(model)
     assert written.lost == ("that the joint has no motor: joint 'coupler_hinge', joint 'rocker_hinge'",)
     inside = ET.fromstring(written.text.split("?>", 1)[1]).find("model")
@@ -388,7 +388,7 @@ def test_loops_of_an_sdf_are_joints():
 
 
 def test_what_sdf_cannot_hold_is_named():
-    model = zoo.chain(2).with_actuator("m", "joint1").with_gravity((0, 0, -1)).close("tool", "world", "spherical")
+    model = zoo.chain(2).with_actuator("m", "joint1").with_gravity((0, 0, -1)).with_loop("tool", "world", "spherical")
     model = replace(model, joints=(replace(model.joints[0], armature=(1.0,), driven=True), model.joints[1]))
     lost = " ".join(sdf_writer.dumps(model).lost)
     for word in ("armatures", "driven", "actuators", "gravity", "open at neutral coordinates"):
@@ -460,7 +460,7 @@ def test_what_a_table_cannot_hold_is_named(tmp_path):
         zoo.puma().rename({"joint1": "a\nb"}).save(tmp_path / "x.csv")
     with says(UnsupportedError, "it branches off at"):
         zoo.tree(4).save(tmp_path / "x.csv")
-    model = zoo.puma().close("tool", "world", "spherical").with_sensor("s", "imu", "tool").with_frame("f", "link2")
+    model = zoo.puma().with_loop("tool", "world", "spherical").with_sensor("s", "imu", "tool").with_frame("f", "link2")
     model = replace(model, couplings=(Coupling("gear", "joint2", "joint1"),))
     with says(
         UnsupportedError, "x.csv: CSV cannot hold loops: 'tool_world'; couplings: 'gear'; sensors: 's'; frames: 'f'."

@@ -16,11 +16,11 @@ from spanloop.errors import FileError, InputError, ModelError, SpanloopError, Sp
 from spanloop.joints import Fixed, Free, Planar, Prismatic, Revolute
 from spanloop.model import WORLD, Body, Inertia, Joint, Model, Placement
 from spanloop.model.files import load
-from spanloop.model.files.inertia_check import judge
 from spanloop.model.files.mesh_paths import resolve_mesh
 from spanloop.model.files.toml import reader as toml_reader
 from spanloop.model.files.toml.writer import dumps
 from spanloop.model.files.urdf.reader import loads
+from spanloop.model.inertia_check import check_inertias
 from spanloop.model.snap import rotation_of_angles, snap_axis, snap_rotation
 
 
@@ -173,7 +173,7 @@ def test_a_chain_of_ten_thousand_links_loads():
     joints = [joint(f"j{i}", f"l{i}", f"l{i + 1}", inside='<origin xyz="0 0 1" rpy="0 0.5 0"/>') for i in range(n)]
     model = loads(robot(*links, *joints))
     assert (model.n_bodies, model.nv) == (n + 1, n)
-    assert judge(model, strict=True) == ()
+    assert check_inertias(model, strict=True) == ()
 
 
 # ---- what is read
@@ -399,7 +399,7 @@ BAD_TEXTS = {
     "cycle": (
         robot(link("a"), link("b"), joint("j", "a", "b"), joint("k", "b", "a")),
         "r.urdf: every link is the child of a joint, so the joints form a cycle; expected one root. "
-        "Leave out a joint and close the loop with model.close(...)",
+        "Leave out a joint and close the loop with model.with_loop(...)",
     ),
     "world inside": (
         robot(link("a"), link("world"), joint("j", "a", "world")),
@@ -422,7 +422,7 @@ def test_a_link_with_two_parents_points_to_close():
     text = robot(link("a"), link("b"), link("c"), joint("j", "a", "b"), joint("k", "a", "c"), joint("m", "b", "c"))
     assert sentence(text, ModelError) == (
         "joint 'm' (r.urdf:7): body 'c' has two parents, 'a' (joint 'k') and 'b'; a tree gives it one. "
-        "Close the loop with model.close(...) instead of the second joint"
+        "Close the loop with model.with_loop(...) instead of the second joint"
     )
 
 
@@ -542,7 +542,7 @@ def pendulum(moments, mass=1.0, kind=None, tip: Inertia | None = None) -> Model:
 
 def test_an_inertia_that_no_body_can_have_is_an_error():
     with pytest.raises(ModelError) as caught:
-        judge(pendulum((1.0, 0.0, 0.0, 2.0, 0.0, -0.1)), strict=False)
+        check_inertias(pendulum((1.0, 0.0, 0.0, 2.0, 0.0, -0.1)), strict=False)
     assert str(caught.value) == (
         "body 'arm' (arm.urdf:41): its principal moments of inertia are -0.1, 1, 2 kg m²; "
         "no body can have a negative one. Was a sign, a unit or the order of axes lost?"
@@ -555,22 +555,22 @@ def test_a_broken_triangle_is_a_note_for_files_and_an_error_for_hands():
         "body 'arm' (arm.urdf:41): its principal moments of inertia are 1, 2, 4 kg m²; "
         "in no body one is larger than the sum of the others. Was a sign, a unit or the order of axes lost?"
     )
-    assert judge(model, strict=False) == (expected,)
+    assert check_inertias(model, strict=False) == (expected,)
     with pytest.raises(ModelError) as caught:
-        judge(model, strict=True)
+        check_inertias(model, strict=True)
     assert str(caught.value) == expected
 
 
 def test_inertias_are_judged_after_fixed_joints_are_fused():
     alone = (1.0, 0.0, 0.0, 2.0, 0.0, 4.0)  # 1 + 2 < 4
-    assert len(judge(pendulum(alone), strict=False)) == 1
-    assert judge(pendulum(alone, tip=Inertia(0.0, moments=(2.0, 0.0, 0.0, 2.0, 0.0, 2.0))), strict=True) == ()
+    assert len(check_inertias(pendulum(alone), strict=False)) == 1
+    assert check_inertias(pendulum(alone, tip=Inertia(0.0, moments=(2.0, 0.0, 0.0, 2.0, 0.0, 2.0))), strict=True) == ()
 
 
 def test_an_inertia_larger_than_any_number_is_an_error():
     model = pendulum((1.0, 0.0, 0.0, 1.0, 0.0, 1.0), tip=Inertia(1.0, (1e300, 0.0, 0.0)))
     with pytest.raises(ModelError) as caught:
-        judge(model, strict=False)
+        check_inertias(model, strict=False)
     assert str(caught.value) == (
         "body 'arm' (arm.urdf:41) with a body fixed to it: its inertia is larger than any number; "
         "expected kg, m and kg m²"
@@ -578,16 +578,16 @@ def test_an_inertia_larger_than_any_number_is_an_error():
 
 
 def test_what_is_fixed_to_the_world_is_not_judged():
-    assert judge(pendulum((1.0, 0.0, 0.0, 2.0, 0.0, -0.1), kind=Fixed()), strict=True) == ()
+    assert check_inertias(pendulum((1.0, 0.0, 0.0, 2.0, 0.0, -0.1), kind=Fixed()), strict=True) == ()
 
 
 def test_a_plate_and_a_point_mass_are_possible():
-    assert judge(pendulum((1.0, 0.0, 0.0, 2.0, 0.0, 3.0)), strict=True) == ()
-    assert judge(pendulum((0.0,) * 6), strict=True) == ()
+    assert check_inertias(pendulum((1.0, 0.0, 0.0, 2.0, 0.0, 3.0)), strict=True) == ()
+    assert check_inertias(pendulum((0.0,) * 6), strict=True) == ()
 
 
 def test_a_massless_end_is_a_note():
-    (note,) = judge(pendulum((0.0,) * 6, mass=0.0), strict=True)
+    (note,) = check_inertias(pendulum((0.0,) * 6, mass=0.0), strict=True)
     assert note == (
         "body 'arm' (arm.urdf:41): it moves and ends a chain but has no mass; "
         "forward dynamics will be singular. Give it an inertia or its joint an armature, or fix the joint"

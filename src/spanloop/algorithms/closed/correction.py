@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics, row_bias
 from spanloop.algorithms.closed.elimination import closed_sweeps, joint_rates
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.spatial import Field, Force, Motion
@@ -18,25 +18,30 @@ from spanloop.math.vector3 import ZERO3
 from spanloop.sweeps import Program, Values, outward
 
 
-def position_correction(mechanism, setting: Setting | None = None) -> Program:
+def position_correction(mechanism, redundancy: Redundancy | None = None) -> Program:
     """delta (nv,) that takes the closure errors `error` (n_rows,) away, to first order at q."""
     sizes = {"error": mechanism.n_rows} | _switches(mechanism)
-    return _program("position_correction", ("q",), mechanism, setting, sizes, row_bias.Errors(), (outward(stand),))
+    return _program("position_correction", ("q",), mechanism, redundancy, sizes, row_bias.Errors(), (outward(stand),))
 
 
-def velocity_correction(mechanism, setting: Setting | None = None) -> Program:
+def velocity_correction(mechanism, redundancy: Redundancy | None = None) -> Program:
     """delta (nv,) after which v + delta keeps the loops closed at q."""
     flying = (outward(fly, V=Motion()), outward(hold))
     return _program(
-        "velocity_correction", ("q", "v"), mechanism, setting, _switches(mechanism), row_bias.Rates(), flying
+        "velocity_correction", ("q", "v"), mechanism, redundancy, _switches(mechanism), row_bias.Rates(), flying
     )
 
 
-def _program(name, inputs, mechanism, setting, sizes, told, flying) -> Program:
+def _program(name, inputs, mechanism, redundancy, sizes, told, flying) -> Program:
     return Program(
         name,
         (*inputs, *sizes),
-        (*placed(()), *flying, outward(rest), *closed_sweeps(mechanism, setting or Setting(), told, Field(ZERO3))),
+        (
+            *placed(()),
+            *flying,
+            outward(rest),
+            *closed_sweeps(mechanism, redundancy or Redundancy(), told, Field(ZERO3)),
+        ),
         result=joint_rates,
         shape=(mechanism.nv,),
         regroup=True,

@@ -21,7 +21,7 @@ from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed import row_bias as bias
 from spanloop.algorithms.closed.closure_rows import B, basis_of, rows
 from spanloop.algorithms.closed.pivot_tolerance import Guard
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.closed.root_system import rooted
 from spanloop.algorithms.closed.row_propagation import Pending
 from spanloop.algorithms.tree.articulated_body_textbook import beside
@@ -34,13 +34,13 @@ from spanloop.math.vector3 import ZERO3, is_zero, negate, total
 from spanloop.sweeps import Program, Values, at_once, inward, outward
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration.
 
     feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e.
     """
-    setting = setting or Setting()
+    redundancy = redundancy or Redundancy()
     ground = Field(ZERO3, origin=negate(mechanism.gravity))
     sizes = closure_kinematics.extra_inputs(mechanism) | ({"gains": 2} if feedback else {})
     flying = feedback or any(c.slides for c in mechanism.closures)
@@ -52,27 +52,27 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
             outward(bias_acceleration, field=ground),
             outward(push),
             *((outward(fly, V=Motion()),) if flying else ()),
-            *closed_sweeps(mechanism, setting, bias.Feedback() if feedback else bias.Motion(), ground),
+            *closed_sweeps(mechanism, redundancy, bias.FeedbackBias() if feedback else bias.MotionBias(), ground),
         ),
         result=joint_rates,
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
-        demands=_demands(setting),
+        demands=_demands(redundancy),
         sizes=sizes,
     )
 
 
-def closed_sweeps(mechanism, setting: Setting, told, ground: Field) -> tuple:
+def closed_sweeps(mechanism, redundancy: Redundancy, told, ground: Field) -> tuple:
     """From links with ζ, z and torque to what joints add to ζ: rows laid down, carried inward, solved.
 
     told: what the rows are told, one of `bias`; ground: ζ of the world.
     """
     meets = _meetings(mechanism)
     return (
-        at_once(_opened(setting, told, ground)),
+        at_once(_opened(redundancy, told, ground)),
         inward(_articulate(meets, Guard(mechanism)), P=ArticulatedInertia(), z=Force(), rows=Pending(), kept=_Kept()),
-        at_once(rooted(mechanism, setting, meets)),
+        at_once(rooted(mechanism, redundancy, meets)),
         outward(accelerate, begin=lambda world: Values(a=Motion(), f=world.f)),
     )
 
@@ -86,11 +86,11 @@ def push(link, here, parent) -> Values:
     return Values(torque=tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)))
 
 
-def _demands(setting: Setting):
+def _demands(redundancy: Redundancy):
     def demands(m, here, world) -> list:
         """Pairs, the first to be less: how open the loops are, and no pivot nothing where it should not be."""
-        far = closure_kinematics.openness(m, here, world) if setting.watched else []
-        return far + ([x for h in here for x in h.thin] + list(world.thin) if setting.strict else [])
+        far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+        return far + ([x for h in here for x in h.thin] + list(world.thin) if redundancy.refuses_singular else [])
 
     return demands
 
@@ -103,16 +103,16 @@ def _meetings(mechanism) -> dict[int, int]:
 # ---- rows begin
 
 
-def _opened(setting: Setting, told, ground: Field):
+def _opened(redundancy: Redundancy, told, ground: Field):
     def open_rows(mechanism, here, world) -> Values:
         """Every row laid down at its two links (or at the world, whose acceleration is known)."""
         mask, given = closure_kinematics.masks(mechanism, world), closure_kinematics.given(mechanism, world)
         for h in here:
             h.own, h.geared, h.mask = Pending(), {}, mask
         for c in mechanism.closures:
-            basis = B if told.child_axes else basis_of(mechanism, c, setting.dropped)
+            basis = B if told.child_axes else basis_of(mechanism, c, redundancy.dropped)
             for row in rows(mechanism, here, c, basis, ground):
-                if row.number not in setting.dropped:
+                if row.number not in redundancy.dropped:
                     known = told.of_row(mechanism, here, world, c, row) - given.get(row.number, 0.0)
                     _lay_down(here, row, c, known)
         for g in mechanism.gears:

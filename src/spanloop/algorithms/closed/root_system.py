@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spanloop.algorithms.closed.pivot_tolerance import Guard
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.closed.sparse_ldl import Factors, System, block_order
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Motion
@@ -25,7 +25,7 @@ from spanloop.sweeps import Values
 LEFT = 1e-10  # of the accelerations asked for, what the refinement may leave
 
 
-def rooted(mechanism, setting: Setting, meets: dict[int, int]):
+def rooted(mechanism, redundancy: Redundancy, meets: dict[int, int]):
     """The step that solves the root system; meets: where each row is eliminated."""
     guard = Guard(mechanism)
     block_of = {r: ("closure", c.number) for c in mechanism.closures for r in c.rows}
@@ -47,7 +47,7 @@ def rooted(mechanism, setting: Setting, meets: dict[int, int]):
         thin: list = []
         if not blocks:
             return Values(f={}, thin=thin)
-        x = _solved(system, blocks, setting, _Masked(guard, pending.L0, world.mask), thin)
+        x = _solved(system, blocks, redundancy, _Masked(guard, pending.L0, world.mask), thin)
         for i in world.kept:
             here[i].root = Motion.of([x[i, k] for k in range(6)])
         return Values(f={r: x[r] for r in open_rows}, thin=thin)
@@ -80,8 +80,8 @@ class _Masked:
         return getattr(self.guard, method)(r, pivot, self.L0, self.mask)
 
 
-def _solved(system: System, blocks: dict, setting: Setting, guard: _Masked, thin: list) -> dict:
-    order, names = block_order(blocks, system, lambda b: b[0] == "closure" and b[1] in setting.weak)
+def _solved(system: System, blocks: dict, redundancy: Redundancy, guard: _Masked, thin: list) -> dict:
+    order, names = block_order(blocks, system, lambda b: b[0] == "closure" and b[1] in redundancy.weak)
     waiting = {b for b in names if b[0] == "body"}
     early: set = set()  # rows eliminated while a free body is still to come
     for b in names:

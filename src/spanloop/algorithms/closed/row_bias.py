@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import B, Row, basis_of, rows
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.math.spatial import Field, Force, Motion, power
 from spanloop.math.symmetric import inverse
 from spanloop.math.vector3 import ZERO3, dot, negate, total
@@ -90,8 +90,8 @@ class Telling:
     told: MotionBias | FeedbackBias = field(default_factory=MotionBias)
 
     @staticmethod
-    def of(setting: Setting, feedback: bool) -> Telling:
-        return Telling(setting.dropped, FeedbackBias() if feedback else MotionBias())
+    def of(redundancy: Redundancy, feedback: bool) -> Telling:
+        return Telling(redundancy.dropped, FeedbackBias() if feedback else MotionBias())
 
     def sizes(self, mechanism) -> dict[str, int]:
         """Inputs of the dynamics that belong to closures."""

@@ -27,7 +27,7 @@ from spanloop.compiler.render.single import single
 from spanloop.compiler.render.status import FAR_ANGLE
 from spanloop.compiler.runtime import arrays, cache, machine, python_call
 from spanloop.compiler.runtime.python_call import builtin
-from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError
+from spanloop.errors import InputError, Refusal, StateError, StateWarning, UnsupportedError
 
 REAL = {"float64": "double", "float32": "float"}
 _POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
@@ -41,7 +41,7 @@ class Recipe:
     key: str  # of all that the plan depends on
     plan: Callable[[], Plan | Looped]
     reference: Callable[..., np.ndarray | None]  # one state on floats; None where it has no answer
-    explain: Callable[..., str]  # why this one state has no answer
+    explain: Callable[..., Refusal]  # why this one state has no answer
 
 
 class Kernel:
@@ -194,7 +194,7 @@ class Kernel:
         if status & FAR_ANGLE:
             status = self._from_reference(given, target)
         if status:
-            raise StateError(f"{self.name}: {self.recipe.explain(*given)}")
+            raise StateError.of(self.name, self.recipe.explain(*given))
 
     def _from_reference(self, given: list[np.ndarray], target: np.ndarray) -> int:
         """An angle too large for the compiled sine: computed on floats, slowly and exactly; 0 if that has an answer."""
@@ -241,20 +241,19 @@ class Kernel:
         wrong = np.flatnonzero(status)
         if len(wrong):
             first = int(wrong[0])
-            why = self.recipe.explain(*(_row(x, s, first) for x, s in laid))
-            warn_of_states(self.name, len(wrong), len(status), first, leading, why)
+            refusal = self.recipe.explain(*(_row(x, s, first) for x, s in laid))
+            warn_of_states(self.name, len(wrong), len(status), first, leading, refusal)
 
 
-def warn_of_states(name: str, bad: int, count: int, first: int, leading: tuple[int, ...], why: str) -> None:
-    """The one warning of a batch with states that have no answer."""
+def warn_of_states(name: str, bad: int, count: int, first: int, leading: tuple[int, ...], refusal: Refusal) -> None:
+    """Warn once of the states of a batch that have no answer; refusal: of the first one."""
     index = tuple(int(i) for i in np.unravel_index(first, leading))
     states = "1 state has" if bad == 1 else f"{bad} states have"
-    warnings.warn(
+    message = (
         f"{name}: {states} no answer, of {count}; their rows are NaN. "
-        f"The first is state {index if len(index) > 1 else index[0]}: {why}",
-        SpanloopWarning,
-        stacklevel=_depth_of_caller(),
+        f"The first is state {index if len(index) > 1 else index[0]}: {refusal}"
     )
+    warnings.warn(StateWarning(message, refusal), stacklevel=_depth_of_caller())
 
 
 def _depth_of_caller() -> int:

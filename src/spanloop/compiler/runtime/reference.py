@@ -8,13 +8,13 @@ import numpy as np
 
 from spanloop.compiler.runtime import arrays
 from spanloop.compiler.runtime.kernel import checked_dtype, warn_of_states
-from spanloop.errors import InputError, StateError
+from spanloop.errors import InputError, Refusal, StateError
 
 
 class PythonKernel:
     """k(q, v, tau) → array (..., *shape), evaluated on Python floats."""
 
-    def __init__(self, name: str, signature, answer: Callable, explain: Callable[..., str], dtype: str = "float64"):
+    def __init__(self, name: str, signature, answer: Callable, explain: Callable[..., Refusal], dtype: str = "float64"):
         """answer(*arrays): one state's answer, None if it has none; explain(*arrays): why not."""
         if checked_dtype(dtype) != "float64":
             raise InputError(f"target 'python' computes in float64; dtype is {dtype!r}. Use target 'cpu' for float32")
@@ -42,7 +42,7 @@ class PythonKernel:
     def _one(self, given: list[np.ndarray]) -> np.ndarray:
         answer = self._answer(*given)
         if answer is None:
-            raise StateError(f"{self.name}: {self._explain(*given)}")
+            raise StateError.of(self.name, self._explain(*given))
         return answer
 
     def _many(self, given: list[np.ndarray], leading: tuple[int, ...]) -> np.ndarray:
@@ -56,6 +56,6 @@ class PythonKernel:
                 out[index] = answer
         if bad:
             first, index = bad[0]
-            why = self._explain(*(a[index] for a in given))
-            warn_of_states(self.name, len(bad), out[..., 0].size if self.shape else out.size, first, leading, why)
+            refusal = self._explain(*(a[index] for a in given))
+            warn_of_states(self.name, len(bad), out[..., 0].size if self.shape else out.size, first, leading, refusal)
         return out

@@ -73,7 +73,7 @@ class PartedKernel(Kernel):
 
 # ---- Threads of this process that help kernels with one state: started once, asleep while there is nothing to do.
 #
-# They are daemon threads of Python that stay inside machine code (render/team.py) and never ask for Python's lock again,
+# They are daemon threads of Python that stay inside machine code (render/team.py) and never need Python's lock again,
 # so that they end with the process whatever it does. A forked process has none: kernels that it inherited compute
 # alone, and a kernel that it makes starts helpers of its own.
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import OPEN
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.constraint_step import closure_errors, constraint_step
 from spanloop.compiler.lower import unrolled
+from spanloop.errors import Reason, Refusal
 from spanloop.kernels import source_hash
 from spanloop.model import Model
 from spanloop.sweeps import Program, walked
@@ -28,21 +29,21 @@ class StepD:
     counts: tuple[int, int]  # points of the primary and of the secondary system
     coupled: tuple[tuple[int, int], ...]  # pairs of points of the primary that feel each other
     cheap: bool
-    setting: Setting
+    redundancy: Redundancy
     options: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
 
     @property
     def key(self) -> str:
         """Of all that the plan depends on; names of frames and loops are not of it."""
         closures = [replace(c, name="") for c in self._made[0].closures]
-        found = (sorted(self.setting.dropped), self.setting.strict, self.setting.watched)
+        found = (sorted(self.redundancy.dropped), self.redundancy.refuses_singular, self.redundancy.refuses_open)
         parts = (closures, self.counts, self.coupled, self.cheap, found, source_hash())
         return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()
 
     @functools.cached_property
     def _made(self) -> tuple[Mechanism, Program]:
         m = mechanism(self.points)
-        return m, constraint_step(m, self.counts, self.coupled, self.cheap, self.setting)
+        return m, constraint_step(m, self.counts, self.coupled, self.cheap, self.redundancy)
 
     @functools.cached_property
     def kernel(self):
@@ -77,7 +78,7 @@ class StepD:
             return None
         return found if np.isfinite(found).all() and all(a < b for a, b in pairs) else None
 
-    def explain(self, *rows: np.ndarray) -> str:
+    def explain(self, *rows: np.ndarray) -> Refusal:
         """Why this state has no answer."""
         m, program = self._made
         errors = np.abs(np.array(walked(closure_errors(m, program), m, self._given(rows))[0], dtype=float))
@@ -85,14 +86,16 @@ class StepD:
         by = errors[list(worst.rows)].max(initial=0.0)
         if not by < 0.5 * OPEN:
             loop = self.points.loops[worst.number]
-            return (
+            return Refusal(
+                Reason.OPEN_LOOP,
                 f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is open by {by:.3g} (metres or radians). "
-                "Close it first: q = sl.Dynamics(pair.model).assemble(q)"
+                "Close it first: q = sl.Dynamics(pair.model).assemble(q)",
             )
-        return (
+        return Refusal(
+            Reason.SINGULAR_CLOSURE,
             "the loops are in a singular position, or too near one: constraints that are independent elsewhere depend "
-            "on each other here, so that accelerations cannot be told. See sl.Dynamics(pair.model).diagnose(q); "
-            "on_singular='minimum_norm' gives one answer"
+            "on each other here, so that accelerations are not unique. See sl.Dynamics(pair.model).diagnose(q); "
+            "on_singular='minimum_norm' gives one answer",
         )
 
     def _given(self, rows) -> Mapping[str, list[float]]:

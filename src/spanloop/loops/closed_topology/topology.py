@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.algorithms.closed import redundancy
+from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closed_topology import secondary_body
 from spanloop.compiler.runtime import arrays
 from spanloop.errors import InputError, nearest
@@ -98,8 +98,10 @@ class ClosedTopology:
         if not loops:
             return None
         m = mechanism(self.model)
-        found = _setting(self.model)
-        found = replace(found, strict=found.strict and self._options["on_singular"] == "raise", weak=frozenset())
+        found = _redundancy(self.model)
+        found = replace(
+            found, refuses_singular=found.refuses_singular and self._options["on_singular"] == "raise", weak=frozenset()
+        )
         held = secondary_body(m, found)
         return StepD(
             of_points(self.primary.points + self.secondary.points, loops),
@@ -191,5 +193,5 @@ def _remade(primary, secondary, closures, ready, options) -> ClosedTopology:
 
 
 @functools.lru_cache(maxsize=64)
-def _setting(model: Model) -> redundancy.Setting:
-    return redundancy.found(mechanism(model))
+def _redundancy(model: Model) -> Redundancy:
+    return find_redundancy(mechanism(model))

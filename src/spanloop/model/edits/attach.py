@@ -1,23 +1,29 @@
-"""Joining: two parts of a model welded, one model attached to another."""
+"""Attach and weld: one model on another, two parts of a model held together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from spanloop.errors import InputError
 from spanloop.joints import Fixed, JointKind
 from spanloop.model import user_input
 from spanloop.model.edits.rename import all_names, renamed
-from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
 
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
-def weld(model: Model, a: str, b: str, name: str | None = None) -> Model:
-    """The model with two frames (or bodies) held together.
 
-    A body that floats on the world by a free joint is fixed to the other body in its place, so that no loop is needed
-    (b's, or else a's). Otherwise a fixed loop holds them.
+def weld(model: Model, a: str, b: str, *, name: str | None = None) -> Model:
+    """Return the model with two frames or bodies held together. To fix one joint use `lock`.
+
+    a, b: names of frames or bodies; name: of the fixed joint or loop
+
+    If the body of b (or else that of a) floats on the world by a free joint, a fixed joint to the other body replaces
+    the free joint, and no loop is needed. Otherwise a fixed loop holds the two together.
+    Raises InputError where both are on one body.
     """
     start, end = model.frame(a), model.frame(b)
     if start.body == end.body:
@@ -33,9 +39,7 @@ def weld(model: Model, a: str, b: str, name: str | None = None) -> Model:
                 actuators=tuple(x for x in model.actuators if x.joint != joint.name),
                 sensors=tuple(replace(s, at=fixed.name) if s.at == joint.name else s for s in model.sensors),
             )
-    from spanloop.model.edits import close
-
-    return close(model, a, b, "fixed", name)
+    return model.with_loop(a, b, "fixed", name=name)
 
 
 def _floating(model: Model, body: str) -> Joint | None:
@@ -63,11 +67,20 @@ def attach(
     name: str | None = None,
     frame: str | None = None,
 ) -> Model:
-    """The model with another one attached to a frame or body of it.
+    """Return the model with another one attached to one of its frames or bodies.
 
-    The other model's world (or `frame`, a frame there) is put at `at` by a joint of any kind. If the other model floats
-    by one free joint, the body that floats is attached instead. A joint that moves carries what stood on the other
-    world by a body without mass, "base". prefix: before every name of the other model.
+    other: the model to attach
+    at: frame or body of this model that carries it
+    joint: the kind of joint between the two, by name or as an object
+    prefix: put before every name of the other model, as "gripper_"
+    name: of the new joint; prefix and the other model's name by default
+    frame: frame of the other model that is placed at `at`; its world by default
+
+    If the other model floats by one free joint, the floating body is attached and the free joint removed. Otherwise a
+    fixed joint puts what stands on the other world on `at`, and a joint that moves carries it by a body without mass,
+    "base". Raises InputError where both models have a part of the same name.
+
+    >>> arm.attach(gripper, "tool", prefix="gripper_")
     """
     place = model.frame(at)
     kind = user_input.joint_kind(joint, "attach")

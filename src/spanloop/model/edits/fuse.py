@@ -1,23 +1,27 @@
-"""Fusing: bodies on fixed joints become part of their parents."""
+"""Fuse: bodies on fixed joints become part of their parents."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.vector3 import add_matrices, outer, scale_matrix
-from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Frame, Inertia, Joint, Loop, Placement
+
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
 # body -> the body it has become part of, and its pose there
 Hosts = dict[str, tuple[str, Placement]]
 
 
 def fuse(model: Model) -> Model:
-    """The model without fixed joints: inertia, geometry, frames, loops and children move to the parent body.
+    """Return the model without fixed joints: each body on one becomes part of its parent.
 
-    A fused body stays a frame with its name. What is fixed to the world becomes part of it, without mass.
-    A loop whose ends are then on one body is removed, with a note.
+    Inertia, geometry, frames, loops and children move to the parent body. A fused body stays a frame with its name.
+    A body fixed to the world becomes part of it, and its mass is dropped. A loop whose ends are then on one body is
+    removed, with a note.
     """
     hosts = hosts_of(model)
     guests: dict[str, list[Body]] = {}

@@ -1,15 +1,18 @@
-"""Locking: joints become fixed where they stand, and what is coupled to them with them."""
+"""Lock: joints, and those coupled to them, become fixed at a position."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from spanloop.errors import InputError, ModelError, nearest
 from spanloop.joints import Fixed
 from spanloop.model import user_input
-from spanloop.model.model import Model
 from spanloop.model.parts import Coupling, Joint, Placement
+
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
 # two positions that differ by less satisfy a coupling [rad or m]
 _SAME = 1e-9
@@ -17,12 +20,19 @@ _SAME = 1e-9
 Positions = dict[str, tuple[float, ...]]
 
 
-def lock(model: Model, names: Sequence[str], at: Mapping[str, float | Sequence[float]]) -> Model:
-    """The model with these joints (and those that `at` names) fixed, their losses and limits dropped.
+def lock(model: Model, *names: str, at: Mapping[str, float | Sequence[float]] | None = None) -> Model:
+    """Return the model with these joints, and those that `at` names, replaced by fixed ones.
 
-    A joint stands where `at` says; else where a coupling with such a joint puts it; else at its neutral
-    position. A joint that is coupled to a locked one is locked too, and the coupling goes.
+    names: joints to lock at their neutral position
+    at: joints to lock at other coordinates, {name: one number or nq numbers} [rad or m]
+
+    A joint that is coupled to a locked one is locked too, where the coupling puts it, and the coupling is removed, with
+    a note. Losses, limits and actuators of locked joints are dropped. Raises ModelError where `at` contradicts a
+    coupling.
+
+    >>> sl.zoo.puma().lock("joint6", at={"joint5": 0.5})
     """
+    at = at or {}
     joints = {j.name: j for j in model.joints}
     for name in (*names, *at):
         if name not in joints:

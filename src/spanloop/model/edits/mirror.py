@@ -1,9 +1,9 @@
-"""Mirroring: a model as seen in a plane through the world's origin.
+"""Mirror: a model reflected in a plane through the world's origin.
 
-With n the plane's normal and s = 1 − 2 n nᵀ every frame keeps its own axes' names and is told in mirrored components:
-positions p become s p, rotations R become s R s, inertias I become s I s. A turn about u becomes the same turn about
-−s u, a displacement along u one along s u. So one-freedom joints at equal coordinates stand in mirrored postures; for
-the other kinds `mirrored_state` converts.
+With n the plane's normal and s = 1 − 2 n nᵀ, every frame keeps the names of its axes and its components are mirrored:
+positions p become s p, rotations R become s R s, inertias I become s I s. A rotation about u becomes the same rotation
+about −s u, a displacement along u one along s u. Joints with one DoF at equal coordinates are therefore in mirrored
+postures; for the other kinds `mirrored_state` converts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,36 +19,37 @@ from spanloop.errors import InputError, ModelError
 from spanloop.joints.kind import JointKind, checked_axis
 from spanloop.math.vector3 import product, times
 from spanloop.model.edits.rename import renamed, swapping
-from spanloop.model.model import Model
+from spanloop.model.edits.scale import mapped
 from spanloop.model.parts import Body, Geometry, Inertia, Joint, Placement
 from spanloop.model.snap import snap_axis, snap_rotation
 from spanloop.types import Floats33
 
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
+
 _ACROSS_X: Floats33 = ((-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
-def mirror(model: Model, normal: str | Sequence[float] = "y", swap: Sequence[str] = ()) -> Model:
-    """The model mirrored in the plane through the world's origin with this normal.
+def mirror(model: Model, normal: str | Sequence[float] = "y", *, swap: Sequence[str] = ()) -> Model:
+    """Return the model mirrored in a plane through the world's origin.
 
-    swap: two words that change places in all names, as ("left", "right").
+    normal: of the plane, an axis' name or (3,) in the world
+    swap: two words that change places in all names, as ("left", "right")
+
+    Joints with one DoF at equal coordinates are in mirrored postures. Raises ModelError for a joint whose limits or
+    losses belong to axes that the mirror mixes.
+
+    >>> right_leg = left_leg.mirror("y", swap=("left", "right"))
     """
     s = reflection(normal)
-    out = replace(
+    out = mapped(
         model,
-        bodies=tuple(_body(b, s) for b in model.bodies),
-        joints=tuple(_joint(j, s) for j in model.joints),
-        frames=tuple(replace(f, placement=_placement(f.placement, s)) for f in model.frames),
-        loops=tuple(
-            replace(
-                x,
-                kind=x.kind.mirrored(s),
-                placement_a=_placement(x.placement_a, s),
-                placement_b=_placement(x.placement_b, s),
-            )
-            for x in model.loops
-        ),
-        gravity=_plain(times(s, model.gravity)),
+        body=lambda b: _body(b, s),
+        joint=lambda j: _joint(j, s),
+        kind=lambda k: k.mirrored(s),
+        placement=lambda p: _placement(p, s),
     )
+    out = replace(out, gravity=_plain(times(s, model.gravity)))
     if not swap:
         return out
     if len(swap) != 2 or not all(isinstance(w, str) and w for w in swap) or swap[0] == swap[1]:
@@ -129,7 +130,7 @@ def _change(kind: JointKind, s: Floats33) -> np.ndarray:
 
 
 def _turned(j: Joint, name: str, change: np.ndarray) -> tuple[float, ...]:
-    """Numbers that belong to the freedoms; where the mirror mixes these they must be equal."""
+    """Numbers that belong to the DoF; where the mirror mixes these they must be equal."""
     values = getattr(j, name)
     if not np.array_equal(np.abs(change), np.eye(len(values))) and any(x != values[0] for x in values):
         size = np.where(np.isfinite(values), values, 0.0)

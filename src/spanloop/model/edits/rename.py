@@ -1,20 +1,28 @@
-"""Renaming: other names for parts, everywhere they are mentioned."""
+"""Rename: other names for parts, wherever they occur."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from spanloop.errors import InputError, nearest
-from spanloop.model.model import Model
 from spanloop.model.parts import WORLD
+
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
 Rule = Callable[[str], str]
 
 
-def rename(model: Model, names: Mapping[str, str], name: str | None = None) -> Model:
-    """The model with parts called otherwise: {old: new}, of bodies, joints, frames, loops, couplings, actuators and
-    sensors alike; name: of the model itself."""
+def rename(model: Model, names: Mapping[str, str], *, name: str | None = None) -> Model:
+    """Return the model with other names.
+
+    names: {old: new}, for bodies, joints, frames, loops, couplings, actuators and sensors alike
+    name: a new name for the model itself
+
+    Raises InputError for a name that the model does not have, and for the world's.
+    """
     known = all_names(model)
     for old, new in names.items():
         if old == WORLD or new == WORLD:
@@ -28,7 +36,7 @@ def rename(model: Model, names: Mapping[str, str], name: str | None = None) -> M
 
 
 def renamed(model: Model, rule: Rule) -> Model:
-    """Every name but the world's changed by a rule; notes stay as they were said."""
+    """The model with every name but the world's changed by a rule; notes keep the old names."""
 
     def new(name: str) -> str:
         return name if name == WORLD else rule(name)
@@ -48,7 +56,7 @@ def renamed(model: Model, rule: Rule) -> Model:
 
 
 def swapping(one: str, other: str) -> Rule:
-    """The rule that puts each of two words where the other was, in any case: left_leg, LeftLeg, LEFT."""
+    """The rule that swaps two words in a name, in any case: left_leg, LeftLeg, LEFT."""
     pairs = [(form(one), form(other)) for form in (str, str.lower, str.upper, str.capitalize)]
     there = {a: b for pair in pairs for a, b in (pair, pair[::-1])}
 
@@ -64,5 +72,6 @@ def swapping(one: str, other: str) -> Rule:
 
 
 def all_names(model: Model) -> list[str]:
+    """Names of all parts of a model, each once."""
     parts = (model.bodies, model.joints, model.frames, model.loops, model.couplings, model.actuators, model.sensors)
     return list(dict.fromkeys(part.name for group in parts for part in group))

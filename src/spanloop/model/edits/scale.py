@@ -1,21 +1,25 @@
-"""Scaling: the same machine larger, heavier or slower, every number by the powers of its unit.
+"""Scale: the same mechanism larger, heavier or slower, every number by the powers of its unit.
 
 With factors L of lengths, m of masses and T of times a force grows by m L/T², a torque by m L²/T². Motions stay
-similar: q' (lengths by L) at times T t. By default T = √L, so that gravity stays what it is.
+similar: q' (lengths by L) at times T t. By default T = √L, so that gravity stays the same.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spanloop.errors import InputError
+from spanloop.joints import JointKind
 from spanloop.model import user_input
-from spanloop.model.model import Model
 from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Placement
 
-# numbers of a freedom: the power of time, and those of length for an angle and for a displacement; all have one of mass
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
+
+# numbers of a DoF: the power of time, and those of length for an angle and for a displacement; all have one of mass
 _POWERS = {
     "damping": (-1, 2, 0),
     "friction": (-2, 2, 1),
@@ -25,35 +29,58 @@ _POWERS = {
 }
 
 
-def scale(model: Model, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Model:
-    """The model with all lengths, masses and times multiplied; inertias, losses, limits and gravity follow."""
+def scale(model: Model, *, length: float = 1.0, mass: float = 1.0, time: float | None = None) -> Model:
+    """Return the model with all lengths, masses and times multiplied.
+
+    length, mass, time: factors > 0; time is √length by default, which leaves gravity unchanged
+
+    Inertias, losses, limits and gravity follow. Settings of actuators and sensors stay, with a note.
+    Raises InputError for a factor that is not positive.
+
+    >>> sl.load("arm_in_millimetres.urdf").scale(length=0.001)
+    """
     length, mass = _factor(length, "length"), _factor(mass, "mass")
     time = math.sqrt(length) if time is None else _factor(time, "time")
     field = length / (time * time)
     g = model.gravity
     kept = ("settings of actuators and sensors are as they were before scaling",)
     unscaled = any(part.settings for part in (*model.actuators, *model.sensors))  # type: ignore[attr-defined]
-    return replace(
+    scaled = mapped(
         model,
-        bodies=tuple(_body(b, length, mass) for b in model.bodies),
-        joints=tuple(_joint(j, length, mass, time) for j in model.joints),
-        frames=tuple(replace(f, placement=_placement(f.placement, length)) for f in model.frames),
-        loops=tuple(
-            replace(
-                x,
-                kind=x.kind.scaled(length),
-                placement_a=_placement(x.placement_a, length),
-                placement_b=_placement(x.placement_b, length),
-            )
-            for x in model.loops
-        ),
+        body=lambda b: _body(b, length, mass),
+        joint=lambda j: _joint(j, length, mass, time),
+        kind=lambda k: k.scaled(length),
+        placement=lambda p: _placement(p, length),
+    )
+    return replace(
+        scaled,
         couplings=tuple(_coupling(c, model, length) for c in model.couplings),
         gravity=g if abs(field - 1.0) < 1e-15 else (field * g[0], field * g[1], field * g[2]),
         notes=model.notes + kept * unscaled,
     )
 
 
-def _factor(value, what: str) -> float:
+def mapped(
+    model: Model,
+    body: Callable[[Body], Body],
+    joint: Callable[[Joint], Joint],
+    kind: Callable[[JointKind], JointKind],
+    placement: Callable[[Placement], Placement],
+) -> Model:
+    """The model with a function applied to each body and joint, and to the kinds and placements of frames and loops."""
+    return replace(
+        model,
+        bodies=tuple(map(body, model.bodies)),
+        joints=tuple(map(joint, model.joints)),
+        frames=tuple(replace(f, placement=placement(f.placement)) for f in model.frames),
+        loops=tuple(
+            replace(x, kind=kind(x.kind), placement_a=placement(x.placement_a), placement_b=placement(x.placement_b))
+            for x in model.loops
+        ),
+    )
+
+
+def _factor(value: float, what: str) -> float:
     x = user_input.number(value, f"scale: {what}")
     if x <= 0.0:
         raise InputError(f"scale: {what} is {x:g}; must be > 0. To mirror a model use model.mirror(...)")

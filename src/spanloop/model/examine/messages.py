@@ -127,7 +127,7 @@ WORDS = {
     "one_end": Words(
         "advice",
         "{parts} is called like the end of a loop, but has no partner.",
-        "Write model.close({first!r}, ..., 'spherical')",
+        "Write model.with_loop({first!r}, ..., 'spherical')",
     ),
 }
 

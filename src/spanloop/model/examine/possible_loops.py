@@ -92,7 +92,7 @@ def _line(model: Model, frames: dict[str, str], a: str, b: str, at: dict[str, Pl
         turned = np.array(at[a].rotation).T @ axis
         shown = ", ".join(f"{x:.6g}" for x in np.where(np.abs(turned) < 1e-9, 0.0, turned) + 0.0)
         kind, toml = f"sl.joints.Revolute(({shown}))", f'kind = "revolute", axis = [{shown}]'
-    return f"model.close({a!r}, {b!r}, {kind}); in a .toml file: [[loop]] with a and b the two bodies, {toml}"
+    return f"model.with_loop({a!r}, {b!r}, {kind}); in a .toml file: [[loop]] with a and b the two bodies, {toml}"
 
 
 def _common_axis(model: Model, a: str, b: str, at: dict[str, Placement]) -> np.ndarray | None:

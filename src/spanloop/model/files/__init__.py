@@ -26,8 +26,8 @@ def load(path, base: str | None = None, loops=None) -> Model:
     What the loader changed or found suspect is in the model's notes; suspect inertias, Coulomb friction and what
     was left out though it acts on the motion also give one warning each.
     """
-    from spanloop.model.files.inertia_check import judge
     from spanloop.model.files.source_file import checked_path, read
+    from spanloop.model.inertia_check import check_inertias
 
     path = checked_path(path)
     extension = path.suffix.lower()
@@ -41,7 +41,7 @@ def load(path, base: str | None = None, loops=None) -> Model:
         from spanloop.model.files.toml.reader import closed
 
         model = closed(model, checked_path(loops))
-    suspect = judge(model, strict=False)
+    suspect = check_inertias(model, strict=False)
     _warn(suspect, model, path.name)
     if extension == ".toml" or not suspect:
         return model  # our own format is read as written, notes too

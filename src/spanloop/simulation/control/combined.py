@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from spanloop.errors import InputError
 from spanloop.model import Model
-from spanloop.simulation.drive import Controller, controller_of
+from spanloop.simulation.drive import Callback, Controller, controller_of
+
+
+def callback(function: Callable) -> Callback:
+    """A controller (t, q, v) -> torques that Python calls once a step, for what cannot be traced.
+
+    Args:
+        function: takes the time t [s], q (..., nq) and v (..., nv) with the batch axes of the simulation, and returns
+            torques (nv) or (..., nv) [N m or N], which act during the step.
+
+    Returns:
+        What sl.simulate takes as controller.
+
+    Raises:
+        InputError: `function` cannot be called.
+
+    Example:
+        sl.simulate(model, duration=1.0, controller=sl.control.callback(lambda t, q, v: -3.0 * v))
+    """
+    return Callback(function)
 
 
 def together(model: Model, *controllers) -> Controller:

@@ -100,7 +100,7 @@ def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return np.einsum("kij,kj->ki", matrices, vectors)
 
 
-# ---- Courses that repeat, as sums of harmonics: smooth, easy to differentiate, and of any scalar, so that they compile.
+# ---- Periodic courses as sums of harmonics: smooth, easy to differentiate, and of any scalar, so that they compile.
 
 
 @dataclass(frozen=True, eq=False)

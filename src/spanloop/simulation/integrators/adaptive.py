@@ -22,7 +22,6 @@ from spanloop.simulation.time_grid import grid
 from spanloop.simulation.time_loop import Bar
 from spanloop.trajectory import Outcome, Trajectory
 
-METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
 ACCURACY = 1e-9
 _SAMPLES = 1000  # if no time between samples is given
 _EXPLICIT = ("DOP853", "RK45", "RK23")
@@ -36,14 +35,10 @@ def integrate(
 ) -> Trajectory:
     """The motion with steps as the tolerance allows; step: the longest that is taken [s]."""
     tolerance = ACCURACY if accuracy is None else accuracy
-    if not (np.isfinite(tolerance) and tolerance > 0.0):
-        raise InputError(f"accuracy is {accuracy!r}; must be positive (rad or m)")
     if task.drive.memory:
-        raise InputError(f"method {method!r} has no steps for delays and memory to count; use 'rk4' or 'midpoint'")
+        raise InputError(f"integrator {method!r} has no steps for delays and memory to count; use 'rk4' or 'midpoint'")
     if task.inputs.values is not None and task.inputs.values.shape[-2] > 1:
-        raise InputError(f"method {method!r} has no steps to give inputs for; give one row, or a controller")
-    if task.dtype != "float64":
-        raise InputError(f"method {method!r} works in float64; dtype is {task.dtype!r}")
+        raise InputError(f"integrator {method!r} has no steps to give inputs for; give one row, or a controller")
     times = grid(duration, sample if sample is not None else duration / _SAMPLES, None, 1)
     t = times.h * np.arange(times.steps + 1)
     longest = np.inf if step is None else grid(duration, step, None, 1).h
@@ -59,7 +54,7 @@ def integrate(
     nq = task.model.nq
     u = np.array([r.u for r in runs])[:, None]
     samples = Samples(t[:last], rows[:, :last, :nq], rows[:, :last, nq:], np.empty((len(task), last, 0)), u)
-    settings = {"method": method, "accuracy": tolerance, "steps": sum(r.steps for r in runs)}
+    settings = {"integrator": method, "accuracy": tolerance, "steps": sum(r.steps for r in runs)}
     residual = np.array([r.residual for r in runs]) if task.system.holds else None
     return gathered(task, samples, [r.end for r in runs], u[:, 0], settings, residual)
 
@@ -188,6 +183,6 @@ def _scipy():
         import scipy.integrate as found
     except ImportError:
         raise UnsupportedError(
-            "adaptive steps need SciPy: pip install scipy. Fixed steps (method='rk4') do not"
+            "adaptive steps need SciPy: pip install scipy. Fixed steps (integrator='rk4') do not"
         ) from None
     return found

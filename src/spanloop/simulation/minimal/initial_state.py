@@ -20,17 +20,17 @@ _ENOUGH = 1e-9  # must be reached
 _UNDETERMINED = "where the actuated joints do not determine the motion of the others. Use closures='project'"
 
 
-def refuse(robot: Dynamics, dynamics: str | None, on_singular: str) -> None:
+def refuse(robot: Dynamics, method: str | None) -> None:
     """A sentence for what cannot be simulated in minimal coordinates."""
-    if dynamics not in (None, METHOD):
+    if method not in (None, METHOD):
         raise InputError(
-            f"closures='minimal' is computed by dynamics={METHOD!r}; dynamics is {dynamics!r}. "
+            f"closures='minimal' is computed by method={METHOD!r}; method is {method!r}. "
             "Leave it out, or use closures='project'"
         )
-    if on_singular != "raise":
+    if robot.on_singular != "raise":
         raise InputError(
-            f"on_singular={on_singular!r} has no meaning with closures='minimal': at a singular position the actuated "
-            "joints do not determine the motion. Use closures='project'"
+            f"on_singular={robot.on_singular!r} has no meaning with closures='minimal': at a singular position the "
+            "actuated joints do not determine the motion. Use closures='project'"
         )
     try:
         Question.of(robot.model, "position_completion", None, "baked", (), None, None, True).signature()

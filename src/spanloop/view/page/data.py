@@ -1,4 +1,4 @@
-"""A run as the plain data of its page: the scene in words, numbers as float32 in base64."""
+"""The data of a run's page: the scene as plain data, arrays as float32 in base64."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spanloop.trajectory.files import labels
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
 from spanloop.view.page.meshes import packed_mesh
-from spanloop.view.scene import Scene, SeenBody, matrix, poses, reached, scene
+from spanloop.view.scene import Scene, SceneBody, extent_points, matrix, poses, scene
 
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
@@ -29,20 +29,23 @@ MOST = 120  # curves that a plot offers
 
 
 def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> dict[str, Any]:
-    """All that the page shows, ready for JSON."""
+    """Everything the page shows, ready for JSON.
+
+    title: the page's title. folder: where the model's mesh files are.
+    """
     if run.batch:
         raise InputError(f"this is a batch of {len(run.outcomes)} runs; a page shows one of them: run[0].page(...)")
     seen = scene(run.model, run.q[0], folder)
     notes = [*seen.notes]
     few = thinned(run, _frames(run, seen))
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SpanloopWarning)
         at = poses(few.robot, few.q)
         groups = _groups(few, notes)
         arrows = _arrows(few, notes)
         audit = _audit(run, notes)
-    notes += dict.fromkeys(str(w.message) for w in said if issubclass(w.category, SpanloopWarning))
-    points = reached(seen, at)
+    notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, SpanloopWarning))
+    points = extent_points(seen, at)
     floats = not seen.bodies[0].shapes
     return {
         "title": title,
@@ -70,7 +73,7 @@ def packed(values: np.ndarray) -> str:
 
 
 def thinned(run: Trajectory, frames: int) -> Trajectory:
-    """At most about so many samples of a run, evenly chosen; first and last of each segment stay."""
+    """The run with about `frames` samples at most, evenly chosen; each segment keeps its first and last sample."""
     every = max(1, -(-len(run) // max(frames, 2)))
     if every == 1:
         return run
@@ -93,8 +96,8 @@ def _ground(points: np.ndarray, size: float, floats: bool) -> float:
 
 
 def _window(points: np.ndarray, size: float, floats: bool) -> dict[str, Any]:
-    """What the camera shows: all that is reached; or, of a mechanism that travels far, what is around its middle,
-    which it then follows: follow holds that middle (n, 3)."""
+    """What the camera shows: the whole motion; or, of a mechanism that travels far, what is around its middle,
+    which it then follows: `follow` holds that middle (n, 3)."""
     middle = 0.5 * (np.nanmin(points, axis=1) + np.nanmax(points, axis=1))
     travels = floats and np.linalg.norm(np.ptp(middle[np.isfinite(middle).all(axis=1)], axis=0)) > size
     if travels:
@@ -104,7 +107,7 @@ def _window(points: np.ndarray, size: float, floats: bool) -> dict[str, Any]:
 
 
 def _frames(run: Trajectory, seen: Scene) -> int:
-    """As many as the eye needs, and as the file may hold."""
+    """How many frames to keep: RATE frames a second, limited by the size of the file."""
     numbers = 7 * len(seen.bodies) + run.model.nq + 2 * run.model.nv + 8 * len(seen.closures) + 4
     return int(min(RATE * run.duration + 1, BYTES / (4 * numbers)))
 
@@ -147,7 +150,7 @@ def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
     }
 
 
-def _shapes(body: SeenBody, notes: list[str]) -> list[dict[str, Any]]:
+def _shapes(body: SceneBody, notes: list[str]) -> list[dict[str, Any]]:
     """The body's shapes; its simple ones, if a mesh among them cannot be shown."""
     out = []
     for shape in body.shapes:
@@ -163,7 +166,7 @@ def _shape(shape: Shape) -> dict[str, Any]:
 
 
 def _flat(placement) -> list[float]:
-    """A placement as 16 numbers, column by column, as a graphics card wants them."""
+    """A placement as 16 numbers, column by column, as WebGL expects them."""
     return [round(float(x), 9) for x in matrix(placement).T.ravel()]
 
 
@@ -171,16 +174,14 @@ def _groups(run: Trajectory, notes: list[str]) -> list[dict[str, Any]]:
     """The plots: names and values (n, curves) of each."""
     model = run.model
     names = [labels.joined(*x) for x in labels.coordinates(model)]
-    freedoms = [labels.joined(*x) for x in labels.dofs(model)]
+    dof_names = [labels.joined(*x) for x in labels.dofs(model)]
     energy = run.energy.copy()
     energy[:, 1] -= energy[0, 1]
     energy = np.column_stack([energy, energy.sum(axis=1)])
-    out = [_group("energy", "Energy, potential from its start", "J", ["kinetic", "potential", "sum"], energy)]
+    out = [_group("energy", "Energy, potential relative to the start", "J", ["kinetic", "potential", "sum"], energy)]
     if model.loops:
         errors = np.column_stack([np.abs(run[x.name].error).max(axis=-1, initial=0.0) for x in model.loops])
-        out.append(
-            _group("closures", "How far loops are open", "m or rad", [x.name for x in model.loops], errors, True)
-        )
+        out.append(_group("closures", "Closure errors", "m or rad", [x.name for x in model.loops], errors, True))
         try:
             found = run.reactions()
             sizes = np.column_stack([np.linalg.norm(found[x.name][:, 3:], axis=-1) for x in model.loops])
@@ -188,19 +189,19 @@ def _groups(run: Trajectory, notes: list[str]) -> list[dict[str, Any]]:
         except SpanloopError as error:
             notes.append(str(error))
     out.append(_group("q", "Coordinates", "rad, m", names, run.q))
-    out.append(_group("v", "Rates", "rad/s, m/s", freedoms, run.v))
+    out.append(_group("v", "Velocities", "rad/s, m/s", dof_names, run.v))
     acting = np.flatnonzero(np.nan_to_num(run.tau).any(axis=0))
     if len(acting):
         out.append(
             _group(
-                "tau", "Torques and forces at the joints", "N m, N", [freedoms[k] for k in acting], run.tau[:, acting]
+                "tau", "Torques and forces at the joints", "N m, N", [dof_names[k] for k in acting], run.tau[:, acting]
             )
         )
     return [g for g in out if g["names"]]
 
 
 def _group(key: str, title: str, unit: str, names: list[str], values: np.ndarray, log: bool = False) -> dict[str, Any]:
-    order = _liveliest(values)[:SHOWN] if len(names) > SHOWN else list(range(len(names)))
+    order = _most_varying(values)[:SHOWN] if len(names) > SHOWN else list(range(len(names)))
     shown = sorted(k for k in order if k < MOST)
     kept = values[:, :MOST]
     return {
@@ -214,8 +215,8 @@ def _group(key: str, title: str, unit: str, names: list[str], values: np.ndarray
     }
 
 
-def _liveliest(values: np.ndarray) -> list[int]:
-    """Columns by how much they change, the most first."""
+def _most_varying(values: np.ndarray) -> list[int]:
+    """Columns ordered by their range, the largest first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column without a number
         spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
@@ -243,7 +244,7 @@ def _audit(run: Trajectory, notes: list[str]) -> dict[str, Any] | None:
     try:
         found = run.audit()
     except SpanloopError as error:
-        notes.append(f"There is no audit: {error}")
+        notes.append(f"No audit: {error}")
         return None
     rows = [{"name": f.name, "verdict": f.verdict, "sentence": f.sentence} for f in found.findings]
     return {"findings": rows, "verdict": str(found).splitlines()[-1]}

@@ -1,4 +1,4 @@
-"""The page as text: template, style, script and data in one file that asks for nothing from outside."""
+"""The HTML page of a run: template, style, script and data in one self-contained file."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ SCRIPTS = (
 )
 
 
-def write(run: Trajectory, path, *, title: str = "", folder: str | Path | None = None) -> Path:
-    """Write the page of a run; the path, which must end in .html. folder: where the model's meshes are looked for."""
+def write(run: Trajectory, path: str | Path, *, title: str = "", folder: str | Path | None = None) -> Path:
+    """Write the page of a run and return its path, which must end in .html. folder: where mesh files are."""
     where = Path(path)
     if where.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{path}: a page ends in .html; run.save(...) writes .nc, .h5, .npz and .csv")
@@ -42,7 +42,7 @@ def write(run: Trajectory, path, *, title: str = "", folder: str | Path | None =
 
 
 def text(run: Trajectory, *, title: str = "", folder: str | Path | None = None) -> str:
-    """The page of a run."""
+    """The page of a run as HTML text."""
     data = page_data(run, title or f"{run.model.name}, {run.duration:g} s", folder)
     style = _asset("page.css")
     script = "(() => {\n'use strict';\n" + "\n".join(_asset(name) for name in SCRIPTS) + "\n})();\n"
@@ -63,7 +63,7 @@ def text(run: Trajectory, *, title: str = "", folder: str | Path | None = None) 
 
 
 def _inside_script(data: str) -> str:
-    """JSON that cannot end the element it stands in, whatever names are in it."""
+    """JSON escaped so that no name in it can end the script element."""
     return data.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -72,5 +72,5 @@ def _asset(name: str) -> str:
 
 
 def _hash(content: str) -> str:
-    """The name by which the page's policy knows its own script and style; nothing else may run."""
+    """The hash that admits the page's own script and style in its content security policy."""
     return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()

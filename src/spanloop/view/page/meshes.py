@@ -16,17 +16,17 @@ _STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute",
 
 
 def packed_mesh(shape: Shape, notes: list[str]) -> dict[str, Any] | None:
-    """The mesh as data of the page, its box where it is too large, or None; a note says why."""
+    """The mesh as data of the page, its box if it is too large, or None; then a note gives the reason."""
     name = Path(shape.file).name
     try:
         corners = triangles(Path(shape.file))
     except (OSError, ValueError, IndexError) as error:
-        notes.append(f"mesh {name!r} cannot be shown ({error}); a simple shape stands in its place")
+        notes.append(f"mesh {name!r} cannot be shown ({error}); a simple shape replaces it")
         return None
     corners = corners * np.array(shape.size)
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
     if len(corners) > MOST:
-        notes.append(f"mesh {name!r} has {len(corners)} triangles, more than {MOST}; its box stands in its place")
+        notes.append(f"mesh {name!r} has {len(corners)} triangles, more than {MOST}; its box replaces it")
         return {"kind": "hull", "low": low.tolist(), "high": high.tolist()}
     span = np.where(high > low, high - low, 1.0)
     grid = np.round((corners - low) / span * 65535.0).astype("<u2")
@@ -45,9 +45,9 @@ def triangles(path: Path) -> np.ndarray:
     elif path.suffix.lower() == ".stl":
         found = _stl(path.read_bytes())
     else:
-        raise ValueError(f"{path.suffix or 'a file without extension'} is not read here; .stl and .obj are")
+        raise ValueError(f"{path.suffix or 'a file without extension'} is not supported; expected .stl or .obj")
     if not len(found) or not np.isfinite(found).all():
-        raise ValueError("it holds no triangles" if not len(found) else "it holds numbers that are not finite")
+        raise ValueError("it contains no triangles" if not len(found) else "it contains numbers that are not finite")
     return found
 
 

@@ -1,11 +1,11 @@
-"""Figures with matplotlib: one function a figure. Each takes `ax=` and returns its axes.
+"""Figures with matplotlib, one function a figure. Each takes `ax=` and returns its axes.
 
-Without `ax` a figure is made. Where matplotlib has a window or a notebook to show it in, it is one of pyplot's, so
-that plt.show() finds it; elsewhere pyplot never hears of it, and it is gone when it is let go. Where what is drawn has
-several units there are as many panels: `ax` takes that many axes, and a tuple of them returns.
+Without `ax` the function makes a figure. With an interactive backend or a notebook the figure belongs to pyplot, so
+that plt.show() shows it; otherwise it does not, and Python frees it when nothing refers to it. A figure of quantities
+with several units has one panel for each: `ax` takes as many axes, and the function returns a tuple of them.
 """
 
-from spanloop.view.plots.operations import counts, scaling
+from spanloop.view.plots.operation_counts import counts, scaling
 from spanloop.view.plots.run_figures import (
     FIGURES,
     accelerations,
@@ -18,8 +18,8 @@ from spanloop.view.plots.run_figures import (
     torques,
     velocities,
 )
-from spanloop.view.plots.sparsities import operator_sparsity, sparsity
-from spanloop.view.plots.trees import topology
+from spanloop.view.plots.sparsity import operator_sparsity, sparsity
+from spanloop.view.plots.topology_diagram import topology
 
 __all__ = [
     "FIGURES",

@@ -1,77 +1,84 @@
-"""Coordinates, velocities, accelerations and torques of joints over time."""
+"""Figures of a run over time: coordinates, velocities, torques, reactions, energy, closure errors, phase portraits.
+
+One unit a panel, one line a quantity; a batch of runs is drawn as median and band. `plot` draws a figure by its name.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
+from spanloop.model.parts import Joint
 from spanloop.trajectory.files import labels
-from spanloop.view.plots.canvas import GREY, INK, PALETTE, blank, dressed, legend, pens
-from spanloop.view.plots.time_series import Course, draw, line, told
+from spanloop.view.plots.canvas import GREY, INK, PALETTE, axes_for, legend, line_styles, style_axes, unwrapped
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
-if TYPE_CHECKING:
-    from spanloop.trajectory.trajectory import Trajectory
-if TYPE_CHECKING:
-    from spanloop.trajectory.trajectory import Trajectory
-if TYPE_CHECKING:
-    from spanloop.trajectory.trajectory import Trajectory
-if TYPE_CHECKING:
-    from spanloop.trajectory.trajectory import Trajectory
-if TYPE_CHECKING:
-    from spanloop.trajectory.trajectory import Trajectory
 
-Names = str | Sequence[str] | None
+Names = str | Sequence[str] | None  # of joints or loops; None for all
+
+BAND = (5.0, 95.0)  # percent of the runs of a batch that lie below
+BOUND = 1e-9  # m or rad: the audit's
+_FLOOR = 1e-18  # m or rad: lower end of the axis of closure errors
+_FAINT = 0.35  # opacity of the lines of a batch
+COMPONENTS = ("norm", "x", "y", "z")
 
 
-def coordinates(run: Trajectory, names: Names = None, *, ax=None):
-    """Coordinates q over time; names: of joints, all if not told. Angles, lengths and quaternions in panels."""
+def coordinates(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
+    """Plot coordinates q over time. names: of joints (default: all). One panel for each unit."""
     words = {"rad": "angle", "m": "displacement", "1": "quaternion", "": "coordinate"}
     chosen = _chosen(run.model, names, labels.coordinates, run.model.q_slice)
-    return draw(run, _courses(run.q, chosen, labels.coordinates, labels.coordinate_units, run.model), words, ax)
+    return draw(run, _series(run.q, chosen, labels.coordinates, labels.coordinate_units, run.model), words, ax)
 
 
-def velocities(run: Trajectory, names: Names = None, *, ax=None):
-    """Rates v over time."""
-    words = {"rad/s": "angular velocity", "m/s": "velocity", "": "rate"}
-    return draw(run, _of_freedoms(run, run.v, names, labels.dof_units(run.model)), words, ax)
+def velocities(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
+    """Plot velocities v over time. names: of joints (default: all)."""
+    words = {"rad/s": "angular velocity", "m/s": "velocity", "": "velocity"}
+    return draw(run, _dof_series(run, run.v, names, labels.dof_units(run.model)), words, ax)
 
 
-def accelerations(run: Trajectory, names: Names = None, *, ax=None):
-    """Accelerations a over time, under the torques and forces that acted."""
+def accelerations(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
+    """Plot accelerations a over time, under the recorded torques and forces. names: of joints (default: all)."""
     words = {"rad/s²": "angular acceleration", "m/s²": "acceleration", "": "acceleration"}
     units = [unit and f"{unit}²" for unit in labels.dof_units(run.model)]
-    return draw(run, _of_freedoms(run, run.a, names, units), words, ax)
+    return draw(run, _dof_series(run, run.a, names, units), words, ax)
 
 
-def torques(run: Trajectory, names: Names = None, *, ax=None):
-    """What acted at the joints over time; names: of joints, all that are not passive if not told.
+def torques(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
+    """Plot joint torques over time. names: of joints (default: all actuated or driven ones).
 
-    A driven joint's entry is its acceleration, in a panel of its own.
+    The entry of a driven joint is its acceleration, in a panel of its own.
     """
-    words = {"N m": "torque", "N": "force", "rad/s²": "given acceleration", "m/s²": "given acceleration", "": "torque"}
+    words = {
+        "N m": "torque",
+        "N": "force",
+        "rad/s²": "prescribed acceleration",
+        "m/s²": "prescribed acceleration",
+        "": "torque",
+    }
     if names is None:
         names = [j.name for j in run.model.joints if j.actuated or j.driven] or None
-    return draw(run, _of_freedoms(run, run.tau, names, labels.torque_units(run.model)), words, ax)
+    return draw(run, _dof_series(run, run.tau, names, labels.torque_units(run.model)), words, ax)
 
 
-def _of_freedoms(run: Trajectory, values: np.ndarray, names: Names, units: list[str]) -> list[Course]:
+def _dof_series(run: Trajectory, values: np.ndarray, names: Names, units: list[str]) -> list[Series]:
     chosen = _chosen(run.model, names, labels.dofs, run.model.v_slice)
-    return _courses(values, chosen, labels.dofs, lambda _: units, run.model)
+    return _series(values, chosen, labels.dofs, lambda _: units, run.model)
 
 
-def _courses(values: np.ndarray, chosen: list[int], name: Callable, unit: Callable, model: Model) -> list[Course]:
+def _series(values: np.ndarray, chosen: list[int], name: Callable, unit: Callable, model: Model) -> list[Series]:
     names, units = name(model), unit(model)
-    return [Course(labels.joined(*names[k]), units[k] or "–", values[..., k]) for k in chosen]
+    return [Series(labels.joined(*names[k]), units[k] or "–", values[..., k]) for k in chosen]
 
 
 def _chosen(model: Model, names: Names, entries: Callable, place: Callable[[str], slice]) -> list[int]:
-    """Which entries of q or v belong to the joints that are named."""
+    """Entries of q or v that belong to the named joints."""
     count = len(entries(model))
     if names is None:
         found = list(range(count))
@@ -79,69 +86,52 @@ def _chosen(model: Model, names: Names, entries: Callable, place: Callable[[str]
         listed = [names] if isinstance(names, str) else list(names)
         found = [k for name in listed for k in range(count)[place(name)]]
     if not found:
-        raise InputError(f"plot: model {model.name!r} has no joint with a freedom among {names or 'its joints'!r}")
+        raise InputError(f"plot: model {model.name!r} has no joint that can move among {names or 'its joints'!r}")
     return found
 
 
-# ---- How well the loops stay closed, over time.
+def closure_residual(run: Trajectory, *, ax: Any = None) -> Any:
+    """Plot the largest error of each loop and coupling [m or rad] over time, on a logarithmic scale.
 
-
-BOUND = 1e-9  # m or rad: the audit's
-
-_FLOOR = 1e-18  # m or rad: below this the axis ends; an exact zero is not drawn
-
-
-def closure_residual(run: Trajectory, *, ax=None):
-    """The largest error of each loop and coupling [m or rad] over time, on a scale of powers of ten.
-
-    The dotted line is the bound of run.audit(). Exact zeros have no place on such a scale and leave gaps.
+    The dotted line is the bound of run.audit(). Exact zeros leave gaps.
     """
     names = [*(x.name for x in run.model.loops), *(c.name for c in run.model.couplings)]
     if not names:
-        raise InputError(f"plot: model {run.model.name!r} has no loops, so nothing can open")
-    (ax,) = blank(ax)
+        raise InputError(f"plot: model {run.model.name!r} has no loops, so there is no closure error")
+    (ax,) = axes_for(ax)
     errors = [np.abs(run[name].error).max(axis=-1, initial=0.0) for name in names]
-    for name, values, pen in zip(names, errors, pens(len(names)), strict=True):
-        line(ax, run, Course(name, "m or rad", values), pen)
+    for name, values, style in zip(names, errors, line_styles(len(names)), strict=True):
+        line(ax, run, Series(name, "m or rad", values), style)
     ax.axhline(BOUND, color=GREY, linestyle=":", linewidth=1.2, label="bound of the audit")
     ax.set_yscale("log", nonpositive="mask")
     highest = max((float(np.nanmax(e)) for e in errors), default=0.0)
     ax.set_ylim(_FLOOR, 10.0 * max(highest, BOUND))
-    dressed(ax, "time [s]", "closure error [m or rad]")
+    style_axes(ax, "time [s]", "closure error [m or rad]")
     if run.duration > 0.0:
         ax.set_xlim(run.times[0], run.times[-1])
-    legend(ax, told(run))
+    legend(ax, legend_title(run))
     return ax
 
 
-# ---- Energy over time.
-
-
-def energy(run: Trajectory, *, ax=None):
-    """Kinetic and potential energy and their sum [J] over time; run.audit() weighs the sum against the work done."""
-    (ax,) = blank(ax)
+def energy(run: Trajectory, *, ax: Any = None) -> Any:
+    """Plot kinetic and potential energy and their sum [J] over time; run.audit() compares it with the work done."""
+    (ax,) = axes_for(ax)
     kinetic, potential = run.energy[..., 0], run.energy[..., 1]
     rows = (("kinetic", kinetic, PALETTE[0]), ("potential", potential, PALETTE[2]), ("total", kinetic + potential, INK))
     for name, values, color in rows:
-        line(ax, run, Course(name, "J", values), {"color": color, "linestyle": "-" if name != "total" else "--"})
-    dressed(ax, "time [s]", "energy [J]")
+        line(ax, run, Series(name, "J", values), {"color": color, "linestyle": "-" if name != "total" else "--"})
+    style_axes(ax, "time [s]", "energy [J]")
     if run.duration > 0.0:
         ax.set_xlim(run.times[0], run.times[-1])
-    legend(ax, told(run))
+    legend(ax, legend_title(run))
     return ax
 
 
-# ---- Forces and torques that joints and loops carry, over time.
+def reactions(run: Trajectory, names: Names = None, *, component: str = "norm", ax: Any = None) -> Any:
+    """Plot reactions of joints and loops over time, forces [N] and torques [N m] in two panels.
 
-
-COMPONENTS = ("size", "x", "y", "z")
-
-
-def reactions(run: Trajectory, names: str | Sequence[str] | None = None, *, component: str = "size", ax=None):
-    """What joints and loops carry over time, forces [N] and torques [N m] in two panels.
-
-    names: of joints and loops; all if not told. component: "size", or "x", "y", "z" in world axes. A star marks a
-    force that is one of many possible ones, the shortest, because rows are redundant.
+    names: of joints and loops (default: all). component: "norm", or "x", "y", "z" in world axes. A star marks a force
+    that is not unique because rows are redundant; the smallest one is drawn.
     """
     if component not in COMPONENTS:
         raise InputError(f"plot: component is {component!r}; {nearest(component, COMPONENTS)}")
@@ -150,49 +140,43 @@ def reactions(run: Trajectory, names: str | Sequence[str] | None = None, *, comp
     for name in listed:
         if name not in found:
             raise InputError(f"plot: there is no joint or loop {name!r}; {nearest(name, found)}")
-    courses = []
+    series = []
     for unit, part in (("N", slice(3, 6)), ("N m", slice(0, 3))):
         for name in listed:
             star = "" if found.unique.get(name, True) else " *"
-            courses.append(Course(name + star, unit, _component(found[name][..., part], component)))
-    what = "" if component == "size" else f", along {component}"
-    return draw(run, courses, {"N": f"force{what}", "N m": f"torque{what}", "": ""}, ax)
+            series.append(Series(name + star, unit, _component(found[name][..., part], component)))
+    what = "" if component == "norm" else f", along {component}"
+    return draw(run, series, {"N": f"force{what}", "N m": f"torque{what}", "": ""}, ax)
 
 
 def _component(three: np.ndarray, component: str) -> np.ndarray:
-    if component == "size":
+    if component == "norm":
         return np.linalg.norm(three, axis=-1)
     return three[..., "xyz".index(component)]
 
 
-# ---- A joint's rate over its coordinate.
+def phase(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
+    """Plot velocity over coordinate of joints with one degree of freedom, for all runs of a batch.
 
-
-_FAINT = 0.35  # of the lines of a batch
-
-
-def phase(run: Trajectory, names: str | Sequence[str] | None = None, *, ax=None):
-    """Rate over coordinate of joints of one freedom; a dot where a run begins. All runs of a batch are drawn.
-
-    names: of joints with one unit; if not told, those of the first such joint's unit.
+    A dot marks the start. names: of joints with the same unit (default: those with the unit of the first such joint).
     """
-    joints = _chosen_dof(run, names)
+    joints = _phase_joints(run, names)
     unit = joints[0].kind.units[0]
-    (ax,) = blank(ax, size=(6.5, 5.0))
-    for joint, pen in zip(joints, pens(len(joints)), strict=True):
+    (ax,) = axes_for(ax, size=(6.5, 5.0))
+    for joint, style in zip(joints, line_styles(len(joints)), strict=True):
         part = run[joint.name]
         q, v = (np.reshape(x, (-1, len(run))) for x in (part.q, part.v))
         for k in range(len(q)):
             alpha = _FAINT if run.batch else 1.0
-            ax.plot(q[k], v[k], linewidth=1.4, alpha=alpha, label=None if k else joint.name, **pen)
-        ax.plot(q[:, 0], v[:, 0], "o", markersize=5, color=pen["color"])
+            ax.plot(q[k], v[k], linewidth=1.4, alpha=alpha, label=None if k else joint.name, **style)
+        ax.plot(q[:, 0], v[:, 0], "o", markersize=5, color=style["color"])
     quantity = "angle" if unit == "rad" else "displacement"
-    dressed(ax, f"{quantity} [{unit}]", f"rate [{unit}/s]")
+    style_axes(ax, f"{quantity} [{unit}]", f"velocity [{unit}/s]")
     legend(ax, f"{len(run.outcomes)} runs" if run.batch else None)
     return ax
 
 
-def _chosen_dof(run: Trajectory, names):
+def _phase_joints(run: Trajectory, names: Names) -> list[Joint]:
     single = [j for j in run.model.joints if j.kind.nq == j.kind.nv == 1]
     if names is None:
         joints = [j for j in single if j.kind.units == single[0].kind.units]
@@ -200,17 +184,78 @@ def _chosen_dof(run: Trajectory, names):
         joints = [run.model.joint(name) for name in ([names] if isinstance(names, str) else names)]
     for joint in joints:
         if joint not in single:
-            raise InputError(f"plot: joint {joint.name!r} has {joint.kind.nv} freedoms; a phase is of joints with one")
+            raise InputError(
+                f"plot: joint {joint.name!r} has {joint.kind.nv} DoF; a phase portrait needs joints with one"
+            )
     if not joints:
-        raise InputError(f"plot: model {run.model.name!r} has no joint with one freedom, which a phase is of")
+        raise InputError(f"plot: model {run.model.name!r} has no joint with one DoF, which a phase portrait needs")
     units = {j.kind.units[0]: j.name for j in joints}
     if len(units) > 1:
-        told = " and ".join(f"{name!r} in {unit}" for unit, name in units.items())
-        raise InputError(f"plot: a phase has one unit; {told} differ. Draw them one by one")
+        differing = " and ".join(f"{name!r} in {unit}" for unit, name in units.items())
+        raise InputError(f"plot: a phase portrait has one unit; {differing} differ. Draw them one by one")
     return joints
 
 
-# ---- Figures of a run by name: what run.plot(...) draws.
+@dataclass(frozen=True)
+class Series:
+    """One quantity: its name, unit, and values (..., n) at the samples of a run."""
+
+    name: str
+    unit: str
+    values: np.ndarray
+
+
+def draw(run: Trajectory, series: Sequence[Series], words: dict[str, str], ax: Any = None) -> Any:
+    """Draw series in one panel for each unit. words: the name of a panel's quantity, by unit."""
+    units = list(dict.fromkeys(s.unit for s in series))
+    axes = axes_for(ax, len(units), (8.0, _height(series, units)))
+    for one, unit in zip(axes, units, strict=True):
+        panel(one, run, [s for s in series if s.unit == unit], f"{words.get(unit, words[''])} [{unit}]")
+    for one in axes[:-1] if ax is None else ():
+        one.set_xlabel("")
+    return unwrapped(axes)
+
+
+def panel(ax: Any, run: Trajectory, series: Sequence[Series], label: str) -> None:
+    """Draw series of one unit on one axes."""
+    for one, style in zip(series, line_styles(len(series)), strict=True):
+        line(ax, run, one, style)
+    style_axes(ax, "time [s]", label)
+    low, high = np.nanmin(run.times), np.nanmax(run.times)
+    if high > low:
+        ax.set_xlim(low, high)
+    legend(ax, legend_title(run))
+
+
+def line(ax: Any, run: Trajectory, one: Series, style: dict[str, Any]) -> None:
+    """Draw one run as a line, a batch as its median and a band around it."""
+    if not run.batch:
+        ax.plot(run.times, one.values, label=one.name, linewidth=1.5, **style)
+        return
+    low, middle, high = spread(one.values)
+    ax.fill_between(run.times, low, high, color=style["color"], alpha=0.16, linewidth=0.0)
+    ax.plot(run.times, middle, label=one.name, linewidth=1.6, **style)
+
+
+def spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lower edge, median and upper edge (n,) of the band over the runs (..., n) that have not ended."""
+    runs = values.reshape(-1, values.shape[-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # samples after the end of every run
+        low, middle, high = np.nanpercentile(runs, (BAND[0], 50.0, BAND[1]), axis=0)
+    return low, middle, high
+
+
+def legend_title(run: Trajectory) -> str | None:
+    """The title of a batch's legend."""
+    return f"median and {BAND[0]:g}–{BAND[1]:g} %\nof {len(run.outcomes)} runs" if run.batch else None
+
+
+def _height(series: Sequence[Series], units: Sequence[str]) -> float:
+    """Room for the longest legend, and for all panels [inch]."""
+    most = max((sum(s.unit == u for s in series) for u in units), default=1)
+    each = 4.5 if len(units) == 1 else 2.6
+    return len(units) * max(each, 0.14 * min(most, 32) + 0.6)
 
 
 FIGURES: dict[str, Callable] = {
@@ -227,12 +272,15 @@ FIGURES: dict[str, Callable] = {
 LETTERS = {"q": "coordinates", "v": "velocities", "a": "accelerations", "tau": "torques"}
 
 
-def plot(run: Trajectory, what: str, names=None, *, ax=None, **options):
-    """The figure called `what`; names: of the joints or loops in it. Returns its axes."""
+def plot(run: Trajectory, what: str, names: Names = None, *, ax: Any = None, **options: Any) -> Any:
+    """Draw the figure `what` of a run and return its axes. names: of the joints or loops in it (default: all).
+
+    what: a key of FIGURES, or q, v, a, tau. options: those of the figure's own function.
+    """
     name = LETTERS.get(what, what)
     if name not in FIGURES:
         raise InputError(f"plot: there is no figure {what!r}; {nearest(what, (*LETTERS, *FIGURES))}")
     if names is not None and name in ("energy", "closure_residual"):
-        raise InputError(f"plot: {name} is of the whole mechanism and takes no names")
+        raise InputError(f"plot: {name} shows the whole mechanism and takes no names")
     chosen = {} if names is None else {"names": names}
     return FIGURES[name](run, **chosen, ax=ax, **options)

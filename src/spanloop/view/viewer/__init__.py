@@ -1,7 +1,6 @@
-"""The live viewer in the browser, with viser: posing, playing, simulating; and recording to one file."""
+"""The live viewer in the browser, built on viser: pose, play, simulate; and record a run to one file."""
 
 from spanloop.view.viewer.recording import record
-from spanloop.view.viewer.show import show
-from spanloop.view.viewer.viewer import Viewer
+from spanloop.view.viewer.viewer import Viewer, show
 
 __all__ = ["Viewer", "record", "show"]

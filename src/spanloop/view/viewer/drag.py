@@ -1,8 +1,8 @@
-"""Moving one independent freedom at a time, with every loop kept closed.
+"""Drag one independent degree of freedom and keep every loop closed.
 
-A long way is cut into short ones. On each the dependent freedoms follow along T (v = T v_i), and Newton steps on them
-alone close what that leaves open, so that the freedom that was moved stands exactly where it was put. Where a short
-way fails it is halved; where that no longer helps the mechanism cannot go further, and a sentence says why.
+A long motion is cut into short steps. On each step the dependent degrees of freedom follow along T (v = T v_i), and
+Newton steps on them alone remove the remaining closure error, so that the dragged one takes exactly its new value. A
+step that fails is halved; when halving no longer helps, the motion ends there, with a message that gives the reason.
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ from spanloop.loops.assembly import Limits
 from spanloop.loops.closure_errors import errors, positional, worst
 from spanloop.loops.independent import dof_names, maps, structure_of
 
-CLOSED = 1e-12  # m or rad: what is left open
-STRIDE = 0.1  # rad or m: the most that any freedom moves at once
-SHORTEST = 1e-5  # rad or m: shorter ways are not tried
+CLOSED = 1e-12  # m or rad: closure error that may remain
+STRIDE = 0.1  # rad or m: largest change of any degree of freedom in one step
+SHORTEST = 1e-5  # rad or m: steps are not halved below this
 _NEWTON = 8
 
 
 @dataclass(frozen=True)
-class Moved:
-    """Where the mechanism came to: q (nq,), how far the freedom moved, and why no further ("" if all the way)."""
+class Drag:
+    """The result of a drag: q (nq,), the distance moved [rad or m], and why no further ("" if all the way)."""
 
     q: np.ndarray
-    way: float
-    why: str = ""
+    distance: float
+    message: str = ""
 
 
-def moved(robot: Dynamics, q: np.ndarray, chosen: IndependentCoordinates, freedom: int, way: float) -> Moved:
-    """q with entry `freedom` of v moved along by `way` [rad or m], the other independent freedoms where they are."""
+def drag(robot: Dynamics, q: np.ndarray, chosen: IndependentCoordinates, dof: int, distance: float) -> Drag:
+    """Move entry `dof` of v by `distance` [rad or m]; the other independent degrees of freedom stay where they are."""
     limits = Limits(robot.model)
-    k = chosen.dofs.index(freedom)
-    done, part = 0.0, way
-    while abs(way - done) > 1e-15:
+    k = chosen.dofs.index(dof)
+    done, part = 0.0, distance
+    while abs(distance - done) > 1e-15:
         T, _, faults = maps(robot, q[None], chosen)
         reach = np.abs(T[0, :, k]).max()
-        part = np.copysign(min(abs(way - done), abs(part), STRIDE / max(reach, 1.0)), way)
-        found, why = (None, faults[0]) if faults else _tried(robot, q, chosen, part * T[0, :, k], limits)
+        part = np.copysign(min(abs(distance - done), abs(part), STRIDE / max(reach, 1.0)), distance)
+        found, reason = (None, faults[0]) if faults else _step(robot, q, chosen, part * T[0, :, k], limits)
         if found is not None:
             q, done, part = found, done + part, 2.0 * part
         elif abs(part) < 2.0 * SHORTEST:
-            return Moved(q, done, f"{dof_names(robot.model)[freedom]} cannot go further: {why}")
+            return Drag(q, done, f"{dof_names(robot.model)[dof]} cannot go further: {reason}")
         else:
             part *= 0.5
-    return Moved(q, done)
+    return Drag(q, done)
 
 
-def _tried(robot: Dynamics, q, chosen: IndependentCoordinates, step, limits: Limits) -> tuple[np.ndarray | None, str]:
-    """The closed state after a short step (nv,), or why there is none."""
+def _step(robot: Dynamics, q, chosen: IndependentCoordinates, step, limits: Limits) -> tuple[np.ndarray | None, str]:
+    """The closed configuration after a short step (nv,), or the reason why there is none."""
     rows = positional(robot.model)
     trial = robot.integrate(q, step)
     for _ in range(_NEWTON):
@@ -61,7 +61,7 @@ def _tried(robot: Dynamics, q, chosen: IndependentCoordinates, step, limits: Lim
             break
         _, backward, faults = maps(robot, trial[None], chosen)
         if faults:
-            return None, faults[0]
+            return None, str(faults[0])
         correction = -backward[0] @ structure_of(robot, trial[None]).scaled_errors(np.where(rows, e[0], 0.0))
         if not np.abs(correction).max() < STRIDE:
             return None, f"{worst(robot.model, e[0]).what} would open"
@@ -74,7 +74,7 @@ def _tried(robot: Dynamics, q, chosen: IndependentCoordinates, step, limits: Lim
 
 
 def _beyond(limits: Limits, q: np.ndarray) -> str:
-    """The joint that is farthest beyond a limit, if one is."""
+    """The joint that is farthest beyond a limit; "" if none is."""
     if not limits.names:
         return ""
     x = q[limits.in_q]

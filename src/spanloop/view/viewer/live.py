@@ -1,4 +1,4 @@
-"""A mechanism that moves while one looks: the compiled steps, with gravity, damping and a push that can be changed."""
+"""Live simulation: compiled steps in real time, with adjustable gravity, damping and an external force."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from spanloop.model import Model
 from spanloop.simulation.stepper import Moment, Stepper
 
 STEP = 1e-3  # s
-LONGEST = 0.1  # s of motion computed at once, however late the clock is
+LONGEST = 0.1  # s of motion computed at once, however far the simulation lags behind
 
 
 @dataclass
 class Settings:
-    """What acts: a share of gravity, damping [N m s/rad or N s/m] at every joint, a force (3,) [N] on a body's
+    """Adjustable loads: a factor on gravity, damping [N m s/rad or N s/m] at every joint, a force (3,) [N] on a body's
     centre of mass."""
 
     gravity: float = 1.0
@@ -28,20 +28,20 @@ class Settings:
 
 
 class Live:
-    """One run that goes on in real time. `now` is where it is; `ended` says why it cannot go on."""
+    """A simulation in real time. `now` is the current state; `ended` is the reason why it stopped, "" while it runs."""
 
     def __init__(self, robot: Dynamics, q, v=None, step: float = STEP):
         self.robot, self.step = robot, step
         self.settings = Settings()
-        self.put(q, v)
+        self.restart(q, v)
 
-    def put(self, q, v=None, time: float = 0.0) -> None:
-        """Begin anew from here."""
+    def restart(self, q, v=None, time: float = 0.0) -> None:
+        """Restart from q (nq,) and v (nv,), at rest if v is None."""
         rates = np.zeros(self.robot.model.nv) if v is None else np.array(v, float)
         self.now, self.ended, self._owed = Moment(time, np.array(q, float), rates), "", 0.0
 
     def advance(self, seconds: float) -> None:
-        """Go on by so many seconds, in whole steps; what is left is owed to the next call."""
+        """Advance by `seconds`, in whole steps; the remainder is added to the next call."""
         self._owed = min(self._owed + seconds, LONGEST)
         count = int(self._owed / self.step + 1e-9)
         if count and not self.ended:
@@ -50,11 +50,11 @@ class Live:
             self.ended = "" if outcome.finished else outcome.sentence
 
     def torques(self) -> np.ndarray:
-        """What acts at the joints now (nv,): the dampers that were asked for."""
+        """Joint torques (nv,) of the dampers at the current state."""
         return -np.where(self._driven, 0.0, self.settings.damping * self.now.v)
 
     def forces(self) -> dict[str, np.ndarray]:
-        """What acts on bodies now, (6,) at their origins in world axes: the push, and what takes gravity away."""
+        """External forces (6,) at the bodies' origins in world axes: the push, and the correction of gravity."""
         s, model = self.settings, self.robot.model
         out: dict[str, np.ndarray] = {}
         for body in model.bodies:
@@ -78,7 +78,7 @@ class Live:
         return np.concatenate([self._push(), [self.settings.damping, self.settings.gravity]])
 
     def _push(self) -> np.ndarray:
-        """Jᵀ f at the joints (nv,) of the force on a body's centre of mass, constant during a stretch of steps."""
+        """Jᵀ f at the joints (nv,) of the force on a body's centre of mass, constant during one call of advance."""
         s = self.settings
         if not s.body or not np.any(s.force):
             return np.zeros(self.robot.model.nv)
@@ -87,23 +87,23 @@ class Live:
         return np.where(self._driven, 0.0, self.robot.jacobian(self.now.q, s.body).T @ six)
 
     def pushed_at(self) -> np.ndarray:
-        """The centre of mass (3,) [m] of the body that is pushed, in the world."""
+        """The centre of mass (3,) [m] of the pushed body, in the world."""
         pose = self.robot.pose(self.now.q, self.settings.body)
         return pose[:3, :3] @ self.robot.model.body(self.settings.body).inertia.center + pose[:3, 3]
 
 
 def controller(model: Model):
-    """Torques from u = (torques (nv), damping, share of gravity): u − damping · v + (1 − share) · g(q).
+    """Torques from u = (torques (nv), damping, factor on gravity): u − damping · v + (1 − factor) · g(q).
 
-    g(q) are the torques that hold the mechanism against gravity, so the rest of gravity is taken away exactly, without
-    another model and another kernel. A driven joint's entry is its acceleration, 0.
+    g(q) are the gravity torques, so gravity is scaled exactly, without another model and another kernel. The entry of a
+    driven joint is its acceleration, 0.
     """
     gravity = Question.of(model, "gravity_torques", None, "baked", (), None, None, True)
     driven = [j.driven for j in model.joints for _ in range(j.kind.nv)]
     n = model.nv
 
     def torques(t, q, v, u):
-        held, _ = gravity.compute({"q": q})
-        return [0.0 if driven[k] else u[k] - u[n] * v[k] + (1.0 - u[n + 1]) * held[k] for k in range(n)]
+        weight, _ = gravity.compute({"q": q})
+        return [0.0 if driven[k] else u[k] - u[n] * v[k] + (1.0 - u[n + 1]) * weight[k] for k in range(n)]
 
     return torques

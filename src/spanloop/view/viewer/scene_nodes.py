@@ -1,4 +1,4 @@
-"""A Scene in viser's world: a node for each body, and what is drawn on it."""
+"""The nodes of a Scene in viser: bodies, joints, closures, frames, names, force arrows and a trail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.view import palette
-from spanloop.view.scene import Scene, SeenBody, matrix
+from spanloop.view.scene import Scene, SceneBody, matrix
 from spanloop.view.viewer import viser_shapes
 from spanloop.view.viewer.session import OPEN
 
@@ -17,13 +17,15 @@ LAYERS = ("bodies", "joints", "closures", "frames", "inertias", "names")
 
 _FAINT = 0.4  # of bodies when forces are shown
 
+LONGEST = 0.3  # length of the largest force's arrow, in sizes of the mechanism
+
 SHOWN = ("bodies", "joints", "closures")  # at the beginning
 
 
-class Stage:
-    """Draws a scene once, then moves it. `place` takes poses (n_bodies + 1, 4, 4) and the error of each closure.
+class SceneNodes:
+    """Draw a scene once, then move it: `place` takes poses (n_bodies + 1, 4, 4) and the error of each closure.
 
-    lowest [m]: how far down, against `up`, the mechanism reaches; the ground is there, or at the world's origin.
+    lowest [m]: lowest point of the mechanism along `up`; the ground lies there, or at the world's origin if lower.
     """
 
     def __init__(self, world: Any, scene: Scene, up: np.ndarray, lowest: float = 0.0):
@@ -32,7 +34,7 @@ class Stage:
         self.open = [False] * len(scene.closures)
         world.set_up_direction(tuple(map(float, up)))
         self.paths = [f"/bodies/{k} {b.name.replace('/', ' ')}" for k, b in enumerate(scene.bodies)]
-        self.nodes = [world.add_frame(path, show_axes=False) for path in self.paths]
+        self.body_nodes = [world.add_frame(path, show_axes=False) for path in self.paths]
         self._draw_ground(up, min(lowest, 0.0))
         for path, body in zip(self.paths, scene.bodies, strict=True):
             self._draw_body(path, body)
@@ -45,12 +47,10 @@ class Stage:
         for name in LAYERS:
             self.show(name, name in SHOWN)
 
-    # ---- moving
-
     def place(self, poses: np.ndarray, errors: Sequence[float] = ()) -> None:
-        """Bodies at these poses, closures green or red by their errors [m or rad]."""
+        """Move bodies to these poses; colour closures green or red by their errors [m or rad]."""
         turns = viser_shapes.quaternions(poses[:, :3, :3])
-        for node, pose, turn in zip(self.nodes[1:], poses[1:], turns[1:], strict=True):
+        for node, pose, turn in zip(self.body_nodes[1:], poses[1:], turns[1:], strict=True):
             node.wxyz, node.position = turn, pose[:3, 3]
         self._color_closures(poses, errors)
 
@@ -60,14 +60,14 @@ class Stage:
             handle.visible = visible
 
     def fade(self, faint: bool) -> None:
-        """Bodies that one can see through, so that nothing in them is hidden."""
+        """Make bodies translucent, or opaque again."""
         for handle in self.layers["bodies"]:
             handle.opacity = _FAINT if faint else None
 
-    def arrows(self, name: str, starts: np.ndarray, ways: np.ndarray, color: str) -> None:
-        """Arrows (n, 3) from these points (n, 3) [m]; none if n is 0."""
-        long = np.linalg.norm(ways, axis=1) > 1e-3 * self.scene.size if len(ways) else np.zeros(0, bool)
-        points = np.stack([starts, starts + ways], axis=1)[long] if long.any() else np.zeros((1, 2, 3))
+    def arrows(self, name: str, starts: np.ndarray, vectors: np.ndarray, color: str) -> None:
+        """Draw arrows `vectors` (n, 3) from points `starts` (n, 3) [m]; hide them if n is 0."""
+        long = np.linalg.norm(vectors, axis=1) > 1e-3 * self.scene.size if len(vectors) else np.zeros(0, bool)
+        points = np.stack([starts, starts + vectors], axis=1)[long] if long.any() else np.zeros((1, 2, 3))
         if name not in self._arrows:
             thick, tint = 0.008 * self.scene.size, viser_shapes.rgb(viser_shapes.darker(color))
             self._arrows[name] = self.world.add_arrows(
@@ -82,16 +82,14 @@ class Stage:
             handle.visible = bool(long.any())
 
     def trail(self, points: np.ndarray) -> None:
-        """A line through points (n, 3) [m]; none if there are fewer than two."""
+        """Draw a line through points (n, 3) [m]; hide it if there are fewer than two."""
         if len(points) >= 2:
             self._trail.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
         if self._trail.visible != (len(points) >= 2):
             self._trail.visible = len(points) >= 2
 
-    # ---- drawing once
-
     def _line(self, name: str, color: str) -> Any:
-        """A line without points yet."""
+        """A hidden line, without points yet."""
         thickness = 0.007 * self.scene.size
         return self.world.add_line_segments(
             name, np.zeros((1, 2, 3)), viser_shapes.rgb(color), thickness=thickness, visible=False
@@ -107,7 +105,7 @@ class Stage:
             position=tuple(height * up),
         )  # fmt: skip
 
-    def _draw_body(self, path: str, body: SeenBody) -> None:
+    def _draw_body(self, path: str, body: SceneBody) -> None:
         for k, shape in enumerate(body.shapes):
             handle = viser_shapes.draw(self.world, f"{path}/shape{k}", shape, body.color)
             self.layers["bodies"].append(handle)
@@ -140,7 +138,7 @@ class Stage:
             self.layers["frames"].append(handle)
 
     def _draw_closures(self) -> list[tuple[Any, Any]]:
-        """A mark on either body of each closure; they coincide where it is closed."""
+        """A mark on both bodies of each closure; the marks coincide when it is closed."""
         marks = []
         for k, c in enumerate(self.scene.closures):
             pair = []
@@ -168,20 +166,14 @@ class Stage:
             self._gaps.visible = bool(gaps)
 
     def _ends(self, k: int, poses: np.ndarray) -> np.ndarray:
-        """Where closure k sits on its two bodies, (2, 3) [m]."""
+        """Positions (2, 3) [m] of closure k on its two bodies."""
         c = self.scene.closures[k]
         return np.array([(poses[c.a] @ matrix(c.placement_a))[:3, 3], (poses[c.b] @ matrix(c.placement_b))[:3, 3]])
 
 
-# ---- Forces that joints and loops carry, as arrows: where each begins, and which way it points.
-
-
-LONGEST = 0.3  # of the reach: the arrow of the largest force
-
-
 @dataclass(frozen=True)
-class Loads:
-    """Points (n, 3) [m] and forces (n, 3) [N] in the world: of joints on their children, of loops on their bodies b."""
+class ForceArrows:
+    """Points (n, 3) [m] and forces (n, 3) [N] in world axes: of joints on their child, of loops on their body b."""
 
     joints: tuple[np.ndarray, np.ndarray]
     closures: tuple[np.ndarray, np.ndarray]
@@ -193,15 +185,15 @@ class Loads:
         return float(max(sizes))
 
 
-def loads(scene: Scene, poses: np.ndarray, reactions) -> Loads:
-    """For a state with these poses (n_bodies + 1, 4, 4). reactions: [torque; force] (6,) by name."""
+def force_arrows(scene: Scene, poses: np.ndarray, reactions) -> ForceArrows:
+    """Forces of joints and loops at poses (n_bodies + 1, 4, 4). reactions: [torque; force] (6,) by name."""
     joints = [(poses[j.body][:3, 3], reactions[j.name][3:]) for j in scene.joints if j.name in reactions]
     closures = [
         ((poses[c.b] @ matrix(c.placement_b))[:3, 3], reactions[c.name][3:])
         for c in scene.closures
         if c.name in reactions
     ]
-    return Loads(_stacked(joints), _stacked(closures))
+    return ForceArrows(_stacked(joints), _stacked(closures))
 
 
 def _stacked(pairs) -> tuple[np.ndarray, np.ndarray]:

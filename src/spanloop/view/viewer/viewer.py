@@ -1,7 +1,8 @@
-"""The live viewer: a puppet, a stage and panels, kept together by one thread."""
+"""The live viewer: `show` opens it; one thread connects session, scene nodes and panels."""
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -10,25 +11,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
-from spanloop.errors import SpanloopError
+from spanloop.errors import InputError, SpanloopError
+from spanloop.model import Model
 from spanloop.trajectory import Trajectory
 from spanloop.view import palette
 from spanloop.view.viewer.camera import camera, outline, upward
 from spanloop.view.viewer.panels import NO_TRAIL, Panels
-from spanloop.view.viewer.scene_nodes import LONGEST, Stage, loads
-from spanloop.view.viewer.server import LOOPBACK, look, started, stopped
-from spanloop.view.viewer.session import Puppet
+from spanloop.view.viewer.scene_nodes import LONGEST, SceneNodes, force_arrows
+from spanloop.view.viewer.server import LOOPBACK, set_camera, start_server, stop_server
+from spanloop.view.viewer.session import Session
 from spanloop.view.viewer.viser_shapes import scene_with_meshes
 
-FRAME = 1.0 / 40.0  # s between pictures
+FRAME = 1.0 / 40.0  # s between frames
 
 
 class Viewer:
-    """A mechanism in the browser. Close it, or use it in a `with`; until then a thread of its own draws.
+    """A mechanism in the browser, drawn by a thread of its own until `close` or the end of a `with` block.
 
-    Wishes of those who look come in any thread and wait in a queue; only the viewer's thread touches the puppet.
+    Requests of the users arrive in any thread and wait in a queue; only the viewer's thread touches the session.
     """
 
     def __init__(
@@ -40,42 +43,43 @@ class Viewer:
         port: int = 0,
         folder: str | Path | None = None,
     ):
-        self.puppet = Puppet(robot, q, run)
-        self.server = started(port, f"spanloop: {robot.model.name}")
-        self._wishes: queue.Queue = queue.Queue()
+        self.session = Session(robot, q, run)
+        self.server = start_server(port, f"spanloop: {robot.model.name}")
+        self._requests: queue.Queue = queue.Queue()
         self._closing = threading.Event()
         self._forces, self._length, self._trail = False, 1.0, ""
         self._largest = 0.0
         try:
             self._set_up(folder)
         except BaseException:
-            stopped(self.server)
+            stop_server(self.server)
             raise
         self._thread = threading.Thread(target=self._work, name="spanloop viewer", daemon=True)
         self._thread.start()
 
     def _set_up(self, folder: str | Path | None) -> None:
-        model = self.puppet.robot.model
-        self.scene = scene_with_meshes(model, self.puppet.q, folder)
+        model = self.session.robot.model
+        self.scene = scene_with_meshes(model, self.session.q, folder)
         up = upward(model.gravity)
-        corners = outline(self.scene, self.puppet.poses())
-        self.stage = Stage(self.server.scene, self.scene, up, float((corners @ up).min()))
-        look(self.server, camera(corners, up), up)
-        self.panels = Panels(self.server.gui, self.scene, self.puppet, self.wish)
+        corners = outline(self.scene, self.session.poses())
+        self.nodes = SceneNodes(self.server.scene, self.scene, up, float((corners @ up).min()))
+        set_camera(self.server, camera(corners, up), up)
+        self.panels = Panels(self.server.gui, self.scene, self.session, self.request)
         self.draw()
 
     @property
     def url(self) -> str:
+        """The address of the viewer."""
         return f"http://{LOOPBACK}:{self.server.get_port()}"
 
-    def wish(self, name: str, *values: Any) -> None:
-        """Ask the viewer's thread for something: "start", "move", handle, value, ..."""
-        self._wishes.put((name, values))
+    def request(self, name: str, *values: Any) -> None:
+        """Queue a request for the viewer's thread: "start", or "move" with a handle and a value, ..."""
+        self._requests.put((name, values))
 
     def settled(self, timeout: float = 30.0) -> None:
-        """Wait until every wish so far has been fulfilled."""
+        """Wait until the viewer has processed every request so far."""
         done = threading.Event()
-        self._wishes.put(("settle", (done,)))
+        self._requests.put(("settle", (done,)))
         done.wait(timeout)
 
     def close(self) -> None:
@@ -83,7 +87,7 @@ class Viewer:
         if not self._closing.is_set():
             self._closing.set()
             self._thread.join(10.0)
-            stopped(self.server)
+            stop_server(self.server)
 
     def __enter__(self) -> Viewer:
         return self
@@ -91,156 +95,207 @@ class Viewer:
     def __exit__(self, *_) -> None:
         self.close()
 
-    # ---- the viewer's thread
-
     def _work(self) -> None:
         last = time.perf_counter()
         while not self._closing.wait(max(0.0, FRAME - (time.perf_counter() - last))):
             now = time.perf_counter()
             seconds, last = now - last, now
-            moving, waiting = self._fulfil()
-            if self._tried(self.puppet.tick, seconds) or moving:
-                self._tried(self.draw)
+            moving, waiting = self._process_requests()
+            if self._attempt(self.session.tick, seconds) or moving:
+                self._attempt(self.draw)
             for done in waiting:
                 done.set()
 
-    def _tried(self, action: Callable, *values) -> bool:
-        """Do it, or stand still and say why not; is there something new to see?"""
+    def _attempt(self, action: Callable, *values) -> bool:
+        """Call the action; on an error stop the motion and show the message. Return whether to draw."""
         try:
             return bool(action(*values))
         except SpanloopError as error:
-            self.puppet.pause()
-            self.puppet.word = str(error)
+            self.session.pause()
+            self.session.message = str(error)
             return True
 
-    def _fulfil(self) -> tuple[bool, list[threading.Event]]:
-        """Do what was wished for since the last picture, of many positions of one slider only the last; was there
-        anything, and who waits?"""
+    def _process_requests(self) -> tuple[bool, list[threading.Event]]:
+        """Carry out the requests since the last frame, of one slider only the last. Return whether there were any, and
+        the events that wait for them."""
         latest: dict[Any, tuple[str, tuple]] = {}
         waiting = []
-        while not self._wishes.empty():
-            name, values = self._wishes.get()
+        while not self._requests.empty():
+            name, values = self._requests.get()
             if name == "settle":
                 waiting.append(values[0])
             else:
                 key = (name, *values[:-1]) if values else object()  # every press of a button counts
                 latest[key] = (name, values)
         for name, values in latest.values():
-            self._tried(getattr(self, f"_wish_{name}"), *values)
+            self._attempt(getattr(self, f"_on_{name}"), *values)
         return bool(latest), waiting
 
-    def _wish_move(self, handle, value: float) -> None:
-        self.puppet.move(handle, value)
+    def _on_move(self, handle, value: float) -> None:
+        self.session.move(handle, value)
 
-    def _wish_close_loops(self) -> None:
-        self.puppet.close()
+    def _on_close_loops(self) -> None:
+        self.session.close()
 
-    def _wish_start(self) -> None:
-        if self.puppet.mode == "live":
-            self.puppet.pause()
+    def _on_start(self) -> None:
+        if self.session.mode == "live":
+            self.session.pause()
             return
-        self.puppet.start()
-        if self.puppet.mode == "live":
-            self._say("compiling the steps of this mechanism ...")
-            self.puppet.live.advance(self.puppet.live.step)
+        self.session.start()
+        if self.session.mode == "live":
+            self._show_status("compiling the steps of this mechanism ...")
+            self.session.live.advance(self.session.live.step)
 
-    def _wish_reset(self) -> None:
-        self.puppet.reset()
+    def _on_reset(self) -> None:
+        self.session.reset()
 
-    def _wish_play(self) -> None:
-        if self.puppet.mode == "playing":
-            self.puppet.pause()
+    def _on_play(self) -> None:
+        if self.session.mode == "playing":
+            self.session.pause()
         else:
-            self.puppet.play()
+            self.session.play()
 
-    def _wish_seek(self, value: float) -> None:
-        self.puppet.pause()
-        self.puppet.seek(value)
+    def _on_seek(self, value: float) -> None:
+        self.session.pause()
+        self.session.seek(value)
 
-    def _wish_speed(self, value: float) -> None:
-        if self.puppet.timeline is not None:
-            self.puppet.timeline.speed = value
+    def _on_speed(self, value: float) -> None:
+        if self.session.timeline is not None:
+            self.session.timeline.speed = value
 
-    def _wish_run(self, value: int) -> None:
-        self.puppet.pause()
-        self.puppet.choose(int(value))
+    def _on_run(self, value: int) -> None:
+        self.session.pause()
+        self.session.choose(int(value))
 
-    def _wish_gravity(self, value: bool) -> None:
-        self.puppet.live.settings.gravity = 1.0 if value else 0.0
+    def _on_gravity(self, value: bool) -> None:
+        self.session.live.settings.gravity = 1.0 if value else 0.0
 
-    def _wish_damping(self, value: float) -> None:
-        self.puppet.live.settings.damping = value
+    def _on_damping(self, value: float) -> None:
+        self.session.live.settings.damping = value
 
-    def _wish_push(self, value: str) -> None:
-        known = [b.name for b in self.puppet.robot.model.bodies]
-        self.puppet.live.settings.body = value if value in known else ""
+    def _on_push(self, value: str) -> None:
+        known = [b.name for b in self.session.robot.model.bodies]
+        self.session.live.settings.body = value if value in known else ""
 
-    def _wish_force(self, value) -> None:
-        self.puppet.live.settings.force = np.array(value, float)
+    def _on_force(self, value) -> None:
+        self.session.live.settings.force = np.array(value, float)
 
-    def _wish_show(self, layer: str, value: bool) -> None:
-        self.stage.show(layer, value)
+    def _on_show(self, layer: str, value: bool) -> None:
+        self.nodes.show(layer, value)
 
-    def _wish_forces(self, value: bool) -> None:
+    def _on_forces(self, value: bool) -> None:
         self._forces = value
-        self.stage.fade(value)
+        self.nodes.fade(value)
 
-    def _wish_arrows(self, value: float) -> None:
+    def _on_arrows(self, value: float) -> None:
         self._length = value
 
-    def _wish_trail(self, value: str) -> None:
+    def _on_trail(self, value: str) -> None:
         self._trail = "" if value == NO_TRAIL else value
 
-    # ---- the picture
-
     def draw(self) -> None:
-        """The puppet as it is now."""
-        puppet = self.puppet
-        poses = puppet.poses()
+        """Draw the current state."""
+        session = self.session
+        poses = session.poses()
         with self.server.atomic():
-            self.stage.place(poses, puppet.errors())
+            self.nodes.place(poses, session.errors())
             self._draw_forces(poses)
-            self.stage.trail(puppet.trail(self._trail) if self._trail else np.zeros((0, 3)))
-        self.panels.tell(puppet, self._status())
+            self.nodes.trail(session.trail(self._trail) if self._trail else np.zeros((0, 3)))
+        self.panels.update(session, self._status())
 
     def _draw_forces(self, poses: np.ndarray) -> None:
         none = np.zeros((0, 3))
         parts = {"joints": (none, none, palette.FORCE), "closures": (none, none, palette.CLOSED)}
         if self._forces:
             try:
-                found = loads(self.scene, poses, self.puppet.reactions())
+                found = force_arrows(self.scene, poses, self.session.reactions())
             except SpanloopError as error:
-                self.puppet.word = str(error)
+                self.session.message = str(error)
             else:
                 self._largest = max(found.largest, 0.98 * self._largest)
                 scale = self._length * LONGEST * self.scene.size / max(self._largest, 1e-9)
                 parts["joints"] = (found.joints[0], scale * found.joints[1], palette.FORCE)
                 parts["closures"] = (found.closures[0], scale * found.closures[1], palette.CLOSED)
-        for name, (starts, ways, color) in parts.items():
-            self.stage.arrows(name, starts, ways, color)
-        s = self.puppet.live.settings
+        for name, (starts, vectors, color) in parts.items():
+            self.nodes.arrows(name, starts, vectors, color)
+        s = self.session.live.settings
         pushing = s.body and np.any(s.force)
-        start = self.puppet.live.pushed_at()[None] if pushing else none
-        way = 0.25 * self.scene.size * (s.force / np.linalg.norm(s.force))[None] if pushing else none
-        self.stage.arrows("push", start - way, way, palette.OPEN)
+        start = self.session.live.pushed_at()[None] if pushing else none
+        vector = 0.25 * self.scene.size * (s.force / np.linalg.norm(s.force))[None] if pushing else none
+        self.nodes.arrows("push", start - vector, vector, palette.OPEN)
 
     def _status(self) -> str:
-        puppet = self.puppet
-        kinetic, potential = puppet.energy()
+        session = self.session
+        kinetic, potential = session.energy()
         lines = [f"energy {kinetic + potential:.6g} J ({kinetic:.4g} kinetic)"]
-        if puppet.mode == "live" or puppet.live.now.time:
-            lines.append(f"simulated {puppet.live.now.time:.2f} s")
-        errors = puppet.errors()
+        if session.mode == "live" or session.live.now.time:
+            lines.append(f"simulated {session.live.now.time:.2f} s")
+        errors = session.errors()
         if errors:
-            open_ = sum(self.stage.open)
+            open_ = sum(self.nodes.open)
             state = "all loops closed" if not open_ else f"**{open_} of {len(errors)} loops open**"
             lines.append(f"{state}, largest error {max(errors):.1e}")
         if self._forces and self._largest:
             lines.append(f"largest force {self._largest:.3g} N")
-        if puppet.word:
-            lines.append(f"⚠ {puppet.word}")
+        if session.message:
+            lines.append(f"⚠ {session.message}")
         return "  \n".join(lines)
 
-    def _say(self, text: str) -> None:
+    def _show_status(self, text: str) -> None:
         self.panels.status.content = text
         self.server.flush()
+
+
+def show(
+    what: Model | Dynamics | Trajectory,
+    q: ArrayLike | None = None,
+    *,
+    port: int = 0,
+    block: bool = True,
+    open_browser: bool = False,
+    folder: str | Path | None = None,
+) -> Viewer:
+    """Show a mechanism in the browser, at an address that only this machine can reach.
+
+    what: a model or its dynamics, to pose and simulate; or a run, to play as well. q (nq,): the initial configuration
+    (default: assembled from neutral). port: 0 takes a free one. block: wait until Ctrl-C, then close; with block=False
+    return the Viewer, and close it with .close(). folder: where the model's mesh files are.
+    """
+    robot, run = _robot_and_run(what)
+    viewer = Viewer(robot, _initial_q(robot, run, q), run, port=port, folder=folder)
+    if open_browser:
+        import webbrowser
+
+        webbrowser.open(viewer.url)
+    if block:
+        print(f"{robot.model.name}: {viewer.url} (Ctrl-C ends)", flush=True)
+        with viewer, contextlib.suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(3600.0)
+    return viewer
+
+
+def _robot_and_run(what: object) -> tuple[Dynamics, Trajectory | None]:
+    if isinstance(what, Trajectory):
+        return what.robot, what
+    if isinstance(what, Dynamics):
+        return what, None
+    if isinstance(what, Model):
+        return Dynamics(what), None
+    raise InputError(f"show: a {type(what).__name__} cannot be shown; expected a Model, a Dynamics or a Trajectory")
+
+
+def _initial_q(robot: Dynamics, run: Trajectory | None, q: ArrayLike | None) -> np.ndarray:
+    """The given q, the run's first sample, or assembled from neutral; neutral, with open loops, if that fails."""
+    if q is not None:
+        array = np.asarray(q, float)
+        if array.shape != (robot.model.nq,):
+            raise InputError(f"show: q has shape {array.shape}; expected ({robot.model.nq},)")
+        return array
+    if run is not None:
+        return run.q.reshape(-1, robot.model.nq)[0]
+    neutral = robot.model.neutral()
+    try:
+        return robot.assemble(neutral) if robot.model.loops or robot.model.couplings else neutral
+    except SpanloopError:
+        return neutral

@@ -1,4 +1,4 @@
-"""Shapes of a scene as viser draws them."""
+"""Shapes of a scene as viser nodes: primitives, capsules, meshes from files, marks of joints and closures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUND = 24  # faces around a capsule
 
 
 def draw(world: Any, name: str, shape: Shape, color: str, opacity: float | None = None) -> Any:
-    """A node with this shape in its parent's frame."""
+    """Add a node with this shape in its parent's frame."""
     turn, place = placed(shape.placement)
     common = {"wxyz": turn, "position": place, "color": rgb(color), "opacity": opacity}
     if shape.kind == "box":
@@ -32,11 +32,11 @@ def draw(world: Any, name: str, shape: Shape, color: str, opacity: float | None 
         return world.add_icosphere(name, radius=shape.size[0], **common)
     if shape.kind == "ellipsoid":
         return world.add_icosphere(name, radius=1.0, scale=tuple(max(x, 1e-4) for x in shape.size), **common)
-    vertices, faces = _mesh(shape)
+    vertices, faces = _triangles(shape)
     return world.add_mesh_simple(name, vertices, faces, **common)
 
 
-def _mesh(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+def _triangles(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """Corners (n, 3) [m] and triangles (m, 3)."""
     if shape.kind == "mesh":
         corners, faces = mesh(shape.file)
@@ -55,11 +55,12 @@ def pin(axis: Floats3, radius: float, length: float) -> Shape:
 
 
 def ball(radius: float) -> Shape:
+    """A sphere at the joint's origin."""
     return Shape("sphere", (radius,), derived=True)
 
 
 def closure(axis: Floats3 | None, placement: Placement, size: float, outer: bool) -> Shape:
-    """The mark of a closure on one of its bodies: a pin along its axis, a ball without one; the outer one is wider."""
+    """The mark of a closure on one of its bodies: a pin along its axis, or a ball; the outer one is wider."""
     radius, length = (0.026 * size, 0.05 * size) if outer else (0.02 * size, 0.09 * size)
     if axis is None:
         return Shape("sphere", (1.2 * (radius if outer else 0.9 * radius),), placement, derived=True)
@@ -73,7 +74,7 @@ def placed(placement: Placement) -> tuple[np.ndarray, np.ndarray]:
 
 
 def quaternions(rotations: np.ndarray) -> np.ndarray:
-    """(n, 4), scalar first, of rotation matrices (n, 3, 3): the eigenvector of the largest eigenvalue, always safe."""
+    """Quaternions (n, 4), scalar first, of rotation matrices (n, 3, 3): eigenvectors of the largest eigenvalue."""
     r = rotations
     k = np.zeros((len(r), 4, 4))
     xx, yy, zz = r[:, 0, 0], r[:, 1, 1], r[:, 2, 2]
@@ -90,15 +91,12 @@ def rgb(color: str) -> tuple[int, int, int]:
 
 
 def darker(color: str, share: float = 0.65) -> str:
-    """The colour with less light; thin things look paler than they are."""
+    """A darker colour for thin parts, which otherwise look pale."""
     return "#" + "".join(f"{round(share * c):02x}" for c in rgb(color))
 
 
-# ---- Meshes from files, and simple shapes for bodies whose meshes cannot be read.
-
-
 def scene_with_meshes(model: Model, q=None, folder: str | Path | None = None) -> Scene:
-    """The scene of a model, in which every mesh can be drawn; notes say which could not."""
+    """The scene of a model, with simple shapes for bodies whose meshes cannot be read; notes list them."""
     full = scene(model, q, folder)
     notes = {s.file: why for b in full.bodies for s in b.shapes if s.kind == "mesh" and (why := _fault(s.file))}
     if not notes:
@@ -113,7 +111,7 @@ def scene_with_meshes(model: Model, q=None, folder: str | Path | None = None) ->
 
 @functools.lru_cache(maxsize=256)
 def mesh(file: str) -> tuple[np.ndarray, np.ndarray]:
-    """Corners (n, 3) and triangles (m, 3) of a file that trimesh can read."""
+    """Corners (n, 3) and triangles (m, 3) of a mesh file, read with trimesh."""
     import trimesh
 
     read: Any = trimesh.load(file, force="mesh")
@@ -126,7 +124,7 @@ def _fault(file: str) -> str:
     try:
         empty = not len(mesh(file)[1])
     except ImportError as error:
-        return f"mesh {name!r}: {error}; a simple shape stands in its place"
+        return f"mesh {name!r}: {error}; a simple shape replaces it"
     except Exception as error:  # readers of many formats fail in many ways
-        return f"mesh {name!r} cannot be read ({error}); a simple shape stands in its place"
-    return f"mesh {name!r} is empty; a simple shape stands in its place" if empty else ""
+        return f"mesh {name!r} cannot be read ({error}); a simple shape replaces it"
+    return f"mesh {name!r} is empty; a simple shape replaces it" if empty else ""

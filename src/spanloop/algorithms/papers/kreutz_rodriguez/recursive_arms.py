@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.closed.row_bias import Telling
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, contacts, grasps
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.filter_sweeps import (
@@ -42,10 +42,10 @@ from spanloop.math.vector3 import dot, total
 from spanloop.sweeps import Program, Values, at_once, outward
 
 
-def forward_dynamics_1(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics_1(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """RCCFD 1: free accelerations, contact forces, correction accelerations.         (6.11)"""
-    g, setting = grasps(mechanism, "arms_on_object_1"), setting or Setting()
-    telling = Telling.of(setting, feedback)
+    g, redundancy = grasps(mechanism, "arms_on_object_1"), redundancy or Redundancy()
+    telling = Telling.of(redundancy, feedback)
     steps = (
         filtered("T", None, "nu"),
         smoothed("nu", "free_rates", "lam"),  # (6.11b)
@@ -56,13 +56,13 @@ def forward_dynamics_1(mechanism, loaded=(), setting: Setting | None = None, fee
         smoothed("nu_more", "more_rates", "more"),  # (6.4d-f): (6.11g)
         outward(_sum("free_rates", "more_rates")),  # (6.11i)
     )
-    return _program(mechanism, loaded, setting, telling, g, steps)
+    return _program(mechanism, loaded, redundancy, telling, g, steps)
 
 
-def forward_dynamics_2(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics_2(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """RCCFD 2: contact forces first, then torques and contact forces in one filter.  (6.18)"""
-    g, setting = grasps(mechanism, "arms_on_object_2"), setting or Setting()
-    telling = Telling.of(setting, feedback)
+    g, redundancy = grasps(mechanism, "arms_on_object_2"), redundancy or Redundancy()
+    telling = Telling.of(redundancy, feedback)
     steps = (
         filtered("T", None, "nu"),
         smoothed("nu", "free_rates", "lam"),  # Bᵀψᵀ Hᵀ D⁻¹(1 − HΨL) T', of which the rates are not used
@@ -71,13 +71,13 @@ def forward_dynamics_2(mechanism, loaded=(), setting: Setting | None = None, fee
         filtered("T", "push", "nu_all"),
         smoothed("nu_all", "rates", "all"),  # (6.18e)
     )
-    return _program(mechanism, loaded, setting, telling, g, steps)
+    return _program(mechanism, loaded, redundancy, telling, g, steps)
 
 
-def forward_dynamics_3(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics_3(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """RCCFD 3: what the torques do and what the known accelerations do, apart.       (6.22)"""
-    g, setting = grasps(mechanism, "arms_on_object_3"), setting or Setting()
-    telling = Telling.of(setting, feedback)
+    g, redundancy = grasps(mechanism, "arms_on_object_3"), redundancy or Redundancy()
+    telling = Telling.of(redundancy, feedback)
     steps = (
         filtered("T", None, "nu"),
         smoothed("nu", "free_rates", "lam"),
@@ -90,10 +90,10 @@ def forward_dynamics_3(mechanism, loaded=(), setting: Setting | None = None, fee
         smoothed("nu_2", "rates_2", "lam_2"),  # (6.22g)
         outward(_sum("rates_1", "rates_2")),  # (6.22h)
     )
-    return _program(mechanism, loaded, setting, telling, g, steps)
+    return _program(mechanism, loaded, redundancy, telling, g, steps)
 
 
-def _program(mechanism, loaded, setting: Setting, telling: Telling, g: Grasps, steps) -> Program:
+def _program(mechanism, loaded, redundancy: Redundancy, telling: Telling, g: Grasps, steps) -> Program:
     sizes, flying = telling.sizes(mechanism), telling.needs_velocities(mechanism)
 
     def result(m, here, world) -> list:
@@ -102,8 +102,8 @@ def _program(mechanism, loaded, setting: Setting, telling: Telling, g: Grasps, s
         return [x for link in m.links for x in rates[link.number]]
 
     def demands(m, here, world) -> list:
-        far = closure_kinematics.openness(m, here, world) if setting.watched else []
-        return far + (world.thin if setting.strict else [])
+        far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+        return far + (world.thin if redundancy.refuses_singular else [])
 
     return Program(
         "forward_dynamics",

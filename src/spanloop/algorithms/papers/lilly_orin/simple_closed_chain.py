@@ -33,7 +33,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.closed.row_bias import Telling, dual
 from spanloop.algorithms.papers.lilly_orin.chains import Chains, Tip, simple_chains
 from spanloop.algorithms.papers.lilly_orin.general_joints import Carrier, Constraint, carrier, tip
@@ -48,14 +48,14 @@ from spanloop.math.vector3 import total
 from spanloop.sweeps import Program, Values, at_once, outward
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration.
 
     feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e (step 5).
     """
-    setting = setting or Setting()
-    telling = Telling.of(setting, feedback)
+    redundancy = redundancy or Redundancy()
+    telling = Telling.of(redundancy, feedback)
     chains, sizes, flying = simple_chains(mechanism), telling.sizes(mechanism), telling.needs_velocities(mechanism)
     return Program(
         "forward_dynamics",
@@ -73,16 +73,16 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
         shape=(mechanism.nv,),
         regroup=chains.outward,
         loaded=loaded,
-        demands=lambda m, here, world: _demands(m, here, world, setting),
+        demands=lambda m, here, world: _demands(m, here, world, redundancy),
         sizes=sizes,
         double=True,
     )
 
 
-def _demands(m, here, world, setting: Setting) -> list:
+def _demands(m, here, world, redundancy: Redundancy) -> list:
     """How open the loops are, and whether the refinement of the forces comes to its end."""
-    far = closure_kinematics.openness(m, here, world) if setting.watched else []
-    return far + (convergence(world.balance, world.lam0, world.step) if setting.strict else [])
+    far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+    return far + (convergence(world.balance, world.lam0, world.step) if redundancy.refuses_singular else [])
 
 
 # ---- what is known beforehand

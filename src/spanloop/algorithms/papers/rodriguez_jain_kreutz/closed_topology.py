@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.closed.row_bias import Telling
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
@@ -57,24 +57,24 @@ from spanloop.math.vector3 import total
 from spanloop.sweeps import Program, Values, at_once, outward
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration."""
     if mechanism.gears:
         raise UnsupportedError(
             f"method 'closed_topology' has no couplings between joints ({mechanism.gears[0].name!r}); use 'elimination'"
         )
-    setting = setting or Setting()
-    telling = Telling.of(setting, feedback)
+    redundancy = redundancy or Redundancy()
+    telling = Telling.of(redundancy, feedback)
     sizes, flying, cheap = (
         telling.sizes(mechanism),
         telling.needs_velocities(mechanism),
-        secondary_body(mechanism, setting),
+        secondary_body(mechanism, redundancy),
     )
 
     def demands(m, here, world) -> list:
-        far = closure_kinematics.openness(m, here, world) if setting.watched else []
-        return far + (world.thin if setting.strict else [])
+        far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+        return far + (world.thin if redundancy.refuses_singular else [])
 
     return Program(
         "forward_dynamics",
@@ -104,7 +104,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
     )
 
 
-def secondary_body(mechanism, setting: Setting) -> Grasps | None:
+def secondary_body(mechanism, redundancy: Redundancy) -> Grasps | None:
     """Arms and the free body that they hold, where step D has its cheap form."""
     try:
         g = grasps(mechanism, "closed_topology")
@@ -112,7 +112,7 @@ def secondary_body(mechanism, setting: Setting) -> Grasps | None:
         return None
     for arm in g.arms:
         freedoms = sum(mechanism.links[i].kind.nv for i in arm.links if not mechanism.links[i].driven)
-        if freedoms < len(set(mechanism.closures[arm.closure].rows) - setting.dropped):
+        if freedoms < len(set(mechanism.closures[arm.closure].rows) - redundancy.dropped):
             return None
     return g
 

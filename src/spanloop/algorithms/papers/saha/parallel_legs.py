@@ -18,22 +18,24 @@ torques of unactuated joints, dampers, springs and armature count with the rates
 from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.saha.leg_elimination import answering_rates, drift, eliminated, fly, unit_rates
 from spanloop.algorithms.papers.saha.legs import Legs, legs_with
 from spanloop.algorithms.tree.link_poses import placed
+from spanloop.errors import Reason, Refusal
 from spanloop.math.spatial import Field, Motion, combined, coriolis, power
 from spanloop.math.symmetric import solve
 from spanloop.math.vector3 import add, dot, negate, total
 from spanloop.sweeps import Program, Values, at_once, outward
 
-SINGULAR = (
+SINGULAR = Refusal(
+    Reason.SINGULAR_CLOSURE,
     "the legs are in a singular position: the actuated joints do not determine the motion of the others here. "
-    "See robot.diagnose(q); method 'elimination' answers wherever the loops themselves are regular"
+    "See robot.diagnose(q); method 'elimination' answers wherever the loops themselves are regular",
 )
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed."""
 
     def result(m, here, world):
@@ -43,12 +45,12 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
             c + total(x * y for x, y in zip(row, theta, strict=True)) for c, row in zip(world.c, world.T, strict=True)
         ]
 
-    return _program("forward_dynamics", ("q", "v", "tau"), mechanism, loaded, setting, result, mechanism.nv)
+    return _program("forward_dynamics", ("q", "v", "tau"), mechanism, loaded, redundancy, result, mechanism.nv)
 
 
-def inverse_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def inverse_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None) -> Program:
     """Torques (n,) of the actuated freedoms for q (nq,), v (nv,), a (nv,), of which only actuated entries are read."""
-    legs = legs_with(mechanism, setting)
+    legs = legs_with(mechanism, redundancy)
 
     def result(m, here, world):
         I, right = _equations(m, here, world, [[0.0] * len(h.S) for h in here])
@@ -57,14 +59,14 @@ def inverse_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
         return [dot(row, theta) - b for row, b in zip(I, right, strict=True)]
 
     n = len(legs.actuated)
-    return _program("actuated_inverse_dynamics", ("q", "v", "a"), mechanism, loaded, setting, result, n)
+    return _program("actuated_inverse_dynamics", ("q", "v", "a"), mechanism, loaded, redundancy, result, n)
 
 
-def _program(name, inputs, mechanism, loaded, setting, result, size) -> Program:
-    legs = legs_with(mechanism, setting)
+def _program(name, inputs, mechanism, loaded, redundancy, result, size) -> Program:
+    legs = legs_with(mechanism, redundancy)
     still = Field((0.0, 0.0, 0.0), origin=negate(mechanism.gravity))  # the world, accelerated against gravity
     n = len(legs.actuated)
-    watched = setting is None or setting.watched
+    watched = redundancy is None or redundancy.refuses_open
 
     def start(world) -> Values:
         return Values(T=world.T, c=world.c, t=[Motion()] * n, moved=still)

@@ -46,6 +46,7 @@ from spanloop.algorithms.papers.yamane_nakamura.constraint_inverse import (
 from spanloop.algorithms.papers.yamane_nakamura.split_links import refuse_bodies_without_inertia, split, stout
 from spanloop.algorithms.tree.kinematics import poses
 from spanloop.algorithms.tree.link_poses import placed
+from spanloop.errors import Reason, Refusal
 from spanloop.math.inertia import Mobility
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.math.symmetric import apply, inverse
@@ -53,9 +54,10 @@ from spanloop.math.vector3 import ZERO3, dot, negate, total
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
 LARGEST_CORRECTION = 1e-7  # beside the accelerations themselves; what is left after it is its square
-LOST = (
+LOST = Refusal(
+    Reason.ROUNDING,
     "rounding has taken the answer of method 'virtual_work': a body is too thin or too light beside what it carries. "
-    "Use method 'articulated_body'"
+    "Use method 'articulated_body'",
 )
 
 

@@ -28,7 +28,7 @@ from spanloop.joints import Prismatic, Revolute
 from spanloop.math.vector3 import subtract
 from spanloop.model import user_input
 from spanloop.model.builder import OPTIONS
-from spanloop.model.files.inertia_check import judge
+from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Frame, Inertia, Joint, Placement
 from spanloop.model.snap import snap_rotation
@@ -126,7 +126,7 @@ def _model(rows: list[DHRow], convention: str, about: str, base: Placement, name
     tool = Frame("tool", parent, here)
     gravity = user_input.three(gravity, f"model {name!r}: gravity")
     model = Model(name, tuple(bodies), tuple(joints), (tool,), gravity=gravity, notes=tuple(notes))
-    judge(model, strict=True)
+    check_inertias(model, strict=True)
     return model
 
 

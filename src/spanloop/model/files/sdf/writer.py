@@ -1,7 +1,7 @@
 """SDF, the format of Gazebo: joints that close loops stand beside the others.
 
 A joint's zero is the pose that the file shows, so a loop must be closed where all coordinates are neutral;
-`model.zeroed(q)` moves them there.
+`model.rezero(q)` moves them there.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _loop(inside: ET.Element, x: Loop, model: Model, account: Account) -> None:
     miss = (poses[x.a] @ x.placement_a).inverse() @ poses[x.b] @ x.placement_b
     if open_by(x.kind, miss) > CLOSED:
         account.lose(
-            "loops that are open at neutral coordinates, which SDF makes its zero (model.zeroed(q) helps)", part
+            "loops that are open at neutral coordinates, which SDF makes its zero (model.rezero(q) helps)", part
         )
         return
     kind: Any = x.kind

@@ -112,7 +112,7 @@ def _root(bodies: list[Body], joints: list[Joint], file: str) -> Body:
     if not roots:
         raise FileError(
             f"{file}: every link is the child of a joint, so the joints form a cycle; expected one root. "
-            "Leave out a joint and close the loop with model.close(...)"
+            "Leave out a joint and close the loop with model.with_loop(...)"
         )
     if len(roots) > 1:
         shown = ", ".join(f"{r.name!r} ({r.where})" for r in roots[:4]) + (", ..." if len(roots) > 4 else "")

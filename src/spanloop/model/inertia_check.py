@@ -1,8 +1,8 @@
-"""Judging inertias: what no body can have is an error, what looks like a placeholder a note.
+"""Check of inertias: what no body can have is an error, what looks like a placeholder a note.
 
 Files often spread one part over several links with fixed joints between them and give only some of them an
-inertia, so bodies on fixed joints are put together first. What is fixed to the world is not judged: its
-inertia is never felt.
+inertia, so bodies on fixed joints are put together first. Bodies fixed to the world are not checked: their inertia
+has no effect.
 
 Of the principal moments a ≤ b ≤ c of a group about its centre of mass must be a ≥ 0 and a + b ≥ c.
 """
@@ -10,13 +10,16 @@ Of the principal moments a ≤ b ≤ c of a group about its centre of mass must 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spanloop.errors import ModelError
-from spanloop.model.model import Model
 from spanloop.model.motors import reflected
 from spanloop.model.parts import Body, Inertia, Placement
+
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
 NEGATIVE = 1e-9  # of the largest moment: more than rounding in the file's digits
 POINT = 1e-15  # m², moments up to this times the mass are rounding of a point mass's zeros
@@ -35,8 +38,8 @@ class Groups:
     inertia: np.ndarray  # (groups, 3, 3) in the axes of the first body
 
 
-def judge(model: Model, strict: bool) -> tuple[str, ...]:
-    """Notes about inertias that are possible but suspect; raises for those that are not possible.
+def check_inertias(model: Model, strict: bool) -> tuple[str, ...]:
+    """Return notes about suspect inertias; raise ModelError for those that no body can have.
 
     strict: raise also where the triangle inequality fails, for models that are written by hand.
     """
@@ -63,8 +66,8 @@ def judge(model: Model, strict: bool) -> tuple[str, ...]:
     return (*_shortened(sentences), *_massless(model, groups), *_placeholders(model, groups))
 
 
-def possible(inertia: Inertia, owner: str) -> None:
-    """Raises for an inertia that no body can have."""
+def check_inertia(inertia: Inertia, owner: str) -> None:
+    """Raise ModelError for an inertia that no body can have."""
     if inertia.mass < 0.0:
         raise ModelError(f"{owner}: mass is {inertia.mass:g} kg; must be >= 0")
     moments = np.linalg.eigvalsh(np.array(inertia.matrix()))
@@ -160,7 +163,7 @@ def _found(moments: np.ndarray) -> str:
 
 
 def _shortened(sentences: list[str]) -> list[str]:
-    """The first sentence, and how many more there are of its sort."""
+    """The first sentence, and how many more there are of its kind."""
     if len(sentences) < 2:
         return sentences
     return [f"{sentences[0]} (and {len(sentences) - 1} more like it)"]

@@ -1,13 +1,14 @@
-"""The topology of a model: its spanning tree, a row for each body, and its loops as arcs beside it."""
+"""Diagram of a model's topology: the spanning tree, one row a body, with loops as arcs beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from spanloop.model import WORLD, Model
 from spanloop.model.parts import Joint
-from spanloop.view.plots.canvas import GREY, INK, blank, pens
+from spanloop.view.plots.canvas import GREY, INK, axes_for, line_styles
 
 _INDENT, _ROW = 0.26, 0.25  # inch for each step away from the world, and for each body
 _LETTER, _SMALL = 0.072, 0.062  # inch, about: the width of a letter of a body's name, and of a joint's
@@ -17,7 +18,7 @@ _APART = 0.5  # of a row, over which arcs that end there are spread
 
 @dataclass(frozen=True)
 class Arc:
-    """A closure between two rows, in a lane of its own among those that it would cross."""
+    """A closure between two rows; arcs that would overlap have different lanes."""
 
     name: str
     kind: str
@@ -26,10 +27,10 @@ class Arc:
     lane: int
 
 
-def topology(model: Model, *, ax=None):
-    """Bodies in rows, each below the body that carries it, with the joint that it hangs on; loops as arcs.
+def topology(model: Model, *, ax: Any = None) -> Any:
+    """Draw bodies in rows below their parents, each with its joint, and loops as arcs.
 
-    A dashed arc is a coupling. Dots are white where a joint has no motor, orange where it is driven.
+    A dashed arc is a coupling. A dot is white for an unactuated joint, orange for a driven one.
     """
     names = [WORLD, *(j.child for j in model.joints)]
     depth = _depths(model)
@@ -39,20 +40,20 @@ def topology(model: Model, *, ax=None):
     last = first + _LANE * (1 + max((a.lane for a in arcs), default=0))
     room = max((_SMALL * len(f"{a.name} ({a.kind})") for a in arcs), default=0.0)
     width = max(max(ends), last + room) + 0.2
-    (ax,) = blank(ax, size=(max(4.0, width), max(1.2, _ROW * len(names) + 0.3)))
+    (ax,) = axes_for(ax, size=(max(4.0, width), max(1.2, _ROW * len(names) + 0.3)))
     _draw_tree(ax, model, depth)
-    for arc, pen in zip(arcs, pens(len(arcs)), strict=True):
-        rows = [row + _beside(arcs, arc, row) for row in (arc.top, arc.bottom)]
-        _draw_arc(ax, arc, (ends[arc.top], ends[arc.bottom]), rows, (first + _LANE * (arc.lane + 0.6), last), pen)
+    for arc, style in zip(arcs, line_styles(len(arcs)), strict=True):
+        rows = [row + _offset(arcs, arc, row) for row in (arc.top, arc.bottom)]
+        _draw_arc(ax, arc, (ends[arc.top], ends[arc.bottom]), rows, (first + _LANE * (arc.lane + 0.6), last), style)
     ax.set_xlim(-0.15, width)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.axis("off")
-    ax.set_title(_told(model), loc="left", fontsize=10, color=INK)
+    ax.set_title(_title(model), loc="left", fontsize=10, color=INK)
     return ax
 
 
 def arcs_of(model: Model) -> list[Arc]:
-    """Loops and couplings, each in the nearest lane that no earlier one occupies on its rows."""
+    """Arcs of loops and couplings, each in the nearest lane that is free on its rows."""
     number, child = model.body_number, {j.name: j.child for j in model.joints}
     ends = [(x.name, x.kind.name, number[x.a], number[x.b]) for x in model.loops]
     ends += [(c.name, "coupling", number[child[c.source]], number[child[c.joint]]) for c in model.couplings]
@@ -80,19 +81,19 @@ def _depths(model: Model) -> list[int]:
 
 
 def _width(model: Model, k: int) -> float:
-    """Of what stands in a row [inch], about."""
+    """Approximate width [inch] of a row's text."""
     if k == 0:
         return _LETTER * len(WORLD)
     joint = model.joints[k - 1]
-    return _LETTER * len(joint.child) + _SMALL * (len(_hung(joint)) + 1)
+    return _LETTER * len(joint.child) + _SMALL * (len(_joint_label(joint)) + 1)
 
 
-def _hung(joint: Joint) -> str:
+def _joint_label(joint: Joint) -> str:
     return f"{joint.name} ({joint.kind.name}{', driven' if joint.driven else ''})"
 
 
-def _beside(arcs: Sequence[Arc], arc: Arc, row: int) -> float:
-    """How far from the middle of a row an arc ends there, so that it is seen beside the others; longer ones higher."""
+def _offset(arcs: Sequence[Arc], arc: Arc, row: int) -> float:
+    """Offset of an arc's end from the middle of a row, so that arcs do not overlap; longer ones are higher."""
     others = sorted((a for a in arcs if row in (a.top, a.bottom)), key=lambda a: (row != a.bottom, -a.lane))
     return _APART * ((others.index(arc) + 0.5) / len(others) - 0.5)
 
@@ -108,7 +109,7 @@ def _draw_tree(ax, model: Model, depth: Sequence[int]) -> None:
         name = ax.text(x + 0.14, k, WORLD if joint is None else joint.child, va="center", fontsize=9, color=INK)
         if joint is not None:
             ax.annotate(
-                _hung(joint),
+                _joint_label(joint),
                 (1.0, 0.5),
                 xycoords=name,
                 xytext=(6, 0),
@@ -120,15 +121,15 @@ def _draw_tree(ax, model: Model, depth: Sequence[int]) -> None:
 
 
 def _fill(joint: Joint | None) -> str:
-    """The world is ink, a driven joint orange, one without a motor white, the others blue."""
+    """Colour of a dot: dark for the world, orange for a driven joint, white for an unactuated one, blue otherwise."""
     if joint is None:
         return INK
     return "#E69F00" if joint.driven else "#56B4E9" if joint.actuated else "white"
 
 
-def _draw_arc(ax, arc: Arc, ends: Sequence[float], rows: Sequence[float], places: tuple[float, float], pen) -> None:
-    """places: where the arc turns, and where its name stands."""
-    (turn, last), color = places, pen["color"]
+def _draw_arc(ax, arc: Arc, ends: Sequence[float], rows: Sequence[float], places: tuple[float, float], style) -> None:
+    """Draw an arc. places: x of its vertical part, and x of its label."""
+    (turn, last), color = places, style["color"]
     style = {"color": color, "linewidth": 1.6, "linestyle": "--" if arc.kind == "coupling" else "-"}
     ax.plot([ends[0], turn, turn, ends[1]], [rows[0], rows[0], rows[1], rows[1]], zorder=0, **style)
     ax.plot(ends, rows, "o", markersize=3.5, color=color)
@@ -136,8 +137,8 @@ def _draw_arc(ax, arc: Arc, ends: Sequence[float], rows: Sequence[float], places
     ax.text(last + 0.05, rows[1], f"{arc.name} ({arc.kind})", va="center", fontsize=8, color=color)
 
 
-def _told(model: Model) -> str:
+def _title(model: Model) -> str:
     loops, couplings = len(model.loops), len(model.couplings)
-    parts = [f"{len(model.joints)} joints with {model.nv} freedoms", f"{loops} loop{'s' * (loops != 1)}"]
+    parts = [f"{len(model.joints)} joints with {model.nv} DoF", f"{loops} loop{'s' * (loops != 1)}"]
     parts += [f"{couplings} coupling{'s' * (couplings != 1)}"] * bool(couplings)
     return f"{model.name}: {', '.join(parts)}"

@@ -1,10 +1,12 @@
-"""Where matrices have numbers: mass matrix, closure Jacobian, what closures feel of each other, spatial operators."""
+"""Sparsity patterns: mass matrix, closure Jacobian, closure admittance, spatial operators."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, nearest
@@ -12,18 +14,18 @@ from spanloop.loops.closure_errors import rows_of
 from spanloop.model import Model
 from spanloop.sweeps.operators import Operator
 from spanloop.trajectory.files import labels
-from spanloop.view.plots.canvas import FAINT, GREY, blank
+from spanloop.view.plots.canvas import FAINT, GREY, axes_for
 
-_ZERO = 1e-10  # of the largest entry: what is smaller counts as none
-_LABELS = 64  # freedoms or rows, up to which each has its name
+_ZERO = 1e-10  # relative to the largest entry: smaller entries count as zero
+_LABELS = 64  # degrees of freedom or rows, up to which each gets its name
 
 
-def sparsity(model: Model | Dynamics, what: str = "mass_matrix", q=None, *, ax=None):
-    """The non-zero entries of a matrix, darker where they are larger, on a scale of powers of ten.
+def sparsity(model: Model | Dynamics, what: str = "mass_matrix", q: ArrayLike | None = None, *, ax: Any = None) -> Any:
+    """Plot the non-zero entries of a matrix, darker where they are larger, on a logarithmic scale.
 
-    what: "mass_matrix" (nv, nv); "closure_jacobian" (n_rows, nv); "closure_admittance" (n_rows, n_rows), J M⁻¹ Jᵀ:
-    what the rows of closures feel of each other. q (nq,): the state; if not told, the largest over three states at
-    random, so that no entry is zero by chance.
+    what: "mass_matrix" (nv, nv); "closure_jacobian" (n_rows, nv); "closure_admittance" (n_rows, n_rows), J M⁻¹ Jᵀ,
+    which couples the closure rows. q (nq,): the configuration (default: the largest entries over three random ones, so
+    that no entry is zero by chance).
     """
     robot = model if isinstance(model, Dynamics) else Dynamics(model)
     if what not in MATRICES:
@@ -32,20 +34,20 @@ def sparsity(model: Model | Dynamics, what: str = "mass_matrix", q=None, *, ax=N
     if not values.size:
         raise InputError(f"plot: the {what} of model {robot.model.name!r} is empty; it has no loops")
     ax = _drawn(values, what.replace("_", " "), ax)
-    _named(ax.set_xticks, _rows(robot.model) if what == "closure_admittance" else _freedoms(robot.model), 90)
-    _named(ax.set_yticks, _rows(robot.model) if what.startswith("closure") else _freedoms(robot.model), 0)
+    _named(ax.set_xticks, _rows(robot.model) if what == "closure_admittance" else _dof_names(robot.model), 90)
+    _named(ax.set_yticks, _rows(robot.model) if what.startswith("closure") else _dof_names(robot.model), 0)
     return ax
 
 
-def operator_sparsity(operator: Operator, *, ax=None):
-    """The non-zero entries of a spatial operator at its q, as of sl.operators(model, q), in the order of the links."""
+def operator_sparsity(operator: Operator, *, ax: Any = None) -> Any:
+    """Plot the non-zero entries of a spatial operator of sl.operators(model, q), in the order of the links."""
     return _drawn(np.abs(operator.matrix()), repr(operator), ax)
 
 
-def _drawn(values: np.ndarray, title: str, ax):
-    """A map of the sizes of entries, on new axes or on these."""
+def _drawn(values: np.ndarray, title: str, ax: Any) -> Any:
+    """Draw the magnitudes of entries, on `ax` or on new axes."""
     rows, columns = values.shape
-    (ax,) = blank(ax, size=(1.8 + _inches(columns), 1.6 + _inches(rows)))
+    (ax,) = axes_for(ax, size=(1.8 + _inches(columns), 1.6 + _inches(rows)))
     present = values > _ZERO * values.max(initial=0.0)
     shades = np.where(present, np.log10(np.where(present, values, 1.0)), np.nan)
     drawn = ax.pcolormesh(shades, cmap="Blues", edgecolors=FAINT, linewidth=0.4, vmin=np.nanmin(shades) - 1.0)
@@ -57,13 +59,13 @@ def _drawn(values: np.ndarray, title: str, ax):
         loc="left",
     )
     bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.04, pad=0.02)
-    bar.set_label("size of entries, powers of ten", color=GREY, fontsize=8)
+    bar.set_label("magnitude of entries, powers of ten", color=GREY, fontsize=8)
     bar.ax.tick_params(labelsize=7)
     return ax
 
 
-def magnitudes(robot: Dynamics, what: str, q=None) -> np.ndarray:
-    """Sizes of a matrix's entries at q, or the largest of three states at random."""
+def magnitudes(robot: Dynamics, what: str, q: ArrayLike | None = None) -> np.ndarray:
+    """Magnitudes of a matrix's entries at q, or the largest over three random configurations."""
     states = [np.asarray(q, float)] if q is not None else [robot.model.random_state(k)[0] for k in range(3)]
     return np.max([np.abs(MATRICES[what](robot, state)) for state in states], axis=0)
 
@@ -80,7 +82,7 @@ MATRICES: dict[str, Callable[[Dynamics, np.ndarray], np.ndarray]] = {
 }
 
 
-def _freedoms(model: Model) -> list[str]:
+def _dof_names(model: Model) -> list[str]:
     return [labels.joined(*name) for name in labels.dofs(model)]
 
 
@@ -90,7 +92,7 @@ def _rows(model: Model) -> list[str]:
 
 
 def _named(set_ticks: Callable, names: list[str], rotation: float) -> None:
-    """A name at each row or column, once where neighbours share it; numbers where there are too many."""
+    """Label each row or column by name, once where neighbours share it; keep numbers if there are too many."""
     if len(names) > _LABELS:
         return
     shown = ["" if k and names[k - 1] == name else name for k, name in enumerate(names)]

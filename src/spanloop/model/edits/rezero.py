@@ -1,27 +1,33 @@
-"""Zeroing: another state becomes the one where all coordinates are neutral."""
+"""Rezero: another state becomes the one at which all coordinates are neutral."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
-from spanloop.model.model import Model
 from spanloop.model.parts import Coupling, Joint, Placement
 from spanloop.model.snap import snap_rotation
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def zeroed(model: Model, q) -> Model:
-    """The model whose neutral state is the state q (nq,) of this one.
+    from spanloop.model.model import Model
 
-    Angles and displacements are counted from there: q' = q − q₀; limits, springs and couplings move with them. Rates
-    are the same.
+
+def rezero(model: Model, q: ArrayLike) -> Model:
+    """Return the model whose neutral state is the state q (nq,) of this one.
+
+    Angles and displacements count from there, q' = q − q₀; limits, springs and couplings shift with them. Velocities
+    stay the same. Raises UnsupportedError for a joint with several DoF whose springs or limits cannot shift.
+
+    >>> model.rezero(robot.assemble(guess))
     """
     q = np.asarray(q, dtype=float)
     if q.shape != (model.nq,) or not np.isfinite(q).all():
-        raise InputError(f"zeroed: q has shape {q.shape}; expected ({model.nq},), all finite")
+        raise InputError(f"rezero: q has shape {q.shape}; expected ({model.nq},), all finite")
     start = {j.name: tuple(q[model.q_slice(j.name)].tolist()) for j in model.joints}
     return replace(
         model,
@@ -53,12 +59,12 @@ def _joint(j: Joint, q: tuple[float, ...]) -> Joint:
 def _can_move(j: Joint, q: tuple[float, ...]) -> None:
     if j.kind.name == "universal" and q[1] != 0.0:
         raise UnsupportedError(
-            f"zeroed: joint {j.name!r} is universal and stands at {q[1]:g} rad about its second axis; "
+            f"rezero: joint {j.name!r} is universal and is at {q[1]:g} rad about its second axis; "
             "only its first angle can be counted from another position"
         )
     if any(j.stiffness) or j.lower is not None or j.upper is not None:
         raise UnsupportedError(
-            f"zeroed: joint {j.name!r} is {j.kind.name} and has springs or limits, which do not move with its "
+            f"rezero: joint {j.name!r} is {j.kind.name} and has springs or limits, which do not move with its "
             "coordinates; remove these first"
         )
 

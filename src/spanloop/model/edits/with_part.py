@@ -1,0 +1,157 @@
+"""Edits that add or set one part (with_X) or take parts away (without_X): loops, frames, inertias, actuators, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from spanloop.errors import InputError, nearest
+from spanloop.joints import JointKind
+from spanloop.model import motors, user_input
+from spanloop.model.inertia_check import check_inertia
+from spanloop.model.parts import Actuator, Frame, Inertia, Loop, Placement, Sensor
+from spanloop.model.snap import snap_rotation
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from spanloop.model.model import Model
+
+
+def with_loop(
+    model: Model,
+    a: str,
+    b: str,
+    joint: str | JointKind = "fixed",
+    *,
+    name: str | None = None,
+    switchable: bool = False,
+    driven: bool = False,
+) -> Model:
+    """Return the model with one more loop: a joint that connects two frames or bodies (or the world).
+
+    a, b: the frame or body that holds the joint's parent frame, and the one that holds its child frame
+    joint: the kind, by name ("spherical") or as an object (sl.joints.Revolute("y"))
+    name: of the loop; "a_b" by default
+    switchable: the loop is closed only while active_loops= names it
+    driven: the caller prescribes the accelerations along the loop's DoF
+
+    Raises InputError where a and b are on one body, or where a joint or loop has the name.
+
+    >>> leg = leg.with_loop("rod_tip", "anchor", "spherical")
+    """
+    start, end = model.frame(a), model.frame(b)
+    name = name or f"{a}_{b}"
+    owner = f"loop {name!r}"
+    if start.body == end.body:
+        raise InputError(f"{owner}: {a!r} and {b!r} are both on body {start.body!r}; a loop joins two bodies")
+    if name in {part.name for part in (*model.joints, *model.loops)}:
+        raise InputError(f"{owner}: a joint or loop of model {model.name!r} has this name; give another with name=")
+    kind = user_input.joint_kind(joint, owner)
+    loop = Loop(name, kind, start.body, end.body, start.placement, end.placement, switchable=switchable)
+    closed = replace(model, loops=(*model.loops, loop))
+    return closed.drive(name) if driven else closed
+
+
+def without_loops(model: Model, *names: str) -> Model:
+    """Return the model without these loops; for example, the kinematics while some loops are released."""
+    _check_names(model, "loop", names, (x.name for x in model.loops))
+    return replace(model, loops=tuple(x for x in model.loops if x.name not in names))
+
+
+def with_frame(
+    model: Model, name: str, body: str, position: ArrayLike = (0.0, 0.0, 0.0), rotation: ArrayLike | None = None
+) -> Model:
+    """Return the model with one more frame, fixed to a body or to the world.
+
+    position: (3,) of the frame's origin in the body [m]; rotation: None, roll pitch yaw (3,) [rad], or a matrix (3, 3).
+    Raises InputError where a frame or body has the name.
+    """
+    owner = f"frame {name!r}"
+    if name in model.body_number or name in [f.name for f in model.frames]:
+        raise InputError(f"{owner}: a frame or body of model {model.name!r} has this name; choose another")
+    if body not in model.body_number:
+        raise InputError(f"{owner}: its body {body!r} is not a body; {nearest(body, model.body_number)}")
+    matrix, changed = snap_rotation(user_input.rotation(rotation, owner))
+    frame = Frame(name, body, Placement(matrix, user_input.three(position, f"{owner}: position")))
+    note = (f"{owner}: rotation snapped to exact right angles",) if changed else ()
+    return replace(model, frames=(*model.frames, frame), notes=(*model.notes, *note))
+
+
+def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
+    """Return the model in another field of gravity (3,) [m/s²], in the world's axes."""
+    return replace(model, gravity=user_input.three(gravity, f"model {model.name!r}: gravity"))
+
+
+def with_inertia(
+    model: Model,
+    body: str,
+    mass: float | None = None,
+    center: ArrayLike | None = None,
+    inertia: ArrayLike | None = None,
+) -> Model:
+    """Return the model with another inertia of a body; None keeps a value.
+
+    mass [kg]; center: (3,) centre of mass in the body's frame [m]; inertia: about the centre of mass, in the body's
+    axes [kg m²], as 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3).
+    Raises ModelError for an inertia that no body can have.
+    """
+    old, owner = model.body(body), f"body {body!r}"
+    new = Inertia(
+        old.inertia.mass if mass is None else user_input.number(mass, f"{owner}: mass"),
+        old.inertia.center if center is None else user_input.three(center, f"{owner}: center"),
+        old.inertia.moments if inertia is None else user_input.moments(inertia, owner),
+    )
+    check_inertia(new, owner)
+    bodies = (replace(b, inertia=new) if b is old else b for b in model.bodies)
+    return replace(model, bodies=tuple(bodies))
+
+
+def with_actuator(model: Model, /, name: str, joint: str, **settings: Any) -> Model:
+    """Return the model with one more actuator, on a joint that moves.
+
+    settings: numbers, texts, booleans or tuples of these; spanloop.model.motors lists those of motors.
+
+    >>> sl.zoo.puma().with_actuator("motor1", "joint1", gear=50.0, rotor_inertia=2e-4)
+    """
+    kind = model.joint(joint).kind
+    if kind.nv == 0:
+        raise InputError(f"actuator {name!r}: joint {joint!r} is fixed; there is nothing to move")
+    return replace(model, actuators=(*model.actuators, Actuator(name, joint, tuple(settings.items()))))
+
+
+def without_actuators(model: Model, *names: str) -> Model:
+    """Return the model without these actuators."""
+    _check_names(model, "actuator", names, (a.name for a in model.actuators))
+    return replace(model, actuators=tuple(a for a in model.actuators if a.name not in names))
+
+
+def with_sensor(model: Model, /, name: str, kind: str, at: str, **settings: Any) -> Model:
+    """Return the model with one more sensor of a kind ("encoder", "imu", ...) at a joint, body or frame."""
+    if not isinstance(kind, str) or not kind:
+        raise InputError(f"sensor {name!r}: kind is {kind!r}; expected a word, as 'encoder'")
+    return replace(model, sensors=(*model.sensors, Sensor(name, kind, at, tuple(settings.items()))))
+
+
+def without_sensors(model: Model, *names: str) -> Model:
+    """Return the model without these sensors."""
+    _check_names(model, "sensor", names, (s.name for s in model.sensors))
+    return replace(model, sensors=tuple(s for s in model.sensors if s.name not in names))
+
+
+def without_losses(model: Model) -> Model:
+    """Return the model without damping, friction, armature and springs of its joints and motors.
+
+    Use it to compare with libraries that ignore these.
+    """
+    actuators = tuple(map(motors.without_losses, model.actuators))
+    joints = (replace(j, damping=(), friction=(), armature=(), stiffness=()) for j in model.joints)
+    return replace(model, joints=tuple(joints), actuators=actuators)
+
+
+def _check_names(model: Model, what: str, names: Iterable[str], known: Iterable[str]) -> None:
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise InputError(f"model {model.name!r} has no {what} {name!r}; {nearest(name, known)}")
