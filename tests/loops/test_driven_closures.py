@@ -298,7 +298,7 @@ def test_what_is_said_of_loops_is_checked_in_every_call():
         ask = getattr(robot, call)
         for given, what in (
             ([1.0], "loop_accelerations is a list; expected {'loop'"),
-            ({"d": 1.0}, "of 'd' has shape (); expected"),
+            ({"d": 1.0}, "the acceleration of loop 'd' has shape (); expected"),
         ):
             with says(InputError, what):
                 ask(q, z, z, loop_accelerations=given)

@@ -193,8 +193,8 @@ def test_wishes_that_cannot_be_granted_get_a_sentence():
         robot.inverse_dynamics(q, v, a, weights={"elbow1": 2.0})
     with says(InputError, "has no joint or DoF 'drive3'; did you mean 'drive2'?"):
         robot.inverse_dynamics(q, v, a, actuated=["drive3"])
-    with says(InputError, "method is 'subsystem'; did you mean 'subsystems'?"):
-        robot.inverse_dynamics(q, v, a, method="subsystem")
+    with says(InputError, "internal_forces need by_subsystems=False; subsystems are solved one after the other"):
+        robot.inverse_dynamics(q, v, a, internal_forces={"meeting": np.zeros(6)}, by_subsystems=True)
 
 
 # ---- which joints, which accelerations
