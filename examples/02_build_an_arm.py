@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import spanloop as sl
-from spanloop.model.shapes import rod
+from spanloop.model.solid_inertia import rod
 
 arm = sl.Builder("arm")
 arm.body("upper", mass=2.0, center=(0.25, 0, 0), inertia=rod(2.0, 0.5))

@@ -23,7 +23,7 @@ from spanloop.joints import Fixed
 from spanloop.joints.soft_finger import SoftFinger
 from spanloop.model.builder import Builder
 from spanloop.model.parts import Loop, Placement
-from spanloop.model.shapes import box
+from spanloop.model.solid_inertia import box
 from spanloop.topology import mechanism
 
 METHOD = "simple_closed_chain"

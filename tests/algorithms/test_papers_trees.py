@@ -23,7 +23,7 @@ from spanloop.joints import KINDS
 from spanloop.kernels import Question
 from spanloop.model.parameters import applied
 from spanloop.topology import mechanism
-from spanloop.zoo.random_parts import random_kind
+from spanloop.zoo.random_models import random_kind
 
 FORWARD = tuple(FUNCTIONS["forward_dynamics"].methods)
 VIRTUAL_WORK = ("virtual_work", "virtual_work_unsplit")

@@ -92,7 +92,7 @@ def random_legs(seed: int) -> Case:
 def _random_legs(rng) -> tuple[sl.Model, np.ndarray]:
     """Loops are put in so that they fit at the coordinates q."""
     b = sl.Builder("random_legs")
-    zoo.random.add_random_body(b, "platform", rng)
+    zoo.random_models.add_random_body(b, "platform", rng)
     b.free("floating", "world", "platform", actuated=False)
     ends = []
     freedoms = []
@@ -101,7 +101,7 @@ def _random_legs(rng) -> tuple[sl.Model, np.ndarray]:
         parent = "world"
         for k in range(6 - sl.joints.KINDS[closing]().nv):
             name = f"leg{leg}_{k}"
-            zoo.random.add_random_body(b, name, rng)
+            zoo.random_models.add_random_body(b, name, rng)
             kind = zoo.kinds.random_kind(str(rng.choice(("revolute", "prismatic", "helical"), p=(0.7, 0.2, 0.1))), rng)
             b.joint(f"joint{name}", kind, parent, name, zoo.bodies.random_position(rng))
             freedoms.append(f"joint{name}")

@@ -14,7 +14,7 @@ from test_zoo_closed import CASES, mechanism
 import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, SpanloopWarning, StateError
-from spanloop.model.shapes import rod
+from spanloop.model.solid_inertia import rod
 
 SMALL = ("four_bar", "slider_crank", "five_bar", "bricard", "andrews", "linkage_leg", "stewart", "arms 2 slide")
 
