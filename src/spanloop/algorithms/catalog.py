@@ -161,7 +161,7 @@ FUNCTIONS: dict[str, Function] = {
     "force_response": Function(
         {"articulated_body": Algorithm(operational_space.force_response, ("frames",))}, needs_tree=True
     ),
-    "gravity": Function({"newton_euler": Algorithm(newton_euler.gravity)}),
+    "gravity_torques": Function({"newton_euler": Algorithm(newton_euler.gravity_torques)}),
     "reactions": Function({"newton_euler": Algorithm(newton_euler.reactions, _FORCES)}),
     "constraint_forces": Function(
         {

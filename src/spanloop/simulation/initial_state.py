@@ -32,7 +32,7 @@ def states(robot: Dynamics, q, v, batch: tuple[int, ...]) -> tuple[np.ndarray, n
     return q, v, leading
 
 
-def refuses_open(robot: Dynamics, q: np.ndarray) -> None:
+def refuse_open(robot: Dynamics, q: np.ndarray) -> None:
     """States with a loop that is far from closed are refused."""
     model = robot.model
     if not (model.loops or model.couplings):
