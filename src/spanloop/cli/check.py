@@ -13,7 +13,7 @@ from spanloop.cli.arguments import ZOO, add_model, model_of
 from spanloop.cli.terminal import add_json, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning
-from spanloop.loops.loop_findings import examine_loops
+from spanloop.loops.diagnosis import examine_loops
 from spanloop.model import Model
 from spanloop.model.examine import Finding, examine
 from spanloop.model.examine.messages import advice, counted, sentence, weight
