@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from spanloop.algorithms.closed.pivot_tolerance import Guard
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.algorithms.closed.sparse_ldl import Factors, System, block_order
 from spanloop.math.scalar import reciprocal
+from spanloop.math.sparse_ldl import SparseLDL, System, block_order
 from spanloop.math.spatial import Motion
 from spanloop.math.vector3 import total
 from spanloop.sweeps import Values
@@ -100,7 +100,7 @@ def _solved(system: System, blocks: dict, redundancy: Redundancy, guard: _Masked
         thin.append(guard("bound", x, pivot))
         return guard("zero", x, pivot)
 
-    factors = Factors(system, order, over)
+    factors = SparseLDL(system, order, over)
     x = factors.solve(system.right)
     if early:  # one refinement takes back what was added
         missed = system.times(x)
