@@ -172,10 +172,12 @@ def test_torques_of_the_actuators_are_those_of_inverse_dynamics(name):
     a = robot.complete_acceleration(q, v, rng.normal(size=robot.mobility()))
     free = [k for j in model.actuated for k in range(model.nv)[model.v_slice(j)]]
     expected = robot.inverse_dynamics(q, v, a)[free]
-    np.testing.assert_allclose(robot.actuated_inverse_dynamics(q, v, a), expected, atol=1e-10 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        sl.papers.actuated_inverse_dynamics(robot, q, v, a), expected, atol=1e-10 * np.abs(expected).max()
+    )
     unread = np.where(np.isin(np.arange(model.nv), free), a, 7.0)
     np.testing.assert_array_equal(
-        robot.actuated_inverse_dynamics(q, v, unread), robot.actuated_inverse_dynamics(q, v, a)
+        sl.papers.actuated_inverse_dynamics(robot, q, v, unread), sl.papers.actuated_inverse_dynamics(robot, q, v, a)
     )
 
 
@@ -234,7 +236,7 @@ COMPLEMENTS = ("five_bar", "stewart", "slider_crank", "three legs", "random 0", 
 def test_the_complement_by_names_gives_the_twists_of_bodies(name):
     """N θ̇ beside Jacobians at completed rates, in each body's axes; I = Nᵀ M N beside Tᵀ M T."""
     model, q = legs_called(name)
-    robot, N = sl.Dynamics(model), sl.Dynamics(model).parallel_complement(q)
+    robot, N = sl.Dynamics(model), sl.papers.parallel_complement(sl.Dynamics(model), q)
     rates = np.random.default_rng(8).normal(size=len(N.joints))
     v, twists = robot.complete_velocity(q, dict(zip(N.joints, rates, strict=True))), N.twists(rates)
     for body in model.bodies:
@@ -244,20 +246,20 @@ def test_the_complement_by_names_gives_the_twists_of_bodies(name):
     T = bare.velocity_map(q, N.joints)
     expected = T.T @ bare.mass_matrix(q) @ T
     np.testing.assert_allclose(N.N.T @ N.M @ N.N, expected, atol=1e-11 * np.abs(expected).max())
-    if set(bare.independent().names) == set(N.joints):
+    if set(bare.independent_coordinates().names) == set(N.joints):
         np.testing.assert_allclose(expected, bare.mass_matrix(q, coordinates="independent"), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(np.triu(N.N_l, 1), 0.0)
 
 
 def test_the_complement_does_not_depend_on_the_robots_method():
     model, q = zoo.five_bar(), zoo.five_bar_start()
-    found = [sl.Dynamics(model, method=m).parallel_complement(q).N for m in (None, "parallel_legs", "dense")]
+    found = [sl.papers.parallel_complement(sl.Dynamics(model, method=m), q).N for m in (None, "parallel_legs", "dense")]
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
 
 
 def test_the_complement_prints_its_blocks():
-    assert str(sl.Dynamics(zoo.five_bar()).parallel_complement(zoo.five_bar_start())).splitlines() == [
+    assert str(sl.papers.parallel_complement(sl.Dynamics(zoo.five_bar()), zoo.five_bar_start())).splitlines() == [
         "five_bar: twists of 5 bodies for the rates of drive1, drive2.",
         "t = N_l N_c N_d θ̇; N_l (30, 30), N_c (30, 12), N_d (12, 2). Blocks: 1 unit, x full, . zero.",
         "body    N_l    N_c",
@@ -272,16 +274,16 @@ def test_the_complement_prints_its_blocks():
 def test_the_complement_is_refused_where_the_method_is():
     robot = sl.Dynamics(zoo.five_bar())
     with says(StateError, "parallel_complement: loop 'meeting', between 'far1' and 'far2', is open by"):
-        robot.parallel_complement(np.zeros(4))
+        sl.papers.parallel_complement(robot, np.zeros(4))
     with says(StateError, "parallel_complement: the legs are in a singular position"):
-        robot.parallel_complement(five_bar_in_line(0.0).q)
+        sl.papers.parallel_complement(robot, five_bar_in_line(0.0).q)
     with says(InputError, "parallel_complement: q has shape (2, 4); expected one state (4,)"):
-        robot.parallel_complement(np.zeros((2, 4)))
+        sl.papers.parallel_complement(robot, np.zeros((2, 4)))
     arms = zoo.arms_with_object(2)
     with says(UnsupportedError, "parallel_complement is for legs on one platform: 12 freedoms are actuated, and the"):
-        sl.Dynamics(arms).parallel_complement(zoo.arms_with_object_start(2))
+        sl.papers.parallel_complement(sl.Dynamics(arms), zoo.arms_with_object_start(2))
     with says(UnsupportedError, "parallel_complement: model 'chain2_revolute' has no loops"):
-        sl.Dynamics(zoo.chain(2)).parallel_complement(np.zeros(2))
+        sl.papers.parallel_complement(sl.Dynamics(zoo.chain(2)), np.zeros(2))
 
 
 # ---- where it has no answer
@@ -293,7 +295,7 @@ def test_the_singular_position_of_the_legs_is_told():
     state = five_bar_in_line(0.0)
     with says(StateError, "the legs are in a singular position: the actuated joints do not determine the motion"):
         robot.forward_dynamics(state.q, state.v, state.tau)
-    near = robot.minimal(zoo.five_bar_start())
+    near = robot.minimal_coordinates(zoo.five_bar_start())
     a = near.forward_dynamics(zoo.five_bar_start()[[0, 2]], np.zeros(2), np.zeros(2))
     assert np.isfinite(a).all()
 
@@ -351,7 +353,7 @@ def test_a_file_that_says_nothing_of_motors_is_told_which_joints_have_them():
 def test_free_fall_in_the_actuated_coordinates_is_that_of_all_coordinates():
     """Saha's five-bar, 0.5 s: SciPy on two angles and a simulation with projection; both to about 1e-9."""
     model, start = zoo.five_bar(), zoo.five_bar_start()
-    few = sl.Dynamics(model, method="parallel_legs").minimal(start)
+    few = sl.Dynamics(model, method="parallel_legs").minimal_coordinates(start)
     assert few.names == ("drive1", "drive2")
 
     def fall(t, y):

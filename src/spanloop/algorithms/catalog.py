@@ -122,7 +122,7 @@ FUNCTIONS: dict[str, Function] = {
         instead="robot.operational_inertia(q, frames).inverse",
     ),
     "force_response": Function({"articulated_body": operational_space.force_response}, ("frames",), needs_tree=True),
-    "gravity": Function({"newton_euler": newton_euler.gravity}),
+    "gravity_torques": Function({"newton_euler": newton_euler.gravity_torques}),
     "reactions": Function({"newton_euler": newton_euler.reactions}, ("loaded",)),
     "constraint_forces": Function(
         {

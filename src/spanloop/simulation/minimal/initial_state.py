@@ -45,7 +45,7 @@ def refuse(robot: Dynamics, method: str | None) -> None:
 
 def _named(robot: Dynamics) -> str:
     """Freedoms that would do."""
-    return "just " + ", ".join(repr(name) for name in robot.independent().names)
+    return "just " + ", ".join(repr(name) for name in robot.independent_coordinates().names)
 
 
 def completed(system: System, q: np.ndarray, v: np.ndarray, constants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -98,7 +98,7 @@ def controller(model: Model):
     g(q) are the gravity torques, so gravity is scaled exactly, without another model and another kernel. The entry of a
     driven joint is its acceleration, 0.
     """
-    gravity = Question.of(model, "gravity", None, "baked", (), None, None, True)
+    gravity = Question.of(model, "gravity_torques", None, "baked", (), None, None, True)
     driven = [j.driven for j in model.joints for _ in range(j.kind.nv)]
     n = model.nv
 

@@ -27,11 +27,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spanloop.algorithms.closed.dense_ldl import SMALLEST_PIVOT, Factors, thin_pivots
+from spanloop.algorithms.closed.pivot_tolerance import pivot_demands
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
 from spanloop.math.inertia import ArticulatedInertia, RigidInertia
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.symmetric import LDL, InversePivot, clamped_inverse, guarded_inverse, pivot_bounds
 from spanloop.math.vector3 import dot, is_zero, negate, total, trace
 from spanloop.types import Scalar
 
@@ -60,13 +61,12 @@ class Balance:
         self.chains, self.P0 = chains, P0
         self.zero = [zero(c) for c in chains]
         self.factors = [
-            Factors(c.L, least(c, body), bounds, [r.mask for r in c.rows])
-            for c, bounds in zip(chains, self.zero, strict=True)
+            LDL(c.L, inverse_pivot(c, least(c, body), bounds)) for c, bounds in zip(chains, self.zero, strict=True)
         ]
         seen = []  # (1 + N)⁻¹ B, with D⁻¹ of the same
         for c, F in zip(chains, self.factors, strict=True):
             columns = [F.forward([tuple(r.B)[x] for r in c.rows]) for x in range(6)]
-            seen.append((columns, [[y * o for y, o in zip(col, F.over, strict=True)] for col in columns]))
+            seen.append((columns, [[y * o for y, o in zip(col, F.inverse_pivots, strict=True)] for col in columns]))
         self.seen = seen
         own = P0.rows()
         whole = [[0.0] * 6 for _ in range(6)]  # (46): I₀ + Σ X₀ᵀ φᶜ M φᶜᵀ X₀
@@ -76,7 +76,7 @@ class Balance:
                 parts = [dot(columns[x], scaled[y]) for columns, scaled in seen]
                 whole[x][y] = whole[y][x] = total([own[x][y], *parts])
                 self.reflected += parts
-        self.whole = Factors(whole)
+        self.whole = LDL(whole)
 
     def solve(self, S, right) -> tuple[Motion, list[list]]:
         """λ₀ (45) and the forces h of all chains (38)."""
@@ -139,7 +139,7 @@ def convergence(balance: Balance, lam: Motion, step: Motion) -> list:
     thin = [
         pair
         for c, bounds, F in zip(balance.chains, balance.zero, balance.factors, strict=True)
-        for pair in thin_pivots(bounds, F, [r.mask for r in c.rows[: c.inner]])
+        for pair in pivot_demands(bounds, F, [r.mask for r in c.rows[: c.inner]])
     ]
     return [
         (_square(step), LARGEST_CORRECTION**2 * (_square(lam) + dot(undone, undone)) + 1e-24),
@@ -164,13 +164,20 @@ def least(chain: Held, body: RigidInertia) -> list:
     return [CLAMP * own[row.sort] for row in chain.rows]
 
 
+def inverse_pivot(chain: Held, least: list, zero: list) -> InversePivot:
+    """1/pivot of a chain's rows: those of its own loops left out below `zero`, the others clamped at `least`."""
+
+    def of_row(k: int, pivot: Scalar) -> Scalar:
+        found = guarded_inverse(pivot, zero[k]) if k < len(zero) else clamped_inverse(pivot, least[k])
+        return found * chain.rows[k].mask
+
+    return of_row
+
+
 def zero(chain: Held) -> list:
-    """Below which a pivot of a chain's own loops counts as zero: SMALLEST_PIVOT of all rows of one joint and sort."""
-    group = [(row.key[0], row.sort) for row in chain.rows[: chain.inner]]
-    scale: dict = {}
-    for k, g in enumerate(group):
-        scale[g] = scale.get(g, 0.0) + chain.L[k][k]
-    return [SMALLEST_PIVOT * scale[g] for g in group]
+    """Below which a pivot of a chain's own loops counts as zero: relative to all rows of one joint and kind."""
+    inner = chain.rows[: chain.inner]
+    return pivot_bounds([chain.L[k][k] for k in range(chain.inner)], [(row.key[0], row.sort) for row in inner])
 
 
 def _square(m: Motion) -> Scalar:
