@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 
 WALK = """
 import json, os, sys
@@ -70,7 +71,7 @@ def test_a_first_forward_dynamics_of_a_tree_is_a_short_walk():
     rooms = [file.split("/")[0] for file, _ in stack]
     assert stack[0] == ("dynamics/dynamics.py", "forward_dynamics")
     assert len(stack) <= 12, stack
-    assert sum(a != b for a, b in zip(rooms, rooms[1:], strict=False)) <= 4, rooms
+    assert sum(a != b for a, b in pairwise(rooms)) <= 4, rooms
     assert len(files) <= 30, files
 
 
