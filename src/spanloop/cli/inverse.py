@@ -21,7 +21,7 @@ from spanloop.errors import FileError, InputError, nearest
 from spanloop.joints.kind import JointKind
 from spanloop.kernels import compile
 from spanloop.model import Model
-from spanloop.model.files.source_file import decoded, read
+from spanloop.model.files.file_io import decoded, read
 from spanloop.model.parts import Joint
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.trajectory.files import labels

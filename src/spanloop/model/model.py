@@ -38,7 +38,7 @@ class Model:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self):
-        from spanloop.model.checks import checked_tree
+        from spanloop.model.structure_check import checked_tree
 
         bodies, joints = checked_tree(self)
         object.__setattr__(self, "bodies", bodies)

@@ -10,8 +10,8 @@ import numpy as np
 from spanloop.errors import InputError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.math.vector3 import IDENTITY3
-from spanloop.model.checks import check_rotation
-from spanloop.model.snap import rotation_of_angles
+from spanloop.model.exact_rotations import rotation_of_angles
+from spanloop.model.structure_check import check_rotation
 from spanloop.types import Floats3, Floats33
 
 Moments = tuple[float, float, float, float, float, float]

@@ -20,8 +20,8 @@ from spanloop.joints.kind import JointKind, checked_axis
 from spanloop.math.vector3 import product, times
 from spanloop.model.edits.rename import renamed, swapping
 from spanloop.model.edits.scale import mapped
+from spanloop.model.exact_rotations import snap_axis, snap_rotation
 from spanloop.model.parts import Body, Geometry, Inertia, Joint, Placement
-from spanloop.model.snap import snap_axis, snap_rotation
 from spanloop.types import Floats33
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
 from spanloop.model import motors, user_input
+from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.inertia_check import check_inertia
 from spanloop.model.parts import Actuator, Frame, Inertia, Loop, Placement, Sensor
-from spanloop.model.snap import snap_rotation
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -26,7 +26,7 @@ def load(path, base: str | None = None, loops=None) -> Model:
     What the loader changed or found suspect is in the model's notes; suspect inertias, Coulomb friction and what
     was left out though it acts on the motion also give one warning each.
     """
-    from spanloop.model.files.source_file import checked_path, read
+    from spanloop.model.files.file_io import checked_path, read
     from spanloop.model.inertia_check import check_inertias
 
     path = checked_path(path)
@@ -103,7 +103,7 @@ def _has_own_base(path: Path, base: str | None) -> None:
 
 
 def _warn(suspect: tuple[str, ...], model: Model, file: str) -> None:
-    from spanloop.model.files.notes import ACTS
+    from spanloop.model.files.load_notes import ACTS
 
     missing = [n for n in model.notes if n.startswith(ACTS)]
     for notes in (missing, suspect):
@@ -128,7 +128,7 @@ def save(model: Model, path, force: bool = False) -> Written:
     Only TOML holds everything. What another format cannot hold is named by the error, and nothing is written; with
     `force` the rest is. The answer has the text, what is lost and what is said otherwise.
     """
-    from spanloop.model.files.atomic import write
+    from spanloop.model.files.file_io import write
 
     path = checked_path(path)
     written = written_for(model, path)

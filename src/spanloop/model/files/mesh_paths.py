@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from spanloop.model.files.notes import Findings
+from spanloop.model.files.load_notes import Findings
 from spanloop.model.parts import Body
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
-from spanloop.model.files.atomic import write
+from spanloop.model.files.file_io import write
 from spanloop.trajectory.files import csv, netcdf, serialize
 from spanloop.trajectory.files.serialize import pack, unpack
 

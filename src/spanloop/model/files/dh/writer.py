@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import ModelError, UnsupportedError
-from spanloop.model.files.dh.columns import FLAGS, OPTIONS
+from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.files.dh.reader import FLAGS, OPTIONS
 from spanloop.model.files.loss_report import Account, Written
 from spanloop.model.files.split_joints import without_offsets
 from spanloop.model.files.xml_writer import angles, numbers
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Frame, Joint, Placement
-from spanloop.model.snap import snap_rotation
 
 _PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 _TOUCHING = 1e-12  # m between axes that count as meeting

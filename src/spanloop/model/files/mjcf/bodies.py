@@ -15,10 +15,10 @@ import numpy as np
 from spanloop.errors import FileError
 from spanloop.joints import Fixed, Free, JointKind, Prismatic, Revolute, Spherical
 from spanloop.math.quaternion import matrix
-from spanloop.model.files.notes import ACTS, Findings
+from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.files.load_notes import ACTS, Findings
 from spanloop.model.orders.mujoco import KINDS, body_names, joint_names
 from spanloop.model.parts import WORLD, Body, Frame, Geometry, Inertia, Joint, Placement
-from spanloop.model.snap import snap_rotation
 
 SHAPES = {"mjGEOM_SPHERE": "sphere", "mjGEOM_CAPSULE": "capsule", "mjGEOM_CYLINDER": "cylinder", "mjGEOM_BOX": "box"}
 

@@ -14,12 +14,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from spanloop.errors import FileError, UnsupportedError
-from spanloop.model.files.mjcf.actuators import read_actuators, read_sensors
+from spanloop.model.files.load_notes import ACTS, Findings
+from spanloop.model.files.mjcf.actuators_and_sensors import read_actuators, read_sensors
 from spanloop.model.files.mjcf.bodies import read_bodies
+from spanloop.model.files.mjcf.compiler_input import Safe, safe_text, take_meshes
 from spanloop.model.files.mjcf.equality import read_equalities
-from spanloop.model.files.mjcf.mesh_assets import take_meshes
-from spanloop.model.files.mjcf.source import Safe, safe_text
-from spanloop.model.files.notes import ACTS, Findings
 from spanloop.model.model import Model
 from spanloop.model.parts import Frame, Placement
 from spanloop.model.spanning_tree import Graph, spanned

@@ -17,7 +17,8 @@ from spanloop.joints import Planar
 from spanloop.math.rotation import toward
 from spanloop.model.edits.fuse import hosts_of
 from spanloop.model.files.loss_report import Account, Written
-from spanloop.model.files.mjcf.extras import actuators, end_sites, equalities, sensors
+from spanloop.model.files.mjcf.actuators_and_sensors import write_actuators, write_sensors
+from spanloop.model.files.mjcf.equality import write_end_sites, write_equalities
 from spanloop.model.files.split_joints import without_offsets
 from spanloop.model.files.xml_writer import checked, child, document, is_turned, numbers, quaternion
 from spanloop.model.model import Model
@@ -53,10 +54,10 @@ def dumps(model: Model) -> Written:
     bounded(compiler, model, account)
     for f in model.frames:
         _placed(child(inside[f.body], "site", name=f.name), f.placement)
-    end_sites(inside, model)
-    equalities(root, model, account)
-    actuators(root, model, account)
-    sensors(root, inside, model, account)
+    write_end_sites(inside, model)
+    write_equalities(root, model, account)
+    write_actuators(root, model, account)
+    write_sensors(root, inside, model, account)
     _lost(model, account)
     return account.closed(document(root, model.notes))
 

@@ -10,8 +10,8 @@ from typing import Any
 from spanloop.errors import FileError, ModelError, UnsupportedError, nearest
 from spanloop.joints import Fixed, Helical, JointKind, Prismatic, Revolute, Spherical, Universal
 from spanloop.math.vector3 import dot, times, transpose
-from spanloop.model.files.notes import Findings
-from spanloop.model.files.sdf.frames import Scope, joined, joint_key
+from spanloop.model.files.load_notes import Findings
+from spanloop.model.files.sdf.scopes import Scope, joined, joint_key
 from spanloop.model.files.sdf.values import content, flag, number, numbers
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import WORLD, Coupling, Joint, Placement

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from spanloop.errors import FileError, UnsupportedError
 from spanloop.math.vector3 import IDENTITY3, product, transpose
-from spanloop.model.files.notes import ACTS, Findings
-from spanloop.model.files.sdf.frames import Scope, joined
+from spanloop.model.files.load_notes import ACTS, Findings
+from spanloop.model.files.sdf.scopes import Scope, joined
 from spanloop.model.files.sdf.values import FLAGS, content, number, numbers, read_pose, text
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Geometry, Inertia, Placement

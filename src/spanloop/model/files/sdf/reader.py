@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
+from spanloop.model.files.load_notes import Findings
 from spanloop.model.files.mesh_paths import note_missing
-from spanloop.model.files.notes import Findings
-from spanloop.model.files.sdf.frames import Scope, joined, read_scope
 from spanloop.model.files.sdf.joints import Told, read_gearbox, read_joint, read_mimic
 from spanloop.model.files.sdf.links import read_link
-from spanloop.model.files.sdf.spanning import assembled
+from spanloop.model.files.sdf.scopes import Scope, joined, read_scope
+from spanloop.model.files.sdf.tree_and_loops import assembled
 from spanloop.model.files.sdf.values import numbers
 from spanloop.model.files.xml_reader import Element, parse
 from spanloop.model.model import Model

@@ -6,10 +6,10 @@ import math
 
 from spanloop.errors import FileError, nearest
 from spanloop.math.quaternion import matrix
-from spanloop.model.files.notes import Findings
+from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.files.load_notes import Findings
 from spanloop.model.files.xml_reader import Element, parsed_numbers
 from spanloop.model.parts import Placement
-from spanloop.model.snap import snap_rotation
 
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
 FORMATS = ("euler_rpy", "quat_xyzw")

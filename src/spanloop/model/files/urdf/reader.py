@@ -6,10 +6,10 @@ from pathlib import Path
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
 from spanloop.joints import Fixed, Free
+from spanloop.model.files.load_notes import Findings
 from spanloop.model.files.mesh_paths import note_missing
-from spanloop.model.files.notes import Findings
-from spanloop.model.files.urdf.elements import read_joint, read_link, read_mimic
-from spanloop.model.files.urdf.loops import read_constraint, read_coupling, read_loop
+from spanloop.model.files.urdf.links_and_joints import read_joint, read_link, read_mimic
+from spanloop.model.files.urdf.loop_elements import read_constraint, read_coupling, read_loop
 from spanloop.model.files.xml_reader import Element, parse
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Joint, Loop

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from spanloop.errors import FileError, nearest
 from spanloop.math.vector3 import IDENTITY3
-from spanloop.model.files.notes import Findings
+from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.files.load_notes import Findings
 from spanloop.model.files.sdf.values import content, read_pose
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import WORLD, Placement
-from spanloop.model.snap import snap_rotation
 
 ITSELF = "__model__"
 ROUNDING = 1e-14  # of the lengths that were added: what is left of zeros

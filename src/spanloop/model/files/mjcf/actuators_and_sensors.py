@@ -1,15 +1,30 @@
-"""MJCF's actuators and sensors, those that have a joint, a body or a site."""
+"""MJCF's actuators and sensors, read and written: those of a joint, a body or a site."""
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from typing import Any
 
-from spanloop.model.files.notes import ACTS, Findings
+from spanloop.model.files.load_notes import ACTS, Findings
+from spanloop.model.files.loss_report import Account
+from spanloop.model.files.xml_writer import child, numbers
+from spanloop.model.model import Model
 from spanloop.model.orders.mujoco import KINDS, body_names, joint_names
-from spanloop.model.parts import Actuator, Sensor
+from spanloop.model.parts import WORLD, Actuator, Sensor
 
 FREEDOMS = {"free": 6, "ball": 3, "slide": 1, "hinge": 1}
+# our settings -> attributes, for each kind of actuator; control · gain + bias · (1, position, velocity) is the force
+ACTUATORS: dict[str, dict[str, str]] = {
+    "motor": {"gain": "gainprm"},
+    "position": {"stiffness": "kp", "damping": "kv"},
+    "velocity": {"damping": "kv"},
+    "general": {"gain": "gainprm", "bias": "biasprm"},
+}
+RANGES = {"gear": "gear", "control_range": "ctrlrange", "force_range": "forcerange"}
+ALIASES = {"encoder": "jointpos", "tachometer": "jointvel"}
+AT_JOINTS = ("jointpos", "jointvel", "jointactuatorfrc")
+AT_SITES = ("gyro", "accelerometer", "velocimeter", "magnetometer", "force", "torque", "touch")
 
 
 def read_actuators(source, findings: Findings) -> Iterator[Actuator]:
@@ -93,3 +108,64 @@ def read_sensors(source, sites: list[str], findings: Findings) -> Iterator[Senso
         if m.sensor_cutoff[i]:
             extra["cutoff"] = float(m.sensor_cutoff[i])
         yield Sensor(name, kind, known[int(m.sensor_objid[i])], tuple(extra.items()))
+
+
+def write_actuators(root: ET.Element, model: Model, account: Account) -> None:
+    """The model's actuators, and a motor for every other joint that has one: MJCF knows no other way to say it."""
+    single = {j.name: j for j in model.joints if j.kind.nv == 1}
+    listed = list(model.actuators)
+    known = {a.joint for a in listed}
+    names = {a.name for a in listed}
+    listed += [Actuator(j.name, j.name) for j in single.values() if j.actuated and j.name not in known | names]
+    if not listed:
+        return
+    section = child(root, "actuator")
+    for a in listed:
+        _write_actuator(section, a, account, a.joint in single)
+
+
+def _write_actuator(section: ET.Element, a: Actuator, account: Account, single: bool) -> None:
+    settings = dict(a.settings)
+    kind = settings.pop("kind", "motor")
+    if not single:
+        account.lose("actuators of joints of several freedoms", repr(a.name))
+        return
+    if kind not in ACTUATORS:
+        account.lose("actuators of a kind that MuJoCo has not", f"{a.name!r} ({kind})")
+        return
+    if kind == "motor" and settings.get("gain") == 1.0:
+        del settings["gain"]
+    tag = "general" if kind == "general" or "gain" in settings else str(kind)
+    element = child(section, tag, name=a.name, joint=a.joint, biastype="affine" if kind == "general" else None)
+    for ours, theirs in {**RANGES, **ACTUATORS[str(kind)]}.items():
+        if ours in settings:
+            value = settings.pop(ours)
+            element.set(theirs, numbers(*value) if isinstance(value, tuple) else numbers(value))
+    for name in settings:
+        account.lose("settings of actuators", f"{name!r} of {a.name!r}")
+
+
+def write_sensors(root: ET.Element, inside: dict[str, ET.Element], model: Model, account: Account) -> None:
+    """Encoders and the like at joints, others at sites."""
+    if not model.sensors:
+        return
+    section = child(root, "sensor")
+    joints = {j.name for j in model.joints if j.kind.nv == 1}
+    frames = {f.name for f in model.frames}
+    for s in model.sensors:
+        tag = ALIASES.get(s.kind, s.kind)
+        if tag in AT_JOINTS and s.at in joints:
+            element = child(section, tag, name=s.name, joint=s.at)
+        elif tag in AT_SITES and s.at != WORLD and s.at in frames | set(inside):
+            at = s.at if s.at in frames else f"{s.name}_site"
+            if at != s.at:
+                child(inside[s.at], "site", name=at)
+            element = child(section, tag, name=s.name, site=at)
+        else:
+            account.lose("sensors of a kind or at a place that MuJoCo has not", f"{s.name!r} ({s.kind} at {s.at!r})")
+            continue
+        for name, value in s.settings:
+            if name in ("noise", "cutoff"):
+                element.set(name, numbers(value))
+            else:
+                account.lose("settings of sensors", f"{name!r} of {s.name!r}")

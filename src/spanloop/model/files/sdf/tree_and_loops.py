@@ -14,8 +14,8 @@ from typing import Any
 from spanloop.errors import UnsupportedError
 from spanloop.joints import Fixed, Free, JointKind, Universal
 from spanloop.math.vector3 import negate
-from spanloop.model.files.notes import ACTS, Findings
-from spanloop.model.files.sdf.frames import Scope
+from spanloop.model.files.load_notes import ACTS, Findings
+from spanloop.model.files.sdf.scopes import Scope
 from spanloop.model.files.sdf.values import flag
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement

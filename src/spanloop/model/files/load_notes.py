@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from spanloop.model.snap import rotation_of_angles, snap_axis, snap_rotation
+from spanloop.model.exact_rotations import rotation_of_angles, snap_axis, snap_rotation
 from spanloop.types import Floats3, Floats33
 
 ACTS = "left out, though it acts on the motion:"  # begins findings that also give a warning

@@ -28,8 +28,8 @@ from spanloop.joints import (
 )
 from spanloop.math.rotation import toward
 from spanloop.math.vector3 import IDENTITY3
-from spanloop.model.files.notes import Findings
-from spanloop.model.files.urdf.elements import read_axis, read_placement
+from spanloop.model.files.load_notes import Findings
+from spanloop.model.files.urdf.links_and_joints import read_axis, read_placement
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Coupling, Joint, Loop, Placement
 from spanloop.types import Floats3

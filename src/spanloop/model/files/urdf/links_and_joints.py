@@ -8,7 +8,7 @@ from typing import Any
 from spanloop.errors import FileError, nearest
 from spanloop.joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute
 from spanloop.math.vector3 import IDENTITY3, product, transpose
-from spanloop.model.files.notes import Findings
+from spanloop.model.files.load_notes import Findings
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Placement
 from spanloop.types import Floats3
