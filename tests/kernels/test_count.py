@@ -101,7 +101,7 @@ def test_a_generic_arm_takes_as_few_operations_as_we_say():
 
 
 def test_the_growth_of_a_family_needs_a_family():
-    with pytest.raises(InputError, match="families of the zoo"):
+    with pytest.raises(InputError, match="a family of the zoo"):
         family_of("arm.urdf")
 
 

@@ -24,12 +24,11 @@ from spanloop.algorithms.closed.pivot_tolerance import Guard
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.closed.root_system import rooted
 from spanloop.algorithms.closed.row_propagation import Pending
-from spanloop.algorithms.tree.articulated_body_textbook import beside
 from spanloop.algorithms.tree.bias_acceleration import bias_acceleration
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Field, Force, Motion, gain, power
+from spanloop.math.spatial import Field, Force, Motion, gain, joint_rate, power
 from spanloop.math.vector3 import ZERO3, is_zero, negate, total
 from spanloop.sweeps import Program, Values, at_once, inward, outward
 
@@ -192,7 +191,7 @@ def accelerate(link, here, parent) -> Values:
         a, found = here.X.T @ parent.a, []
         for (s, G, nu), share in reversed(tuple(zip(here.eliminated, here.shares, strict=True))):
             push = total([nu, *(x * f[r] for r, x in share.items())])
-            rate = (push - power(a, beside(G, s))) - power(a, s)
+            rate = joint_rate(push, G, s, a)
             a = a + s * rate
             found.append(rate)
         rates = tuple(reversed(found)) if here.eliminated else here.tau

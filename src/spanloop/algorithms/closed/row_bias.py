@@ -6,15 +6,14 @@ Every class answers for a row of a closure and for a gear; the acceleration alon
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import B, Row, basis_of, rows
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.math.spatial import Field, Force, Motion, power
-from spanloop.math.symmetric import inverse
-from spanloop.math.vector3 import ZERO3, dot, negate, total
+from spanloop.math.spatial import Field, Motion, power
+from spanloop.math.vector3 import ZERO3, negate, total
 from spanloop.topology.paths import relative_pose
 from spanloop.types import Scalar
 
@@ -117,9 +116,3 @@ def known_rows(m, here, world, closure, telling: Telling, child_axes: bool = Fal
             drift = here[link].zeta.motion if link >= 0 else Motion(linear=negate(m.gravity))
             known = known + power(drift, wrench)
         yield row, known
-
-
-def dual(space: Sequence) -> tuple[Force, ...]:
-    """Of columns φ those of φ(φᵀφ)⁻¹."""
-    gram = inverse([[dot(tuple(w), tuple(u)) for u in space] for w in space])
-    return tuple(Force.of([dot(row, x) for x in zip(*space, strict=True)]) for row in gram)

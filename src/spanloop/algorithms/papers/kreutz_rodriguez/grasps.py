@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.row_bias import Telling, dual, known_rows
+from spanloop.algorithms.closed.row_bias import Telling, known_rows
 from spanloop.errors import UnsupportedError
 from spanloop.joints import JointKind
 from spanloop.joints.fixed import Fixed
 from spanloop.joints.kind import EX, EY, ClosureKind
-from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.spatial import Force, Motion, Transform, dual_basis
 from spanloop.math.symmetric import apply, inverse
 from spanloop.math.vector3 import dot
 from spanloop.sweeps import Program
@@ -165,7 +165,7 @@ class Measured(ClosureKind):
         return self.of.closing_pose()
 
     def closure_space(self, x):
-        return dual(motion(self.of, x))
+        return dual_basis(motion(self.of, x))
 
     def closure_space_rate(self, x, relative):
         inner, S = getattr(self.of, "of", self.of), motion(self.of, x)

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.row_bias import Telling, dual, known_rows
+from spanloop.algorithms.closed.row_bias import Telling, known_rows
 from spanloop.algorithms.papers.lilly_orin.chains import Hop, Tip
 from spanloop.algorithms.papers.lilly_orin.joint_graph import JOINT
 from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.scalar import sqrt
-from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.spatial import Force, Motion, Transform, dual_basis
 from spanloop.math.vector3 import is_zero
 from spanloop.topology.paths import relative_pose
 from spanloop.types import Scalar
@@ -71,7 +71,7 @@ def carrier(m, here, world, hop: Hop, telling: Telling) -> Carrier:
     x = relative_pose(m, here, closure)
     on_a, on_b = closure.a.transform() @ x, closure.b.transform()  # poses of the child frame
     freedoms, c = list(closure_motion(closure, x)), Motion()
-    columns = [Motion.of(tuple(w)) for w in dual(closure.kind.closure_space(x))]
+    columns = [Motion.of(tuple(w)) for w in dual_basis(closure.kind.closure_space(x))]
     known = {row.number: gamma for row, gamma in known_rows(m, here, world, closure, telling, True)}
     for r, column in zip(closure.rows, columns, strict=True):
         if r in telling.dropped:
@@ -114,7 +114,7 @@ def _tip_of_joint(m, here, t: Tip) -> tuple[list[Constraint], Force, Force]:
     i = t.edge.number
     link, h = m.links[i], here[i]
     S = link.free(h.S)
-    measures = dual(S)
+    measures = dual_basis(S)
     torque = [x + p for x, p in zip(h.tau, link.passive_torque(h.q, h.v), strict=True)]
     drive = Force()
     for w, x in zip(measures, torque, strict=False):

@@ -34,7 +34,7 @@ from dataclasses import replace
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.algorithms.closed.row_bias import Telling, dual
+from spanloop.algorithms.closed.row_bias import Telling
 from spanloop.algorithms.papers.lilly_orin.chains import Chains, Tip, simple_chains
 from spanloop.algorithms.papers.lilly_orin.general_joints import Carrier, Constraint, carrier, tip
 from spanloop.algorithms.papers.lilly_orin.joint_graph import JOINT
@@ -43,7 +43,7 @@ from spanloop.algorithms.tree.bias_acceleration import bias_sweep
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.spatial import Force, Motion, dual_basis, joint_rate, power
 from spanloop.math.vector3 import total
 from spanloop.sweeps import Program, Values, at_once, outward
 
@@ -191,15 +191,10 @@ def _accelerated(joint: Carrier, freedoms, lam: Motion, nu):
     """Acceleration of the link, from the joint's side outward, and of the joint."""
     rates = []
     for (s, G, _, _), x in reversed(list(zip(freedoms, nu, strict=True))):
-        rate = (x - power(lam, beside(G, s))) - power(lam, s)
+        rate = joint_rate(x, G, s, lam)
         lam = lam + s * rate
         rates.append(rate)
     return joint.near.T @ lam, tuple(reversed(rates))
-
-
-def beside(G: Force, s: Motion) -> Force:
-    """G − s."""
-    return Force.of([g - x for g, x in zip(G, s, strict=True)])
 
 
 # ---- steps 2 and 3: the reference member and the forces at the tips
@@ -275,4 +270,4 @@ def _across(m, here, i: int, lam: dict) -> tuple:
     if link.driven:
         return h.tau
     slip = lam[i] - h.X.T @ lam[link.parent]
-    return tuple(power(slip, w) for w in dual(h.S))
+    return tuple(power(slip, w) for w in dual_basis(h.S))

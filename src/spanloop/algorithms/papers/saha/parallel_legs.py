@@ -21,11 +21,12 @@ from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.saha.leg_elimination import answering_rates, drift, eliminated, fly, unit_rates
 from spanloop.algorithms.papers.saha.legs import Legs, legs_with
+from spanloop.algorithms.tree.kinematics import link_acceleration
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.errors import Reason, Refusal
-from spanloop.math.spatial import Field, Motion, combined, coriolis, power
+from spanloop.math.spatial import Field, Motion, combined, power
 from spanloop.math.symmetric import solve
-from spanloop.math.vector3 import add, dot, negate, total
+from spanloop.math.vector3 import ZERO3, dot, negate, total
 from spanloop.sweeps import Program, Values, at_once, outward
 
 SINGULAR = Refusal(
@@ -64,7 +65,7 @@ def inverse_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None)
 
 def _program(name, inputs, mechanism, loaded, redundancy, result, size) -> Program:
     legs = legs_with(mechanism, redundancy)
-    still = Field((0.0, 0.0, 0.0), origin=negate(mechanism.gravity))  # the world, accelerated against gravity
+    still = Field(ZERO3, origin=negate(mechanism.gravity))  # the world, accelerated against gravity
     n = len(legs.actuated)
     watched = redundancy is None or redundancy.refuses_open
 
@@ -101,16 +102,7 @@ def spread(link, here, parent) -> Values:
     """The link's twists for unit actuated rates, and the wrench that it takes while these do not change."""
     own_T, own_c = parent.T[link.v], parent.c[link.v]
     t = [here.X.T @ x + combined(here.S, [row[j] for row in own_T]) for j, x in enumerate(parent.t)]
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, here.v)
-    carrier = R @ parent.moved.omega
-    motion = (
-        Motion(R @ parent.moved.alpha, R @ parent.moved.at(p))
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, here.v)
-        + combined(here.S, own_c)
-    )
-    moved = Field(add(carrier, relative.angular), motion.angular, motion.linear)
+    moved = link_acceleration(link, here, parent.moved, here.v, combined(here.S, own_c))
     return Values(t=t, moved=moved, w=link.inertia.force(moved) - here.external, T=parent.T, c=parent.c)
 
 
