@@ -230,8 +230,8 @@ class Builder:
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
         *,
-        motion: Sequence[Sequence[float]],
-        constraint: Sequence[Sequence[float]] = (),
+        motion: tuple[tuple[float, ...], ...],
+        constraint: tuple[tuple[float, ...], ...] = (),
         **options: Any,
     ) -> Builder:
         """Add a joint with any motion space that is constant in the child's axes: columns of six, angular first."""

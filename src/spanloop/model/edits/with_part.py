@@ -46,7 +46,7 @@ def with_loop(
     owner = f"loop {name!r}"
     if start.body == end.body:
         raise InputError(f"{owner}: {a!r} and {b!r} are both on body {start.body!r}; a loop joins two bodies")
-    if name in {part.name for part in (*model.joints, *model.loops)}:
+    if name in [j.name for j in model.joints] + [x.name for x in model.loops]:
         raise InputError(f"{owner}: a joint or loop of model {model.name!r} has this name; give another with name=")
     kind = user_input.joint_kind(joint, owner)
     loop = Loop(name, kind, start.body, end.body, start.placement, end.placement, switchable=switchable)

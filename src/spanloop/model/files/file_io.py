@@ -22,7 +22,7 @@ def checked_path(path) -> Path:
         raise InputError(f"path is a {type(path).__name__}; expected text or a pathlib.Path") from None
 
 
-def read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """The content of a regular, readable file of at most 64 MB that is not empty."""
     try:
         found = os.stat(path)
@@ -84,7 +84,7 @@ def _offer(path: Path) -> str:
     return f"in {str(folder.resolve())!r} {nearest(path.name, names)}"
 
 
-def write(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes) -> None:
     """The data as a file: first beside it under another name, then put in its place in one step."""
     target = Path(os.path.realpath(path))  # a link stays a link
     part = target.with_name(f".{secrets.token_hex(8)}.part")

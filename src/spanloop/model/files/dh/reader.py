@@ -21,7 +21,7 @@ from typing import Any
 from spanloop.errors import FileError, nearest
 from spanloop.model.exact_rotations import rotation_of_angles, snap_rotation
 from spanloop.model.files.dh.table import ABOUT, CONVENTIONS, DHRow
-from spanloop.model.files.file_io import checked_path, decoded, read
+from spanloop.model.files.file_io import checked_path, decoded, read_file
 from spanloop.model.model import Model
 from spanloop.model.parts import Placement
 
@@ -126,7 +126,7 @@ def read_table(path) -> tuple[list[DHRow], dict[str, Any]]:
     path = checked_path(path)
     if path.suffix.lower() != ".csv":
         raise FileError(f"{path.name}: the extension is {path.suffix!r}; a Denavit-Hartenberg table is a .csv file")
-    rows, settings = parsed(decoded(read(path), path.name), path.name)
+    rows, settings = parsed(decoded(read_file(path), path.name), path.name)
     return rows, {"name": path.stem, **settings}
 
 

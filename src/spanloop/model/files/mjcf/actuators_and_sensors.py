@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from typing import Any
 
-from spanloop.model.files.load_notes import ACTS, Findings
-from spanloop.model.files.loss_report import Account
+from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.loss_report import LossReport
 from spanloop.model.files.xml_writer import child, numbers
 from spanloop.model.model import Model
 from spanloop.model.orders.mujoco import KINDS, body_names, joint_names
@@ -27,7 +27,7 @@ AT_JOINTS = ("jointpos", "jointvel", "jointactuatorfrc")
 AT_SITES = ("gyro", "accelerometer", "velocimeter", "magnetometer", "force", "torque", "touch")
 
 
-def read_actuators(source, findings: Findings) -> Iterator[Actuator]:
+def read_actuators(source, notes: LoadNotes) -> Iterator[Actuator]:
     """Actuators on joints. Settings: kind, gear, and what the kind needs (gain, stiffness, damping, bias)."""
     m, mujoco = source.model, source.mujoco
     names = joint_names(m)
@@ -39,11 +39,11 @@ def read_actuators(source, findings: Findings) -> Iterator[Actuator]:
         seen.add(name)
         way = mujoco.mjtTrn(int(m.actuator_trntype[i]))
         if way not in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT):
-            findings.add(f"actuators through a {way.name[6:].lower()} left out", repr(name))
+            notes.add(f"actuators through a {way.name[6:].lower()} left out", repr(name))
             continue
         for array in ("actuator_armature", "actuator_damping"):
             if hasattr(m, array) and getattr(m, array)[i].any():
-                findings.add(f"{ACTS} {array[9:]} of an actuator", repr(name))
+                notes.add(f"{ACTS} {array[9:]} of an actuator", repr(name))
         joint = int(m.actuator_trnid[i, 0])
         n = FREEDOMS[KINDS[int(m.jnt_type[joint])]]
         gear = tuple(float(x) for x in m.actuator_gear[i, :n])
@@ -83,7 +83,7 @@ def _ranges(m, i: int) -> dict[str, Any]:
     return found
 
 
-def read_sensors(source, sites: list[str], findings: Findings) -> Iterator[Sensor]:
+def read_sensors(source, sites: list[str], notes: LoadNotes) -> Iterator[Sensor]:
     """Sensors at a joint, body or site, by MuJoCo's name of their kind."""
     m, objects = source.model, source.mujoco.mjtObj
     joints, bodies = joint_names(m), body_names(m)
@@ -102,7 +102,7 @@ def read_sensors(source, sites: list[str], findings: Findings) -> Iterator[Senso
         seen.add(name)
         known = places.get(int(m.sensor_objtype[i]))
         if known is None:
-            findings.add("sensors of neither joint, body nor site left out", f"{name!r} ({kind})")
+            notes.add("sensors of neither joint, body nor site left out", f"{name!r} ({kind})")
             continue
         extra = {"noise": float(m.sensor_noise[i])} if m.sensor_noise[i] else {}
         if m.sensor_cutoff[i]:
@@ -110,7 +110,7 @@ def read_sensors(source, sites: list[str], findings: Findings) -> Iterator[Senso
         yield Sensor(name, kind, known[int(m.sensor_objid[i])], tuple(extra.items()))
 
 
-def write_actuators(root: ET.Element, model: Model, account: Account) -> None:
+def write_actuators(root: ET.Element, model: Model, report: LossReport) -> None:
     """The model's actuators, and a motor for every other joint that has one: MJCF knows no other way to say it."""
     single = {j.name: j for j in model.joints if j.kind.nv == 1}
     listed = list(model.actuators)
@@ -121,17 +121,17 @@ def write_actuators(root: ET.Element, model: Model, account: Account) -> None:
         return
     section = child(root, "actuator")
     for a in listed:
-        _write_actuator(section, a, account, a.joint in single)
+        _write_actuator(section, a, report, a.joint in single)
 
 
-def _write_actuator(section: ET.Element, a: Actuator, account: Account, single: bool) -> None:
+def _write_actuator(section: ET.Element, a: Actuator, report: LossReport, single: bool) -> None:
     settings = dict(a.settings)
     kind = settings.pop("kind", "motor")
     if not single:
-        account.lose("actuators of joints of several freedoms", repr(a.name))
+        report.lose("actuators of joints of several freedoms", repr(a.name))
         return
     if kind not in ACTUATORS:
-        account.lose("actuators of a kind that MuJoCo has not", f"{a.name!r} ({kind})")
+        report.lose("actuators of a kind that MuJoCo has not", f"{a.name!r} ({kind})")
         return
     if kind == "motor" and settings.get("gain") == 1.0:
         del settings["gain"]
@@ -142,10 +142,10 @@ def _write_actuator(section: ET.Element, a: Actuator, account: Account, single: 
             value = settings.pop(ours)
             element.set(theirs, numbers(*value) if isinstance(value, tuple) else numbers(value))
     for name in settings:
-        account.lose("settings of actuators", f"{name!r} of {a.name!r}")
+        report.lose("settings of actuators", f"{name!r} of {a.name!r}")
 
 
-def write_sensors(root: ET.Element, inside: dict[str, ET.Element], model: Model, account: Account) -> None:
+def write_sensors(root: ET.Element, inside: dict[str, ET.Element], model: Model, report: LossReport) -> None:
     """Encoders and the like at joints, others at sites."""
     if not model.sensors:
         return
@@ -162,10 +162,10 @@ def write_sensors(root: ET.Element, inside: dict[str, ET.Element], model: Model,
                 child(inside[s.at], "site", name=at)
             element = child(section, tag, name=s.name, site=at)
         else:
-            account.lose("sensors of a kind or at a place that MuJoCo has not", f"{s.name!r} ({s.kind} at {s.at!r})")
+            report.lose("sensors of a kind or at a place that MuJoCo has not", f"{s.name!r} ({s.kind} at {s.at!r})")
             continue
         for name, value in s.settings:
             if name in ("noise", "cutoff"):
                 element.set(name, numbers(value))
             else:
-                account.lose("settings of sensors", f"{name!r} of {s.name!r}")
+                report.lose("settings of sensors", f"{name!r} of {s.name!r}")

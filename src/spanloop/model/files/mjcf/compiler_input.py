@@ -15,8 +15,8 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from spanloop.errors import FileError, UnsupportedError
-from spanloop.model.files.file_io import read
-from spanloop.model.files.load_notes import ACTS, Findings
+from spanloop.model.files.file_io import read_file
+from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import inside
 from spanloop.model.files.xml_reader import Element, parse
 
@@ -64,7 +64,7 @@ class Safe:
         self.where.append(element.where)
 
 
-def safe_text(data: bytes, file: str, folder: Path | None, findings: Findings) -> Safe:
+def safe_text(data: bytes, file: str, folder: Path | None, notes: LoadNotes) -> Safe:
     """The text of a file and of all it includes from its own folder."""
     root = parse(data, file, deepest=DEEPEST)
     if root.tag in ("robot", "sdf"):
@@ -74,7 +74,7 @@ def safe_text(data: bytes, file: str, folder: Path | None, findings: Findings) -
         raise FileError(f"{root.where}: the outermost element is <{root.tag}>; expected <mujoco>")
     included = _included(root, folder, {file}, [0])
     safe = Safe()
-    _write(included, safe, findings, 1)
+    _write(included, safe, notes, 1)
     return safe
 
 
@@ -103,10 +103,10 @@ def _file(element: Element, folder: Path | None, seen: set[str]) -> Element:
     path, note = inside(folder, name, name)
     if path is None:
         raise FileError(f"{element.where}: <include> {note.removeprefix('mesh ')}")
-    return parse(read(path), name, deepest=DEEPEST)
+    return parse(read_file(path), name, deepest=DEEPEST)
 
 
-def _write(element: Element, safe: Safe, findings: Findings, copies: int) -> None:
+def _write(element: Element, safe: Safe, notes: LoadNotes, copies: int) -> None:
     """The element as lines, without what is left out."""
     attributes = {k: v for k, v in element.attributes.items() if k not in ("material", "plugin")}
     for key, value in attributes.items():
@@ -125,9 +125,9 @@ def _write(element: Element, safe: Safe, findings: Findings, copies: int) -> Non
         if child.tag in NOT_READ:
             raise UnsupportedError(f"{child.where}: {NOT_READ[child.tag]}")
         if child.tag in SAID:
-            findings.add(SAID[child.tag], child.where)
+            notes.add(SAID[child.tag], child.where)
         elif child.tag not in DRAWN:
-            _write(child, safe, findings, copies)
+            _write(child, safe, notes, copies)
     safe.add(f"</{element.tag}>", element)
 
 
@@ -149,7 +149,7 @@ def _copies(element: Element, so_far: int) -> int:
     return int(so_far * count)
 
 
-def take_meshes(mujoco, spec, safe: Safe, folder: Path | None, findings: Findings) -> list[tuple[Any, str]]:
+def take_meshes(mujoco, spec, safe: Safe, folder: Path | None, notes: LoadNotes) -> list[tuple[Any, str]]:
     """The geoms that are meshes, with the mesh's file.
 
     Where the body's inertia is written, the geom becomes a small ball before it is compiled: its pose is all we need.
@@ -159,7 +159,7 @@ def take_meshes(mujoco, spec, safe: Safe, folder: Path | None, findings: Finding
     found, needed = [], set()
     for geom in spec.geoms:
         if geom.hfieldname or geom.type == mujoco.mjtGeom.mjGEOM_HFIELD:
-            findings.add("shape hfield left out", repr(geom.name))
+            notes.add("shape hfield left out", repr(geom.name))
             geom.hfieldname = ""
         elif not geom.meshname:
             continue
@@ -182,7 +182,7 @@ def take_meshes(mujoco, spec, safe: Safe, folder: Path | None, findings: Finding
                 mesh.file = f"{len(assets)}{PurePosixPath(mesh.file).suffix}"
                 assets[mesh.file] = data
         else:
-            _note(mesh, folder, safe, findings)
+            _note(mesh, folder, safe, notes)
             if hasattr(spec, "delete"):
                 spec.delete(mesh)
             else:  # older versions of MuJoCo
@@ -209,12 +209,12 @@ def _content(mesh, folder: Path | None, safe: Safe) -> bytes:
     )
     if path is None:
         raise FileError(f"{safe.place(mesh)}: a body's inertia comes from a mesh. {note}. Write an <inertial>")
-    return read(path)
+    return read_file(path)
 
 
-def _note(mesh, folder: Path | None, safe: Safe, findings: Findings) -> None:
+def _note(mesh, folder: Path | None, safe: Safe, notes: LoadNotes) -> None:
     file = _path(mesh.file, safe)
     if file and folder is not None:
         note = inside(folder, file, file)[1]
         if note:
-            findings.add("meshes not found", note)
+            notes.add("meshes not found", note)

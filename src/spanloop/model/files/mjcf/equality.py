@@ -10,8 +10,8 @@ import numpy as np
 
 from spanloop.joints import Fixed, JointKind, Spherical
 from spanloop.math.vector3 import add, scale, times
-from spanloop.model.files.load_notes import ACTS, Findings
-from spanloop.model.files.loss_report import Account
+from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.loss_report import LossReport
 from spanloop.model.files.mjcf.bodies import Parts, placement
 from spanloop.model.files.xml_writer import child, is_turned, numbers, quaternion
 from spanloop.model.model import Model
@@ -24,7 +24,7 @@ ARM = 0.1  # m along the axis of a hinge, between the two points that hold it
 HELD = ("fixed", "spherical", "revolute", "distance")
 
 
-def read_equalities(source, parts: Parts, findings: Findings) -> tuple[list[Loop], list[Coupling]]:
+def read_equalities(source, parts: Parts, notes: LoadNotes) -> tuple[list[Loop], list[Coupling]]:
     m, kinds = source.model, source.mujoco.mjtEq
     loops: list[Loop] = []
     couplings: list[Coupling] = []
@@ -38,29 +38,29 @@ def read_equalities(source, parts: Parts, findings: Findings) -> tuple[list[Loop
         where = source.where(element)
         label = f"{name!r} ({where})"
         if not m.eq_active0[i]:
-            findings.add("equality constraints that are not active, left out", label)
+            notes.add("equality constraints that are not active, left out", label)
         elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
-            loops.append(_read_loop(source, i, name, where, kind == kinds.mjEQ_WELD, parts, findings))
+            loops.append(_read_loop(source, i, name, where, kind == kinds.mjEQ_WELD, parts, notes))
         elif kind != kinds.mjEQ_JOINT:
-            findings.add(f"{ACTS} equality constraint {kind.name[5:].lower()}", label)
+            notes.add(f"{ACTS} equality constraint {kind.name[5:].lower()}", label)
         elif any(m.eq_data[i, 2:5]):
-            findings.add(f"{ACTS} equality constraint between joints that is no straight line", label)
+            notes.add(f"{ACTS} equality constraint between joints that is no straight line", label)
         else:
             _read_joint(source, i, name, where, names, parts, loops, couplings)
     if loops or couplings:
-        findings.add(
+        notes.add(
             "equality constraints, soft in MuJoCo and exact here", repr(loops[0].name if loops else couplings[0].name)
         )
     return loops, couplings
 
 
-def _read_loop(source, i: int, name: str, where: str, weld: bool, parts: Parts, findings: Findings) -> Loop:
+def _read_loop(source, i: int, name: str, where: str, weld: bool, parts: Parts, notes: LoadNotes) -> Loop:
     m = source.model
     kind: JointKind = Fixed() if weld else Spherical()
     if int(m.eq_objtype[i]) == int(source.mujoco.mjtObj.mjOBJ_SITE):
         ends = []
         for site in (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])):
-            ends.append((int(m.site_bodyid[site]), placement(m.site_quat[site], m.site_pos[site], findings)))
+            ends.append((int(m.site_bodyid[site]), placement(m.site_quat[site], m.site_pos[site], notes)))
         (a, place_a), (b, place_b) = ends
     else:
         a, b = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
@@ -68,7 +68,7 @@ def _read_loop(source, i: int, name: str, where: str, weld: bool, parts: Parts, 
         between = parts.rest[a].inverse() @ parts.rest[b]
         if weld:  # the anchor in body b, and the pose of b's axes there as seen from a
             place_b = Placement(position=tuple(float(x) + 0.0 for x in data[0:3]))  # type: ignore[arg-type]
-            place_a = _nearer(between @ place_b, placement(data[6:10], data[3:6], findings))
+            place_a = _nearer(between @ place_b, placement(data[6:10], data[3:6], notes))
         else:
             place_a = Placement(position=tuple(float(x) + 0.0 for x in data[0:3]))  # type: ignore[arg-type]
             told = Placement(position=tuple(float(x) + 0.0 for x in data[3:6]))  # type: ignore[arg-type]
@@ -125,7 +125,7 @@ def _site(body: ET.Element, name: str, place: Placement) -> None:
     child(body, "site", name=name, pos=numbers(*place.position), quat=turn)
 
 
-def write_equalities(root: ET.Element, model: Model, account: Account) -> None:
+def write_equalities(root: ET.Element, model: Model, report: LossReport) -> None:
     """Loops as connect and weld, rods as tendons of constant length, couplings as joint equalities."""
     if not (model.loops or model.couplings):
         return
@@ -139,7 +139,7 @@ def write_equalities(root: ET.Element, model: Model, account: Account) -> None:
     equality = child(root, "equality")
     poses = neutral_poses(model)
     for x in model.loops:
-        _write_loop(equality, x, poses, account)
+        _write_loop(equality, x, poses, report)
     for c in model.couplings:
         child(
             equality,
@@ -151,15 +151,15 @@ def write_equalities(root: ET.Element, model: Model, account: Account) -> None:
         )
 
 
-def _write_loop(equality: ET.Element, x: Loop, poses: dict[str, Placement], account: Account) -> None:
+def _write_loop(equality: ET.Element, x: Loop, poses: dict[str, Placement], report: LossReport) -> None:
     part = f"{x.name!r} ({x.kind.name})"
     if x.kind.name not in HELD:
-        account.lose("loops of a kind that MuJoCo cannot hold", part)
+        report.lose("loops of a kind that MuJoCo cannot hold", part)
         return
-    account.remark("loops, which MuJoCo holds by stiff springs, not exactly", part)
+    report.remark("loops, which MuJoCo holds by stiff springs, not exactly", part)
     for flag in ("driven", "switchable"):
         if getattr(x, flag):
-            account.lose(f"that the loop is {flag}", part)
+            report.lose(f"that the loop is {flag}", part)
     ends = {"site1": f"{x.name}_a", "site2": f"{x.name}_b"}
     if x.kind.name == "fixed":
         child(equality, "weld", name=x.name, **ends)

@@ -8,7 +8,7 @@ from typing import Any
 
 from spanloop.errors import FileError, ModelError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
-from spanloop.model.files.file_io import decoded, read
+from spanloop.model.files.file_io import decoded, read_file
 from spanloop.model.model import Model
 from spanloop.model.parts import Actuator, Body, Coupling, Frame, Geometry, Inertia, Joint, Loop, Placement, Sensor
 
@@ -60,7 +60,7 @@ class Table:
         self._must(good and count in (None, len(value)), key, value, expected)
         return tuple(map(float, value))
 
-    def per_freedom(self, key: str) -> float | tuple[float, ...] | None:
+    def per_dof(self, key: str) -> float | tuple[float, ...] | None:
         """A number, a list of numbers, or None."""
         value = self._get(key, None)
         return value if value is None or _is_number(value) else self.numbers(key)
@@ -122,7 +122,7 @@ FORMAT = 1
 
 LIMITS = ("lower", "upper", "speed", "effort")
 
-PER_FREEDOM = ("damping", "friction", "armature", "stiffness")
+PER_DOF = ("damping", "friction", "armature", "stiffness")
 
 
 def loads(data: bytes | str, file: str = "text.toml") -> Model:
@@ -190,9 +190,9 @@ def _geometry(t: Table) -> Geometry:
 
 def _joint(t: Table) -> Joint:
     name, parent, child, placement = t.text("name"), t.text("parent"), t.text("child"), t.placement()
-    settings: dict[str, Any] = {key: t.per_freedom(key) for key in LIMITS}
-    settings |= {key: value for key in PER_FREEDOM if (value := t.per_freedom(key)) is not None}
-    rest = t.per_freedom("rest")
+    settings: dict[str, Any] = {key: t.per_dof(key) for key in LIMITS}
+    settings |= {key: value for key in PER_DOF if (value := t.per_dof(key)) is not None}
+    rest = t.per_dof("rest")
     settings |= {"rest": () if rest is None else rest}
     settings |= {"driven": t.flag("driven", False), "actuated": t.flag("actuated", True)}
     return Joint(name, _kind(t), parent, child, placement, where=t.file, **settings)
@@ -253,14 +253,14 @@ def _sensor(t: Table) -> Sensor:
 # ---- Loops and couplings from a TOML file of their own: load("leg.urdf", loops="leg.toml").
 
 
-def closed(model: Model, path: Path) -> Model:
+def with_loops_of(model: Model, path: Path) -> Model:
     """The model with the [[loop]] and [[coupling]] tables of a .toml file; `format = 1` may be there and need not."""
     if path.suffix.lower() != ".toml":
         raise FileError(f"{path.name}: the extension is {path.suffix!r}; loops are read from a .toml file")
-    return closed_by(model, read(path), path.name)
+    return with_loops_in(model, read_file(path), path.name)
 
 
-def closed_by(model: Model, data: bytes | str, file: str) -> Model:
+def with_loops_in(model: Model, data: bytes | str, file: str) -> Model:
     """The model with the loops and couplings in TOML text; `file` is the name that errors show."""
     text = data if isinstance(data, str) else decoded(data, file)
     top = Table(_parsed(text, file), file, "loops")
