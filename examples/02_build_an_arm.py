@@ -18,7 +18,7 @@ model = arm.build()
 print(model)
 
 # stretched out, the shoulder carries both rods: 9.81 (2.0 · 0.25 + 1.0 · 0.7) N m
-g = sl.Dynamics(model).gravity(model.neutral())
+g = sl.Dynamics(model).gravity_torques(model.neutral())
 print("torques that hold it [N m]", g.round(3))
 np.testing.assert_allclose(abs(g[0]), 9.81 * (2.0 * 0.25 + 1.0 * 0.7))
 

@@ -20,7 +20,15 @@ EXAMPLES = (
     "spanloop count zoo:dh_arm --growth",
     "spanloop count zoo:quadruped --frame fl_foot --json",
 )
-PLAIN = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "mass_matrix_inverse", "bias", "gravity", "energy")
+PLAIN = (
+    "forward_dynamics",
+    "inverse_dynamics",
+    "mass_matrix",
+    "mass_matrix_inverse",
+    "bias",
+    "gravity_torques",
+    "energy",
+)
 FRAMED = ("pose", "jacobian", "jacobian_bias", "operational_inverse_inertia", "force_response")
 COLUMNS = {"multiplications": "×", "additions": "+", "divisions": "÷", "sincos": "sin/cos"}
 SIZES = range(3, 11)  # of a family, for its growth

@@ -79,7 +79,7 @@ def run(chosen: argparse.Namespace) -> int:
     robot = Dynamics(model)
     q, v, a = _all_joints(robot, chosen.file, motions, chosen.path or "--cycloidal")
     if _is_closed(model):
-        tau = robot.inverse_dynamics(q, v, a, method="subsystems" if chosen.by_subsystems else "whole")
+        tau = robot.inverse_dynamics(q, v, a, by_subsystems=chosen.by_subsystems)
     else:
         tau = compile(model, "inverse_dynamics", method=method)(q, v, a)
     outcome = Outcome("finished", "The path was followed to its end.", times[-1])
@@ -144,13 +144,13 @@ def _all_joints(robot: Dynamics, file: str, motions: dict[str, Motion], source: 
     for name, (q, _, _) in motions.items():
         guess[model.q_slice(name)] = q[0]
     if not missing:  # keep the independent joints of those given
-        free = robot.independent(guess).freedoms
+        free = robot.independent_coordinates(guess).dofs
         motions = {name: m for name, m in motions.items() if set(range(model.nv)[model.v_slice(name)]) <= set(free)}
     return robot.follow(guess, motions)
 
 
 def _report(motion: Trajectory, files: list[Path], as_json: bool) -> None:
-    rows = zip(labels.freedoms(motion.model), labels.torque_units(motion.model), motion.tau.T, strict=True)
+    rows = zip(labels.dofs(motion.model), labels.torque_units(motion.model), motion.tau.T, strict=True)
     ranges = [(labels.joined(*name), unit, float(x.min()), float(x.max())) for name, unit, x in rows]
     if as_json:
         found = {name: {"unit": unit, "least": low, "most": high} for name, unit, low, high in ranges}
@@ -280,5 +280,5 @@ def _numbers(row: list[str], heads: list, where: str) -> list[float]:
 def _names(model: Model, joint: Joint) -> dict[str, list[str]]:
     """The joint's columns of coordinates, rates and accelerations."""
     q = labels.coordinates(model)[model.q_slice(joint.name)]
-    v = labels.freedoms(model)[model.v_slice(joint.name)]
+    v = labels.dofs(model)[model.v_slice(joint.name)]
     return {k: [labels.joined(n, k, part) for n, part in (q if k == "q" else v)] for k in _LETTERS}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -151,7 +151,7 @@ def _is_placeholder(i: Inertia) -> bool:
     return ball and (unit == 1.0 or (unit == 1e-3 and i.mass == 1.0))
 
 
-def _who(model: Model, groups: Groups, g: int) -> str:
+def _who(model: Model, groups: Groups, g: int | np.integer[Any]) -> str:
     members = int((groups.of_body == g).sum()) - 1
     fixed = f" with {members} bodies fixed to it" if members > 1 else " with a body fixed to it" if members else ""
     return _label(model.bodies[groups.first[g] - 1]) + fixed

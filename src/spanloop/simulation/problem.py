@@ -10,7 +10,7 @@ import numpy as np
 
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
-from spanloop.loops.arguments import active_loops
+from spanloop.loops.arguments import checked_active_loops, loop_inputs
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation import initial_state as simulation_initial_state
@@ -127,7 +127,7 @@ def task(
     if loops.stabilization == "minimal" and (model.loops or model.couplings):
         minimal_initial_state.refuse(robot, method)
     told = inputs_of(model, tau, controller, inputs)
-    active = None if loops.active_loops is None else active_loops(model, loops.active_loops, "simulate")
+    active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
     pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
     if loops.loop_forces is not None:
         inside = along_loops(model, loops.loop_forces, active)
@@ -142,7 +142,7 @@ def task(
     rows = _joined([fixed[n] for n in system.constants], batch)
     note = ""
     if loops.stabilization != "none":
-        held = robot.with_active(active)
+        held = robot._with_active_loops(active)
         simulation_initial_state.refuse_open(held, rows_q)
         if system.holds:
             shut = (
@@ -190,7 +190,7 @@ def constants(robot: Dynamics, loops: Closures, parameters, active: Iterable[str
         out["p"] = _parameters(model, parameters)
     switchable, driven = any(x.switchable for x in model.loops), any(x.driven for x in model.loops)
     names = [name for name, there in (("active", switchable), ("given", driven)) if there]
-    out |= dict(zip(names, robot.loop_inputs(active, loops.loop_accelerations or {}), strict=True))
+    out |= dict(zip(names, loop_inputs(model, active, loops.loop_accelerations), strict=True))
     if loops.stabilization == "feedback" and (model.loops or model.couplings):
         out["gains"] = _gains(loops.gains)
     elif loops.gains is not None:

@@ -28,9 +28,9 @@ def bias(mechanism, loaded=()) -> Program:
     return _program("bias", ("q", "v"), mechanism, loaded, feel)
 
 
-def gravity(mechanism, loaded=()) -> Program:
+def gravity_torques(mechanism, loaded=()) -> Program:
     """g (nv,): the torque that holds the mechanism at rest against gravity alone."""
-    return _program("gravity", ("q",), mechanism, loaded, project)
+    return _program("gravity_torques", ("q",), mechanism, loaded, project)
 
 
 def _program(name, inputs, mechanism, loaded, finish) -> Program:

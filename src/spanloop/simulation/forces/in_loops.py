@@ -9,7 +9,7 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
-from spanloop.loops.arguments import checked, motion, pushed
+from spanloop.loops.arguments import checked_loop_forces, loop_with_force, motion
 from spanloop.math.vector3 import add, cross, dot, negate, product, subtract, times
 from spanloop.model import Model
 from spanloop.model.parts import WORLD, Loop
@@ -33,7 +33,7 @@ def along_loops(model: Model, known: Mapping | Callable, active: Collection[str]
             raise InputError(f"simulate: known returned a {type(found).__name__}; expected {{'loop': numbers}}")
         for name in found:
             if name not in pushes:
-                pushes[name] = _push(model, pushed(model, name, active, "simulate"))
+                pushes[name] = _push(model, loop_with_force(model, name, active, "simulate"))
         return together(*(pushes[name](numbers) for name, numbers in found.items()))(t, q, v)
 
     return acting
@@ -42,10 +42,10 @@ def along_loops(model: Model, known: Mapping | Callable, active: Collection[str]
 def _constant(model: Model, known: Mapping, active: Collection[str] | None) -> Callable:
     """{"loop": numbers} as a function that returns that."""
     fixed = {}
-    for loop, numbers in checked(model, known, active, "simulate"):
+    for loop, numbers in checked_loop_forces(model, known, active, "simulate"):
         if numbers.ndim != 1:
             raise InputError(
-                f"simulate: the known force of {loop.name!r} has shape {numbers.shape}; expected {numbers.shape[-1:]}. "
+                f"simulate: the force of loop {loop.name!r} has shape {numbers.shape}; expected {numbers.shape[-1:]}. "
                 "For one that changes give a function (t, q, v) -> {'loop': numbers}"
             )
         fixed[loop.name] = tuple(float(x) for x in numbers)

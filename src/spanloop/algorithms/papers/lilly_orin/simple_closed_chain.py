@@ -33,8 +33,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.closure_rows import KeptRows
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.algorithms.closed.row_bias import Telling
 from spanloop.algorithms.papers.lilly_orin.chains import Chains, Tip, simple_chains
 from spanloop.algorithms.papers.lilly_orin.general_joints import Carrier, Constraint, carrier, tip
 from spanloop.algorithms.papers.lilly_orin.joint_graph import JOINT
@@ -55,8 +55,8 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
     feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e (step 5).
     """
     redundancy = redundancy or Redundancy()
-    telling = Telling.of(redundancy, feedback)
-    chains, sizes, flying = simple_chains(mechanism), telling.sizes(mechanism), telling.needs_velocities(mechanism)
+    kept = KeptRows.of(redundancy, feedback)
+    chains, sizes, flying = simple_chains(mechanism), kept.sizes(mechanism), kept.needs_velocities(mechanism)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
@@ -64,7 +64,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
             *placed(loaded),
             bias_sweep(mechanism),
             *((outward(fly, V=Motion()),) if flying else ()),
-            at_once(joined(chains, telling)),
+            at_once(joined(chains, kept)),
             at_once(opened(chains)),  # step 1
             at_once(held(chains)),  # steps 2 and 3
             at_once(closed(chains)),  # step 4
@@ -88,14 +88,14 @@ def _demands(m, here, world, redundancy: Redundancy) -> list:
 # ---- what is known beforehand
 
 
-def joined(chains: Chains, telling: Telling):
+def joined(chains: Chains, kept: KeptRows):
     def join(m, here, world) -> Values:
         """General joints at this state: those that carry links, and rows and known forces at the tips."""
-        carriers = [carrier(m, here, world, hop, telling) for hop in chains.hops]
+        carriers = [carrier(m, here, world, hop, kept) for hop in chains.hops]
         f = {i: h.f for i, h in enumerate(here)}
         rows: dict[int, list[tuple[Tip, Constraint]]] = {t.group: [] for t in sorted(chains.tips, key=_group)}
         for t in chains.tips:
-            own, on_link, on_other = tip(m, here, world, t, telling)
+            own, on_link, on_other = tip(m, here, world, t, kept)
             rows[t.group] += [(t, row) for row in own]
             for link, known in ((t.other, on_other), (t.link, on_link)):
                 if link not in chains.support:

@@ -29,9 +29,9 @@ mended: A.2 has T̂ for T; A.6: z(k) = ψ z(k−1) + x̂(k), ε = H z with x̂ =
 from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.closure_rows import KeptRows
 from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.algorithms.closed.row_bias import Telling
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
 from spanloop.algorithms.papers.lilly_orin.reference_member import Held, balanced, convergence
@@ -65,10 +65,10 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
             f"method 'closed_topology' has no couplings between joints ({mechanism.gears[0].name!r}); use 'elimination'"
         )
     redundancy = redundancy or Redundancy()
-    telling = Telling.of(redundancy, feedback)
+    kept = KeptRows.of(redundancy, feedback)
     sizes, flying, cheap = (
-        telling.sizes(mechanism),
-        telling.needs_velocities(mechanism),
+        kept.sizes(mechanism),
+        kept.needs_velocities(mechanism),
         secondary_body(mechanism, redundancy),
     )
 
@@ -89,7 +89,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
             smoothed("nu", "free_rates", "lam"),  # A, and B on the way
             admitted(),
             at_once(admittances),  # C
-            at_once(_cheap(cheap, telling) if cheap else _whole(telling)),  # D
+            at_once(_cheap(cheap, kept) if cheap else _whole(kept)),  # D
             filtered(None, "push", "nu_more"),
             smoothed("nu_more", "more_rates", "more"),  # E
             outward(both),  # F
@@ -128,10 +128,10 @@ def admittances(m, here, world) -> Values:
 # ---- step D
 
 
-def _whole(telling: Telling):
+def _whole(kept: KeptRows):
     def solve(m, here, world) -> Values:
         """(3.11): A Λ A* as a whole."""
-        rows = [row for c in m.closures for row in laid_out(m, here, world, c, telling)]
+        rows = [row for c in m.closures for row in laid_out(m, here, world, c, kept)]
         masks = closure_kinematics.masks(m, world)
         on = [masks.get(number, 1.0) for number, _, _ in rows]
         L = row_admittance(world.omega, [ends for _, ends, _ in rows])
@@ -145,7 +145,7 @@ def _whole(telling: Telling):
     return solve
 
 
-def _cheap(g: Grasps, telling: Telling):
+def _cheap(g: Grasps, kept: KeptRows):
     def solve(m, here, world) -> Values:
         """N_S equations of the secondary body; A_P Λ_P A_P* by arms."""
         link, h, masks = m.links[g.body], here[g.body], closure_kinematics.masks(m, world)
@@ -153,7 +153,7 @@ def _cheap(g: Grasps, telling: Telling):
         for arm in g.arms:
             c = m.closures[arm.closure]
             rows = []
-            for k, (number, sides, gamma) in enumerate(laid_out(m, here, world, c, telling)):
+            for k, (number, sides, gamma) in enumerate(laid_out(m, here, world, c, kept)):
                 K, A = (dict(sides)[i] for i in (arm.tip, g.body))
                 sort, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
                 rows.append(Constraint((c.number, k), sort, K, A, gamma, mask=mask))
