@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, accelerations, answer_of, case_of, difference
 from counting import generic_arms, operations, plan_of
 from dense_closures import ClosedReference
 from dense_driven import consistent, exact
 from random_inside import SORTS, random_inside
 from random_loops import Case
 from singular_cases import outcome
-from test_loops import AGREE, accelerations, answer_of, case_of, difference
 
 import spanloop as sl
 from spanloop import zoo
