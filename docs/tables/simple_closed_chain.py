@@ -41,9 +41,9 @@ at m = 1; the first joints of an arm cost less, which makes it more than 1 at m 
 
 INSIDE = """## Loops inside a chain
 
-Rows of loops inside a chain ride to its base and are factored together with those of its tip. Here k four-bars in
+Rows of loops inside a chain travel to its base and are factored together with those of its tip. Here k four-bars in
 series, each on the coupler of the one before, closed by ball joints; operations of kernels, redundant rows left out.
-Method `elimination` takes each loop out where its two ways meet.
+Method `elimination` eliminates each loop at the closest common ancestor of its two ends.
 """
 
 # Table 2 and Table 3: (multiplications, additions) for N joints and n_c rows
@@ -59,26 +59,26 @@ ALONE = {"a₀": lambda m: (86, 27 * m + 71)}
 
 
 def opened(m, here, world) -> list:
-    """Accelerations of the open chains: of joints, and along the rows at the tips."""
-    rates = [x for i in sorted(world.open_rates) for x in world.open_rates[i]]
-    return rates + [x for i in sorted(world.lam) for x in world.lam[i]]
+    """Accelerations of the open chains: of joints, and of links."""
+    rates = [x for body in world.bodies[1:] for x in body.q_open]
+    return rates + [x for body in world.bodies for x in body.x_open]
 
 
 def admitted(m, here, world) -> list:
-    shares = [x for freedoms in world.passed for *_, own in freedoms for x in own.values()]
-    return opened(m, here, world) + list(world.admittance.values()) + shares
+    shares = [x for body in world.bodies[1:] for *_, own in body.dofs for x in own.values()]
+    return opened(m, here, world) + list(world.L.values()) + shares
 
 
 def reflected(m, here, world) -> list:
-    return admitted(m, here, world) + world.balance.reflected
+    return admitted(m, here, world) + world.member.reflected
 
 
 def solved(m, here, world) -> list:
-    return reflected(m, here, world) + list(world.lam0) + list(world.forces.values())
+    return reflected(m, here, world) + list(world.a0) + list(world.forces.values())
 
 
 def finished(m, here, world) -> list:
-    return solved(m, here, world) + [x for i in sorted(world.rates) for x in world.rates[i]]
+    return solved(m, here, world) + [x for body in world.bodies[1:] for x in body.rates]
 
 
 STAGES = {
