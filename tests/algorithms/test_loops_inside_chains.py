@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, accelerations, answer_of, case_of, difference
 from counting import generic_arms, operations, plan_of
 from dense_closures import ClosedReference
 from dense_driven import consistent, exact
 from random_inside import SORTS, random_inside
 from random_loops import Case
 from singular_cases import outcome
-from test_loops import AGREE, accelerations, answer_of, case_of, difference
 
 import spanloop as sl
 from spanloop import zoo
@@ -142,7 +142,8 @@ def test_loops_inside_that_are_switched():
 def test_loops_inside_with_given_accelerations_and_forces(name):
     """A relative acceleration along the DoF of a rod's pin, or a torque about it, against elimination."""
     case = case_of("arms with linkage")
-    loops = tuple(replace(x, driven=name == "loop_accelerations" and x.name == "arm1_rod_pin") for x in case.model.loops)
+    is_driven = name == "loop_accelerations"
+    loops = tuple(replace(x, driven=is_driven and x.name == "arm1_rod_pin") for x in case.model.loops)
     given = {name: {"arm1_rod_pin": [0.7]}}
     found = [
         sl.Dynamics(replace(case.model, loops=loops), method=m, target="python").forward_dynamics(

@@ -12,7 +12,7 @@ import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.joints import KINDS
-from spanloop.kernels import Question
+from spanloop.kernels import KernelSpec
 
 TREES = {
     **{f"random{seed}": (lambda seed=seed: zoo.random_model(seed)) for seed in range(8)},
@@ -110,7 +110,7 @@ def test_frames_are_asked_for_and_checked():
 
 
 def counted(function, model, frames) -> int:
-    n = Question.of(model, function, None, "baked", (), None, None, True, frames).plan().operations
+    n = KernelSpec.of(model, function, frames=frames).plan.operations
     return n.multiplications + n.additions + n.divisions
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, difference
 from dense_driven import consistent, exact
 from random_chains import random_chains
 from random_loops import CLOSING, fitted, moving
 from random_pairs import random_pair
 from singular_cases import CASES as SINGULAR
-from test_loops import AGREE, difference
 
 import spanloop as sl
 from spanloop import zoo

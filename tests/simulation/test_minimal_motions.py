@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_answers import case_of
 from independent_motions import FiveBar
+from random_legs import FITS, random_legs, three_legs
 from scipy.integrate import solve_ivp
 from sentences import says
 from singular_cases import five_bar_in_line
-from test_loops import case_of
-from test_parallel_legs import FITS, random_legs, three_legs
 
 import spanloop as sl
 from spanloop import zoo

@@ -109,7 +109,7 @@ def _cache() -> Check:
     entries = [e for e in os.scandir(where) if e.is_file()]
     size = sum(e.stat().st_size for e in entries) / 1e6
     message = f"{where}: {len(entries)} kernels, {size:.1f} MB"
-    if not cache.trusted(where):
+    if not cache.is_trusted(where):
         return Check(
             "cache", ADVICE, f"{message}; not used, because other users may write there. Try chmod 700 {where}"
         )

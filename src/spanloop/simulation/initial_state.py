@@ -92,7 +92,7 @@ def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ..
             k = int(np.argmax(wrong))
             run = f"run {k}: " if leading else ""
             if name == "q":
-                why = kernel.recipe.explain(q[k], np.zeros(robot.model.nv))
+                why = kernel.definition.explain(q[k], np.zeros(robot.model.nv))
             else:
                 j = int(np.argmax(~np.isfinite(x[k])))
                 why = f"v[{j}] is {x[k][j]}; every number must be finite"

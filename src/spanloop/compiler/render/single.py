@@ -6,14 +6,15 @@ import math
 from collections.abc import Sequence
 
 from spanloop.compiler.lower import Plan
-from spanloop.compiler.render.body import Body, declarations
-from spanloop.compiler.render.llvm_types import Real
+from spanloop.compiler.lower.plan import live
+from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
 from spanloop.compiler.render.segments import Segments, cut
-from spanloop.compiler.render.sincos import LIMIT
-from spanloop.compiler.render.status import FAR_ANGLE, NOT_FINITE, angles, last_conditions
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import INPUT
+from spanloop.compiler.trace import ADD, CONSTANT, COSINE, INPUT, SINE, SUBTRACT, Expression
 
+# what can be wrong with a state, as bits of its status
+NOT_FINITE = 1  # an input or an output is NaN or infinite
+OFF_GUARD = 2  # a guard of the plan does not hold
+FAR_ANGLE = 4  # an angle beyond the range of the fast sine and cosine
 PACK = 4  # sines and cosines of this many joints share a vector
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="256" "min-legal-vector-width"="256" }\n'
 
@@ -34,11 +35,11 @@ def single(plan: Plan, real: str) -> str:
             got = main.line(f"piece{k}", f"call {real} @piece{k}({passed}, ptr %out, ptr %scratch)")
             answer = main.line(f"answer{k}", f"fadd {real} {answer}, {got}")
             functions += piece_function(plan, segments, k, t, where)
-        constants = [(k, x) for k, x in enumerate(plan.outputs + plan.hidden) if not isinstance(x, Expression)]
+        constants = [(k, x) for k, x in enumerate(plan.outputs + plan.demand_flags) if not isinstance(x, Expression)]
         answer = main.line("constant", f"fadd {real} {answer}, {store_outputs(main, constants, len(plan.outputs))}")
     else:
         main.add(segments.pieces[0])
-        answer = store_outputs(main, list(enumerate(plan.outputs + plan.hidden)), len(plan.outputs))
+        answer = store_outputs(main, list(enumerate(plan.outputs + plan.demand_flags)), len(plan.outputs))
     lines = main.lines + status_lines(plan, t, where, answer)
     return (
         f"define i32 @kernel({head}, ptr noalias %out) #0 {{\n"
@@ -104,7 +105,7 @@ def piece_function(plan: Plan, segments: Segments, k: int, t: Real, where) -> st
         if n.index in segments.leaves and segments.home[n.index] == k:
             p = body.line(f"tp{n.index}", f"getelementptr {t.real}, ptr %scratch, i64 {segments.slot[n.index]}")
             body.lines.append(f"store {t.real} {body.values[n.index]}, ptr {p}, align {t.size}")
-    values = enumerate(plan.outputs + plan.hidden)
+    values = enumerate(plan.outputs + plan.demand_flags)
     own = [(j, x) for j, x in values if isinstance(x, Expression) and segments.home.get(x.index, 0) == k]
     answer = store_outputs(body, own, len(plan.outputs))
     text = "\n".join(body.lines)
@@ -134,6 +135,34 @@ def status_lines(plan: Plan, t: Real, where, answer: str) -> list[str]:
         one = body.line(f"bit{j}", f"select i1 {ok}, i32 0, i32 {bit}")
         status = body.line(f"sum{j}", f"or i32 {status}, {one}")
     return [*body.lines, f"ret i32 {status}"]
+
+
+def angles(plan: Plan) -> tuple[set[int], list[Expression]]:
+    """Inputs that are angles (but for a constant), and the other arguments of sines and cosines."""
+    inputs: set[int] = set()
+    others: dict[int, Expression] = {}
+    for n in plan.nodes:
+        if n.op not in (SINE, COSINE):
+            continue
+        x = n.a
+        parts = (x.a, x.b) if x.op in (ADD, SUBTRACT) else (x,)
+        if all(p.op in (INPUT, CONSTANT) for p in parts):
+            inputs.update(int(p.value) for p in parts if p.op == INPUT)
+        else:
+            others[x.index] = x
+    return inputs, list(others.values())
+
+
+def last_conditions(body: Body, plan: Plan, others: list[Expression]) -> list[tuple[str, int]]:
+    """Conditions on computed angles, then the guards, each with its bit."""
+    t, out = body.t, []
+    body.add(live(others))
+    for j, x in enumerate(others):
+        size = body.line(f"far{j}", f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {body.value(x)})")
+        inside = body.line(f"inside{j}", f"fcmp olt {t.value} {size}, {t.constant(LIMIT[t.real])}")
+        out.append((inside, FAR_ANGLE))
+    body.add(plan.checks)
+    return out + [(body.value(g), OFF_GUARD) for g in plan.guards]
 
 
 class _Scan:

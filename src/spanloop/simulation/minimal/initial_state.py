@@ -9,7 +9,7 @@ import numpy as np
 from spanloop.algorithms.papers.saha.legs import NotLegs
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, StateError, UnsupportedError
-from spanloop.kernels import Question
+from spanloop.kernels import KernelSpec
 from spanloop.simulation import traced_kernels
 from spanloop.simulation.minimal.completion import METHOD
 from spanloop.simulation.system import SINGULAR, System
@@ -33,7 +33,7 @@ def refuse(robot: Dynamics, method: str | None) -> None:
             "actuated joints do not determine the motion. Use closures='project'"
         )
     try:
-        Question.of(robot.model, "position_completion", None, "baked", (), None, None, True).signature()
+        KernelSpec.of(robot.model, "position_completion").signature()
     except NotLegs as error:
         other = f", or a model in which {_named(robot)} are actuated" if error.counted else ""
         raise UnsupportedError(

@@ -1,7 +1,7 @@
 """General joints at a state: motion space, constraint space, and what is known across them. [Lilly & Orin, section 2]
 
 A joint of the tree, taken in its own direction or against it, and a closure look alike. Accelerations are those
-beyond ζ (tree/bias_acceleration.py).
+beyond ζ (tree/link_motion.py).
 
 | here | Lilly & Orin | shape | meaning | frame |
 |---|---|---|---|---|

@@ -6,7 +6,7 @@ hip (general_joints.py). Steps 1 and 4 are sweeps over the bodies of the chains,
 
 | here | Lilly & Orin | shape | meaning | frame |
 |---|---|---|---|---|
-| x_open | ẍ_open | Motion by body | acceleration beyond ζ (tree/bias_acceleration.py), the chains open | link |
+| x_open | ẍ_open | Motion by body | acceleration beyond ζ (tree/link_motion.py), the chains open | link |
 | q_open, rates | q̈_open, q̈ | by joint | accelerations of the joints | joint |
 | P, f | – | 6×6, Force by body | articulated inertia and bias force of the chain from its tip | link |
 | K | – | Force by row | what a unit force of a row does to the body with all that it carries | link |
@@ -40,9 +40,8 @@ from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.lilly_orin.chains import JOINT, Body, Chains, Tip, simple_chains
 from spanloop.algorithms.papers.lilly_orin.general_joints import Carrier, Constraint, carrier, tip
 from spanloop.algorithms.papers.lilly_orin.reference_member import ChainRows, ReferenceMember, convergence
-from spanloop.algorithms.tree.bias_acceleration import bias_sweep
 from spanloop.algorithms.tree.energy import fly
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import bias_sweep, placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, dual_basis, joint_rate, power
