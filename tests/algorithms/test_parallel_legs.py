@@ -102,8 +102,10 @@ def _random_legs(rng) -> tuple[sl.Model, np.ndarray]:
         for k in range(6 - sl.joints.KINDS[closing]().nv):
             name = f"leg{leg}_{k}"
             zoo.random.add_random_body(b, name, rng)
-            kind = zoo.kinds.random_kind(str(rng.choice(("revolute", "prismatic", "helical"), p=(0.7, 0.2, 0.1))), rng)
-            b.joint(f"joint{name}", kind, parent, name, zoo.bodies.random_position(rng))
+            kind = zoo.random_parts.random_kind(
+                str(rng.choice(("revolute", "prismatic", "helical"), p=(0.7, 0.2, 0.1))), rng
+            )
+            b.joint(f"joint{name}", kind, parent, name, zoo.random_parts.random_position(rng))
             freedoms.append(f"joint{name}")
             parent = name
         ends.append((closing, parent))

@@ -1,8 +1,7 @@
-"""What the traced functions of a simulation say at given states: torques, forces, watched values, for many samples."""
+"""Kernels of the functions that a simulation traces: torques, forces and events at many samples."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Callable, Mapping
 
@@ -38,13 +37,15 @@ def kernel(name: str, sizes: Mapping[str, int], count: int, compute: Callable, k
         return Refusal(Reason.NOT_FINITE, f"{name} has no finite value at this state")
 
     text = f"{key}|{name}|{inputs}|{source_hash()}"
-    place = _loaded(hashlib.sha256(text.encode()).hexdigest())
-    if not place:
-        place.append(Kernel(Recipe(name, hashlib.sha256(text.encode()).hexdigest(), plan, answer, explain)))
-    return place[0]
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    found = _kernels.pop(digest, None)
+    if found is None:
+        found = Kernel(Recipe(name, digest, plan, answer, explain))
+    if len(_kernels) >= _MOST:
+        del _kernels[next(iter(_kernels))]
+    _kernels[digest] = found
+    return found
 
 
-@functools.lru_cache(maxsize=64)
-def _loaded(key: str) -> list[Kernel]:
-    """A place for the kernel with this key: one that was used a moment ago need not be loaded again."""
-    return []
+_kernels: dict[str, Kernel] = {}  # by key, the oldest first
+_MOST = 64
