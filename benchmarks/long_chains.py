@@ -23,9 +23,10 @@ from timing import calls, compare
 import spanloop as sl
 from spanloop import kernels as compiling
 from spanloop.compiler.lower.looping import lower
+from spanloop.compiler.runtime import kernel as kernel_module
 from spanloop.compiler.runtime import machine
 from spanloop.compiler.runtime.kernel import Kernel
-from spanloop.kernels import KNEE, Question
+from spanloop.kernels import KNEE
 
 LENGTHS = (7, 16, 32, 48, 64, 128, 256, 1000, 3000, 10_000)
 LONGEST_UNROLLED = 256  # beyond, compiling takes too long
@@ -36,8 +37,8 @@ STATES = (16, 4096)  # fewest and most of a batch
 CLOCKED = (
     (lower, "settled", "tracing"),
     (compiling.lowering, "unrolled_plan", "tracing"),
-    (Question, "plan", "data"),
-    (Kernel, "_single_source", "code"),
+    (compiling.lowering, "looped_plan", "data"),
+    (kernel_module, "single_source", "code"),
     (machine, "object_code", "code"),
 )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import spanloop as sl
-from spanloop.model.shapes import rod
+from spanloop.model.solid_inertia import rod
 
 arm = sl.Builder("arm")
 arm.body("upper", mass=2.0, center=(0.25, 0, 0), inertia=rod(2.0, 0.5))
@@ -18,7 +18,7 @@ model = arm.build()
 print(model)
 
 # stretched out, the shoulder carries both rods: 9.81 (2.0 · 0.25 + 1.0 · 0.7) N m
-g = sl.Dynamics(model).gravity(model.neutral())
+g = sl.Dynamics(model).gravity_torques(model.neutral())
 print("torques that hold it [N m]", g.round(3))
 np.testing.assert_allclose(abs(g[0]), 9.81 * (2.0 * 0.25 + 1.0 * 0.7))
 

@@ -55,7 +55,7 @@ tau[leg.v_slice("motor")] = 5.0
 a = robot.forward_dynamics(q, v, tau)
 print("accelerations", dict(zip((j.name for j in leg.joints if j.kind.nv), a.round(2), strict=True)))
 found = robot.solve(q, v, tau)
-print("force of the ball on the lever", found.forces["rod_ball"][3:].round(1), "N")
+print("force of the ball on the lever", found.loop_forces["rod_ball"][3:].round(1), "N")
 np.testing.assert_allclose(robot.closure_jacobian(q) @ a + robot.closure_bias(q, v), 0.0, atol=1e-9)
 
 # the open leg would have moved quite differently

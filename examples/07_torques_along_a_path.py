@@ -46,6 +46,6 @@ assert np.abs(work - (energy - energy[0])).max() < 1e-3  # of the trapezoidal ru
 # forward dynamics by I = U D Uᵀ gives the accelerations back
 forward = sl.compile(robot.model, "forward_dynamics", method="decoupled_complement")
 np.testing.assert_allclose(forward(q, v, tau), a, atol=1e-10)
-U, D = robot.inertia_factors(q[500])
+U, D = sl.papers.inertia_factors(robot, q[500])
 np.testing.assert_allclose(U @ D @ U.T, robot.mass_matrix(q[500]), atol=1e-12)
 print("entries of D at 2.5 s", np.diag(D).round(3))

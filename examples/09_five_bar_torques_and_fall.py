@@ -28,7 +28,7 @@ for i in (0, 2):
 np.testing.assert_array_equal(tau[:, [1, 3]], 0.0)
 
 # Saha's own way, in the two driven coordinates alone, says the same; and torques do the work that the energy shows
-np.testing.assert_allclose(robot.actuated_inverse_dynamics(q, v, a), tau[:, [0, 2]], atol=1e-9)
+np.testing.assert_allclose(sl.papers.actuated_inverse_dynamics(robot, q, v, a), tau[:, [0, 2]], atol=1e-9)
 power = (tau * v).sum(axis=1)
 work = np.concatenate([[0.0], np.cumsum((power[1:] + power[:-1]) / 2 * np.diff(t))])
 energy = robot.energy(q, v).sum(axis=1)

@@ -23,7 +23,7 @@ column = robot.model.v_slice("crank_hinge").start
 torques = {}
 for assembly in ("left", "right"):
     q, v, a = robot.follow(sl.zoo.carpet_scraper_start(assembly=assembly), crank)
-    tau = robot.inverse_dynamics(q, v, a, method="subsystems")
+    tau = robot.inverse_dynamics(q, v, a, by_subsystems=True)
     np.testing.assert_allclose(tau, robot.inverse_dynamics(q, v, a), atol=1e-9)  # the whole tree at once
     torque = torques[assembly] = tau[:, column]
     print(f"pantograph {assembly}: torque from {torque.min():7.2f} to {torque.max():7.2f} N m")

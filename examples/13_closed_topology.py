@@ -49,7 +49,7 @@ A, Lam, b, H, psi, K, D_root = S.A, S.Lam, S.b, S.H, S.psi, S.K, S.D_root
 half = D_root.inverse()  # D^(-1/2)
 beta_dot = (1 - H @ psi @ K).T @ half.T @ (1 - b @ (A @ Lam @ A.T).inverse() @ b.T) @ half @ (1 - H @ psi @ K)
 print(A.picture(), Lam.picture(), sep="\n")
-free_torque = tau - sl.Dynamics(pair.model).gravity(q)  # T̂
+free_torque = tau - sl.Dynamics(pair.model).gravity_torques(q)  # T̂
 np.testing.assert_allclose(beta_dot @ free_torque, pair.forward_dynamics(q, v, tau), rtol=1e-8, atol=1e-8)
 kernel = sl.compile(pair.model, beta_dot)
 print(kernel)

@@ -94,7 +94,7 @@ for name, model in GRASPS.items():
 
     # torques that hold the object at rest and squeeze it, as far as this grasp lets them
     wrenches = np.concatenate([np.zeros_like(INWARD), SQUEEZE * INWARD], axis=1)  # the object starts level
-    tau = robot.inverse_dynamics(start, 0.0 * v, 0.0 * v, internal=dict(zip(HOLDING, wrenches, strict=True)))
+    tau = robot.inverse_dynamics(start, 0.0 * v, 0.0 * v, internal_forces=dict(zip(HOLDING, wrenches, strict=True)))
 
     # all methods beside one another
     rows, difference = len(robot.closure_error(start)), apart(model, start, v, tau)
@@ -104,7 +104,7 @@ for name, model in GRASPS.items():
 
     # Ẇ(0): accelerations along the freedoms of the grasps, of the object on the arm
     a = robot.forward_dynamics(start, v, tau)
-    along = robot.grasp_accelerations(start, v, a).reshape(3, -1)
+    along = sl.papers.grasp_accelerations(robot, start, v, a).reshape(3, -1)
     if along.size:
         print("    along the freedoms of holding1:", along[0].round(3), "rad/s²")
     if name == "three freedoms":  # as the two frames' own accelerations say, in the object's contact frame

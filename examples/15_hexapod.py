@@ -58,7 +58,7 @@ wishes = {"least torques": {}, "feet push up": {"internal": dict.fromkeys(FEET, 
 torques, feet = {}, {}
 for name, options in wishes.items():
     found = robot.solve_inverse(q, v, a, **options)
-    torques[name], feet[name] = found.tau, {f: found.forces[f] for f in FEET}
+    torques[name], feet[name] = found.tau, {f: found.loop_forces[f] for f in FEET}
     norm = np.sqrt((found.tau**2).sum(axis=1)).max()
     print(f"{name}: at most {np.abs(found.tau).max():.3f} N m at a joint, {norm:.3f} together;", end=" ")
     print(f"the feet need friction of {leaning(feet[name]):.3f}")
@@ -92,8 +92,8 @@ assert away < 3e-4  # inputs are held for each step, so the path lags by half of
 
 q, still = q[-1], np.zeros(24)
 for standing in (FEET, FEET[1:], FEET[::2]):
-    found = robot.solve_inverse(q, still, still, active=standing)
-    loads = [found.forces[f][5] for f in standing]
+    found = robot.solve_inverse(q, still, still, active_loops=standing)
+    loads = [found.loop_forces[f][5] for f in standing]
     print(f"on {len(standing)} feet: {np.abs(found.tau).max():.3f} N m at most; feet carry", np.round(loads, 2), "N")
     np.testing.assert_allclose(sum(loads), mass * 9.81)
-    np.testing.assert_allclose(robot.forward_dynamics(q, still, found.tau, active=standing), still, atol=1e-8)
+    np.testing.assert_allclose(robot.forward_dynamics(q, still, found.tau, active_loops=standing), still, atol=1e-8)

@@ -15,9 +15,9 @@ from counting import generic_arms, operations, plan_of, slope  # noqa: E402
 
 import spanloop as sl  # noqa: E402
 from spanloop import zoo  # noqa: E402
-from spanloop.compiler.lower.partition import parted  # noqa: E402
-from spanloop.kernels import Question  # noqa: E402
-from spanloop.kernels.thread_parts import chain_parts  # noqa: E402
+from spanloop.compiler.lower.partition import in_phases  # noqa: E402
+from spanloop.kernels import KernelSpec  # noqa: E402
+from spanloop.kernels.lowering import chain_parts  # noqa: E402
 
 BEGINNING = """# Operations of simple closed chains
 
@@ -182,8 +182,8 @@ robot = sl.Dynamics(model, method="simple_closed_chain", chain_threads=2)
 ```
 
 The tape is divided, not the method: every method whose tape falls into parts takes the option, for arms, legs and
-limbs. `print(kernel.parted)` shows the phases. Below: how many operations of this method stay joint, with every chain a
-part of its own, and how many the largest part has in all phases; N = 6. Answers are those of the undivided kernel but
+limbs. `print(kernel.phased_plan)` shows the phases. Below: how many operations of this method stay joint, with every
+chain a part of its own, and how many the largest part has in all phases; N = 6. Answers are those of the undivided kernel but
 for rounding (1e-14 of the largest acceleration was seen). Errors and refused states are the same, and so are batches,
 which go over states (`threads=`) and not over chains.
 
@@ -198,14 +198,12 @@ threads sleep) and for machines with a core to spare: a thread that has begun it
 def phases() -> str:
     lines = ["| m | operations | joint | largest part |", "|---|---|---|---|"]
     for m in (2, 4, 8, 16):
-        question = Question.of(
-            zoo.arms_with_object(m), "forward_dynamics", "simple_closed_chain", "baked", (), None, None, True
-        )
-        found = parted(question.plan(), [[part] for part in chain_parts(question)], 1, 0)
+        spec = KernelSpec.of(zoo.arms_with_object(m), "forward_dynamics", method="simple_closed_chain")
+        found = in_phases(spec.plan, [[part] for part in chain_parts(spec)], 1, 0)
         joint, beside = found.phases[::2], found.phases[1::2]
         largest = max(sum(len(x.homes[k]) for x in beside) for k in range(m))
-        whole = sum(x.together for x in found.phases)
-        lines.append(f"| {m} | {whole} | {sum(x.together for x in joint)} | {largest} |")
+        whole = sum(x.total for x in found.phases)
+        lines.append(f"| {m} | {whole} | {sum(x.total for x in joint)} | {largest} |")
     return "\n".join(lines) + "\n"
 
 

@@ -36,7 +36,7 @@ _PUBLIC = {
     "where": "spanloop.math.scalar",
 }
 _PLACES = {"control": "spanloop.simulation.control", "forces": "spanloop.simulation.forces"}
-_ROOMS = ("errors", "joints", "math", "model", "zoo")
+_ROOMS = ("errors", "joints", "math", "model", "papers", "zoo")
 
 __all__ = [
     "Builder",
@@ -59,13 +59,14 @@ __all__ = [
     "load_run",
     "on_scalars",
     "operators",
+    "papers",
     "simulate",
     "where",
     "zoo",
 ]
 
 if TYPE_CHECKING:
-    from spanloop import joints, zoo
+    from spanloop import joints, papers, zoo
     from spanloop.algorithms.closed.closed_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning

@@ -12,7 +12,7 @@ import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.joints import KINDS
-from spanloop.kernels import Question
+from spanloop.kernels import KernelSpec
 
 TREES = {
     **{f"random{seed}": (lambda seed=seed: zoo.random_model(seed)) for seed in range(8)},
@@ -54,7 +54,7 @@ def test_it_is_what_dense_matrices_give(name, target):
     q, frames = state(model), frames_of(model)
     J, inverse = dense(model, q, frames)
     robot = sl.Dynamics(model, target=target)
-    near(robot.operational_inverse_inertia(q, frames), J @ inverse @ J.T)
+    near(robot.operational_inertia(q, frames).inverse, J @ inverse @ J.T)
     near(robot.force_response(q, frames), inverse @ J.T)
 
 
@@ -65,7 +65,7 @@ def test_it_is_what_pinocchio_gives(seed):
     peer = Peer(model)
     J, inverse = np.vstack([peer.jacobian(q, f) for f in frames]), peer.mass_matrix_inverse(q)
     robot = sl.Dynamics(model)
-    near(robot.operational_inverse_inertia(q, frames), J @ inverse @ J.T)
+    near(robot.operational_inertia(q, frames).inverse, J @ inverse @ J.T)
     near(robot.force_response(q, frames), inverse @ J.T)
 
 
@@ -78,7 +78,7 @@ def test_a_driven_joint_does_not_give_way():
     inverse = np.zeros((5, 5))
     inverse[np.ix_(free, free)] = np.linalg.inv(Reference(model, q).mass_matrix()[np.ix_(free, free)])
     robot = sl.Dynamics(model.drive("joint2"))
-    near(robot.operational_inverse_inertia(q, frames), J @ inverse @ J.T)
+    near(robot.operational_inertia(q, frames).inverse, J @ inverse @ J.T)
     near(robot.force_response(q, frames), inverse @ J.T)
 
 
@@ -86,10 +86,10 @@ def test_batches_one_frame_and_live_parameters():
     model = zoo.puma()
     robot = sl.Dynamics(model)
     q = np.random.default_rng(0).uniform(-2.0, 2.0, (7, 6))
-    many = robot.operational_inverse_inertia(q, "tool")
+    many = robot.operational_inertia(q, "tool").inverse
     assert many.shape == (7, 6, 6)
     for k in range(7):
-        near(many[k], robot.operational_inverse_inertia(q[k], ["tool"]), 1e-13)
+        near(many[k], robot.operational_inertia(q[k], ["tool"]).inverse, 1e-13)
     kernel = sl.compile(model, "force_response", frames="tool", parameters="live")
     near(kernel(q[0], model.parameters().values), robot.force_response(q[0], "tool"), 1e-12)
 
@@ -110,7 +110,7 @@ def test_frames_are_asked_for_and_checked():
 
 
 def counted(function, model, frames) -> int:
-    n = Question.of(model, function, None, "baked", (), None, None, True, frames).plan().operations
+    n = KernelSpec.of(model, function, frames=frames).plan.operations
     return n.multiplications + n.additions + n.divisions
 
 

@@ -11,6 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, accelerations, answer_of, case_of, difference
+from closed_zoo import CASES as ZOO
 from counting import generic_arms, operations, plan_of, slope
 from dense_closures import ClosedReference
 from dense_driven import consistent, exact
@@ -18,8 +20,6 @@ from random_chains import random_chains
 from random_loops import CLOSING, moving
 from singular_cases import CASES as SINGULAR
 from singular_cases import outcome
-from test_loops import AGREE, accelerations, answer_of, case_of, difference
-from test_zoo_closed import CASES as ZOO
 
 import spanloop as sl
 from spanloop import zoo
@@ -234,7 +234,7 @@ def test_switchable_grasps_are_switched_without_a_new_kernel(method):
     for active in (["holding1", "holding3"], ["holding2"], [x.name for x in loops]):
         left = replace(case.model, loops=tuple(x for x in case.model.loops if x.name in active))
         v = consistent(left, case.q, case.v)
-        a = robot.forward_dynamics(case.q, v, case.tau, active=active)
+        a = robot.forward_dynamics(case.q, v, case.tau, active_loops=active)
         assert difference(a, exact(left, case.q, v, case.tau)) < AGREE
 
 
@@ -246,7 +246,7 @@ def test_a_driven_grasp_moves_as_told(method):
     model = replace(case.model, loops=loops)
     found = [
         sl.Dynamics(model, method=m, target="python").forward_dynamics(
-            case.q, case.v, case.tau, given={"holding1": [0.7]}
+            case.q, case.v, case.tau, loop_accelerations={"holding1": [0.7]}
         )
         for m in (method, "elimination")
     ]
@@ -259,7 +259,7 @@ def test_known_forces_along_the_freedoms_of_a_grasp(method):
     case = case_of("arms 3 pin")
     known = {"holding2": [1.3]}
     found = [
-        sl.Dynamics(case.model, method=m, target="python").forward_dynamics(case.q, case.v, case.tau, known=known)
+        sl.Dynamics(case.model, method=m, target="python").forward_dynamics(case.q, case.v, case.tau, loop_forces=known)
         for m in (method, "elimination")
     ]
     assert difference(*found) < AGREE
@@ -476,7 +476,7 @@ def test_accelerations_along_the_freedoms_of_a_grasp(grasp):
     case = _soft(grasp)
     robot = sl.Dynamics(case.model, target="python")
     a = robot.forward_dynamics(case.q, case.v, case.tau)
-    found = robot.grasp_accelerations(case.q, case.v, a)
+    found = sl.papers.grasp_accelerations(robot, case.q, case.v, a)
     reference, expected = ClosedReference(case.model, case.q, case.v), []
     for loop in case.model.loops:
         W, J, rate = reference._relative(loop)
@@ -499,5 +499,5 @@ def test_feet_that_are_lifted_and_put_down(method):
     for active in (names, names[::2], names[3:4]):
         left = replace(case.model, loops=tuple(x for x in case.model.loops if x.name in active))
         v = consistent(left, case.q, case.v)
-        a = robot.forward_dynamics(case.q, v, case.tau, active=active)
+        a = robot.forward_dynamics(case.q, v, case.tau, active_loops=active)
         assert difference(a, exact(left, case.q, v, case.tau)) < AGREE

@@ -20,10 +20,10 @@ from spanloop.algorithms.papers.saha.complement_matrices import decoupled_matric
 from spanloop.algorithms.papers.yamane_nakamura.split_links import split
 from spanloop.errors import StateError, UnsupportedError
 from spanloop.joints import KINDS
-from spanloop.kernels import Question
+from spanloop.kernels import KernelSpec
 from spanloop.model.parameters import applied
 from spanloop.topology import mechanism
-from spanloop.zoo.random_parts import random_kind
+from spanloop.zoo.random_models import random_kind
 
 FORWARD = tuple(FUNCTIONS["forward_dynamics"].methods)
 VIRTUAL_WORK = ("virtual_work", "virtual_work_unsplit")
@@ -309,10 +309,10 @@ def test_the_sentence_of_an_answer_lost_to_rounding():
     sentences = set()
     for seed in range(8):
         model = thin_chain(5, "cylindrical", 2e-5, seed)
-        question = Question.of(model, "forward_dynamics", "virtual_work", "baked", (), None, None, True)
+        spec = KernelSpec.of(model, "forward_dynamics", method="virtual_work")
         state = next(states(model, 1, seed))
-        if question.answer(*state) is None:
-            sentences.add(question.explain(*state).sentence)
+        if spec.reference(*state) is None:
+            sentences.add(spec.explain(*state).sentence)
     assert sentences == {
         "rounding has taken the answer of method 'virtual_work': a body is too thin or too light "
         "beside what it carries. Use method 'articulated_body'"
@@ -434,9 +434,7 @@ def test_torques_on_sahas_path_are_the_dense_ones():
 
 
 def count(model, method, function="forward_dynamics"):
-    question = Question.of(model, function, method, "baked", (), None, None, True)
-    question.lowering = "unrolled"
-    n = question.plan().operations
+    n = KernelSpec.of(model, function, method=method, lowering="unrolled").plan.operations
     return n.multiplications + n.additions + n.divisions
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import cos, pi, sin
 
 import numpy as np
 import pytest
-from dense_closures import ClosedReference
+from closed_answers import AGREE, answer_of, case_of, difference
 from dense_driven import exact
-from random_loops import Case, condition, fitted, moving
+from random_legs import FITS, random_legs, three_legs
+from random_loops import moving
 from scipy.integrate import solve_ivp
 from sentences import says
 from singular_cases import five_bar_in_line
-from test_loops import AGREE, answer_of, case_of, difference
 
 import spanloop as sl
 from spanloop import zoo
@@ -22,44 +21,6 @@ from spanloop.errors import InputError, StateError, UnsupportedError
 from spanloop.topology import mechanism as numbers
 
 ARM = ("turn", "shoulder", "elbow", "roll", "pitch", "spin")
-
-FITS = (
-    "four_bar",
-    "four_bar ball",
-    "four_bar cylindrical",
-    "slider_crank",
-    "slider_crank offset",
-    "five_bar",
-    "five_bar ball",
-    "andrews",
-    "bricard",
-    "stewart",
-    "arms 1",
-    "five-joint arms 1",
-)
-
-
-def three_legs() -> tuple[sl.Model, np.ndarray]:
-    """A triangle on three plane legs of two links; it is the last link of the first leg. Damped, with rotors."""
-    b = sl.Builder("three_legs", gravity=(0.0, -9.81, 0.0))
-    around = (-pi / 2, pi / 6, 5 * pi / 6)
-    feet, corners = (np.array([(r * cos(a), r * sin(a), 0.0) for a in around]) for r in (2.0, 0.5))
-    b.body("plate", 2.0, -corners[0], (0.1, 0.1, 0.2))  # its frame is at its first corner
-    for i, (foot, corner) in enumerate(zip(feet, corners - corners[0], strict=True), 1):
-        for part in ("near", "far"):
-            b.body(f"{part}{i}", 1.0, (0.5, 0.0, 0.0), (0.01, 0.1, 0.1))
-        b.revolute(f"drive{i}", "world", f"near{i}", "z", foot, armature=0.05, damping=0.1)
-        b.revolute(f"elbow{i}", f"near{i}", f"far{i}", "z", (1.0, 0.0, 0.0), actuated=False, damping=0.2)
-        if i == 1:
-            b.revolute("wrist1", "far1", "plate", "z", (1.0, 0.0, 0.0), actuated=False)
-        else:
-            b.frame(f"tip{i}", f"far{i}", (1.0, 0.0, 0.0)).frame(f"corner{i}", "plate", corner)
-            b.loop(f"corner{i}", f"tip{i}", "revolute", name=f"wrist{i}")
-    model = b.build()
-    guess = model.neutral()
-    for i, (drive, elbow) in enumerate(((2.2, -1.4), (4.2, -1.3), (6.3, -1.3)), 1):
-        guess[model.q_slice(f"drive{i}")], guess[model.q_slice(f"elbow{i}")] = drive, elbow
-    return model, sl.Dynamics(model).assemble(guess)
 
 
 # ---- forward and inverse
@@ -78,52 +39,6 @@ def test_a_platform_that_one_leg_carries_and_loops_that_start_at_it():
     case = moving(model, q, np.random.default_rng(4))
     a = sl.Dynamics(model, method="parallel_legs").forward_dynamics(case.q, case.v, case.tau)
     assert difference(a, exact(model, case.q, case.v, case.tau)) < AGREE
-
-
-def random_legs(seed: int) -> Case:
-    """A free platform on two to five legs that leave it six freedoms, six actuators anywhere, moving."""
-    rng = np.random.default_rng(seed)
-    while True:
-        model, q = _random_legs(rng)
-        if condition(model, q) < 50.0 and _driven(model, q):
-            return moving(model, q, rng)
-
-
-def _random_legs(rng) -> tuple[sl.Model, np.ndarray]:
-    """Loops are put in so that they fit at the coordinates q."""
-    b = sl.Builder("random_legs")
-    zoo.random.add_random_body(b, "platform", rng)
-    b.free("floating", "world", "platform", actuated=False)
-    ends = []
-    freedoms = []
-    for leg in range(int(rng.integers(2, 6))):
-        closing = str(rng.choice(("spherical", "revolute", "cylindrical", "fixed", "planar")))
-        parent = "world"
-        for k in range(6 - sl.joints.KINDS[closing]().nv):
-            name = f"leg{leg}_{k}"
-            zoo.random.add_random_body(b, name, rng)
-            kind = zoo.random_parts.random_kind(
-                str(rng.choice(("revolute", "prismatic", "helical"), p=(0.7, 0.2, 0.1))), rng
-            )
-            b.joint(f"joint{name}", kind, parent, name, zoo.random_parts.random_position(rng))
-            freedoms.append(f"joint{name}")
-            parent = name
-        ends.append((closing, parent))
-    tree = b.build()
-    chosen = set(rng.choice(freedoms, 6, replace=False).tolist())
-    tree = replace(tree, joints=tuple(replace(j, actuated=j.name in chosen) for j in tree.joints))
-    q, _ = tree.random_state(rng)
-    turned = [(a, c) if rng.uniform() < 0.5 else (c, a) for a, c in ((end, "platform") for _, end in ends)]
-    loops = [fitted(tree, q, f"loop{k}", kind, *turned[k], rng) for k, (kind, _) in enumerate(ends)]
-    return replace(tree, loops=tuple(loops)), q
-
-
-def _driven(model, q) -> bool:
-    """Are the actuated freedoms well independent, and as many as the loops leave?"""
-    J = np.array(ClosedReference(model, q).closure_jacobian(), float)
-    passive = [k for j in model.joints if not j.actuated for k in range(model.nv)[model.v_slice(j.name)]]
-    s = np.linalg.svd(J[:, passive], compute_uv=False)
-    return len(J) == len(passive) and s[-1] > 0.02 * s[0]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -173,10 +88,12 @@ def test_torques_of_the_actuators_are_those_of_inverse_dynamics(name):
     a = robot.complete_acceleration(q, v, rng.normal(size=robot.mobility()))
     free = [k for j in model.actuated for k in range(model.nv)[model.v_slice(j)]]
     expected = robot.inverse_dynamics(q, v, a)[free]
-    np.testing.assert_allclose(robot.actuated_inverse_dynamics(q, v, a), expected, atol=1e-10 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        sl.papers.actuated_inverse_dynamics(robot, q, v, a), expected, atol=1e-10 * np.abs(expected).max()
+    )
     unread = np.where(np.isin(np.arange(model.nv), free), a, 7.0)
     np.testing.assert_array_equal(
-        robot.actuated_inverse_dynamics(q, v, unread), robot.actuated_inverse_dynamics(q, v, a)
+        sl.papers.actuated_inverse_dynamics(robot, q, v, unread), sl.papers.actuated_inverse_dynamics(robot, q, v, a)
     )
 
 
@@ -235,7 +152,7 @@ COMPLEMENTS = ("five_bar", "stewart", "slider_crank", "three legs", "random 0", 
 def test_the_complement_by_names_gives_the_twists_of_bodies(name):
     """N θ̇ beside Jacobians at completed rates, in each body's axes; I = Nᵀ M N beside Tᵀ M T."""
     model, q = legs_called(name)
-    robot, N = sl.Dynamics(model), sl.Dynamics(model).parallel_complement(q)
+    robot, N = sl.Dynamics(model), sl.papers.parallel_complement(sl.Dynamics(model), q)
     rates = np.random.default_rng(8).normal(size=len(N.joints))
     v, twists = robot.complete_velocity(q, dict(zip(N.joints, rates, strict=True))), N.twists(rates)
     for body in model.bodies:
@@ -245,20 +162,20 @@ def test_the_complement_by_names_gives_the_twists_of_bodies(name):
     T = bare.velocity_map(q, N.joints)
     expected = T.T @ bare.mass_matrix(q) @ T
     np.testing.assert_allclose(N.N.T @ N.M @ N.N, expected, atol=1e-11 * np.abs(expected).max())
-    if set(bare.independent().names) == set(N.joints):
+    if set(bare.independent_coordinates().names) == set(N.joints):
         np.testing.assert_allclose(expected, bare.mass_matrix(q, coordinates="independent"), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(np.triu(N.N_l, 1), 0.0)
 
 
 def test_the_complement_does_not_depend_on_the_robots_method():
     model, q = zoo.five_bar(), zoo.five_bar_start()
-    found = [sl.Dynamics(model, method=m).parallel_complement(q).N for m in (None, "parallel_legs", "dense")]
+    found = [sl.papers.parallel_complement(sl.Dynamics(model, method=m), q).N for m in (None, "parallel_legs", "dense")]
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
 
 
 def test_the_complement_prints_its_blocks():
-    assert str(sl.Dynamics(zoo.five_bar()).parallel_complement(zoo.five_bar_start())).splitlines() == [
+    assert str(sl.papers.parallel_complement(sl.Dynamics(zoo.five_bar()), zoo.five_bar_start())).splitlines() == [
         "five_bar: twists of 5 bodies for the rates of drive1, drive2.",
         "t = N_l N_c N_d θ̇; N_l (30, 30), N_c (30, 12), N_d (12, 2). Blocks: 1 unit, x full, . zero.",
         "body    N_l    N_c",
@@ -273,16 +190,16 @@ def test_the_complement_prints_its_blocks():
 def test_the_complement_is_refused_where_the_method_is():
     robot = sl.Dynamics(zoo.five_bar())
     with says(StateError, "parallel_complement: loop 'meeting', between 'far1' and 'far2', is open by"):
-        robot.parallel_complement(np.zeros(4))
+        sl.papers.parallel_complement(robot, np.zeros(4))
     with says(StateError, "parallel_complement: the legs are in a singular position"):
-        robot.parallel_complement(five_bar_in_line(0.0).q)
+        sl.papers.parallel_complement(robot, five_bar_in_line(0.0).q)
     with says(InputError, "parallel_complement: q has shape (2, 4); expected one state (4,)"):
-        robot.parallel_complement(np.zeros((2, 4)))
+        sl.papers.parallel_complement(robot, np.zeros((2, 4)))
     arms = zoo.arms_with_object(2)
     with says(UnsupportedError, "parallel_complement is for legs on one platform: 12 freedoms are actuated, and the"):
-        sl.Dynamics(arms).parallel_complement(zoo.arms_with_object_start(2))
+        sl.papers.parallel_complement(sl.Dynamics(arms), zoo.arms_with_object_start(2))
     with says(UnsupportedError, "parallel_complement: model 'chain2_revolute' has no loops"):
-        sl.Dynamics(zoo.chain(2)).parallel_complement(np.zeros(2))
+        sl.papers.parallel_complement(sl.Dynamics(zoo.chain(2)), np.zeros(2))
 
 
 # ---- where it has no answer
@@ -294,7 +211,7 @@ def test_the_singular_position_of_the_legs_is_told():
     state = five_bar_in_line(0.0)
     with says(StateError, "the legs are in a singular position: the actuated joints do not determine the motion"):
         robot.forward_dynamics(state.q, state.v, state.tau)
-    near = robot.minimal(zoo.five_bar_start())
+    near = robot.minimal_coordinates(zoo.five_bar_start())
     a = near.forward_dynamics(zoo.five_bar_start()[[0, 2]], np.zeros(2), np.zeros(2))
     assert np.isfinite(a).all()
 
@@ -352,7 +269,7 @@ def test_a_file_that_says_nothing_of_motors_is_told_which_joints_have_them():
 def test_free_fall_in_the_actuated_coordinates_is_that_of_all_coordinates():
     """Saha's five-bar, 0.5 s: SciPy on two angles and a simulation with projection; both to about 1e-9."""
     model, start = zoo.five_bar(), zoo.five_bar_start()
-    few = sl.Dynamics(model, method="parallel_legs").minimal(start)
+    few = sl.Dynamics(model, method="parallel_legs").minimal_coordinates(start)
     assert few.names == ("drive1", "drive2")
 
     def fall(t, y):

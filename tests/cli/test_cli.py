@@ -17,9 +17,9 @@ import pytest
 
 import spanloop as sl
 from spanloop import kernels
-from spanloop.cli import demo as demo_room
+from spanloop.cli import demo
 from spanloop.cli.main import COMMANDS, FIRST_STEPS, main
-from spanloop.cli.terminal import Stages
+from spanloop.cli.terminal import ProgressBar
 
 RUBBING = """<robot name="r">
   <link name="base"/>
@@ -67,7 +67,7 @@ def test_info_reads_a_file_and_says_warnings_as_notes(capsys, urdf):
     assert err == "note: r.urdf: 1 joints have Coulomb friction ('hinge' first); it acts in simulation only\n"
 
 
-def test_info_with_a_free_base_has_six_more_freedoms(capsys, urdf):
+def test_info_with_a_free_base_has_six_more_dofs(capsys, urdf):
     data = json.loads(run(capsys, "info", str(urdf), "--base", "free", "--json")[1])
     assert (data["nq"], data["nv"]) == (8, 7)
 
@@ -106,7 +106,7 @@ def test_info_as_json_has_no_infinities(capsys, tmp_path):
         (("info", "zoo:puma:3"), "zoo:puma takes no number; try zoo:puma"),
         (
             ("info", "zoo:puma", "--base", "free"),
-            "zoo:puma: --base is for URDF files; a mechanism of the zoo has its own",
+            "zoo:puma: --base applies to URDF files only",
         ),
         (("demo", "--seconds", "-1"), "--seconds is -1; must be from 0.1 to 120"),
         (("demo", "--seconds", "nan"), "--seconds is nan; must be from 0.1 to 120"),
@@ -120,21 +120,21 @@ def test_info_as_json_has_no_infinities(capsys, tmp_path):
         ),
         (
             ("demo", "--output", "x.svg"),
-            "--output x.svg: expected a folder that is there, or a file that ends in .html",
+            "--output x.svg: expected an existing folder, or a file that ends in .html",
         ),
         (("simulate", "zoo:puma", "--q", "joint1"), "--q joint1: expected NAME=VALUE, for example --q elbow=0.3"),
         (
             ("simulate", "zoo:puma", "--q", "joint7=1"),
             "model 'puma' has no joint 'joint7'; did you mean 'joint6'?",
         ),
-        (("simulate", "zoo:puma", "--q", "joint1=1,2"), "--q joint1: 2 numbers are given; the joint has 1"),
+        (("simulate", "zoo:puma", "--q", "joint1=1,2"), "--q joint1: found 2 numbers; the joint has 1"),
         (
             ("simulate", "zoo:puma", "--v", "joint1=fast"),
             "--v joint1=fast: 'fast' is not a number; expected one such as 0.3 or 30deg",
         ),
         (
             ("simulate", "zoo:puma", "--v", "joint1=3furlong"),
-            "--v joint1=3furlong: there is no unit 'furlong'; there are deg, rad, m, mm, cm",
+            "--v joint1=3furlong: unknown unit 'furlong'; expected one of deg, rad, m, mm, cm",
         ),
         (("simulate", "zoo:puma", "--v", "joint1=nan"), "--v joint1=nan: 'nan' is not finite"),
         (
@@ -154,7 +154,7 @@ def test_info_as_json_has_no_infinities(capsys, tmp_path):
         ),
         (
             ("view", "zoo:puma", "--html", "x.html"),
-            "--html is for runs; a mechanism gets one with: spanloop simulate MODEL --output run.html",
+            "--html needs a run; make a page of a mechanism with: spanloop simulate MODEL --output run.html",
         ),
         (("zoo", "show"), "zoo show needs a name; see: spanloop zoo list"),
         (("zoo", "show", "pumma"), "the zoo has no 'pumma'; did you mean 'puma'?"),
@@ -192,7 +192,7 @@ def test_an_interrupt_leaves_without_a_traceback(capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo_room, "carried", interrupted)
+    monkeypatch.setattr(demo, "carry_disc", interrupted)
     assert run(capsys, "demo") == (130, "", "spanloop: error: interrupted\n")
 
 
@@ -282,7 +282,7 @@ def test_first_steps_of_the_help_are_commands_that_work(capsys, tmp_path, monkey
 def test_demo_reports_and_writes_a_page(capsys, tmp_path):
     code, out, err = run(capsys, "demo", "--output", str(tmp_path), "--seconds", "0.3")
     assert (code, err) == (0, "")
-    for word in ("24 freedoms", "kernels: ", "300 steps", "times real time", "loops", "grasps", "All is well."):
+    for word in ("24 DoF", "kernels: ", "300 steps", "times real time", "loops", "grasps", "All is well."):
         assert word in out
     assert (tmp_path / "spanloop-demo.html").stat().st_size < 1e6
     data = json.loads(run(capsys, "demo", "--output", str(tmp_path), "--seconds", "0.3", "--json")[1])
@@ -306,8 +306,8 @@ def test_the_lines_of_python_do_the_same(capsys, tmp_path, monkeypatch):
 
 
 def test_demo_ends_with_1_when_the_motion_is_not_to_be_trusted(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo_room, "STEP", 0.1)
-    monkeypatch.setattr(demo_room, "SAMPLE", 0.1)
+    monkeypatch.setattr(demo, "STEP", 0.1)
+    monkeypatch.setattr(demo, "SAMPLE", 0.1)
     code, out, _ = run(capsys, "demo", "--output", str(tmp_path), "--seconds", "2")
     assert code == 1
     assert "Not well" in out
@@ -325,7 +325,7 @@ def test_demo_opens_nothing_where_nobody_looks(capsys, tmp_path, monkeypatch):
 # ---- simulate
 
 
-def test_simulate_starts_where_it_is_told(capsys, tmp_path):
+def test_simulate_starts_at_the_given_state(capsys, tmp_path):
     path = tmp_path / "run.npz"
     words = ("--q", "hinge1=30deg", "--v", "hinge2=2", "--tau", "hinge1=0.5", "--set", "rod2.mass=0.25")
     code, out, err = run(capsys, "simulate", "zoo:pendulum:2", "--duration", "0.1", *words, "--output", str(path))
@@ -338,7 +338,7 @@ def test_simulate_starts_where_it_is_told(capsys, tmp_path):
     assert found.model.body("rod2").inertia.mass == 0.25
 
 
-def test_simulate_closes_loops_around_what_is_told(capsys, tmp_path):
+def test_simulate_closes_loops_around_the_given_joints(capsys, tmp_path):
     path = tmp_path / "run.npz"
     words = ("--q", "crank_hinge=1.4", "--v", "crank_hinge=2", "--duration", "0.2", "--output", str(path))
     assert run(capsys, "simulate", "zoo:four_bar", *words)[0] == 0
@@ -427,12 +427,12 @@ def test_doctor_is_well_here(capsys):
         assert word in out
 
 
-def test_doctor_tells_of_a_cache_that_others_may_write(capsys, tmp_path, monkeypatch):
+def test_doctor_reports_a_cache_that_others_may_write(capsys, tmp_path, monkeypatch):
     tmp_path.chmod(0o777)
     monkeypatch.setenv("SPANLOOP_CACHE", str(tmp_path))
-    points = {p["name"]: p for p in json.loads(run(capsys, "doctor", "--json")[1])["points"]}
-    assert points["cache"]["verdict"] == "not judged"
-    assert "others may write there" in points["cache"]["said"]
+    checks = {c["name"]: c for c in json.loads(run(capsys, "doctor", "--json")[1])["checks"]}
+    assert checks["cache"]["verdict"] == "not judged"
+    assert "other users may write there" in checks["cache"]["message"]
 
 
 def test_doctor_ends_with_1_when_kernels_are_wrong(capsys, monkeypatch):
@@ -445,7 +445,7 @@ def test_doctor_ends_with_1_when_kernels_are_wrong(capsys, monkeypatch):
     monkeypatch.setattr(kernels, "compile", wrong)
     code, out, _ = run(capsys, "doctor")
     assert code == 1
-    assert "answer is wrong by" in out
+    assert "result is wrong by" in out
 
 
 # ---- colours
@@ -471,7 +471,7 @@ def test_colours_are_for_terminals(variables, colors, monkeypatch):
 def test_a_bar_is_shown_on_terminals_only(monkeypatch):
     for stream, expected in ((Terminal(), True), (io.StringIO(), False)):
         monkeypatch.setattr(sys, "stderr", stream)
-        with Stages(2) as stages:
-            stages.begin("compiling")
-            stages.begin("simulating")
+        with ProgressBar(2) as progress:
+            progress.begin("compiling")
+            progress.begin("simulating")
         assert ("simulating" in stream.getvalue()) == expected

@@ -92,9 +92,9 @@ def test_a_simulated_arm_gives_its_torques_back(capsys, tmp_path, method):
     np.testing.assert_allclose(found.tau, np.broadcast_to(tau, found.tau.shape), atol=1e-3)
 
 
-@pytest.mark.parametrize("method", ["whole", "subsystems"])
+@pytest.mark.parametrize("options", [(), ("--by-subsystems",)])
 @pytest.mark.parametrize("all_joints", [True, False])
-def test_a_closed_chain_gives_its_torque_back(capsys, tmp_path, method, all_joints):
+def test_a_closed_chain_gives_its_torque_back(capsys, tmp_path, options, all_joints):
     model = sl.zoo.four_bar()
     run_ = sl.simulate(model, sl.zoo.four_bar_start(), tau={"crank_hinge": 2.0}, duration=0.5)
     path = tmp_path / "run.csv"
@@ -103,7 +103,7 @@ def test_a_closed_chain_gives_its_torque_back(capsys, tmp_path, method, all_join
     else:
         crank = run_["crank_hinge"]
         write(path, time=run_.times, crank_hinge=crank.q, crank_hinge__v=crank.v)
-    code, out, err = run(capsys, "zoo:four_bar", "--path", path, "--method", method, "--json")
+    code, out, err = run(capsys, "zoo:four_bar", "--path", path, *options, "--json")
     assert (code, err) == (0, "")
     torques = json.loads(out)["torques"]
     assert abs(torques["crank_hinge"]["least"] - 2.0) < 1e-3
@@ -156,11 +156,15 @@ def test_a_figure(capsys, tmp_path):
         ("pendulum", "time,hinge1\n0,1\n0,2\n1,1\n2,2\n", "expected at least 4 samples at times that increase"),
         ("pendulum", "time,hinge1\n0,1\n1,x\n", "p.csv:3: hinge1.q is 'x'; expected a finite number"),
         ("pendulum", "# n\ntime,hinge1\n0,1\n1\n", "p.csv:4: there are 1 numbers; the line of names has 2"),
-        ("pendulum", "time,hinge1,hinge1.q\n", "column 'hinge1.q' is there twice"),
+        ("pendulum", "time,hinge1,hinge1.q\n", "column 'hinge1.q' occurs twice"),
         ("pendulum", "time,hinge1.v\n0,1\n1,1\n2,1\n3,1\n", "'hinge1' has rates and no coordinates; add hinge1.q"),
         ("pendulum:2", "time,hinge1\n0,1\n1,1\n2,1\n3,1\n", "there is no column of joint 'hinge2'; add hinge2.q"),
-        ("pendulum", "time,hinge1 [grad]\n", "column 'hinge1': there is no unit 'grad'; there are deg, rad, m, mm, cm"),
-        ("pendulum", "time [min],hinge1\n", "column 'time': there is no unit 'min'; there are s, ms"),
+        (
+            "pendulum",
+            "time,hinge1 [grad]\n",
+            "column 'hinge1': unknown unit 'grad'; expected one of deg, rad, m, mm, cm",
+        ),
+        ("pendulum", "time [min],hinge1\n", "column 'time': unknown unit 'min'; expected one of s, ms"),
         ("pendulum", "#\n", "there is no line of names; expected time, joint1, joint2, ..."),
     ],
 )
@@ -182,12 +186,17 @@ def test_bad_files_get_a_sentence(capsys, tmp_path, model, text, sentence):
         (("zoo:puma", "--cycloidal", "0:1:1", "--samples", "1"), "--samples is 1; must be at least 2"),
         (
             ("zoo:four_bar", "--cycloidal", "0:1:1"),
-            "model 'four_bar': it has loops or couplings; it is for open chains",
+            "model 'four_bar': it has loops or couplings; it supports open chains",
         ),
-        (("zoo:star:2", "--cycloidal", "0:1:1"), "joint 'root' has several"),
+        (("zoo:star:2", "--cycloidal", "0:1:1"), "joint 'root' has several coordinates"),
         (
             ("zoo:puma", "--cycloidal", "0:1:1", "--method", "whole"),
             "'puma' takes newton_euler or decoupled_complement",
+        ),
+        (("zoo:puma", "--cycloidal", "0:1:1", "--by-subsystems"), "--by-subsystems: model 'puma' has no loops"),
+        (
+            ("zoo:four_bar", "--path", "x.csv", "--method", "newton_euler"),
+            "--method newton_euler: model 'four_bar' has loops; --method is for open chains",
         ),
         (
             ("zoo:puma", "--cycloidal", "0:1:1", "--output", "x.doc"),

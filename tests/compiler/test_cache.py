@@ -67,15 +67,15 @@ def test_a_second_kernel_comes_from_disk_without_tracing(folder, compilations, m
     check()
     assert len(compilations) == 2
     assert len(entries(folder)) == 2
-    monkeypatch.setattr(kernels.Question, "plan", None)
-    monkeypatch.setattr(kernels.Question, "signature", None)
+    monkeypatch.setattr(kernels.KernelSpec, "plan", None)
+    monkeypatch.setattr(kernels.KernelSpec, "signature", None)
     check()
     assert len(compilations) == 2
 
 
 def test_what_is_known_of_a_kernel_comes_from_disk_too(folder, monkeypatch):
     first = sl.compile(zoo.puma(), "inverse_dynamics")
-    monkeypatch.setattr(kernels.Question, "plan", None)
+    monkeypatch.setattr(kernels.KernelSpec, "plan", None)
     second = sl.compile(zoo.puma(), "inverse_dynamics")
     assert second.operations == first.operations
     assert second.inputs == first.inputs
@@ -162,7 +162,7 @@ def test_another_cpu_would_get_another_entry(folder, compilations, monkeypatch):
 
 def test_changed_sources_would_get_another_entry(folder, compilations, monkeypatch):
     sl.compile(zoo.pendulum(2), "bias")
-    monkeypatch.setattr(kernels.identity, "source_hash", lambda: "another")
+    monkeypatch.setattr(kernels.cache_key, "source_hash", lambda: "another")
     sl.compile(zoo.pendulum(2), "bias")
     assert len(compilations) == 2
 

@@ -19,20 +19,19 @@ import time
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, answer_of, case_of, difference
 from random_chains import random_chains
 from tape import interpreted, values_of
-from test_loops import AGREE, answer_of, case_of, difference
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.compiler.lower.partition import Part, parted, shares
+from spanloop.compiler.lower.partition import Division, Part, in_phases, shares
 from spanloop.compiler.render.thread_team import ALIGNED, ASLEEP, BOX, LEFT
 from spanloop.compiler.runtime import machine, threaded
-from spanloop.compiler.runtime.kernel import Recipe
-from spanloop.compiler.runtime.threaded import PartedKernel
+from spanloop.compiler.runtime.threaded import ThreadedKernel
 from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError
-from spanloop.kernels import Question
-from spanloop.kernels.thread_parts import chain_parts
+from spanloop.kernels import KernelSpec, machine_kernel
+from spanloop.kernels.lowering import chain_parts
 from spanloop.topology import mechanism
 from spanloop.topology.partition import parts_of
 
@@ -54,18 +53,15 @@ def case(name: str):
     return case_of(name)
 
 
-def question(model, method=METHOD, function="forward_dynamics") -> Question:
-    asked = Question.of(model, function, method, "baked", (), None, None, True)
-    asked.lowering = "unrolled"
-    return asked
+def spec_of(model, method=METHOD) -> KernelSpec:
+    return KernelSpec.of(model, "forward_dynamics", method=method, lowering="unrolled")
 
 
 @functools.cache
-def divided(name: str, method: str = METHOD, threads: int = 2) -> PartedKernel:
+def divided(name: str, method: str = METHOD, threads: int = 2) -> ThreadedKernel:
     """A kernel in as many phases as there can be, however little they spare."""
-    asked = question(case(name).model, method)
-    recipe = Recipe(asked.name, asked.key(), asked.plan, asked.answer, asked.explain)
-    return PartedKernel(recipe, "float64", 1, chain_parts(asked), threads, worth=1, enough=0)
+    spec = spec_of(case(name).model, method)
+    return machine_kernel(spec, division=Division.among(threads, chain_parts(spec), min_phase=1, min_total=0))
 
 
 @functools.cache
@@ -122,7 +118,8 @@ def test_a_driven_support_belongs_to_no_part(sort):
 def test_one_chain_has_no_parts():
     assert names(zoo.puma()) == []
     with pytest.raises(
-        UnsupportedError, match=r"chain_threads is for chains .*; model 'puma' is one chain\. Leave it out"
+        UnsupportedError,
+        match=r"chain_threads computes chains in parallel .*; model 'puma' is one chain\. Leave it out",
     ):
         sl.compile(zoo.puma(), "forward_dynamics", chain_threads=2)
 
@@ -140,11 +137,11 @@ TAPES += [("arms 2 ball", "closed_topology"), ("support 0", METHOD), ("support 1
 
 
 @pytest.mark.parametrize(("name", "method"), TAPES)
-@pytest.mark.parametrize(("worth", "threads"), [(1, 2), (300, 9)])
-def test_phases_hold_every_operation_once_after_what_it_needs_elsewhere(name, method, worth, threads):
-    asked = question(case(name).model, method)
-    plan = asked.plan()
-    found = parted(plan, shares(chain_parts(asked), threads), worth, 0)
+@pytest.mark.parametrize(("min_phase", "threads"), [(1, 2), (300, 9)])
+def test_phases_hold_every_operation_once_after_what_it_needs_elsewhere(name, method, min_phase, threads):
+    spec = spec_of(case(name).model, method)
+    plan = spec.plan
+    found = in_phases(plan, shares(chain_parts(spec), threads), min_phase, 0)
     place = {
         n.index: (p, home) for p, x in enumerate(found.phases) for home, nodes in enumerate(x.homes) for n in nodes
     }
@@ -155,16 +152,16 @@ def test_phases_hold_every_operation_once_after_what_it_needs_elsewhere(name, me
         for x in (n.a, n.b, n.c):
             if x is not None and x.index in place and place[x.index] != place[n.index]:
                 assert place[x.index][0] < place[n.index][0]
-    assert all(x.spared >= worth for x in found.phases[1::2])
+    assert all(x.spared >= min_phase for x in found.phases[1::2])
 
 
 def test_the_tape_in_phases_says_what_the_tape_says():
-    asked = question(case("arms 3 pin").model)
-    plan = asked.plan()
+    spec = spec_of(case("arms 3 pin").model)
+    plan = spec.plan
     inputs = state("arms 3 pin")
     order = [n for n in plan.nodes if n.a is None]
     order += [
-        n for x in parted(plan, [[x] for x in chain_parts(asked)], 1, 0).phases for nodes in x.homes for n in nodes
+        n for x in in_phases(plan, [[x] for x in chain_parts(spec)], 1, 0).phases for nodes in x.homes for n in nodes
     ]
     values = values_of(order, np.concatenate(inputs).tolist())
     np.testing.assert_array_equal([values[x.index] for x in plan.outputs], interpreted(plan, *inputs))
@@ -172,9 +169,9 @@ def test_the_tape_in_phases_says_what_the_tape_says():
 
 def test_most_of_simple_closed_chain_is_not_joint():
     """Lilly & Orin: all but a sum over chains is done chain by chain."""
-    asked = question(case("arms 3 pin").model)
-    found = parted(asked.plan(), [[x] for x in chain_parts(asked)], 1, 0)
-    joint, together = (sum(x.together for x in found.phases[k::2]) for k in (0, 1))
+    spec = spec_of(case("arms 3 pin").model)
+    found = in_phases(spec.plan, [[x] for x in chain_parts(spec)], 1, 0)
+    joint, together = (sum(x.total for x in found.phases[k::2]) for k in (0, 1))
     assert joint < 0.15 * together
 
 
@@ -261,9 +258,9 @@ def test_a_tree_in_single_precision():
     model = zoo.quadruped()
     rng = np.random.default_rng(3)
     q, v, tau = sl.Dynamics(model).integrate(model.neutral(), rng.normal(size=18)), *rng.normal(size=(2, 18))
-    asked = question(model, "articulated_body")
-    recipe = Recipe(asked.name, asked.key(), asked.plan, asked.answer, asked.explain)
-    kernel = PartedKernel(recipe, "float32", 1, chain_parts(asked), 2, worth=1, enough=0)
+    spec = spec_of(model, "articulated_body")
+    division = Division.among(2, chain_parts(spec), min_phase=1, min_total=0)
+    kernel = machine_kernel(spec, dtype="float32", division=division)
     expected = sl.compile(model, "forward_dynamics")(q, v, tau)
     a = kernel(q, v, tau)
     assert a.dtype == np.float32
@@ -330,7 +327,7 @@ def test_whatever_can_be_converted_is_taken(given):
         ),
         (
             {"chain_threads": 2, "function": "closure_jacobian"},
-            "closure_jacobian: chain_threads is for functions with one number a freedom as their answer",
+            "closure_jacobian: chain_threads is for functions that return one number per degree of freedom",
         ),
     ],
 )
@@ -356,8 +353,8 @@ def test_a_kernel_is_found_again_on_disk_under_its_number_of_threads():
 def test_dynamics_takes_the_option_and_keeps_it_when_it_is_pickled():
     c = case("arms 3 pin")
     robot = pickle.loads(pickle.dumps(sl.Dynamics(c.model, method=METHOD, chain_threads=2)))
-    assert isinstance(robot.kernel("forward_dynamics"), PartedKernel)
-    assert not isinstance(robot.kernel("closure_error"), PartedKernel)
+    assert isinstance(robot.kernel("forward_dynamics"), ThreadedKernel)
+    assert not isinstance(robot.kernel("closure_error"), ThreadedKernel)
     for _ in range(3):
         assert difference(robot.forward_dynamics(c.q, c.v, c.tau), answer_of("arms 3 pin")) < AGREE
 

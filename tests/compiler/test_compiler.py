@@ -15,6 +15,7 @@ import weakref
 import mpmath
 import numpy as np
 import pytest
+from definitions import PlanDefinition
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanisms import EPS, RANDOM, ROBOTS, batch, frame_of, kernel, model_of, states
@@ -27,11 +28,9 @@ from spanloop.algorithms.catalog import FUNCTIONS
 from spanloop.compiler.lower import unrolled
 from spanloop.compiler.render import segments
 from spanloop.compiler.runtime import python_call
-from spanloop.compiler.runtime.kernel import Kernel, Recipe
-from spanloop.compiler.trace import Graph, TraceError
-from spanloop.compiler.trace.operations import NAMES
-from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError
-from spanloop.kernels import Question
+from spanloop.compiler.trace import NAMES, Graph, TraceError
+from spanloop.errors import InputError, SpanloopWarning, StateError
+from spanloop.kernels import KernelSpec, machine_kernel
 from spanloop.math.scalar import absolute, arctan2, sincos, sqrt, where
 
 ON_TREES = [name for name, entry in FUNCTIONS.items() if not entry.needs_closures]
@@ -51,10 +50,7 @@ def computation(name, sizes, shape, compute, reference=None, **options):
         return np.array(compute({n: x.tolist() for (n, _), x in zip(sizes, arrays, strict=True)}))
 
     key = f"{name}{sizes}{shape}{inspect.getsource(compute)}"
-    return Kernel(
-        Recipe(name, key, lambda: plan, reference or on_floats, lambda *x: Refusal(Reason.OTHER, "no answer")),
-        **options,
-    )
+    return machine_kernel(PlanDefinition(name, key, plan, reference or on_floats), **options)
 
 
 # ---- the tracer
@@ -258,11 +254,11 @@ def test_the_tape_of_a_random_model_says_what_its_steps_say(name):
     model = model_of(name)
     for function in ("forward_dynamics", "inverse_dynamics", "mass_matrix", "energy"):
         inputs, options = inputs_of(model, function, seed=4)
-        question = Question.of(model, function, None, "baked", options.get("forces", ()), None, None, True)
+        spec = KernelSpec.of(model, function, forces=options.get("forces", ()))
         expected = kernel(name, function, target="python", **options)(*inputs)
         scale = np.abs(expected).max() + 1.0
         atol = bound_of(model, function, inputs[0]) * scale
-        np.testing.assert_allclose(interpreted(question.plan(), *inputs), expected, rtol=0, atol=atol)
+        np.testing.assert_allclose(interpreted(spec.plan, *inputs), expected, rtol=0, atol=atol)
 
 
 def test_every_operation_can_be_rendered():
@@ -398,10 +394,9 @@ def test_single_precision_takes_doubles_and_gives_floats():
 def test_a_tape_cut_into_pieces_gives_the_same_numbers(monkeypatch, function, length):
     model = model_of("star")
     inputs, options = inputs_of(model, function, seed=11)
-    question = Question.of(model, function, None, "baked", options.get("forces", ()), None, None, True)
+    spec = KernelSpec.of(model, function, forces=options.get("forces", ()))
     monkeypatch.setattr(segments.cut, "__defaults__", (length, length))
-    recipe = Recipe(function, f"cut{length}", question.plan, question.answer, question.explain)
-    k = Kernel(recipe)
+    k = machine_kernel(PlanDefinition(function, f"cut{length}", spec.plan, spec.reference))
     pieces = segments.cut(k.plan).pieces
     assert len(pieces) > 1 or length > 100
     expected = interpreted(k.plan, *inputs)
@@ -417,15 +412,7 @@ def test_a_refusal_known_beforehand_is_heard_from_pieces_too(monkeypatch, length
     monkeypatch.setattr(segments.cut, "__defaults__", (length, length))
     products = lambda x: [x["x"][0] * x["x"][1], x["x"][1] + x["x"][2]]  # noqa: E731
     plan = unrolled("never", [("x", 3)], (2,), lambda x: (products(x), [], [False]))
-    k = Kernel(
-        Recipe(
-            "never",
-            f"never{length}",
-            lambda: plan,
-            lambda *_: None,
-            lambda *_: Refusal(Reason.OTHER, "it is never answered"),
-        )
-    )
+    k = machine_kernel(PlanDefinition("never", f"never{length}", plan, sentence="it is never answered"))
     assert len(segments.cut(plan).pieces) == (2 if length == 1 else 1)
     with pytest.raises(StateError, match="never answered"):
         k(np.ones(3))
@@ -807,7 +794,7 @@ def test_arguments_may_be_named():
 
 
 def test_without_the_fast_call_everything_still_works(monkeypatch):
-    monkeypatch.setattr(python_call, "fits", lambda: False)
+    monkeypatch.setattr(python_call, "abi_fits", lambda: False)
     robot, (q, v, tau) = robot_and_batch(3)
     assert not inspect.isbuiltin(robot.kernel("forward_dynamics").call)
     expected = kernel("puma", "forward_dynamics", target="python")(q, v, tau)
@@ -863,7 +850,7 @@ def test_every_stage_prints():
     assert "  return %" in text
     assert repr(k).startswith("<kernel forward_dynamics(q[6], v[6], tau[6]) -> (6,) float64: ")
     assert "multiplications" in str(k.operations)
-    program = Question.of(model_of("puma"), "forward_dynamics", None, "baked", (), None, None, True).baked[1]
+    program = KernelSpec.of(model_of("puma"), "forward_dynamics").program[1]
     lines = str(program).splitlines()
     assert lines[0] == "forward_dynamics(q, v, tau) -> (6,)"
     assert [line.split()[:2] for line in lines[1:]] == [

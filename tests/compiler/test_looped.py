@@ -19,7 +19,7 @@ FUNCTIONS = {
     "forward_dynamics": ("q", "v", "x"),
     "inverse_dynamics": ("q", "v", "x"),
     "bias": ("q", "v"),
-    "gravity": ("q",),
+    "gravity_torques": ("q",),
     "integrate": ("q", "x"),
 }
 TREES = ["puma", "quadruped", "star", "tree", "chain16", "chain8_random", "chain_helical", *RANDOM[:12]]
@@ -66,7 +66,7 @@ def test_long_chains_are_looped_unless_told_otherwise():
     short, long = zoo.chain(KNEE, seed=1), zoo.chain(KNEE + 1, seed=1)
     assert not isinstance(sl.compile(short, "inverse_dynamics").plan, Looped)
     assert isinstance(sl.compile(long, "inverse_dynamics").plan, Looped)
-    assert not isinstance(sl.compile(long, "gravity", lowering="unrolled").plan, Looped)
+    assert not isinstance(sl.compile(long, "gravity_torques", lowering="unrolled").plan, Looped)
 
 
 def test_a_kernel_from_disk_has_its_data():

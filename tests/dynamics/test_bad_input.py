@@ -79,34 +79,34 @@ CASES = {
     ),
     # ---- dtypes
     "complex": (
-        lambda: robot().gravity(Z + 0j),
+        lambda: robot().gravity_torques(Z + 0j),
         InputError,
-        "gravity: q holds complex numbers; expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds complex numbers; expected real numbers of shape (..., 6)",
     ),
     "text": (
-        lambda: robot().gravity(["a"] * 6),
+        lambda: robot().gravity_torques(["a"] * 6),
         InputError,
-        "gravity: q holds text; expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds text; expected real numbers of shape (..., 6)",
     ),
     "bytes": (
-        lambda: robot().gravity([b"a"] * 6),
+        lambda: robot().gravity_torques([b"a"] * 6),
         InputError,
-        "gravity: q holds text; expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds text; expected real numbers of shape (..., 6)",
     ),
     "objects": (
-        lambda: robot().gravity(np.zeros(6, dtype=object)),
+        lambda: robot().gravity_torques(np.zeros(6, dtype=object)),
         InputError,
-        "gravity: q holds entries of type object (ragged rows?); expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds entries of type object (ragged rows?); expected real numbers of shape (..., 6)",
     ),
     "times": (
-        lambda: robot().gravity(np.zeros(6, dtype="m8[s]")),
+        lambda: robot().gravity_torques(np.zeros(6, dtype="m8[s]")),
         InputError,
-        "gravity: q holds entries of type timedelta64[s]; expected real numbers of shape (..., 6)",
+        "gravity_torques: q holds entries of type timedelta64[s]; expected real numbers of shape (..., 6)",
     ),
     "ragged rows": (
-        lambda: robot().gravity([[1.0, 2.0], [3.0]]),
+        lambda: robot().gravity_torques([[1.0, 2.0], [3.0]]),
         InputError,
-        "gravity: q cannot be made an array; expected numbers of shape (..., 6)",
+        "gravity_torques: q cannot be made an array; expected numbers of shape (..., 6)",
     ),
     # ---- values
     "NaN": (
@@ -135,9 +135,9 @@ CASES = {
         "bias: forces[1] ('link2') is nan; every number must be finite",
     ),
     "NaN parameter": (
-        lambda: sl.compile(zoo.pendulum(1), "gravity", parameters="live")([0.0], LIVE.values * np.nan),
+        lambda: sl.compile(zoo.pendulum(1), "gravity_torques", parameters="live")([0.0], LIVE.values * np.nan),
         StateError,
-        "gravity: parameters[0] ('gravity.x') is nan; every number must be finite",
+        "gravity_torques: parameters[0] ('gravity.x') is nan; every number must be finite",
     ),
     "quaternion": (
         lambda: star().mass_matrix(off_unit(slice(0, 4))),
@@ -277,45 +277,45 @@ CASES = {
         "bias takes q, v; 3 arrays were given",
     ),
     "parameters that are missing": (
-        lambda: sl.compile(zoo.pendulum(1), "gravity", parameters="live")([0.0]),
+        lambda: sl.compile(zoo.pendulum(1), "gravity_torques", parameters="live")([0.0]),
         InputError,
-        "gravity takes q, parameters; 1 arrays were given",
+        "gravity_torques takes q, parameters; 1 arrays were given",
     ),
     "parameters of another model": (
-        lambda: sl.compile(zoo.pendulum(1), "gravity", parameters="live")([0.0], np.zeros(5)),
+        lambda: sl.compile(zoo.pendulum(1), "gravity_torques", parameters="live")([0.0], np.zeros(5)),
         InputError,
-        f"gravity: parameters has shape (5,); expected (..., {len(LIVE)})",
+        f"gravity_torques: parameters has shape (5,); expected (..., {len(LIVE)})",
     ),
     # ---- out
     "out of another shape": (
-        lambda: robot().gravity(Z, out=np.zeros(5)),
+        lambda: robot().gravity_torques(Z, out=np.zeros(5)),
         InputError,
-        "gravity: out has shape (5,); expected (6,)",
+        "gravity_torques: out has shape (5,); expected (6,)",
     ),
     "out without the batch axis": (
-        lambda: robot().gravity(Z2, out=np.zeros(6)),
+        lambda: robot().gravity_torques(Z2, out=np.zeros(6)),
         InputError,
-        "gravity: out has shape (6,); expected (2, 6)",
+        "gravity_torques: out has shape (6,); expected (2, 6)",
     ),
     "out of another dtype": (
-        lambda: robot().gravity(Z, out=np.zeros(6, np.float32)),
+        lambda: robot().gravity_torques(Z, out=np.zeros(6, np.float32)),
         InputError,
-        "gravity: out holds float32; expected float64",
+        "gravity_torques: out holds float32; expected float64",
     ),
     "out of another byte order": (
-        lambda: robot().gravity(Z, out=np.zeros(6, ">f8")),
+        lambda: robot().gravity_torques(Z, out=np.zeros(6, ">f8")),
         InputError,
-        "gravity: out holds >f8; expected float64",
+        "gravity_torques: out holds >f8; expected float64",
     ),
     "out that is read-only": (
-        lambda: robot().gravity(Z, out=read_only(6)),
+        lambda: robot().gravity_torques(Z, out=read_only(6)),
         InputError,
-        "gravity: out is read-only; give an array that can be written",
+        "gravity_torques: out is read-only; give an array that can be written",
     ),
     "out that is a list": (
-        lambda: robot().gravity(Z, out=[0.0] * 6),
+        lambda: robot().gravity_torques(Z, out=[0.0] * 6),
         InputError,
-        "gravity: out is a list; expected an array of shape (6,), float64",
+        "gravity_torques: out is a list; expected an array of shape (6,), float64",
     ),
     # ---- what has no dynamics yet
     "a loop": (
@@ -357,7 +357,7 @@ SECOND = ["too short", "complex", "objects", "NaN", "quaternion", "out of anothe
 def test_the_sentence_is_the_same_on_later_calls(case, monkeypatch):
     """After the first call the compiled entry stands in front."""
     warm, round_ = robot(), star()
-    warm.gravity(Z)
+    warm.gravity_torques(Z)
     warm.forward_dynamics(Z, Z, Z)
     round_.mass_matrix(model_of("star").neutral())
     monkeypatch.setitem(globals(), "robot", lambda: warm)
@@ -404,16 +404,16 @@ def test_a_locked_coupling_has_dynamics():
 
 def test_an_error_is_a_value_error_and_one_of_ours():
     with pytest.raises(ValueError, match="expected"):
-        robot().gravity(np.zeros(5))
+        robot().gravity_torques(np.zeros(5))
     with pytest.raises(sl.SpanloopError):
-        robot().gravity(np.zeros(5))
+        robot().gravity_torques(np.zeros(5))
 
 
 def test_a_batch_never_raises_for_a_state():
     with pytest.warns(
         sl.SpanloopWarning, match="1 state has no answer, of 2; their rows are NaN. The first is state 1: "
     ):
-        a = robot().gravity(np.stack([Z, NAN]))
+        a = robot().gravity_torques(np.stack([Z, NAN]))
     assert np.isnan(a[1]).all()
     assert np.isfinite(a[0]).all()
 
@@ -429,18 +429,18 @@ START, Z3 = zoo.four_bar_start(), np.zeros(3)
 LINE = np.zeros(4)
 CLOSED = {
     "internal forces in a list": (
-        lambda: four_bar().inverse_dynamics(START, Z3, Z3, internal=[1, 2]),
-        "inverse_dynamics: internal is a list; expected {'loop': [torque; force] (..., 6)}",
+        lambda: four_bar().inverse_dynamics(START, Z3, Z3, internal_forces=[1, 2]),
+        "inverse_dynamics: internal_forces is a list; expected {'loop': [torque; force] (..., 6)}",
     ),
     "a path without joints": (
         lambda: four_bar().follow(START, {}),
         "follow: path names no joint; expected {'joint': (positions, rates, accelerations)} of joints that determine "
-        "the others, say those of robot.independent()",
+        "the others, say those of robot.independent_coordinates()",
     ),
     "a path in a list": (
         lambda: four_bar().follow(START, [LINE]),
         "follow: path is a list; expected {'joint': (positions, rates, accelerations)} of joints that determine the "
-        "others, say those of robot.independent()",
+        "others, say those of robot.independent_coordinates()",
     ),
     "a path without accelerations": (
         lambda: four_bar().follow(START, {"crank_hinge": (LINE, LINE)}),
@@ -454,15 +454,15 @@ CLOSED = {
         lambda: four_bar().follow(START[:2], {"crank_hinge": (LINE, LINE, LINE)}),
         "follow: start has shape (2,); expected one state (3,)",
     ),
-    "too many independent freedoms": (
+    "too many independent DoF": (
         lambda: sl.Dynamics(zoo.stewart()).velocity_map(zoo.stewart_start(), range(8)),
-        "velocity_map: 8 independent freedoms are named (floating[0], floating[1], floating[2], floating[3], "
+        "velocity_map: 8 independent DoF are named (floating[0], floating[1], floating[2], floating[3], "
         "floating[4], floating[5] and 2 more); the loops leave 6. Name 6 that determine the others, "
-        "freedoms=[...]; robot.independent() gives a choice",
+        "dofs=[...]; robot.independent_coordinates() gives a choice",
     ),
-    "a freedom that is not there": (
+    "a DoF that is not there": (
         lambda: four_bar().complete_velocity(START, [1.0], [3]),
-        "complete_velocity: 3 is no freedom; expected a joint's name, or a number from 0 to 2",
+        "complete_velocity: 3 is no DoF; expected a joint's name, or a number from 0 to 2",
     ),
     "a state of another shape": (
         lambda: four_bar().complete_velocity(START[:2], {"crank_hinge": 1.0}),
@@ -470,7 +470,7 @@ CLOSED = {
     ),
     "a joint that is not there": (
         lambda: four_bar().complete_velocity(START, {"motor": 1.0}),
-        "model 'four_bar' has no joint or freedom 'motor'; there are 'crank_hinge', 'coupler_hinge', 'rocker_hinge'",
+        "model 'four_bar' has no joint or DoF 'motor'; there are 'crank_hinge', 'coupler_hinge', 'rocker_hinge'",
     ),
     "the beginning of a method": (
         lambda: sl.Dynamics(zoo.four_bar(), method="simple"),

@@ -74,7 +74,7 @@ def test_a_hanging_rod_swings_as_its_formula_says(angle):
     inertia, weight = 2.0 * 0.7**2 / 3.0, 2.0 * G * 0.35
     q, v, tau = np.array([angle]), np.array([1.7]), np.array([0.4])
     assert robot.forward_dynamics(q, v, tau)[0] == pytest.approx((0.4 - weight * math.sin(angle)) / inertia)
-    assert robot.gravity(q)[0] == pytest.approx(weight * math.sin(angle), abs=1e-15)
+    assert robot.gravity_torques(q)[0] == pytest.approx(weight * math.sin(angle), abs=1e-15)
     assert robot.mass_matrix(q)[0, 0] == pytest.approx(inertia)
     assert robot.mass_matrix_inverse(q)[0, 0] == pytest.approx(1.0 / inertia)
     kinetic, potential = robot.energy(q, v)
@@ -124,7 +124,7 @@ def test_a_spring_and_a_damper_on_a_slider_give_the_oscillator():
     assert robot.forward_dynamics(q, v, tau)[0] == pytest.approx(force / 3.0)
     assert robot.bias(q, v)[0] == pytest.approx(30.0 * 0.3 - 0.5 * 1.2)
     near(robot.energy(q, v), [0.5 * 3.0 * 1.44, 0.5 * 30.0 * 0.09])
-    assert robot.gravity(q)[0] == 0.0
+    assert robot.gravity_torques(q)[0] == 0.0
 
 
 # ---- the bounds that we promise
@@ -267,7 +267,7 @@ def test_gravity_is_the_rate_of_potential_energy(name):
     """g·v = dU/dt, springs apart."""
     model = model_of(name)
     for q, v, _ in states(model, 1, seed=10):
-        held = ask(name, "gravity", q) @ v
+        held = ask(name, "gravity_torques", q) @ v
 
         def potential(t, q=q, v=v):
             moved = ask(name, "integrate", q, t * v)
@@ -446,7 +446,7 @@ def test_every_answer_is_that_of_dense_newton_and_euler(name):
         size = norm(M) * (norm(a) + 1.0) + norm(h)
         near(ask(name, "mass_matrix", q), M)
         near(ask(name, "bias", q, v), h, scale=size)
-        near(ask(name, "gravity", q), reference.gravity(), scale=norm(M))
+        near(ask(name, "gravity_torques", q), reference.gravity(), scale=norm(M))
         near(ask(name, "inverse_dynamics", q, v, a), M @ a + h, scale=size)
         near(ask(name, "energy", q, v), reference.energy())
         near(ask(name, "momentum", q, v), reference.momentum())
@@ -483,7 +483,7 @@ def test_every_answer_is_pinocchios(name):
         assert norm(robot.forward_dynamics(q, v, x) - a) <= rounding * norm(a)
         near(robot.inverse_dynamics(q, v, x), peer.inverse_dynamics(q, v, x), scale=size)
         near(robot.bias(q, v), h, scale=size)
-        near(robot.gravity(q), peer.gravity(q), scale=norm(M))
+        near(robot.gravity_torques(q), peer.gravity(q), scale=norm(M))
         near(robot.mass_matrix(q), M)
         near(robot.mass_matrix_inverse(q), peer.mass_matrix_inverse(q), rounding)
         near(robot.energy(q, v), peer.energy(q, v))

@@ -13,7 +13,7 @@ from spanloop.joints.kind import AxisJoint
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Transform, combined
-from spanloop.zoo.random_parts import plain_kind, random_kind
+from spanloop.zoo.random_models import plain_kind, random_kind
 
 # derivatives by differences are good to about 1e-12 (see frames.derivative); one order in hand, twice
 DIFFERENCES = 1e-10

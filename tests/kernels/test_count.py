@@ -50,12 +50,12 @@ def test_a_closed_mechanism_is_counted_by_its_own_methods():
 def test_growth_is_a_formula(capsys):
     code, out, _ = run(capsys, "zoo:pendulum", "--growth", "--json")
     assert code == 0
-    found = json.loads(out)["formulas"]["gravity"]["newton_euler"]
-    n = sl.compile(zoo.pendulum(9), "gravity").operations
+    found = json.loads(out)["formulas"]["gravity_torques"]["newton_euler"]
+    n = sl.compile(zoo.pendulum(9), "gravity_torques").operations
     assert found["multiplications"] == formula(
-        growth(zoo.pendulum, range(3, 9))["gravity", "newton_euler"]["multiplications"]
+        growth(zoo.pendulum, range(3, 9))["gravity_torques", "newton_euler"]["multiplications"]
     )
-    powers = growth(zoo.pendulum, range(3, 9))["gravity", "newton_euler"]["multiplications"]
+    powers = growth(zoo.pendulum, range(3, 9))["gravity_torques", "newton_euler"]["multiplications"]
     assert sum(p * 9**k for k, p in enumerate(powers)) == n.multiplications
 
 
@@ -101,7 +101,7 @@ def test_a_generic_arm_takes_as_few_operations_as_we_say():
 
 
 def test_the_growth_of_a_family_needs_a_family():
-    with pytest.raises(InputError, match="families of the zoo"):
+    with pytest.raises(InputError, match="a family of the zoo"):
         family_of("arm.urdf")
 
 

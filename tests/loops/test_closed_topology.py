@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, difference
 from dense_driven import consistent, exact
 from random_chains import random_chains
 from random_loops import CLOSING, fitted, moving
 from random_pairs import random_pair
 from singular_cases import CASES as SINGULAR
-from test_loops import AGREE, difference
 
 import spanloop as sl
 from spanloop import zoo
@@ -166,7 +166,7 @@ def test_loops_inside_both_systems_with_redundant_rows():
     arms, held, between, q = linkage()
     pair = sl.ClosedTopology(arms, held, between, target="python")
     assert [x.name for x in pair.model.loops] == [*(x.name for x in (*arms.loops, *held.loops)), "holding1", "holding2"]
-    assert len(pair.step_d.setting.dropped) == 9  # three of each of the planar loops
+    assert len(pair.step_d.redundancy.dropped) == 9  # three of each of the planar loops
     assert not pair.step_d.cheap
     agrees(pair, q)
 
@@ -193,13 +193,13 @@ def test_a_closure_that_is_there_twice_changes_nothing():
     """The rows of the second one are redundant wherever the first is closed."""
     arms, held, closures, q = arms_and_object(2, "spherical")
     twice = sl.ClosedTopology(arms, held, [*closures, (*closures[0][:3], "again")], target="python")
-    assert len(twice.step_d.setting.dropped) == 3
+    assert len(twice.step_d.redundancy.dropped) == 3
     agrees(twice, q)
 
 
 @pytest.mark.parametrize("where", ["table", "frame of the arms' world", "world itself", "exchanged"])
 def test_points_that_do_not_move(where):
-    """A secondary system without freedoms, closures to the ground; and the object as the primary system."""
+    """A secondary system without DoF, closures to the ground; and the object as the primary system."""
     arms, held, closures, q = arms_and_object(2, "spherical")
     pose = sl.Dynamics(arms, target="python").pose(q[:12], "arm1_tool")
     at, turn = pose[:3, 3], pose[:3, :3]
@@ -437,11 +437,11 @@ def test_switchable_and_driven_closures():
         found = pair.forward_dynamics(q, v, tau, **told)
         assert difference(found, whole.forward_dynamics(q, v, tau, **told)) < AGREE
     with pytest.raises(InputError, match="active names 'holding1', which is not a switchable loop"):
-        pair.forward_dynamics(q, v, tau, active=["holding1"])
+        pair.forward_dynamics(q, v, tau, active_loops=["holding1"])
     with pytest.raises(
         InputError, match=r"the given acceleration of 'holding1' has shape \(\); expected \(\.\.\., 1\)"
     ):
-        pair.forward_dynamics(q, v, tau, given={"holding1": 0.7})
+        pair.forward_dynamics(q, v, tau, loop_accelerations={"holding1": 0.7})
 
 
 # ---- what is refused

@@ -8,26 +8,15 @@ import numpy as np
 import pytest
 from dense_closures import ClosedReference
 from dense_driven import loops_with_all_that_acts, motions
+from linkage import linkage
+from momentum import about_origin, rate_of_momentum
 from random_loops import random_loops
 from sentences import says
-from test_reactions import about_origin, rate_of_momentum
 
 import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, StateError
-from spanloop.loops.arguments import known_forces
-
-
-def linkage(cut: str, driven: bool = False) -> sl.Model:
-    """A planar four-bar of hinges a, b, c, d, cut at one of them."""
-    b = sl.Builder("linkage")
-    for name, length in (("crank", 0.4), ("coupler", 1.0), ("rocker", 0.8)):
-        b.body(name, 1.0, (length / 2, 0.0, 0.0), (0.01, 0.1, 0.1))
-    b.revolute("a", "world", "crank", "y").revolute("b", "crank", "coupler", "y", (0.4, 0.0, 0.0))
-    b.revolute("c", "world", "rocker", "y", (0.9, 0.0, 0.0))
-    b.revolute("d", "rocker", "coupler", "y", (0.8, 0.0, 0.0), child_position=(1.0, 0.0, 0.0))
-    model = b.build(cut=[cut])
-    return model.drive("d") if driven else model
+from spanloop.loops.arguments import with_loop_forces
 
 
 def matching_states(cut_d: sl.Model, cut_b: sl.Model):
@@ -50,10 +39,12 @@ def test_a_driven_closure_moves_like_the_driven_joint_it_is():
     tau2 = np.zeros(3)
     tau2[names.index("d")] = alpha
     a2 = second.forward_dynamics(q2, v2, tau2)
-    a = first.forward_dynamics(q, v, np.zeros(3), given={"d": [alpha]})
+    a = first.forward_dynamics(q, v, np.zeros(3), loop_accelerations={"d": [alpha]})
     assert a[0] + a[1] - a[2] == pytest.approx(alpha, abs=1e-12)
     assert a[0] == pytest.approx(a2[names.index("a")], rel=1e-11)
-    dense = sl.Dynamics(first.model, method="dense").forward_dynamics(q, v, np.zeros(3), given={"d": [alpha]})
+    dense = sl.Dynamics(first.model, method="dense").forward_dynamics(
+        q, v, np.zeros(3), loop_accelerations={"d": [alpha]}
+    )
     np.testing.assert_allclose(dense, a, rtol=1e-10)
 
 
@@ -62,7 +53,7 @@ def test_a_known_force_in_a_closure_is_the_torque_of_that_joint():
     tau2 = np.zeros(3)
     tau2[names.index("d")] = 1.3
     a2 = second.forward_dynamics(q2, v2, tau2)
-    a = first.forward_dynamics(q, v, np.zeros(3), known={"d": [1.3]})
+    a = first.forward_dynamics(q, v, np.zeros(3), loop_forces={"d": [1.3]})
     assert a[0] == pytest.approx(a2[names.index("a")], rel=1e-11)
 
 
@@ -71,15 +62,17 @@ def test_names_of_driven_and_known_loops_are_checked():
     q = robot.assemble(np.array([-0.9, 0.8, -1.6]))
     z = np.zeros(3)
     with pytest.raises(InputError) as said:
-        robot.forward_dynamics(q, z, z, given={"D": [1.0]})
-    assert str(said.value) == "forward_dynamics: given names 'D', which is not a driven loop; there are 'd'"
+        robot.forward_dynamics(q, z, z, loop_accelerations={"D": [1.0]})
+    assert (
+        str(said.value) == "forward_dynamics: loop_accelerations names 'D', which is not a driven loop; there are 'd'"
+    )
     with pytest.raises(InputError) as said:
-        robot.forward_dynamics(q, z, z, known={"d": [1.0, 2.0]})
-    assert str(said.value) == "forward_dynamics: the known force of 'd' has shape (2,); expected (..., 1)"
+        robot.forward_dynamics(q, z, z, loop_forces={"d": [1.0, 2.0]})
+    assert str(said.value) == "forward_dynamics: the force of loop 'd' has shape (2,); expected (..., 1)"
 
 
 def test_a_gear_moves_like_the_two_joints_it_couples():
-    """Two flywheels on a gear of ratio −2: one freedom with the inertia I₁ + 4 I₂ (rates 1 and −2)."""
+    """Two flywheels on a gear of ratio −2: one DoF with the inertia I₁ + 4 I₂ (rates 1 and −2)."""
     b = sl.Builder("gear").body("one", 1.0, inertia=(0.2, 0.2, 0.3)).body("two", 1.0, inertia=(0.3, 0.3, 0.5))
     b.revolute("p", "world", "one", "z").revolute("q", "world", "two", "z", (1.0, 0.0, 0.0))
     b.coupling("gear", "q", "p", -2.0, 0.0)
@@ -96,7 +89,7 @@ def test_a_known_force_along_a_universal_closure_does_the_power_of_its_rates():
     model = b.build().with_loop("one", "two", sl.joints.Universal(axis="x", second_axis=(0.0, 0.6, 0.8)))
     q, h = np.tile((1.0, 0.0, 0.0, 0.0), 2), np.array([0.7, -0.4])
     robot = sl.Dynamics(model)
-    pushed = known_forces(robot, q, {"one_two": h}, {})
+    pushed = with_loop_forces(robot, q, {"one_two": h}, {})
     w = np.array([0.3, -0.2, 0.5])
     first, second = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.6, 0.8])
     for rates in ((1.0, 0.0), (0.0, 1.0)):
@@ -115,15 +108,19 @@ def driven_and_switched(kind: str, seed: int):
     model = replace(case.model, loops=(replace(first, driven=True), replace(second, switchable=True)))
     rng = np.random.default_rng(seed)
     words = {
-        "given": {first.name: rng.normal(size=first.kind.nv)},
-        "known": {x.name: rng.normal(size=x.kind.nv) for x in (first, second) if x.kind.nv},
+        "loop_accelerations": {first.name: rng.normal(size=first.kind.nv)},
+        "loop_forces": {x.name: rng.normal(size=x.kind.nv) for x in (first, second) if x.kind.nv},
         "forces": {model.bodies[-1].name: rng.normal(size=6)},
     }
     return sl.Dynamics(model, target="python"), (case.q, case.v, case.tau), words
 
 
 def without(words: dict, loop: str) -> dict:
-    return {**words, "known": {name: x for name, x in words["known"].items() if name != loop}, "active": []}
+    return {
+        **words,
+        "loop_forces": {name: x for name, x in words["loop_forces"].items() if name != loop},
+        "active_loops": [],
+    }
 
 
 SOLVED = [("revolute", 0), ("prismatic", 0), ("universal", 1), ("spherical", 1), ("cylindrical", 1), ("planar", 1)]
@@ -142,7 +139,7 @@ def test_closure_forces_agree_with_dense_equations(kind, seed):
         np.testing.assert_allclose(found.a, a, atol=1e-11 * np.abs(a).max())
         np.testing.assert_allclose(found.a, robot.forward_dynamics(*state, **told), atol=0.0)
         for name, six in forces.items():
-            np.testing.assert_allclose(found.forces[name], six, atol=1e-11 * max(np.abs(six).max(), 1.0))
+            np.testing.assert_allclose(found.loop_forces[name], six, atol=1e-11 * max(np.abs(six).max(), 1.0))
         assert found.residual < 1e-11
         assert all(found.unique.values())
         assert found.status == "ok"
@@ -176,13 +173,13 @@ def test_forces_of_loops_that_are_not_active_are_zero_in_a_batch():
     nv = robot.model.nv
     tau = np.random.default_rng(0).normal(size=(3, nv))
     tripod = [f"standing{i}" for i in (1, 3, 5)]
-    found = robot.solve(q, np.zeros(nv), tau, active=iter(tripod))
+    found = robot.solve(q, np.zeros(nv), tau, active_loops=iter(tripod))
     for k in range(3):
         a, forces = loops_with_all_that_acts(robot.model, q, np.zeros(nv), tau[k], tripod)
         np.testing.assert_allclose(found.a[k], a, atol=1e-9 * np.abs(a).max())
         for name, six in forces.items():
-            np.testing.assert_allclose(found.forces[name][k], six, atol=1e-9)
-    assert not found.forces["standing2"].any()
+            np.testing.assert_allclose(found.loop_forces[name][k], six, atol=1e-9)
+    assert not found.loop_forces["standing2"].any()
     assert list(found.status) == ["ok"] * 3
 
 
@@ -190,30 +187,30 @@ def test_inverse_dynamics_tells_of_released_feet_that_they_carry_nothing():
     robot, q = sl.Dynamics(zoo.hexapod(switchable=True), target="python"), zoo.hexapod_start()
     z, tripod = np.zeros(robot.model.nv), [f"standing{i}" for i in (1, 3, 5)]
     tau = np.concatenate((np.zeros(6), np.random.default_rng(0).normal(size=18)))
-    found = robot.solve(q, z, tau, active=tripod)
-    back = robot.solve_inverse(q, z, found.a, active=tripod)
+    found = robot.solve(q, z, tau, active_loops=tripod)
+    back = robot.solve_inverse(q, z, found.a, active_loops=tripod)
     np.testing.assert_allclose(back.tau[:6], 0.0, atol=1e-12)
-    assert list(back.forces) == list(found.forces)
+    assert list(back.loop_forces) == list(found.loop_forces)
     assert back.rows.shape == found.rows.shape
-    ahead = robot.solve(q, z, back.tau, active=tripod)
+    ahead = robot.solve(q, z, back.tau, active_loops=tripod)
     np.testing.assert_allclose(back.rows, ahead.rows, atol=1e-9)
-    for name, six in ahead.forces.items():
-        np.testing.assert_allclose(back.forces[name], six, atol=1e-9)
-    assert not back.forces["standing2"].any()
+    for name, six in ahead.loop_forces.items():
+        np.testing.assert_allclose(back.loop_forces[name], six, atol=1e-9)
+    assert not back.loop_forces["standing2"].any()
 
 
 @pytest.mark.parametrize("kind", ["universal", "general", "helical"])
-def test_given_accelerations_are_those_of_the_freedoms_of_axes_that_are_not_square(kind):
+def test_given_accelerations_are_those_of_the_dofs_of_axes_that_are_not_square(kind):
     """ẅ of r = φ α in the dense equations; the axes of random kinds are at any angle."""
     case = random_loops(1, 1, closing=kind)
     model = case.model.drive("loop1")
     given = {"loop1": np.random.default_rng(0).normal(size=model.loops[0].kind.nv)}
-    a, _ = loops_with_all_that_acts(model, case.q, case.v, case.tau, given=given)
+    a, _ = loops_with_all_that_acts(model, case.q, case.v, case.tau, loop_accelerations=given)
     for method in ("elimination", "dense"):
         robot = sl.Dynamics(model, method=method, target="python")
-        found = robot.forward_dynamics(case.q, case.v, case.tau, given=given)
+        found = robot.forward_dynamics(case.q, case.v, case.tau, loop_accelerations=given)
         np.testing.assert_allclose(found, a, atol=1e-11 * np.abs(a).max())
-    found = robot.grasp_accelerations(case.q, case.v, a)
+    found = sl.papers.grasp_accelerations(robot, case.q, case.v, a)
     np.testing.assert_allclose(found, given["loop1"], atol=1e-11 * np.abs(a).max())
 
 
@@ -223,13 +220,15 @@ def test_grasp_velocities_are_the_rates_of_the_loop(kind):
     case = random_loops(3, 1, closing=kind)
     robot, reference = sl.Dynamics(case.model, target="python"), ClosedReference(case.model, case.q, case.v)
     (loop,) = case.model.loops
-    W = robot.grasp_velocities(case.q, case.v)
+    W = sl.papers.grasp_velocities(robot, case.q, case.v)
     np.testing.assert_allclose(
         motions(loop.kind, reference.coordinates(loop)) @ W, reference._relative(loop)[0], atol=1e-11
     )
-    np.testing.assert_allclose(robot.grasp_velocities(case.q, np.stack((case.v, 2.0 * case.v)))[1], 2.0 * W, atol=1e-13)
+    np.testing.assert_allclose(
+        sl.papers.grasp_velocities(robot, case.q, np.stack((case.v, 2.0 * case.v)))[1], 2.0 * W, atol=1e-13
+    )
     with says(InputError, "grasp_velocities: v has shape (1,); expected"):
-        robot.grasp_velocities(case.q, [1.0])
+        sl.papers.grasp_velocities(robot, case.q, [1.0])
 
 
 def test_known_forces_of_a_soft_finger_roll_it():
@@ -237,11 +236,11 @@ def test_known_forces_of_a_soft_finger_roll_it():
     robot, rng = sl.Dynamics(model, target="python"), np.random.default_rng(2)
     v = robot.project(q, rng.normal(size=model.nv))[1]
     tau, known = rng.normal(size=model.nv), {"holding1": rng.normal(size=2), "holding2": rng.normal(size=2)}
-    found = robot.solve(q, v, tau, known=known)
-    a, forces = loops_with_all_that_acts(model, q, v, tau, known=known)
+    found = robot.solve(q, v, tau, loop_forces=known)
+    a, forces = loops_with_all_that_acts(model, q, v, tau, loop_forces=known)
     np.testing.assert_allclose(found.a, a, atol=1e-10 * np.abs(a).max())
     for name, six in forces.items():
-        np.testing.assert_allclose(found.forces[name], six, atol=1e-9)
+        np.testing.assert_allclose(found.loop_forces[name], six, atol=1e-9)
 
 
 def test_inverse_dynamics_with_known_and_given_is_the_opposite_of_forward_dynamics():
@@ -251,16 +250,16 @@ def test_inverse_dynamics_with_known_and_given_is_the_opposite_of_forward_dynami
     v = robot.project(q, np.array([1.0, 0.3, -0.5]))[1]
     known, alone = {"d": [1.3]}, ["a"]
     for forces in (None, {"coupler": np.arange(6.0)}):
-        a = robot.forward_dynamics(q, v, [0.4, 0.0, 0.0], known=known, forces=forces)
-        tau = robot.inverse_dynamics(q, v, a, actuated=alone, known=known, forces=forces)
+        a = robot.forward_dynamics(q, v, [0.4, 0.0, 0.0], loop_forces=known, forces=forces)
+        tau = robot.inverse_dynamics(q, v, a, actuated=alone, loop_forces=known, forces=forces)
         np.testing.assert_allclose(tau, (0.4, 0.0, 0.0), atol=1e-11)
         assert abs(robot.inverse_dynamics(q, v, a, actuated=alone, forces=forces)[0] - 0.4) > 0.1
-        both = robot.solve_inverse(q, v, a, actuated=alone, known=known, forces=forces)
-        ahead = robot.solve(q, v, tau, known=known, forces=forces)
-        np.testing.assert_allclose(both.forces["d"], ahead.forces["d"], atol=1e-11)
+        both = robot.solve_inverse(q, v, a, actuated=alone, loop_forces=known, forces=forces)
+        ahead = robot.solve(q, v, tau, loop_forces=known, forces=forces)
+        np.testing.assert_allclose(both.loop_forces["d"], ahead.loop_forces["d"], atol=1e-11)
     wanted = {"d": np.array([0.0, 2.0, 0.0, 3.0, 0.0, 4.0])}
-    spare = {"internal": wanted, "actuated": ["a", "b", "c"], "known": known}
-    assert robot.solve_inverse(q, v, a, **spare).forces["d"][1] == pytest.approx(1.3, abs=1e-10)  # about the hinge
+    spare = {"internal_forces": wanted, "actuated": ["a", "b", "c"], "loop_forces": known}
+    assert robot.solve_inverse(q, v, a, **spare).loop_forces["d"][1] == pytest.approx(1.3, abs=1e-10)  # about the hinge
 
 
 def test_joints_complete_the_motion_of_a_driven_loop():
@@ -274,11 +273,11 @@ def test_joints_complete_the_motion_of_a_driven_loop():
     robot = sl.Dynamics(b.build().with_loop("wall", "tip", sl.joints.Revolute("y"), name="pin").drive("pin"))
     q = robot.assemble(np.array([-0.9, 0.5, 0.6, 0.4]))
     given = {"pin": [0.7]}
-    a = robot.complete_acceleration(q, np.zeros(4), {"hinge0": 1.5}, given=given)
+    a = robot.complete_acceleration(q, np.zeros(4), {"hinge0": 1.5}, loop_accelerations=given)
     assert a[0] == 1.5
     assert a.sum() == pytest.approx(0.7, abs=1e-12)
-    tau = robot.inverse_dynamics(q, np.zeros(4), {"hinge0": 1.5}, given=given, actuated=["hinge0"])
-    np.testing.assert_allclose(robot.forward_dynamics(q, np.zeros(4), tau, given=given), a, atol=1e-11)
+    tau = robot.inverse_dynamics(q, np.zeros(4), {"hinge0": 1.5}, loop_accelerations=given, actuated=["hinge0"])
+    np.testing.assert_allclose(robot.forward_dynamics(q, np.zeros(4), tau, loop_accelerations=given), a, atol=1e-11)
 
 
 def test_what_is_said_of_loops_is_checked_in_every_call():
@@ -287,26 +286,29 @@ def test_what_is_said_of_loops_is_checked_in_every_call():
     for call in ("forward_dynamics", "solve", "reactions", "inverse_dynamics", "solve_inverse"):
         ask = getattr(robot, call)
         for given, what in (
-            ([1.0], "given is a list; expected {'loop'"),
-            ({"d": 1.0}, "of 'd' has shape (); expected"),
+            ([1.0], "loop_accelerations is a list; expected {'loop'"),
+            ({"d": 1.0}, "the acceleration of loop 'd' has shape (); expected"),
         ):
             with says(InputError, what):
-                ask(q, z, z, given=given)
-        for known, what in (([1.0], "known is a list; expected {'loop'"), ({"e": [1.0]}, "known names 'e', which is")):
+                ask(q, z, z, loop_accelerations=given)
+        for known, what in (
+            ([1.0], "loop_forces is a list; expected {'loop'"),
+            ({"e": [1.0]}, "loop_forces names 'e', which is"),
+        ):
             with says(InputError, what):
-                ask(q, z, z, known=known)
-        with says(StateError, "known['d'][0] is nan; every number must be finite"):
-            ask(q, z, z, known={"d": [np.nan]})
-        with says(InputError, "active is 'd'; expected names of loops"):
-            ask(q, z, z, active="d")
+                ask(q, z, z, loop_forces=known)
+        with says(StateError, "loop_forces['d'][0] is nan; every number must be finite"):
+            ask(q, z, z, loop_forces={"d": [np.nan]})
+        with says(InputError, "active_loops is 'd'; expected names of loops"):
+            ask(q, z, z, active_loops="d")
     robot = sl.Dynamics(zoo.hexapod(switchable=True))
     q, z = zoo.hexapod_start(), np.zeros(robot.model.nv)
     for call in (robot.forward_dynamics, robot.inverse_dynamics, robot.solve):
-        with says(InputError, "known names 'standing1', which is not active: an open loop carries no force"):
-            call(q, z, z, active=[], known={"standing1": np.ones(3)})
+        with says(InputError, "loop_forces names 'standing1', which is not active: an open loop carries no force"):
+            call(q, z, z, active_loops=[], loop_forces={"standing1": np.ones(3)})
     rods = sl.Dynamics(linkage("d").with_loop("crank", "rocker", sl.joints.Distance(0.9), name="rod"), target="python")
-    with says(InputError, "known names 'rod', a distance joint, which has no freedoms of its own"):
-        rods.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3), known={"rod": [1.0]})
+    with says(InputError, "loop_forces names 'rod', a distance joint, which has no DoF of its own"):
+        rods.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3), loop_forces={"rod": [1.0]})
 
 
 # ---- motions
@@ -339,7 +341,7 @@ def test_forces_compiled_into_a_motion_are_those_of_forward_dynamics(kind):
     case = random_loops(3, 1, closing=kind)
     h = np.random.default_rng(1).normal(size=case.model.loops[0].kind.nv)
     found = sl.forces.along_loops(case.model, {"loop1": h})(0.0, case.q.tolist(), case.v.tolist())
-    wanted = known_forces(sl.Dynamics(case.model, target="python"), case.q, {"loop1": h}, {})
+    wanted = with_loop_forces(sl.Dynamics(case.model, target="python"), case.q, {"loop1": h}, {})
     assert set(found) == set(wanted)
     for body, six in wanted.items():
         np.testing.assert_allclose(found[body], six, atol=1e-12 * np.abs(six).max())
@@ -348,10 +350,10 @@ def test_forces_compiled_into_a_motion_are_those_of_forward_dynamics(kind):
 @pytest.mark.parametrize(
     ("known", "what"),
     [
-        ([1.0], "simulate: known is a list; expected {'loop': forces (..., n)}"),
+        ([1.0], "simulate: loop_forces is a list; expected {'loop': forces (..., n)}"),
         ({"d": [[1.0], [2.0]]}, "has shape (2, 1); expected (1,). For one that changes give a function (t, q, v)"),
         (lambda t, q, v: {"d": 1.0}, "simulate: known gives 1.0 for 'd'; expected a list of 1"),
-        (lambda t, q, v: {"c": [1.0]}, "simulate: known names 'c', which is not a loop; there are 'd'"),
+        (lambda t, q, v: {"c": [1.0]}, "simulate: loop_forces names 'c', which is not a loop; there are 'd'"),
         (lambda t, q, v: [1.0], "simulate: known returned a list; expected {'loop': numbers}"),
     ],
 )
@@ -373,8 +375,8 @@ def test_inverse_dynamics_of_a_robot_whose_loops_are_all_open_needs_no_method_fo
     model, q = zoo.hexapod(switchable=True), zoo.hexapod_start()
     robot, z = sl.Dynamics(model, method="closed_topology", target="python"), np.zeros(model.nv)
     tau = np.concatenate((np.zeros(6), np.random.default_rng(1).normal(size=model.nv - 6)))
-    a = robot.forward_dynamics(q, z, tau, active=[])
-    np.testing.assert_allclose(robot.inverse_dynamics(q, z, a, active=[]), tau, atol=1e-10)
+    a = robot.forward_dynamics(q, z, tau, active_loops=[])
+    np.testing.assert_allclose(robot.inverse_dynamics(q, z, a, active_loops=[]), tau, atol=1e-10)
 
 
 def test_a_robot_with_fewer_loops_keeps_its_options():
@@ -382,13 +384,13 @@ def test_a_robot_with_fewer_loops_keeps_its_options():
     model = replace(model, loops=tuple(replace(x, switchable=True) for x in model.loops))
     words = {"method": "arms_on_object", "open_chain": "articulated_body", "target": "python"}
     robot, z = sl.Dynamics(model, on_singular="minimum_norm", **words), np.zeros(model.nv)
-    fewer = robot.with_active(["holding1", "holding2"])
+    fewer = robot._with_active_loops(["holding1", "holding2"])
     assert fewer.method == "arms_on_object"
     assert fewer.on_singular == "minimum_norm"
     assert fewer.__reduce__()[1][2] == "articulated_body"
     np.testing.assert_allclose(
         fewer.forward_dynamics(q, z, z),
-        robot.forward_dynamics(q, z, z, active=["holding1", "holding2"]),
+        robot.forward_dynamics(q, z, z, active_loops=["holding1", "holding2"]),
         atol=1e-9,
     )
-    assert robot.with_active([]).method is None
+    assert robot._with_active_loops([]).method is None

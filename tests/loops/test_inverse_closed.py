@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from closed_answers import difference
+from closed_zoo import CASES, mechanism
 from dense_closures import ClosedReference
+from linkage import linkage
 from pinocchio_closures import ClosedPeer
 from random_loops import moving, random_loops
 from sentences import says
-from test_driven_closures import linkage
-from test_loops import difference
-from test_zoo_closed import CASES, mechanism
 
 import spanloop as sl
 from spanloop import zoo
@@ -51,7 +51,7 @@ def test_forward_dynamics_returns_the_motion(case):
 
 
 @pytest.mark.parametrize("case", ["four_bar", "five_bar", "stewart", "delta", "andrews", "linkage_leg", "n_four_bar 8"])
-def test_as_many_actuators_as_freedoms_have_one_answer(case):
+def test_as_many_actuators_as_dofs_have_one_answer(case):
     """The torques that made a motion come back."""
     model, q = mechanism(case)
     rng = np.random.default_rng(5)
@@ -70,7 +70,7 @@ def test_pinocchio_returns_the_motion(case):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_loops_return_the_motion(seed):
-    """Every freedom is actuated: the loops leave torques open, the shortest are taken."""
+    """Every DoF is actuated: the loops leave torques open, the shortest are taken."""
     c = random_loops(seed)
     robot = sl.Dynamics(c.model)
     a = robot.forward_dynamics(c.q, c.v, c.tau)
@@ -122,9 +122,9 @@ def test_closure_forces_and_reactions_go_with_the_torques():
     robot, q, v, a = motion("stewart")
     found = robot.solve_inverse(q, v, a)
     forward = robot.solve(q, v, found.tau)
-    assert set(found.forces) == set(forward.forces) == {f"ball{i}" for i in range(1, 7)}
-    for name, six in forward.forces.items():
-        np.testing.assert_allclose(found.forces[name], six, atol=1e-8)
+    assert set(found.loop_forces) == set(forward.loop_forces) == {f"ball{i}" for i in range(1, 7)}
+    for name, six in forward.loop_forces.items():
+        np.testing.assert_allclose(found.loop_forces[name], six, atol=1e-8)
         np.testing.assert_allclose(robot.reactions(q, v, found.tau)[name], six, atol=1e-8)
     np.testing.assert_allclose(found.rows, forward.rows, atol=1e-8)
     assert all(found.unique.values())
@@ -157,10 +157,10 @@ def test_torques_are_the_least_of_all_that_make_the_motion():
 def test_the_force_of_one_arm_can_be_given():
     robot, q, v, a = motion("arms 2")
     squeeze = np.array((1.0, -2.0, 0.5, 30.0, 10.0, -20.0))
-    found = robot.solve_inverse(q, v, a, internal={"holding1": squeeze})
-    np.testing.assert_allclose(found.forces["holding1"], squeeze, atol=1e-8)
+    found = robot.solve_inverse(q, v, a, internal_forces={"holding1": squeeze})
+    np.testing.assert_allclose(found.loop_forces["holding1"], squeeze, atol=1e-8)
     assert difference(robot.forward_dynamics(q, v, found.tau), a) < RETURNS
-    np.testing.assert_allclose(robot.reactions(q, v, found.tau)["holding2"], found.forces["holding2"], atol=1e-8)
+    np.testing.assert_allclose(robot.reactions(q, v, found.tau)["holding2"], found.loop_forces["holding2"], atol=1e-8)
 
 
 def test_internal_forces_come_on_top_of_those_of_the_motion():
@@ -170,9 +170,9 @@ def test_internal_forces_come_on_top_of_those_of_the_motion():
     push = 40.0 * (ends[1][:3, 3] - ends[0][:3, 3]) / np.linalg.norm(ends[1][:3, 3] - ends[0][:3, 3])
     asked = {"holding1": np.array((0, 0, 0, *push)), "holding2": np.array((0, 0, 0, *-push))}
     none = {name: np.zeros(6) for name in asked}
-    without, found = (robot.solve_inverse(q, v, a, internal=x) for x in (none, asked))
+    without, found = (robot.solve_inverse(q, v, a, internal_forces=x) for x in (none, asked))
     for name, six in asked.items():
-        np.testing.assert_allclose(found.forces[name] - without.forces[name], six, atol=1e-8)
+        np.testing.assert_allclose(found.loop_forces[name] - without.loop_forces[name], six, atol=1e-8)
 
 
 def _frame(placement):
@@ -183,18 +183,18 @@ def _frame(placement):
 
 def test_wishes_that_cannot_be_granted_get_a_sentence():
     robot, q, v, a = motion("five_bar")
-    with says(InputError, "internal forces are asked for, but 2 actuated freedoms have nothing to spare beside"):
-        robot.inverse_dynamics(q, v, a, internal={"meeting": np.zeros(6)})
-    with says(InputError, "internal names 'meting', which is not a loop; did you mean 'meeting'?"):
-        robot.inverse_dynamics(q, v, a, internal={"meting": np.zeros(6)})
+    with says(InputError, "internal forces are asked for, but 2 actuated DoF have nothing to spare beside"):
+        robot.inverse_dynamics(q, v, a, internal_forces={"meeting": np.zeros(6)})
+    with says(InputError, "internal_forces names 'meting', which is not a loop; did you mean 'meeting'?"):
+        robot.inverse_dynamics(q, v, a, internal_forces={"meting": np.zeros(6)})
     with says(InputError, "weights is [1.0]; expected positive numbers, by joint or one for each of the 2"):
         robot.inverse_dynamics(q, v, a, weights=[1.0])
     with says(InputError, "weights names 'elbow1', which is not among the actuators"):
         robot.inverse_dynamics(q, v, a, weights={"elbow1": 2.0})
-    with says(InputError, "has no joint or freedom 'drive3'; did you mean 'drive2'?"):
+    with says(InputError, "has no joint or DoF 'drive3'; did you mean 'drive2'?"):
         robot.inverse_dynamics(q, v, a, actuated=["drive3"])
-    with says(InputError, "method is 'subsystem'; did you mean 'subsystems'?"):
-        robot.inverse_dynamics(q, v, a, method="subsystem")
+    with says(InputError, "internal_forces need by_subsystems=False; subsystems are solved one after the other"):
+        robot.inverse_dynamics(q, v, a, internal_forces={"meeting": np.zeros(6)}, by_subsystems=True)
 
 
 # ---- which joints, which accelerations
@@ -213,7 +213,7 @@ def test_accelerations_can_be_those_of_the_independent_joints():
     a = robot.complete_acceleration(q, v, {"drive1": 0.3, "drive2": -0.2})
     expected = robot.inverse_dynamics(q, v, a)
     np.testing.assert_array_equal(robot.inverse_dynamics(q, v, {"drive1": 0.3, "drive2": -0.2}), expected)
-    assert robot.independent().names == ("drive1", "drive2")
+    assert robot.independent_coordinates().names == ("drive1", "drive2")
     np.testing.assert_array_equal(robot.inverse_dynamics(q, v, [0.3, -0.2]), expected)
 
 
@@ -240,8 +240,8 @@ def test_driven_joints_and_loops_and_gears():
     np.testing.assert_allclose(driven.inverse_dynamics(q, v, a), robot.inverse_dynamics(q, v, a), atol=1e-10)
     robot = sl.Dynamics(linkage("d", driven=True))
     q = robot.assemble(np.array([-0.9, 0.8, -1.6]))
-    a = robot.forward_dynamics(q, np.zeros(3), np.zeros(3), given={"d": [0.7]})
-    found = robot.solve_inverse(q, np.zeros(3), a, given={"d": [0.7]})
+    a = robot.forward_dynamics(q, np.zeros(3), np.zeros(3), loop_accelerations={"d": [0.7]})
+    found = robot.solve_inverse(q, np.zeros(3), a, loop_accelerations={"d": [0.7]})
     np.testing.assert_allclose(found.tau, 0.0, atol=1e-12)  # the loop itself is the drive
     assert abs(found.rows[-1]) > 0.1
     with says(StateError, "the accelerations would open 'd' by 0.7 rad/s²"):
@@ -258,11 +258,11 @@ def test_released_feet_carry_nothing():
     robot, q = sl.Dynamics(model), zoo.hexapod_start()
     tripod = [f"standing{i}" for i in (1, 3, 5)]
     v = np.zeros(model.nv)
-    a = robot.forward_dynamics(q, v, np.zeros(model.nv), active=tripod)
-    tau = robot.inverse_dynamics(q, v, a, active=tripod)
-    assert difference(robot.forward_dynamics(q, v, tau, active=tripod), a) < RETURNS
-    with says(InputError, "active names 'standing7', which is not a switchable loop"):
-        robot.inverse_dynamics(q, v, a, active=["standing7"])
+    a = robot.forward_dynamics(q, v, np.zeros(model.nv), active_loops=tripod)
+    tau = robot.inverse_dynamics(q, v, a, active_loops=tripod)
+    assert difference(robot.forward_dynamics(q, v, tau, active_loops=tripod), a) < RETURNS
+    with says(InputError, "active_loops names 'standing7', which is not a switchable loop"):
+        robot.inverse_dynamics(q, v, a, active_loops=["standing7"])
 
 
 # ---- states without an answer
@@ -293,8 +293,8 @@ def test_rates_along_a_driven_loop_open_nothing():
     q = robot.assemble(np.array([-0.9, 0.8, -1.6]))
     v = ClosedReference(robot.model, q).consistent(np.array([1.0, 0.3, -0.5]))
     assert abs((robot.closure_jacobian(q) @ v)[-1]) > 0.1
-    a = robot.forward_dynamics(q, v, np.zeros(3), given={"d": [0.2]})
-    assert np.isfinite(robot.inverse_dynamics(q, v, a, given={"d": [0.2]})).all()
+    a = robot.forward_dynamics(q, v, np.zeros(3), loop_accelerations={"d": [0.2]})
+    assert np.isfinite(robot.inverse_dynamics(q, v, a, loop_accelerations={"d": [0.2]})).all()
 
 
 def test_motions_that_would_open_a_loop_are_refused():
@@ -305,7 +305,7 @@ def test_motions_that_would_open_a_loop_are_refused():
         robot.inverse_dynamics(q + (0.1, 0.0, 0.0), v, a)
 
 
-def test_freedoms_that_nobody_drives_are_named():
+def test_dofs_that_nobody_drives_are_named():
     robot, q, v, a = motion("five_bar")
     sentence = "inverse_dynamics: the actuators (drive1) cannot make this motion: none of them drives "
     with says(StateError, sentence):
@@ -354,7 +354,7 @@ def test_batches_have_nan_rows_where_there_is_no_answer():
     with pytest.warns(SpanloopWarning, match="solve_inverse: 2 states have no answer"):
         found = robot.solve_inverse(states.reshape(2, 2, 4), rates.reshape(2, 2, 4), a)
     assert found.status.tolist() == [["ok", "no answer"], ["ok", "no answer"]]
-    assert found.forces["meeting"].shape == (2, 2, 6)
+    assert found.loop_forces["meeting"].shape == (2, 2, 6)
     out = np.empty((3, 4))
     assert robot.inverse_dynamics(np.stack((q, q, q)), v, a, out=out) is out
     np.testing.assert_allclose(out[1], expected, rtol=1e-12)
@@ -375,7 +375,7 @@ def test_single_precision_and_the_python_target_agree():
 def test_subsystems_give_the_same_torques(case):
     robot, q, v, a = motion(case)
     tau = robot.inverse_dynamics(q, v, a)
-    found = robot.inverse_dynamics(q, v, a, method="subsystems")
+    found = robot.inverse_dynamics(q, v, a, by_subsystems=True)
     np.testing.assert_allclose(found, tau, atol=1e-9 * np.abs(tau).max())
 
 
@@ -392,8 +392,8 @@ def test_where_a_four_bar_is_cut_decides_whether_its_subsystems_are_determinate(
     assert [(s.subsystems, s.determinate) for s in before.stages] == [(("I", "II"), True)]
     assert str(behind).splitlines() == [
         "linkage: 2 subsystems.",
-        "I: a. 1 freedom, 3 unknowns (loops: b; actuators: a): indeterminate.",
-        "II: c, d. 2 freedoms, 2 unknowns (loops: b; actuators: none): determinate.",
+        "I: a. 1 DoF, 3 unknowns (loops: b; actuators: a): indeterminate.",
+        "II: c, d. 2 DoF, 2 unknowns (loops: b; actuators: none): determinate.",
         "Solved in the order II, then I.",
     ]
 
@@ -402,9 +402,9 @@ def test_too_few_and_too_many_unknowns_are_told_apart():
     """The governor's sleeve has no actuator; two arms have six torques to spare."""
     governor, arms = (sl.Dynamics(m).subsystems() for m in (zoo.flyball_governor(), zoo.arms_with_object(2)))
     assert str(governor).splitlines()[-1] == (
-        "Solved in the order I (5 unknowns for 6 freedoms: not all motions can be produced)."
+        "Solved in the order I (5 unknowns for 6 DoF: not all motions can be produced)."
     )
-    assert str(arms).endswith("(24 unknowns for 18 freedoms: some to spare, the least torques are taken).")
+    assert str(arms).endswith("(24 unknowns for 18 DoF: some to spare, the least torques are taken).")
 
 
 def test_a_tree_is_solved_branch_by_branch():
@@ -414,7 +414,7 @@ def test_a_tree_is_solved_branch_by_branch():
     assert [s.subsystems for s in found.stages] == [("I",)]
     assert "(loops: none; actuators: root[0], root[1]" in str(found)
     tau = robot.inverse_dynamics(q, v, np.ones(9))
-    np.testing.assert_allclose(robot.inverse_dynamics(q, v, np.ones(9), method="subsystems"), tau, atol=1e-12)
+    np.testing.assert_allclose(robot.inverse_dynamics(q, v, np.ones(9), by_subsystems=True), tau, atol=1e-12)
 
 
 # ---- a motion from that of some joints

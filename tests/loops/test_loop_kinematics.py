@@ -1,4 +1,4 @@
-"""Kinematics of closed loops: assembled, projected, completed from independent freedoms, diagnosed."""
+"""Kinematics of closed loops: assembled, projected, completed from independent DoF, diagnosed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import warnings
 
 import numpy as np
 import pytest
+from closed_zoo import CASES, mechanism
 from dense_closures import ClosedReference
 from sentences import says
-from test_zoo_closed import CASES, mechanism
 
 import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, SpanloopWarning, StateError
-from spanloop.model.shapes import rod
+from spanloop.model.solid_inertia import rod
 
 SMALL = ("four_bar", "slider_crank", "five_bar", "bricard", "andrews", "linkage_leg", "stewart", "arms 2 slide")
 
@@ -33,8 +33,8 @@ def near(robot, q, size, count=None, seed=0):
 
 def moving(case, seed=0):
     robot, q = robot_of(case)
-    rates = np.random.default_rng(seed).normal(size=len(robot.independent(q)))
-    return robot, q, robot.complete_velocity(q, rates, robot.independent(q))
+    rates = np.random.default_rng(seed).normal(size=len(robot.independent_coordinates(q)))
+    return robot, q, robot.complete_velocity(q, rates, robot.independent_coordinates(q))
 
 
 def bar_builder(name="linkage"):
@@ -267,20 +267,20 @@ def test_a_state_too_far_for_projection_is_sent_to_assemble():
         robot.project(np.array((0.3, 0.2, -0.1)))
 
 
-# ---- independent freedoms
+# ---- independent DoF
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_completed_velocities_and_accelerations_keep_the_loops_closed(case):
     robot, q = robot_of(case)
-    chosen = robot.independent(q)
+    chosen = robot.independent_coordinates(q)
     rates = np.random.default_rng(2).normal(size=len(chosen))
     v = robot.complete_velocity(q, rates, chosen)
-    np.testing.assert_array_equal(v[list(chosen.freedoms)], rates)
+    np.testing.assert_array_equal(v[list(chosen.dofs)], rates)
     J = robot.closure_jacobian(q)
     assert np.abs(J @ v).max() < 1e-12 * np.abs(J).max() * np.abs(v).max()
     a = robot.complete_acceleration(q, v, rates, chosen)
-    np.testing.assert_array_equal(a[list(chosen.freedoms)], rates)
+    np.testing.assert_array_equal(a[list(chosen.dofs)], rates)
     bias = robot.closure_bias(q, v)
     assert np.abs(J @ a + bias).max() < 1e-12 * (1.0 + np.abs(bias).max() + np.abs(J).max() * np.abs(a).max())
     np.testing.assert_allclose(robot.velocity_map(q, chosen) @ rates, v, atol=1e-12 * np.abs(v).max())
@@ -289,7 +289,7 @@ def test_completed_velocities_and_accelerations_keep_the_loops_closed(case):
 @pytest.mark.parametrize("case", CASES)
 def test_mobility_is_what_the_mechanism_has(case):
     robot, q = robot_of(case)
-    assert robot.mobility() == robot.mobility(q) == len(robot.independent()) == CASES[case][3]
+    assert robot.mobility() == robot.mobility(q) == len(robot.independent_coordinates()) == CASES[case][3]
 
 
 def test_actuated_joints_are_chosen_where_they_can_be():
@@ -301,44 +301,44 @@ def test_actuated_joints_are_chosen_where_they_can_be():
         "linkage_leg": ("knee", "left_motor", "right_motor"),
     }
     for case, names in expected.items():
-        assert robot_of(case)[0].independent().names == names
+        assert robot_of(case)[0].independent_coordinates().names == names
 
 
 def test_joints_can_be_named():
     robot, q = robot_of("four_bar")
-    assert robot.independent(prefer=("rocker_hinge",)).names == ("rocker_hinge",)
+    assert robot.independent_coordinates(prefer=("rocker_hinge",)).names == ("rocker_hinge",)
     by_name = robot.complete_velocity(q, {"rocker_hinge": 2.0})
     np.testing.assert_allclose(by_name, robot.complete_velocity(q, [2.0], ["rocker_hinge"]))
     assert by_name[2] == 2.0
     many = robot.complete_velocity(q, {"rocker_hinge": np.ones(7)})
     np.testing.assert_allclose(many, np.tile(by_name / 2.0, (7, 1)))
     ankle, q = robot_of("linkage_leg")
-    assert ankle.independent(prefer=("ankle", "knee")).names == ("knee", "ankle[0]", "ankle[1]")
+    assert ankle.independent_coordinates(prefer=("ankle", "knee")).names == ("knee", "ankle[0]", "ankle[1]")
     v = ankle.complete_velocity(q, {"ankle": (0.1, -0.2), "knee": 1.0})
     np.testing.assert_allclose(v[:3], (1.0, 0.1, -0.2))
 
 
 def test_what_cannot_be_independent_gets_its_sentence():
     robot, q = robot_of("four_bar")
-    with says(InputError, "the loops leave 1 freedoms, and it follows from the others"):
-        robot.independent(prefer=("crank_hinge", "rocker_hinge"))
-    with says(InputError, "has no joint or freedom 'crank'; did you mean 'crank_hinge'?"):
-        robot.independent(prefer=("crank",))
+    with says(InputError, "the loops leave 1 DoF, and it follows from the others"):
+        robot.independent_coordinates(prefer=("crank_hinge", "rocker_hinge"))
+    with says(InputError, "has no joint or DoF 'crank'; did you mean 'crank_hinge'?"):
+        robot.independent_coordinates(prefer=("crank",))
     with says(
-        InputError, "complete_velocity: 2 independent freedoms are named (crank_hinge, rocker_hinge); the loops leave 1"
+        InputError, "complete_velocity: 2 independent DoF are named (crank_hinge, rocker_hinge); the loops leave 1"
     ):
         robot.complete_velocity(q, [1.0, 2.0], ["crank_hinge", "rocker_hinge"])
     with says(InputError, "rates has shape (2,); expected (..., 1)"):
         robot.complete_velocity(q, [1.0, 2.0])
 
 
-def test_freedoms_that_do_not_determine_the_rest_are_reported():
+def test_dofs_that_do_not_determine_the_rest_are_reported():
     """At a dead centre of the slider-crank the slide does not tell which way the crank turns."""
     robot = robot_of("slider_crank")[0]
     dead = zoo.slider_crank_start(angle=0.0)
-    with says(StateError, "complete_velocity: slide do not determine the other freedoms at this state"):
+    with says(StateError, "complete_velocity: slide do not determine the other DoF at this state"):
         robot.complete_velocity(dead, {"slide": 1.0})
-    assert robot.independent(dead).names == ("crank_hinge",)
+    assert robot.independent_coordinates(dead).names == ("crank_hinge",)
     with pytest.warns(SpanloopWarning, match="1 state has no answer, of 2"):
         v = robot.complete_velocity(np.stack((dead, zoo.slider_crank_start())), {"slide": 1.0})
     assert np.isnan(v[0]).all()
@@ -452,7 +452,7 @@ def test_a_coupling_is_a_closure():
     assert robot.mobility() == 1
     np.testing.assert_allclose(robot.complete_velocity(q, {"left_hinge": 2.0}), (2.0, -2.0))
     text = str(robot.diagnose([0.5, 0.0]))
-    assert "gripper: 0 loops and 1 coupling on 2 freedoms." in text
+    assert "gripper: 0 loops and 1 coupling on 2 DoF." in text
     assert "NOT CLOSED: coupling 'mirror', of joint 'right_hinge' to 'left_hinge', is open by 0.2 rad." in text
     with says(StateError, "coupling 'mirror', of joint 'right_hinge' to 'left_hinge', stays open by 0.2 rad"):
         robot.assemble([0.5, 0.0], fixed=("left_hinge", "right_hinge"))
@@ -466,7 +466,7 @@ def test_a_tree_has_sensible_answers():
     np.testing.assert_array_equal(robot.complete_velocity(q, v), v)
     np.testing.assert_array_equal(robot.complete_acceleration(q, v, v), v)
     assert robot.mobility() == robot.mobility(q) == 6
-    assert str(robot.diagnose(q)) == f"{robot.model.name}: no loops. Mobility 6: every freedom is independent."
+    assert str(robot.diagnose(q)) == f"{robot.model.name}: no loops. Mobility 6: every DoF is independent."
     np.testing.assert_allclose(robot.mass_matrix(q, coordinates="independent"), robot.mass_matrix(q))
 
 
@@ -502,7 +502,7 @@ def test_single_precision_and_the_python_target_agree_with_double():
 @pytest.mark.parametrize("case", CASES)
 def test_energy_is_that_of_the_independent_mass_matrix(case):
     robot, q = robot_of(case)
-    chosen = robot.independent()
+    chosen = robot.independent_coordinates()
     rates = np.random.default_rng(3).normal(size=len(chosen))
     v = robot.complete_velocity(q, rates)
     M = robot.mass_matrix(q, coordinates="independent")

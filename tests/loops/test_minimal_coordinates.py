@@ -33,7 +33,7 @@ def expected(angles, assembly="below"):
 def test_the_five_bar_stays_in_its_assembly(assembly):
     """Far and wide in random order: every answer is the closed form's; what has none is refused."""
     start = zoo.five_bar_start(assembly=assembly)
-    few, rng = sl.Dynamics(zoo.five_bar()).minimal(start), np.random.default_rng(0)
+    few, rng = sl.Dynamics(zoo.five_bar()).minimal_coordinates(start), np.random.default_rng(0)
     answered = refused = 0
     for _ in range(60):
         angles = start[[0, 2]] + rng.uniform(-REACH, REACH, 2)
@@ -52,7 +52,7 @@ def test_the_five_bar_stays_in_its_assembly(assembly):
 
 def test_the_same_question_has_the_same_answer_whatever_was_asked_before():
     start = zoo.five_bar_start()
-    few, rng = sl.Dynamics(zoo.five_bar()).minimal(start), np.random.default_rng(1)
+    few, rng = sl.Dynamics(zoo.five_bar()).minimal_coordinates(start), np.random.default_rng(1)
     question = (start[[0, 2]] + 0.2, np.array([0.3, -0.2]), np.ones(2))
     first = few.forward_dynamics(*question)
     for _ in range(20):
@@ -63,7 +63,7 @@ def test_the_same_question_has_the_same_answer_whatever_was_asked_before():
 
 def test_a_four_bar_is_followed_through_turns_of_its_crank():
     """From the closed form, also if asked in steps of 2.5 rad."""
-    few = sl.Dynamics(zoo.four_bar()).minimal(zoo.four_bar_start())
+    few = sl.Dynamics(zoo.four_bar()).minimal_coordinates(zoo.four_bar_start())
     for angle in np.arange(zoo.four_bar_start()[0], 14.0, 2.5):
         q, _ = few.state([angle], [1.0])
         np.testing.assert_allclose(turned(q - zoo.four_bar_start(angle=angle)), 0.0, atol=1e-9)
@@ -71,7 +71,7 @@ def test_a_four_bar_is_followed_through_turns_of_its_crank():
 
 def test_a_platform_on_six_legs_returns_to_where_it_was():
     model, start = zoo.stewart(), zoo.stewart_start()
-    few, rng = sl.Dynamics(model).minimal(start), np.random.default_rng(2)
+    few, rng = sl.Dynamics(model).minimal_coordinates(start), np.random.default_rng(2)
     places = [model.q_slice(name).start for name in few.names]
     home, _ = few.state(start[places], np.zeros(6))
     for _ in range(10):
@@ -82,9 +82,11 @@ def test_a_platform_on_six_legs_returns_to_where_it_was():
 
 
 def test_where_the_branch_ends_the_call_is_refused_and_nothing_forgotten():
-    few = sl.Dynamics(zoo.five_bar()).minimal(zoo.five_bar_start())
+    few = sl.Dynamics(zoo.five_bar()).minimal_coordinates(zoo.five_bar_start())
     before = few.last
-    with says(StateError, "minimal: on the way from drive1 = 1.396, drive2 = 1.222 to drive1 = 3.1, drive2 = 0"):
+    with says(
+        StateError, "minimal_coordinates: on the way from drive1 = 1.396, drive2 = 1.222 to drive1 = 3.1, drive2 = 0"
+    ):
         few.state([3.1, 0.0], [0.0, 0.0])  # the elbows are too far apart
     np.testing.assert_array_equal(few.last, before)
     assert expected([3.1, 0.0]) is None
@@ -92,7 +94,7 @@ def test_where_the_branch_ends_the_call_is_refused_and_nothing_forgotten():
 
 def test_from_a_singular_position_nothing_is_followed():
     q = five_bar_in_line(0.0).q
-    few = sl.Dynamics(zoo.five_bar()).minimal(q)
+    few = sl.Dynamics(zoo.five_bar()).minimal_coordinates(q)
     with says(StateError, "the mechanism comes to a singular position"):
         few.state(q[[0, 2]] + (0.1, -0.1), [0.0, 0.0])
 
@@ -109,36 +111,39 @@ def test_from_a_singular_position_nothing_is_followed():
     ],
 )
 def test_wrong_inputs_are_told(arguments, sentence):
-    few = sl.Dynamics(zoo.five_bar()).minimal(zoo.five_bar_start())
-    with says(InputError, f"minimal.forward_dynamics: {sentence}"):
+    few = sl.Dynamics(zoo.five_bar()).minimal_coordinates(zoo.five_bar_start())
+    with says(InputError, f"minimal_coordinates.forward_dynamics: {sentence}"):
         few.forward_dynamics(*arguments)
 
 
 def test_numbers_that_are_not_finite_are_told():
-    few = sl.Dynamics(zoo.five_bar()).minimal(zoo.five_bar_start())
-    with says(StateError, "minimal.inverse_dynamics: accelerations[1] ('drive2') is nan; every number must be finite"):
+    few = sl.Dynamics(zoo.five_bar()).minimal_coordinates(zoo.five_bar_start())
+    with says(
+        StateError,
+        "minimal_coordinates.inverse_dynamics: accelerations[1] ('drive2') is nan; every number must be finite",
+    ):
         few.inverse_dynamics(few.last[[0, 2]], [0, 0], [0, np.nan])
 
 
 def test_too_many_joints_are_told():
     robot, start = sl.Dynamics(zoo.three_pumas()), zoo.three_pumas_start()
-    with says(InputError, "minimal: 18 independent freedoms are named (arm1_joint1, "):
-        robot.minimal(start)
+    with says(InputError, "minimal_coordinates: 18 independent DoF are named (arm1_joint1, "):
+        robot.minimal_coordinates(start)
     with says(InputError, "and 12 more); the loops leave 6. Name 6 that determine the others, joints=[...]; robot"):
-        robot.minimal(start)
-    with says(InputError, "complete_velocity: 1 independent freedoms are named (arm1_joint1); the loops leave 6"):
+        robot.minimal_coordinates(start)
+    with says(InputError, "complete_velocity: 1 independent DoF are named (arm1_joint1); the loops leave 6"):
         robot.complete_velocity(start, {"arm1_joint1": 1.0})
 
 
 def test_prints():
     robot, start = sl.Dynamics(zoo.five_bar()), zoo.five_bar_start()
-    few = robot.minimal(start)
-    assert repr(few) == "Minimal('five_bar', 'drive1', 'drive2')"
+    few = robot.minimal_coordinates(start)
+    assert repr(few) == "MinimalCoordinates('five_bar', 'drive1', 'drive2')"
     assert str(few).splitlines() == [
-        "five_bar: 2 of 4 freedoms determine the others: drive1, drive2.",
+        "five_bar: 2 of 4 DoF determine the others: drive1, drive2.",
         "Last state found: drive1 = 1.396, drive2 = 1.222.",
     ]
     lines = str(robot.solve(start, np.zeros(4), np.zeros(4))).splitlines()
     assert [line.split()[0] for line in lines] == ["a", "tau", "meeting:", "status:"]
     assert "force [-4.79398 -3.60244  0.     ] N (not unique in every row: the shortest; see unique_rows)" in lines[2]
-    assert str(robot.solve(np.tile(start, (3, 1)), np.zeros(4), np.zeros(4))).startswith("3 states (3,), 4 freedoms: 3")
+    assert str(robot.solve(np.tile(start, (3, 1)), np.zeros(4), np.zeros(4))).startswith("3 states (3,), 4 DoF: 3")

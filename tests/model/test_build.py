@@ -15,7 +15,7 @@ from spanloop.joints import KINDS
 from spanloop.model import Placement, builder
 from spanloop.model.builder import Builder
 from spanloop.model.files.dh.table import DHRow, from_dh
-from spanloop.model.shapes import ball, box, cylinder, rod
+from spanloop.model.solid_inertia import ball, box, cylinder, rod
 
 # products of some ten rotations, lengths of order 1
 ROUNDING = 1e-14

@@ -242,7 +242,7 @@ def test_a_fine_model_is_explained_with_exit_code_0(capsys, tmp_path):
         "  Joints are up to 0.5 m from the world's origin at neutral coordinates.\n"
         "  No loops: every freedom is independent.\n"
         "\n"
-        "Nothing that matters was found.\n"
+        "No finding matters.\n"
     )
 
 
@@ -276,7 +276,7 @@ def test_as_json_it_says_the_same(capsys, tmp_path):
 def test_colours_are_for_terminals():
     model = heavier(arm().build(), inertia=1e6)
     findings = room.findings(model, "zoo:x")
-    plain, bright = room.told(model, findings), room.told(model, findings, colours=True)
+    plain, bright = room.report(model, findings), room.report(model, findings, colours=True)
     assert "\033[31mThis matters\033[0m" in bright
     for code in (*room.COLOURS.values(), room.PLAIN):
         bright = bright.replace(code, "")
@@ -289,7 +289,7 @@ def test_every_mechanism_of_the_zoo_is_told(name):
         model = getattr(zoo, name)(3)
     else:
         model = getattr(zoo, name)()
-    text = room.told(model, room.findings(model, "zoo:x"))
+    text = room.report(model, room.findings(model, "zoo:x"))
     assert "{" not in text
     assert "nan" not in text
 

@@ -161,7 +161,7 @@ def test_a_scaled_model_moves_alike_in_its_own_time(seed, time):
 def test_a_pendulum_of_four_times_the_length_swings_half_as_fast():
     def frequency(model):
         robot = python(model)
-        slope = (robot.gravity([1e-6]) - robot.gravity([-1e-6]))[0] / 2e-6
+        slope = (robot.gravity_torques([1e-6]) - robot.gravity_torques([-1e-6]))[0] / 2e-6
         return np.sqrt(slope / robot.mass_matrix([0.0])[0, 0])
 
     b = sl.Builder("p").body("bob", 2.0, (0.0, 0.0, -0.5), (0.1, 0.1, 0.01)).revolute("pivot", "world", "bob", "y")

@@ -30,7 +30,7 @@ QUESTIONS = [
     ("mass_matrix", ("q",), {}),
     ("mass_matrix_inverse", ("q",), {}),
     ("bias", ("q", "v"), {}),
-    ("gravity", ("q",), {}),
+    ("gravity_torques", ("q",), {}),
     ("energy", ("q", "v"), {}),
     ("center_of_mass", ("q",), {}),
     ("pose", ("q",), {"frame": "tip"}),

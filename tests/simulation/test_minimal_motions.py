@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_answers import case_of
 from independent_motions import FiveBar
+from random_legs import FITS, random_legs, three_legs
 from scipy.integrate import solve_ivp
 from sentences import says
 from singular_cases import five_bar_in_line
-from test_loops import case_of
-from test_parallel_legs import FITS, random_legs, three_legs
 
 import spanloop as sl
 from spanloop import zoo
@@ -115,7 +115,7 @@ def test_energy_is_kept_to_the_order_of_the_method(method, order):
 def test_the_motion_is_that_of_scipy_on_the_actuated_coordinates(torques):
     """robot.minimal assembles on the host and asks elimination for accelerations; both to about 1e-9."""
     model, q = zoo.five_bar(), zoo.five_bar_start()
-    few = sl.Dynamics(model).minimal(q)
+    few = sl.Dynamics(model).minimal_coordinates(q)
 
     def right(t, y):
         return np.concatenate((y[2:], few.forward_dynamics(y[:2], y[2:], np.array(torques))))

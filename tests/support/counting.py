@@ -8,7 +8,7 @@ from math import pi
 import numpy as np
 
 from spanloop import zoo
-from spanloop.algorithms.catalog import maker
+from spanloop.algorithms.catalog import algorithm
 from spanloop.compiler.lower import Plan, unrolled
 from spanloop.model.files.dh.table import DHRow, from_dh
 from spanloop.model.parts import Placement
@@ -19,7 +19,7 @@ from spanloop.topology import mechanism
 def plan_of(model, method: str, result=None, **options) -> Plan:
     """The plan of forward dynamics with no row dropped; result(m, here, world): other outputs than accelerations."""
     m = mechanism(model)
-    program = maker("forward_dynamics", method, True)[1](m, **options)
+    program = algorithm("forward_dynamics", method, True)[1].make(m, **options)
     if program.regroup:
         m = m.regrouped()
     if result is not None:

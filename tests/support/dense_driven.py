@@ -1,6 +1,6 @@
 """Dense dynamics of closed mechanisms with all that acts on them: gears, driven joints, external forces.
 
-A gear is one more row, rate(joint) − ratio · rate(source) = 0; a driven joint one row for each freedom, a = given.
+A gear is one more row, rate(joint) − ratio · rate(source) = 0; a driven joint one row for each DoF, a = given.
 """
 
 from __future__ import annotations
@@ -56,16 +56,18 @@ def consistent(model, q, v) -> np.ndarray:
     return v - np.linalg.pinv(J, rcond=1e-9) @ (J @ v)
 
 
-def loops_with_all_that_acts(model, q, v, tau, active=None, given=None, known=None, forces=None):
+def loops_with_all_that_acts(
+    model, q, v, tau, active_loops=None, loop_accelerations=None, loop_forces=None, forces=None
+):
     """Accelerations (nv,) and {loop: [torque; force] (6,)} of a model whose loops are switched, driven or pushed.
 
-    The rates of a loop are α = φ⁺ r. A driven one has the rows φ⁺ J a + φ⁺ (dr/dt − dφ/dt α) = given; a known force h
+    The rates of a loop are α = φ⁺ r. A driven one has the rows φ⁺ J a + φ⁺ (dr/dt − dφ/dt α) = given; a force h
     does the power h · α, so that its torques are (φ⁺ J)ᵀ h. Its force on body b is φᶜ λ + φ⁺ᵀ (μ + h).
     """
     ref = ClosedReference(model, q, v)
     torque, rows, right, spaces = np.array(tau, dtype=float), [np.zeros((0, model.nv))], [], {}
     for loop in model.loops:
-        if loop.switchable and active is not None and loop.name not in active:
+        if loop.switchable and active_loops is not None and loop.name not in active_loops:
             continue
         c = ref.coordinates(loop) if loop.kind.carries else ()
         r, J, rate = ref._relative(loop)
@@ -73,13 +75,13 @@ def loops_with_all_that_acts(model, q, v, tau, active=None, given=None, known=No
         along = np.linalg.pinv(free)
         alpha = along @ r
         own = np.array(tuple(loop.kind.motion_space_rate(c, alpha.tolist()))) if loop.kind.carries else np.zeros(6)
-        h = np.array((known or {}).get(loop.name, np.zeros(len(along))), dtype=float)
+        h = np.array((loop_forces or {}).get(loop.name, np.zeros(len(along))), dtype=float)
         torque = torque + (along @ J).T @ h
         held = np.array([tuple(f) for f in loop.kind.constraint_space(c)], dtype=float).reshape(-1, 6)
         wanted = np.zeros(len(held))
         if loop.driven:
             held = np.vstack((held, along))
-            wanted = np.concatenate((wanted, (given or {}).get(loop.name, np.zeros(len(along)))))
+            wanted = np.concatenate((wanted, (loop_accelerations or {}).get(loop.name, np.zeros(len(along)))))
         spaces[loop.name] = (held.T, along.T @ h)
         rows.append(held @ J)
         right.append(wanted - held @ (rate - own))

@@ -14,8 +14,7 @@ from random_loops import CLOSING, WELL_CONDITIONED, Case, condition, fitted, mov
 
 from spanloop.joints import KINDS
 from spanloop.model.builder import Builder
-from spanloop.zoo.random import _options
-from spanloop.zoo.random_parts import add_random_body, random_kind, random_position, random_rotation
+from spanloop.zoo.random_models import add_random_body, random_kind, random_options, random_position, random_rotation
 
 MOSTLY = ("revolute", "revolute", "revolute", "prismatic", "helical")
 RARELY = tuple(n for n in KINDS if n not in ("fixed", "free"))
@@ -65,7 +64,13 @@ def _tree(rng, seed: int, sort: int, joints, arms, moving_support):
             add_random_body(b, body, rng)
             kind = random_kind(str(rng.choice(MOSTLY if rng.uniform() < 0.85 else RARELY)), rng)
             b.joint(
-                f"joint{k}_{i}", kind, parent, body, random_position(rng), random_rotation(rng), **_options(kind, rng)
+                f"joint{k}_{i}",
+                kind,
+                parent,
+                body,
+                random_position(rng),
+                random_rotation(rng),
+                **random_options(kind, rng),
             )
             parent = body
         tips.append(parent)

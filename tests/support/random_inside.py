@@ -15,8 +15,7 @@ from random_chains import MOSTLY, RARELY
 from random_loops import CLOSING, WELL_CONDITIONED, Case, fitted, moving
 
 from spanloop.model.builder import Builder
-from spanloop.zoo.random import _options
-from spanloop.zoo.random_parts import add_random_body, random_kind, random_position, random_rotation
+from spanloop.zoo.random_models import add_random_body, random_kind, random_options, random_position, random_rotation
 
 SORTS = ("own", "two chains", "support", "carried")
 _TRIES = 12
@@ -107,7 +106,7 @@ def _serial(b: Builder, name: str, parent: str, n: int, rng) -> list[str]:
         add_random_body(b, f"{name}_{i}", rng)
         kind = random_kind(str(rng.choice(MOSTLY if rng.uniform() < 0.85 else RARELY)), rng)
         place = random_position(rng), random_rotation(rng)
-        b.joint(f"{name}_joint{i}", kind, parent, f"{name}_{i}", *place, **_options(kind, rng))
+        b.joint(f"{name}_joint{i}", kind, parent, f"{name}_{i}", *place, **random_options(kind, rng))
         parent = f"{name}_{i}"
         out.append(parent)
     return out

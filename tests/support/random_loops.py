@@ -17,7 +17,7 @@ from spanloop import zoo
 from spanloop.joints import KINDS
 from spanloop.model.model import Model
 from spanloop.model.parts import Loop, Placement
-from spanloop.zoo.random_parts import random_kind, random_position, random_rotation
+from spanloop.zoo.random_models import random_kind, random_position, random_rotation
 
 CLOSING = tuple(name for name in KINDS if name != "free")
 WELL_CONDITIONED = 100.0  # largest ratio of singular values of the rows, each of length 1 in the metric M⁻¹
@@ -61,12 +61,12 @@ def random_plane_loop(seed: int) -> Case:
     The plane lies askew, so that nothing profits from zeros; a second, smaller loop may share some links.
     """
     rng = np.random.default_rng(seed)
-    b = zoo.random.Builder(f"random_plane_loop{seed}", gravity=9.81 * _unit(rng))
+    b = zoo.random_models.Builder(f"random_plane_loop{seed}", gravity=9.81 * _unit(rng))
     n = int(rng.integers(4, 8))
     turn = random_rotation(rng)
     parent = "world"
     for i in range(1, n + 1):
-        zoo.random.add_random_body(b, f"body{i}", rng)
+        zoo.random_models.add_random_body(b, f"body{i}", rng)
         place = (*rng.uniform(-0.4, 0.4, 2), rng.uniform(-0.1, 0.1))
         rotation = turn if i == 1 else None
         if rng.uniform() < 0.75 or i == 1:

@@ -10,7 +10,7 @@ import numpy as np
 import spanloop as sl
 from spanloop import zoo
 from spanloop.joints import KINDS
-from spanloop.zoo.random_parts import add_random_body, random_kind, random_position, random_rotation
+from spanloop.zoo.random_models import add_random_body, random_kind, random_position, random_rotation
 
 CARRIED = 12
 

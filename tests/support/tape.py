@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spanloop.compiler.lower import Plan
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import NAMES
+from spanloop.compiler.trace import NAMES, Expression
 
 _MEANINGS = {
     "negate": lambda x: -x,

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, case_of, difference
 from dense_driven import exact
 from singular_cases import CASES as SINGULAR
-from test_loops import AGREE, case_of, difference
 
 import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, StateError, UnsupportedError
-from spanloop.kernels import Question
+from spanloop.kernels import KernelSpec
 
 # arms with an object; one planar loop, whose redundant rows are left out; loops in both systems; all kinds of joints
 NAMES = ("four_bar", "arms 2", "arms 2 ball", "arms with linkage", "random 3", "doubled 3", "plane 2")
@@ -134,7 +134,7 @@ def test_3_13_is_applied_by_sweeps():
     counts = []
     for n in (6, 12, 18):
         model = zoo.chain(n).with_frame("ground", "world", (0.1, 0.2, 0.3)).with_loop("tool", "ground", "spherical")
-        n = Question.expression(model, dynamics(sl.operators(model)), "baked", {}).plan().operations
+        n = KernelSpec.of_expression(model, dynamics(sl.operators(model))).plan.operations
         counts.append(n.multiplications + n.additions)
     assert counts[2] - counts[1] == pytest.approx(counts[1] - counts[0], rel=0.02)
 

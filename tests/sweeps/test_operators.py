@@ -11,7 +11,7 @@ import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, StateError
 from spanloop.joints import KINDS
-from spanloop.kernels import Question
+from spanloop.kernels import KernelSpec
 from spanloop.sweeps.tree_operators import NAMES
 
 TREES = {
@@ -261,7 +261,7 @@ def test_an_expression_of_another_model_is_refused():
 
 
 def counted(model, expression) -> int:
-    n = Question.expression(model, expression(sl.operators(model, frames="tool")), "baked", {}).plan().operations
+    n = KernelSpec.of_expression(model, expression(sl.operators(model, frames="tool"))).plan.operations
     return n.multiplications + n.additions + n.divisions
 
 

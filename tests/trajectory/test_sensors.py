@@ -131,7 +131,9 @@ def test_a_tachometer_and_a_torque_sensor_read_rate_and_torque():
     np.testing.assert_allclose(run.sensor("it")["velocity"], run["joint3"].v + 0.5)
     model = with_sensor(sl.zoo.puma(), "torque", "joint3")
     held = sl.simulate(model, START, duration=0.01, controller=control.gravity(model))
-    np.testing.assert_allclose(held.sensor("it")["torque"], sl.Dynamics(model).gravity(held.q)[:, 2], atol=1e-12)
+    np.testing.assert_allclose(
+        held.sensor("it")["torque"], sl.Dynamics(model).gravity_torques(held.q)[:, 2], atol=1e-12
+    )
 
 
 def test_a_force_torque_sensor_carries_the_weight_beyond_it():
@@ -217,5 +219,5 @@ def test_a_sensor_that_is_not_there_is_said():
     with says(InputError, "has no sensor 'us'; there are 'it'"):
         swing("imu", "tool", 0.005).sensor("us")
     block = with_sensor(_block(), "encoder", "root")
-    with says(InputError, "sensor 'it': joint 'root' is free; an encoder reads joints of one freedom"):
+    with says(InputError, "sensor 'it': joint 'root' is free; an encoder reads joints of one DoF"):
         sl.simulate(block, duration=0.01).sensor("it")

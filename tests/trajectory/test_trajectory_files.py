@@ -115,7 +115,7 @@ def test_xarray_opens_a_run_with_names_and_units(tmp_path):
     run.save(tmp_path / "run.nc")
     with xarray.open_dataset(tmp_path / "run.nc", engine="h5netcdf") as found:
         assert dict(found.sizes) == {
-            "run_0": 2, "run_1": 3, "time": 201, "coordinate": 19, "freedom": 18, "memory_entry": 4, "body": 2,
+            "run_0": 2, "run_1": 3, "time": 201, "coordinate": 19, "dof": 18, "memory_entry": 4, "body": 2,
             "component": 6,
         }  # fmt: skip
         assert found.q.dims == ("run_0", "run_1", "time", "coordinate")
@@ -125,7 +125,7 @@ def test_xarray_opens_a_run_with_names_and_units(tmp_path):
         knee = found.q.sel(coordinate="fl_knee", run_0=1, run_1=0)
         np.testing.assert_array_equal(knee, run[1, 0]["fl_knee"].q)
         assert knee.coords["coordinate_unit"] == "rad"
-        assert found.tau.sel(freedom="root.vx").coords["torque_unit"] == "N"
+        assert found.tau.sel(dof="root.vx").coords["torque_unit"] == "N"
         np.testing.assert_array_equal(found.force.sel(body="trunk"), run.forces["trunk"])
         assert found.outcome.values.tolist() == [["finished", "event", "event"], ["finished", "event", "event"]]
         assert json.loads(found.attrs["settings"])["method"] == "rk4"
@@ -137,9 +137,9 @@ def test_a_single_run_has_no_batch_axis_in_its_file(tmp_path):
     xarray = pytest.importorskip("xarray")
     four_bar_run().save(tmp_path / "run.h5")
     with xarray.open_dataset(tmp_path / "run.h5", engine="h5netcdf") as found:
-        assert found.v.dims == ("time", "freedom")
+        assert found.v.dims == ("time", "dof")
         assert found.outcome.item() == "finished"
-        np.testing.assert_array_equal(found.v.sel(freedom="crank_hinge"), four_bar_run()["crank_hinge"].v)
+        np.testing.assert_array_equal(found.v.sel(dof="crank_hinge"), four_bar_run()["crank_hinge"].v)
 
 
 def test_numpy_alone_reads_the_arrays_of_an_npz(tmp_path):

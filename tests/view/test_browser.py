@@ -33,7 +33,7 @@ PHONE = (390, 844)
 def carrying(tmp_path_factory):
     """The page of three arms that carry a disc for a second."""
     robot = sl.Dynamics(sl.zoo.three_pumas())
-    led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_course, 6.0)
+    led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_path, 6.0)
     run = sl.simulate(robot, led.q, led.v, duration=1.0, sample=2e-3, controller=led.control)
     return run.page(tmp_path_factory.mktemp("page") / "carrying.html")
 

@@ -9,7 +9,7 @@ import pytest
 
 import spanloop as sl
 from spanloop.model.parts import Body, Geometry, Inertia, Placement
-from spanloop.model.shapes import ball, box, cylinder
+from spanloop.model.solid_inertia import ball, box, cylinder
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape, ellipsoid, inertia_box, rod
 from spanloop.view.page.meshes import packed_mesh, triangles

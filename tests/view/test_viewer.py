@@ -66,7 +66,7 @@ def test_the_other_sliders_stay_where_they_are():
 def test_a_crank_goes_all_the_way_around_and_comes_back():
     model, q = made("four_bar")
     robot = sl.Dynamics(model)
-    chosen = robot.independent(q)
+    chosen = robot.independent_coordinates(q)
     there = drag(robot, q, chosen, 0, 2.0 * np.pi)
     assert (there.distance, there.message) == (2.0 * np.pi, "")
     np.testing.assert_allclose(np.cos(there.q - q), 1.0, atol=1e-12)
@@ -75,8 +75,8 @@ def test_a_crank_goes_all_the_way_around_and_comes_back():
 def test_a_slider_that_cannot_move_further_says_so():
     model, q = made("stewart")
     robot = sl.Dynamics(model)
-    chosen = robot.independent(q)
-    found = drag(robot, q, chosen, chosen.freedoms[0], 10.0)
+    chosen = robot.independent_coordinates(q)
+    found = drag(robot, q, chosen, chosen.dofs[0], 10.0)
     assert 0.0 < found.distance < 10.0
     assert found.message.startswith("slide1 cannot go further: loop ")
     assert np.abs(robot.closure_error(found.q)).max() <= 1e-10
@@ -89,7 +89,7 @@ def test_a_slider_stops_at_limits_also_of_joints_that_follow():
     b.revolute("second", "crank", "arm", "y", (1, 0, 0))
     model = b.build()
     robot = sl.Dynamics(model)
-    found = drag(robot, model.neutral(), robot.independent(), 0, 2.0)
+    found = drag(robot, model.neutral(), robot.independent_coordinates(), 0, 2.0)
     assert found.message == "first cannot go further: joint 'first' is at its limit"
     np.testing.assert_allclose(found.distance, 0.4, atol=3e-5)
 

@@ -71,8 +71,8 @@ def test_the_scrapers_torque_is_that_of_its_energy(assembly, side):
     for angle in np.linspace(0.1, 6.2, 9):
         q = zoo.carpet_scraper_start(angle=angle, assembly=assembly)
         v = robot.complete_velocity(q, {"crank_hinge": SPEED})
-        for method in ("whole", "subsystems"):
-            tau = robot.inverse_dynamics(q, v, {"crank_hinge": 0.0}, method=method)
+        for by_subsystems in (False, True):
+            tau = robot.inverse_dynamics(q, v, {"crank_hinge": 0.0}, by_subsystems=by_subsystems)
             assert tau[robot.model.v_slice("crank_hinge")][0] == pytest.approx(torque_by_hand(angle, side), abs=1e-4)
 
 

@@ -20,7 +20,7 @@ LOOK = {
     "path.simplify_threshold": 0.05,
 }
 
-__all__ = ["FAINT", "GREY", "LOOK", "PALETTE", "bars", "style_axes", "legend_above", "panels", "write"]
+__all__ = ["FAINT", "GREY", "LOOK", "PALETTE", "bars", "legend_above", "panels", "style_axes", "write"]
 
 
 def panels(rows: int = 1, columns: int = 1, height: float = 3.0, width: float = 8.0, **options):

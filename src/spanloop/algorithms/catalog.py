@@ -1,4 +1,16 @@
-"""Which algorithm answers which question: function, method, program. A new algorithm registers itself here."""
+"""The catalog: every function that a kernel can compute, its methods, and the options that each algorithm takes.
+
+A new algorithm registers itself here. Options, by the keyword of the algorithm's maker:
+
+| option | meaning |
+|---|---|
+| loaded | names of the bodies with external forces |
+| frame, expressed_in | one frame, and the axes of the result |
+| frames, points | several frames or bodies |
+| redundancy | which closure rows are redundant |
+| feedback | closure errors are fed back with the input `gains` |
+| open_chain | the method for the trees that loops leave when cut |
+"""
 
 from __future__ import annotations
 
@@ -31,21 +43,38 @@ from spanloop.algorithms.tree import (
     unit_vector,
 )
 from spanloop.errors import InputError, nearest
+from spanloop.sweeps import Program
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """make(mechanism, **options) returns the Program for a mechanism; `takes` names the options."""
+
+    make: Callable[..., Program]
+    takes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Function:
-    """A question a kernel can answer."""
+    """A function of the catalog: its algorithms by method."""
 
-    methods: dict[str, Callable]  # for trees; the first is the default
-    options: tuple[str, ...] = ()  # keywords of the program's maker
-    closed: dict[str, Callable] | None = None  # where there are closures; None: the same
-    needs_tree: bool = False  # has the question no answer yet where there are closures?
-    instead: str = "forward_dynamics"  # what to use then
-    needs_closures: bool = False  # has it a meaning only where there are closures?
+    methods: dict[str, Algorithm]  # for trees; the first is the default
+    closed: dict[str, Algorithm] | None = None  # for mechanisms with closures; None: the same
+    needs_tree: bool = False  # mechanisms with closures are refused
+    instead: str = "forward_dynamics"  # what to use for them
+    needs_closures: bool = False  # trees are refused
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What its default algorithm takes."""
+        return next(iter((self.methods or self.closed or {}).values())).takes
 
 
-TREE_METHODS: dict[str, Callable] = {
+_FORCES = ("loaded",)
+_LOOPS = ("loaded", "redundancy")
+_FEEDBACK = ("loaded", "redundancy", "feedback")
+
+TREE_METHODS: dict[str, Callable[..., Program]] = {
     "articulated_body": articulated_body.forward_dynamics,
     "articulated_body_textbook": articulated_body_textbook.forward_dynamics,
     "composite_body": composite_body.forward_dynamics,
@@ -57,101 +86,111 @@ TREE_METHODS: dict[str, Callable] = {
 
 FUNCTIONS: dict[str, Function] = {
     "forward_dynamics": Function(
-        TREE_METHODS,
-        ("loaded",),
+        {method: Algorithm(make, _FORCES) for method, make in TREE_METHODS.items()},
         closed={
-            "elimination": elimination.forward_dynamics,
-            "dense": dense.forward_dynamics,
-            "parallel_legs": parallel_legs.forward_dynamics,
-            "simple_closed_chain": simple_closed_chain.forward_dynamics,
-            "closed_topology": closed_topology.forward_dynamics,
-            "arms_on_object": partial(arms_on_object.forward_dynamics, solvers=TREE_METHODS),
-            "arms_on_object_1": recursive_arms.forward_dynamics_1,
-            "arms_on_object_2": recursive_arms.forward_dynamics_2,
-            "arms_on_object_3": recursive_arms.forward_dynamics_3,
+            "elimination": Algorithm(elimination.forward_dynamics, _FEEDBACK),
+            "dense": Algorithm(dense.forward_dynamics, _LOOPS),
+            "parallel_legs": Algorithm(parallel_legs.forward_dynamics, _LOOPS),
+            "simple_closed_chain": Algorithm(simple_closed_chain.forward_dynamics, _FEEDBACK),
+            "closed_topology": Algorithm(closed_topology.forward_dynamics, _FEEDBACK),
+            "arms_on_object": Algorithm(
+                partial(arms_on_object.forward_dynamics, solvers=TREE_METHODS), (*_FEEDBACK, "open_chain")
+            ),
+            "arms_on_object_1": Algorithm(recursive_arms.forward_dynamics_1, _FEEDBACK),
+            "arms_on_object_2": Algorithm(recursive_arms.forward_dynamics_2, _FEEDBACK),
+            "arms_on_object_3": Algorithm(recursive_arms.forward_dynamics_3, _FEEDBACK),
         },
     ),
     # torques of the actuated freedoms alone, for their accelerations alone
     "actuated_inverse_dynamics": Function(
-        {}, ("loaded",), closed={"parallel_legs": parallel_legs.inverse_dynamics}, needs_closures=True
+        {}, {"parallel_legs": Algorithm(parallel_legs.inverse_dynamics, _LOOPS)}, needs_closures=True
     ),
     # of unactuated joints, from the actuated ones
     "position_completion": Function(
-        {}, closed={"parallel_legs": leg_completion.position_completion}, needs_closures=True
+        {}, {"parallel_legs": Algorithm(leg_completion.position_completion, ("redundancy",))}, needs_closures=True
     ),
-    "actuated_rates": Function({}, closed={"parallel_legs": leg_completion.actuated_rates}, needs_closures=True),
+    "actuated_rates": Function(
+        {}, {"parallel_legs": Algorithm(leg_completion.actuated_rates, ("redundancy",))}, needs_closures=True
+    ),
     "free_response": Function(
-        {"closed_topology": system_response.free_response}, ("loaded", "points"), needs_tree=True
+        {"closed_topology": Algorithm(system_response.free_response, ("loaded", "points"))}, needs_tree=True
     ),
-    "forced_response": Function({"closed_topology": system_response.forced_response}, ("points",), needs_tree=True),
-    "closure_error": Function({"paths": closure_kinematics.closure_error}),
-    "closure_facing": Function({"paths": closure_kinematics.closure_facing}),
-    "closure_jacobian": Function({"paths": closure_kinematics.closure_jacobian}),
-    "closure_bias": Function({"paths": closure_kinematics.closure_bias}),
-    "grasp_accelerations": Function({"paths": grasps.grasp_accelerations}),
-    "position_correction": Function({"elimination": correction.position_correction}),
-    "velocity_correction": Function({"elimination": correction.velocity_correction}),
+    "forced_response": Function(
+        {"closed_topology": Algorithm(system_response.forced_response, ("points",))}, needs_tree=True
+    ),
+    "closure_error": Function({"paths": Algorithm(closure_kinematics.closure_error)}),
+    "closure_facing": Function({"paths": Algorithm(closure_kinematics.closure_facing)}),
+    "closure_jacobian": Function({"paths": Algorithm(closure_kinematics.closure_jacobian)}),
+    "closure_bias": Function({"paths": Algorithm(closure_kinematics.closure_bias)}),
+    "grasp_accelerations": Function({"paths": Algorithm(grasps.grasp_accelerations)}),
+    "position_correction": Function({"elimination": Algorithm(correction.position_correction, ("redundancy",))}),
+    "velocity_correction": Function({"elimination": Algorithm(correction.velocity_correction, ("redundancy",))}),
     "inverse_dynamics": Function(
         {
-            "newton_euler": newton_euler.inverse_dynamics,
-            "decoupled_complement": decoupled_complement.inverse_dynamics,
+            "newton_euler": Algorithm(newton_euler.inverse_dynamics, _FORCES),
+            "decoupled_complement": Algorithm(decoupled_complement.inverse_dynamics, _FORCES),
         },
-        ("loaded",),
         needs_tree=True,
     ),
     # of the spanning tree, whatever closes it: M a + h, which joints and closures supply together
-    "tree_inverse_dynamics": Function({"newton_euler": newton_euler.inverse_dynamics}, ("loaded",)),
+    "tree_inverse_dynamics": Function({"newton_euler": Algorithm(newton_euler.inverse_dynamics, _FORCES)}),
     "mass_matrix": Function(
         {
-            "composite_body": composite_body.mass_matrix,
-            "decoupled_complement": complement_matrices.mass_matrix,
-            "unit_vector": unit_vector.mass_matrix,
+            "composite_body": Algorithm(composite_body.mass_matrix),
+            "decoupled_complement": Algorithm(complement_matrices.mass_matrix),
+            "unit_vector": Algorithm(unit_vector.mass_matrix),
         }
     ),
-    "inertia_factors": Function({"decoupled_complement": complement_matrices.inertia_factors}),
-    "convective_inertia": Function({"decoupled_complement": convective_inertia.convective_inertia}),
-    "convective_torque": Function({"decoupled_complement": convective_inertia.convective_torque}),
-    "mass_matrix_inverse": Function({"articulated_body": inverse_mass_matrix.mass_matrix_inverse}, needs_tree=True),
+    "inertia_factors": Function({"decoupled_complement": Algorithm(complement_matrices.inertia_factors)}),
+    "convective_inertia": Function({"decoupled_complement": Algorithm(convective_inertia.convective_inertia)}),
+    "convective_torque": Function({"decoupled_complement": Algorithm(convective_inertia.convective_torque)}),
+    "mass_matrix_inverse": Function(
+        {"articulated_body": Algorithm(inverse_mass_matrix.mass_matrix_inverse)}, needs_tree=True
+    ),
     "bias": Function(
-        {"newton_euler": newton_euler.bias, "decoupled_complement": decoupled_complement.bias}, ("loaded",)
+        {
+            "newton_euler": Algorithm(newton_euler.bias, _FORCES),
+            "decoupled_complement": Algorithm(decoupled_complement.bias, _FORCES),
+        }
     ),
     "operational_inverse_inertia": Function(
-        {"admittance": operational_space.operational_inverse_inertia},
-        ("frames",),
+        {"admittance": Algorithm(operational_space.operational_inverse_inertia, ("frames",))},
         needs_tree=True,
         instead="robot.operational_inertia(q, frames).inverse",
     ),
-    "force_response": Function({"articulated_body": operational_space.force_response}, ("frames",), needs_tree=True),
-    "gravity": Function({"newton_euler": newton_euler.gravity}),
-    "reactions": Function({"newton_euler": newton_euler.reactions}, ("loaded",)),
+    "force_response": Function(
+        {"articulated_body": Algorithm(operational_space.force_response, ("frames",))}, needs_tree=True
+    ),
+    "gravity_torques": Function({"newton_euler": Algorithm(newton_euler.gravity_torques)}),
+    "reactions": Function({"newton_euler": Algorithm(newton_euler.reactions, _FORCES)}),
     "constraint_forces": Function(
         {
-            "virtual_work": virtual_work.constraint_forces,
-            "virtual_work_unsplit": virtual_work.constraint_forces_unsplit,
+            "virtual_work": Algorithm(virtual_work.constraint_forces, _FORCES),
+            "virtual_work_unsplit": Algorithm(virtual_work.constraint_forces_unsplit, _FORCES),
         },
-        ("loaded",),
         needs_tree=True,
     ),
-    "pose": Function({"sweep": kinematics.pose}, ("frame",)),
-    "poses": Function({"sweep": kinematics.all_poses}),
-    "jacobian": Function({"sweep": kinematics.jacobian}, ("frame", "expressed_in")),
-    "jacobian_bias": Function({"sweep": kinematics.jacobian_bias}, ("frame", "expressed_in")),
-    "energy": Function({"sweep": energy.energy}),
-    "momentum": Function({"sweep": energy.momentum}),
-    "center_of_mass": Function({"sweep": energy.center_of_mass}),
-    "integrate": Function({"joints": coordinates.integrate}),
-    "difference": Function({"joints": coordinates.difference}),
+    "pose": Function({"sweep": Algorithm(kinematics.pose, ("frame",))}),
+    "poses": Function({"sweep": Algorithm(kinematics.all_poses)}),
+    "jacobian": Function({"sweep": Algorithm(kinematics.jacobian, ("frame", "expressed_in"))}),
+    "jacobian_bias": Function({"sweep": Algorithm(kinematics.jacobian_bias, ("frame", "expressed_in"))}),
+    "energy": Function({"sweep": Algorithm(energy.energy)}),
+    "momentum": Function({"sweep": Algorithm(energy.momentum)}),
+    "center_of_mass": Function({"sweep": Algorithm(energy.center_of_mass)}),
+    "integrate": Function({"joints": Algorithm(coordinates.integrate)}),
+    "difference": Function({"joints": Algorithm(coordinates.difference)}),
 }
 
 
 def function(name: str) -> Function:
+    """The function of this name; InputError offers the nearest if there is none."""
     if name not in FUNCTIONS:
         raise InputError(f"there is no function {name!r}; {nearest(name, FUNCTIONS)}")
     return FUNCTIONS[name]
 
 
-def maker(name: str, method: str | None, closed: bool = False) -> tuple[str, Callable]:
-    """The chosen method's name and the function that makes its program for a mechanism, with closures or without."""
+def algorithm(name: str, method: str | None, closed: bool = False) -> tuple[str, Algorithm]:
+    """The method (None: the default) and its algorithm, for mechanisms with closures or for trees."""
     entry = function(name)
     if entry.needs_closures and not closed:
         raise InputError(f"{name} is for mechanisms with closures; this model has none")

@@ -1,1 +1,1 @@
-"""The command `spanloop`: words to calls."""
+"""The command-line interface `spanloop`: one module a command."""

@@ -1,4 +1,4 @@
-"""The word that names a mechanism: a file, or one of the zoo."""
+"""Arguments that several commands share: a model or a run, an initial state, torques."""
 
 from __future__ import annotations
 
@@ -19,21 +19,25 @@ from spanloop.trajectory import Trajectory
 from spanloop.trajectory.files.storage import load_run
 
 ZOO = "zoo:"
+RUNS = (".nc", ".h5", ".npz")
+UNITS = {"deg": math.pi / 180.0, "rad": 1.0, "m": 1.0, "mm": 1e-3, "cm": 1e-2}
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """The words that name a mechanism."""
-    told = "a .urdf, .xml (MJCF), .sdf, .toml or .csv file, or zoo:NAME (zoo:puma, zoo:chain:6)"
-    parser.add_argument("file", metavar="MODEL", help=told)
-    parser.add_argument("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
+    """Add the arguments that name a mechanism."""
+    accepted = "a .urdf, .xml (MJCF), .sdf, .toml or .csv file, or zoo:NAME (zoo:puma, zoo:chain:6)"
+    parser.add_argument("file", metavar="MODEL", help=accepted)
+    parser.add_argument(
+        "--base", choices=("fixed", "free"), help="how a URDF's root link is attached to the world (fixed)"
+    )
 
 
 def model_of(file: str, base: str | None) -> Model:
-    """The model that a word names: a path, or zoo:NAME, or zoo:NAME:NUMBER for those of any size."""
+    """The model of an argument: a path, zoo:NAME, or zoo:NAME:NUMBER for families of any size."""
     if not file.startswith(ZOO):
         return load(file, base)
     if base is not None:
-        raise InputError(f"{file}: --base is for URDF files; a mechanism of the zoo has its own")
+        raise InputError(f"{file}: --base applies to URDF files only")
     name, _, size = file.removeprefix(ZOO).partition(":")
     if name not in zoo.names():
         raise InputError(f"the zoo has no {name!r}; {nearest(name, zoo.names())}")
@@ -54,22 +58,16 @@ def _size(name: str, size: str) -> tuple[int, ...]:
     return (int(size),)
 
 
-# ---- Runs in files, as words of commands.
-
-
-RUNS = (".nc", ".h5", ".npz")
-
-
 def is_run(word: str) -> bool:
-    """Does this word name the file of a run?"""
+    """Whether an argument names the file of a run."""
     return Path(word).suffix.lower() in RUNS
 
 
 def run_of(word: str, number: int | None = None) -> Trajectory:
-    """The run in a file; of a batch the one with this number."""
+    """The run in a file; run `number` if it holds a batch."""
     if not is_run(word):
-        told = "spanloop simulate zoo:four_bar --output run.npz"
-        raise InputError(f"{word}: expected the file of a run ({', '.join(RUNS)}); make one with: {told}")
+        example = "spanloop simulate zoo:four_bar --output run.npz"
+        raise InputError(f"{word}: expected the file of a run ({', '.join(RUNS)}); make one with: {example}")
     run = load_run(word)
     if not run.batch:
         return run
@@ -78,14 +76,8 @@ def run_of(word: str, number: int | None = None) -> Trajectory:
     return run[number]
 
 
-# ---- Where a motion starts, from words: elbow=0.3, elbow=30deg, ball=1,0,0,0.
-
-
-UNITS = {"deg": math.pi / 180.0, "rad": 1.0, "m": 1.0, "mm": 1e-3, "cm": 1e-2}
-
-
 def by_name(words: Sequence[str], option: str) -> dict[str, list[float]]:
-    """name=value[,value...] as numbers by name."""
+    """Numbers by name from arguments NAME=VALUE[,VALUE...], for example elbow=30deg or ball=1,0,0,0."""
     out = {}
     for word in words:
         name, equals, values = word.partition("=")
@@ -95,16 +87,20 @@ def by_name(words: Sequence[str], option: str) -> dict[str, list[float]]:
     return out
 
 
-def numbers(text: str, told: str) -> list[float]:
-    """value[,value...] with units, in SI units; told: the words that an error names."""
-    return [_number(x, told) for x in text.split(",")]
+def numbers(text: str, where: str) -> list[float]:
+    """Numbers in SI units from VALUE[,VALUE...], with units or without. where: begins an error message."""
+    return [_number(x, where) for x in text.split(",")]
 
 
-def start(robot: Dynamics, file: str, coordinates: dict[str, list[float]], rates: dict[str, list[float]]):
-    """q (nq,) and v (nv,): a mechanism of the zoo as it stands there, others at zero; told coordinates and rates put
-    in, and loops closed around them."""
+def initial_state(
+    robot: Dynamics, file: str, coordinates: dict[str, list[float]], rates: dict[str, list[float]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """q (nq,) and v (nv,) with the given coordinates and rates; loops are closed around them.
+
+    Other coordinates are those of the zoo's own start, or zero.
+    """
     model = robot.model
-    q = _standing(model, file)
+    q = _default_q(model, file)
     for name, values in coordinates.items():
         _put(q, model.q_slice(name), values, f"--q {name}")
     closed = bool(model.loops or model.couplings)
@@ -114,20 +110,19 @@ def start(robot: Dynamics, file: str, coordinates: dict[str, list[float]], rates
     for name, values in rates.items():
         _put(v, model.v_slice(name), values, f"--v {name}")
     if closed and rates:
-        told = {name: values[0] if len(values) == 1 else values for name, values in rates.items()}
-        v = robot.complete_velocity(q, told) if len(rates) else v
+        v = robot.complete_velocity(q, {name: x[0] if len(x) == 1 else x for name, x in rates.items()})
     return q, v
 
 
-def torques(model: Model, told: dict[str, list[float]]) -> np.ndarray:
-    """tau (nv,) with these entries."""
+def torques(model: Model, values_by_name: dict[str, list[float]]) -> np.ndarray:
+    """tau (nv,) with the given entries, zero elsewhere."""
     tau = np.zeros(model.nv)
-    for name, values in told.items():
+    for name, values in values_by_name.items():
         _put(tau, model.v_slice(name), values, f"--tau {name}")
     return tau
 
 
-def _standing(model: Model, file: str) -> np.ndarray:
+def _default_q(model: Model, file: str) -> np.ndarray:
     name, _, size = file.removeprefix(ZOO).partition(":")
     begin = getattr(zoo, f"{name}_start", None) if file.startswith(ZOO) else None
     if begin is None:
@@ -135,22 +130,22 @@ def _standing(model: Model, file: str) -> np.ndarray:
     return np.array(begin(int(size)) if size else begin(), dtype=float)
 
 
-def _put(array: np.ndarray, where: slice, values: list[float], told: str) -> None:
+def _put(array: np.ndarray, where: slice, values: list[float], option: str) -> None:
     count = where.stop - where.start
     if len(values) != count:
-        raise InputError(f"{told}: {len(values)} numbers are given; the joint has {count}")
+        raise InputError(f"{option}: found {len(values)} numbers; the joint has {count}")
     array[where] = values
 
 
-def _number(text: str, told: str) -> float:
+def _number(text: str, where: str) -> float:
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyz°") if not text.endswith(("inf", "nan")) else text
     unit = text[len(digits) :].replace("°", "deg")
     try:
         value = float(digits)
     except ValueError:
-        raise InputError(f"{told}: {text!r} is not a number; expected one such as 0.3 or 30deg") from None
+        raise InputError(f"{where}: {text!r} is not a number; expected one such as 0.3 or 30deg") from None
     if unit and unit not in UNITS:
-        raise InputError(f"{told}: there is no unit {unit!r}; there are {', '.join(UNITS)}")
+        raise InputError(f"{where}: unknown unit {unit!r}; expected one of {', '.join(UNITS)}")
     if not math.isfinite(value):
-        raise InputError(f"{told}: {text!r} is not finite")
+        raise InputError(f"{where}: {text!r} is not finite")
     return value * UNITS.get(unit, 1.0)

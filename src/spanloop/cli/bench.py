@@ -1,4 +1,4 @@
-"""`spanloop bench`: what a call and a step cost for one mechanism, here and now."""
+"""`spanloop bench`: measure the time of a call and of a step on this machine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from spanloop.cli.arguments import add_model, model_of, start
-from spanloop.cli.terminal import add_json, painted, print_json
+from spanloop.cli.arguments import add_model, initial_state, model_of
+from spanloop.cli.terminal import add_json, colored, print_json
 from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
@@ -23,13 +23,14 @@ EXAMPLES = (
 )
 BATCH, ROUNDS, STEPS, RUNS = 4096, 7, 1000, 64
 LEGEND = f"""
-Medians (quartiles) of {ROUNDS} rounds. A call is one from Python, with checks of its input; a state is one of {BATCH}
-in a batch; a step is one of fourth order, loops projected, of {STEPS} in one simulate() with one run or with {RUNS}."""
+Medians (quartiles) of {ROUNDS} rounds. "a call" is one call from Python, input checks included;
+"a state of a batch" is one of {BATCH} states; "a step" is an RK4 step with projection of the loops, one of {STEPS}
+steps in one simulate() of one run or of {RUNS}."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The time of one call, state or step: median and quartiles of some rounds [s]; or why there is none."""
+    """Time of one call, state or step: median and quartiles [s], or the reason why it was not measured."""
 
     what: str
     median: float = 0.0
@@ -40,8 +41,8 @@ class Cost:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("--seconds", type=float, default=0.3, help="of each measurement (0.3)")
-    parser.add_argument("--threads", type=int, default=1, help="for batches, 0 for all cores (1)")
+    parser.add_argument("--seconds", type=float, default=0.3, help="duration of each measurement (0.3)")
+    parser.add_argument("--threads", type=int, default=1, help="threads for batches, 0 for all cores (1)")
     add_json(parser)
 
 
@@ -50,7 +51,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise InputError(f"--seconds is {chosen.seconds:g}; must be above 0 and at most 60")
     model = model_of(chosen.file, chosen.base)
     robot = Dynamics(model, threads=chosen.threads)
-    q, v = start(robot, chosen.file, {}, {})
+    q, v = initial_state(robot, chosen.file, {}, {})
     tau = np.zeros(model.nv)
     began = time.perf_counter()
     robot.forward_dynamics(q, v, tau)
@@ -71,7 +72,7 @@ def run(chosen: argparse.Namespace) -> int:
             }
         )
         return 0
-    print(painted(f"{model.name}: {model.n_bodies} bodies, {model.nv} freedoms, {len(model.loops)} loops", "strong"))
+    print(colored(f"{model.name}: {model.n_bodies} bodies, {model.nv} DoF, {len(model.loops)} loops", "strong"))
     print(f"on {_machine()}; {chosen.threads or 'all'} thread(s) for batches")
     print(f"forward dynamics: {source} in {first:.3g} s; {kernel.operations}\n")
     width = max(len(c.what) for c in costs)
@@ -83,7 +84,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def measured(robot: Dynamics, q: np.ndarray, v: np.ndarray, tau: np.ndarray, seconds: float) -> list[Cost]:
-    """Calls, batches and steps; what the mechanism cannot do says why."""
+    """Measure calls, batches and steps; one that fails carries the reason."""
     many = [np.tile(x, (BATCH, 1)) for x in (q, v, tau)]
     wide = [np.tile(x, (RUNS, 1)) for x in (q, v)]
     through = Dynamics(robot.model, on_singular="minimum_norm")  # a random motion may pass a singular position
@@ -112,7 +113,7 @@ def measured(robot: Dynamics, q: np.ndarray, v: np.ndarray, tau: np.ndarray, sec
 
 
 def _cost(what: str, call: Callable, share: int, seconds: float) -> Cost:
-    """The time of call() divided by share."""
+    """Time of call() divided by share."""
     try:
         call()
     except SpanloopError as error:
@@ -133,7 +134,7 @@ def _cost(what: str, call: Callable, share: int, seconds: float) -> Cost:
 def _machine() -> str:
     import llvmlite.binding as llvm
 
-    return f"{llvm.get_host_cpu_name()}, {machine.lanes('double')} doubles a vector"
+    return f"{llvm.get_host_cpu_name()}, {machine.lanes('double')} doubles per vector"
 
 
 def _time(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""`spanloop check`: what a colleague would say about a mechanism, as text or as JSON."""
+"""`spanloop check`: review a mechanism and report findings, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -40,42 +40,40 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def check(file: str, base: str | None, as_json: bool) -> int:
-    """Print what is to be said; 1 if something of it matters."""
+    """Print the findings; return 1 if one of them matters."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SpanloopWarning)  # all of it is among the findings
+        warnings.simplefilter("ignore", SpanloopWarning)  # the findings include every warning
         model = model_of(file, base)
         found = findings(model, file)
     if as_json:
         print_json(described(model, found))
     else:
-        print(told(model, found, sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+        print(report(model, found, sys.stdout.isatty() and "NO_COLOR" not in os.environ))
     return MATTERS if any(weight(f) == "matters" for f in found) else FINE
 
 
 def findings(model: Model, file: str) -> tuple[Finding, ...]:
-    """Of the model, and of its loops."""
+    """Findings on the model and on its loops."""
     folder = None if file.startswith(ZOO) else Path(file).parent
     return (*examine(model, folder), *examine_loops(Dynamics(model)))
 
 
-def told(model: Model, found: Sequence[Finding], colours: bool = False) -> str:
-    """Facts first, then what matters, then what is worth a look."""
+def report(model: Model, found: Sequence[Finding], colours: bool = False) -> str:
+    """The findings as text: facts, then what matters, then advice."""
 
     def painted(text: str, colour: str) -> str:
         return f"{COLOURS[colour]}{text}{PLAIN}" if colours else text
 
     lines = [painted(model.name, "title"), *(f"  {sentence(f)}" for f in found if weight(f) == "fact")]
-    for sort, title in TITLES.items():
-        of_sort = [f for f in found if weight(f) == sort]
-        if of_sort:
-            lines += ["", painted(title, sort)]
-        for f in of_sort:
+    for kind, title in TITLES.items():
+        of_kind = [f for f in found if weight(f) == kind]
+        if of_kind:
+            lines += ["", painted(title, kind)]
+        for f in of_kind:
             lines.append(f"  {sentence(f)}")
             lines += [f"    {advice(f)}"] if advice(f) else []
     serious = sum(weight(f) == "matters" for f in found)
-    verdict = (
-        f"{counted(serious, 'finding matters', 'findings matter')}." if serious else "Nothing that matters was found."
-    )
+    verdict = f"{counted(serious, 'finding matters', 'findings matter')}." if serious else "No finding matters."
     return "\n".join([*lines, "", painted(verdict, "matters" if serious else "title")])
 
 

@@ -1,4 +1,4 @@
-"""`spanloop count`: how many operations each function of a mechanism takes, by method, before anything is fused."""
+"""`spanloop count`: operation counts of every function and method, before multiplications and additions are fused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ EXAMPLES = (
     "spanloop count zoo:dh_arm --growth",
     "spanloop count zoo:quadruped --frame fl_foot --json",
 )
-PLAIN = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "mass_matrix_inverse", "bias", "gravity", "energy")
+PLAIN = (
+    "forward_dynamics",
+    "inverse_dynamics",
+    "mass_matrix",
+    "mass_matrix_inverse",
+    "bias",
+    "gravity_torques",
+    "energy",
+)
 FRAMED = ("pose", "jacobian", "jacobian_bias", "operational_inverse_inertia", "force_response")
 COLUMNS = {"multiplications": "×", "additions": "+", "divisions": "÷", "sincos": "sin/cos"}
 SIZES = range(3, 11)  # of a family, for its growth
@@ -30,8 +38,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     from spanloop.cli.arguments import add_model
 
     add_model(parser)
-    parser.add_argument("--frame", metavar="NAME", help="count what belongs to this frame as well")
-    parser.add_argument("--growth", action="store_true", help="of a family of the zoo: formulas in its size n")
+    parser.add_argument("--frame", metavar="NAME", help="also count the functions of this frame")
+    parser.add_argument("--growth", action="store_true", help="for a family of the zoo: formulas in its size n")
     add_json(parser)
 
 
@@ -59,7 +67,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def counts(model: Model, frames: Sequence[str] = ()) -> dict[tuple[str, str], Operations]:
-    """Operations by function and method; methods that do not take the model are left out."""
+    """Operations by function and method, without methods that do not support the model."""
     from spanloop.algorithms.catalog import FUNCTIONS
     from spanloop.errors import InputError, UnsupportedError
     from spanloop.kernels import operations
@@ -75,7 +83,7 @@ def counts(model: Model, frames: Sequence[str] = ()) -> dict[tuple[str, str], Op
                 continue
             except InputError:
                 if frames:
-                    raise  # a frame that is not there
+                    raise  # an unknown frame
     return found
 
 
@@ -85,16 +93,16 @@ def family_of(word: str, base: str | None = None) -> Callable[[int], Model]:
     from spanloop.errors import InputError
 
     if not word.startswith(ZOO) or word.count(":") != 1:
-        raise InputError(f"{word}: --growth is for families of the zoo, without a number; try zoo:dh_arm or zoo:chain")
-    model_of(f"{word}:{SIZES[0]}", base)  # says what is wrong with the name
+        raise InputError(f"{word}: --growth needs a family of the zoo, without a number; try zoo:dh_arm or zoo:chain")
+    model_of(f"{word}:{SIZES[0]}", base)  # raises if the name is wrong
     return lambda n: model_of(f"{word}:{n}", base)
 
 
 def growth(
     family: Callable[[int], Model], sizes: Sequence[int], frames: Sequence[str] = ()
 ) -> dict[tuple[str, str], dict[str, tuple[Fraction, ...] | None]]:
-    """For each function and method the polynomials in n, lowest power first, that hold at every size; None if there
-    is none of degree 3 or less. Sizes must be consecutive, and at least six."""
+    """Polynomials in n, lowest power first, by function and method, that hold at every size; None if there is none of
+    degree 3 or less. Sizes must be consecutive, at least six."""
     many = [counts(family(n), frames) for n in sizes]
     return {
         key: {c: polynomial(sizes[0], [getattr(m[key], c) for m in many]) for c in COLUMNS}
@@ -141,7 +149,7 @@ def written(columns: dict[str, tuple[Fraction, ...] | None]) -> dict[str, str]:
 
 
 def table(rows: dict[tuple[str, str], dict[str, str]]) -> str:
-    """Function, method, and a column for each sort of operation."""
+    """Function, method, and a column for each kind of operation."""
     lines = [("function", "method", *COLUMNS.values())]
     lines += [(*key, *(row[c] for c in COLUMNS)) for key, row in rows.items()]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

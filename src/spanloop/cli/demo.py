@@ -1,4 +1,4 @@
-"""`spanloop demo`: three PUMA arms carry one disc; what the motion cost, whether it is to be trusted, and a page."""
+"""`spanloop demo`: simulate three PUMA arms that carry one disc; report speed, audit and forces, and write a page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from spanloop import zoo
-from spanloop.cli.terminal import Stages, number, painted, print_json
+from spanloop.cli.terminal import ProgressBar, colored, number, print_json
 from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
@@ -36,7 +36,7 @@ PYTHON = """import spanloop as sl
 from spanloop.simulation.control.periodic_motion import lead
 
 robot = sl.Dynamics(sl.zoo.three_pumas())
-led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_course, period=6.0)
+led = lead(robot, sl.zoo.three_pumas_start(), sl.zoo.three_pumas_path, period=6.0)
 run = sl.simulate(robot, led.q, led.v, duration={seconds:g}, sample=0.002, controller=led.control)
 print(run.audit())
 run.page({page!r})
@@ -46,32 +46,32 @@ run.page({page!r})
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--seconds", metavar="S", type=float, default=PERIOD, help="length of the motion (6)")
-    add("--output", metavar="FILE", default=PAGE, help=f"where the page goes ({PAGE}); a folder gets {PAGE}")
+    add("--output", metavar="FILE", default=PAGE, help=f"file of the page ({PAGE}); in a folder it is named {PAGE}")
     browser = parser.add_mutually_exclusive_group()
-    browser.add_argument("--open", action="store_true", default=None, help="open the page (where there is a screen)")
+    browser.add_argument(
+        "--open", action="store_true", default=None, help="open the page in the browser (default if there is a screen)"
+    )
     browser.add_argument("--no-browser", action="store_false", dest="open", help="do not open it")
-    add("--json", action="store_true", help="for programs: JSON; opens nothing")
+    add("--json", action="store_true", help="print JSON; do not open the browser")
 
 
 def run(chosen: argparse.Namespace) -> int:
     if not SHORTEST <= chosen.seconds <= LONGEST:
         raise InputError(f"--seconds is {chosen.seconds:g}; must be from {SHORTEST:g} to {LONGEST:g}")
     path = _path(Path(chosen.output))
-    with Stages(6) as stages:
-        made = carried(chosen.seconds, stages)
-        stages.begin("writing the page")
+    with ProgressBar(6) as progress:
+        made = carry_disc(chosen.seconds, progress)
+        progress.begin("writing the page")
         write(made.motion, path, title="Three PUMA arms carry one disc")
     if chosen.json:
         print_json({**made.described(), "page": str(path)})
     else:
         print(made)
-        print(
-            f"page        {path} ({path.stat().st_size / 1e6:.1f} MB): moving picture, plots, audit; no network needed"
-        )
-        print(f"\n{painted('The same in Python', 'strong')}\n")
+        print(f"page        {path} ({path.stat().st_size / 1e6:.1f} MB): animation, plots, audit; needs no network")
+        print(f"\n{colored('The same in Python', 'strong')}\n")
         print(PYTHON.format(seconds=chosen.seconds, page=str(path)))
         print("Next: spanloop zoo list, spanloop simulate --help, examples/ and README.md")
-        if _wanted(chosen.open):
+        if _opens_browser(chosen.open):
             import webbrowser
 
             webbrowser.open(path.resolve().as_uri())
@@ -80,7 +80,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Demo:
-    """The motion and what is to be said of it."""
+    """The motion, its audit, times and forces."""
 
     motion: Trajectory
     audit: Audit
@@ -118,43 +118,43 @@ class Demo:
         energy = self.audit["energy"]
         verdict = str(self.audit).splitlines()[-1]
         lines = {
-            "mechanism": f"{model.name}: {model.n_bodies} bodies, {model.nv} freedoms, {model.mass:.0f} kg, "
+            "mechanism": f"{model.name}: {model.n_bodies} bodies, {model.nv} DoF, {model.mass:.0f} kg, "
             f"{len(model.loops)} loops of {rows} constraints",
             "prepared": f"in {self.prepared:.1f} s; kernels: {made}, {kept} from the cache",
             "speed": f"{motion.duration:g} s of motion in {self.took:.3f} s, {motion.duration / self.took:.0f} times "
             f"real time: {steps} steps of {1e3 * STEP:g} ms, {1e6 * self.took / steps:.1f} µs each",
-            "energy": f"{painted(energy.verdict, energy.verdict)}: {energy.sentence}",
+            "energy": f"{colored(energy.verdict, energy.verdict)}: {energy.sentence}",
             "loops": f"closed to {motion.closure_residual.max():.1e} m or rad at every sample",
             "grasps": f"{weakest:.0f} to {strongest:.0f} N at each, squeezing included; the disc weighs {weight:.0f} N",
-            "audit": painted(verdict, "well" if self.audit.well else "not well"),
+            "audit": colored(verdict, "well" if self.audit.well else "not well"),
         }
-        head = painted("Three PUMA arms carry one disc along a figure of eight.", "strong")
-        return "\n".join([head, "", *(f"{name:<10}  {said}" for name, said in lines.items())])
+        head = colored("Three PUMA arms carry one disc along a figure of eight.", "strong")
+        return "\n".join([head, "", *(f"{name:<10}  {text}" for name, text in lines.items())])
 
 
-def carried(seconds: float, stages: Stages) -> Demo:
-    """Plan, compile, simulate, audit."""
+def carry_disc(seconds: float, progress: ProgressBar) -> Demo:
+    """Plan, compile, simulate and audit the motion."""
     before, began = machine.work.made, time.perf_counter()
     llvm, pieces = machine.work.seconds, machine.work.loaded
-    stages.begin("planning the motion")
+    progress.begin("planning the motion")
     robot = Dynamics(zoo.three_pumas())
-    led = lead(robot, zoo.three_pumas_start(), zoo.three_pumas_course, PERIOD)
+    led = lead(robot, zoo.three_pumas_start(), zoo.three_pumas_path, PERIOD)
 
     def motion(duration: float) -> Trajectory:
         return simulate(robot, led.q, led.v, duration=duration, step=STEP, sample=SAMPLE, controller=led.control)
 
-    stages.begin("compiling the simulation")
+    progress.begin("compiling the simulation")
     motion(2 * SAMPLE)
     prepared = time.perf_counter() - began
-    stages.begin("simulating")
+    progress.begin("simulating")
     found, took = motion(seconds), float("inf")
     for _ in range(2):  # the faster of two: others may be using this machine
         again = time.perf_counter()
         found = motion(seconds)
         took = min(took, time.perf_counter() - again)
-    stages.begin("auditing")
+    progress.begin("auditing")
     audit = found.audit()
-    stages.begin("finding the forces")
+    progress.begin("computing the forces")
     few = found[:: max(1, len(found) // 600)]
     forces = few.reactions()
     grasps = {x.name: np.linalg.norm(forces[x.name][:, 3:], axis=-1) for x in robot.model.loops}
@@ -162,20 +162,20 @@ def carried(seconds: float, stages: Stages) -> Demo:
     return Demo(found, audit, prepared, work.made - before, work.seconds - llvm, work.loaded - pieces, took, grasps)
 
 
-def _path(told: Path) -> Path:
-    """The page's file, in a folder that is there."""
-    if told.is_dir():
-        return told / PAGE
-    if told.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"--output {told}: expected a folder that is there, or a file that ends in .html")
-    if not told.parent.is_dir():
-        raise InputError(f"--output {told}: there is no folder {str(told.parent)!r}; make it first")
-    return told
+def _path(output: Path) -> Path:
+    """The page's file, in an existing folder."""
+    if output.is_dir():
+        return output / PAGE
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--output {output}: expected an existing folder, or a file that ends in .html")
+    if not output.parent.is_dir():
+        raise InputError(f"--output {output}: there is no folder {str(output.parent)!r}; make it first")
+    return output
 
 
-def _wanted(told: bool | None) -> bool:
-    """Open the browser? If not told: where someone looks at a terminal, on a screen of this machine."""
-    if told is not None:
-        return told
+def _opens_browser(asked: bool | None) -> bool:
+    """Whether to open the browser; by default on a terminal of a machine with a screen."""
+    if asked is not None:
+        return asked
     screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     return bool(screen) and sys.stdout.isatty() and "SSH_CONNECTION" not in os.environ

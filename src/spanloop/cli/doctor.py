@@ -1,4 +1,4 @@
-"""`spanloop doctor`: what is installed, what is fast here, and why not. Exit code 1 if something does not work."""
+"""`spanloop doctor`: check the installation and this machine. Exit code 1 if something does not work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 
 from spanloop import __version__
-from spanloop.cli.terminal import add_json, painted, print_json
+from spanloop.cli.terminal import add_json, colored, print_json
 
 EXAMPLES = ("spanloop doctor", "spanloop doctor --json")
 WELL, ADVICE, FAULT = "well", "not judged", "not well"
@@ -27,12 +27,12 @@ OPTIONAL = (  # module, what it is for, how to get it
 
 
 @dataclass(frozen=True)
-class Point:
-    """One thing looked at: its name, how it is, and what to say."""
+class Check:
+    """One check: its name, verdict and message."""
 
     name: str
     verdict: str
-    said: str
+    message: str
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,22 +40,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    points = list(examined())
-    sick = any(p.verdict == FAULT for p in points)
+    checks = list(all_checks())
+    failed = any(c.verdict == FAULT for c in checks)
     if chosen.json:
-        print_json({"well": not sick, "points": [asdict(p) for p in points]})
-        return 1 if sick else 0
-    width = max(len(p.name) for p in points)
-    for p in points:
-        print(f"{painted(MARKS[p.verdict], p.verdict)}  {p.name:<{width}}  {p.said}")
-    print("\n" + ("Something does not work: see NO above." if sick else "spanloop works here."))
-    return 1 if sick else 0
+        print_json({"well": not failed, "checks": [asdict(c) for c in checks]})
+        return 1 if failed else 0
+    width = max(len(c.name) for c in checks)
+    for c in checks:
+        print(f"{colored(MARKS[c.verdict], c.verdict)}  {c.name:<{width}}  {c.message}")
+    print("\n" + ("Something does not work; see NO above." if failed else "spanloop works here."))
+    return 1 if failed else 0
 
 
-def examined() -> Iterator[Point]:
-    """Everything that is looked at, in order."""
-    yield Point("spanloop", WELL, f"{__version__} in {os.path.dirname(importlib.util.find_spec('spanloop').origin)}")  # type: ignore
-    yield Point(
+def all_checks() -> Iterator[Check]:
+    """All checks, in the order of the report."""
+    yield Check("spanloop", WELL, f"{__version__} in {os.path.dirname(importlib.util.find_spec('spanloop').origin)}")  # type: ignore
+    yield Check(
         "python", WELL, f"{platform.python_version()} ({platform.system()} {platform.machine()}) {sys.executable}"
     )
     yield from _needed()
@@ -64,60 +64,62 @@ def examined() -> Iterator[Point]:
     yield _cache()
     yield _compiled()
     for module, purpose, advice in OPTIONAL:
-        there = importlib.util.find_spec(module) is not None
-        said = f"{_version(module)}: {purpose}" if there else f"not installed; {purpose}: {advice}"
-        yield Point(module, WELL if there else ADVICE, said)
+        is_installed = importlib.util.find_spec(module) is not None
+        message = f"{_version(module)}: {purpose}" if is_installed else f"not installed; {purpose}: {advice}"
+        yield Check(module, WELL if is_installed else ADVICE, message)
 
 
-def _needed() -> Iterator[Point]:
+def _needed() -> Iterator[Check]:
     for module in ("numpy", "llvmlite"):
         try:
             __import__(module)
-            yield Point(module, WELL, _version(module))
+            yield Check(module, WELL, _version(module))
         except ImportError as error:
-            yield Point(module, FAULT, f"cannot be imported ({error}); pip install {module}")
+            yield Check(module, FAULT, f"cannot be imported ({error}); pip install {module}")
 
 
-def _vectors() -> Point:
+def _vectors() -> Check:
     import llvmlite.binding as llvm
 
     from spanloop.compiler.runtime import machine
 
     width = machine.lanes("double")
-    said = (
-        f"{llvm.get_host_cpu_name()}: {width} doubles or {machine.lanes('float')} floats a vector; batches run on them"
+    message = (
+        f"{llvm.get_host_cpu_name()}: {width} doubles or {machine.lanes('float')} floats per vector, used for batches"
     )
     if width >= 4:
-        return Point("vectors", WELL, said)
-    return Point("vectors", ADVICE, f"{said}; without AVX2 or AVX-512 batches gain a factor of 2, not of 4 or 8")
+        return Check("vectors", WELL, message)
+    return Check("vectors", ADVICE, f"{message}; without AVX2 or AVX-512 batches gain a factor of 2, not of 4 or 8")
 
 
-def _cores() -> Point:
+def _cores() -> Check:
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    told = "Dynamics(model, threads=0) shares batches among all of them" if count > 1 else "threads gain nothing"
-    return Point("cores", WELL if count > 1 else ADVICE, f"{count}; {told}")
+    advice = "Dynamics(model, threads=0) uses all of them for batches" if count > 1 else "threads gain nothing"
+    return Check("cores", WELL if count > 1 else ADVICE, f"{count}; {advice}")
 
 
-def _cache() -> Point:
+def _cache() -> Check:
     from spanloop.compiler.runtime import cache
 
     where = cache.folder()
     if where is None:
-        return Point("cache", ADVICE, "off (SPANLOOP_CACHE); every process compiles its kernels anew")
+        return Check("cache", ADVICE, "off (SPANLOOP_CACHE); every process compiles its kernels again")
     if not where.exists():
-        return Point("cache", WELL, f"{where}, not there yet; it is made with the first kernel")
+        return Check("cache", WELL, f"{where}, created with the first kernel")
     entries = [e for e in os.scandir(where) if e.is_file()]
     size = sum(e.stat().st_size for e in entries) / 1e6
-    said = f"{where}: {len(entries)} kernels, {size:.1f} MB"
-    if not cache.trusted(where):
-        return Point("cache", ADVICE, f"{said}; not used, because others may write there. Try chmod 700 {where}")
+    message = f"{where}: {len(entries)} kernels, {size:.1f} MB"
+    if not cache.is_trusted(where):
+        return Check(
+            "cache", ADVICE, f"{message}; not used, because other users may write there. Try chmod 700 {where}"
+        )
     if not os.access(where, os.W_OK):
-        return Point("cache", ADVICE, f"{said}; cannot be written, new kernels are compiled in every process")
-    return Point("cache", WELL, said)
+        return Check("cache", ADVICE, f"{message}; not writable, so every process compiles new kernels")
+    return Check("cache", WELL, message)
 
 
-def _compiled() -> Point:
-    """Compile a small kernel, anew, and compare it with the same steps on floats."""
+def _compiled() -> Check:
+    """Compile a small kernel and compare it with plain Python."""
     import numpy as np
 
     from spanloop import zoo
@@ -131,10 +133,10 @@ def _compiled() -> Point:
         fast, slow = (compile(model, "forward_dynamics", target=t) for t in ("cpu", "python"))
         error = np.abs(fast(q, v, tau) - slow(q, v, tau)).max() / np.abs(slow(q, v, tau)).max()
     except (SpanloopError, OSError, RuntimeError) as problem:
-        return Point("compiler", FAULT, f"a kernel cannot be made: {problem}")
+        return Check("compiler", FAULT, f"cannot compile a kernel: {problem}")
     if not error < 1e-9:
-        return Point("compiler", FAULT, f"a kernel's answer is wrong by {error:.1e}; please report this")
-    return Point("compiler", WELL, f"PUMA's forward dynamics agrees with plain Python ({error:.0e})")
+        return Check("compiler", FAULT, f"a kernel's result is wrong by {error:.1e}; please report this")
+    return Check("compiler", WELL, f"PUMA's forward dynamics agrees with plain Python ({error:.0e})")
 
 
 def _version(module: str) -> str:

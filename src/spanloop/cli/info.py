@@ -1,4 +1,4 @@
-"""`spanloop info`: what a mechanism is made of, as text or as JSON."""
+"""`spanloop info`: bodies, joints and loops of a mechanism, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def info(file: str, base: str | None, as_json: bool) -> int:
-    """Print the model in a file or of the zoo."""
+    """Print a model from a file or from the zoo."""
     if not as_json:
         model = model_of(file, base)
         print(model)
@@ -39,8 +39,8 @@ def info(file: str, base: str | None, as_json: bool) -> int:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", SpanloopWarning)
         model = model_of(file, base)
-    said = [str(w.message) for w in found]
-    print_json({**described(model), "warnings": said})
+    messages = [str(w.message) for w in found]
+    print_json({**described(model), "warnings": messages})
     return 0
 
 
@@ -76,7 +76,7 @@ def _joint(joint) -> dict[str, Any]:
         "kind": joint.kind.name,
         "parent": joint.parent,
         "child": joint.child,
-        "freedoms": joint.kind.nv,
+        "nv": joint.kind.nv,
         "driven": joint.driven,
         "lower": _limits(joint.lower),
         "upper": _limits(joint.upper),
@@ -84,5 +84,5 @@ def _joint(joint) -> dict[str, Any]:
 
 
 def _limits(values: tuple[float, ...] | None) -> list[float | None] | None:
-    """JSON knows no infinity: no limit is null."""
+    """Limits for JSON, which has no infinity: null where there is no limit."""
     return None if values is None else [x if math.isfinite(x) else None for x in values]

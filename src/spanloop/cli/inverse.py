@@ -1,4 +1,12 @@
-"""`spanloop inverse`: the torques that move a mechanism along a path, as Saha's program RIDIM finds them for arms."""
+"""`spanloop inverse`: torques along a path, as Saha's program RIDIM computes them for arms.
+
+The path is cycloidal, or comes from a CSV file with a line of names and a line of numbers for each time:
+
+    time [s], joint1.q [rad], joint1.v [rad/s], joint1.a [rad/s²], joint2.q [deg], ...
+
+`joint1` alone means joint1.q; lines that begin with # are comments; columns of torques are ignored, so that the .csv
+file of a run can be read. Missing velocities and accelerations are derivatives of splines.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from spanloop.algorithms.catalog import FUNCTIONS
-from spanloop.cli.arguments import UNITS, add_model, model_of, numbers, start
+from spanloop.cli.arguments import UNITS, add_model, initial_state, model_of, numbers
 from spanloop.cli.plot import FORMATS, draw
 from spanloop.cli.simulate import DATA, PAGES
 from spanloop.cli.terminal import add_json, print_json
@@ -35,19 +43,26 @@ EXAMPLES = (
     "spanloop inverse zoo:four_bar --path run.csv --output torques.png",
 )
 
-CLOSED = ("whole", "subsystems")
-
 SAMPLES = 501
+
+Motion = tuple[np.ndarray, np.ndarray, np.ndarray]  # q (n, nq), v (n, nv), a (n, nv) of a joint
+_TIMES = ("time", "t")
+_LETTERS = ("q", "v", "a")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     path = parser.add_mutually_exclusive_group(required=True)
-    path.add_argument("--path", metavar="FILE.csv", help="time, and a column a joint: elbow, elbow.v, elbow.a [rad/s²]")
-    path.add_argument("--cycloidal", metavar="START:END:SECONDS", help="every joint from rest to rest: 0:180deg:10")
+    path.add_argument(
+        "--path", metavar="FILE.csv", help="time and one column a joint: elbow, elbow.v, elbow.a [rad/s²]"
+    )
+    path.add_argument(
+        "--cycloidal", metavar="START:END:SECONDS", help="move every joint from rest to rest: 0:180deg:10"
+    )
     add = parser.add_argument
-    add("--samples", metavar="N", type=int, default=SAMPLES, help=f"of a cycloidal path ({SAMPLES})")
-    add("--method", help="newton_euler or decoupled_complement; with loops whole or subsystems")
+    add("--samples", metavar="N", type=int, default=SAMPLES, help=f"samples of a cycloidal path ({SAMPLES})")
+    add("--method", help="algorithm for open chains: newton_euler or decoupled_complement")
+    add("--by-subsystems", action="store_true", help="solve loops one subsystem after the other")
     formats = ", ".join((*DATA, *FORMATS, PAGES[0]))
     add("--output", metavar="FILE", action="append", default=[], help=f"write {formats}; may be repeated")
     add_json(parser)
@@ -56,15 +71,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     files = [_checked(Path(name)) for name in chosen.output]
     model = model_of(chosen.file, chosen.base)
-    method = _method(model, chosen.method)
+    method = _method(model, chosen.method, chosen.by_subsystems)
     if chosen.path is None:
         times, motions = _cycloidal(model, chosen.cycloidal, chosen.samples)
     else:
-        times, motions = read_histories(chosen.path, model)
+        times, motions = read_motions(chosen.path, model)
     robot = Dynamics(model)
     q, v, a = _all_joints(robot, chosen.file, motions, chosen.path or "--cycloidal")
-    if method in CLOSED:
-        tau = robot.inverse_dynamics(q, v, a, method=method)
+    if _is_closed(model):
+        tau = robot.inverse_dynamics(q, v, a, by_subsystems=chosen.by_subsystems)
     else:
         tau = compile(model, "inverse_dynamics", method=method)(q, v, a)
     outcome = Outcome("finished", "The path was followed to its end.", times[-1])
@@ -72,15 +87,26 @@ def run(chosen: argparse.Namespace) -> int:
     motion = Trajectory(model, (Segment(times, q, v, tau),), (outcome,), settings)
     for path in files:
         _write(motion, path)
-    _tell(motion, files, chosen.json)
+    _report(motion, files, chosen.json)
     return 0
 
 
-def _method(model: Model, told: str | None) -> str:
-    known = CLOSED if model.loops or model.couplings else tuple(FUNCTIONS["inverse_dynamics"].methods)
-    if told is not None and told not in known:
-        raise InputError(f"--method {told}: model {model.name!r} takes {' or '.join(known)}; {nearest(told, known)}")
-    return told or known[0]
+def _is_closed(model: Model) -> bool:
+    return bool(model.loops or model.couplings)
+
+
+def _method(model: Model, asked: str | None, by_subsystems: bool) -> str:
+    """The algorithm, as the run's settings name it."""
+    if _is_closed(model):
+        if asked is not None:
+            raise InputError(f"--method {asked}: model {model.name!r} has loops; --method is for open chains")
+        return "by subsystems" if by_subsystems else "whole"
+    if by_subsystems:
+        raise InputError(f"--by-subsystems: model {model.name!r} has no loops")
+    known = tuple(FUNCTIONS["inverse_dynamics"].methods)
+    if asked is not None and asked not in known:
+        raise InputError(f"--method {asked}: model {model.name!r} takes {' or '.join(known)}; {nearest(asked, known)}")
+    return asked or known[0]
 
 
 def _cycloidal(model: Model, word: str, samples: int) -> tuple[np.ndarray, dict[str, Motion]]:
@@ -89,9 +115,11 @@ def _cycloidal(model: Model, word: str, samples: int) -> tuple[np.ndarray, dict[
         raise InputError(f"--cycloidal {word}: expected START:END:SECONDS, for example 0:180deg:10")
     first, last, seconds = (numbers(part, f"--cycloidal {word}")[0] for part in parts)
     several = [j.name for j in model.joints if j.kind.nq > 1]
-    if model.loops or model.couplings or several:
-        found = f"joint {several[0]!r} has several" if several else "it has loops or couplings"
-        raise InputError(f"--cycloidal: model {model.name!r}: {found}; it is for open chains, one number a joint")
+    if _is_closed(model) or several:
+        found = f"joint {several[0]!r} has several coordinates" if several else "it has loops or couplings"
+        raise InputError(
+            f"--cycloidal: model {model.name!r}: {found}; it supports open chains with one coordinate a joint"
+        )
     if samples < 2:
         raise InputError(f"--samples is {samples}; must be at least 2")
     if not seconds > 0.0:
@@ -103,26 +131,26 @@ def _cycloidal(model: Model, word: str, samples: int) -> tuple[np.ndarray, dict[
 
 
 def _all_joints(robot: Dynamics, file: str, motions: dict[str, Motion], source: str) -> Motion:
-    """q, v, a of the whole mechanism; with loops, joints that are not told or follow from others are solved for."""
+    """q, v, a of the whole mechanism; with loops, the motion of dependent joints is computed."""
     model = robot.model
     moving = [j.name for j in model.joints if j.kind.nq]
     missing = [name for name in moving if name not in motions]
-    if not (model.loops or model.couplings):
+    if not _is_closed(model):
         if missing:
             raise InputError(f"{source}: there is no column of joint {missing[0]!r}; add {missing[0]}.q")
         together = [np.concatenate([motions[name][k] for name in moving], axis=1) for k in range(3)]
         return together[0], together[1], together[2]
-    guess = start(robot, file, {}, {})[0]
+    guess = initial_state(robot, file, {}, {})[0]
     for name, (q, _, _) in motions.items():
         guess[model.q_slice(name)] = q[0]
-    if not missing:  # all are told: the loops leave no more than these to choose
-        free = robot.independent(guess).freedoms
+    if not missing:  # keep the independent joints of those given
+        free = robot.independent_coordinates(guess).dofs
         motions = {name: m for name, m in motions.items() if set(range(model.nv)[model.v_slice(name)]) <= set(free)}
     return robot.follow(guess, motions)
 
 
-def _tell(motion: Trajectory, files: list[Path], as_json: bool) -> None:
-    rows = zip(labels.freedoms(motion.model), labels.torque_units(motion.model), motion.tau.T, strict=True)
+def _report(motion: Trajectory, files: list[Path], as_json: bool) -> None:
+    rows = zip(labels.dofs(motion.model), labels.torque_units(motion.model), motion.tau.T, strict=True)
     ranges = [(labels.joined(*name), unit, float(x.min()), float(x.max())) for name, unit, x in rows]
     if as_json:
         found = {name: {"unit": unit, "least": low, "most": high} for name, unit, low, high in ranges}
@@ -155,23 +183,8 @@ def _write(motion: Trajectory, path: Path) -> None:
         motion.save(path)
 
 
-# ---- Histories of joints from CSV files: a line of names, then a line of numbers for each time.
-#
-#     time [s], joint1.q [rad], joint1.v [rad/s], joint1.a [rad/s²], joint2.q [deg], ...
-#
-# `joint1` alone is joint1.q; lines that begin with # are comments; columns of torques are passed over, so that the .csv
-# file of a run can be read. Missing velocities and accelerations are slopes of splines.
-
-
-Motion = tuple[np.ndarray, np.ndarray, np.ndarray]  # positions (n, nq), rates (n, nv), accelerations (n, nv) of a joint
-
-_TIMES = ("time", "t")
-
-_LETTERS = ("q", "v", "a")
-
-
-def read_histories(file: str, model: Model) -> tuple[np.ndarray, dict[str, Motion]]:
-    """Times (n,) [s] and the motion of each joint whose coordinates the file has."""
+def read_motions(file: str, model: Model) -> tuple[np.ndarray, dict[str, Motion]]:
+    """Times (n,) [s] and the motion of each joint in the file."""
     path = Path(file)
     columns = _columns(decoded(read(path), file), file, model)
     times = columns.pop("time", None)
@@ -203,7 +216,7 @@ def _motion(file: str, joint: Joint, times: np.ndarray, columns: dict, names: di
 
 
 def _together(file: str, columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarray | None:
-    """The columns (n, m) of these names, if there are any."""
+    """The columns (n, m) of these names; None if there are none."""
     missing = [name for name in names if name not in columns]
     if missing and len(missing) < len(names):
         raise FileError(f"{file}: there is no column {missing[0]!r}, though there are others of the joint; add it")
@@ -220,14 +233,14 @@ def _columns(text: str, file: str, model: Model) -> dict[str, np.ndarray]:
     heads = [_head(cell, file, known) for cell in rows[0]]
     twice = [name for k, (name, _) in enumerate(heads) if name and name in [n for n, _ in heads[:k]]]
     if twice:
-        raise FileError(f"{file}: column {twice[0]!r} is there twice")
+        raise FileError(f"{file}: column {twice[0]!r} occurs twice")
     table = [_numbers(row, heads, f"{file}:{line}") for (line, _), row in zip(lines[1:], rows[1:], strict=True)]
     array = np.array(table, dtype=float).reshape(-1, len(heads))
     return {name: array[:, k] * factor for k, (name, factor) in enumerate(heads) if name}
 
 
 def _head(cell: str, file: str, known: list[str]) -> tuple[str, float]:
-    """Plain name and factor to SI units of a column; no name if it is passed over."""
+    """Plain name and factor to SI units of a column; no name if the column is ignored."""
     match = re.fullmatch(r"\s*(.*?)\s*(?:\[([^\]]*)\])?\s*", cell)
     name, unit = (match[1], match[2] or "") if match else (cell, "")
     if name in _TIMES:
@@ -242,11 +255,11 @@ def _head(cell: str, file: str, known: list[str]) -> tuple[str, float]:
 
 
 def _factor(unit: str, known: dict[str, float], where: str) -> float:
-    """From a unit to SI units; none, or 1, is SI."""
+    """Factor from a unit to SI units; no unit, or 1, is SI."""
     if unit in ("", "1"):
         return 1.0
     if unit not in known:
-        raise FileError(f"{where}: there is no unit {unit!r}; there are {', '.join(known)}")
+        raise FileError(f"{where}: unknown unit {unit!r}; expected one of {', '.join(known)}")
     return known[unit]
 
 
@@ -267,5 +280,5 @@ def _numbers(row: list[str], heads: list, where: str) -> list[float]:
 def _names(model: Model, joint: Joint) -> dict[str, list[str]]:
     """The joint's columns of coordinates, rates and accelerations."""
     q = labels.coordinates(model)[model.q_slice(joint.name)]
-    v = labels.freedoms(model)[model.v_slice(joint.name)]
+    v = labels.dofs(model)[model.v_slice(joint.name)]
     return {k: [labels.joined(n, k, part) for n, part in (q if k == "q" else v)] for k in _LETTERS}

@@ -1,9 +1,9 @@
-"""`spanloop`: reads the words of a command line and calls what they ask for.
+"""`spanloop`: parse the command line and run one command.
 
-A command is a module of this room with the command's name: `arguments(parser)` tells its words, `run(chosen)` does it
-and returns the exit code, EXAMPLES are lines that work as pasted. It is imported when its command is named, so that
-help costs nothing. Exit codes: 0 done; 1 done, but something was found that is not well; 2 the command or its input is
-wrong; 130 interrupted.
+A command is a module of this folder with the command's name: `arguments(parser)` declares its arguments, `run(chosen)`
+executes it and returns the exit code, EXAMPLES are lines that run as pasted. A module is imported when its command is
+named, so that help starts fast. Exit codes: 0 success; 1 success, but a check failed; 2 wrong command or input; 130
+interrupted.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from spanloop.errors import SpanloopError, SpanloopWarning
 WRONG, INTERRUPTED = 2, 130
 
 COMMANDS = {
-    "demo": "three arms carry one object: a motion, its audit, and a page for the browser",
-    "info": "bodies, joints, freedoms, mass and loops of a mechanism",
-    "check": "what a colleague would say about a mechanism; exit code 1 if it matters",
-    "convert": "a mechanism from one file format to another",
-    "simulate": "the motion of a mechanism, as report, data or page",
-    "inverse": "the torques that move a mechanism along a path",
-    "view": "a mechanism or a run in the browser, live",
-    "plot": "a figure of a run",
-    "count": "operations of every function and method of a mechanism",
-    "bench": "what a call and a step cost for a mechanism on this machine",
-    "zoo": "ready mechanisms: list, show, export",
-    "doctor": "what is installed, what is fast here, and why not",
+    "demo": "simulate three arms that carry one object, and write a page for the browser",
+    "info": "bodies, joints, degrees of freedom, mass and loops of a mechanism",
+    "check": "review a mechanism; exit code 1 if a finding matters",
+    "convert": "convert a mechanism to another file format",
+    "simulate": "simulate a mechanism; write a report, data or a page",
+    "inverse": "compute the torques that move a mechanism along a path",
+    "view": "show a mechanism or a run in the browser, live",
+    "plot": "plot a run",
+    "count": "count the operations of every function and method",
+    "bench": "measure the time of a call and of a step on this machine",
+    "zoo": "list, show or export the ready-made mechanisms",
+    "doctor": "check the installation and this machine",
 }
 
 FIRST_STEPS = """first steps:
@@ -45,7 +45,7 @@ FIRST_STEPS = """first steps:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the result is the exit code."""
+    """Run one command and return its exit code."""
     _write_any_character()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -56,32 +56,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = chosen.run(chosen)
             sys.stdout.flush()
             return code
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+    except BrokenPipeError:  # the reader of our output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (SpanloopError, OSError) as error:
-        return _say(_sentence(error), WRONG)
+        return _fail(_sentence(error), WRONG)
     except KeyboardInterrupt:
-        return _say("interrupted", INTERRUPTED)
+        return _fail("interrupted", INTERRUPTED)
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with errors of one line."""
+    """argparse with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
-        sys.exit(_say(f"{message}. Try '{self.prog} --help'", WRONG))
+        sys.exit(_fail(f"{message}. Try '{self.prog} --help'", WRONG))
 
 
 def _parser(words: Sequence[str]) -> Parser:
-    """The parser; only a command that is among the words is asked for its own."""
+    """The parser; it imports only a command that is named in the arguments."""
     about = "Dynamics of robots and machines, compiled for the mechanism at hand."
     shape = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog="spanloop", description=about, epilog=FIRST_STEPS, formatter_class=shape)
     parser.add_argument("--version", action="version", version=f"spanloop {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, help_line in COMMANDS.items():
-        described = help_line[0].upper() + help_line[1:] + "."
-        command = commands.add_parser(name, help=help_line, description=described, formatter_class=shape)
+    for name, summary in COMMANDS.items():
+        described = summary[0].upper() + summary[1:] + "."
+        command = commands.add_parser(name, help=summary, description=described, formatter_class=shape)
         if name in words:
             module = importlib.import_module(f"spanloop.cli.{name}")
             command.epilog = "examples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES)
@@ -96,7 +96,7 @@ def _sentence(error: SpanloopError | OSError) -> str:
     return str(error)
 
 
-def _say(sentence: str, code: int) -> int:
+def _fail(sentence: str, code: int) -> int:
     print(f"spanloop: error: {' '.join(sentence.split())}", file=sys.stderr)
     return code
 
@@ -106,7 +106,7 @@ def _note(message, category, filename, lineno, file=None, line=None) -> None:
 
 
 def _write_any_character() -> None:
-    """A terminal that lacks a character shows a question mark instead of ending the program."""
+    """Print a question mark for a character that the terminal lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

@@ -1,10 +1,11 @@
-"""`spanloop plot`: a figure of a run, as a file."""
+"""`spanloop plot`: plot a run to a file."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +25,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", metavar="RUN", help="the file of a run: .nc, .h5, .npz")
     add("what", metavar="WHAT", help="q, v, a, tau, energy, closure_residual, reactions, phase")
-    add("--names", metavar="NAME", nargs="+", help="of the joints or loops in it (all)")
-    add("--run", metavar="N", type=int, dest="number", help="which run of a batch")
+    add("--names", metavar="NAME", nargs="+", help="joints or loops to plot (all)")
+    add("--run", metavar="N", type=int, dest="number", help="number of a run in a batch")
     add("--output", metavar="FILE", help=f"{', '.join(FORMATS)} (WHAT.png)")
 
 
@@ -42,12 +43,12 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def draw(motion: Trajectory, what: str, names: Sequence[str] | None, path: Path) -> None:
-    """A figure of a run as a file."""
+    """Write a figure of a run to a file."""
     axes = _plots()(motion, what, names)
     np.ravel(np.asarray(axes, dtype=object))[0].figure.savefig(path)
 
 
-def _plots():
+def _plots() -> Callable[..., Any]:
     try:
         import matplotlib  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""`spanloop simulate`: the motion of a mechanism, as report, data or page."""
+"""`spanloop simulate`: simulate a mechanism and write a report, data files or a page."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 import time
 from pathlib import Path
 
-from spanloop.cli.arguments import ZOO, add_model, by_name, model_of, start, torques
-from spanloop.cli.terminal import add_json, number, painted, print_json
+from spanloop.cli.arguments import ZOO, add_model, by_name, initial_state, model_of, torques
+from spanloop.cli.terminal import add_json, colored, number, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.model import Model
@@ -28,14 +28,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add = parser.add_argument
     add("--duration", metavar="SECONDS", type=float, default=5.0, help="length of the motion (5)")
-    add("--step", metavar="SECONDS", type=float, help="of the integrator (0.001)")
-    add("--sample", metavar="SECONDS", type=float, help="between samples that are kept (every step)")
+    add("--step", metavar="SECONDS", type=float, help="step of the integrator (0.001)")
+    add("--sample", metavar="SECONDS", type=float, help="interval of the stored samples (every step)")
     add("--integrator", default="rk4", help="rk4, euler, midpoint, or SciPy's DOP853, Radau, BDF, ... (rk4)")
     for name, about in (
-        ("--q", "where a joint starts: elbow=0.3, elbow=30deg, ball=1,0,0,0"),
-        ("--v", "how fast it starts"),
-        ("--tau", "a torque or force that acts on it throughout"),
-        ("--set", "a parameter of the model (rod2.mass=0.5), or where a joint starts"),
+        ("--q", "initial coordinate of a joint: elbow=0.3, elbow=30deg, ball=1,0,0,0"),
+        ("--v", "initial velocity of a joint"),
+        ("--tau", "constant torque or force at a joint"),
+        ("--set", "parameter of the model (rod2.mass=0.5), or initial coordinate of a joint"),
     ):
         add(name, metavar="NAME=VALUE", action="append", default=[], help=about)
     add(
@@ -45,15 +45,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="write .html, .svg, .nc, .h5, .npz or .csv; may be repeated",
     )
-    add("--audit", action="store_true", help="is the motion to be trusted? exit code 1 if not")
+    add("--audit", action="store_true", help="check energy, closure and momentum; exit code 1 if a check fails")
     add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:
     files = [_checked(Path(name)) for name in chosen.output]
-    model, told = _set(model_of(chosen.file, chosen.base), by_name(chosen.set, "--set"))
+    model, coordinates = _set(model_of(chosen.file, chosen.base), by_name(chosen.set, "--set"))
     robot = Dynamics(model)
-    q, v = start(robot, chosen.file, {**told, **by_name(chosen.q, "--q")}, by_name(chosen.v, "--v"))
+    q, v = initial_state(robot, chosen.file, {**coordinates, **by_name(chosen.q, "--q")}, by_name(chosen.v, "--v"))
     began = time.perf_counter()
     motion = simulate(
         robot,
@@ -68,10 +68,10 @@ def run(chosen: argparse.Namespace) -> int:
     took = time.perf_counter() - began
     for path in files:
         _write(motion, path, None if chosen.file.startswith(ZOO) else Path(chosen.file).parent)
-    return _tell(motion, chosen, files, took)
+    return _report(motion, chosen, files, took)
 
 
-def _tell(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], took: float) -> int:
+def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], took: float) -> int:
     audit = motion.audit() if chosen.audit else None
     good = motion.outcome.reason in ("finished", "event", "limit") and (audit is None or audit.well)
     if chosen.json:
@@ -95,29 +95,29 @@ def _tell(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], too
         )
     else:
         print(motion)
-        print(f"{motion.duration:g} s took {took:.3g} s, compiling included.")
+        print(f"{motion.duration:g} s took {took:.3g} s, including compilation.")
         if audit:
-            print("\n" + painted(str(audit), "well" if audit.well else "not well"))
+            print("\n" + colored(str(audit), "well" if audit.well else "not well"))
         for path in files:
             print(f"{'written' if path.exists() else 'not written'}: {path}")
     return 0 if good else 1
 
 
-def _set(model: Model, told: dict[str, list[float]]) -> tuple[Model, dict[str, list[float]]]:
-    """The model with other parameters, and where joints start."""
+def _set(model: Model, values_by_name: dict[str, list[float]]) -> tuple[Model, dict[str, list[float]]]:
+    """The model with the given parameters, and the given initial coordinates."""
     joints = {j.name for j in model.joints}
-    others = {name: values for name, values in told.items() if name not in joints}
+    others = {name: values for name, values in values_by_name.items() if name not in joints}
     for name, values in others.items():
         if len(values) != 1:
-            raise InputError(f"--set {name}: {len(values)} numbers are given; a parameter has one")
+            raise InputError(f"--set {name}: found {len(values)} numbers; a parameter has one")
     if others:
         changed = model.parameters().changed({name: values[0] for name, values in others.items()})
         model = applied(model, changed.values.tolist())
-    return model, {name: values for name, values in told.items() if name in joints}
+    return model, {name: values for name, values in values_by_name.items() if name in joints}
 
 
 def _checked(path: Path) -> Path:
-    """A file that can be written, told before the work is done."""
+    """The path, checked before the simulation starts."""
     if path.suffix.lower() not in PAGES + PICTURES + DATA:
         raise InputError(
             f"--output {path}: the extension is {path.suffix!r}; expected {', '.join((*DATA, '.svg', '.html'))}"

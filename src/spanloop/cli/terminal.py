@@ -1,4 +1,4 @@
-"""Words on the screen: colours where a terminal shows them, data as JSON, a line that tells how far it has come."""
+"""Terminal output: colours, JSON, and a progress bar."""
 
 from __future__ import annotations
 
@@ -13,50 +13,51 @@ COLORS = {"well": "32", "not well": "31", "not judged": "33", "strong": "1", "fa
 _WIDTH = 24
 
 
-def colored(stream: TextIO | None = None) -> bool:
-    """Does this stream take colours? NO_COLOR (no-color.org) and a dumb terminal say no."""
+def supports_color(stream: TextIO | None = None) -> bool:
+    """Whether a stream shows colours: a terminal, unless NO_COLOR (no-color.org) is set or it is a dumb one."""
     stream = sys.stdout if stream is None else stream
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def painted(text: str, color: str) -> str:
-    """The text in a colour, where there are any."""
-    return f"\033[{COLORS[color]}m{text}\033[0m" if colored() else text
+def colored(text: str, color: str) -> str:
+    """The text in a colour, if the terminal supports colours."""
+    return f"\033[{COLORS[color]}m{text}\033[0m" if supports_color() else text
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """The word that asks for data instead of text."""
-    parser.add_argument("--json", action="store_true", help="for programs: JSON")
+    """Add the option --json."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def print_json(data: Any) -> None:
+    """Print data as JSON."""
     print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def number(x: float) -> float | None:
-    """A number for JSON, which knows neither infinity nor NaN."""
+    """A number for JSON; None for infinity and NaN, which JSON lacks."""
     return float(x) if x == x and abs(x) != float("inf") else None
 
 
-class Stages:
-    """A bar that grows with every stage; seen on a terminal only, and gone when it is done."""
+class ProgressBar:
+    """A bar that grows with every stage, on a terminal only; it disappears at the end."""
 
     def __init__(self, count: int):
         self.count, self.done, self.began = count, 0, time.perf_counter()
-        self.seen = sys.stderr.isatty()
+        self.is_visible = sys.stderr.isatty()
 
     def begin(self, what: str) -> None:
-        """The next stage starts."""
-        if self.seen:
+        """Start the next stage."""
+        if self.is_visible:
             full = _WIDTH * self.done // self.count
             bar = "█" * full + "░" * (_WIDTH - full)
             took = time.perf_counter() - self.began
             print(f"\r\033[K{bar} {took:4.1f} s  {what} ...", end="", file=sys.stderr, flush=True)
         self.done += 1
 
-    def __enter__(self) -> Stages:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(self, *_) -> None:
-        if self.seen:
+        if self.is_visible:
             print("\r\033[K", end="", file=sys.stderr, flush=True)

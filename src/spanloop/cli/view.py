@@ -1,11 +1,11 @@
-"""`spanloop view`: a mechanism or a run in the browser, live; or a run as a page."""
+"""`spanloop view`: show a mechanism or a run in the browser, live; or write a run as a page."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from spanloop.cli.arguments import ZOO, is_run, model_of, run_of, start
+from spanloop.cli.arguments import ZOO, initial_state, is_run, model_of, run_of
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, UnsupportedError
 
@@ -20,17 +20,19 @@ EXAMPLES = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("file", metavar="MODEL|RUN", help="a .urdf or .toml file, zoo:NAME, or a run (.nc, .h5, .npz)")
-    add("--base", choices=("fixed", "free"), help="how a URDF's root link stands on the world (fixed)")
-    add("--run", metavar="N", type=int, dest="number", help="which run of a batch")
-    add("--port", type=int, default=0, help="of the live viewer (a free one)")
+    add("--base", choices=("fixed", "free"), help="how a URDF's root link is attached to the world (fixed)")
+    add("--run", metavar="N", type=int, dest="number", help="number of a run in a batch")
+    add("--port", type=int, default=0, help="port of the live viewer (a free one)")
     add("--open", action="store_true", help="open the browser")
-    add("--html", metavar="FILE", help="write a run as a page instead; needs no viewer")
+    add("--html", metavar="FILE", help="write a run as a page instead")
 
 
 def run(chosen: argparse.Namespace) -> int:
     if chosen.html:
         if not is_run(chosen.file):
-            raise InputError("--html is for runs; a mechanism gets one with: spanloop simulate MODEL --output run.html")
+            raise InputError(
+                "--html needs a run; make a page of a mechanism with: spanloop simulate MODEL --output run.html"
+            )
         print(f"written: {run_of(chosen.file, chosen.number).page(chosen.html)}")
         return 0
     show = _viewer()
@@ -39,7 +41,7 @@ def run(chosen: argparse.Namespace) -> int:
         return 0
     robot = Dynamics(model_of(chosen.file, chosen.base))
     folder = None if chosen.file.startswith(ZOO) else Path(chosen.file).parent
-    q, _ = start(robot, chosen.file, {}, {})
+    q, _ = initial_state(robot, chosen.file, {}, {})
     show(robot, q, port=chosen.port, open_browser=chosen.open, folder=folder)
     return 0
 
@@ -49,7 +51,7 @@ def _viewer():
         from spanloop.view.viewer import show
     except ImportError as error:
         raise UnsupportedError(
-            f"the live viewer is not there ({error}); pip install viser, or write a page, which needs nothing: "
+            f"the live viewer is not installed ({error}); pip install viser, or write a page, which needs nothing: "
             "spanloop simulate MODEL --output run.html"
         ) from None
     return show

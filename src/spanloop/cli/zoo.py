@@ -1,4 +1,4 @@
-"""`spanloop zoo`: ready mechanisms by name."""
+"""`spanloop zoo`: list, show and export the ready-made mechanisms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXAMPLES = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("do", choices=("list", "show", "export"), help="what to do")
-    parser.add_argument("name", nargs="?", help="of a mechanism: puma, or chain:6 for those of any size")
+    parser.add_argument("name", nargs="?", help="name of a mechanism: puma, or chain:6 for families of any size")
     parser.add_argument("target", metavar="FILE", nargs="?", help="a .toml file, for export")
     add_json(parser)
 
@@ -33,7 +33,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise InputError(f"zoo {chosen.do} needs a name; see: spanloop zoo list")
     word = ZOO + chosen.name.removeprefix(ZOO)
     if chosen.do == "show":
-        model_of(word, None)  # says what there is if there is none
+        model_of(word, None)  # raises with the nearest name if there is none
         if not chosen.json:
             print(inspect.getdoc(getattr(zoo, word.removeprefix(ZOO).partition(":")[0])), end="\n\n")
         return info(word, None, chosen.json)
@@ -58,13 +58,13 @@ def _list(as_json: bool) -> int:
             if loops == closed:
                 print(f"  {name + size:<{width}}  {about}")
         print()
-    print("Use them as zoo:NAME, or zoo:NAME:6 where a number is asked for: spanloop info zoo:puma")
+    print("Use them as zoo:NAME, or zoo:NAME:6 where the name takes a number: spanloop info zoo:puma")
     print("In Python: sl.zoo.puma()")
     return 0
 
 
 def _size(name: str) -> str:
-    """ ":n" where the name takes a number."""
+    """ ":n" if the name takes a number, else ""."""
     first = next(iter(inspect.signature(getattr(zoo, name)).parameters.values()), None)
     takes = first is not None and first.kind is not inspect.Parameter.KEYWORD_ONLY and first.annotation == "int"
     return f":{first.name}" if first is not None and takes else ""

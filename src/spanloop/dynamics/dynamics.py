@@ -1,27 +1,64 @@
-"""The plain face of a model's dynamics: one short method a question."""
+"""`Dynamics`: what users call. One short method for each function of a state."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from spanloop import loops
-from spanloop.compiler.runtime.arrays import checked_out, converted
-from spanloop.dynamics.kernel_calls import Calls
+from spanloop.compiler.runtime.arrays import checked_out
+from spanloop.dynamics.kernel_calls import KernelCalls
 from spanloop.errors import InputError, nearest
 from spanloop.loops import arguments, solution
-from spanloop.loops.arguments import checked, known_forces
+from spanloop.loops.independent import Dofs
 from spanloop.loops.solution import Reactions, Solution
 from spanloop.model import Model
+from spanloop.types import Array
+
+ByName = Mapping[str, ArrayLike]  # {"joint", "body" or "loop": numbers}
 
 
-class Dynamics(Calls):
+class Dynamics(KernelCalls):
     """The dynamics of one model.
 
-    All arrays have batch axes first, any number of them: q (..., nq), v, a, tau (..., nv). One state that has no
-    answer raises; in a batch its row is NaN, with one warning. `out=` takes an array to write into. Forces are
-    [torque; force] at a body's origin in world axes.
+    >>> import numpy as np, spanloop as sl
+    >>> robot = sl.Dynamics(sl.zoo.puma())
+    >>> q, v = robot.model.random_state(seed=1)
+    >>> a = robot.forward_dynamics(q, v, np.zeros(6))
+    >>> bool(np.abs(robot.inverse_dynamics(q, v, a)).max() < 1e-10)
+    True
+
+    A kernel compiles on the first call of a method and is kept on disk. Units are SI; spatial vectors are
+    [angular; linear] and [torque; force].
+
+    **Batches.** Arrays have batch axes first, any number of them, which broadcast: q (..., nq), v, a, tau (..., nv).
+
+    **Errors.** InputError: an array or a name does not fit the model. StateError: a single state has no answer (numbers
+    that are not finite, a quaternion off unit length, an open loop, a singular position); `error.reason` is a
+    `spanloop.errors.Reason`. In a batch such a state's row is NaN, and one SpanloopWarning names the first; other rows
+    are unaffected.
+
+    **Common arguments.**
+
+    q (..., nq): joint coordinates. v (..., nv): joint rates [rad/s, m/s]. a (..., nv): their accelerations. tau (...,
+    nv): joint torques and forces [N m, N]; the entry of a driven joint is its acceleration.
+
+    out: an array to write the result into, of its shape and dtype; it is returned.
+
+    forces: external forces {"body": [torque; force] (..., 6)} at body origins in world axes [N m, N].
+
+    active_loops: names of the switchable loops that are closed; all of them by default, [] for none.
+
+    loop_accelerations: {"loop": (..., n)}, accelerations along the n DoF of driven loops [rad/s², m/s²]; 0 by default.
+
+    loop_forces: {"loop": (..., n)}, forces along the n DoF of loops [N m, N], on body b and, reversed, on body a: a
+    motor, a spring or friction in the joint that closes the loop.
+
+    dofs: independent DoF, as names of joints or DoF, as numbers, or as robot.independent_coordinates() returns them
+    (the default). frame, frames: names of frames or bodies.
     """
 
     def __init__(
@@ -36,365 +73,434 @@ class Dynamics(Calls):
         open_chain: str | None = None,
         chain_threads: int = 1,
     ):
-        """method: the algorithm of forward_dynamics; threads: for batches, 0 for all cores.
+        """model: the mechanism.
 
-        chain_threads: for the chains of one state in forward_dynamics, see sl.compile.
+        method: the algorithm of forward_dynamics; by default 'articulated_body' for trees, 'elimination' for loops.
+        dtype: "float64" or "float32". threads: for batches, 0 for all cores. target: "cpu", or "python" for plain
+        floats. chain_threads: for the chains of one state in forward_dynamics, see sl.compile.
 
-        open_chain: of method "arms_on_object", the method for trees that it asks for each arm.
+        on_singular: "raise" refuses positions at which loops lose rank; "minimum_norm" returns the solution of least
+        norm there.
 
-        on_singular: "raise" refuses positions at which loops lose rank, "minimum_norm" answers there all the same.
+        open_chain: for method "arms_on_object", the tree method that it applies to each arm.
         """
         options = {"dtype": dtype, "threads": threads, "target": target, "on_singular": on_singular}
         super().__init__(model, method, open_chain, options, chain_threads)
-        self._partly: dict[frozenset[str], Dynamics] = {}  # without the loops that are not active
+        self._with_fewer_loops: dict[frozenset[str], Dynamics] = {}  # by set of active loops
 
     def __repr__(self) -> str:
         return f"Dynamics({self.model.name!r}, nq={self.model.nq}, nv={self.model.nv})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _remade, (self.model, self._method, self._open_chain, self._options, self._chain_threads)
 
     # ---- dynamics
 
     def forward_dynamics(
         self,
-        q,
-        v,
-        tau,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
         *,
-        out=None,
-        forces: Mapping | None = None,
-        active: Iterable[str] | None = None,
-        given: Mapping | None = None,
-        known: Mapping | None = None,
-    ) -> np.ndarray:
-        """Accelerations a (..., nv) under torques tau; a driven joint's entry of tau is its acceleration.
+        out: Array | None = None,
+        forces: ByName | None = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+        loop_forces: ByName | None = None,
+    ) -> Array:
+        """Return the accelerations a (..., nv) under the torques tau; help(Dynamics) explains the arguments.
 
-        active: names of the switchable loops that are closed now; all of them if not told.
-        given: {"loop": accelerations (..., n)} of the freedoms of driven loops; 0 if not told.
-        known: {"loop": forces (..., n)} that act along the freedoms of loops, on body b and, reversed, on body a.
+        v must keep the loops closed (J v = 0). This is not checked; if J v ≠ 0 the loops drift apart.
+        robot.project(q, v) returns the nearest v that does.
 
-        v must keep the loops closed (J v = 0), which is not looked at here: with any other v they go on opening, and
-        methods differ in how. robot.project(q, v) gives the nearest that does.
+        >>> robot = sl.Dynamics(sl.zoo.pendulum(1))
+        >>> robot.forward_dynamics([0.0], [0.0], [2.0]).shape
+        (1,)
         """
-        if active is not None:
-            active = arguments.active_loops(self.model, active)
-        if known is not None:
-            forces = known_forces(self, q, known, forces or {}, active)
-        if self._has_extras or active is not None or given is not None:
-            return self._loaded(
-                "forward_dynamics", (q, v, tau), out, forces or {}, self.loop_inputs(active, given or {})
-            )
+        if active_loops is not None:
+            active_loops = arguments.checked_active_loops(self.model, active_loops)
+        if loop_forces is not None:
+            forces = arguments.with_loop_forces(self, q, loop_forces, forces or {}, active_loops)
+        if self._has_loop_inputs or active_loops is not None or loop_accelerations is not None:
+            extra = self._loop_inputs(active_loops, loop_accelerations)
+            return self._loaded("forward_dynamics", (q, v, tau), out, forces or {}, extra)
         return self._dynamics("forward_dynamics", (q, v, tau), out, forces)
 
     def inverse_dynamics(
         self,
-        q,
-        v,
-        a,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike | ByName,
         *,
-        out=None,
-        forces: Mapping | None = None,
+        out: Array | None = None,
+        forces: ByName | None = None,
         actuated: Sequence[str] | None = None,
-        weights=None,
-        internal: Mapping | None = None,
-        active: Iterable[str] | None = None,
-        given: Mapping | None = None,
-        known: Mapping | None = None,
-        method: str = "whole",
-    ) -> np.ndarray:
-        """Torques tau (..., nv) for accelerations a.
+        weights: ArrayLike | Mapping[str, float] | None = None,
+        internal_forces: ByName | None = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+        loop_forces: ByName | None = None,
+        by_subsystems: bool = False,
+    ) -> Array:
+        """Return the torques tau (..., nv) that produce the accelerations a.
 
-        With loops or couplings, or where `actuated` is told, torques act at the actuated joints only, and v and a must
-        keep the loops closed. a may also be {"joint": acceleration} or the independent ones (..., mobility): the others
-        follow.
+        With loops or couplings, or with `actuated`, torques act at the actuated joints only, and v and a must keep the
+        loops closed. a may then also be {"joint": acceleration} or the independent accelerations (..., mobility); the
+        others follow. help(Dynamics) explains the arguments that are not listed here.
 
-        actuated: names of joints or freedoms; those of model.actuated (and driven ones) if not told.
-        weights: of the squares of torques, {"joint": weight} or one a freedom, where there are more actuators than
-        the motion needs; 1 if not told.
-        internal: {"loop": [torque; force] (..., 6)} on body b at the loop's child frame in world axes. Spare
-        actuators bring the loops' forces as near to these as the motion lets them (in N and N m).
-        active, given, known: as in forward_dynamics. method: "whole", or "subsystems" (see robot.subsystems()).
+        actuated: names of joints or DoF; by default model.actuated and the driven joints.
+
+        weights: of the squares of the torques, {"joint": weight} or one for each actuated DoF, where there are more
+        actuators than the motion needs; 1 by default.
+
+        internal_forces: {"loop": [torque; force] (..., 6)} on body b at the loop's child frame in world axes. Spare
+        actuators bring the forces of these loops as close to them as the motion allows, in the norm of N and N m.
+
+        by_subsystems: solve the branches of robot.subsystems() one after the other.
+
+        StateError: the actuators cannot produce the motion, or v or a open a loop.
         """
-        words = (actuated, weights, internal, active, given, known)
-        told = any(x is not None for x in words) or isinstance(a, Mapping) or method != "whole"
-        if not (self.model.loops or self.model.couplings or told):
+        options = (actuated, weights, internal_forces, active_loops, loop_accelerations, loop_forces)
+        has_options = any(x is not None for x in options) or isinstance(a, Mapping) or by_subsystems
+        if not (self.model.loops or self.model.couplings or has_options):
             return self._dynamics("inverse_dynamics", (q, v, a), out, forces)
-        robot, given = self._closed_now("inverse_dynamics", active, given, known)
-        options = {"actuated": actuated, "weights": weights, "internal": internal, "forces": forces}
-        found = loops.inverse_dynamics(robot, q, v, a, method=method, given=given, known=known, **options)
-        return found if out is None else _written("inverse_dynamics", out, found)
-
-    def actuated_inverse_dynamics(self, q, v, a, *, out=None, forces: Mapping | None = None) -> np.ndarray:
-        """Torques (..., n) of the n actuated freedoms for legs on one platform; only actuated entries of a are read.
-
-        [Saha, section 3]; the others' accelerations follow inside the kernel.
-        """
-        return self._dynamics("actuated_inverse_dynamics", (q, v, a), out, forces)
-
-    def minimal(self, start, joints: Sequence[str] | None = None) -> loops.Minimal:
-        """The mechanism as an ODE in its actuated joints (or those named); start (nq,) chooses the assembly."""
-        return loops.Minimal(self, start, joints)
-
-    def parallel_complement(self, q) -> loops.Complement:
-        """N_l, N_c, N_d at one state of legs on one platform: t = N_l N_c N_d θ̇ in the actuated rates; print it.
-
-        [Saha, eq. 32]; whatever the robot's own method is.
-        """
-        return loops.parallel_complement(self, q)
-
-    def solve_inverse(
-        self,
-        q,
-        v,
-        a,
-        *,
-        forces: Mapping | None = None,
-        actuated: Sequence[str] | None = None,
-        weights=None,
-        internal: Mapping | None = None,
-        active: Iterable[str] | None = None,
-        given: Mapping | None = None,
-        known: Mapping | None = None,
-        method: str = "whole",
-    ) -> Solution:
-        """Torques that make a motion, with the closure forces that go with them; words as in inverse_dynamics.
-
-        The forces at the other joints are then robot.reactions(q, v, solution.tau), with the same words.
-        """
-        robot, given = self._closed_now("solve_inverse", active, given, known)
-        options = {"actuated": actuated, "weights": weights, "internal": internal, "forces": forces}
-        found = loops.solve_inverse(robot, q, v, a, method=method, given=given, known=known, **options)
-        return found if robot is self else solution.with_idle(self.model, robot.model, found)
-
-    def subsystems(self, actuated: Sequence[str] | None = None) -> loops.Subsystems:
-        """The branches of the spanning tree in the order in which inverse dynamics can solve them: print it."""
-        return loops.subsystems(self, actuated)
-
-    def bias(self, q, v, *, out=None, forces: Mapping | None = None) -> np.ndarray:
-        """Torques h (..., nv) at zero acceleration: Coriolis terms, gravity, dampers, springs."""
-        return self._dynamics("bias", (q, v), out, forces)
-
-    def gravity(self, q, *, out=None) -> np.ndarray:
-        """Torques (..., nv) that hold the mechanism against gravity."""
-        return self._plain("gravity", (q,), out)
-
-    def mass_matrix(self, q, *, coordinates: str = "tree", out=None) -> np.ndarray:
-        """M (..., nv, nv), armature included; coordinates="independent": in the freedoms of robot.independent()."""
-        if coordinates == "tree":
-            return self._plain("mass_matrix", (q,), out)
-        if coordinates != "independent":
-            known = ("tree", "independent")
-            raise InputError(f"mass_matrix: coordinates is {coordinates!r}; {nearest(coordinates, known)}")
-        return loops.independent_mass_matrix(self, q, out=out)
-
-    def mass_matrix_inverse(self, q, *, out=None) -> np.ndarray:
-        """M⁻¹ (..., nv, nv)."""
-        return self._plain("mass_matrix_inverse", (q,), out)
-
-    def inertia_factors(self, q) -> tuple[np.ndarray, np.ndarray]:
-        """U and D (..., nv, nv) with M = U D Uᵀ: U unit upper triangular, D diagonal. [Saha, eq. 18]"""
-        both = self._call(self._kernel("inertia_factors"), (q,), None)
-        return both[..., 0, :, :], both[..., 1, :, :]
-
-    def convective_inertia(self, q, v, *, out=None) -> np.ndarray:
-        """C (..., nv, nv): C v is the bias torque without gravity, dampers and springs. [Saha, eq. 16]"""
-        return self._plain("convective_inertia", (q, v), out)
-
-    def constraint_forces(self, q, v, tau, *, out=None, forces: Mapping | None = None) -> np.ndarray:
-        """[torque; force] (..., n_joints, 6) of every joint's constraint on its child, at its origin in world axes.
-
-        Without the joints' own torques, which `reactions` has too; by the principle of virtual work; for trees.
-        """
-        return self._dynamics("constraint_forces", (q, v, tau), out, forces)
+        robot, accelerations = self._with_checked_loops(
+            "inverse_dynamics", active_loops, loop_accelerations, loop_forces
+        )
+        tau = loops.inverse_dynamics(
+            robot,
+            q,
+            v,
+            a,
+            actuated=actuated,
+            weights=weights,
+            internal_forces=internal_forces,
+            forces=forces,
+            loop_accelerations=accelerations,
+            loop_forces=loop_forces,
+            by_subsystems=by_subsystems,
+        )
+        return tau if out is None else _written("inverse_dynamics", out, tau)
 
     def solve(
         self,
-        q,
-        v,
-        tau,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
         *,
-        forces: Mapping | None = None,
-        active: Iterable[str] | None = None,
-        given: Mapping | None = None,
-        known: Mapping | None = None,
+        forces: ByName | None = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+        loop_forces: ByName | None = None,
     ) -> Solution:
-        """Accelerations with all that goes with them: torques at driven joints, closure forces by name, residual,
-        status; words as in forward_dynamics."""
-        return solution.solve(self, q, v, tau, forces, self._chosen("solve", active), given, known)
+        """Return the accelerations together with closure forces, torques at driven joints, residual and status.
+
+        Arguments as of forward_dynamics.
+        """
+        names = self._active("solve", active_loops)
+        return solution.solve(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
+
+    def solve_inverse(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike | ByName,
+        *,
+        forces: ByName | None = None,
+        actuated: Sequence[str] | None = None,
+        weights: ArrayLike | Mapping[str, float] | None = None,
+        internal_forces: ByName | None = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+        loop_forces: ByName | None = None,
+        by_subsystems: bool = False,
+    ) -> Solution:
+        """Return the torques that produce a motion together with the closure forces.
+
+        Arguments as of inverse_dynamics. The forces at the other joints are robot.reactions(q, v, solution.tau) with
+        the same arguments.
+        """
+        robot, accelerations = self._with_checked_loops("solve_inverse", active_loops, loop_accelerations, loop_forces)
+        found = loops.solve_inverse(
+            robot,
+            q,
+            v,
+            a,
+            actuated=actuated,
+            weights=weights,
+            internal_forces=internal_forces,
+            forces=forces,
+            loop_accelerations=accelerations,
+            loop_forces=loop_forces,
+            by_subsystems=by_subsystems,
+        )
+        return found if robot is self else solution.with_idle(self.model, robot.model, found)
 
     def reactions(
         self,
-        q,
-        v,
-        tau,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
         *,
-        forces: Mapping | None = None,
-        active: Iterable[str] | None = None,
-        given: Mapping | None = None,
-        known: Mapping | None = None,
+        forces: ByName | None = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+        loop_forces: ByName | None = None,
     ) -> Reactions:
-        """[torque; force] (..., 6) of every joint on its child and every loop on its body b, by name, in world axes;
-        words as in forward_dynamics."""
-        return solution.reactions(self, q, v, tau, forces, self._chosen("reactions", active), given, known)
+        """Return [torque; force] (..., 6) by name in world axes: of joints on their children, of loops on their body b.
 
-    # ---- kinematics
+        A joint's reaction acts at its child's origin, a loop's at its child frame; the joint's own torque is included.
+        Arguments as of forward_dynamics.
+        """
+        names = self._active("reactions", active_loops)
+        return solution.reactions(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
 
-    def pose(self, q, frame: str, *, out=None) -> np.ndarray:
-        """Pose (..., 4, 4) of a frame or body in the world."""
+    def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None, forces: ByName | None = None) -> Array:
+        """Return the torques h (..., nv) at zero acceleration: Coriolis terms, gravity, dampers, springs."""
+        return self._dynamics("bias", (q, v), out, forces)
+
+    def gravity_torques(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the torques (..., nv) that hold the mechanism against gravity."""
+        return self._plain("gravity_torques", (q,), out)
+
+    def mass_matrix(self, q: ArrayLike, *, coordinates: str = "tree", out: Array | None = None) -> Array:
+        """Return the mass matrix M (..., nv, nv), armatures included.
+
+        coordinates="independent": of the closed mechanism (..., n, n), in the n DoF of robot.independent_coordinates().
+        """
+        if coordinates == "tree":
+            return self._plain("mass_matrix", (q,), out)
+        if coordinates != "independent":
+            names = ("tree", "independent")
+            raise InputError(f"mass_matrix: coordinates is {coordinates!r}; {nearest(coordinates, names)}")
+        return loops.independent_mass_matrix(self, q, out=out)
+
+    def mass_matrix_inverse(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return M⁻¹ (..., nv, nv)."""
+        return self._plain("mass_matrix_inverse", (q,), out)
+
+    # ---- frames
+
+    def pose(self, q: ArrayLike, frame: str, *, out: Array | None = None) -> Array:
+        """Return the pose (..., 4, 4) of a frame or body in the world."""
         return self._call(self._kernel("pose", frame=frame), (q,), out)
 
-    def jacobian(self, q, frame: str, *, expressed_in: str = "world", out=None) -> np.ndarray:
-        """J (..., 6, nv): [angular; linear] velocity of the frame's origin is J v, in the axes of `expressed_in`."""
+    def jacobian(self, q: ArrayLike, frame: str, *, expressed_in: str = "world", out: Array | None = None) -> Array:
+        """Return J (..., 6, nv) with J v the [angular; linear] velocity of the frame's origin.
+
+        expressed_in: the frame or body whose axes are used; "world" by default.
+        """
         return self._call(self._kernel("jacobian", frame=frame, expressed_in=expressed_in), (q,), out)
 
-    def jacobian_bias(self, q, v, frame: str, *, expressed_in: str = "world", out=None) -> np.ndarray:
-        """Classical acceleration (..., 6) of the frame's origin when a = 0."""
+    def jacobian_bias(
+        self, q: ArrayLike, v: ArrayLike, frame: str, *, expressed_in: str = "world", out: Array | None = None
+    ) -> Array:
+        """Return the classical acceleration (..., 6) of the frame's origin at a = 0: J̇ v."""
         return self._call(self._kernel("jacobian_bias", frame=frame, expressed_in=expressed_in), (q, v), out)
 
-    def operational_inverse_inertia(self, q, frames: str | Sequence[str], *, out=None) -> np.ndarray:
-        """Λ⁻¹ = J M⁻¹ Jᵀ (..., 6k, 6k) of k frames of a tree: their accelerations [angular; linear] due to forces
-        [torque; force] at them, in world axes. Without M, in O(n) a frame; driven joints do not give way."""
-        return self._call(self._kernel("operational_inverse_inertia", frames=_names(frames)), (q,), out)
+    def operational_inertia(self, q: ArrayLike, frames: str | Sequence[str]) -> loops.OperationalInertia:
+        """Return the inertia that forces at frames meet while the loops stay closed; `.inverse` is Λ⁻¹ = J M⁻¹ Jᵀ.
 
-    def force_response(self, q, frames: str | Sequence[str], *, out=None) -> np.ndarray:
-        """M⁻¹ Jᵀ (..., nv, 6k) of k frames of a tree: accelerations of the joints due to forces [torque; force] at
-        the frames, in world axes. Without M, in O(n) a frame; driven joints do not give way."""
-        return self._call(self._kernel("force_response", frames=_names(frames)), (q,), out)
+        Six rows and columns for each frame, [angular; linear] in world axes. Driven joints do not yield. For trees,
+        sl.compile(model, "operational_inverse_inertia", frames=...) computes Λ⁻¹ in O(n) a frame, without M.
+        """
+        return loops.operational_inertia(self, q, frames)
+
+    def force_response(self, q: ArrayLike, frames: str | Sequence[str], *, out: Array | None = None) -> Array:
+        """Return M⁻¹ Jᵀ (..., nv, 6k) of k frames of a tree: joint accelerations due to [torque; force] at the frames.
+
+        In world axes, in O(n) a frame, without M. Driven joints do not yield.
+        """
+        names = (frames,) if isinstance(frames, str) else tuple(frames)
+        return self._call(self._kernel("force_response", frames=names), (q,), out)
 
     # ---- quantities
 
-    def energy(self, q, v, *, out=None) -> np.ndarray:
-        """(..., 2): kinetic and potential energy [J]."""
+    def energy(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the kinetic and the potential energy (..., 2) [J]."""
         return self._plain("energy", (q, v), out)
 
-    def momentum(self, q, v, *, out=None) -> np.ndarray:
-        """(..., 6): [angular; linear] momentum about the centre of mass, world axes."""
+    def momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the [angular; linear] momentum (..., 6) about the centre of mass in world axes [N m s, N s]."""
         return self._plain("momentum", (q, v), out)
 
-    def center_of_mass(self, q, *, out=None) -> np.ndarray:
-        """(..., 3): centre of mass of everything that moves, in the world [m]."""
+    def center_of_mass(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the centre of mass (..., 3) of all moving bodies in the world [m]."""
         return self._plain("center_of_mass", (q,), out)
 
     # ---- coordinates
 
-    def integrate(self, q, delta, *, out=None) -> np.ndarray:
-        """q ⊕ delta (..., nq): where the velocity delta leads in one unit of time."""
+    def integrate(self, q: ArrayLike, delta: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return q ⊕ delta (..., nq): the coordinates after a constant velocity delta (..., nv) for a unit of time."""
         return self._plain("integrate", (q, delta), out)
 
-    def difference(self, start, q, *, out=None) -> np.ndarray:
-        """delta (..., nv) with integrate(start, delta) = q."""
+    def difference(self, start: ArrayLike, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return delta (..., nv) with integrate(start, delta) = q; start, q (..., nq)."""
         return self._plain("difference", (start, q), out)
 
     # ---- loops
 
-    def closure_error(self, q, *, out=None) -> np.ndarray:
-        """e (..., n_rows) [m or rad] of all closure rows: those of the loops, then of the couplings."""
+    def closure_error(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the errors e (..., n_rows) [m or rad] of all closure rows: of the loops, then of the couplings."""
         return self._plain("closure_error", (q,), out)
 
-    def closure_jacobian(self, q, *, out=None) -> np.ndarray:
-        """J (..., n_rows, nv): closed loops stay closed if J v = 0."""
+    def closure_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return J (..., n_rows, nv): closed loops stay closed if J v = 0."""
         return self._plain("closure_jacobian", (q,), out)
 
-    def closure_bias(self, q, v, *, out=None) -> np.ndarray:
-        """γ (..., n_rows): closed loops stay closed if J a + γ = 0."""
+    def closure_bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return γ (..., n_rows): closed loops stay closed if J a + γ = 0."""
         return self._plain("closure_bias", (q, v), out)
 
-    def grasp_velocities(self, q, v, *, out=None) -> np.ndarray:
-        """W (..., n): rates along the freedoms that loops leave, of body b on body a, in the loops' order."""
-        kernel, nv = self._kernel("grasp_accelerations"), self.model.nv
-        rates = converted("grasp_velocities", "v", nv, v, kernel.dtype)
-        return self._call(kernel, (q, np.zeros(nv), rates), out)  # Ẇ = J a + γ, and γ is 0 at rest: J v
+    def assemble(
+        self, guess: ArrayLike, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100
+    ) -> Array:
+        """Return coordinates q (..., nq) near the guess (..., nq) with all loops closed, within joint limits.
 
-    def grasp_accelerations(self, q, v, a, *, out=None) -> np.ndarray:
-        """Ẇ (..., n): accelerations along the freedoms that loops leave, of body b on body a, in the loops' order."""
-        return self._plain("grasp_accelerations", (q, v, a), out)
+        fixed: names of joints that keep their coordinates. tolerance: largest closure error [m or rad]. max_steps: for
+        each of six attempts.
 
-    def assemble(self, guess, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100):
-        """q (..., nq) near the guess with all loops closed, within limits; joints named in `fixed` do not move."""
+        StateError: no closed state was found; the message names the loop.
+
+        >>> robot = sl.Dynamics(sl.zoo.four_bar())
+        >>> q = robot.assemble([0.3, 0.3, 0.3])
+        >>> bool(np.abs(robot.closure_error(q)).max() < 1e-11)
+        True
+        """
         return loops.assemble(self, guess, fixed, tolerance=tolerance, max_steps=max_steps)
 
-    def project(self, q, v=None):
-        """q, or (q, v), brought back to the closed loops by the change of least kinetic energy."""
+    @overload
+    def project(self, q: ArrayLike, v: None = None) -> Array: ...
+
+    @overload
+    def project(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]: ...
+
+    def project(self, q: ArrayLike, v: ArrayLike | None = None) -> Array | tuple[Array, Array]:
+        """Return q, or (q, v), moved back to closed loops by the change of least kinetic energy."""
         return loops.project(self, q, v)
 
-    def independent(self, q=None, prefer: Sequence[str] = ()) -> loops.Independent:
-        """Freedoms that determine the others, in general or as is best at q."""
-        return loops.independent_freedoms(self, q, prefer)
-
-    def velocity_map(self, q, freedoms=None) -> np.ndarray:
-        """T (..., nv, n): v = T v_i for the n independent freedoms."""
-        return loops.velocity_map(self, q, freedoms)
-
-    def complete_velocity(self, q, rates, freedoms=None) -> np.ndarray:
-        """v (..., nv) that keeps the loops closed, from independent rates (..., n) or {"joint": rate}."""
-        return loops.complete_velocity(self, q, rates, freedoms)
-
-    def complete_acceleration(self, q, v, accelerations, freedoms=None, *, given: Mapping | None = None) -> np.ndarray:
-        """a (..., nv) that keeps the loops closed, from independent ones (..., n) or {"joint": acceleration}.
-
-        given: as in forward_dynamics.
-        """
-        driven = None if given is None else self.given_rows(given, "complete_acceleration")
-        return loops.complete_acceleration(self, q, v, accelerations, freedoms, driven)
-
-    def follow(self, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """q (n, nq), v, a (n, nv) of all joints from {"joint": (positions, rates, accelerations)}, each (n,)."""
-        return loops.follow(self, start, path)
-
-    def mobility(self, q=None):
-        """Freedoms that the loops leave, in general or at q (..., nq)."""
+    def mobility(self, q: ArrayLike | None = None) -> int | NDArray[np.integer[Any]]:
+        """Return the number of DoF that the loops leave: in general, or at q (..., nq)."""
         return loops.mobility(self, q)
 
-    def diagnose(self, q) -> loops.Diagnosis:
-        """Closure errors, rank, mobility, redundant rows by name, distance to singularity: print it."""
+    def diagnose(self, q: ArrayLike) -> loops.Diagnosis:
+        """Return closure errors, rank, mobility, redundant rows by name and distance to singularity at q (nq,).
+
+        >>> robot = sl.Dynamics(sl.zoo.four_bar())
+        >>> print(str(robot.diagnose(sl.zoo.four_bar_start())).splitlines()[0])
+        four_bar: 1 loop on 3 DoF.
+        """
         return loops.diagnose(self, q)
 
-    def operational_inertia(self, q, frames: str | Sequence[str]) -> loops.OperationalInertia:
-        """The inertia that forces at frames meet while the loops stay closed."""
-        return loops.operational_inertia(self, q, frames)
+    def independent_coordinates(
+        self, q: ArrayLike | None = None, prefer: Sequence[str] = ()
+    ) -> loops.IndependentCoordinates:
+        """Return DoF that determine all others: in general, or the best choice at q (nq,).
 
-    def with_active(self, active: Iterable[str] | None) -> Dynamics:
-        """This robot, or the one without the switchable loops that are not active."""
-        chosen, switchable = arguments.active_loops(self.model, active), arguments.switchable_loops(self.model)
-        if len(chosen) == len(switchable):
+        prefer: names of joints or DoF to choose. InputError: they depend on each other.
+        """
+        return loops.independent_coordinates(self, q, prefer)
+
+    def minimal_coordinates(self, start: ArrayLike, joints: Sequence[str] | None = None) -> loops.MinimalCoordinates:
+        """Return the mechanism as an ODE in its actuated joints.
+
+        start (nq,): a closed state, or nearly so; it selects the assembly. joints: others to use instead.
+        """
+        return loops.MinimalCoordinates(self, start, joints)
+
+    def velocity_map(self, q: ArrayLike, dofs: Dofs = None) -> Array:
+        """Return T (..., nv, n) with v = T v_i for the n independent DoF."""
+        return loops.velocity_map(self, q, dofs)
+
+    def complete_velocity(self, q: ArrayLike, rates: ArrayLike | ByName, dofs: Dofs = None) -> Array:
+        """Return v (..., nv) that keeps the loops closed, from independent rates (..., n) or {"joint": rate}.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> v = robot.complete_velocity(q, {"crank_hinge": 1.0})
+        >>> bool(np.abs(robot.closure_jacobian(q) @ v).max() < 1e-12)
+        True
+        """
+        return loops.complete_velocity(self, q, rates, dofs)
+
+    def complete_acceleration(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        accelerations: ArrayLike | ByName,
+        dofs: Dofs = None,
+        *,
+        loop_accelerations: ByName | None = None,
+    ) -> Array:
+        """Return a (..., nv) that keeps the loops closed, from independent ones (..., n) or {"joint": acceleration}."""
+        rows = None
+        if loop_accelerations is not None:
+            rows = arguments.loop_acceleration_rows(self.model, loop_accelerations, "complete_acceleration")
+        return loops.complete_acceleration(self, q, v, accelerations, dofs, rows)
+
+    def follow(
+        self, start: ArrayLike, path: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]]
+    ) -> tuple[Array, Array, Array]:
+        """Return q (n, nq), v, a (n, nv) of all joints from the motions of some.
+
+        start (nq,): a state near the first sample; it selects the assembly.
+        path: {"joint": (positions, rates, accelerations)}, each (n,), of joints that determine the others.
+        """
+        return loops.follow(self, start, path)
+
+    def subsystems(self, actuated: Sequence[str] | None = None) -> loops.Subsystems:
+        """Return the branches of the spanning tree in the order in which inverse dynamics can solve them.
+
+        actuated: names of joints or DoF; by default model.actuated and the driven joints.
+        """
+        return loops.subsystems(self, actuated)
+
+    # ---- sets of active loops
+
+    def _with_active_loops(self, active_loops: Iterable[str] | None) -> Dynamics:
+        """This robot, or the one without the switchable loops that are open."""
+        names = arguments.checked_active_loops(self.model, active_loops)
+        switchable = arguments.switchable_loops(self.model)
+        if len(names) == len(switchable):
             return self
-        if chosen not in self._partly:
-            idle = [name for name in switchable if name not in chosen]
-            self._partly[chosen] = self._opened(idle)
-        return self._partly[chosen]
+        if names not in self._with_fewer_loops:
+            self._with_fewer_loops[names] = self._without([name for name in switchable if name not in names])
+        return self._with_fewer_loops[names]
 
-    def _opened(self, idle: Sequence[str]) -> Dynamics:
-        """This robot without some loops; where none is left, its method for loops goes with them."""
-        robot = Dynamics(self.model.without_loops(*idle), **self._options)
+    def _without(self, loop_names: Sequence[str]) -> Dynamics:
+        """This robot without some loops; without any loop left, the default method for trees applies."""
+        robot = Dynamics(self.model.without_loops(*loop_names), **self._options)
         if robot.model.loops or robot.model.couplings:
             robot._method, robot._open_chain = self._method, self._open_chain
         return robot
 
-    def _chosen(self, function: str, active: Iterable[str] | None) -> frozenset[str] | None:
-        return None if active is None else arguments.active_loops(self.model, active, function)
+    def _active(self, function: str, active_loops: Iterable[str] | None) -> frozenset[str] | None:
+        return None if active_loops is None else arguments.checked_active_loops(self.model, active_loops, function)
 
-    def _closed_now(self, function: str, active, given, known) -> tuple[Dynamics, dict]:
-        """The robot with the loops that are active, and what is given of those; names are checked here."""
-        chosen = self._chosen(function, active)
-        if given is not None:
-            self.given_rows(given, function)
-        if known is not None:
-            checked(self.model, known, chosen, function)
-        robot = self.with_active(chosen)
-        there = {x.name for x in robot.model.loops}
-        return robot, {name: x for name, x in (given or {}).items() if name in there}
+    def _with_checked_loops(
+        self,
+        function: str,
+        active_loops: Iterable[str] | None,
+        loop_accelerations: ByName | None,
+        loop_forces: ByName | None,
+    ) -> tuple[Dynamics, dict[str, ArrayLike]]:
+        """The robot with the active loops only, and the accelerations of those; names are checked here."""
+        names = self._active(function, active_loops)
+        if loop_accelerations is not None:
+            arguments.loop_acceleration_rows(self.model, loop_accelerations, function)
+        if loop_forces is not None:
+            arguments.checked_loop_forces(self.model, loop_forces, names, function)
+        robot = self._with_active_loops(names)
+        closed = {x.name for x in robot.model.loops}
+        return robot, {name: x for name, x in (loop_accelerations or {}).items() if name in closed}
 
 
-def _names(frames: str | Sequence[str]) -> tuple[str, ...]:
-    return (frames,) if isinstance(frames, str) else tuple(frames)
-
-
-def _written(name: str, out, found: np.ndarray) -> np.ndarray:
-    checked_out(name, out, found.shape, found.dtype)
-    out[...] = found
+def _written(name: str, out: Array, result: Array) -> Array:
+    checked_out(name, out, result.shape, result.dtype)
+    out[...] = result
     return out
 
 
-def _remade(model: Model, method, open_chain, options, chain_threads) -> Dynamics:
+def _remade(
+    model: Model, method: str | None, open_chain: str | None, options: dict[str, Any], chain_threads: int
+) -> Dynamics:
     return Dynamics(model, method=method, open_chain=open_chain, chain_threads=chain_threads, **options)

@@ -1,18 +1,18 @@
-"""The one door between mathematics and machines: a model and a question become a kernel."""
+"""From a model and a function of the catalog to a kernel: spec, cache key, plan, machine code, refusals."""
 
 from spanloop.kernels.cache_key import content, source_hash
-from spanloop.kernels.compile import compile, operations
-from spanloop.kernels.explain import UNIT_TOLERANCE
-from spanloop.kernels.lowering import KNEE
+from spanloop.kernels.compile import compile, machine_kernel, operations
+from spanloop.kernels.lowering import KNEE, UNIT_TOLERANCE
 from spanloop.kernels.on_scalars import on_scalars
-from spanloop.kernels.spec import Question, refuse_closures
+from spanloop.kernels.spec import KernelSpec, refuse_closures
 
 __all__ = [
     "KNEE",
     "UNIT_TOLERANCE",
-    "Question",
+    "KernelSpec",
     "compile",
     "content",
+    "machine_kernel",
     "on_scalars",
     "operations",
     "refuse_closures",

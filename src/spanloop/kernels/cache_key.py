@@ -1,4 +1,4 @@
-"""What a kernel is known by: the content of its model, and the sources that it comes from."""
+"""What the key of a kernel in the cache depends on: the content of the model, and the sources of spanloop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spanloop.model.motors import reflected
 
 @functools.lru_cache(maxsize=64)
 def content(model: Model) -> str:
-    """All numbers and names of a model that a kernel can depend on."""
+    """A hash of all numbers and names of a model that a kernel can depend on."""
     parts = (
         [(b.name, b.inertia) for b in model.bodies],
         [
@@ -29,13 +29,13 @@ def content(model: Model) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-# what a kernel is made of, and nothing else: a new zoo or command leaves kernels as they are
-_MAKERS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "compiling", "simulation")
+# rooms that kernels come from: a change elsewhere (zoo, cli, ...) leaves cached kernels valid
+_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "simulation")
 
 
 @functools.cache
 def source_hash() -> str:
-    """A hash over the sources that kernels come from: a changed algorithm never meets an old kernel."""
+    """A hash of the sources that kernels come from: a changed algorithm never finds an old kernel."""
     home = Path(__file__).parents[1]
     digest = hashlib.sha256()
     own = (home / "model" / "parameters.py", home / "model" / "motors.py")
@@ -46,4 +46,4 @@ def source_hash() -> str:
 
 
 def _sources(home: Path) -> list[Path]:
-    return [path for room in _MAKERS for path in sorted((home / room).rglob("*.py"))]
+    return [path for room in _ROOMS for path in sorted((home / room).rglob("*.py"))]

@@ -1,19 +1,27 @@
-"""A kernel for one function of one model: what `sl.compile` is."""
+"""`sl.compile`: a model and a function become a kernel.
+
+spec → key → artifact in the cache, or plan → source → object code → artifact;   artifact → Kernel
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spanloop.algorithms.catalog import function as catalog_entry
-from spanloop.compiler.lower import Operations
+from spanloop.algorithms import catalog
+from spanloop.compiler.lower import Division, Operations
 from spanloop.errors import InputError, UnsupportedError, nearest
-from spanloop.kernels.spec import Question
-from spanloop.kernels.thread_parts import chain_parts
+from spanloop.kernels.lowering import chain_parts
+from spanloop.kernels.spec import KernelSpec
 from spanloop.model import Model
 from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.vectors import Vector
+
+if TYPE_CHECKING:
+    from spanloop.compiler.runtime.kernel import Definition, Kernel
+    from spanloop.compiler.runtime.reference import PythonKernel
 
 _LATER = ("gpu", "cuda", "jax", "c")
 
@@ -28,7 +36,7 @@ def compile(
     parameters: str = "baked",
     threads: int = 1,
     chain_threads: int = 1,
-    forces: Sequence[str] = (),
+    forces: str | Sequence[str] = (),
     frame: str | None = None,
     expressed_in: str | None = None,
     frames: str | Sequence[str] = (),
@@ -36,95 +44,144 @@ def compile(
     on_singular: str = "raise",
     lowering: str = "auto",
     open_chain: str | None = None,
-    points: Sequence[str] = (),
-):
-    """A kernel for one function of one model.
+    points: str | Sequence[str] = (),
+) -> Kernel | PythonKernel:
+    """Return a kernel of one function of one model.
 
-    function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (see spanloop.algorithms.catalog); or an
-        expression of spatial operators: the kernel of an operator takes q and x, that of an expression of
-        vectors q and the vectors in the order in which they appear.
-    method: the algorithm; the first in the catalog if not named.
-    target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the rest).
-    parameters: "live" adds the input `parameters`, packed as model.parameters(), one set or one per state.
-    threads: over the states of a batch; 0 for all cores.
-    chain_threads: over the chains (arms, legs, limbs) of one state; 0 for all cores. For large mechanisms, and calls
-        that follow one another closely (docs/simple_closed_chain.md). Batches go over states all the same.
-    forces: names of bodies with external forces; adds the input `forces`, six numbers for each, in this order.
-    frame, expressed_in: of pose, jacobian, jacobian_bias.
-    frames: of operational_inverse_inertia, force_response: names of frames or bodies, six rows or columns for each.
-    regroup: False keeps every inertial number at its own body (more operations, same answer).
-    on_singular: "raise" refuses a position where closures lose rank; "minimum_norm" answers with the rows left.
-    lowering: "unrolled" writes every link's operations out, "looped" traces each kind of link once and loops over them;
-    "auto" loops over trees of more than KNEE links where the algorithm allows it.
-    open_chain: of method "arms_on_object", the method for trees that it asks for each arm.
-    points: of free_response and forced_response, the frames or bodies that closures may join.
+    A kernel is called like the function, k(q, v, tau, out=None), with one state or with leading batch axes: q of shape
+    (..., nq), v, a, tau (..., nv), in SI units and the order of the model's joints. Machine code is cached on disk.
+
+    Arguments:
+        function: "forward_dynamics", "inverse_dynamics", "mass_matrix", ... (spanloop.algorithms.catalog lists them);
+            or an expression of spatial operators: the kernel of an operator takes q and x, that of a vector expression
+            q and the vectors in the order in which they appear.
+        method: the algorithm; by default the first in the catalog.
+        target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the other).
+        dtype: "float64" or "float32".
+        parameters: "baked" compiles the model's numbers in; "live" adds the input `parameters`, packed as
+            model.parameters(), one set or one per state.
+        threads: threads for the states of a batch; 0 for all cores.
+        chain_threads: threads for the chains (arms, legs, limbs) of one state; 0 for all cores. For large mechanisms
+            and calls in close succession (docs/simple_closed_chain.md). Batches are split over states all the same.
+        forces: names of bodies with external forces; adds the input `forces` (..., 6 n), [torque; force] of each
+            [N m; N] in this order.
+        frame, expressed_in: frame or body of pose, jacobian and jacobian_bias, and the axes of the result.
+        frames: frames or bodies of operational_inverse_inertia and force_response, six rows or columns for each.
+        regroup: False keeps every inertial number at its own body (more operations, same answer).
+        on_singular: "raise" refuses a position where closures lose rank; "minimum_norm" answers with the rows left.
+        lowering: "unrolled" writes the operations of every link out, "looped" traces each kind of link once and loops
+            over the links; "auto" loops over trees of more than KNEE links where the algorithm allows it.
+        open_chain: of method "arms_on_object", the method for trees that it applies to each arm.
+        points: of free_response and forced_response, the frames or bodies that closures may join.
+
+    Returns:
+        A Kernel: callable; `operations`, `plan`, `source`, `inputs` and `shape` describe it.
+
+    Raises:
+        InputError: an option or name does not fit. UnsupportedError: the method or target cannot do this model.
+        The kernel itself raises StateError for a single state without an answer; in a batch such rows are NaN, with one
+        SpanloopWarning.
+
+    Example:
+        >>> kernel = sl.compile(sl.zoo.puma(), "mass_matrix")
+        >>> kernel(np.zeros(6)).shape
+        (6, 6)
     """
-    if on_singular not in ("raise", "minimum_norm"):
-        raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
-    if lowering not in ("auto", "unrolled", "looped"):
-        raise InputError(f"lowering is {lowering!r}; expected 'auto', 'unrolled' or 'looped'")
-    forces, frames = ((x,) if isinstance(x, str) else tuple(x) for x in (forces, frames))
-    if isinstance(function, str):
-        question = Question.of(
-            model, function, method, parameters, forces, frame, expressed_in, regroup, frames, open_chain
-        )
-        question.points(points)
-    else:
-        others = {"method": method, "forces": forces or None, "frame": frame, "expressed_in": expressed_in}
-        others["frames"] = frames or None
-        question = Question.expression(model, function, parameters, others)
-
-    question.strict = on_singular == "raise"
-    question.lowering = lowering
-    if _is_single(dtype) and question.needs_double:
-        raise UnsupportedError(
-            f"{function}: method {question.method!r} needs double precision; leave out dtype='float32'"
-        )
     if chain_threads != 1:
-        _refuse_chain_threads(target, lowering)
-        question.lowering = "unrolled"
+        lowering = _lowering_for_chains(target, lowering)
+    if isinstance(function, str):
+        spec = KernelSpec.of(
+            model,
+            function,
+            method=method,
+            parameters=parameters,
+            forces=forces,
+            frame=frame,
+            expressed_in=expressed_in,
+            frames=frames,
+            points=points,
+            open_chain=open_chain,
+            regroup=regroup,
+            on_singular=on_singular,
+            lowering=lowering,
+        )
+    else:
+        _refuse_options(method=method, forces=forces, frame=frame, expressed_in=expressed_in, frames=frames)
+        spec = KernelSpec.of_expression(
+            model, function, parameters=parameters, on_singular=on_singular, lowering=lowering
+        )
+    if _is_single(dtype) and spec.needs_double:
+        raise UnsupportedError(f"{function}: method {spec.method!r} needs double precision; leave out dtype='float32'")
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
-        return PythonKernel(question.name, question.signature(), question.answer, question.explain, dtype)
+        return PythonKernel(spec, dtype)
+    if target in _LATER:
+        raise UnsupportedError(f"target {target!r} is not there yet; use 'cpu' or 'python'")
     if target != "cpu":
-        if target in _LATER:
-            raise UnsupportedError(f"target {target!r} is not there yet; use 'cpu' or 'python'")
         raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
-    from spanloop.compiler.runtime.kernel import Kernel, Recipe, checked_threads
-
-    chained = checked_threads(chain_threads, "chain_threads")
-    parts = chain_parts(question) if chain_threads != 1 else []
-    recipe = Recipe(question.name, question.key(), question.plan, question.answer, question.explain)
-    if chained > 1:
-        from spanloop.compiler.runtime.threaded import PartedKernel
-
-        return PartedKernel(recipe, dtype, threads, parts, chained)
-    return Kernel(recipe, dtype, threads)
+    division = _division(spec, chain_threads) if chain_threads != 1 else None
+    return machine_kernel(spec, dtype=dtype, threads=threads, division=division)
 
 
-def _refuse_chain_threads(target: str, lowering: str) -> None:
+def machine_kernel(
+    definition: Definition, *, dtype: str = "float64", threads: int = 1, division: Division | None = None
+) -> Kernel:
+    """The kernel of a definition as machine code; division: shares the work on one state among threads."""
+    from spanloop.compiler.runtime import cache, machine
+    from spanloop.compiler.runtime.kernel import REAL, Kernel, artifact_of, checked_dtype, single_source
+    from spanloop.compiler.runtime.threaded import ThreadedKernel, threaded_single
+
+    real = REAL[checked_dtype(dtype)]
+    key = cache.key(definition.name, definition.key, str(division or "single"), real, machine.identity())
+    artifact = cache.read(key)
+    if artifact is None:
+        plan = definition.plan
+        if division is None:
+            artifact = artifact_of(plan, single_source(plan, real), real)
+        else:
+            phased = division.phases_of(plan)
+            artifact = artifact_of(plan, threaded_single(phased, real), real, phases=len(phased.phases) // 2)
+        cache.write(key, artifact)
+    if division is None:
+        return Kernel(artifact, definition, dtype, threads)
+    return ThreadedKernel(artifact, definition, division, dtype, threads)
+
+
+def operations(model: Model, function: str, method: str | None = None, frames: Sequence[str] = ()) -> Operations:
+    """Count the operations of a kernel without compiling it; frames: of functions that need one or several."""
+    takes = catalog.function(function).options
+    frame = frames[0] if frames and "frame" in takes else None
+    several = tuple(frames) if "frames" in takes else ()
+    return KernelSpec.of(
+        model, function, method=method, frame=frame, frames=several, lowering="unrolled"
+    ).plan.operations
+
+
+def _division(spec: KernelSpec, chain_threads: int) -> Division | None:
+    """The chains of the mechanism divided among threads; None where one thread has them all."""
+    from spanloop.compiler.runtime.kernel import checked_threads
+
+    count, parts = checked_threads(chain_threads, "chain_threads"), chain_parts(spec)
+    return Division.among(count, parts) if count > 1 else None
+
+
+def _lowering_for_chains(target: str, lowering: str) -> str:
     if target != "cpu":
         raise InputError(f"chain_threads is for target 'cpu'; target is {target!r}")
     if lowering == "looped":
         raise InputError("chain_threads needs the unrolled form; leave out lowering='looped'")
+    return "unrolled" if lowering == "auto" else lowering
 
 
-def _is_single(dtype) -> bool:
+def _refuse_options(**options: Any) -> None:
+    for name, value in options.items():
+        if value:
+            raise InputError(f"an expression of operators takes no {name}")
+
+
+def _is_single(dtype: Any) -> bool:
     try:
         return np.dtype(dtype) == np.float32
-    except TypeError:  # no dtype: the kernel will say so
+    except TypeError:  # no dtype: the kernel reports it
         return False
-
-
-# ---- How many operations a kernel takes.
-
-
-def operations(model: Model, function: str, method: str | None = None, frames: Sequence[str] = ()) -> Operations:
-    """How many operations a kernel takes, without making it; frames: of functions that need one or some."""
-    options = catalog_entry(function).options
-    frame = frames[0] if frames and "frame" in options else None
-    several = tuple(frames) if "frames" in options else ()
-    question = Question.of(model, function, method, "baked", (), frame, None, True, several)
-    question.lowering = "unrolled"
-    return question.plan().operations

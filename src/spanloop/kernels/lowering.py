@@ -1,58 +1,101 @@
-"""From a question to a plan: every link's operations written out, or each kind of link traced once and looped over."""
+"""From a spec to a Plan: every link's operations unrolled, or each class of links traced once and looped over."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
-from spanloop.compiler.lower import CannotLoop, Looped, Pass, Plan, Tree, looped, unrolled
-from spanloop.errors import UnsupportedError
-from spanloop.kernels.explain import POSITIONS, unit_conditions, units_of
+from spanloop.compiler.lower import CannotLoop, Looped, Part, Pass, Plan, Tree, looped, traced_inputs
+from spanloop.errors import InputError, UnsupportedError
+from spanloop.model import Model
 from spanloop.sweeps import Values
 from spanloop.sweeps.program import AT_ONCE, INWARD
-from spanloop.topology.link_class import anonymous
+from spanloop.topology import mechanism
+from spanloop.topology.link_class import Anonymous, anonymous
+from spanloop.topology.partition import parts_of
 
 if TYPE_CHECKING:
-    from spanloop.kernels.spec import Question
+    from spanloop.kernels.spec import KernelSpec
 
-KNEE = 48  # links beyond which looped code is used if nobody says otherwise
-
-
-def planned(question: Question) -> Plan | Looped:
-    """The plan by the lowering that the question asks for."""
-    long = len(question.baked[0].links) > KNEE and not question.live
-    if question.lowering == "looped" or (question.lowering == "auto" and long):
-        try:
-            return looped_plan(question)
-        except CannotLoop as reason:
-            if question.lowering == "looped":
-                raise UnsupportedError(f"{question.name} by {question.method} cannot be looped: {reason}") from None
-    return unrolled_plan(question)
+KNEE = 48  # links beyond which lowering="auto" loops
+UNIT_TOLERANCE = 1e-6  # of the length of a quaternion
+POSITIONS = ("q", "start")  # inputs that hold coordinates
 
 
-def looped_plan(question: Question) -> Looped:
-    """Steps traced once for each class of links."""
-    m, program = question.baked
-    inputs, shape = question.signature()
-    if question.live or program.demands is not None or program.loaded or program.sizes or m.closures or m.gears:
+def unrolled_plan(spec: KernelSpec) -> Plan:
+    """The plan with the operations of every link written out."""
+    inputs, shape = spec.signature()
+    traced = traced_inputs(inputs)
+    answer, demands = spec.compute(traced)
+    guards = list(unit_conditions(spec.model, traced))
+    return Plan.of(spec.name, traced, shape, answer, guards, [a < b for a, b in demands])
+
+
+def looped_plan(spec: KernelSpec) -> Looped:
+    """The plan with each step traced once for each class of links; CannotLoop where that is impossible."""
+    m, program = spec.program
+    inputs, shape = spec.signature()
+    if spec.live or program.demands is not None or program.loaded or program.sizes or m.closures or m.gears:
         raise CannotLoop("live parameters, external forces and closures need the unrolled form")
     passes = []
     for sweep in program.sweeps:
         if sweep.direction == AT_ONCE or callable(sweep.start):
-            raise CannotLoop("a sweep looks at all links at once")
+            raise CannotLoop("a sweep reads all links at once")
         passes.append(Pass(sweep.step, sweep.direction == INWARD, sweep.start))
     slices = {n: [link.q if n in POSITIONS else link.v for link in m.links] for n, _ in inputs}
     places = {n: [s.start for s in found] for n, found in slices.items()}
     counts = {n: [s.stop - s.start for s in found] for n, found in slices.items()}
-    tree = Tree([anonymous(x) for x in m.links], m.parents, places, counts, dict(inputs), units_of)
-    return looped(question.name, inputs, shape, tree, passes, lambda here: program.result(m, here, Values()), Values)
+    tree = Tree([anonymous(x) for x in m.links], m.parents, places, counts, dict(inputs), _link_conditions)
+    return looped(spec.name, inputs, shape, tree, passes, lambda here: program.result(m, here, Values()), Values)
 
 
-def unrolled_plan(question: Question) -> Plan:
-    """Steps traced link by link."""
-    inputs, shape = question.signature()
+# ---- conditions on coordinates: quaternions must have length 1
 
-    def compute(x):
-        answer, demands = question.compute(x)
-        return answer, list(unit_conditions(question.model, x)), [a < b for a, b in demands]
 
-    return unrolled(question.name, inputs, shape, compute)
+def unit_conditions(model: Model, inputs: Mapping[str, Sequence[Any]]) -> Iterator[Any]:
+    """The conditions on the coordinates of all joints."""
+    for name in POSITIONS:
+        for joint in model.joints if name in inputs else ():
+            for part in joint.kind.unit_parts(tuple(inputs[name][model.q_slice(joint.name)])):
+                yield _is_unit(part)
+
+
+def _link_conditions(link: Anonymous, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """The conditions on the coordinates of one link."""
+    return [_is_unit(part) for n in POSITIONS if n in inputs for part in link.kind.unit_parts(tuple(inputs[n]))]
+
+
+def _is_unit(part: Sequence[Any]) -> Any:
+    square = sum((x * x for x in part), 0.0)
+    return (square < 1.0 + 2.0 * UNIT_TOLERANCE) & (square > 1.0 - 2.0 * UNIT_TOLERANCE)
+
+
+# ---- parts for the threads of one state
+
+
+def chain_parts(spec: KernelSpec) -> list[Part]:
+    """For each chain of the mechanism (arm, leg, limb) its entries of the inputs and of the answer."""
+    inputs, shape = spec.signature()
+    if shape != (spec.model.nv,):
+        raise InputError(f"{spec.name}: chain_threads is for functions that return one number per degree of freedom")
+    m = mechanism(spec.model)
+    found = parts_of(m)
+    if not found:
+        raise UnsupportedError(
+            f"{spec.name}: chain_threads computes chains in parallel (arms on an object, legs, limbs); "
+            f"model {spec.model.name!r} is one chain. Leave it out; for a batch there is threads="
+        )
+    starts = dict(zip((n for n, _ in inputs), accumulate((k for _, k in inputs), initial=0), strict=False))
+    own = {"q": [x.q for x in m.links]} | {n: [x.v for x in m.links] for n in ("v", "a", "tau")}
+    return [
+        Part(
+            frozenset(starts[n] + k for n in own if n in starts for i in part for k in _range(own[n][i])),
+            frozenset(k for i in part for k in _range(m.links[i].v)),
+        )
+        for part in found
+    ]
+
+
+def _range(s: slice) -> range:
+    return range(s.start, s.stop)

@@ -1,4 +1,4 @@
-"""A function of the catalog in plain arithmetic, for what is compiled into a simulation."""
+"""`sl.on_scalars`: a function of the catalog in plain arithmetic, for what is compiled into a simulation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spanloop.errors import InputError
-from spanloop.kernels.spec import Question
+from spanloop.kernels.spec import KernelSpec
 from spanloop.math.scalar import where
 from spanloop.model import Model
 
@@ -17,29 +17,52 @@ def on_scalars(
     function: str,
     *,
     method: str | None = None,
-    forces: Sequence[str] = (),
+    forces: str | Sequence[str] = (),
     frame: str | None = None,
     expressed_in: str | None = None,
-) -> Callable[..., list]:
-    """A function of the catalog in plain arithmetic: f(q, v, a) -> list, on floats or on traced scalars.
+) -> Callable[..., list[Any]]:
+    """Return a function of the catalog in plain arithmetic, f(q, v, ...) -> list, for floats or traced scalars.
 
-    For controllers and forces that are compiled into a simulation. Inputs are those of the kernel that sl.compile
-    gives, a sequence each; the answer is a list, or a list of rows where the kernel gives a matrix. Where it has no
-    answer (loops in a singular position) all its numbers are NaN; whether loops are closed is not looked at.
+    For controllers and forces that are compiled into a simulation.
+
+    Arguments:
+        function: a name of the catalog, as for sl.compile: "bias", "mass_matrix", "pose", ...
+        method: the algorithm; by default the first in the catalog.
+        forces: names of bodies with external forces; adds the input `forces`, six numbers [torque; force] for each.
+        frame, expressed_in: frame or body of pose, jacobian and jacobian_bias, and the axes of the result.
+
+    Returns:
+        f, which takes the inputs of the kernel that sl.compile returns, one sequence each (q of nq numbers, v, a, tau
+        of nv), in SI units, and returns a list, or a list of rows where the kernel returns a matrix. Where a state has
+        no answer (loops in a singular position) all numbers are NaN. Open loops are not refused.
+
+    Raises:
+        InputError: an option, a name or the length of an input does not fit.
+
+    Example:
+        >>> gravity = sl.on_scalars(sl.zoo.pendulum(1), "bias")
+        >>> len(gravity([0.5], [0.0]))
+        1
     """
-    forces = (forces,) if isinstance(forces, str) else tuple(forces)
-    question = Question.of(model, function, method, "baked", forces, frame, expressed_in, True)
-    question.watched = False  # the stages of a step may be a little off the closed loops
-    inputs, shape = question.signature()
+    spec = KernelSpec.of(
+        model,
+        function,
+        method=method,
+        forces=forces,
+        frame=frame,
+        expressed_in=expressed_in,
+        refuses_open=False,  # the stages of a step may leave the closed loops a little
+    )
+    inputs, shape = spec.signature()
 
-    def compute(*given: Sequence[Any]) -> list:
+    def compute(*given: Sequence[Any]) -> list[Any]:
         if len(given) != len(inputs):
             names = ", ".join(n for n, _ in inputs)
             raise InputError(f"{function} on scalars: {len(given)} arguments are given; expected ({names})")
         for (name, size), x in zip(inputs, given, strict=True):
             if len(x) != size:
                 raise InputError(f"{function} on scalars: {name} has {len(x)} numbers; expected {size}")
-        answer, demands = question.compute({n: x for (n, _), x in zip(inputs, given, strict=True)})
+        answer, demands = spec.compute({n: x for (n, _), x in zip(inputs, given, strict=True)})
         for less, more in demands:
             refused = where(less < more, 0.0, math.nan)
             answer = [x + refused for x in answer]
@@ -48,7 +71,7 @@ def on_scalars(
     return compute
 
 
-def _rows(answer: list, shape: tuple[int, ...]) -> list:
+def _rows(answer: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """A flat list in C order as a list of rows, where there are rows."""
     if len(shape) < 2:
         return answer

@@ -1,20 +1,19 @@
-"""A question: a function of a model with all its options."""
+"""A KernelSpec: one function of one model with all its options, checked."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from spanloop.algorithms.catalog import function as catalog_entry
-from spanloop.algorithms.catalog import maker
-from spanloop.algorithms.closed import redundancy
-from spanloop.compiler.lower import Looped, Plan
+from spanloop.algorithms import catalog
+from spanloop.algorithms.catalog import Algorithm
+from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
+from spanloop.compiler.lower import CannotLoop, Looped, Plan
 from spanloop.errors import InputError, Refusal, UnsupportedError
 from spanloop.kernels import cache_key, lowering
 from spanloop.kernels import explain as explaining
@@ -25,99 +24,166 @@ from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.vectors import Vector
 from spanloop.topology import Mechanism, mechanism
 
+CHOICES = {
+    "parameters": ("baked", "live"),
+    "on_singular": ("raise", "minimum_norm"),
+    "lowering": ("auto", "unrolled", "looped"),
+}
 
-class Question:
-    """A function of a model with all its options: what a kernel answers."""
 
-    def __init__(
-        self,
-        model: Model,
-        name: str,
-        method: str,
-        make: Callable,
-        options: Mapping[str, Any],
-        live: bool,
-        regroup: bool,
-    ):
-        self.model, self.name, self.method, self.make = model, name, method, make
-        self.options, self.live, self.regroup = dict(options), live, regroup
-        self.strict = True  # is a singular position refused?
-        self.watched = True  # is an open loop refused?
-        self.lowering = "auto"
+@dataclass(frozen=True, eq=False)
+class KernelSpec:
+    """What a kernel computes. `KernelSpec.of` checks its arguments; what follows from the spec is made when first used.
+
+    options: keywords of the algorithm. live: the model's parameters are an input. regroup: inertia may move to parent
+    links. refuses_singular: a state is refused where closures lose rank. refuses_open: ... where a loop is open.
+    """
+
+    model: Model
+    name: str
+    method: str
+    algorithm: Algorithm
+    options: Mapping[str, Any]
+    live: bool = False
+    regroup: bool = False
+    refuses_singular: bool = True
+    refuses_open: bool = True
+    lowering: str = "auto"
 
     @staticmethod
     def of(
-        model, name, method, parameters, forces, frame, expressed_in, regroup, frames=(), open_chain=None
-    ) -> Question:
-        """Checked once, here."""
-        method, make = maker(name, method, closed=bool(model.loops or model.couplings))
-        live, entry = is_live(parameters), catalog_entry(name)
+        model: Model,
+        name: str,
+        *,
+        method: str | None = None,
+        parameters: str = "baked",
+        forces: str | Sequence[str] = (),
+        frame: str | None = None,
+        expressed_in: str | None = None,
+        frames: str | Sequence[str] = (),
+        points: str | Sequence[str] = (),
+        open_chain: str | None = None,
+        feedback: bool = False,
+        regroup: bool = True,
+        on_singular: str = "raise",
+        refuses_open: bool = True,
+        lowering: str = "auto",
+    ) -> KernelSpec:
+        """The spec of a function of the catalog; arguments as of `sl.compile`.
+
+        feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
+        """
+        live = _chosen("parameters", parameters) == "live"
+        strict = _chosen("on_singular", on_singular) == "raise"
+        method, algorithm = catalog.algorithm(name, method, closed=bool(model.loops or model.couplings))
+        entry = catalog.function(name)
         if entry.needs_tree:
             refuse_closures(model, name, entry.instead)
-        chosen = {"forces": forces, "frame": frame, "expressed_in": expressed_in, "frames": frames}
-        options = checked_options(model, name, method, make, open_chain=open_chain, **chosen)
-        return Question(model, name, method, make, options, live, regroup and not live)
+        options = _checked_options(
+            model,
+            name,
+            algorithm,
+            forces=_names(forces),
+            frame=frame,
+            expressed_in=expressed_in,
+            frames=_names(frames),
+            points=_names(points),
+        )
+        if open_chain is not None:
+            if "open_chain" not in algorithm.takes:
+                raise InputError(f"{name}: method {method!r} takes no open_chain; 'arms_on_object' does")
+            options["open_chain"] = open_chain
+        if feedback:
+            if "feedback" not in algorithm.takes:
+                raise InputError(f"{name}: method {method!r} has no feedback of closure errors; use closures='project'")
+            options["feedback"] = True
+        return KernelSpec(
+            model,
+            name,
+            method,
+            algorithm,
+            options,
+            live,
+            regroup and not live,
+            strict,
+            refuses_open,
+            _chosen("lowering", lowering),
+        )
 
     @staticmethod
-    def expression(model, expression: Operator | Vector, parameters: str, others: Mapping[str, Any]) -> Question:
-        """The question behind an expression of operators; its text takes the place of a method's name."""
-        given = [name for name, value in others.items() if value is not None]
-        if given:
-            raise InputError(f"an expression of operators takes no {given[0]}")
-        live, algebra = is_live(parameters), expression.algebra
+    def of_expression(
+        model: Model,
+        expression: Operator | Vector,
+        *,
+        parameters: str = "baked",
+        on_singular: str = "raise",
+        lowering: str = "auto",
+    ) -> KernelSpec:
+        """The spec of an expression of spatial operators; its text takes the place of a method's name."""
+        live, algebra = _chosen("parameters", parameters) == "live", expression.algebra
         if algebra.model is not model and cache_key.content(algebra.model) != cache_key.content(model):
             raise InputError(
                 f"({expression!r}) was made of the operators of {algebra.model.name!r}, not of {model.name!r}. "
                 "Make it from sl.operators(model)"
             )
-        vector = (
-            expression
-            if isinstance(expression, Vector)
-            else expression @ Vector.given(algebra, "x", expression.term.columns)
+        if isinstance(expression, Vector):
+            vector = expression
+        else:
+            vector = expression @ Vector.given(algebra, "x", expression.term.columns)
+        return KernelSpec(
+            model,
+            "operators",
+            f"{vector!r} {vector.inputs()} {algebra.frames}",
+            Algorithm(vector.program),
+            {},
+            live,
+            refuses_singular=_chosen("on_singular", on_singular) == "raise",
+            lowering=_chosen("lowering", lowering),
         )
-        text = f"{vector!r} {vector.inputs()} {algebra.frames}"
-        return Question(model, "operators", text, vector.program, {}, live, False)
 
-    def points(self, names: Sequence[str]) -> None:
-        """Of functions that have points."""
-        self.options |= checked_points(self.model, self.name, names)
-
+    @functools.cached_property
     def key(self) -> str:
-        """A name for everything the plan depends on; needs no tracing."""
-        options = sorted((k, x) for k, x in self.options.items() if k != "setting")  # that follows from the model
+        """Names everything that the plan depends on; needs no tracing."""
         parts = (
             cache_key.content(self.model),
             self.name,
             self.method,
-            repr(options),
+            repr(sorted(self.options.items())),
             self.live,
             self.regroup,
-            self.strict,
-            self.watched,
+            self.refuses_singular,
+            self.refuses_open,
             self.lowering,
+            cache_key.source_hash(),
         )
-        return hashlib.sha256("|".join(map(str, (*parts, cache_key.source_hash()))).encode()).hexdigest()
+        return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()
 
     @functools.cached_property
-    def baked(self) -> tuple[Mechanism, Program]:
-        """The mechanism with the model's numbers, and the program for it."""
+    def program(self) -> tuple[Mechanism, Program]:
+        """The mechanism with the model's numbers, and the algorithm's program for it."""
         m = mechanism(self.model)
-        if "setting" in inspect.signature(self.make).parameters and (m.closures or m.gears):
-            found = _setting(self.model)
-            self.options["setting"] = replace(found, strict=found.strict and self.strict, watched=self.watched)
-        program = self.make(m, **self.options)
+        program = self._program(m)
         if program.whole:
             m = mechanism(self.model, whole=True)
-            program = self.make(m, **self.options)
+            program = self._program(m)
         return (m.regrouped() if self.regroup and program.regroup else m), program
+
+    def _program(self, m: Mechanism) -> Program:
+        if "redundancy" not in self.algorithm.takes or not (m.closures or m.gears):
+            return self.algorithm.make(m, **self.options)
+        found = _redundancy(self.model)
+        refuses_singular = found.refuses_singular and self.refuses_singular
+        redundancy = replace(found, refuses_singular=refuses_singular, refuses_open=self.refuses_open)
+        return self.algorithm.make(m, **self.options, redundancy=redundancy)
 
     @property
     def needs_double(self) -> bool:
-        return self.baked[1].double
+        """True if the method needs double precision."""
+        return self.program[1].double
 
     def signature(self) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
         """Names and sizes of the inputs, shape of the answer."""
-        program = self.baked[1]
+        program = self.program[1]
         sizes = {"q": self.model.nq, "start": self.model.nq, "forces": 6 * len(program.loaded), **program.sizes}
         inputs = tuple((n, sizes.get(n, self.model.nv)) for n in program.inputs)
         if self.live:
@@ -125,19 +191,27 @@ class Question:
         return inputs, program.shape
 
     def compute(self, inputs: Mapping[str, Sequence[Any]]) -> tuple[list[Any], list[Any]]:
-        """The answer on any scalar, and pairs of which the first must be less."""
-        m, program = self.baked
+        """The answer on floats or traced scalars, and pairs of which the first must be less for it to be valid."""
+        m, program = self.program
         if self.live:
             m = mechanism(self.model, inputs["parameters"], program.whole)
-            program = self.make(m, **self.options)
+            program = self._program(m)
         return walked(program, m, inputs)
 
+    @functools.cached_property
     def plan(self) -> Plan | Looped:
-        """The operations in order, as machine code is made of them."""
-        return lowering.planned(self)
+        """The operations in order, by the lowering of the spec."""
+        many = len(self.program[0].links) > lowering.KNEE and not self.live
+        if self.lowering == "looped" or (self.lowering == "auto" and many):
+            try:
+                return lowering.looped_plan(self)
+            except CannotLoop as reason:
+                if self.lowering == "looped":
+                    raise UnsupportedError(f"{self.name} by {self.method} cannot be looped: {reason}") from None
+        return lowering.unrolled_plan(self)
 
-    def answer(self, *arrays: np.ndarray) -> np.ndarray | None:
-        """The answer of one state on floats; None if it has none."""
+    def reference(self, *arrays: np.ndarray) -> np.ndarray | None:
+        """The answer of one state on Python floats; None if it has none."""
         if explaining.input_fault(self, *arrays):
             return None
         inputs, shape = self.signature()
@@ -159,84 +233,76 @@ class Question:
 
 
 @functools.lru_cache(maxsize=64)
-def _setting(model: Model) -> redundancy.Setting:
-    return redundancy.found(mechanism(model))
+def _redundancy(model: Model) -> Redundancy:
+    return find_redundancy(mechanism(model))
 
 
-# ---- The options of a question, checked once.
+# ---- checks of the options
 
 
-def is_live(parameters: str) -> bool:
-    """Are the model's numbers an input of the kernel?"""
-    if parameters not in ("baked", "live"):
-        raise InputError(f"parameters is {parameters!r}; expected 'baked' or 'live'")
-    return parameters == "live"
+def _chosen(option: str, value: str) -> str:
+    if value not in CHOICES[option]:
+        *others, last = map(repr, CHOICES[option])
+        raise InputError(f"{option} is {value!r}; expected {', '.join(others)} or {last}")
+    return value
 
 
-def checked_options(
+def _names(x: str | Sequence[str]) -> tuple[str, ...]:
+    return (x,) if isinstance(x, str) else tuple(x)
+
+
+def _checked_options(
     model: Model,
     name: str,
-    method: str,
-    make: Callable,
+    algorithm: Algorithm,
     *,
     forces: Sequence[str],
     frame: str | None,
     expressed_in: str | None,
     frames: Sequence[str],
-    open_chain: str | None,
+    points: Sequence[str],
 ) -> dict[str, Any]:
-    """What was asked for, as keywords of the program's maker; names are known and every option has a use."""
-    known = catalog_entry(name).options
+    """Keywords of the algorithm; every option has a use, and every name is one of the model."""
+    takes = algorithm.takes
     options: dict[str, Any] = {}
     if forces:
-        if "loaded" not in known:
+        if "loaded" not in takes:
             raise InputError(f"{name} takes no forces")
         for body in forces:
             model.body(body)
         options["loaded"] = forces
-    if open_chain is not None:
-        if "open_chain" not in inspect.signature(make).parameters:
-            raise InputError(f"{name}: method {method!r} takes no open_chain; 'arms_on_object' does")
-        options["open_chain"] = open_chain
     for key, value in (("frame", frame), ("expressed_in", expressed_in)):
-        if value is not None and key not in known:
+        if value is not None and key not in takes:
             raise InputError(f"{name} takes no {key}")
         if value is not None:
             options[key] = model.frame(value).name
-    if bool(frames) != ("frames" in known):
+    if bool(frames) != ("frames" in takes):
         raise InputError(f"{name} takes no frames" if frames else f"{name} needs frames: names of frames or bodies")
     if frames:
         options["frames"] = tuple(model.frame(value).name for value in frames)
-    if "frame" in known and "frame" not in options:
+    if "frame" in takes and "frame" not in options:
         raise InputError(f"{name} needs a frame: the name of a frame or body")
+    if points and "points" not in takes:
+        raise InputError(f"{name} takes no points")
+    if "points" in takes:
+        options["points"] = tuple(model.frame(point).name for point in points)
     return options
 
 
-def checked_points(model: Model, name: str, points: Sequence[str]) -> dict[str, Any]:
-    """The points of functions that have some."""
-    wanted = "points" in catalog_entry(name).options
-    if points and not wanted:
-        raise InputError(f"{name} takes no points")
-    return {"points": tuple(model.frame(point).name for point in points)} if wanted else {}
-
-
-# ---- Questions that no kernel answers where there are closures.
-
-
 def refuse_closures(model: Model, name: str, instead: str = "forward_dynamics") -> None:
-    """A question that no kernel answers where there are closures; they are never treated as if they were not there."""
+    """Raise UnsupportedError if the model has closures; instead: what to use for them."""
     if not (model.loops or model.couplings):
         return
     if model.loops:
         loop = model.loops[0]
         what = f"model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r})"
-        sort, advice = "closed loops", "lock the loop's joints: model.lock(...)"
+        kind, advice = "closed loops", "lock the loop's joints: model.lock(...)"
     else:
         c = model.couplings[0]
         what = f"joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling)"
-        sort, advice = "coupled joints", f"leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
+        kind, advice = "coupled joints", f"leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
     if name == "inverse_dynamics":
         raise UnsupportedError(
             f"{name}: {what}; a kernel of it is for trees. Use sl.Dynamics(model).inverse_dynamics(q, v, a)"
         )
-    raise UnsupportedError(f"{name}: {what}; {name} of {sort} is not there yet. Use {instead}, or {advice}")
+    raise UnsupportedError(f"{name}: {what}; {name} of {kind} is not there yet. Use {instead}, or {advice}")

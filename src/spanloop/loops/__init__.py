@@ -1,27 +1,25 @@
-"""Kinematics of closed loops: assembling, projecting, independent freedoms, diagnosis, effective inertia."""
+"""Kinematics of closed loops: assembling, projecting, independent DoF, diagnosis, effective inertia."""
 
 from spanloop.loops.assembly import assemble, project
 from spanloop.loops.closed_inverse import inverse_dynamics, solve_inverse
 from spanloop.loops.diagnosis import Diagnosis, diagnose
 from spanloop.loops.follow import follow
 from spanloop.loops.independent import (
-    Independent,
+    IndependentCoordinates,
     complete_acceleration,
     complete_velocity,
-    independent_freedoms,
+    independent_coordinates,
     mobility,
     velocity_map,
 )
-from spanloop.loops.minimal_coordinates import Minimal
-from spanloop.loops.parallel_complement import Complement, parallel_complement
+from spanloop.loops.minimal_coordinates import MinimalCoordinates
 from spanloop.loops.reduced_inertia import OperationalInertia, independent_mass_matrix, operational_inertia
 from spanloop.loops.subsystems import Subsystems, subsystems
 
 __all__ = [
-    "Complement",
     "Diagnosis",
-    "Independent",
-    "Minimal",
+    "IndependentCoordinates",
+    "MinimalCoordinates",
     "OperationalInertia",
     "Subsystems",
     "assemble",
@@ -29,12 +27,11 @@ __all__ = [
     "complete_velocity",
     "diagnose",
     "follow",
-    "independent_freedoms",
+    "independent_coordinates",
     "independent_mass_matrix",
     "inverse_dynamics",
     "mobility",
     "operational_inertia",
-    "parallel_complement",
     "project",
     "solve_inverse",
     "subsystems",

@@ -34,7 +34,7 @@ def assemble(
 ) -> np.ndarray:
     """Coordinates q (..., nq) near the guess at which all loops are closed to `tolerance` [m or rad].
 
-    fixed: names of joints that do not move. Joints of one freedom stay within their limits. max_steps: for each of
+    fixed: names of joints that do not move. Joints of one DoF stay within their limits. max_steps: for each of
     six attempts. A single guess that leads nowhere raises StateError, which names the loop; in a batch its row is
     NaN.
     """
@@ -100,7 +100,7 @@ class _Task:
         return self.limits.within(values(self.robot, "integrate", q, step))
 
     def _step(self, q: np.ndarray, J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
-        """A damped step (n, nv); freedoms that would leave their limits are held, and the others find their way."""
+        """A damped step (n, nv); DoF that would leave their limits are held, and the others find their way."""
         down, up = self.limits.room(q)
         free = np.ones(down.shape, dtype=bool)
         for _ in range(4):
@@ -147,7 +147,7 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (", ..." if len(names) > 5 else "")
 
 
-# ---- The limits of joints with one freedom, as arrays.
+# ---- The limits of joints with one DoF, as arrays.
 
 
 _NEAR = 1e-12  # rad or m: this near to a limit is at it
@@ -175,7 +175,7 @@ class Limits:
         return q
 
     def room(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The smallest and the largest step (n, nv) that every freedom may take from q."""
+        """The smallest and the largest step (n, nv) that every DoF may take from q."""
         down, up = np.full((len(q), self.nv), -np.inf), np.full((len(q), self.nv), np.inf)
         down[:, self.in_v] = self.lower - q[:, self.in_q]
         up[:, self.in_v] = self.upper - q[:, self.in_q]

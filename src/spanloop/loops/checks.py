@@ -9,11 +9,11 @@ from spanloop.loops.arguments import Actuators
 from spanloop.loops.batching import Faults, resolution
 from spanloop.loops.closure_errors import errors, rows_of, worst
 from spanloop.loops.constraint_rank import RANK, Structure, in_general
-from spanloop.loops.independent import freedom_names, listed_names
+from spanloop.loops.independent import dof_names, listed_names
 from spanloop.loops.solution import times
 
 _FITS = 1e-6  # of the terms of J a + γ: what may be left of it
-_SHARE = 0.1  # of the largest entry: freedoms with less have no part in a motion
+_SHARE = 0.1  # of the largest entry: DoF with less have no part in a motion
 
 
 def opened(robot, q: np.ndarray) -> Faults:
@@ -59,10 +59,10 @@ def unfit(robot, rows: Structure, J: np.ndarray, a: np.ndarray, bias: np.ndarray
 
 
 def undriven(robot, actuators: Actuators, N: np.ndarray, rest: np.ndarray, driven: int) -> str:
-    """Which freedoms no actuator drives; N (nv, n): motions left, rest (n,): of the torques that they need."""
+    """Which DoF no actuator drives; N (nv, n): motions left, rest (n,): of the torques that they need."""
     motion = np.abs(N @ rest)
     order = [int(k) for k in np.argsort(-motion) if motion[k] > _SHARE * motion.max()]
-    names = freedom_names(robot.model)
+    names = dof_names(robot.model)
     moving, who = listed_names([names[k] for k in order]), listed_names(actuators.names)
     if driven < _usually_driven(robot, actuators):
         return (
@@ -81,5 +81,5 @@ def _usually_driven(robot, actuators: Actuators) -> int:
     if usual is None:
         return 0
     left = np.linalg.svd(usual.jacobian)[2][usual.rank :]
-    s = np.linalg.svd(left[:, list(actuators.freedoms)], compute_uv=False)
+    s = np.linalg.svd(left[:, list(actuators.dofs)], compute_uv=False)
     return int(np.sum(s > RANK * s.max(initial=0.0)))

@@ -1,7 +1,7 @@
 """Inverse dynamics of closed chains: the torques of actuators that make a motion, and the closure forces with them.
 
 The motion takes needed = M a + h in the spanning tree. Actuators and closures supply it: S u + Jᵀ λ = needed, with S
-the columns of the actuated freedoms. With N the motions that the loops leave (J N = 0) the closures drop out:
+the columns of the actuated DoF. With N the motions that the loops leave (J N = 0) the closures drop out:
 
     NᵀS u = Nᵀ needed
 
@@ -22,8 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, nearest
-from spanloop.loops.arguments import Actuators, actuators, joined, known_wrenches, on_bodies, wanted_forces
+from spanloop.errors import InputError
+from spanloop.loops.arguments import (
+    Actuators,
+    actuators,
+    external_forces,
+    joined,
+    loop_acceleration_rows,
+    loop_wrenches,
+    on_bodies,
+    wanted_forces,
+)
 from spanloop.loops.batching import Faults, over_states, resolution, values
 from spanloop.loops.checks import opened, singular, undriven, unfit
 from spanloop.loops.closure_errors import mechanism_of
@@ -31,8 +40,6 @@ from spanloop.loops.constraint_rank import RANK, in_general, opening
 from spanloop.loops.independent import complete_acceleration, resolved, structure_of
 from spanloop.loops.solution import REDUNDANT, Solution, shortest, times, wrench_map
 from spanloop.loops.subsystems import Stage, Subsystems, subsystems
-
-WHOLE, SUBSYSTEMS = "whole", "subsystems"
 
 _MADE = 1e-7  # of the torques: what may be left that the actuators do not supply
 
@@ -60,44 +67,42 @@ def _answers(
     a,
     name: str,
     actuated: Sequence[str] | None = None,
-    internal: Mapping | None = None,
+    internal_forces: Mapping | None = None,
     weights=None,
     forces: Mapping | None = None,
-    given: Mapping | None = None,
-    known: Mapping | None = None,
-    method: str = WHOLE,
+    loop_accelerations: Mapping | None = None,
+    loop_forces: Mapping | None = None,
+    by_subsystems: bool = False,
     forces_too: bool = False,
 ):
     model = robot.model
-    if method not in (WHOLE, SUBSYSTEMS):
-        raise InputError(f"{name}: method is {method!r}; {nearest(method, (WHOLE, SUBSYSTEMS))}")
-    if method == SUBSYSTEMS and internal:
-        raise InputError(f"{name}: internal forces need method={WHOLE!r}; subsystems are solved one after the other")
+    if by_subsystems and internal_forces:
+        raise InputError(f"{name}: internal_forces need by_subsystems=False; subsystems are solved one after the other")
     chosen = actuators(model, actuated, weights)
-    loops, wanted = wanted_forces(model, internal)
-    robot.loads(name, forces or {})  # says what is wrong with them
-    carried = known_wrenches(robot, q, known or {}, name=name)
-    bodies, loads = robot.loads(name, on_bodies(robot, q, carried, forces or {}))
+    loops, wanted = wanted_forces(model, internal_forces)
+    external_forces(model, name, forces or {})  # checks them
+    carried = loop_wrenches(robot, q, loop_forces or {}, function=name)
+    bodies, loads = external_forces(model, name, on_bodies(robot, q, carried, forces or {}))
     if loops and carried:
         wanted = wanted - joined([carried.get(x, np.zeros(6)) for x in loops])  # what the rows are to do of it
     rows = mechanism_of(model).given_rows
-    driven = robot.given_rows(given or {}, name) if rows else np.zeros(0)
+    driven = loop_acceleration_rows(model, loop_accelerations, name) if rows else np.zeros(0)
     a = _completed(robot, name, q, v, a, driven)
-    task = _Task(robot, name, method, chosen, loops, bodies, forces_too, carried)
+    task = _Task(robot, name, by_subsystems, chosen, loops, bodies, forces_too, carried)
     task.refuse_idle_wishes()
     inputs = {
         "q": (q, model.nq),
         "v": (v, model.nv),
         "a": (a, model.nv),
-        "internal": (wanted, 6 * len(loops)),
+        "internal_forces": (wanted, 6 * len(loops)),
         "forces": (loads, 6 * len(bodies)),
-        "given": (driven, len(rows)),
+        "loop_accelerations": (driven, len(rows)),
     }
     return task, over_states(name, robot, task.compute, **inputs), np.asarray(a, dtype=float)
 
 
 def _completed(robot, name: str, q, v, a, driven) -> np.ndarray:
-    """Accelerations of all freedoms: as given, or completed from {"joint": a} or from the independent ones (..., n)."""
+    """Accelerations of all DoF: as given, or completed from {"joint": a} or from the independent ones (..., n)."""
     if isinstance(a, Mapping):
         return complete_acceleration(robot, q, v, a, driven=driven, name=name)
     if robot.model.loops and np.shape(a)[-1:] not in ((robot.model.nv,), ()):
@@ -113,20 +118,20 @@ class _Task:
 
     robot: Any  # a Dynamics
     name: str
-    method: str
+    by_subsystems: bool
     actuators: Actuators
     loops: tuple[str, ...]  # whose forces are asked for
     bodies: tuple[str, ...]  # with forces from outside
     forces_too: bool  # are closure forces asked for, too?
-    carried: dict[str, np.ndarray]  # [torque; force] by loop that are known along its freedoms
+    carried: dict[str, np.ndarray]  # [torque; force] by loop that are known along its DoF
     unique: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
     def refuse_idle_wishes(self) -> None:
         usual = in_general(self.robot.model) if self.loops else None
         if usual is not None and len(self.actuators) <= self.robot.model.nv - usual.rank:
             raise InputError(
-                f"{self.name}: internal forces are asked for, but {len(self.actuators)} actuated freedoms have nothing "
-                f"to spare beside a mobility of {self.robot.model.nv - usual.rank}; leave out internal="
+                f"{self.name}: internal forces are asked for, but {len(self.actuators)} actuated DoF have nothing "
+                f"to spare beside a mobility of {self.robot.model.nv - usual.rank}; leave out internal_forces="
             )
 
     def compute(self, q, v, a, internal, loads, given) -> tuple[tuple[np.ndarray, ...], Faults]:
@@ -143,8 +148,8 @@ class _Task:
         if self.loops:
             torque += self._strained(q, J, needed, torque, Z, internal)
         tau = np.zeros_like(needed)
-        tau[:, list(self.actuators.freedoms)] = torque
-        if self.method == SUBSYSTEMS:
+        tau[:, list(self.actuators.dofs)] = torque
+        if self.by_subsystems:
             tau = in_stages(subsystems(robot, self.actuators.names), self.actuators, J, needed)
         rest = np.einsum("nvk,nv->nk", N, needed - tau)
         size = np.linalg.norm(needed, axis=1) + np.linalg.norm(still, axis=1)
@@ -161,7 +166,7 @@ class _Task:
 
     def _strained(self, q, J, needed, torque, Z, internal) -> np.ndarray:
         """The change of u (n, m) along Z that brings the forces of the chosen loops nearest to those asked for."""
-        robot, free = self.robot, list(self.actuators.freedoms)
+        robot, free = self.robot, list(self.actuators.dofs)
         chosen = [c for name in self.loops for c in mechanism_of(robot.model).closures if c.name == name]
         G = np.zeros((len(q), 6 * len(chosen), J.shape[1]))
         for k, c in enumerate(chosen):
@@ -193,7 +198,7 @@ def least_torques(N: np.ndarray, needed: np.ndarray, by: Actuators) -> tuple[np.
     Where there is no such u it leaves the least rest.
     """
     over = 1.0 / np.sqrt(by.weights / by.weights.min(initial=np.inf))
-    B = np.swapaxes(N, 1, 2)[:, :, list(by.freedoms)] * over
+    B = np.swapaxes(N, 1, 2)[:, :, list(by.dofs)] * over
     right = np.einsum("nvk,nv->nk", N, needed)
     U, s, Vt = np.linalg.svd(B, full_matrices=False)
     counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
@@ -211,20 +216,20 @@ def in_stages(found: Subsystems, by: Actuators, J: np.ndarray, needed: np.ndarra
     tau, lam = np.zeros_like(needed), np.zeros(J.shape[:2])
     for stage in found.stages:
         left = needed - np.einsum("nrv,nr->nv", J, lam)
-        u, x = _stage(stage, by, J[:, list(stage.rows)][:, :, list(stage.freedoms)], left[:, list(stage.freedoms)])
+        u, x = _stage(stage, by, J[:, list(stage.rows)][:, :, list(stage.dofs)], left[:, list(stage.dofs)])
         tau[:, list(stage.actuated)], lam[:, list(stage.rows)] = u, x
     return tau
 
 
 def _stage(stage: Stage, by: Actuators, J: np.ndarray, needed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Torques and closure forces of one stage; of least weight where it is not determinate."""
-    places = [stage.freedoms.index(f) for f in stage.actuated]
+    places = [stage.dofs.index(f) for f in stage.actuated]
     if stage.determinate:
-        unit = np.broadcast_to(np.eye(len(stage.freedoms))[:, places], (*needed.shape, len(places)))
+        unit = np.broadcast_to(np.eye(len(stage.dofs))[:, places], (*needed.shape, len(places)))
         A = np.concatenate((unit, np.swapaxes(J, 1, 2)), axis=2)
         x = np.einsum("nuf,nf->nu", np.linalg.pinv(A, rcond=RANK), needed)
         return x[:, : len(places)], x[:, len(places) :]
-    own = [by.freedoms.index(f) for f in stage.actuated]
+    own = [by.dofs.index(f) for f in stage.actuated]
     part = Actuators(tuple(places), tuple(by.names[k] for k in own), by.weights[own])
     u = least_torques(motions_left(J, 0)[0], needed, part)[0]
     left = needed.copy()

@@ -10,7 +10,7 @@ import numpy as np
 from spanloop.loops.batching import Robot, one_state, resolution, values
 from spanloop.loops.closure_errors import Miss, errors, idle, mechanism_of, misses, rows_of
 from spanloop.loops.constraint_rank import Structure, distance, rank, singular_values, structure
-from spanloop.loops.independent import Independent, freedom_names, independent_freedoms
+from spanloop.loops.independent import IndependentCoordinates, dof_names, independent_coordinates
 from spanloop.model import Model
 
 CLOSED = 1e-6  # m or rad: a loop with a larger error is not closed (in double precision)
@@ -27,7 +27,7 @@ class Diagnosis:
     model: str
     n_loops: int
     n_couplings: int
-    n_freedoms: int
+    n_dofs: int
     misses: tuple[Miss, ...]  # closure error of every loop, then of every coupling
     tolerance: float  # m or rad: a loop with a larger error is not closed
     n_rows: int
@@ -38,10 +38,10 @@ class Diagnosis:
     redundant: tuple[str, ...]  # names of rows that depend on the others wherever the loops are closed
     distance: float  # to singularity: smallest singular value of the rows that matter, beside the largest
     general_distance: float
-    direction: tuple[str, ...]  # freedoms that move in the motion that is gained, or nearly so
+    direction: tuple[str, ...]  # DoF that move in the motion that is gained, or nearly so
     idle: tuple[str, ...]  # loops between bodies that no joint moves against each other
     parts: tuple[Part, ...]
-    independent: Independent
+    independent: IndependentCoordinates
 
     @property
     def open_loops(self) -> tuple[Miss, ...]:
@@ -54,12 +54,12 @@ class Diagnosis:
 
     @property
     def mobility(self) -> int:
-        """Freedoms that the loops leave here."""
-        return self.n_freedoms - self.rank
+        """DoF that the loops leave here."""
+        return self.n_dofs - self.rank
 
     @property
     def general_mobility(self) -> int | None:
-        return None if self.general_rank is None else self.n_freedoms - self.general_rank
+        return None if self.general_rank is None else self.n_dofs - self.general_rank
 
     @property
     def singular(self) -> bool:
@@ -87,7 +87,7 @@ def diagnose(robot: Robot, q) -> Diagnosis:
         model=model.name,
         n_loops=len(model.loops),
         n_couplings=len(model.couplings),
-        n_freedoms=model.nv,
+        n_dofs=model.nv,
         misses=misses(model, errors(robot, q[None])[0]),
         tolerance=max(CLOSED, 100.0 * resolution(robot)),
         n_rows=len(names),
@@ -101,7 +101,7 @@ def diagnose(robot: Robot, q) -> Diagnosis:
         direction=_direction(robot, kept, rows),
         idle=idle(model),
         parts=parts(model, kept),
-        independent=independent_freedoms(robot, q),
+        independent=independent_coordinates(robot, q),
     )
 
 
@@ -112,12 +112,12 @@ def _gap(s: np.ndarray, r: int) -> float:
 
 
 def _direction(robot: Robot, kept: np.ndarray, rows: Structure) -> tuple[str, ...]:
-    """Freedoms in the motion that the rows resist least, beyond the mobility in general."""
+    """DoF in the motion that the rows resist least, beyond the mobility in general."""
     if not rows.rank:
         return ()
     motion = np.abs(np.linalg.svd(kept)[2][rows.rank - 1])
     order = [int(k) for k in np.argsort(-motion) if motion[k] > _SHARE * motion.max()]
-    names = freedom_names(robot.model)
+    names = dof_names(robot.model)
     return tuple(names[k] for k in order)
 
 
@@ -126,7 +126,7 @@ def _direction(robot: Robot, kept: np.ndarray, rows: Structure) -> tuple[str, ..
 
 @dataclass(frozen=True)
 class Part:
-    """Joints that hang together, and the freedoms that the loops leave them."""
+    """Joints that hang together, and the DoF that the loops leave them."""
 
     joints: tuple[str, ...]
     mobility: int
@@ -167,10 +167,10 @@ def told(d: Diagnosis) -> str:
 
 def _facts(d: Diagnosis) -> Iterator[str]:
     if not d.n_rows:
-        yield f"{d.model}: no loops. Mobility {d.mobility}: every freedom is independent."
+        yield f"{d.model}: no loops. Mobility {d.mobility}: every DoF is independent."
         return
     closing = _count(d.n_loops, "loop") + (f" and {_count(d.n_couplings, 'coupling')}" if d.n_couplings else "")
-    yield f"{d.model}: {closing} on {_count(d.n_freedoms, 'freedom')}."
+    yield f"{d.model}: {closing} on {d.n_dofs} DoF."
     if d.closed:
         error = max(miss.size for miss in d.misses)
         yield f"The loops are closed to {error:.0e} m or rad." if error else "The loops are closed exactly."

@@ -50,9 +50,9 @@ def follow(robot, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndar
 def _next(robot, last: np.ndarray, at: Mapping, k: int) -> np.ndarray:
     """The closed state of sample k, from that of the sample before."""
     model = robot.model
-    freedoms = [i for name in at for i in range(model.v_slice(name).start, model.v_slice(name).stop)]
+    dofs = [i for name in at for i in range(model.v_slice(name).start, model.v_slice(name).stop)]
     steps = [model.joint(name).kind.minus(x, last[model.q_slice(name)]) for name, x in at.items()]
-    q, share = followed(robot, last, freedoms, np.concatenate([np.asarray(x, dtype=float) for x in steps]))
+    q, share = followed(robot, last, dofs, np.concatenate([np.asarray(x, dtype=float) for x in steps]))
     if share < 1.0:
         raise StateError(
             f"follow: between samples {k - 1} and {k} the mechanism comes to a singular position, behind which the "
@@ -70,7 +70,7 @@ def _arrays(robot, path: Mapping) -> dict[str, list[np.ndarray]]:
         found = "names no joint" if isinstance(path, Mapping) else f"is a {type(path).__name__}"
         raise InputError(
             f"follow: path {found}; expected {{'joint': (positions, rates, accelerations)}} of joints that determine "
-            "the others, say those of robot.independent()"
+            "the others, say those of robot.independent_coordinates()"
         )
     for name, motion in path.items():
         if not hasattr(motion, "__len__") or len(motion) != 3:
@@ -99,7 +99,7 @@ def _flat(x: np.ndarray) -> np.ndarray:
 
 # ---- Closed states along a straight way of some joints' positions, without a jump to another assembly.
 #
-# The way is taken in parts. In each, the dependent freedoms first move along their rates, then Newton steps close the
+# The way is taken in parts. In each, the dependent DoF first move along their rates, then Newton steps close the
 # loops. A part counts if every Newton step is at most half of the one before, and if the dependent columns J_d of the
 # Jacobian changed by less than half of themselves: ‖J_d⁺ (J_d' − J_d)‖ < ½. J_d then has no zero determinant on the
 # straight line between the two, and the assembly is the same. Otherwise the part is halved. Towards a singular position
@@ -117,10 +117,10 @@ _PARTS = 400
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """From q (nq,), closed, by `step` (n,) of the freedoms named."""
+    """From q (nq,), closed, by `step` (n,) of the DoF named."""
 
     robot: Robot
-    freedoms: tuple[int, ...]
+    dofs: tuple[int, ...]
 
     def followed(self, q: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, float]:
         """The closed state reached (nq,), and the share of the way up to it: 1 where all of it could be taken."""
@@ -143,7 +143,7 @@ class Way:
 
     def _tried(self, rows: Structure, q, J, step) -> tuple[np.ndarray, np.ndarray] | None:
         """The state after one part and its Jacobian; None if it cannot be trusted."""
-        free, rest = list(self.freedoms), self._rest
+        free, rest = list(self.dofs), self._rest
         backward = np.linalg.pinv(J[:, rest], rcond=RANK)
         delta = np.zeros(J.shape[1])
         delta[free] = step
@@ -167,7 +167,7 @@ class Way:
 
     @property
     def _rest(self) -> list[int]:
-        return [k for k in range(self.robot.model.nv) if k not in self.freedoms]
+        return [k for k in range(self.robot.model.nv) if k not in self.dofs]
 
     def _lost(self, rows: Structure, J: np.ndarray) -> bool:
         """Is the rank of the dependent columns less than that of all columns in general?"""
@@ -187,6 +187,6 @@ class Way:
         return values(self.robot, "integrate", q[None], delta[None])[0]
 
 
-def followed(robot: Robot, q: np.ndarray, freedoms: Sequence[int], step: np.ndarray) -> tuple[np.ndarray, float]:
-    """From a closed state q (nq,) by `step` (n,) of independent freedoms: the state reached, the share of the way."""
-    return Way(robot, tuple(freedoms)).followed(q, step)
+def followed(robot: Robot, q: np.ndarray, dofs: Sequence[int], step: np.ndarray) -> tuple[np.ndarray, float]:
+    """From a closed state q (nq,) by `step` (n,) of independent DoF: the state reached, the share of the way."""
+    return Way(robot, tuple(dofs)).followed(q, step)

@@ -1,6 +1,6 @@
-"""Independent freedoms: which ones determine the rest, and velocities and accelerations completed from them.
+"""Independent DoF: which ones determine the rest, and velocities and accelerations completed from them.
 
-With the freedoms split into independent (i) and dependent (d) ones, J_d v_d + J_i v_i = 0 gives v = T v_i, and
+With the DoF split into independent (i) and dependent (d) ones, J_d v_d + J_i v_i = 0 gives v = T v_i, and
 J_d a_d + J_i a_i + γ = 0 the accelerations.
 """
 
@@ -18,55 +18,58 @@ from spanloop.loops.constraint_rank import RANK, Structure, in_general, opening,
 from spanloop.model import Model
 
 _PASSIVE, _ACTUATED, _DRIVEN, _NAMED = range(4)
-# a freedom of at most this sort becomes dependent if its column has at least this share of the best one
+# a DoF of at most this sort becomes dependent if its column has at least this share of the best one
 _SHARES = ((_PASSIVE, 1e-2), (_ACTUATED, 1e-6), (_DRIVEN, 1e-6), (_NAMED, 0.0))
 
 
 @dataclass(frozen=True)
-class Independent:
-    """A choice of freedoms that determine all others: their places in v, and their names."""
+class IndependentCoordinates:
+    """A choice of DoF that determine all others: their places in v, and their names."""
 
-    freedoms: tuple[int, ...]
+    dofs: tuple[int, ...]
     names: tuple[str, ...]
 
     def __len__(self) -> int:
-        return len(self.freedoms)
+        return len(self.dofs)
 
 
-def independent_freedoms(robot: Robot, q=None, prefer: Sequence[str] = ()) -> Independent:
-    """Independent freedoms of the mechanism in general, or those that are best at one state q (nq,).
+Dofs = Sequence[str | int] | IndependentCoordinates | str | None  # names of joints or DoF, places in v, or a choice
+
+
+def independent_coordinates(robot: Robot, q=None, prefer: Sequence[str] = ()) -> IndependentCoordinates:
+    """Independent DoF of the mechanism in general, or those that are best at one state q (nq,).
 
     Driven and actuated joints are preferred; joints named in `prefer` are taken, or the sentence says why not.
     """
     model = robot.model
     prefer = (prefer,) if isinstance(prefer, str) else tuple(prefer)
-    named = [k for name in prefer for k in freedoms_called(model, name)]
+    named = [k for name in prefer for k in dofs_called(model, name)]
     if q is None:
         rows = in_general(model)
         if rows is None:
             raise InputError(
-                f"model {model.name!r}: no closed state was found, and the choice of independent freedoms needs one; "
-                "give it: robot.independent(q)"
+                f"model {model.name!r}: no closed state was found, and the choice of independent DoF needs one; "
+                "give it: robot.independent_coordinates(q)"
             )
         J, r = rows.jacobian, rows.rank
     else:
-        q = one_state("independent", robot, q)
+        q = one_state("independent_coordinates", robot, q)
         J = structure(robot, q).scaled(values(robot, "closure_jacobian", q))
         r = rank(singular_values(J))
     dependent = _dependent(J, r, _sorts(model, named))
     lost = [k for k in named if k in dependent]
     if lost:
-        names = freedom_names(model)
+        names = dof_names(model)
         raise InputError(
-            f"independent: {names[lost[0]]!r} cannot be chosen with {', '.join(map(repr, prefer))}: the loops leave "
-            f"{model.nv - r} freedoms, and it follows from the others"
+            f"independent_coordinates: {names[lost[0]]!r} cannot be chosen with {', '.join(map(repr, prefer))}: "
+            f"the loops leave {model.nv - r} DoF, and it follows from the others"
         )
     return _choice(model, [k for k in range(model.nv) if k not in dependent])
 
 
-def velocity_map(robot: Robot, q, freedoms: Sequence | Independent | None = None) -> np.ndarray:
-    """T (..., nv, n): v = T v_i, for n independent freedoms (names, numbers, or the usual choice)."""
-    chosen = resolved(robot, q, freedoms, "velocity_map")
+def velocity_map(robot: Robot, q, dofs: Dofs = None) -> np.ndarray:
+    """T (..., nv, n): v = T v_i, for n independent DoF (names, numbers, or the usual choice)."""
+    chosen = resolved(robot, q, dofs, "velocity_map")
 
     def compute(q):
         T, _, faults = maps(robot, q, chosen)
@@ -75,9 +78,9 @@ def velocity_map(robot: Robot, q, freedoms: Sequence | Independent | None = None
     return over_states("velocity_map", robot, compute, q=(q, robot.model.nq))[0]
 
 
-def complete_velocity(robot: Robot, q, rates, freedoms: Sequence | Independent | None = None) -> np.ndarray:
+def complete_velocity(robot: Robot, q, rates, dofs: Dofs = None) -> np.ndarray:
     """v (..., nv) with J v = 0 from independent rates (..., n), or from {"joint": rate}."""
-    chosen, rates = _given(robot, q, rates, freedoms, "complete_velocity")
+    chosen, rates = _given(robot, q, rates, dofs, "complete_velocity")
 
     def compute(q, rates):
         T, _, faults = maps(robot, q, chosen)
@@ -91,16 +94,16 @@ def complete_acceleration(
     q,
     v,
     rates,
-    freedoms: Sequence | Independent | None = None,
+    dofs: Dofs = None,
     driven=None,
     name: str = "complete_acceleration",
 ) -> np.ndarray:
     """a (..., nv) with J a + γ = 0 from independent accelerations (..., n), or from {"joint": acceleration}.
 
-    driven (..., k): the accelerations of the freedoms of driven loops; 0 if not told. name: of who asks.
+    driven (..., k): the accelerations of the DoF of driven loops; 0 if not told. name: of who asks.
     """
     model = robot.model
-    chosen, rates = _given(robot, q, rates, freedoms, name)
+    chosen, rates = _given(robot, q, rates, dofs, name)
     rows = list(mechanism_of(model).given_rows)
 
     def compute(q, v, rates, driven):
@@ -113,12 +116,12 @@ def complete_acceleration(
         return (np.einsum("nvk,nk->nv", T, rates) - np.einsum("nvr,nr->nv", backward, bias),), faults
 
     sizes = {"q": (q, model.nq), "v": (v, model.nv), "accelerations": (rates, len(chosen))}
-    sizes["given"] = (np.zeros(len(rows)) if driven is None else driven, len(rows))
+    sizes["loop_accelerations"] = (np.zeros(len(rows)) if driven is None else driven, len(rows))
     return over_states(name, robot, compute, **sizes)[0]
 
 
 def mobility(robot: Robot, q=None):
-    """Freedoms that the loops leave: in general, or at states q (..., nq) (a whole number, or an array of them)."""
+    """DoF that the loops leave: in general, or at states q (..., nq) (a whole number, or an array of them)."""
     model = robot.model
     if q is None:
         rows = in_general(model)
@@ -137,33 +140,31 @@ def mobility(robot: Robot, q=None):
     return found if found.ndim else int(found)
 
 
-def freedom_names(model: Model) -> list[str]:
-    """A name for each entry of v: the joint's, with a number where it has several freedoms."""
+def dof_names(model: Model) -> list[str]:
+    """A name for each entry of v: the joint's, with a number where it has several DoF."""
     return [j.name if j.kind.nv == 1 else f"{j.name}[{k}]" for j in model.joints for k in range(j.kind.nv)]
 
 
-def resolved(
-    robot: Robot, q, freedoms: Sequence | Independent | None, name: str = "", option: str = "freedoms=[...]"
-) -> Independent:
+def resolved(robot: Robot, q, dofs: Dofs, name: str = "", option: str = "dofs=[...]") -> IndependentCoordinates:
     """The choice meant by names, numbers or nothing; of the right size. name: of who asks, option: how it is told."""
     model, owner = robot.model, name or f"model {robot.model.name!r}"
     if np.shape(q)[-1:] != (model.nq,):
         raise InputError(f"{owner}: q has shape {np.shape(q)}; expected (..., {model.nq})")
-    if isinstance(freedoms, Independent):
-        chosen = freedoms
-    elif freedoms is not None:
-        listed = [freedoms] if isinstance(freedoms, str) else list(freedoms)
-        each = [freedoms_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in listed]
+    if isinstance(dofs, IndependentCoordinates):
+        chosen = dofs
+    elif dofs is not None:
+        listed = [dofs] if isinstance(dofs, str) else list(dofs)
+        each = [dofs_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in listed]
         chosen = _choice(model, [k for part in each for k in part])
     elif in_general(model) is not None:
-        chosen = independent_freedoms(robot)
+        chosen = independent_coordinates(robot)
     else:
-        chosen = independent_freedoms(robot, np.reshape(q, (-1, model.nq))[0])
+        chosen = independent_coordinates(robot, np.reshape(q, (-1, model.nq))[0])
     left = model.nv - structure_of(robot, np.reshape(np.asarray(q, dtype=float), (-1, model.nq))).rank
     if len(chosen) != left:
         raise InputError(
-            f"{owner}: {len(chosen)} independent freedoms are named ({listed_names(chosen.names)}); the loops leave "
-            f"{left}. Name {left} that determine the others, {option}; robot.independent() gives a choice"
+            f"{owner}: {len(chosen)} independent DoF are named ({listed_names(chosen.names)}); the loops leave "
+            f"{left}. Name {left} that determine the others, {option}; robot.independent_coordinates() gives a choice"
         )
     return chosen
 
@@ -171,7 +172,7 @@ def resolved(
 def _place(model: Model, number, owner: str) -> int:
     if not isinstance(number, int | np.integer) or not 0 <= number < model.nv:
         raise InputError(
-            f"{owner}: {number!r} is no freedom; expected a joint's name, or a number from 0 to {model.nv - 1}"
+            f"{owner}: {number!r} is no DoF; expected a joint's name, or a number from 0 to {model.nv - 1}"
         )
     return int(number)
 
@@ -186,23 +187,23 @@ def structure_of(robot: Robot, q: np.ndarray) -> Structure:
     return structure(robot, q[0] if len(q) else robot.model.neutral())
 
 
-def _given(robot: Robot, q, rates, freedoms, name: str) -> tuple[Independent, np.ndarray]:
+def _given(robot: Robot, q, rates, dofs, name: str) -> tuple[IndependentCoordinates, np.ndarray]:
     if not isinstance(rates, Mapping):
-        return resolved(robot, q, freedoms, name), rates
+        return resolved(robot, q, dofs, name), rates
     chosen = resolved(robot, q, list(rates), name, 'as {"joint": ...}')
     columns = []
     for name, x in rates.items():
         x = np.asarray(x, dtype=float)
-        columns.append(x[..., None] if len(freedoms_called(robot.model, name)) == 1 else x)
+        columns.append(x[..., None] if len(dofs_called(robot.model, name)) == 1 else x)
     leading = np.broadcast_shapes(*(x.shape[:-1] for x in columns))
     return chosen, np.concatenate([np.broadcast_to(x, (*leading, x.shape[-1])) for x in columns], axis=-1)
 
 
-def maps(robot: Robot, q: np.ndarray, chosen: Independent) -> tuple[np.ndarray, np.ndarray, Faults]:
-    """T (n, nv, k) and the answer of the dependent freedoms to the rows, (n, nv, rows), at states q (n, nq)."""
+def maps(robot: Robot, q: np.ndarray, chosen: IndependentCoordinates) -> tuple[np.ndarray, np.ndarray, Faults]:
+    """T (n, nv, k) and the answer of the dependent DoF to the rows, (n, nv, rows), at states q (n, nq)."""
     rows, nv = structure_of(robot, q), robot.model.nv
     J = rows.scaled(values(robot, "closure_jacobian", q))
-    free = list(chosen.freedoms)
+    free = list(chosen.dofs)
     rest = [k for k in range(nv) if k not in free]
     U, s, Vt = np.linalg.svd(J[:, :, rest], full_matrices=False)
     size = np.linalg.norm(J, axis=(1, 2))
@@ -213,8 +214,8 @@ def maps(robot: Robot, q: np.ndarray, chosen: Independent) -> tuple[np.ndarray, 
     T = -backward @ J[:, :, free]
     T[:, free] = np.eye(len(free))
     why = (
-        f"{', '.join(chosen.names)} do not determine the other freedoms at this state. "
-        "Choose others there: freedoms=robot.independent(q)"
+        f"{', '.join(chosen.names)} do not determine the other DoF at this state. "
+        "Choose others there: dofs=robot.independent_coordinates(q)"
     )
     return T, backward, {int(k): why for k in np.flatnonzero(weak)}
 
@@ -248,18 +249,18 @@ def _sorts(model: Model, named: Sequence[int]) -> np.ndarray:
     return np.array([_NAMED if k in named else s for k, s in enumerate(sorts)], dtype=int)
 
 
-def freedoms_called(model: Model, name: str) -> list[int]:
-    """Places in v of a joint, or of one of its freedoms."""
-    names = freedom_names(model)
+def dofs_called(model: Model, name: str) -> list[int]:
+    """Places in v of a joint, or of one of its DoF."""
+    names = dof_names(model)
     if name in names:
         return [names.index(name)]
     joints = [j.name for j in model.joints]
     if name not in joints:
-        raise InputError(f"model {model.name!r} has no joint or freedom {name!r}; {nearest(name, joints + names)}")
+        raise InputError(f"model {model.name!r} has no joint or DoF {name!r}; {nearest(name, joints + names)}")
     s = model.v_slice(name)
     return list(range(s.start, s.stop))
 
 
-def _choice(model: Model, freedoms: Sequence[int]) -> Independent:
-    names = freedom_names(model)
-    return Independent(tuple(freedoms), tuple(names[k] for k in freedoms))
+def _choice(model: Model, dofs: Sequence[int]) -> IndependentCoordinates:
+    names = dof_names(model)
+    return IndependentCoordinates(tuple(dofs), tuple(names[k] for k in dofs))

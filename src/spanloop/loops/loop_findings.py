@@ -22,7 +22,7 @@ def examine_loops(robot: Robot) -> tuple[Finding, ...]:
     gears = counted(len(model.couplings), "coupling") if model.couplings else ""
     values = {
         "loops": " and ".join(x for x in (loops, gears) if x),
-        "freedoms": counted(model.nv, "freedom"),
+        "dofs": f"{model.nv} DoF",
         "rows": counted(len(rows_of(model)), "row"),
     }
     return (Finding("loops", values=values), *_closing(robot))

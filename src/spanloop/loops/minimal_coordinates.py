@@ -1,6 +1,6 @@
-"""Minimal coordinates: a closed mechanism as an ordinary differential equation in its actuated freedoms.
+"""Minimal coordinates: a closed mechanism as an ordinary differential equation in its actuated DoF.
 
-Positions of the other joints are solved at every evaluation, along a way from the last ones found (`continuing.py`).
+Positions of the other joints are solved at every evaluation, along a way from the last ones found (`follow.py`).
 [Saha, section 3, takes them as known]
 """
 
@@ -11,16 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from spanloop.compiler.runtime.arrays import converted
-from spanloop.errors import InputError, StateError
+from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.loops.arguments import actuators
 from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import one_state
 from spanloop.loops.follow import followed
-from spanloop.loops.independent import complete_acceleration, complete_velocity, resolved
+from spanloop.loops.independent import complete_acceleration, complete_velocity, listed_names, resolved
 
 
-class Minimal:
-    """One mechanism in the coordinates of joints of one freedom that determine the others; one state at a time.
+class MinimalCoordinates:
+    """One mechanism in the coordinates of joints of one DoF that determine the others; one state at a time.
 
     names: of the joints, in the order of all arrays (n,) here.
 
@@ -37,9 +37,9 @@ class Minimal:
         self.names = tuple(actuators(model, joints, None).names)
         for name in self.names:
             if name not in {j.name for j in model.joints}:
-                raise InputError(f"minimal: {name!r} is one freedom of several; name joints of one freedom")
-        start = one_state("minimal", robot, start)
-        self.freedoms = resolved(robot, start, self.names, "minimal", "joints=[...]").freedoms
+                raise InputError(f"minimal_coordinates: {name!r} is one DoF of several; name joints of one DoF")
+        start = one_state("minimal_coordinates", robot, start)
+        self.dofs = resolved(robot, start, self.names, "minimal_coordinates", "joints=[...]").dofs
         self._places = [model.q_slice(name).start for name in self.names]
         self._last = self._first = assemble(robot, start)
 
@@ -50,45 +50,45 @@ class Minimal:
 
     def state(self, positions, rates) -> tuple[np.ndarray, np.ndarray]:
         """q (nq,), v (nv,) of all joints."""
-        positions, rates = self._given("state", "positions", positions), self._given("state", "rates", rates)
+        positions, rates = self._checked("state", "positions", positions), self._checked("state", "rates", rates)
         return self._state(positions, rates)
 
     def forward_dynamics(self, positions, rates, torques) -> np.ndarray:
         """Accelerations (n,) under torques (n,)."""
         name = "forward_dynamics"
-        positions, rates = self._given(name, "positions", positions), self._given(name, "rates", rates)
+        positions, rates = self._checked(name, "positions", positions), self._checked(name, "rates", rates)
         tau = np.zeros(self.robot.model.nv)
-        tau[list(self.freedoms)] = self._given(name, "torques", torques)
+        tau[list(self.dofs)] = self._checked(name, "torques", torques)
         q, v = self._state(positions, rates)
-        return self.robot.forward_dynamics(q, v, tau)[list(self.freedoms)]
+        return self.robot.forward_dynamics(q, v, tau)[list(self.dofs)]
 
     def inverse_dynamics(self, positions, rates, accelerations) -> np.ndarray:
         """Torques (n,) for accelerations (n,)."""
         name = "inverse_dynamics"
-        positions, rates = self._given(name, "positions", positions), self._given(name, "rates", rates)
-        accelerations = self._given(name, "accelerations", accelerations)
+        positions, rates = self._checked(name, "positions", positions), self._checked(name, "rates", rates)
+        accelerations = self._checked(name, "accelerations", accelerations)
         q, v = self._state(positions, rates)
         a = complete_acceleration(self.robot, q, v, accelerations, self.names)
-        return self.robot.inverse_dynamics(q, v, a, actuated=self.names)[list(self.freedoms)]
+        return self.robot.inverse_dynamics(q, v, a, actuated=self.names)[list(self.dofs)]
 
     def restart(self, q) -> None:
         """Begin again from a state q (nq,), closed or nearly so."""
-        self._last = self._first = assemble(self.robot, one_state("minimal.restart", self.robot, q))
+        self._last = self._first = assemble(self.robot, one_state("minimal_coordinates.restart", self.robot, q))
 
     def __repr__(self) -> str:
-        return f"Minimal({self.robot.model.name!r}, {', '.join(map(repr, self.names))})"
+        return f"MinimalCoordinates({self.robot.model.name!r}, {', '.join(map(repr, self.names))})"
 
     def __str__(self) -> str:
         model = self.robot.model
         return (
-            f"{model.name}: {len(self.names)} of {model.nv} freedoms determine the others: {', '.join(self.names)}.\n"
-            f"Last state found: {self._told(self._last[self._places])}."
+            f"{model.name}: {len(self.names)} of {model.nv} DoF determine the others: {', '.join(self.names)}.\n"
+            f"Last state found: {self._listed(self._last)}."
         )
 
     def _state(self, positions: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         reached = []
         for origin in (self._last, self._first):
-            q, share = followed(self.robot, origin, self.freedoms, positions - origin[self._places])
+            q, share = followed(self.robot, origin, self.dofs, positions - origin[self._places])
             if share == 1.0:
                 q[self._places] = positions
                 v = complete_velocity(self.robot, q, rates, self.names)
@@ -96,33 +96,31 @@ class Minimal:
                 return q, v
             reached.append(q)
         raise StateError(
-            f"minimal: on the way from {self._told(self._last[self._places])} to {self._told(positions)} the mechanism "
-            f"comes to a singular position near {self._told(reached[0][self._places])}, behind which the other joints "
-            "do not follow (or the positions are out of reach). Go another way, by positions between; or begin at "
-            "another assembly: minimal.restart(q)"
+            f"minimal_coordinates: on the way from {self._listed(self._last)} to {_values(self.names, positions)} the "
+            f"mechanism comes to a singular position near {self._listed(reached[0])}, beyond which the other joints do "
+            "not follow (or the positions are out of reach). Take another way, through positions between them; or "
+            "start from another assembly: restart(q)"
         )
 
-    def _given(self, function: str, what: str, x) -> np.ndarray:
-        """Finite numbers (n,), or a sentence."""
+    def _checked(self, function: str, what: str, x) -> np.ndarray:
+        """Finite numbers (n,), or an error."""
         n = len(self.names)
-        order = f"one state ({n},), in the order {_listed(self.names)}"
+        order = f"one state ({n},), in the order {listed_names(self.names)}"
         if isinstance(x, dict):
-            raise InputError(f"minimal.{function}: {what} is a dict; expected {order}")
+            raise InputError(f"minimal_coordinates.{function}: {what} is a dict; expected {order}")
         if np.shape(x) != (n,):
             many = ". Call it for each state in turn" if np.ndim(x) > 1 else ""
-            raise InputError(f"minimal.{function}: {what} has shape {np.shape(x)}; expected {order}{many}")
-        a = converted(f"minimal.{function}", what, n, x, np.dtype(float))
+            raise InputError(f"minimal_coordinates.{function}: {what} has shape {np.shape(x)}; expected {order}{many}")
+        a = converted(f"minimal_coordinates.{function}", what, n, x, np.dtype(float))
         if not np.isfinite(a).all():
             k = int(np.argmax(~np.isfinite(a)))
-            raise StateError(
-                f"minimal.{function}: {what}[{k}] ({self.names[k]!r}) is {a[k]}; every number must be finite"
-            )
+            sentence = f"{what}[{k}] ({self.names[k]!r}) is {a[k]}; every number must be finite"
+            raise StateError.of(f"minimal_coordinates.{function}", Refusal(Reason.NOT_FINITE, sentence))
         return a
 
-    def _told(self, positions: np.ndarray) -> str:
-        each = [f"{name} = {x:.4g}" for name, x in zip(self.names, positions, strict=True)]
-        return _listed(each)
+    def _listed(self, q: np.ndarray) -> str:
+        return _values(self.names, q[self._places])
 
 
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _values(names: Sequence[str], positions: np.ndarray) -> str:
+    return listed_names([f"{name} = {x:.4g}" for name, x in zip(names, positions, strict=True)])

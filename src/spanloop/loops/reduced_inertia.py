@@ -1,4 +1,4 @@
-"""Effective inertia of a closed mechanism: seen from its independent freedoms, and from frames on its bodies."""
+"""Effective inertia of a closed mechanism: seen from its independent DoF, and from frames on its bodies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from spanloop.compiler.runtime.arrays import checked_out
 from spanloop.loops.batching import Robot, over_states, values
 from spanloop.loops.constraint_rank import RANK
-from spanloop.loops.independent import Independent, maps, resolved, structure_of
+from spanloop.loops.independent import Dofs, maps, resolved, structure_of
 from spanloop.model import Model
 
 _CUT = 1e-10  # of the largest eigenvalue of the inverse inertia: what is smaller counts as no motion
@@ -26,11 +26,9 @@ class OperationalInertia:
     regular: np.ndarray  # (...,) True where it has an inverse: the frames can be accelerated in every direction
 
 
-def independent_mass_matrix(
-    robot: Robot, q, freedoms: Sequence | Independent | None = None, out: np.ndarray | None = None
-) -> np.ndarray:
-    """Tᵀ M T (..., n, n): the mass matrix in independent freedoms, v = T v_i."""
-    chosen = resolved(robot, q, freedoms, "mass_matrix")
+def independent_mass_matrix(robot: Robot, q, dofs: Dofs = None, out: np.ndarray | None = None) -> np.ndarray:
+    """Tᵀ M T (..., n, n): the mass matrix in independent DoF, v = T v_i."""
+    chosen = resolved(robot, q, dofs, "mass_matrix")
 
     def compute(q):
         T, _, faults = maps(robot, q, chosen)
@@ -73,14 +71,13 @@ def _inverted(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.einsum("nij,nj,nkj->nik", V, over, V, optimize=True), counts.all(axis=1)
 
 
-# ---- Loops seen in the metric of the mass matrix: the correction of least kinetic energy, and the inverse mass that
-# the loops leave.
+# ---- the loops in the metric of the mass matrix
 #
 # With M⁻¹ = R Rᵀ and W = J R: the correction is −R W⁺ e, which is −M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁺ e; the inverse mass of the closed
-# mechanism is R (1 − W⁺ W) Rᵀ. Driven freedoms have no share in either: they move as they are told.
+# mechanism is R (1 − W⁺ W) Rᵀ. Driven DoF have no part in either: their motion is prescribed.
 
 
-_LIGHT = 1e-13  # of the largest eigenvalue: a freedom without mass counts as having this
+_LIGHT = 1e-13  # of the largest eigenvalue: a DoF without mass counts as having this
 
 
 class Weighted:
@@ -105,7 +102,7 @@ class Weighted:
 
 
 def _root(model: Model, M: np.ndarray) -> np.ndarray:
-    """R (n, nv, nv) with R Rᵀ = M⁻¹ among freedoms that are not driven, zero for the others."""
+    """R (n, nv, nv) with R Rᵀ = M⁻¹ among DoF that are not driven, zero for the others."""
     free = np.flatnonzero([not j.driven for j in model.joints for _ in range(j.kind.nv)])
     R = np.zeros_like(M)
     if len(free):

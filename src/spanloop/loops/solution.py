@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.loops.arguments import known_wrenches, on_bodies
+from spanloop.loops.arguments import loop_acceleration_rows, loop_wrenches, on_bodies
 from spanloop.loops.constraint_rank import in_general, rank, singular_values
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Transform
@@ -23,19 +23,24 @@ REDUNDANT = 1e-9  # singular values of Jᵀ below this share of the largest coun
 
 @dataclass(frozen=True)
 class Solution:
-    """What `solve` finds.
+    """The result of robot.solve and robot.solve_inverse; print it.
 
-    a (..., nv); tau (..., nv), with the force that results at driven joints; forces (..., 6) by loop name: [torque;
-    force] on body b at the loop's child frame in world axes, a known one along its freedoms and the one that drives it
-    included, 0 where it is not active; rows (..., n_rows): what the rows alone do; residual (...): the largest closure
-    acceleration that is left; unique: is a loop's force the only one possible?; status (...): "ok", "singular" or "no
-    answer"; unique_rows (n_rows,): the same as unique, row by row. A hinge that closes a loop in a plane is not unique
-    as a whole, its force in the plane is.
+    a (..., nv): accelerations. tau (..., nv): torques, with those that result at driven joints.
+
+    loop_forces (..., 6) by loop name: [torque; force] on body b at the loop's child frame in world axes, including the
+    forces along its DoF, given or driving; 0 for loops that are not active.
+
+    rows (..., n_rows): the multipliers λ of the closure rows. residual (...): the largest closure acceleration left.
+
+    unique: by loop, whether its force is the only possible one; unique_rows (n_rows,): the same by row. A hinge that
+    closes a planar loop is not unique as a whole, but its force in the plane is.
+
+    status (...): "ok", "singular" or "no answer".
     """
 
     a: np.ndarray
     tau: np.ndarray
-    forces: dict[str, np.ndarray] = field(default_factory=dict)
+    loop_forces: dict[str, np.ndarray] = field(default_factory=dict)
     rows: np.ndarray = field(default_factory=lambda: np.zeros(0))
     residual: np.ndarray = field(default_factory=lambda: np.zeros(()))
     unique: dict[str, bool] = field(default_factory=dict)
@@ -47,23 +52,24 @@ class Solution:
         return said(self)
 
 
-def solve(robot, q, v, tau, forces=None, active=None, given=None, known=None) -> Solution:
-    """The Solution at one state or many; active: a set of names, or None for all switchable loops."""
+def solve(robot, q, v, tau, forces=None, active_loops=None, loop_accelerations=None, loop_forces=None) -> Solution:
+    """The Solution at one state or many; active_loops: a set of names, or None for all switchable ones."""
     model = robot.model
-    a = robot.forward_dynamics(q, v, tau, forces=forces, active=active, given=given, known=known)
+    options = {"active_loops": active_loops, "loop_accelerations": loop_accelerations, "loop_forces": loop_forces}
+    a = robot.forward_dynamics(q, v, tau, forces=forces, **options)
     q, v, tau = (np.broadcast_to(np.asarray(x, float), (*a.shape[:-1], np.shape(x)[-1])) for x in (q, v, tau))
-    carried = known_wrenches(robot, q, known or {}, active)
+    carried = loop_wrenches(robot, q, loop_forces or {}, active_loops)
     loads = on_bodies(robot, q, carried, forces or {}) or None
     needed = times(robot.mass_matrix(q), a) + robot.bias(q, v, forces=loads)  # M a + h
     driven = _driven(model)
     right = np.where(driven, 0.0, needed - tau)
-    J, closed = robot.closure_jacobian(q), _closed_rows(model, active)
+    J, closed = robot.closure_jacobian(q), _closed_rows(model, active_loops)
     lam, unique, residual = np.zeros(J.shape[:-1]), np.ones(J.shape[-2], bool), np.zeros(a.shape[:-1])
     if closed:
         lam[..., closed], unique[closed] = shortest((J * np.where(driven, 0.0, 1.0))[..., closed, :], right)
-        residual = np.abs(times(J, a) + _bias(robot, q, v, given))[..., closed].max(axis=-1)
+        residual = np.abs(times(J, a) + _bias(robot, q, v, loop_accelerations))[..., closed].max(axis=-1)
     torque = np.where(driven, needed - times(np.swapaxes(J, -1, -2), lam), tau)
-    status = _status(robot.with_active(active).model, a, J[..., closed, :])
+    status = _status(robot._with_active_loops(active_loops).model, a, J[..., closed, :])
     closures = mechanism(model).closures
     by_name = {c.name: times(wrench_map(robot, c, q), lam[..., list(c.rows)]) for c in closures}
     by_name |= {name: by_name[name] + six for name, six in carried.items()}
@@ -78,23 +84,28 @@ def with_idle(model, fewer, found: Solution) -> Solution:
     rows[..., closed] = found.rows
     alone = np.ones(rows.shape[-1], bool)
     alone[closed] = found.unique_rows if len(found.unique_rows) else True
-    forces = {x.name: found.forces.get(x.name, np.zeros((*found.tau.shape[:-1], 6))) for x in model.loops}
+    loop_forces = {x.name: found.loop_forces.get(x.name, np.zeros((*found.tau.shape[:-1], 6))) for x in model.loops}
     unique = {x.name: found.unique.get(x.name, True) for x in model.loops}
-    return replace(found, rows=rows, forces=forces, unique=unique, unique_rows=alone)
+    return replace(found, rows=rows, loop_forces=loop_forces, unique=unique, unique_rows=alone)
 
 
-def _closed_rows(model, active) -> list[int]:
+def _closed_rows(model, active_loops) -> list[int]:
     """Numbers of the rows that hold: all but those of loops that are switched off."""
     m = mechanism(model)
-    idle = {r for c in m.closures if c.switchable and active is not None and c.name not in active for r in c.rows}
+    idle = {
+        r
+        for c in m.closures
+        if c.switchable and active_loops is not None and c.name not in active_loops
+        for r in c.rows
+    }
     return [r for r in range(m.n_rows) if r not in idle]
 
 
-def _bias(robot, q, v, given) -> np.ndarray:
-    """γ (..., n_rows), less what is given along driven loops: J a + γ = 0."""
+def _bias(robot, q, v, loop_accelerations) -> np.ndarray:
+    """γ (..., n_rows), less the accelerations of driven loops: J a + γ = 0."""
     bias, rows = robot.closure_bias(q, v), list(mechanism(robot.model).given_rows)
     if rows:
-        bias[..., rows] -= robot.given_rows(given or {})
+        bias[..., rows] -= loop_acceleration_rows(robot.model, loop_accelerations)
     return bias
 
 
@@ -106,12 +117,12 @@ class Reactions(dict):
         self.unique = unique
 
 
-def reactions(robot, q, v, tau, forces=None, active=None, given=None, known=None) -> Reactions:
+def reactions(robot, q, v, tau, forces=None, active_loops=None, loop_accelerations=None, loop_forces=None) -> Reactions:
     """[torque; force] (..., 6) by name, in world axes.
 
     Of each joint on its child, at that body's origin; of each loop on its body b, at the loop's child frame.
     """
-    found = solve(robot, q, v, tau, forces, active, given, known)
+    found = solve(robot, q, v, tau, forces, active_loops, loop_accelerations, loop_forces)
     loads = _loads(robot, q, found, forces or {})
     kernel = robot.kernel("reactions", **({"forces": tuple(loads)} if loads else {}))
     shape = found.a.shape[:-1]
@@ -122,7 +133,7 @@ def reactions(robot, q, v, tau, forces=None, active=None, given=None, known=None
     out = {j.name: six[..., i, :] for i, j in enumerate(robot.model.joints)}
     strained = {name for x in robot.model.loops if not found.unique[x.name] for name in _around(robot.model, x)}
     unique = {j.name: j.name not in strained for j in robot.model.joints} | found.unique
-    return Reactions({**out, **found.forces}, unique)
+    return Reactions({**out, **found.loop_forces}, unique)
 
 
 def _around(model, loop) -> set[str]:
@@ -139,7 +150,7 @@ def _around(model, loop) -> set[str]:
 
 def _loads(robot, q, found: Solution, forces) -> dict[str, np.ndarray]:
     """All forces from outside the tree, by body, at body origins in world axes."""
-    loads = on_bodies(robot, q, found.forces, forces)
+    loads = on_bodies(robot, q, found.loop_forces, forces)
     order = [b.name for b in robot.model.bodies]
     return {name: loads[name] for name in sorted(loads, key=order.index)}
 
@@ -213,20 +224,20 @@ def said(solution: Solution) -> str:
     if solution.a.ndim > 1:
         return _many(solution)
     lines = [f"a    {_numbers(solution.a)}", f"tau  {_numbers(solution.tau)}"]
-    for name, six in solution.forces.items():
+    for name, six in solution.loop_forces.items():
         alone = "" if solution.unique.get(name, True) else NOT_UNIQUE
         lines.append(f"{name}: torque {_numbers(six[:3])} N m, force {_numbers(six[3:])} N{alone}")
-    left = f", closure acceleration left {float(solution.residual):.1e}" if solution.forces else ""
+    left = f", closure acceleration left {float(solution.residual):.1e}" if solution.loop_forces else ""
     return "\n".join([*lines, f"status: {solution.status}{left}"])
 
 
 def _many(solution: Solution) -> str:
     words, counts = np.unique(solution.status, return_counts=True)
     lines = [
-        f"{solution.status.size} states {solution.status.shape}, {solution.a.shape[-1]} freedoms: "
+        f"{solution.status.size} states {solution.status.shape}, {solution.a.shape[-1]} DoF: "
         + ", ".join(f"{n} {word}" for word, n in zip(words, counts, strict=True))
     ]
-    for name, six in solution.forces.items():
+    for name, six in solution.loop_forces.items():
         sizes = [np.linalg.norm(six[..., k : k + 3], axis=-1) for k in (0, 3)]
         torque, force = (np.nanmax(x) if np.isfinite(x).any() else np.nan for x in sizes)
         alone = "" if solution.unique.get(name, True) else NOT_UNIQUE

@@ -1,7 +1,7 @@
 """Subsystems: the branches of the spanning tree that start at the world, and the order in which they can be solved.
 
 [Saha, section 4.1-4.2]. The unknowns of a subsystem are the forces of the loops that it takes part in and the torques
-of its actuators. It is determinate if these are as many as its freedoms, and its equations (eq. 42) determine them.
+of its actuators. It is determinate if these are as many as its DoF, and its equations (eq. 42) determine them.
 What is then known makes others determinate. Where none is, those left are taken together (eq. 43-46).
 
 Slips: eq. 42 is printed as "(10)"; eq. 40 has M_j W_j t_j where 38 has W_j M_j E_j t_j.
@@ -20,7 +20,7 @@ from spanloop.errors import InputError
 from spanloop.loops.arguments import actuators
 from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.constraint_rank import RANK, in_general
-from spanloop.loops.independent import freedom_names
+from spanloop.loops.independent import dof_names
 from spanloop.topology.closures import path
 
 _NUMERALS = ((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))
@@ -32,8 +32,8 @@ class Subsystem:
 
     name: str  # I, II, III, ...
     joints: tuple[str, ...]
-    freedoms: tuple[int, ...]  # places in v
-    actuators: tuple[str, ...]  # names of freedoms
+    dofs: tuple[int, ...]  # places in v
+    actuators: tuple[str, ...]  # names of DoF
     loops: tuple[str, ...]  # loops and couplings whose force acts on it
     unknowns: int
     determinate: bool  # by itself
@@ -41,10 +41,10 @@ class Subsystem:
 
 @dataclass(frozen=True)
 class Stage:
-    """What is solved together: freedoms' equations, with rows' forces and actuators' torques as unknowns."""
+    """Equations solved together: of some DoF, with row forces and actuator torques as unknowns."""
 
     subsystems: tuple[str, ...]
-    freedoms: tuple[int, ...]
+    dofs: tuple[int, ...]
     rows: tuple[int, ...]
     actuated: tuple[int, ...]
     determinate: bool
@@ -54,12 +54,12 @@ class Stage:
         return len(self.rows) + len(self.actuated)
 
     def __str__(self) -> str:
-        name, count = " with ".join(self.subsystems), _compared(self.unknowns, len(self.freedoms))
+        name, count = " with ".join(self.subsystems), _compared(self.unknowns, len(self.dofs))
         if self.determinate:
             return name
-        if self.unknowns < len(self.freedoms):
+        if self.unknowns < len(self.dofs):
             return f"{name} ({count}: not all motions can be produced)"
-        if self.unknowns > len(self.freedoms):
+        if self.unknowns > len(self.dofs):
             return f"{name} ({count}: some to spare, the least torques are taken)"
         return f"{name} ({count}, whose equations do not determine them)"
 
@@ -77,7 +77,7 @@ class Subsystems:
         for p in self.parts:
             kind = "determinate" if p.determinate else "indeterminate"
             lines.append(
-                f"{p.name}: {', '.join(p.joints)}. {_count(len(p.freedoms), 'freedom')}, "
+                f"{p.name}: {', '.join(p.joints)}. {len(p.dofs)} DoF, "
                 f"{_count(p.unknowns, 'unknown')} (loops: {', '.join(p.loops) or 'none'}; "
                 f"actuators: {', '.join(p.actuators) or 'none'}): {kind}."
             )
@@ -96,13 +96,13 @@ def subsystems(robot, actuated: Sequence[str] | None = None) -> Subsystems:
     J = np.zeros((m.n_rows, m.nv))
     J[usual.kept] = usual.jacobian
     branches = _branches(m)
-    acting = {k: {f for f in driving.freedoms if f in _freedoms(m, links)} for k, links in enumerate(branches)}
+    acting = {k: {f for f in driving.dofs if f in _dofs(m, links)} for k, links in enumerate(branches)}
     touching = {k: _rows(m, links) & set(usual.kept.tolist()) for k, links in enumerate(branches)}
-    names = freedom_names(model)
+    names = dof_names(model)
     owners = [x.name for x in (*model.loops, *model.couplings)]
     parts = []
     for k, links in enumerate(branches):
-        free, rows = _freedoms(m, links), touching[k]
+        free, rows = _dofs(m, links), touching[k]
         parts.append(
             Subsystem(
                 _numeral(k + 1),
@@ -121,11 +121,11 @@ def _stages(J: np.ndarray, parts: Sequence[Subsystem], touching: dict, acting: d
     """Determinate subsystems one after the other; those left when there is none, together."""
     left, known, out = list(range(len(parts))), set[int](), []
     while left:
-        ready = [k for k in left if _solvable(J, parts[k].freedoms, touching[k] - known, acting[k])][:1]
+        ready = [k for k in left if _solvable(J, parts[k].dofs, touching[k] - known, acting[k])][:1]
         chosen = ready or left
         rows = set[int]().union(*(touching[k] for k in chosen)) - known
         torques = set[int]().union(*(acting[k] for k in chosen))
-        free = sorted(f for k in chosen for f in parts[k].freedoms)
+        free = sorted(f for k in chosen for f in parts[k].dofs)
         names = tuple(parts[k].name for k in chosen)
         determinate = bool(ready) or _solvable(J, free, rows, torques)
         out.append(Stage(names, tuple(free), tuple(sorted(rows)), tuple(sorted(torques)), determinate))
@@ -134,12 +134,12 @@ def _stages(J: np.ndarray, parts: Sequence[Subsystem], touching: dict, acting: d
     return out
 
 
-def _solvable(J: np.ndarray, freedoms: Sequence[int], rows: set[int], acting: set[int]) -> bool:
-    """As many unknowns as freedoms, and equations that determine them."""
-    if len(rows) + len(acting) != len(freedoms):
+def _solvable(J: np.ndarray, dofs: Sequence[int], rows: set[int], acting: set[int]) -> bool:
+    """As many unknowns as DoF, and equations that determine them."""
+    if len(rows) + len(acting) != len(dofs):
         return False
     unit = np.eye(J.shape[1])[sorted(acting)]
-    A = np.concatenate((J[sorted(rows)], unit))[:, list(freedoms)]
+    A = np.concatenate((J[sorted(rows)], unit))[:, list(dofs)]
     s = np.linalg.svd(A, compute_uv=False)
     return bool(s.min(initial=np.inf) > RANK * s.max(initial=0.0))
 
@@ -151,7 +151,7 @@ def _branches(m) -> list[list[int]]:
     return [[i for i in range(len(m.links)) if root in ways[i]] for root in roots]
 
 
-def _freedoms(m, links: Sequence[int]) -> list[int]:
+def _dofs(m, links: Sequence[int]) -> list[int]:
     return [f for i in links for f in range(m.links[i].v.start, m.links[i].v.stop)]
 
 
@@ -169,8 +169,8 @@ def _numeral(n: int) -> str:
     return out
 
 
-def _compared(unknowns: int, freedoms: int) -> str:
-    return f"{_count(unknowns, 'unknown')} for {_count(freedoms, 'freedom')}"
+def _compared(unknowns: int, dofs: int) -> str:
+    return f"{_count(unknowns, 'unknown')} for {dofs} DoF"
 
 
 def _count(n: int, what: str) -> str:

@@ -4,14 +4,16 @@
 |---|---|---|
 | Υ | Admittance | acceleration [α; a] = Υ [n; f] of a frame under a force at it |
 | φ* Υ φ | carried(X_AB) | what frame B, fixed to A, has when A has Υ |
-| τ̄* Υ τ̄ + s D⁻¹ s* | joined(s, G, D⁻¹) | what lies beyond a freedom s with gain G, when what carries it has Υ |
+| τ̄* Υ τ̄ + s D⁻¹ s* | joined(s, G, D⁻¹) | beyond a DoF s with gain G, when what carries it has Υ |
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spanloop.math.inertia import ZERO33, ArticulatedInertia
-from spanloop.math.spatial import Force, Motion, Transform, power
-from spanloop.math.vector3 import dot, transpose
+from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.vector3 import dot, is_zero, total, transpose
 from spanloop.types import Matrix3, Scalar
 
 
@@ -32,18 +34,46 @@ class Admittance:
         return Motion.of([dot(r, six) for r in self.rows()])
 
     def carried(self, x: Transform) -> Admittance:
-        """φ* Υ φ. With angular and linear parts exchanged, motions move from A to B as forces do."""
+        """φ* Υ φ: seen from frame B at pose x in A. With angular and linear parts exchanged, an admittance is carried
+        outward as an inertia is carried inward."""
         there = ArticulatedInertia(self.linear, transpose(self.coupling), self.angular).carried(x.inverse())
         return Admittance(there.linear, transpose(there.coupling), there.angular)
 
-    def joined(self, s: Motion, gain: Force, over: Scalar) -> Admittance:
-        """τ̄* Υ τ̄ + s D⁻¹ s* with τ̄ = 1 − G s*, one freedom."""
-        w, column = self @ gain, tuple(s)
-        own = power(w, gain) + over
-        side = [w_i - 0.5 * (own * s_i) for w_i, s_i in zip(w, column, strict=True)]  # Υ − s sideᵀ − side sᵀ
-        rows = [list(r) for r in self.rows()]
-        for i in range(6):
-            for j in range(i + 1):
-                rows[i][j] = rows[j][i] = rows[i][j] - (column[i] * side[j] + side[i] * column[j])
+    def joined(self, s: Motion, gain: Force, inverse_pivot: Scalar) -> Admittance:
+        """τ̄* Υ τ̄ + s D⁻¹ s* with τ̄ = 1 − G s*, for one degree of freedom."""
+        column, g = tuple(s), tuple(gain)
+        axis = _axis(column)
+        if axis is not None and isinstance(g[axis], float) and g[axis] == 1.0:
+            rows = self._joined_axis(axis, g, inverse_pivot)
+        else:
+            rows = self._joined_column(column, g, inverse_pivot)
         whole = ArticulatedInertia.of_rows(rows)
         return Admittance(whole.angular, whole.coupling, whole.linear)
+
+    def _joined_axis(self, k: int, g: Sequence[Scalar], inverse_pivot: Scalar) -> list[list[Scalar]]:
+        """The rows for s along axis k and a gain of 1 along it: τ̄ takes row k of Υ away, −g takes its place."""
+        rows = [list(r) for r in self.rows()]
+        others = [j for j in range(6) if j != k]
+        x = {i: total(rows[i][j] * g[j] for j in others) for i in others}
+        for i in others:
+            rows[i][k] = rows[k][i] = -x[i]
+        rows[k][k] = total([inverse_pivot, *(x[i] * g[i] for i in others)])
+        return rows
+
+    def _joined_column(self, s: Sequence[Scalar], g: Sequence[Scalar], inverse_pivot: Scalar) -> list[list[Scalar]]:
+        """The rows for any s: Υ − w sᵀ − s restᵀ with w = Υ G."""
+        rows = [list(r) for r in self.rows()]
+        w = [dot(r, g) for r in rows]
+        own = dot(w, g) + inverse_pivot
+        rest = [w_i - own * s_i for w_i, s_i in zip(w, s, strict=True)]
+        for i in range(6):
+            for j in range(i + 1):
+                rows[i][j] = rows[j][i] = rows[i][j] - w[i] * s[j] - s[i] * rest[j]
+        return rows
+
+
+def _axis(six: Sequence[Scalar]) -> int | None:
+    """The number of the coordinate axis along which a column lies; None where it lies along none."""
+    nonzero = [k for k, x in enumerate(six) if not is_zero(x)]
+    one = len(nonzero) == 1 and isinstance(six[nonzero[0]], float) and six[nonzero[0]] == 1.0
+    return nonzero[0] if one else None

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import reciprocal
+from spanloop.math.symmetric import inverse
 from spanloop.math.vector3 import ZERO3, add, cross, dot, negate, scale, subtract, times, total
 from spanloop.types import Matrix3, Scalar, Vector3
 
@@ -74,10 +75,29 @@ def power(m: Motion, f: Force) -> Scalar:
 
 def gain(f: Force, d: Scalar) -> tuple[Force, Scalar]:
     """f/d and 1/d; an entry of f that is d itself becomes exactly 1, be it a number or traced."""
-    over = reciprocal(d)
+    inverse_pivot = reciprocal(d)
     if isinstance(d, float) and d != 0.0:
-        return Force.of([x / d for x in f]), over
-    return f * over, over
+        return Force.of([x / d for x in f]), inverse_pivot
+    return f * inverse_pivot, inverse_pivot
+
+
+def joint_rate(nu: Scalar, G: Force, s: Motion, m: Motion) -> Scalar:
+    """ν − Gᵀ m: the acceleration of a degree of freedom with motion s and gain G that moves beyond a motion m.
+
+    Gᵀ m is split into (G − s)ᵀ m and sᵀ m, which comes last: the link's acceleration m + s rate then loses its own part
+    along s, so that for s along a coordinate axis, where G is 1, nothing is computed twice.
+    """
+    rest = Force.of([g - x for g, x in zip(G, s, strict=True)])
+    return (nu - power(m, rest)) - power(m, s)
+
+
+def dual_basis(columns: Sequence[Motion | Force]) -> tuple[Force, ...]:
+    """The columns of φ(φᵀφ)⁻¹ for those of φ: the combinations w of them with wᵢᵀ φⱼ = 1 for i = j and 0 otherwise.
+
+    For the motion space of a joint they measure its rates; of a constraint space they are motions, six numbers each.
+    """
+    gram = inverse([[dot(tuple(w), tuple(u)) for u in columns] for w in columns])
+    return tuple(Force.of([dot(row, x) for x in zip(*columns, strict=True)]) for row in gram)
 
 
 def combined(columns: Sequence[Motion], rates: Sequence[Scalar]) -> Motion:
@@ -177,4 +197,16 @@ def coriolis(carrier: Vector3, relative: Motion) -> Motion:
     )
 
 
-__all__ = ["Field", "Force", "Motion", "Transform", "combined", "coriolis", "dot", "gain", "power"]
+__all__ = [
+    "Field",
+    "Force",
+    "Motion",
+    "Transform",
+    "combined",
+    "coriolis",
+    "dot",
+    "dual_basis",
+    "gain",
+    "joint_rate",
+    "power",
+]

@@ -189,7 +189,7 @@ class Model:
         return save(self, path, force)
 
     def __str__(self) -> str:
-        from spanloop.model.report import report
+        from spanloop.model.printout import report
 
         return report(self)
 

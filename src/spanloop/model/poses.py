@@ -1,4 +1,4 @@
-"""Where bodies and frames of a model are, joint by joint."""
+"""Poses of bodies and frames in the world, joint by joint."""
 
 from __future__ import annotations
 
@@ -6,32 +6,45 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spanloop.math.vector3 import IDENTITY3
-from spanloop.model.parts import WORLD, Placement
+from spanloop.model.parts import WORLD, Joint, Placement
 from spanloop.model.snap import snap_rotation
+from spanloop.types import Floats33
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from spanloop.model.model import Model
 
 
-def poses(model: Model, q: Sequence[float]) -> dict[str, Placement]:
-    """Pose of every body, and of the world, in the world at coordinates q (nq,)."""
+def poses(model: Model, q: Sequence[float] | np.ndarray) -> dict[str, Placement]:
+    """Poses of all bodies, and of the world, in the world at coordinates q (nq,)."""
     out = {WORLD: Placement()}
     for j in model.joints:  # parents come first
-        x = j.kind.transform([float(c) for c in q[model.q_slice(j.name)]])
-        out[j.child] = out[j.parent] @ j.placement @ Placement(x.rotation.matrix(), x.translation)
+        out[j.child] = out[j.parent] @ j.placement @ _moved(model, j, q)
     return {name: Placement(_exact(p.rotation), p.position) for name, p in out.items()}
 
 
 def neutral_poses(model: Model) -> dict[str, Placement]:
-    """The same at neutral coordinates."""
-    return poses(model, tuple(model.neutral().tolist()))
+    """Poses of all bodies, and of the world, at neutral coordinates."""
+    return poses(model, model.neutral())
 
 
-def pose(model: Model, q: Sequence[float], frame: str) -> Placement:
-    """Pose of a frame or body in the world."""
-    f = model.frame(frame)
-    return poses(model, q)[f.body] @ f.placement
+def pose(model: Model, q: Sequence[float] | np.ndarray, name: str) -> Placement:
+    """Pose of a frame or body in the world at coordinates q (nq,)."""
+    frame = model.frame(name)
+    out, body = frame.placement, frame.body
+    while body != WORLD:
+        joint = model.joints[model.body_number[body] - 1]
+        out = joint.placement @ _moved(model, joint, q) @ out
+        body = joint.parent
+    return Placement(snap_rotation(out.rotation)[0], out.position)
 
 
-def _exact(rotation):
+def _moved(model: Model, joint: Joint, q: Sequence[float] | np.ndarray) -> Placement:
+    """The joint's child frame in the joint's frame."""
+    x = joint.kind.transform([float(c) for c in q[model.q_slice(joint.name)]])
+    return Placement(x.rotation.matrix(), x.translation)
+
+
+def _exact(rotation: Floats33) -> Floats33:
     return rotation if rotation == IDENTITY3 else snap_rotation(rotation)[0]

@@ -12,7 +12,7 @@ from spanloop.algorithms.papers.saha.legs import NotLegs
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal, SpanloopWarning, StateError, UnsupportedError
-from spanloop.kernels import Question
+from spanloop.kernels import KernelSpec
 from spanloop.loops.closure_errors import errors, positional, worst
 from spanloop.simulation.events import Events
 from spanloop.simulation.minimal.completion import METHOD
@@ -117,7 +117,7 @@ def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ..
             run = f"run {k}: " if leading else ""
             why: str | Refusal
             if name == "q":
-                why = compiled.recipe.explain(q[k], np.zeros(robot.model.nv))
+                why = compiled.definition.explain(q[k], np.zeros(robot.model.nv))
             else:
                 j = int(np.argmax(~np.isfinite(x[k])))
                 why = f"v[{j}] is {x[k][j]}; every number must be finite"
@@ -140,7 +140,7 @@ def refuse_minimal(robot: Dynamics, method: str | None) -> None:
             "actuated joints do not determine the motion. Use closures='project'"
         )
     try:
-        Question.of(robot.model, "position_completion", None, "baked", (), None, None, True).signature()
+        KernelSpec.of(robot.model, "position_completion").signature()
     except NotLegs as error:
         other = f", or a model in which {_named(robot)} are actuated" if error.counted else ""
         raise UnsupportedError(
@@ -152,7 +152,7 @@ def refuse_minimal(robot: Dynamics, method: str | None) -> None:
 
 def _named(robot: Dynamics) -> str:
     """Degrees of freedom that could be actuated instead."""
-    return "just " + ", ".join(repr(name) for name in robot.independent().names)
+    return "just " + ", ".join(repr(name) for name in robot.independent_coordinates().names)
 
 
 def completed(system: System, q: np.ndarray, v: np.ndarray, constants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, nearest
+from spanloop.loops.arguments import loop_inputs
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.controllers import Callback
@@ -146,15 +146,14 @@ def constant_forces(model: Model, forces: Mapping) -> Callable:
     return lambda t, q, v: fixed
 
 
-def constants(robot: Dynamics, loops: Closures, parameters, active: Iterable[str] | None) -> dict[str, np.ndarray]:
+def constants(model: Model, loops: Closures, parameters, active: Iterable[str] | None) -> dict[str, np.ndarray]:
     """Arrays (..., n) by name that are constant during a run: parameters, active loops, accelerations, gains."""
-    model = robot.model
     out: dict[str, np.ndarray] = {}
     if parameters is not None:
         out["p"] = _parameters(model, parameters)
     switchable, driven = any(x.switchable for x in model.loops), any(x.driven for x in model.loops)
     names = [name for name, there in (("active", switchable), ("given", driven)) if there]
-    out |= dict(zip(names, robot.loop_inputs(active, loops.loop_accelerations or {}), strict=True))
+    out |= dict(zip(names, loop_inputs(model, active, loops.loop_accelerations), strict=True))
     if loops.stabilization == "feedback" and (model.loops or model.couplings):
         out["gains"] = _gains(loops.gains)
     elif loops.gains is not None:

@@ -11,7 +11,7 @@ import numpy as np
 import spanloop
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal
-from spanloop.loops.arguments import active_loops
+from spanloop.loops.arguments import checked_active_loops
 from spanloop.model import Model
 from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
@@ -85,7 +85,7 @@ class Problem:
         loops = closures if isinstance(closures, Closures) else Closures(closures)
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
-        active = None if loops.active_loops is None else active_loops(model, loops.active_loops, "simulate")
+        active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
         given = inputs_of(model, tau, controller, inputs)
         applied = applied_forces(
             model,
@@ -96,11 +96,11 @@ class Problem:
         )
         strict = robot.on_singular == "raise"
         system = System(model, applied, method, loops.stabilization, parameters is not None, strict)
-        fixed = constants(robot, loops, parameters, active)
+        fixed = constants(model, loops, parameters, active)
         shape = np.broadcast_shapes(given.batch, *(x.shape[:-1] for x in fixed.values()))
         rows_q, rows_v, batch = initial_state.states(robot, q, v, shape)
         rows = _joined([fixed[n] for n in system.constants], batch)
-        rows_q, rows_v, note = initial_state.closed(robot.with_active(active), system, rows_q, rows_v, rows)
+        rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         watched = events_of(model, limits == "end", events)
         initial_state.warn_of_limits(watched, rows_q)
         return Problem(robot, rows_q, rows_v, batch, note, system, given, watched, rows)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +26,7 @@ import numpy as np
 from spanloop.algorithms.closed.closure_kinematics import closure_error, extra_inputs, masks
 from spanloop.algorithms.closed.pivot_tolerance import TINY
 from spanloop.errors import InputError, Reason, Refusal
-from spanloop.kernels import Question, content
+from spanloop.kernels import KernelSpec, content
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
@@ -129,7 +128,7 @@ class System:
         """A hash of everything that a step depends on; traces the user's functions only."""
         friction = [j.friction for j in self.model.joints]
         parts = (content(self.model), friction, self.applied.key(), self.method, self.closures, self.live, self.strict)
-        return hashlib.sha256("|".join(map(str, (*parts, self._forward.key()))).encode()).hexdigest()
+        return hashlib.sha256("|".join(map(str, (*parts, self._forward.key))).encode()).hexdigest()
 
     @property
     def chosen_method(self) -> str:
@@ -146,7 +145,7 @@ class System:
         tau, forces = self.torques(x)
         given = self._of(self._forward, {**x, "tau": tau, "forces": forces})
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
-        found = None if self._forward.answer(*rows) is not None else self._forward.explain(*rows)
+        found = None if self._forward.reference(*rows) is not None else self._forward.explain(*rows)
         if self.minimal and (found is None or found.reason is Reason.SINGULAR_CLOSURE):
             return self.completion.refusal(self.actuated_rates(x)[0]) or found
         return found
@@ -236,35 +235,36 @@ class System:
         return out
 
     @cached_property
-    def _forward(self) -> Question:
-        method = MINIMAL_METHOD if self.minimal else self.method
-        q = self._question("forward_dynamics", method, self.applied.bodies)
-        q.strict, q.watched = self.strict, not self.keeps_closed
-        if self.closed and self.closures == "feedback":
-            if "feedback" not in inspect.signature(q.make).parameters:
-                raise InputError(f"method {q.method!r} has no feedback of closure errors; use closures='project'")
-            q.options["feedback"] = True
-        return q
+    def _forward(self) -> KernelSpec:
+        return self._spec(
+            "forward_dynamics",
+            method=MINIMAL_METHOD if self.minimal else self.method,
+            forces=self.applied.bodies,
+            feedback=self.closed and self.closures == "feedback",
+            on_singular="raise" if self.strict else "minimum_norm",
+            refuses_open=not self.keeps_closed,
+        )
 
     @cached_property
-    def _velocity(self) -> Question:
-        return self._question("velocity_correction")
+    def _velocity(self) -> KernelSpec:
+        return self._spec("velocity_correction")
 
     @cached_property
-    def _position(self) -> Question:
-        return self._question("position_correction")
+    def _position(self) -> KernelSpec:
+        return self._spec("position_correction")
 
     @cached_property
     def completion(self) -> Completion:
-        return Completion(self.model, self._question)
+        """The unactuated joints from the actuated ones, in minimal coordinates."""
+        return Completion(self.model, self._spec)
 
-    def _question(self, name: str, method: str | None = None, bodies: tuple[str, ...] = ()) -> Question:
-        return Question.of(self.model, name, method, "live" if self.live else "baked", bodies, None, None, True)
+    def _spec(self, name: str, **options: Any) -> KernelSpec:
+        return KernelSpec.of(self.model, name, parameters="live" if self.live else "baked", **options)
 
-    def _of(self, question: Question, x: Arrays) -> dict[str, Sequence[Any]]:
-        """The arrays of x that a question reads."""
+    def _of(self, spec: KernelSpec, x: Arrays) -> dict[str, Sequence[Any]]:
+        """The arrays of x that a spec reads."""
         given = {**x, "parameters": x["p"]} if "p" in x else x
-        return {n: given[n] for n, _ in question.signature()[0] if n in given}
+        return {n: given[n] for n, _ in spec.signature()[0] if n in given}
 
     def _errors(self, x: Arrays) -> list:
         m = self._mechanism(x)

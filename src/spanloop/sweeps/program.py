@@ -4,9 +4,10 @@ A sweep visits every link, parents first (outward) or children first (inward), w
 
     outward   step(link, here, parent) -> Values kept at the link
     inward    step(link, here, arriving) -> (Values kept at the link, Values sent to the parent)
-    at once   step(mechanism, here, world) -> Values kept at the world
+    at once   step(mechanism, here, world) -> Values kept at the world, or a pair of these and {link: Values kept there}
 
-The last is for closures, which join links that are no neighbours.
+The last is for closures, which join links that are no neighbours: `here` is the list of all links' values.
+Steps are pure: they return what is to be kept and never write into `here` or `world`.
 
 `here` holds the link's inputs (q, v, a, tau: its own entries) and everything earlier sweeps kept; `parent` what
 this sweep kept at the parent; `arriving` the sum of what the children sent. `start` is what the world (outward) or
@@ -91,7 +92,8 @@ def outward(step: Callable[..., Values], begin: Callable[[Values], Values] | Non
     return Sweep(OUTWARD, step, begin or Values(**start))
 
 
-def at_once(step: Callable[..., Values]) -> Sweep:
+def at_once(step: Callable[..., Values | tuple[Values, Mapping[int, Values]]]) -> Sweep:
+    """A step that sees all links, and may keep values at each of them."""
     return Sweep(AT_ONCE, step, Values())
 
 

@@ -41,9 +41,17 @@ def carry_out(sweeps: Sequence[Sweep], mechanism, here: list[Values], world: Val
         if sweep.direction == OUTWARD:
             _outward(sweep, mechanism.links, here, world)
         elif sweep.direction == AT_ONCE:
-            vars(world).update(vars(sweep.step(mechanism, here, world)))
+            _at_once(sweep, mechanism, here, world)
         else:
             vars(world).update(vars(_inward(sweep, mechanism.links, here)))
+
+
+def _at_once(sweep: Sweep, mechanism, here, world: Values) -> None:
+    kept = sweep.step(mechanism, here, world)
+    at_world, at_links = kept if isinstance(kept, tuple) else (kept, {})
+    vars(world).update(vars(at_world))
+    for i, values in at_links.items():
+        vars(here[i]).update(vars(values))
 
 
 def _inputs_of(link, inputs) -> Values:

@@ -114,5 +114,5 @@ def _placed(run: Trajectory, sensor: Sensor, place: str) -> None:
     kind = model.joint(sensor.at).kind
     if KINDS[sensor.kind].counts and (kind.nq, kind.nv) != (1, 1):
         raise InputError(
-            f"sensor {sensor.name!r}: joint {sensor.at!r} is {kind.name}; an encoder reads joints of one freedom"
+            f"sensor {sensor.name!r}: joint {sensor.at!r} is {kind.name}; an encoder reads joints of one DoF"
         )

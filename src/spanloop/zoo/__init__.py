@@ -1,23 +1,29 @@
-"""Ready mechanisms: the papers' and the field's standard ones, and families of any size.
+"""Ready mechanisms: those of the papers, standard ones of the field, and families of any size.
 
-A closed mechanism `name(...)` has a twin `name_start(...)` that takes the same arguments and gives coordinates q (nq,)
-at which its loops are closed.
+For a closed mechanism `name(...)`, `name_start(...)` takes the same arguments and returns coordinates q (nq,) at which
+its loops are closed.
+
+>>> model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
 """
 
+from collections.abc import Callable
+
+from spanloop.model.model import Model
 from spanloop.zoo.arms import cycloidal_path, dh_arm, puma, stanford, stanford_start
 from spanloop.zoo.families import chain, pendulum, star, tree
-from spanloop.zoo.governor import flyball_governor, flyball_governor_start
 from spanloop.zoo.grasping import (
     arms_with_object,
     arms_with_object_start,
     three_pumas,
-    three_pumas_course,
+    three_pumas_path,
     three_pumas_start,
 )
 from spanloop.zoo.legs import hexapod, hexapod_start, linkage_leg, linkage_leg_start, quadruped
 from spanloop.zoo.linkages import (
     bricard,
     bricard_start,
+    flyball_governor,
+    flyball_governor_start,
     four_bar,
     four_bar_start,
     n_four_bar,
@@ -26,13 +32,13 @@ from spanloop.zoo.linkages import (
     slider_crank_start,
 )
 from spanloop.zoo.parallel import delta, delta_start, stewart, stewart_start
-from spanloop.zoo.random import random_model
+from spanloop.zoo.random_models import random_model
 from spanloop.zoo.saha import carpet_scraper, carpet_scraper_start, five_bar, five_bar_start
 from spanloop.zoo.squeezer import andrews, andrews_forces, andrews_start
 from spanloop.zoo.two_arms import arms_with_linkage, arms_with_linkage_start
 
-OPEN = (pendulum, chain, tree, star, dh_arm, puma, stanford, quadruped, random_model)
-CLOSED = (
+_OPEN: tuple[Callable[..., Model], ...] = (pendulum, chain, tree, star, dh_arm, puma, stanford, quadruped, random_model)
+_CLOSED: tuple[Callable[..., Model], ...] = (
     four_bar,
     slider_crank,
     five_bar,
@@ -49,13 +55,19 @@ CLOSED = (
     flyball_governor,
     arms_with_linkage,
 )
-MECHANISMS = OPEN + CLOSED
 
 
 def names(closed: bool | None = None) -> tuple[str, ...]:
-    """Names of the functions of this room that give a model: all, those with loops, or those without."""
-    chosen = MECHANISMS if closed is None else CLOSED if closed else OPEN
+    """Return the names of the functions that return a model.
+
+    closed: True selects those with loops, False those without; None selects all.
+    """
+    chosen = (*_OPEN, *_CLOSED) if closed is None else _CLOSED if closed else _OPEN
     return tuple(f.__name__ for f in chosen)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 __all__ = [
@@ -100,7 +112,7 @@ __all__ = [
     "stewart",
     "stewart_start",
     "three_pumas",
-    "three_pumas_course",
+    "three_pumas_path",
     "three_pumas_start",
     "tree",
 ]

@@ -1,4 +1,4 @@
-"""The two six-joint arms of Saha's paper, from its Denavit-Hartenberg tables, and an arm with no special numbers.
+"""Serial arms: the two of Saha's paper with the path they follow, and an arm with no special numbers.
 
 Reading of the tables: `model/files/dh/table.py` has frames; the mass centre of link i is at O_{i+1} − r_i, in frame
 i+1; inertias are about it. Gravity is 9.81 m/s² along −z of frame 1, which the text does not state.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import pi
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError, nearest
 from spanloop.model.files.dh.table import DHRow, from_dh
@@ -46,7 +47,7 @@ def stanford() -> Model:
 
 
 def dh_arm(n: int = 6) -> Model:
-    """n hinges with Denavit-Hartenberg parameters and inertias of which none is special: what formulas are counted on.
+    """n hinges with Denavit-Hartenberg parameters and inertias of which none is special, to count operations on.
 
     No twist is a right angle, no length and no product of inertia is zero.
     """
@@ -61,7 +62,7 @@ def dh_arm(n: int = 6) -> Model:
 
 
 def stanford_start(start: str = "text") -> np.ndarray:
-    """Where the Stanford arm's free fall starts: q (6,).
+    """Return q (6,), where the Stanford arm's free fall starts.
 
     "text": θ₂ = π/2 and the others 0, as section 2.5.2 has it for the path. "table": all zeros, as Table 4a
     has it; then only b₃ falls, along the vertical.
@@ -72,18 +73,18 @@ def stanford_start(start: str = "text") -> np.ndarray:
     return np.array(starts[start])
 
 
-# ---- Paths in joint coordinates, for examples and comparisons.
+def cycloidal_path(
+    start: ArrayLike, end: ArrayLike, duration: float, times: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return q, v, a (n, nq) at times (n,) [s] from rest at `start` to rest at `end`. [Saha, eq. 22-23]
 
-
-def cycloidal_path(start, end, duration: float, times) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q, v, a (n, nq) at times (n,) [s]: from rest at `start` to rest at `end`, as Saha's arms move. [Saha, eq. 22-23]
-
-    θ = θ(0) + (θ(T) − θ(0))/T · (t − T/2π sin(2π t/T)); start, end (nq,): one number a joint, [rad] or [m].
+    start, end: (nq,) one number a joint [rad or m]; duration T [s]. Saha's arms move in this way:
+    θ = θ(0) + (θ(T) − θ(0))/T · (t − T/2π sin(2π t/T))
     """
     if not duration > 0.0:
         raise InputError(f"cycloidal_path: duration is {duration!r} s; must be > 0")
-    start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    first, last = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     t = np.asarray(times, dtype=float)[..., None]
-    mean, turn = (end - start) / duration, 2.0 * np.pi / duration
-    q = start + mean * (t - np.sin(turn * t) / turn)
+    mean, turn = (last - first) / duration, 2.0 * np.pi / duration
+    q = first + mean * (t - np.sin(turn * t) / turn)
     return q, mean * (1.0 - np.cos(turn * t)), mean * turn * np.sin(turn * t)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from math import pi
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError
 from spanloop.math.vector3 import times
 from spanloop.model.builder import Builder
 from spanloop.model.model import Model
-from spanloop.model.shapes import box, cylinder, rod
 from spanloop.model.snap import rotation_of_angles, snap_rotation
-from spanloop.zoo.random_parts import add_random_body, plain_kind, random_kind, random_position, random_rotation
+from spanloop.model.solid_inertia import box, cylinder, rod
+from spanloop.types import Floats3
+from spanloop.zoo.random_models import add_random_body, plain_kind, random_kind, random_position, random_rotation
 
 
 def pendulum(n: int = 1, length: float = 1.0, mass: float = 1.0) -> Model:
@@ -41,6 +43,8 @@ def chain(n: int, joint: str = "revolute", seed: int | None = None) -> Model:
     parent = "world"
     for i in range(1, n + 1):
         body = f"link{i}"
+        position: ArrayLike
+        rotation: ArrayLike | None
         if rng is None:
             _add_plain_link(b, body, i)
             position, rotation = _plain_step(i - 1)
@@ -84,7 +88,7 @@ def star(n: int, joint: str = "spherical") -> Model:
     return b.build()
 
 
-def _plain_step(i: int):
+def _plain_step(i: int) -> tuple[Floats3, Floats3 | None]:
     """Position and rotation (roll, pitch, yaw) of the joint on link i."""
     if i == 0:
         return (0.0, 0.0, 0.0), None

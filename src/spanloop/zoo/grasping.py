@@ -12,11 +12,15 @@ from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
 from spanloop.model import user_input
 from spanloop.model.builder import Builder
+from spanloop.model.edits.attach import hung_on
+from spanloop.model.edits.rename import renamed
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Frame, Geometry, Inertia, Loop, Placement
-from spanloop.model.shapes import box, cylinder
+from spanloop.model.poses import pose
+from spanloop.model.snap import rotation_of_angles, snap_rotation
+from spanloop.model.solid_inertia import box, cylinder
+from spanloop.types import Floats33
 from spanloop.zoo.arms import puma
-from spanloop.zoo.attach_parts import led_by, pose_of, turned_about_z
 
 _SIX = (  # joint, axis, its place on the link before [m], mass of its link [kg]
     ("turn", "z", (0.0, 0.0, 0.0), 4.0),
@@ -28,11 +32,12 @@ _SIX = (  # joint, axis, its place on the link before [m], mass of its link [kg]
 )
 
 _TOOL = (0.1, 0.0, 0.0)  # on the last link [m]
-
 _POSTURE = (0.2, 0.5, -0.9, 0.3, 0.7, -0.2)  # of a six-joint arm; repeated for longer ones
-
 _RADIUS, _HEIGHT = 0.25, 1.0  # of the grasps around the object's centre, of that centre above the ground [m]
-
+_DISC_MASS, _DISC_RADIUS, _DISC_HEIGHT = 6.0, 0.25, 0.1  # kg, m
+# of a PUMA: upper arm raised by 82°, forearm falling by 25°, tool rising by 35° toward the disc
+_PUMA_POSTURE = (0.0, -radians(82.0), radians(17.0), 0.0, pi + radians(60.0), 0.0)
+PERIOD = 6.0  # of three_pumas_path [s]
 _ARMS = {"five": 5, "six": 6}
 
 
@@ -45,10 +50,13 @@ def arms_with_object(
 ) -> Model:
     """m arms around a free object of 5 kg that each of them holds; the grasps close the loops.
 
+    m: number of arms
     arm: "six" hinges, of which the last three meet in the wrist; "five", the same arm without its last link; or a
-    model with a frame "tool". grasp: "fixed", or another kind of joint from the tool to the object ("spherical" is a
-    point contact, "revolute" a pin along the tool's z). posture: the coordinates of every arm at the start; if not
-    given, each arm has its own. The arms stand upright where they then reach the object's rim.
+        model with a frame "tool"
+    grasp: "fixed", or another kind of joint from the tool to the object ("spherical" is a point contact, "revolute" a
+        pin along the tool's z)
+    posture: coordinates (nq,) of every arm at the start; by default each arm has its own. The bases are placed such
+        that the arms then reach the object's rim.
 
     With rigid grasps the mobility is 6 for six-joint arms, and 6 − m for up to five five-joint arms.
     """
@@ -57,7 +65,7 @@ def arms_with_object(
     b.body("object", 5.0, inertia=box(5.0, 0.4, 0.4, 0.2))
     b.free("floating", WORLD, "object", actuated=False)
     model, tool, kind = b.build(), one.frame("tool"), user_input.joint_kind(grasp, "grasp")
-    parts = [led_by(one, f"arm{i}_", _base(one, i, m, posture)) for i in range(1, m + 1)]
+    parts = [on_base(one, f"arm{i}_", _base(one, i, m, posture)) for i in range(1, m + 1)]
     grasps = tuple(_grasp_frame(one, i, m, posture) for i in range(1, m + 1))
     holding = tuple(
         Loop(f"holding{i}", kind, f"arm{i}_{tool.body}", "object", tool.placement, frame.placement)
@@ -80,7 +88,7 @@ def arms_with_object_start(
     grasp: str | JointKind = "fixed",
     posture: Sequence[float] | None = None,
 ) -> np.ndarray:
-    """q with the object level at 1 m, then the coordinates of each arm."""
+    """Return q with the object level at 1 m, then the coordinates of each arm."""
     one = _arm(m, arm)
     resting = np.array((1.0, 0.0, 0.0, 0.0, 0.0, 0.0, _HEIGHT))
     return np.concatenate((resting, *(_posture(one, i, posture) for i in range(1, m + 1))))
@@ -90,7 +98,7 @@ def _arm(m: int, arm: str | Model) -> Model:
     if m < 1:
         raise InputError(f"zoo: arms_with_object: {m} arms are asked for; expected at least 1")
     if isinstance(arm, Model):
-        arm.frame("tool")  # says what there is if there is none
+        arm.frame("tool")  # raises if there is none
         return arm
     if arm not in _ARMS:
         raise InputError(f"arms_with_object: there is no arm {arm!r}; {nearest(arm, _ARMS)}")
@@ -124,34 +132,35 @@ def _posture(arm: Model, i: int, posture: Sequence[float] | None) -> np.ndarray:
     return np.array(q)
 
 
+def on_base(model: Model, prefix: str, base: Placement) -> Model:
+    """The model on another base, with a prefix before every name but the world's."""
+    named = renamed(model, lambda name: prefix + name)
+    return replace(named, **vars(hung_on(named, WORLD, base)))
+
+
+def turned_about_z(angle: float) -> Floats33:
+    """The rotation by an angle [rad] about z, with exact right angles."""
+    return snap_rotation(rotation_of_angles(0.0, 0.0, angle))[0]
+
+
 def _rim(i: int, m: int) -> Placement:
     """Where arm i takes hold of the object, looking inward, in the object's axes."""
     angle = 2.0 * pi * (i - 1) / m
     return Placement(turned_about_z(angle + pi), (_RADIUS * cos(angle), _RADIUS * sin(angle), 0.0))
 
 
-def _base(arm: Model, i: int, m: int, posture) -> Placement:
+def _base(arm: Model, i: int, m: int, posture: Sequence[float] | None) -> Placement:
     """Upright, and such that the tool is at the rim of the object as it starts."""
-    rim, reach = _rim(i, m), pose_of(arm, _posture(arm, i, posture), "tool").position
+    rim, reach = _rim(i, m), pose(arm, _posture(arm, i, posture), "tool").position
     x, y, z = (rim @ Placement(position=(-reach[0], -reach[1], -reach[2]))).position
     return Placement(rim.rotation, (x, y, z + _HEIGHT))
 
 
-def _grasp_frame(arm: Model, i: int, m: int, posture) -> Frame:
+def _grasp_frame(arm: Model, i: int, m: int, posture: Sequence[float] | None) -> Frame:
     """The tool as it starts, seen from the object."""
-    tool = _base(arm, i, m, posture) @ pose_of(arm, _posture(arm, i, posture), "tool")
+    tool = _base(arm, i, m, posture) @ pose(arm, _posture(arm, i, posture), "tool")
     x, y, z = tool.position
     return Frame(f"grasp{i}", "object", Placement(tool.rotation, (x, y, z - _HEIGHT)))
-
-
-# ---- Three PUMA arms that hold one disc.
-
-
-_DISC_MASS, _DISC_RADIUS, _DISC_HEIGHT = 6.0, 0.25, 0.1  # kg, m
-# upper arm raised by 82°, forearm falling by 25°, tool rising by 35° toward the disc
-_PUMA_POSTURE = (0.0, -radians(82.0), radians(17.0), 0.0, pi + radians(60.0), 0.0)
-
-PERIOD = 6.0  # of the course [s]
 
 
 def three_pumas() -> Model:
@@ -168,13 +177,16 @@ def three_pumas() -> Model:
 
 
 def three_pumas_start() -> np.ndarray:
-    """q (25,): the disc level at 1 m, then the six angles of each arm."""
+    """Return q (25,): the disc level at 1 m, then the six angles of each arm."""
     return arms_with_object_start(3, arm=puma(), posture=_PUMA_POSTURE)
 
 
-def three_pumas_course(t: float) -> dict[str, list[float]]:
-    """Where the disc is to be at time t [s]: a figure of eight of 0.36 m by 0.24 m that rises and sinks by 0.2 m in
-    6 s, while the disc turns and tilts by some 20° and 12°. For `lead`."""
+def three_pumas_path(t: float) -> dict[str, list[float]]:
+    """Return the target pose of the disc at time t [s], {"floating": quaternion and position [m]}, for `lead`.
+
+    In 6 s the disc follows a figure of eight of 0.36 m by 0.24 m, rises and sinks by 0.2 m, and turns and tilts by
+    some 20° and 12°.
+    """
     w = 2.0 * pi / PERIOD * t
     turn, tilt = 0.5 * 0.35 * sin(w), 0.5 * 0.2 * sin(2.0 * w)
     quaternion = [cos(turn) * cos(tilt), cos(turn) * sin(tilt), sin(turn) * sin(tilt), sin(turn) * cos(tilt)]

@@ -1,4 +1,4 @@
-"""Legs in loops: an ankle that two rods drive, and a hexapod on its feet."""
+"""Legged machines: a leg whose ankle two rods drive, a hexapod on its feet, a quadruped."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from spanloop.errors import InputError
 from spanloop.math import quaternion
 from spanloop.model.builder import Builder
 from spanloop.model.model import Model
-from spanloop.model.shapes import box, cylinder
+from spanloop.model.solid_inertia import box, cylinder
+from spanloop.types import Floats3
 from spanloop.zoo.plane_geometry import angle_with
 
-_PASSIVE = {"actuated": False}
+_PASSIVE: dict[str, bool] = {"actuated": False}
 
 # linkage leg [m]: shank, crank, rod; height of the cranks below the knee; half the distance of the two cranks
 _SHANK, _CRANK, _ROD, _DROP, _HALF = 0.4, 0.05, 0.3, 0.1, 0.04
@@ -46,7 +47,7 @@ def linkage_leg() -> Model:
 
 
 def linkage_leg_start(*, knee: float = 0.3, pitch: float = 0.15, roll: float = -0.1) -> np.ndarray:
-    """q (9,): knee, ankle, then motor and rod of the left and of the right, at angles of knee and ankle [rad]."""
+    """Return q (9,): knee, ankle, then motor and rod of the left and of the right side, at these angles [rad]."""
     q = [knee, pitch, roll]
     for y in (_HALF, -_HALF):
         # the heel Ry(pitch) Rx(roll) (−crank, y, 0) on the ankle, seen from the motor
@@ -65,7 +66,7 @@ def hexapod(*, switchable: bool = False) -> Model:
     """A free body on six legs of three hinges, whose feet stand on the ground in ball joints. Mobility 6.
 
     x forward, y left, z up; legs at 30°, 90°, ... around the body, numbered counter-clockwise; at neutral they point
-    outward, level and stretched. switchable: may the footholds be released?
+    outward, level and stretched. switchable: active_loops= selects the feet that stand.
     """
     b = Builder("hexapod")
     b.body("body", 3.0, (0.0, 0.0, 0.01), cylinder(3.0, _BODY, 0.06))
@@ -84,8 +85,13 @@ def hexapod(*, switchable: bool = False) -> Model:
     return b.build()
 
 
-def hexapod_start(*, switchable: bool = False, position=(0.01, -0.015, 0.12), turn=(0.03, -0.05, 0.08)) -> np.ndarray:
-    """q (25,) with the body at a position [m], turned by a rotation vector [rad], knees up."""
+def hexapod_start(
+    *,
+    switchable: bool = False,
+    position: Floats3 = (0.01, -0.015, 0.12),
+    turn: Floats3 = (0.03, -0.05, 0.08),
+) -> np.ndarray:
+    """Return q (25,) with the body at a position [m], turned by a rotation vector [rad], knees up."""
     e = quaternion.exponential((float(turn[0]), float(turn[1]), float(turn[2])))
     rotation = np.array(quaternion.matrix(e), dtype=float)
     q = [*e, *position]
@@ -110,9 +116,6 @@ def _leg_angles(x: float, y: float, z: float, leg: int) -> list[float]:
 
 def _leg_angle(i: int) -> float:
     return pi / 6.0 + (i - 1) * pi / 3.0
-
-
-# ---- Machines with a floating base and legs.
 
 
 def quadruped() -> Model:

@@ -9,10 +9,11 @@ import numpy as np
 from spanloop.math import quaternion
 from spanloop.model.builder import Builder
 from spanloop.model.model import Model
-from spanloop.model.shapes import box, cylinder
+from spanloop.model.solid_inertia import box, cylinder
+from spanloop.types import Floats3
 from spanloop.zoo.plane_geometry import angle_with
 
-_PASSIVE = {"actuated": False}
+_PASSIVE: dict[str, bool] = {"actuated": False}
 
 # Stewart platform: radius [m] and angles [rad] of the joints on the ground and on the platform
 _GROUND, _PLATFORM = 1.0, 0.6
@@ -42,8 +43,8 @@ def stewart() -> Model:
     return b.build()
 
 
-def stewart_start(*, position=(0.03, -0.02, 1.2), turn=(0.1, -0.07, 0.0)) -> np.ndarray:
-    """q (25,) with the platform at a position [m], turned by a rotation vector [rad]."""
+def stewart_start(*, position: Floats3 = (0.03, -0.02, 1.2), turn: Floats3 = (0.1, -0.07, 0.0)) -> np.ndarray:
+    """Return q (25,) with the platform at a position [m], turned by a rotation vector [rad]."""
     e = quaternion.exponential((float(turn[0]), float(turn[1]), float(turn[2])))
     rotation = np.array(quaternion.matrix(e), dtype=float)
     q = [*e, *position]
@@ -87,8 +88,8 @@ def delta() -> Model:
     return b.build()
 
 
-def delta_start(*, position=(0.05, -0.03, -0.6)) -> np.ndarray:
-    """q (22,) with the platform at a position [m]; the arms' elbows are outside."""
+def delta_start(*, position: Floats3 = (0.05, -0.03, -0.6)) -> np.ndarray:
+    """Return q (22,) with the platform at a position [m]; the arms' elbows are outside."""
     q = [*quaternion.IDENTITY, *position]
     for i in (1, 2, 3):
         c, s = cos(_arm_angle(i)), sin(_arm_angle(i))
@@ -114,7 +115,7 @@ def _arm_angle(i: int) -> float:
     return 2.0 * pi * (i - 1) / 3.0
 
 
-def _outward(radius: float, i: int, across: float = 0.0) -> tuple[float, float, float]:
+def _outward(radius: float, i: int, across: float = 0.0) -> Floats3:
     """The point at a radius in the direction of arm i, moved across that direction."""
     c, s = cos(_arm_angle(i)), sin(_arm_angle(i))
     return (radius * c - across * s, radius * s + across * c, 0.0)

@@ -21,6 +21,7 @@ the spring lever. Both are in `andrews_forces`.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.joints import JointKind
 from spanloop.model.builder import Builder
@@ -71,7 +72,7 @@ def andrews(*, closure: str | JointKind = "revolute") -> Model:
 
 
 def andrews_start(*, closure: str | JointKind = "revolute") -> np.ndarray:
-    """The test set's consistent initial angles, q (7,): β, Θ, γ, δ, Φ, ε, Ω; it starts from rest."""
+    """Return the test set's consistent initial angles, q (7,): β, Θ, γ, δ, Φ, ε, Ω. The motion starts from rest."""
     return np.array(
         (
             -0.0617138900142764496358948458001,
@@ -85,17 +86,17 @@ def andrews_start(*, closure: str | JointKind = "revolute") -> np.ndarray:
     )
 
 
-def andrews_forces(q) -> np.ndarray:
-    """Generalised force (..., 7) of the crank's moment and of the spring at coordinates q (..., 7).
+def andrews_forces(q: ArrayLike) -> np.ndarray:
+    """Return the generalised force (..., 7) [N m] of the crank's moment and of the spring at coordinates q (..., 7).
 
     With d = D − C in the world and L its length, the spring's force on D is −c₀ (1 − l₀/L) d.
     """
-    q = np.asarray(q, dtype=float)
-    s, c = np.sin(q[..., 2]), np.cos(q[..., 2])
+    angles = np.asarray(q, dtype=float)
+    s, c = np.sin(angles[..., 2]), np.cos(angles[..., 2])
     x, y = c * D[0] - s * D[1], s * D[0] + c * D[1]  # from B to D
     dx, dy = x + (B[0] - C[0]), y + (B[1] - C[1])
     pull = -STIFFNESS * (1.0 - REST / np.hypot(dx, dy))
-    tau = np.zeros_like(q)
+    tau = np.zeros_like(angles)
     tau[..., 0] = MOMENT
     tau[..., 2] = pull * (x * dy - y * dx)
     return tau

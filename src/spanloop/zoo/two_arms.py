@@ -11,11 +11,12 @@ from spanloop.joints import Fixed, Revolute
 from spanloop.model.builder import Builder
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Loop, Placement
-from spanloop.model.shapes import box, cylinder
-from spanloop.zoo.attach_parts import led_by, pose_of, turned_about_z
+from spanloop.model.poses import pose
+from spanloop.model.solid_inertia import box, cylinder
+from spanloop.zoo.grasping import on_base, turned_about_z
 from spanloop.zoo.plane_geometry import crossing, direction
 
-_PASSIVE = {"actuated": False}
+_PASSIVE: dict[str, bool] = {"actuated": False}
 _LEVER, _UPPER = 0.1, 0.4  # m, the sides of an arm's parallelogram
 _POSTURE = (0.2, 0.5, -0.9, 0.3, 0.7, -0.2)  # turn, shoulder, elbow, roll, pitch, spin of an arm
 _GROUND, _CRANK, _COUPLER, _ROCKER = 0.4, 0.2, 0.44, 0.36  # m, of the four-bar
@@ -30,7 +31,7 @@ def arms_with_linkage() -> Model:
     turns the forearm through a rod, the parallelogram. The four-bar's hinges are passive, too; 12 joints are actuated.
     """
     arm, held = _arm(), _four_bar()
-    parts = [led_by(arm, f"arm{i}_", _base(i)) for i in (1, 2)]
+    parts = [on_base(arm, f"arm{i}_", _base(i)) for i in (1, 2)]
     tool = arm.frame("tool")
     holding = tuple(
         Loop(f"holding{i}", Fixed(), f"arm{i}_{tool.body}", _HELD[i - 1], tool.placement, _grasp(i)) for i in (1, 2)
@@ -46,7 +47,7 @@ def arms_with_linkage() -> Model:
 
 
 def arms_with_linkage_start() -> np.ndarray:
-    """q (26,): base bar, hinges of the four-bar, then the joints of each arm."""
+    """Return q (26,): base bar, hinges of the four-bar, then the joints of each arm."""
     return np.concatenate((_held_start(), _arm_start(), _arm_start()))
 
 
@@ -104,14 +105,14 @@ def _held_start() -> np.ndarray:
 def _base(i: int) -> Placement:
     """Of arm i, upright: its tool is then at half the length of what it holds; arm 1 stands at −x, arm 2 at +x."""
     held, body = _four_bar(), _HELD[i - 1]
-    middle = pose_of(held, _held_start(), body) @ Placement(position=held.body(body).inertia.center)
+    middle = pose(held, _held_start(), body) @ Placement(position=held.body(body).inertia.center)
     turn = Placement(turned_about_z(0.0 if i == 1 else pi))
-    reach = (turn @ pose_of(_arm(), _arm_start(), "tool")).position
+    reach = (turn @ pose(_arm(), _arm_start(), "tool")).position
     x, y, z = (m - r for m, r in zip(middle.position, reach, strict=True))
     return Placement(turn.rotation, (x, y, z))
 
 
 def _grasp(i: int) -> Placement:
     """The tool of arm i, seen from the body that it holds."""
-    tool = _base(i) @ pose_of(_arm(), _arm_start(), "tool")
-    return pose_of(_four_bar(), _held_start(), _HELD[i - 1]).inverse() @ tool
+    tool = _base(i) @ pose(_arm(), _arm_start(), "tool")
+    return pose(_four_bar(), _held_start(), _HELD[i - 1]).inverse() @ tool

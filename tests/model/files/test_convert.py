@@ -80,7 +80,7 @@ def test_a_tree_goes_through_every_format(capsys, tmp_path):
     assert run(capsys, "convert", "zoo:puma", names[0])[0] == 0
     for name in names[1:]:
         code, out, _ = run(capsys, "convert", names[0], name)
-        assert (code, out) == (0, f"{name}: bodies 6, freedoms 6, loops 0\n")
+        assert (code, out) == (0, f"{name}: bodies 6, DoF 6, loops 0\n")
     q, v = sl.zoo.puma().random_state(3)
     expected = sl.Dynamics(sl.zoo.puma()).bias(q, v)
     peer = pin.buildModelFromUrdf(names[1])
@@ -99,17 +99,19 @@ def test_what_the_target_cannot_hold_is_said_and_nothing_is_written(capsys, leg)
     target = leg.with_suffix(".urdf")
     code, out, err = run(capsys, "convert", str(leg), str(target))
     assert (code, out, target.exists()) == (1, "", False)
-    said = [line.removeprefix("not held: ").split(":")[0] for line in err.splitlines() if line.startswith("not held")]
+    said = [
+        line.removeprefix("not stored: ").split(":")[0] for line in err.splitlines() if line.startswith("not stored")
+    ]
     assert said == [
         "loops (written as <loop>, which only spanloop reads; other programs leave them open)",
         "armatures", "springs", "that the joint has no motor", "actuators", "sensors",
     ]  # fmt: skip
     assert err.splitlines()[-1] == (
-        f"{target}: not written, since URDF cannot hold all of 'parallelogram leg'; "
-        "choose .toml, which can, or add --force"
+        f"{target}: not written, because URDF cannot store all of 'parallelogram leg'; "
+        "use .toml, which can, or add --force"
     )
     code, out, _ = run(capsys, "convert", str(leg), str(target), "--force")
-    assert (code, out) == (0, f"{target}: bodies 5, freedoms 5, loops 1\n")
+    assert (code, out) == (0, f"{target}: bodies 5, DoF 5, loops 1\n")
     assert pin.buildModelFromUrdf(str(target)).nv == 5
 
 
@@ -118,12 +120,12 @@ def test_a_closed_state_can_become_the_zero(capsys, tmp_path):
     assert "open at neutral" in run(capsys, "convert", "zoo:four_bar", str(target))[2]
     code, _, err = run(capsys, "convert", "zoo:four_bar", str(target), "--closed", "--force")
     assert (code, "open at neutral" in err) == (0, False)
-    assert "note: the new zero is the closed state" in err
+    assert "note: the new zero is the closed configuration" in err
 
 
 def test_a_bad_word_is_one_line(capsys, leg):
     code, _, err = run(capsys, "convert", str(leg), str(leg))
-    assert (code, err) == (2, f"spanloop: error: {leg}: is the file to be read; give another name\n")
+    assert (code, err) == (2, f"spanloop: error: {leg}: is the input file; choose another name\n")
     code, _, err = run(capsys, "convert", str(leg), "x.step")
     assert (code, err.startswith("spanloop: error: x.step: the extension is '.step'; ")) == (2, True)
     code, _, err = run(capsys, "convert", "zoo:hexapod", str(leg.with_name("x.csv")))

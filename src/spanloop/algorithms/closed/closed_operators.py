@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from spanloop.algorithms.closed import redundancy
+from spanloop.algorithms.closed.redundancy import find_redundancy
 from spanloop.errors import UnsupportedError
 from spanloop.model import Model
 from spanloop.sweeps.operators import Operators
@@ -34,4 +34,4 @@ def _kept(model: Model) -> frozenset[int]:
             "know; leave it out of the motion: model.lock(...)"
         )
     m = mechanism(model)
-    return frozenset(range(m.n_rows)) - redundancy.found(m).dropped
+    return frozenset(range(m.n_rows)) - find_redundancy(m).dropped

@@ -12,7 +12,7 @@ Rows are written in the axes of each closure's child frame, at its origin, whate
 from __future__ import annotations
 
 from spanloop.algorithms.tree.energy import fly
-from spanloop.algorithms.tree.kinematics import drift
+from spanloop.algorithms.tree.kinematics import velocity_product
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.spatial import Field, Force, Motion, Transform, coriolis, power
 from spanloop.math.vector3 import ZERO3, add, cross, total
@@ -130,7 +130,7 @@ def closure_bias(mechanism) -> Program:
                 out.append(power(b.acceleration - at_point - extra, w) + rate)
         return out + [0.0] * len(m.gears)
 
-    sweeps = (*placed(()), outward(drift, field=Field(ZERO3)), outward(fly, V=Motion()))
+    sweeps = (*placed(()), outward(velocity_product, field=Field(ZERO3)), outward(fly, V=Motion()))
     return Program("closure_bias", ("q", "v"), sweeps, result, (mechanism.n_rows,))
 
 

@@ -1,7 +1,7 @@
-"""The rows of a closure at a state: a wrench on each of its two links, and what the velocities add.
+"""The rows of a closure at a state: a wrench on each of its two links, and the known acceleration along it.
 
-Row r says  K_bᵀ a_b + K_aᵀ a_a + bias = 0  for what joints add to the accelerations of the two links, beyond what they
-have when no joint accelerates (ζ in tree/drifting); its force f acts as K f on both.
+Row r holds  K_bᵀ a_b + K_aᵀ a_a + γ = 0  for the accelerations of its two links beyond ζ, those while no joint
+accelerates (tree/bias_acceleration.py); its force f acts as K f on both. [docs/theory/elimination.md, (2) and (4)]
 The wrenches are equal and opposite with one line of action. They are written in the axes of one of the closure's
 frames, the *basis*; on the other side they are turned by the rotation between the links (a rigid closure needs
 none: its frames coincide).
@@ -10,15 +10,21 @@ Velocity terms: a row that is constant in frame A sees the relative velocity (ω
 ω_A×ω_r; Δa − 2ω_A×u]; constant in frame B, by [Δα − ω_B×ω_r; Δa − (ω_A + ω_B)×u], Δ being the difference of
 classical accelerations at B's origin. On a closed loop (ω_r, u) lies in the closure's motion space: only those
 parts are computed.
+
+What else is known along a row is its *bias*: velocity terms alone (forward dynamics), feedback of the closure error, or
+the error itself (corrections of position and velocity).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
+from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Field, Force, Motion, power
-from spanloop.math.vector3 import ZERO3, add, cross, dot, subtract
+from spanloop.math.vector3 import ZERO3, add, cross, dot, negate, subtract, total
 from spanloop.topology.paths import point, relative_pose, rotation
 from spanloop.types import Scalar
 
@@ -36,7 +42,7 @@ class Row:
 
 
 def rows(mechanism, here, closure, basis: str, ground: Field) -> list[Row]:
-    """All rows of a closure; `basis` is the frame in whose axes they are written (see `bases`)."""
+    """All rows of a closure; basis: the frame in whose axes they are written (`basis_of`), ground: ζ of the world."""
     a, b = closure.a, closure.b
     turn_a, turn_b = a.transform().rotation, b.transform().rotation  # closure frame to link axes
     if basis == LINK:  # a ball: any axes will do, so those of link b
@@ -80,7 +86,7 @@ def basis_of(mechanism, closure, dropped) -> str:
 
 
 def _even(closure, gone: list[int]) -> bool:
-    """Are the rows that are gone the same seen from the parent: about and along x just as y?"""
+    """The rows that are gone are the same seen from the parent: about and along x just as y."""
     space = closure.kind.constraint_space(closure.kind.neutral())
     lost = {tuple(space[k]).index(1.0) for k in gone if 1.0 in tuple(space[k])}
     return all((x in lost) == (x + 1 in lost) for x in (0, 3)) and len(lost) == len(gone)
@@ -145,3 +151,104 @@ def _coriolis(carrier, relative: Motion, basis: str) -> Motion:
     if basis == B:
         twice = add(twice, relative.angular)
     return Motion(cross(carrier, relative.angular), cross(twice, relative.linear))
+
+
+# ---- what is known along a row
+
+
+class VelocityBias:
+    """Velocity terms alone: loops that are closed stay closed."""
+
+    uses_child_axes = False  # rows must be written in the axes of the closure's child frame, as errors are
+
+    def of_row(self, m, here, world, closure, row) -> Scalar:
+        return row.bias
+
+    def of_gear(self, m, here, world, gear) -> Scalar:
+        return 0.0
+
+
+class FeedbackBias:
+    """Velocity terms and negative feedback of the closure error: gains[0] ė + gains[1] e [Lilly & Orin, section 4]."""
+
+    uses_child_axes = True
+
+    def of_row(self, m, here, world, closure, row) -> Scalar:
+        if row.number in m.given_rows:
+            return row.bias
+        error = closure.kind.closure_error(relative_pose(m, here, closure))[closure.rows.index(row.number)]
+        pull = world.gains[0] * _row_rate(here, closure, row)
+        return row.bias + pull + (0.0 if error is None else world.gains[1] * error)
+
+    def of_gear(self, m, here, world, gear) -> Scalar:
+        error = here[gear.link].q[0] - gear.ratio * here[gear.source].q[0] - gear.offset
+        rate = here[gear.link].v[0] - gear.ratio * here[gear.source].v[0]
+        return world.gains[0] * rate + world.gains[1] * error
+
+
+class PositionError:
+    """The closure error, for every row an entry of the input `error` (24)."""
+
+    uses_child_axes = True
+
+    def of_row(self, m, here, world, closure, row) -> Scalar:
+        return 0.0 if row.number in m.given_rows else world.error[row.number]
+
+    def of_gear(self, m, here, world, gear) -> Scalar:
+        return world.error[gear.row]
+
+
+class VelocityError:
+    """Velocities along the rows, which closed loops do not have (24); `moving` holds the joints' rates."""
+
+    uses_child_axes = False
+
+    def of_row(self, m, here, world, closure, row) -> Scalar:
+        return 0.0 if row.number in m.given_rows else _row_rate(here, closure, row)
+
+    def of_gear(self, m, here, world, gear) -> Scalar:
+        return here[gear.link].moving[0] - gear.ratio * here[gear.source].moving[0]
+
+
+def _row_rate(here, closure, row) -> Scalar:
+    """Velocity along a row."""
+    ends = ((closure.a.link, row.on_a), (closure.b.link, row.on_b))
+    return total(power(here[link].V, wrench) for link, wrench in ends if link >= 0)
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """Which rows are left out, and the bias of the others."""
+
+    dropped: frozenset[int] = frozenset()
+    bias: VelocityBias | FeedbackBias = field(default_factory=VelocityBias)
+
+    @staticmethod
+    def of(redundancy: Redundancy, feedback: bool) -> KeptRows:
+        """All rows but the redundant ones, with feedback of their errors or without."""
+        return KeptRows(redundancy.dropped, FeedbackBias() if feedback else VelocityBias())
+
+    def sizes(self, mechanism) -> dict[str, int]:
+        """Inputs of the dynamics that belong to closures, and their sizes."""
+        return closure_kinematics.extra_inputs(mechanism) | ({"gains": 2} if self.bias.uses_child_axes else {})
+
+    def needs_velocities(self, mechanism) -> bool:
+        """The rows depend on velocities of the links' origins."""
+        return self.bias.uses_child_axes or any(c.slides for c in mechanism.closures)
+
+
+def known_rows(m, here, world, closure, kept: KeptRows, child_axes: bool = False) -> Iterator[tuple[Row, Scalar]]:
+    """The rows of a closure that are kept, each with γ: the acceleration of ζ and its bias along it, less a given one.
+
+    child_axes: write them in the axes of the closure's child frame.
+    """
+    given = closure_kinematics.given(m, world)
+    own = child_axes or kept.bias.uses_child_axes
+    for row in rows(m, here, closure, B if own else basis_of(m, closure, kept.dropped), Field(ZERO3)):
+        if row.number in kept.dropped:
+            continue
+        known = kept.bias.of_row(m, here, world, closure, row) - given.get(row.number, 0.0)
+        for link, wrench in ((closure.a.link, row.on_a), (closure.b.link, row.on_b)):
+            zeta = here[link].zeta.motion if link >= 0 else Motion(linear=negate(m.gravity))
+            known = known + power(zeta, wrench)
+        yield row, known

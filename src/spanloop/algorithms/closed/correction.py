@@ -1,6 +1,6 @@
-"""Bringing a state back to the closed loops by the change of least kinetic energy, with the factors of elimination.
+"""The change of a state that closes its loops and has the least kinetic energy, with the factors of elimination.
 
-    delta = −M⁻¹Jᵀ(J M⁻¹Jᵀ)⁺ e
+    delta = −M⁻¹Jᵀ(J M⁻¹Jᵀ)⁺ e        (24) of docs/theory/elimination.md
 
 is the acceleration of the mechanism at rest, without gravity and springs, whose rows have the bias e: the sweeps are
 those of elimination. In one kernel with forward dynamics at the same q the factors are computed once.
@@ -8,9 +8,10 @@ those of elimination. In one kernel with forward dynamics at the same q the fact
 
 from __future__ import annotations
 
-from spanloop.algorithms.closed import closure_kinematics, row_bias
+from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.closure_rows import PositionError, VelocityError
 from spanloop.algorithms.closed.elimination import closed_sweeps, joint_rates
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.spatial import Field, Force, Motion
@@ -18,25 +19,30 @@ from spanloop.math.vector3 import ZERO3
 from spanloop.sweeps import Program, Values, outward
 
 
-def position_correction(mechanism, setting: Setting | None = None) -> Program:
+def position_correction(mechanism, redundancy: Redundancy | None = None) -> Program:
     """delta (nv,) that takes the closure errors `error` (n_rows,) away, to first order at q."""
     sizes = {"error": mechanism.n_rows} | _switches(mechanism)
-    return _program("position_correction", ("q",), mechanism, setting, sizes, row_bias.Errors(), (outward(stand),))
+    return _program("position_correction", ("q",), mechanism, redundancy, sizes, PositionError(), (outward(stand),))
 
 
-def velocity_correction(mechanism, setting: Setting | None = None) -> Program:
+def velocity_correction(mechanism, redundancy: Redundancy | None = None) -> Program:
     """delta (nv,) after which v + delta keeps the loops closed at q."""
-    flying = (outward(fly, V=Motion()), outward(hold))
+    moving = (outward(fly, V=Motion()), outward(keep_rates))
     return _program(
-        "velocity_correction", ("q", "v"), mechanism, setting, _switches(mechanism), row_bias.Rates(), flying
+        "velocity_correction", ("q", "v"), mechanism, redundancy, _switches(mechanism), VelocityError(), moving
     )
 
 
-def _program(name, inputs, mechanism, setting, sizes, told, flying) -> Program:
+def _program(name, inputs, mechanism, redundancy, sizes, row_bias, moving) -> Program:
     return Program(
         name,
         (*inputs, *sizes),
-        (*placed(()), *flying, outward(rest), *closed_sweeps(mechanism, setting or Setting(), told, Field(ZERO3))),
+        (
+            *placed(()),
+            *moving,
+            outward(rest),
+            *closed_sweeps(mechanism, redundancy or Redundancy(), row_bias, Field(ZERO3)),
+        ),
         result=joint_rates,
         shape=(mechanism.nv,),
         regroup=True,
@@ -53,8 +59,8 @@ def stand(link, here, parent) -> Values:
     return Values(V=Motion())
 
 
-def hold(link, here, parent) -> Values:
-    """The joint's rates, kept for the gears."""
+def keep_rates(link, here, parent) -> Values:
+    """The joint's rates, kept for the couplings."""
     return Values(moving=here.v)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.pivot_tolerance import TINY, guarded, row_groups
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.tree import newton_euler
 from spanloop.algorithms.tree.composite_body import compose, matrix, rest, solve_inward
 from spanloop.errors import UnsupportedError
@@ -16,7 +16,7 @@ from spanloop.math.vector3 import dot, total
 from spanloop.sweeps import Program, Union, Values, at_once, inward
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration."""
     h, J, bias = (
@@ -24,8 +24,8 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
         closure_kinematics.closure_jacobian(mechanism),
         closure_kinematics.closure_bias(mechanism),
     )
-    setting = setting or Setting()
-    dropped, strict, sizes = setting.dropped, setting.strict, closure_kinematics.extra_inputs(mechanism)
+    redundancy = redundancy or Redundancy()
+    dropped, strict, sizes = redundancy.dropped, redundancy.refuses_singular, closure_kinematics.extra_inputs(mechanism)
     if "active" in sizes:
         raise UnsupportedError("method 'dense' has no switchable closures; use 'elimination'")
 

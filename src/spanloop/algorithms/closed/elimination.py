@@ -1,180 +1,177 @@
-"""Forward dynamics of closed loops: rows ride inward and are eliminated where they meet. O(n + rows) on loop chains.
+"""Forward dynamics of closed loops: rows travel inward and are eliminated where they meet. O(n + rows) on loop chains.
 
-On scalars this is at once the idea of Popov & Vereshchagin, of constrained articulated-body algorithms and of the Λ
-recursions of [Kreutz & Rodriguez 6.10] and [Rodriguez, Jain & Kreutz A.5]. Each row r is a force column K carried
-along its two paths. Passing a joint with motion s it adds to the rows' admittance; at the closest common ancestor
-its force is known but for that link's acceleration, and the loop has become part of the articulated inertia. Rows
-that reach the world are solved in one root system, together with the accelerations of free bodies that they touch.
+docs/theory/elimination.md derives the method; numbers in parentheses are its equations. On scalars this is at once the
+idea of Popov & Vereshchagin, of constrained articulated-body algorithms and of the Λ recursions of [Kreutz & Rodriguez
+6.10] and [Rodriguez, Jain & Kreutz A.5]. The force of each closure row is a column K that travels inward along the two
+paths of its closure. A joint that it passes adds to the rows' admittance; at the closest common ancestor the row is a
+scalar equation for its force, and the loop becomes part of the articulated inertia. Rows that reach the world are
+solved in one root system, together with the accelerations of the free bodies that they touch.
 
 | symbol | shape | meaning | frame |
 |---|---|---|---|
-| ζ, z | | as in tree/drifting | link |
+| ζ, z | | as in tree/bias_acceleration | link |
 | P, D, G | | as in tree/articulated_body | link |
 | a | Motion | acceleration beyond ζ | link |
-| K, l, L | by row | as in pending | link |
+| K, l, L | by row | as in row_propagation | link |
 | f | scalar by row | force of the row | – |
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed import row_bias as bias
-from spanloop.algorithms.closed.closure_rows import B, basis_of, rows
-from spanloop.algorithms.closed.pivot_tolerance import Guard
-from spanloop.algorithms.closed.redundancy import Setting
-from spanloop.algorithms.closed.root_system import rooted
-from spanloop.algorithms.closed.row_propagation import Pending
-from spanloop.algorithms.tree.articulated_body_textbook import beside
+from spanloop.algorithms.closed.closure_rows import B, FeedbackBias, VelocityBias, basis_of, rows
+from spanloop.algorithms.closed.pivot_tolerance import PivotTolerance
+from spanloop.algorithms.closed.redundancy import Redundancy
+from spanloop.algorithms.closed.root_system import FreeBodies, FreeBody, root_system
+from spanloop.algorithms.closed.row_propagation import PendingRows
 from spanloop.algorithms.tree.bias_acceleration import bias_acceleration
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Field, Force, Motion, gain, power
+from spanloop.math.spatial import Field, Force, Motion, gain, joint_rate, power
 from spanloop.math.vector3 import ZERO3, is_zero, negate, total
 from spanloop.sweeps import Program, Values, at_once, inward, outward
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration.
 
     feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e.
     """
-    setting = setting or Setting()
+    redundancy = redundancy or Redundancy()
     ground = Field(ZERO3, origin=negate(mechanism.gravity))
     sizes = closure_kinematics.extra_inputs(mechanism) | ({"gains": 2} if feedback else {})
-    flying = feedback or any(c.slides for c in mechanism.closures)
+    needs_velocities = feedback or any(c.slides for c in mechanism.closures)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
         (
             *placed(loaded),
             outward(bias_acceleration, field=ground),
-            outward(push),
-            *((outward(fly, V=Motion()),) if flying else ()),
-            *closed_sweeps(mechanism, setting, bias.FeedbackBias() if feedback else bias.MotionBias(), ground),
+            outward(joint_torque),
+            *((outward(fly, V=Motion()),) if needs_velocities else ()),
+            *closed_sweeps(mechanism, redundancy, FeedbackBias() if feedback else VelocityBias(), ground),
         ),
         result=joint_rates,
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
-        demands=_demands(setting),
+        demands=_demands(redundancy),
         sizes=sizes,
     )
 
 
-def closed_sweeps(mechanism, setting: Setting, told, ground: Field) -> tuple:
-    """From links with ζ, z and torque to what joints add to ζ: rows laid down, carried inward, solved.
+def closed_sweeps(mechanism, redundancy: Redundancy, row_bias, ground: Field) -> tuple:
+    """From links with ζ, z and torque to the accelerations of the joints.
 
-    told: what the rows are told, one of `bias`; ground: ζ of the world.
+    row_bias: the known acceleration along rows, a class of closure_rows.py; ground: ζ of the world.
     """
-    meets = _meetings(mechanism)
+    ancestors = _common_ancestors(mechanism)
     return (
-        at_once(_opened(setting, told, ground)),
-        inward(_articulate(meets, Guard(mechanism)), P=ArticulatedInertia(), z=Force(), rows=Pending(), kept=_Kept()),
-        at_once(rooted(mechanism, setting, meets)),
+        at_once(_first_rows(redundancy, row_bias, ground)),
+        inward(
+            _articulate(ancestors, PivotTolerance(mechanism)),
+            P=ArticulatedInertia(), z=Force(), rows=PendingRows(), free_bodies=FreeBodies(),
+        ),
+        at_once(root_system(mechanism, redundancy, ancestors)),
         outward(accelerate, begin=lambda world: Values(a=Motion(), f=world.f)),
-    )
+    )  # fmt: skip
 
 
 def joint_rates(m, here, world) -> list:
+    """Accelerations (nv,) of all joints."""
     return [x for h in here for x in h.rates]
 
 
-def push(link, here, parent) -> Values:
+def joint_torque(link, here, parent) -> Values:
     """Torque at the joint, with that of its own damper and spring."""
     return Values(torque=tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)))
 
 
-def _demands(setting: Setting):
+def _demands(redundancy: Redundancy):
     def demands(m, here, world) -> list:
-        """Pairs, the first to be less: how open the loops are, and no pivot nothing where it should not be."""
-        far = closure_kinematics.openness(m, here, world) if setting.watched else []
-        return far + ([x for h in here for x in h.thin] + list(world.thin) if setting.strict else [])
+        """Pairs, the first to be less: how open the loops are, and TINY of each pivot's scale below the pivot (19)."""
+        openness = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+        pivots = [x for h in here for x in h.pivot_bounds] + list(world.pivot_bounds)
+        return openness + (pivots if redundancy.refuses_singular else [])
 
     return demands
 
 
-def _meetings(mechanism) -> dict[int, int]:
-    """The link at which each row is eliminated."""
+def _common_ancestors(mechanism) -> dict[int, int]:
+    """The link at which each row is eliminated: the closest common ancestor of the links that it joins."""
     return {r: c.meets for c in mechanism.closures for r in c.rows} | {g.row: g.meets for g in mechanism.gears}
 
 
 # ---- rows begin
 
 
-def _opened(setting: Setting, told, ground: Field):
-    def open_rows(mechanism, here, world) -> Values:
-        """Every row laid down at its two links (or at the world, whose acceleration is known)."""
+def _first_rows(redundancy: Redundancy, row_bias, ground: Field):
+    def first_rows(mechanism, here, world) -> tuple[Values, Mapping[int, Values]]:
+        """Every row at its two links: K, and l = γ at one of them (8)."""
         mask, given = closure_kinematics.masks(mechanism, world), closure_kinematics.given(mechanism, world)
-        for h in here:
-            h.own, h.geared, h.mask = Pending(), {}, mask
+        own = [PendingRows() for _ in here]
+        coupled: list[dict] = [{} for _ in here]
         for c in mechanism.closures:
-            basis = B if told.child_axes else basis_of(mechanism, c, setting.dropped)
+            basis = B if row_bias.uses_child_axes else basis_of(mechanism, c, redundancy.dropped)
             for row in rows(mechanism, here, c, basis, ground):
-                if row.number not in setting.dropped:
-                    known = told.of_row(mechanism, here, world, c, row) - given.get(row.number, 0.0)
-                    _lay_down(here, row, c, known)
+                if row.number in redundancy.dropped:
+                    continue
+                gamma = row_bias.of_row(mechanism, here, world, c, row) - given.get(row.number, 0.0)
+                for link, K in ((c.a.link, row.on_a), (c.b.link, row.on_b)):
+                    if link >= 0:
+                        own[link] = own[link] + PendingRows({row.number: K}, {row.number: gamma})
+                        gamma = 0.0
         for g in mechanism.gears:
-            for link, share in ((g.link, 1.0), (g.source, -g.ratio)):
-                here[link].geared[g.row] = share
-            known = told.of_gear(mechanism, here, world, g)
-            if not is_zero(known):
-                here[g.link].own = here[g.link].own + Pending((), {g.row: known})
-        return Values(mask=mask)
+            coupled[g.link][g.row], coupled[g.source][g.row] = 1.0, -g.ratio  # σ (4)
+            gamma = row_bias.of_gear(mechanism, here, world, g)
+            if not is_zero(gamma):
+                own[g.link] = own[g.link] + PendingRows({}, {g.row: gamma})
+        kept = {i: Values(own=own[i], coupled=coupled[i], mask=mask) for i in range(len(here))}
+        return Values(mask=mask), kept
 
-    return open_rows
-
-
-def _lay_down(here, row, closure, bias) -> None:
-    """A row's wrenches at its links, its bias beside one of them."""
-    for link, wrench in ((closure.a.link, row.on_a), (closure.b.link, row.on_b)):
-        if link >= 0:
-            here[link].own = here[link].own + Pending({row.number: wrench}, {row.number: bias})
-            bias = 0.0
+    return first_rows
 
 
 # ---- inward
 
 
-class _Kept(dict):
-    """Free bodies whose accelerations stay unknowns of the root system."""
-
-    def __add__(self, other):
-        return _Kept({**self, **other})
-
-
-def _articulate(meets: dict[int, int], guard: Guard):
+def _articulate(ancestors: Mapping[int, int], tolerance: PivotTolerance):
     def articulate(link, here, arriving) -> tuple[Values, Values]:
-        """Articulated inertia with its loops: rows that meet here, then the joint's freedoms, are eliminated."""
-        P = link.inertia.articulated() + arriving.P
+        """Articulated inertia with its loops: eliminates the rows that meet here, then the joint's DoFs."""
+        P = link.inertia.articulated() + arriving.P  # (8)
         z = here.z + arriving.z
         pending = here.own + arriving.rows
-        met, thin = [], []
-        for r in [r for r in sorted(pending) if meets[r] == link.number]:
-            thin.append(guard.bound(r, pending.admittance(r, r), pending.L0, here.mask))
-            row = pending.meet(r, guard, here.mask)
-            P = P.less(row.K * -row.over, row.K)  # P + K Kᵀ/L: the loop is part of the inertia
-            z = z + row.K * (row.over * row.l)
-            met.append(row)
-        if link.floats and pending:  # its acceleration stays an unknown of the root system
-            kept = Values(eliminated=(), met=met, thin=thin, shares=(), held=True)
-            mine = _Kept({link.number: (P, z, dict(pending))})
-            return kept, Values(P=ArticulatedInertia(), z=Force(), rows=pending.without_wrenches(), kept=mine)
-        eliminated, shares = [], []
+        eliminated, bounds = [], []
+        for r in [r for r in sorted(pending.K) if ancestors[r] == link.number]:
+            bounds.append(tolerance.bound(r, pending.admittance(r, r), pending.L0, here.mask))
+            pending, row = pending.without(r, tolerance, here.mask)
+            P = P.less(row.K * -row.inverse_pivot, row.K)  # P + K Kᵀ/L (15)
+            z = z + row.K * (row.inverse_pivot * row.l)  # z + K l/L (15)
+            eliminated.append(row)
+        if link.floats and pending.K:  # (16)
+            kept = Values(dofs=(), shares=(), eliminated=eliminated, pivot_bounds=bounds, is_free=True)
+            body = FreeBodies({link.number: FreeBody(P, z, pending.K)})
+            rest = pending.without_wrenches()
+            return kept, Values(P=ArticulatedInertia(), z=Force(), rows=rest, free_bodies=body)
+        dofs, shares = [], []
         for k, (s, t, armature) in enumerate(zip(link.free(here.S), here.torque, link.armature, strict=False)):
             U = P @ s
-            G, over = gain(U, power(s, U) + armature)  # U D⁻¹, D⁻¹
+            G, inverse_pivot = gain(U, power(s, U) + armature)  # G = U/D, 1/D (9)
             e = t - power(s, z)
-            eliminated.append((s, G, e * over))
-            shares.append(pending.pass_freedom(s, G, e, over, here.geared if k == 0 else {}))
-            P = P.less(G, U)
-            z = z + G * e
-        for r, share in here.geared.items() if link.driven else ():
-            pending.lead(r, share * here.tau[0])  # a driven joint leads its gear
-        kept = Values(eliminated=eliminated, met=met, thin=thin, shares=shares, held=False)
-        rows = pending.moved(here.X)
-        return kept, Values(P=P.carried(here.X), z=here.X @ z, rows=rows, kept=_Kept(arriving.kept))
+            pending, share = pending.past_dof(s, G, e, inverse_pivot, here.coupled if k == 0 else {})
+            dofs.append((s, G, e * inverse_pivot))
+            shares.append(share)
+            P = P.less(G, U)  # (10)
+            z = z + G * e  # (10)
+        for r, factor in here.coupled.items() if link.driven else ():
+            pending = pending.with_acceleration(r, factor * here.tau[0])  # (12)
+        kept = Values(dofs=dofs, shares=shares, eliminated=eliminated, pivot_bounds=bounds, is_free=False)
+        inboard = Values(P=P.carried(here.X), z=here.X @ z, rows=pending.moved(here.X))  # (13)
+        return kept, Values(**vars(inboard), free_bodies=arriving.free_bodies)
 
     return articulate
 
@@ -183,19 +180,17 @@ def _articulate(meets: dict[int, int], guard: Guard):
 
 
 def accelerate(link, here, parent) -> Values:
-    """What the joints add to the link's ζ, the joint's own acceleration, and forces of the rows that met here."""
+    """Accelerations of the joint, of the link beyond ζ, and the forces of the rows that met here."""
     f = dict(parent.f)
-    if here.held:  # on the world, which adds nothing
-        a = here.root
-        rates = tuple(a)
+    if here.is_free:  # on the world, which adds nothing
+        a, rates = here.free_acceleration, tuple(here.free_acceleration)
     else:
         a, found = here.X.T @ parent.a, []
-        for (s, G, nu), share in reversed(tuple(zip(here.eliminated, here.shares, strict=True))):
-            push = total([nu, *(x * f[r] for r, x in share.items())])
-            rate = (push - power(a, beside(G, s))) - power(a, s)
-            a = a + s * rate
+        for (s, G, nu), share in reversed(tuple(zip(here.dofs, here.shares, strict=True))):
+            rate = joint_rate(total([nu, *(x * f[r] for r, x in share.items())]), G, s, a)  # (9)
+            a = a + s * rate  # (1)
             found.append(rate)
-        rates = tuple(reversed(found)) if here.eliminated else here.tau
-    for r, K, l, over, others in reversed(here.met):
-        f[r] = -(over * total([l, power(a, K), *(x * f[s] for s, x in others.items())]))
+        rates = tuple(reversed(found)) if here.dofs else here.tau
+    for r, K, l, inverse_pivot, others in reversed(here.eliminated):
+        f[r] = -(inverse_pivot * total([l, power(a, K), *(x * f[s] for s, x in others.items())]))  # (14)
     return Values(a=a, f=f, rates=rates)

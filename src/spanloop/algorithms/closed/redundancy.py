@@ -22,28 +22,28 @@ _STATES, _TRIES, _STEPS = 3, 12, 80
 
 
 @dataclass(frozen=True)
-class Setting:
+class Redundancy:
     """How a mechanism's closures are treated: found once, when a kernel is made."""
 
     dropped: frozenset[int] = frozenset()  # rows that are redundant at every configuration
     weak: frozenset[int] = frozenset()  # closures whose own admittance is deficient: after the free body
-    strict: bool = False  # is a position refused at which rows that should be independent are not?
-    known: bool = False  # were closed states found to tell?
-    watched: bool = True  # is a position refused at which a loop is open? (not where something else sees to that)
+    refuses_singular: bool = False  # a kernel refuses positions at which rows that are kept lose rank
+    is_known: bool = False  # closed states were found; without them nothing is dropped
+    refuses_open: bool = True  # a kernel refuses positions at which a loop is open
     jacobians: tuple[np.ndarray, ...] = field(default=(), compare=False, repr=False)  # of all rows, at closed states
 
 
-def found(mechanism) -> Setting:
-    """The setting of a mechanism with loops."""
+def find_redundancy(mechanism) -> Redundancy:
+    """The redundancy of a mechanism with loops."""
     states = assembled_states(mechanism)
     if not states:
-        return Setting()
+        return Redundancy()
     jacobians = [without_traces(mechanism, _jacobian(mechanism, q)) for q in states]
     movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that must stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
     weak = _weak(mechanism, jacobians, redundant)
-    return Setting(dropped=redundant, weak=weak, strict=True, known=True, jacobians=tuple(jacobians))
+    return Redundancy(dropped=redundant, weak=weak, refuses_singular=True, is_known=True, jacobians=tuple(jacobians))
 
 
 def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE, first: int = 0) -> frozenset[int]:

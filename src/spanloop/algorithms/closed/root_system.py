@@ -1,112 +1,116 @@
-"""The root system: rows that reached the world, and the accelerations of free bodies that they touch.
+"""The root system: rows that reach the world, and the accelerations of free bodies that they touch.
 
     [ L   Kᵀ ] [f]   [ −l      ]
-    [ K  −P  ] [a] = [ z − tau ]
+    [ K  −P  ] [a] = [ z − tau ]        (17) of docs/theory/elimination.md
 
 Blocks are eliminated in an order of little fill: with m arms on an object each arm's closure comes by itself and the
-object last, which is the 6×6 of [Lilly & Orin 45-46]. Rows eliminated before a free body have their pivots clamped,
-and one refinement takes back what that adds; closures that cannot stand alone wait until the body is gone. Where
-the rows of two arms are lost together the refinement does not come to its end: what it leaves of the equations, the
-added pivots times its step, must be nothing.
+object last, which is the 6×6 of [Lilly & Orin 45-46], (18). Rows eliminated before a free body have their pivots
+clamped (20), and one refinement takes back what that adds (21); closures whose rows depend on each other without the
+body wait until it is eliminated. Where the rows of two arms lose rank together the refinement does not converge: the
+residual that it leaves, the added pivots times its step (22), must vanish.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-from spanloop.algorithms.closed.pivot_tolerance import Guard
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.pivot_tolerance import PivotTolerance
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.closed.sparse_ldl import Factors, System, block_order
+from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Motion
+from spanloop.math.spatial import Force, Motion
 from spanloop.math.vector3 import total
 from spanloop.sweeps import Values
 
-LEFT = 1e-10  # of the accelerations asked for, what the refinement may leave
+LARGEST_RESIDUAL = 1e-10  # that the refinement may leave, relative to the accelerations along rows and of free bodies
 
 
-def rooted(mechanism, setting: Setting, meets: dict[int, int]):
-    """The step that solves the root system; meets: where each row is eliminated."""
-    guard = Guard(mechanism)
+class FreeBody(NamedTuple):
+    """A floating link with all that it carries: articulated inertia, bias force, wrenches of the pending rows (16)."""
+
+    P: ArticulatedInertia
+    z: Force
+    K: Mapping[int, Force]
+
+
+class FreeBodies(dict):
+    """Free bodies by link, whose accelerations stay unknowns of the root system."""
+
+    def __add__(self, other: FreeBodies) -> FreeBodies:
+        return FreeBodies({**self, **other})
+
+
+def root_system(mechanism, redundancy: Redundancy, ancestors: Mapping[int, int]) -> Callable:
+    """The step that solves the root system; ancestors: the link at which each row is eliminated, −1 for the world."""
+    tolerance = PivotTolerance(mechanism)
     block_of = {r: ("closure", c.number) for c in mechanism.closures for r in c.rows}
 
-    def solve_root(_, here, world) -> Values:
-        """Forces of the rows that reached the world and accelerations of the free bodies they touch."""
+    def solve_root(_, here, world) -> tuple[Values, Mapping[int, Values]]:
+        """Forces of the rows that reach the world and accelerations of the free bodies that they touch (17)."""
         pending = world.rows
         system = System()
         blocks: dict[tuple, list] = {}
-        open_rows = [r for r in pending.l if meets[r] < 0]
+        open_rows = [r for r in pending.l if ancestors[r] < 0]
         for r in open_rows:
             blocks.setdefault(block_of.get(r, ("gear", r)), []).append(r)
             system.right[r] = -pending.l[r]
             for s in open_rows:
                 if s <= r:
                     system.add(r, s, pending.admittance(r, s))
-        for i, body in world.kept.items():
-            blocks["body", i] = _bordered(system, mechanism.links[i], here[i], body)
-        thin: list = []
+        for i, body in world.free_bodies.items():
+            blocks["body", i] = _add_body(system, mechanism.links[i], here[i], body)
         if not blocks:
-            return Values(f={}, thin=thin)
-        x = _solved(system, blocks, setting, _Masked(guard, pending.L0, world.mask), thin)
-        for i in world.kept:
-            here[i].root = Motion.of([x[i, k] for k in range(6)])
-        return Values(f={r: x[r] for r in open_rows}, thin=thin)
+            return Values(f={}, pivot_bounds=[]), {}
+        x, bounds = _solve(system, blocks, redundancy, tolerance, pending.L0, world.mask)
+        free = {i: Values(free_acceleration=Motion.of([x[i, k] for k in range(6)])) for i in world.free_bodies}
+        return Values(f={r: x[r] for r in open_rows}, pivot_bounds=bounds), free
 
     return solve_root
 
 
-def _bordered(system: System, link, here, body) -> list:
-    """Rows −P a + K f = z − tau of a free body."""
-    P, z, wrenches = body
-    rows = P.rows()
+def _add_body(system: System, link, here, body: FreeBody) -> list:
+    """Adds the rows −P a + K f = z − tau of a free body (16) to the system; the names of its unknowns, in order."""
+    rows = body.P.rows()
     for k in range(6):
         for j in range(k + 1):
             system.add((link.number, k), (link.number, j), -(rows[k][j] + (link.armature[k] if j == k else 0.0)))
-        system.right[link.number, k] = tuple(z)[k] - here.torque[k]
-        for r, K in wrenches.items():
+        system.right[link.number, k] = tuple(body.z)[k] - here.torque[k]
+        for r, K in body.K.items():
             system.add((link.number, k), r, tuple(K)[k])
     return [(link.number, k) for k in (3, 4, 5, 0, 1, 2)]
 
 
-@dataclass(frozen=True)
-class _Masked:
-    """A guard with the numbers of one state."""
+def _solve(system: System, blocks: dict, redundancy: Redundancy, tolerance: PivotTolerance, L0, mask) -> tuple:
+    """The unknowns by name, and pairs of which the first must be less."""
+    order, names = block_order(blocks, system, lambda b: b[0] == "closure" and b[1] in redundancy.weak)
+    clamped = _rows_before_bodies(names, blocks)
+    bounds: list = []
+    added: dict = {}  # δ of the clamped pivots
 
-    guard: Guard
-    L0: dict
-    mask: dict
-
-    def __call__(self, method: str, r: int, pivot):
-        return getattr(self.guard, method)(r, pivot, self.L0, self.mask)
-
-
-def _solved(system: System, blocks: dict, setting: Setting, guard: _Masked, thin: list) -> dict:
-    order, names = block_order(blocks, system, lambda b: b[0] == "closure" and b[1] in setting.weak)
-    waiting = {b for b in names if b[0] == "body"}
-    early: set = set()  # rows eliminated while a free body is still to come
-    for b in names:
-        waiting.discard(b)
-        if waiting and b[0] != "body":
-            early.update(blocks[b])
-
-    added: dict = {}  # to the pivots of early rows
-
-    def over(x, pivot):
-        if isinstance(x, tuple):
+    def inverse_pivot(x, pivot):
+        if isinstance(x, tuple):  # a direction of a free body
             return reciprocal(pivot)
-        if x in early:
-            out, added[x] = guard("held", x, pivot)
+        if x in clamped:
+            out, added[x] = tolerance.clamped(x, pivot, L0, mask)
             return out
-        thin.append(guard("bound", x, pivot))
-        return guard("zero", x, pivot)
+        bounds.append(tolerance.bound(x, pivot, L0, mask))
+        return tolerance.inverse(x, pivot, L0, mask)
 
-    factors = Factors(system, order, over)
+    factors = Factors(system, order, inverse_pivot)
     x = factors.solve(system.right)
-    if early:  # one refinement takes back what was added
-        missed = system.times(x)
-        step = factors.solve({n: b - missed.get(n, 0.0) for n, b in system.right.items()})
+    if clamped:
+        product = system.times(x)
+        step = factors.solve({n: b - product.get(n, 0.0) for n, b in system.right.items()})  # (21)
         x = {n: t + step[n] for n, t in x.items()}
-        left = total((e * step[n]) * (e * step[n]) for n, e in added.items())
-        asked = total(y * y for y in [*(system.right[n] for n in added), *(x[n] for n in x if isinstance(n, tuple))])
-        thin.append((left, LEFT**2 * asked + 1e-24))
-    return x
+        residual = total((d * step[n]) * (d * step[n]) for n, d in added.items())  # (22)
+        scale = total(y * y for y in [*(system.right[n] for n in added), *(x[n] for n in x if isinstance(n, tuple))])
+        bounds.append((residual, LARGEST_RESIDUAL**2 * scale + 1e-24))
+    return x, bounds
+
+
+def _rows_before_bodies(names: list, blocks: dict) -> set:
+    """Rows that are eliminated while a free body is still to come."""
+    last = max((k for k, name in enumerate(names) if name[0] == "body"), default=0)
+    return {r for name in names[:last] if name[0] != "body" for r in blocks[name]}

@@ -9,7 +9,7 @@ meets the link's own inertia only; the smoother's λ is what the joints add to i
 | here | paper | shape | meaning | frame |
 |---|---|---|---|---|
 | S | H* | columns | motion space of the joint | link |
-| field | ζ(k) | Field | acceleration of the link when no free joint accelerates, and its ω (tree/drifting) | link |
+| field | ζ(k) | Field | acceleration of the link when no free joint accelerates, and its ω (bias_acceleration) | link |
 | here.z | M ζ + b | Force | force that this takes | link |
 | P | P(k) | 6×6 | articulated inertia | link |
 | D, G | D(k), φ⁻¹L | 1, Force | H P H*, gain P H* D⁻¹; L(k) = φ(k+1, k) G | link |
@@ -17,8 +17,8 @@ meets the link's own inertia only; the smoother's λ is what the joints add to i
 | e, nu | ε(k), ν(k) | scalar | residual, weighted residual | joint |
 | lam | λ(k) | Motion | acceleration beyond ζ | link |
 
-Departures: links are numbered from the base, so that "tip to base" is inward; joints of several freedoms are filtered
-one freedom at a time; on a tree the filter sums over children. Gravity is an acceleration of the base and, like the
+Departures: links are numbered from the base, so that "tip to base" is inward; joints of several DoF are filtered
+one DoF at a time; on a tree the filter sums over children. Gravity is an acceleration of the base and, like the
 given accelerations of driven joints, part of a. Slips mended: 5.10e-g runs from base to tip; the transposes of 5.13.
 """
 
@@ -27,7 +27,7 @@ from __future__ import annotations
 from spanloop.algorithms.tree.bias_acceleration import bias_acceleration
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Field, Force, Motion, gain, power
+from spanloop.math.spatial import Field, Force, Motion, gain, joint_rate, power
 from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
 
@@ -59,9 +59,9 @@ def filtered(link, here, arriving) -> tuple[Values, Values]:
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):
         U = P @ s
         D = power(s, U) + armature
-        G, over = gain(U, D)
+        G, inverse_pivot = gain(U, D)
         e = t - power(s, z)  # ε = T − H ẑ
-        residuals.append((s, G, e * over))  # ν = D⁻¹ ε
+        residuals.append((s, G, e * inverse_pivot))  # ν = D⁻¹ ε
         P = P.less(G, U)
         z = z + G * e  # (1 − G H) ẑ + G T
     return Values(residuals=residuals), Values(P=P.carried(here.X), z=here.X @ z)
@@ -72,12 +72,7 @@ def smooth(link, here, parent) -> Values:
     lam = here.X.T @ parent.lam
     rates = []
     for s, G, nu in reversed(here.residuals):
-        rate = (nu - power(lam, beside(G, s))) - power(lam, s)  # ν − Gᵀ λ, the part along s last
+        rate = joint_rate(nu, G, s, lam)  # ν − Gᵀ λ
         lam = lam + s * rate
         rates.append(rate)
     return Values(lam=lam, rates=tuple(reversed(rates)) if here.residuals else here.tau)
-
-
-def beside(G: Force, s: Motion) -> Force:
-    """G − s."""
-    return Force.of([g - x for g, x in zip(G, s, strict=True)])

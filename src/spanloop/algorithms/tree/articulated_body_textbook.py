@@ -1,7 +1,7 @@
 """Forward dynamics: a = M⁻¹(tau − h), by sweeps outward, inward, outward. O(n).
 
 [Featherstone 1983], the Kalman-filter form of [Rodriguez, Jain & Kreutz, A.1-A.2], with two departures:
-a joint of several freedoms is eliminated one freedom at a time (D stays scalar, the elimination is the LDLᵀ of its
+a joint of several DoF is eliminated one DoF at a time (D stays scalar, the elimination is the LDLᵀ of its
 block), and accelerations are classical, so that the velocity terms need angular velocities only.
 
 | symbol | shape | meaning | frame |
@@ -10,16 +10,17 @@ block), and accelerations are classical, so that the velocity terms need angular
 | c | Motion | acceleration of the link when its parent and its joint have none | link |
 | P | 6×6 | articulated inertia | link |
 | z | Force | articulated bias force | link |
-| D, G | 1, Force | Sᵀ P S, gain P S D⁻¹ of one freedom | link |
+| D, G | 1, Force | Sᵀ P S, gain P S D⁻¹ of one DoF | link |
 | a | Motion | acceleration of the link; gravity is an acceleration of the world | link |
 """
 
 from __future__ import annotations
 
+from spanloop.algorithms.tree.kinematics import driven_acceleration, link_acceleration
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, gain, power
-from spanloop.math.vector3 import ZERO3, add, negate
+from spanloop.math.spatial import Field, Force, Motion, gain, joint_rate, power
+from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
 
 
@@ -43,21 +44,13 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
 
 def turn(link, here, parent) -> Values:
     """Angular velocity, and the accelerations and forces that come of it."""
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, here.v)  # S v
-    carrier = R @ parent.field.omega
-    c = (
-        Motion(linear=R @ parent.field.at(p))  # Rᵀ ω₋×(ω₋×p)
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, here.v)
-        + combined(link.given(here.S), link.given(here.tau))
-    )
-    field = Field(add(carrier, relative.angular))  # ω = Rᵀω₋ + S v
-    return Values(field=field, c=c, z=link.inertia.force(field) - here.external)
+    moved = link_acceleration(link, here, parent.field, here.v, driven_acceleration(link, here))
+    field = Field(moved.omega)  # ω alone: the parent's acceleration is not known yet
+    return Values(field=field, c=moved.motion, z=link.inertia.force(field) - here.external)
 
 
 def articulate(link, here, arriving) -> tuple[Values, Values]:
-    """Articulated inertia and bias force; the joint's freedoms are eliminated, what is left goes to the parent."""
+    """Articulated inertia and bias force; the joint's DoF are eliminated, the rest goes to the parent."""
     P = link.inertia.articulated() + arriving.P
     z = here.z + arriving.z
     torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
@@ -65,9 +58,9 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):
         U = P @ s
         D = power(s, U) + armature  # D = H P H*           [A.1]
-        G, over = gain(U, D)  # G = P H* D⁻¹
+        G, inverse_pivot = gain(U, D)  # G = P H* D⁻¹
         e = t - power(s, z)  # ε = T − H z
-        eliminated.append((s, G, e * over))
+        eliminated.append((s, G, e * inverse_pivot))
         P = P.less(G, U)  # P⁺ = (1 − G H) P
         z = z + G * e  # z⁺ = z + G ε
     z = z + P @ here.c
@@ -79,12 +72,7 @@ def accelerate(link, here, parent) -> Values:
     a = here.X.T @ parent.a + here.c  # φ* a₋ + c
     rates = []
     for s, G, nu in reversed(here.eliminated):
-        rate = (nu - power(a, beside(G, s))) - power(a, s)  # ν − G* a, the part along s last: it cancels below
+        rate = joint_rate(nu, G, s, a)  # ν − G* a
         a = a + s * rate
         rates.append(rate)
     return Values(a=a, rates=tuple(reversed(rates)) if here.eliminated else here.tau)
-
-
-def beside(G: Force, s: Motion) -> Force:
-    """G − s."""
-    return Force.of([g - x for g, x in zip(G, s, strict=True)])

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Force, Motion, gain, power
+from spanloop.math.spatial import Force, Motion, gain, joint_rate, power
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
 
@@ -42,13 +42,13 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     eliminated = []
     for k, (s, armature) in enumerate(zip(here.S, link.armature, strict=True)):
         U = P @ s
-        G, over = gain(U, power(s, U) + armature)  # P H* D⁻¹, D⁻¹
+        G, inverse_pivot = gain(U, power(s, U) + armature)  # P H* D⁻¹, D⁻¹
         own = link.v.start + k
         e = Union({j: -power(s, f) for j, f in z.items()})
         e[own] = 1.0 - power(s, z[own]) if own in z else 1.0
         for j, x in e.items():
             z[j] = z.get(j, Force()) + G * x
-        eliminated.append((s, G, {j: x * over for j, x in e.items()}))
+        eliminated.append((s, G, {j: x * inverse_pivot for j, x in e.items()}))
         P = P.less(G, U)
     sent = Union({j: here.X @ f for j, f in z.items()})
     return Values(eliminated=tuple(eliminated)), Values(P=P.carried(here.X), z=sent)
@@ -63,7 +63,7 @@ def accelerate(link, here, parent) -> Values:
     row = {}
     for k, (s, G, nu) in reversed(tuple(enumerate(here.eliminated))):
         for j, m in a.items():
-            x = (nu.get(j, 0.0) - power(m, Force.of([g - y for g, y in zip(G, s, strict=True)]))) - power(m, s)
+            x = joint_rate(nu.get(j, 0.0), G, s, m)
             a[j] = m + s * x
             row[first + k, j] = x
     return Values(a=Union(a), row=row)

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | T | Transform | pose of a link | world |
 | E | (3, 3) | axes in which a Jacobian is wanted, as seen from the world | world |
-| field | Field | velocity and acceleration of a link without gravity and joint accelerations | link |
+| field | Field | angular velocity and acceleration of a link; of velocities alone in jacobian_bias | link |
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def jacobian_bias(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
         field, R = here[anchor.link].field, here[anchor.link].T.rotation
         return list(Motion(field.alpha, field.at(anchor.position)).turned(R).turned(axes))
 
-    sweeps = (*placed(()), poses(), outward(drift, field=Field(ZERO3)))
+    sweeps = (*placed(()), poses(), outward(velocity_product, field=Field(ZERO3)))
     return Program("jacobian_bias", ("q", "v"), sweeps, result, (6,))
 
 
@@ -77,17 +77,33 @@ def poses() -> Sweep:
     return outward(stand, T=Transform())
 
 
-def drift(link, here, parent) -> Values:
-    """Velocity and acceleration of the link while no joint accelerates."""
+def link_acceleration(link, here, parent: Field, v, joint_acceleration: Motion | None = None) -> Field:
+    """Angular velocity and acceleration of a link from those of its parent.
+
+    ω = Rᵀω₋ + S v;  [α; a] = Rᵀ[α₋; a₋ + (α₋× + ω₋×ω₋×) p] + (Coriolis) + Ṡ v + S v̇
+
+    here: X and S of the link, and q; v: rates of its joint; joint_acceleration: S v̇, none if it is not given.
+    """
     R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, here.v)
-    carrier = R @ parent.field.omega
+    relative = combined(here.S, v)
+    carrier = R @ parent.omega
     motion = (
-        Motion(R @ parent.field.alpha, R @ parent.field.at(p))
+        Motion(R @ parent.alpha, R @ parent.at(p))
         + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, here.v)
+        + link.kind.motion_space_rate(here.q, v)
+        + (joint_acceleration or Motion())
     )
-    return Values(field=Field(add(carrier, relative.angular), motion.angular, motion.linear))
+    return Field(add(carrier, relative.angular), motion.angular, motion.linear)
+
+
+def driven_acceleration(link, here) -> Motion:
+    """S v̇ of a driven joint, whose entries of tau are accelerations; zero for all others."""
+    return combined(link.given(here.S), link.given(here.tau))
+
+
+def velocity_product(link, here, parent) -> Values:
+    """Angular velocity and acceleration of the link while no joint accelerates."""
+    return Values(field=link_acceleration(link, here, parent.field, here.v))
 
 
 def _frame_pose(m, here, frame: str) -> Transform:

@@ -11,10 +11,10 @@
 
 from __future__ import annotations
 
-from spanloop.algorithms.tree.kinematics import poses
+from spanloop.algorithms.tree.kinematics import link_acceleration, poses
 from spanloop.algorithms.tree.link_poses import placed
-from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
-from spanloop.math.vector3 import add, negate
+from spanloop.math.spatial import Field, Force, combined, power
+from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
 
 
@@ -28,17 +28,17 @@ def bias(mechanism, loaded=()) -> Program:
     return _program("bias", ("q", "v"), mechanism, loaded, feel)
 
 
-def gravity(mechanism, loaded=()) -> Program:
+def gravity_torques(mechanism, loaded=()) -> Program:
     """g (nv,): the torque that holds the mechanism at rest against gravity alone."""
-    return _program("gravity", ("q",), mechanism, loaded, project)
+    return _program("gravity_torques", ("q",), mechanism, loaded, project)
 
 
 def _program(name, inputs, mechanism, loaded, finish) -> Program:
-    still = Field((0.0, 0.0, 0.0), origin=negate(mechanism.gravity))  # the world, accelerated against gravity
+    ground = Field(ZERO3, origin=negate(mechanism.gravity))
     return Program(
         name,
         inputs + (("forces",) if loaded else ()),
-        (*placed(loaded), outward(move, field=still), inward(finish, f=Force())),
+        (*placed(loaded), outward(move, field=ground), inward(finish, f=Force())),
         result=lambda m, here, world: [t for h in here for t in h.tau],
         shape=(mechanism.nv,),
         regroup=True,
@@ -50,17 +50,7 @@ def move(link, here, parent) -> Values:
     """Velocity and acceleration of the link, and the force that they take."""
     v = getattr(here, "v", (0.0,) * link.kind.nv)
     a = getattr(here, "a", (0.0,) * link.kind.nv)
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, v)  # S v
-    carrier = R @ parent.field.omega
-    omega = add(carrier, relative.angular)  # ω = Rᵀω₋ + S v
-    motion = (
-        Motion(R @ parent.field.alpha, R @ parent.field.at(p))  # Rᵀα₋, Rᵀ(a₋ + (α₋× + ω₋×ω₋×) p)
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, v)
-        + combined(here.S, a)
-    )
-    field = Field(omega, motion.angular, motion.linear)
+    field = link_acceleration(link, here, parent.field, v, combined(here.S, a))
     return Values(field=field, f=link.inertia.force(field) - here.external)
 
 
@@ -79,15 +69,16 @@ def feel(link, here, arriving) -> tuple[Values, Values]:
     return Values(tau=tau), sent
 
 
-# ---- The force that every joint passes to its child body, all six components, for a motion that is known. O(n).
-#
-# Newton-Euler as for inverse dynamics, on bodies as the user has them: none is fused, no inertia is moved, and of each
-# force nothing is projected away. Closure forces and others come in as external forces.
+# ---- reactions
 
 
 def reactions(mechanism, loaded=()) -> Program:
-    """[torque; force] (n_joints, 6) on each joint's child, at its body's origin in world axes; for given q, v, a."""
-    still = Field((0.0, 0.0, 0.0), origin=negate(mechanism.gravity))
+    """[torque; force] (n_joints, 6) on each joint's child, at its body's origin in world axes; for given q, v, a.
+
+    Bodies are those of the user: none is fused, no inertia is moved to a parent, and all six components are kept.
+    Closure forces enter as external forces.
+    """
+    ground = Field(ZERO3, origin=negate(mechanism.gravity))
 
     def result(m, here, world):
         return [x for h in here for x in h.f.turned(h.T.rotation)]
@@ -95,7 +86,7 @@ def reactions(mechanism, loaded=()) -> Program:
     return Program(
         "reactions",
         ("q", "v", "a") + (("forces",) if loaded else ()),
-        (*placed(loaded), poses(), outward(move, field=still), inward(collect, f=Force())),
+        (*placed(loaded), poses(), outward(move, field=ground), inward(collect, f=Force())),
         result,
         (len(mechanism.links), 6),
         loaded=loaded,

@@ -18,12 +18,11 @@ give way.
 
 from __future__ import annotations
 
-from spanloop.algorithms.tree.articulated_body_textbook import beside
 from spanloop.algorithms.tree.kinematics import poses
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Force, Motion, gain, power
+from spanloop.math.spatial import Force, Motion, gain, joint_rate, power
 from spanloop.math.vector3 import add, cross
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
@@ -139,7 +138,7 @@ def respond(link, here, parent) -> Values:
             for f in reversed(range(len(here.freedoms))):
                 s, G, over = here.freedoms[f]
                 nu = here.felt[k][f][i] * over if k in here.felt else 0.0
-                rate = (nu - power(m, beside(G, s))) - power(m, s)
+                rate = joint_rate(nu, G, s, m)
                 m = m + s * rate
                 rates[f].append(rate)
             moved.append(m)

@@ -1,25 +1,26 @@
-"""From a computation to a Plan: the ordered tape that every target renders."""
+"""From a computation to a Plan: operations in order, which every target renders."""
 
 from spanloop.compiler.lower.looping import CannotLoop, Looped, Pass, Tree, looped
-from spanloop.compiler.lower.partition import Part, Parted, parted
-from spanloop.compiler.lower.plan import Operations, Plan
+from spanloop.compiler.lower.partition import Division, Part, PhasedPlan, in_phases
+from spanloop.compiler.lower.plan import Operations, Plan, traced_inputs, unrolled, with_demands_in_output
 from spanloop.compiler.lower.schedule import Call, Repeat, Schedule
-from spanloop.compiler.lower.unrolled import poisoned, unrolled
 
 __all__ = [
     "Call",
     "CannotLoop",
+    "Division",
     "Looped",
     "Operations",
     "Part",
-    "Parted",
     "Pass",
+    "PhasedPlan",
     "Plan",
     "Repeat",
     "Schedule",
     "Tree",
+    "in_phases",
     "looped",
-    "parted",
-    "poisoned",
+    "traced_inputs",
     "unrolled",
+    "with_demands_in_output",
 ]

@@ -1,14 +1,14 @@
-"""A Plan in phases, so that parts of it can be computed beside each other.
+"""A Plan divided into phases, so that several threads can compute parts of it in parallel.
 
-A part is a set of inputs and outputs that belong together; some of them form the share of one thread. An operation that
-needs inputs of one share alone has its home there; one that needs several is joint. A joint result that all parts have
-entered is news to all of them alike: what combines it with values of one share alone has its home there again, and so
-has what one share alone reads. Phases alternate,
+A part is a set of inputs and outputs that belong together (a chain of the mechanism); the share of a thread is some of
+the parts. An operation that needs inputs of one share only has its home there; one that needs several is joint. A joint
+result that all parts have entered is common knowledge: what combines it with values of one share only has its home
+there again, and so has what one share only reads. Phases alternate,
 
-    joint, shares beside each other, joint, shares beside each other, joint, ...
+    joint, shares in parallel, joint, shares in parallel, joint, ...
 
 and a value crosses from one home to another only between phases. Any choice of homes is correct; this one leaves little
-joint. Nothing is computed twice but conditions, which cross no border.
+joint work. Nothing is computed twice except conditions, which never cross.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import Any
 
 from spanloop.compiler.lower.plan import Plan
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import CONSTANT, INPUT
+from spanloop.compiler.trace import CONSTANT, INPUT, Expression
 
 Nodes = tuple[Expression, ...]
 JOINT = -1  # the home of what belongs to no share
-WORTH = 300  # operations that a phase must take off one of two threads: to wait for each other costs as much
-ENOUGH = 15_000  # that all phases must, together: to hand over work and results costs some microseconds
+MIN_PHASE = 300  # operations that a phase must take off one of two threads: a rendezvous costs as much
+MIN_TOTAL = 15_000  # that all phases must take off together: handing over work costs some microseconds
 
 
 @dataclass(frozen=True)
@@ -37,24 +37,24 @@ class Part:
 
 @dataclass(frozen=True)
 class Phase:
-    """Operations that follow one another in each home; homes do not wait for each other. Joint, or one a share."""
+    """Operations in order for each home (one if joint, else one per share); homes run in parallel."""
 
     homes: tuple[Nodes, ...]
 
     @property
-    def together(self) -> int:
+    def total(self) -> int:
         """How many operations it has."""
         return sum(map(len, self.homes))
 
     @property
     def spared(self) -> int:
         """How many of them a second thread can take."""
-        return min(self.together // 2, self.together - max(map(len, self.homes), default=0))
+        return min(self.total // 2, self.total - max(map(len, self.homes), default=0))
 
 
 @dataclass(frozen=True)
-class Parted:
-    """The operations of a plan in phases, one after the other: joint first, then shares and joint by turns."""
+class PhasedPlan:
+    """The operations of a plan in phases: joint first, then shares and joint alternate."""
 
     plan: Plan
     phases: tuple[Phase, ...]
@@ -70,10 +70,40 @@ class Parted:
 Share = Sequence[Part]  # parts that one thread has
 
 
-def shares(parts: Share, count: int) -> list[Share]:
-    """Parts for at most `count` threads: some that follow one another for each, as even as can be in their inputs.
+@dataclass(frozen=True)
+class Division:
+    """How a plan is divided among threads.
 
-    Neighbours go together because sums over parts begin with neighbours: what leaves a share is then one sum.
+    A phase of shares that spares less than `min_phase` operations is joint instead; the whole plan is, if all phases
+    together spare less than `min_total`.
+    """
+
+    shares: tuple[Share, ...]
+    min_phase: int = MIN_PHASE
+    min_total: int = MIN_TOTAL
+
+    @staticmethod
+    def among(threads: int, parts: Share, min_phase: int = MIN_PHASE, min_total: int = MIN_TOTAL) -> Division:
+        """Parts divided among at most `threads` threads."""
+        return Division(tuple(shares(parts, threads)), min_phase, min_total)
+
+    @property
+    def parts(self) -> int:
+        return sum(map(len, self.shares))
+
+    def phases_of(self, plan: Any) -> PhasedPlan:
+        """The plan in phases; a looped plan cannot be divided."""
+        assert isinstance(plan, Plan)
+        return in_phases(plan, self.shares, self.min_phase, self.min_total)
+
+    def __str__(self) -> str:
+        return f"threaded {len(self.shares)} {self.min_phase} {self.min_total}"
+
+
+def shares(parts: Share, count: int) -> list[Share]:
+    """Parts for at most `count` threads: consecutive ones for each, as even as possible in the number of inputs.
+
+    Neighbours stay together because sums over parts begin with neighbours: what leaves a share is then one sum.
     """
     edges = list(accumulate((len(x.inputs) for x in parts), initial=0))
     goals = [edges[-1] * k / count for k in range(count + 1)]
@@ -81,23 +111,21 @@ def shares(parts: Share, count: int) -> list[Share]:
     return [parts[begin:end] for begin, end in pairwise(cuts)]
 
 
-def parted(plan: Plan, shared: Sequence[Share], worth: int = WORTH, enough: int = ENOUGH) -> Parted:
-    """The plan in phases, with a home for each share.
-
-    A phase of shares that spares less than `worth` operations is joint instead, and so is all if they spare less
-    than `enough` together.
-    """
+def in_phases(
+    plan: Plan, shared: Sequence[Share], min_phase: int = MIN_PHASE, min_total: int = MIN_TOTAL
+) -> PhasedPlan:
+    """The plan in phases, with a home for each share; min_phase, min_total: see Division."""
     work = [n for n in plan.nodes if n.op not in (INPUT, CONSTANT)]
     home = _homes(plan, shared)
     _draw_in(work, home, _readers(plan, shared))
     while True:
         phase = _phased(work, home)
         phases = _phases(work, home, phase, len(shared))
-        poor = [k for k in range(1, len(phases), 2) if phases[k].spared < worth]
-        if not poor and sum(x.spared for x in phases[1::2]) < enough:
-            return Parted(plan, (Phase((tuple(work),)),))
+        poor = [k for k in range(1, len(phases), 2) if phases[k].spared < min_phase]
+        if not poor and sum(x.spared for x in phases[1::2]) < min_total:
+            return PhasedPlan(plan, (Phase((tuple(work),)),))
         if not poor:
-            return Parted(plan, tuple(phases))
+            return PhasedPlan(plan, tuple(phases))
         least = min(poor, key=lambda k: phases[k].spared)
         for nodes in phases[least].homes:
             home.update((n.index, JOINT) for n in nodes)
@@ -145,7 +173,7 @@ def _readers(plan: Plan, shared: Sequence[Share]) -> dict[int, set[int]]:
 
 
 def _draw_in(work: Sequence[Expression], home: dict[int, int], readers: dict[int, set[int]]) -> None:
-    """What is joint and read by one share alone moves there."""
+    """Move joint operations that only one share reads to that share."""
     for n in reversed(work):
         own = readers.get(n.index, set())
         if home[n.index] == JOINT and len(own) == 1:

@@ -1,13 +1,30 @@
-"""A Plan: inputs, operations in order, outputs, and the conditions under which the outputs mean something."""
+"""A Plan: inputs, operations in order, outputs, and the conditions under which the outputs are valid.
+
+`unrolled` traces a computation on scalars and keeps every operation.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import ADD, COSINE, DIVIDE, MULTIPLY, NEGATE, ROOT, SELECT, SINE, SUBTRACT
+from spanloop.compiler.trace import (
+    ADD,
+    COSINE,
+    DIVIDE,
+    MULTIPLY,
+    NEGATE,
+    ROOT,
+    SELECT,
+    SINE,
+    SUBTRACT,
+    Condition,
+    Expression,
+    Graph,
+)
 
 Output = Expression | float
 
@@ -39,7 +56,7 @@ class Operations:
 
 @dataclass(frozen=True)
 class Plan:
-    """An ordered tape. `nodes` holds what the outputs need, operands before their users; `checks` what the guards
+    """Operations in order. `nodes` holds what the outputs need, operands before their users; `checks` what the guards
     need."""
 
     name: str
@@ -47,14 +64,44 @@ class Plan:
     nodes: tuple[Expression, ...]
     outputs: tuple[Output, ...]
     shape: tuple[int, ...]
-    hidden: tuple[Output, ...] = ()  # computed like outputs but not written: not finite where the answer is refused
+    demand_flags: tuple[Output, ...] = ()  # 0, NaN where a demand fails; computed with the outputs, not written
     guards: tuple[Expression, ...] = ()  # conditions on the inputs; where one fails the outputs are refused
     checks: tuple[Expression, ...] = ()
     arguments: tuple[Expression, ...] = ()  # the inputs' nodes, all of them, used or not
 
+    @staticmethod
+    def of(
+        name: str,
+        inputs: Mapping[str, Sequence[Expression]],
+        shape: tuple[int, ...],
+        outputs: Sequence[Any],
+        guards: Sequence[Any] = (),
+        demands: Sequence[Any] = (),
+    ) -> Plan:
+        """The plan of traced outputs (in C order).
+
+        guards: conditions on the inputs; demands: conditions on what was computed. Where one fails, the state has no
+        answer. Conditions that hold for every state (True) are left out.
+        """
+        written = tuple(x if isinstance(x, Expression) else float(x) for x in outputs)
+        flags = tuple(_flag(c) for c in demands if c is not True)
+        nodes = live([x for x in written + flags if isinstance(x, Expression)])
+        conditions = tuple(c.node for c in guards if isinstance(c, Condition))
+        return Plan(
+            name,
+            tuple((n, len(x)) for n, x in inputs.items()),
+            tuple(nodes),
+            written,
+            shape,
+            flags,
+            conditions,
+            tuple(live(conditions)),
+            tuple(x for own in inputs.values() for x in own),
+        )
+
     @property
     def operations(self) -> Operations:
-        """What the outputs take; guards are not counted."""
+        """What the outputs take; guards and demands are not counted."""
         return Operations.of(live([x for x in self.outputs if isinstance(x, Expression)]))
 
     @property
@@ -92,3 +139,34 @@ def live(roots: Sequence[Expression]) -> list[Expression]:
                     wanted[x.index] = 1
     out.reverse()
     return out
+
+
+def traced_inputs(inputs: Sequence[tuple[str, int]]) -> dict[str, list[Expression]]:
+    """Scalars of a new graph for inputs of these names and sizes."""
+    graph = Graph()
+    return {n: graph.inputs(size) for n, size in inputs}
+
+
+Computation = Callable[[Mapping[str, Sequence[Any]]], tuple[Sequence[Any], Sequence[Any], Sequence[Any]]]
+
+
+def unrolled(name: str, inputs: Sequence[tuple[str, int]], shape: tuple[int, ...], compute: Computation) -> Plan:
+    """The plan of compute(inputs by name) -> (outputs in C order, guards, demands)."""
+    traced = traced_inputs(inputs)
+    return Plan.of(name, traced, shape, *compute(traced))
+
+
+def with_demands_in_output(plan: Plan) -> Plan:
+    """The plan whose first output is NaN where a demand fails, for callers that read outputs only."""
+    if not plan.demand_flags or not plan.outputs:
+        return plan
+    first = plan.outputs[0]
+    for x in plan.demand_flags:
+        first = x + first
+    outputs = (first, *plan.outputs[1:])
+    nodes = live([x for x in outputs if isinstance(x, Expression)])
+    return replace(plan, nodes=tuple(nodes), outputs=outputs, demand_flags=(), guards=(), checks=())
+
+
+def _flag(condition: Any) -> Output:
+    return condition.select(0.0, math.nan) if isinstance(condition, Condition) else math.nan

@@ -13,14 +13,11 @@ import math
 
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.render import transpose
-from spanloop.compiler.render.body import Body, declarations
-from spanloop.compiler.render.llvm_types import Real
+from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
 from spanloop.compiler.render.segments import Segments, cut
-from spanloop.compiler.render.sincos import LIMIT
 from spanloop.compiler.render.single import input_places
 from spanloop.compiler.render.status import FAR_ANGLE, NOT_FINITE, angles, last_conditions, marked
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import INPUT
+from spanloop.compiler.trace import INPUT, Expression
 
 
 def batch(plan: Plan, real: str, width: int) -> str:
@@ -38,11 +35,11 @@ def batch(plan: Plan, real: str, width: int) -> str:
             functions += _piece(plan, segments, k, t, scratch)
         outputs = [
             scratch.load(main, scratch.output(k), f"y{k}") if isinstance(x, Expression) else t.constant(x)
-            for k, x in enumerate(plan.outputs + plan.hidden)
+            for k, x in enumerate(plan.outputs + plan.demand_flags)
         ]
     else:
         main.add(segments.pieces[0])
-        outputs = [main.value(x) for x in plan.outputs + plan.hidden]
+        outputs = [main.value(x) for x in plan.outputs + plan.demand_flags]
     for first in range(0, len(plan.outputs), width):
         row = [f"%row.out.{lane}" for lane in range(width)]
         block = outputs[first : min(first + width, len(plan.outputs))]
@@ -63,7 +60,7 @@ class Scratch:
     pieces."""
 
     def __init__(self, plan: Plan, segments: Segments, width: int):
-        self.n_inputs, self.n_outputs = sum(size for _, size in plan.inputs), len(plan.outputs + plan.hidden)
+        self.n_inputs, self.n_outputs = sum(size for _, size in plan.inputs), len(plan.outputs + plan.demand_flags)
         self.slots, self.width = segments.slot, width
         self.size = (self.n_inputs + self.n_outputs + segments.n_slots) * width
 
@@ -113,7 +110,7 @@ def _piece(plan: Plan, segments: Segments, k: int, t: Real, scratch: Scratch) ->
     for n in segments.pieces[k]:
         if n.index in segments.leaves and segments.home[n.index] == k:
             scratch.store(body, scratch.between(n), body.values[n.index], f"v{n.index}")
-    for j, x in enumerate(plan.outputs + plan.hidden):
+    for j, x in enumerate(plan.outputs + plan.demand_flags):
         if isinstance(x, Expression) and segments.home.get(x.index, 0) == k:
             scratch.store(body, scratch.output(j), body.value(x), f"y{j}")
     text = "\n".join(body.lines)
@@ -132,7 +129,7 @@ def _faults(body: Body, plan: Plan, outputs: list[str]) -> list[tuple[str, int]]
     t = body.t
     inputs, others = angles(plan)
     held, largest = t.constant(0.0), t.constant(0.0)
-    for k, x in enumerate(plan.outputs + plan.hidden):
+    for k, x in enumerate(plan.outputs + plan.demand_flags):
         if isinstance(x, Expression) or not math.isfinite(x):
             held = _vanish(body, outputs[k], held, f"oz{k}")
     for n in plan.arguments:

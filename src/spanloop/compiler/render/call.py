@@ -11,7 +11,7 @@ kept on disk.
 from __future__ import annotations
 
 from spanloop.compiler.lower import Looped, Plan
-from spanloop.compiler.render.llvm_types import Real
+from spanloop.compiler.render.instructions import Real
 
 # entries of the table `api`
 API = ("ndarray", "dtype", "out_name", "new_array", "vectorcall", "take", "drop")

@@ -17,9 +17,7 @@ from collections.abc import Sequence
 
 from spanloop.compiler.lower.schedule import STEP, TIME, Call, Repeat, Schedule, following
 from spanloop.compiler.render import transpose
-from spanloop.compiler.render.body import Body, declarations
-from spanloop.compiler.render.llvm_types import Real
-from spanloop.compiler.render.sincos import LIMIT
+from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
 from spanloop.compiler.render.single import PACK
 from spanloop.compiler.render.stage import Stage, stage
 

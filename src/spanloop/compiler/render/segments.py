@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spanloop.compiler.lower import Plan
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import CONDITIONS, CONSTANT, INPUT
+from spanloop.compiler.trace import CONDITIONS, CONSTANT, INPUT, Expression
 
 WHOLE = 12000  # operations and outputs up to which a tape stays in one piece
 STORE = 8  # operations that one output weighs: many stores in one function are slow to compile

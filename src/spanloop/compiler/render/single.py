@@ -6,13 +6,10 @@ import math
 from collections.abc import Sequence
 
 from spanloop.compiler.lower import Plan
-from spanloop.compiler.render.body import Body, declarations
-from spanloop.compiler.render.llvm_types import Real
+from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
 from spanloop.compiler.render.segments import Segments, cut
-from spanloop.compiler.render.sincos import LIMIT
 from spanloop.compiler.render.status import FAR_ANGLE, NOT_FINITE, angles, last_conditions
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import INPUT
+from spanloop.compiler.trace import INPUT, Expression
 
 PACK = 4  # sines and cosines of this many joints share a vector
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="256" "min-legal-vector-width"="256" }\n'
@@ -34,11 +31,11 @@ def single(plan: Plan, real: str) -> str:
             got = main.line(f"piece{k}", f"call {real} @piece{k}({passed}, ptr %out, ptr %scratch)")
             answer = main.line(f"answer{k}", f"fadd {real} {answer}, {got}")
             functions += piece_function(plan, segments, k, t, where)
-        constants = [(k, x) for k, x in enumerate(plan.outputs + plan.hidden) if not isinstance(x, Expression)]
+        constants = [(k, x) for k, x in enumerate(plan.outputs + plan.demand_flags) if not isinstance(x, Expression)]
         answer = main.line("constant", f"fadd {real} {answer}, {store_outputs(main, constants, len(plan.outputs))}")
     else:
         main.add(segments.pieces[0])
-        answer = store_outputs(main, list(enumerate(plan.outputs + plan.hidden)), len(plan.outputs))
+        answer = store_outputs(main, list(enumerate(plan.outputs + plan.demand_flags)), len(plan.outputs))
     lines = main.lines + status_lines(plan, t, where, answer)
     return (
         f"define i32 @kernel({head}, ptr noalias %out) #0 {{\n"
@@ -104,7 +101,7 @@ def piece_function(plan: Plan, segments: Segments, k: int, t: Real, where) -> st
         if n.index in segments.leaves and segments.home[n.index] == k:
             p = body.line(f"tp{n.index}", f"getelementptr {t.real}, ptr %scratch, i64 {segments.slot[n.index]}")
             body.lines.append(f"store {t.real} {body.values[n.index]}, ptr {p}, align {t.size}")
-    values = enumerate(plan.outputs + plan.hidden)
+    values = enumerate(plan.outputs + plan.demand_flags)
     own = [(j, x) for j, x in values if isinstance(x, Expression) and segments.home.get(x.index, 0) == k]
     answer = store_outputs(body, own, len(plan.outputs))
     text = "\n".join(body.lines)

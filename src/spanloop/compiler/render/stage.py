@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanloop.compiler.lower import Plan
-from spanloop.compiler.render.body import Body
-from spanloop.compiler.render.llvm_types import Real
+from spanloop.compiler.render.instructions import Body, Real
 from spanloop.compiler.render.segments import Segments, cut
 from spanloop.compiler.render.single import PACK, input_places
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import INPUT
+from spanloop.compiler.trace import INPUT, Expression
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.lower.plan import live
-from spanloop.compiler.render.body import Body
-from spanloop.compiler.render.llvm_types import Real
-from spanloop.compiler.render.sincos import LIMIT
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import ADD, CONSTANT, COSINE, INPUT, SINE, SUBTRACT
+from spanloop.compiler.render.instructions import LIMIT, Body, Real
+from spanloop.compiler.trace import ADD, CONSTANT, COSINE, INPUT, SINE, SUBTRACT, Expression
 
 NOT_FINITE = 1  # an input or an output is NaN or infinite
 

@@ -1,8 +1,9 @@
-"""A parted Plan as an LLVM function of one state whose parts may be computed by several threads.
+"""A PhasedPlan as an LLVM function of one state whose parts may be computed by several threads.
 
 `kernel` is called as that of single.py. Every thread has a part, the same in all phases, so that what it has computed
 is at hand. The caller's thread does what is joint, opens a phase of parts, computes its own, then those that no helper
-(team.py) has begun by then, waits for the others, and goes on. Who computes a part leaves its numbers as they are.
+(thread_team.py) has begun by then, waits for the others, and goes on. Results do not depend on who
+computes a part.
 
 The job, in words of 64 bits: `help`; LEFT; the addresses of inputs, output and scratch; which phase is open; for every
 helper how far its part is: 2 k before the k-th phase of parts, 2 k + 1 once somebody has begun it. What different
@@ -13,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spanloop.compiler.lower.partition import JOINT, Parted
-from spanloop.compiler.render.body import Body, declarations
-from spanloop.compiler.render.llvm_types import Real
+from spanloop.compiler.lower.partition import JOINT, PhasedPlan
+from spanloop.compiler.render.instructions import Body, Real, declarations
 from spanloop.compiler.render.segments import LENGTH, WHOLE, Segments, pieces_of, segmented
 from spanloop.compiler.render.single import ATTRIBUTES, PACK, input_places, piece_function, status_lines, store_outputs
 from spanloop.compiler.render.thread_team import ALIGNED, LEFT
@@ -26,9 +26,9 @@ FIRST = LEFT + 1  # word of a job, of the addresses
 LINE = 8  # words of a cache line
 
 
-def parted_single(parted: Parted, real: str) -> str:
+def threaded_single(phased: PhasedPlan, real: str) -> str:
     """Source of `kernel`, for as many threads as there are parts, and of the table `team`."""
-    return _Writer(parted, real).source()
+    return _Writer(phased, real).source()
 
 
 def _whole_lines(count: int) -> int:
@@ -39,15 +39,15 @@ def _whole_lines(count: int) -> int:
 class _Writer:
     """The parts of the source, with what they share."""
 
-    def __init__(self, parted: Parted, real: str):
-        self.plan, self.t, self.real = parted.plan, Real(real), real
+    def __init__(self, phased: PhasedPlan, real: str):
+        self.plan, self.t, self.real = phased.plan, Real(real), real
         self.where = input_places(self.plan)
         self.tasks: list[list[range]] = []  # of each phase the pieces of each home
         self.homes: list[int] = []  # of each piece
         self.sums: list[int] = []  # of each piece the slot for its sum of 0·output
         self.outside: list[range] = []  # of each piece the slots that other homes read
         pieces: list[tuple[Expression, ...]] = []
-        for k, phase in enumerate(parted.phases):
+        for k, phase in enumerate(phased.phases):
             row = []
             for home, nodes in enumerate(phase.homes):
                 found = pieces_of(nodes, WHOLE if len(nodes) <= WHOLE else LENGTH)
@@ -57,7 +57,7 @@ class _Writer:
             self.tasks.append(row)
         self.segments: Segments = segmented(pieces, self._slots)
         self.beside = range(1, len(self.tasks), 2)  # phases of parts
-        self.threads = len(parted.phases[1].homes) if self.beside else 1
+        self.threads = len(phased.phases[1].homes) if self.beside else 1
         self.pointers = [f"%a{k}" for k in range(len(self.plan.inputs))] + ["%out", "%scratch"]
         self.passed = ", ".join(f"ptr {p}" for p in self.pointers)
         self.open = -(-(FIRST + len(self.pointers)) // LINE) * LINE
@@ -124,7 +124,7 @@ class _Writer:
         for k in (k for p in self.beside for pieces in self.tasks[p] for k in pieces):
             at = body.line(f"sum{k}.at", f"getelementptr {real}, ptr %scratch, i64 {self.sums[k]}")
             answers.append(body.line(f"sum{k}", f"load {real}, ptr {at}, align {t.size}"))
-        values = enumerate(self.plan.outputs + self.plan.hidden)
+        values = enumerate(self.plan.outputs + self.plan.demand_flags)
         constants = [(k, x) for k, x in values if not isinstance(x, Expression)]
         answer = store_outputs(body, constants, len(self.plan.outputs))
         for k, x in enumerate(answers):

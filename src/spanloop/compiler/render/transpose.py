@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spanloop.compiler.render.body import Body
+from spanloop.compiler.render.instructions import Body
 
 
 def load_block(body: Body, rows: Sequence[str], first: int, count: int, tag: str) -> list[str]:

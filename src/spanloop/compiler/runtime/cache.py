@@ -1,4 +1,4 @@
-"""Object code kept on disk, one file an entry, so that a kernel starts in milliseconds.
+"""Artifacts (object code and what its callers must know) kept on disk, so that a kernel starts in milliseconds.
 
 An entry is trusted only if folder and file belong to this user, nobody else may write them, neither is a symbolic
 link, and its checksum fits; anything else is ignored and built anew. Writing is atomic, so that several
@@ -16,13 +16,32 @@ import os
 import stat
 import tempfile
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spanloop.errors import SpanloopWarning
 
-_MAGIC = b"spanloop kernel 1\n"
+_MAGIC = b"spanloop kernel 2\n"
 _warned = False
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """Object code, facts about it (plain JSON values), and the arrays that it reads."""
+
+    code: bytes
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, np.ndarray] = field(default_factory=dict)
+    from_cache: bool = False
+
+
+def key(name: str, *parts: str) -> str:
+    """The name of an entry: readable at its beginning, then a hash of all parts."""
+    return f"{name}-{hashlib.sha256('|'.join(parts).encode()).hexdigest()[:40]}"
 
 
 def folder() -> Path | None:
@@ -34,10 +53,10 @@ def folder() -> Path | None:
     return Path(base) / "spanloop"
 
 
-def read(key: str) -> tuple[dict[str, Any], bytes] | None:
-    """What is known of an entry, and its object code; None if there is no entry that can be trusted."""
+def read(key: str) -> Artifact | None:
+    """The artifact under this key; None if there is no entry that can be trusted."""
     where = folder()
-    if where is None or not _is_ours(where):
+    if where is None or not is_trusted(where):
         return None
     flags = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
     try:
@@ -52,16 +71,16 @@ def read(key: str) -> tuple[dict[str, Any], bytes] | None:
         return None
 
 
-def write(key: str, facts: dict[str, Any], code: bytes) -> None:
-    """Keep an entry; on any failure of the disk warn once and go on."""
+def write(key: str, artifact: Artifact) -> None:
+    """Keep an artifact; on any failure of the disk warn once and go on."""
     where = folder()
     if where is None:
         return
     try:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_ours(where):
+        if not is_trusted(where):
             raise OSError(f"{where} does not belong to this user alone")
-        _write_atomically(where, key, _packed(key, facts, code))
+        _write_atomically(where, key, _packed(key, artifact))
     except OSError as problem:
         _warn_once(problem)
 
@@ -78,28 +97,36 @@ def _write_atomically(where: Path, key: str, data: bytes) -> None:
         raise
 
 
-def _packed(key: str, facts: dict[str, Any], code: bytes) -> bytes:
-    head = json.dumps({"key": key, **facts}).encode()
-    body = len(head).to_bytes(8, "little") + head + code
+def _packed(key: str, artifact: Artifact) -> bytes:
+    """The magic, a checksum of the rest, the length of a JSON head, the head, the code, the tables."""
+    tables = [(name, x.dtype.str, x.shape) for name, x in artifact.tables.items()]
+    head = json.dumps({"key": key, "code": len(artifact.code), "tables": tables, "facts": artifact.facts}).encode()
+    data = b"".join((artifact.code, *(np.ascontiguousarray(x).tobytes() for x in artifact.tables.values())))
+    body = len(head).to_bytes(8, "little") + head + data
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
-def _unpacked(data: bytes, key: str) -> tuple[dict[str, Any], bytes] | None:
+def _unpacked(data: bytes, key: str) -> Artifact | None:
     start = len(_MAGIC)
     body = data[start + 32 :]
     if data[:start] != _MAGIC or len(body) < 8 or hashlib.sha256(body).digest() != data[start : start + 32]:
         return None
     length = int.from_bytes(body[:8], "little")
-    facts = json.loads(body[8 : 8 + length])
-    return (facts, body[8 + length :]) if facts.get("key") == key else None
+    head = json.loads(body[8 : 8 + length])
+    if head.get("key") != key:
+        return None
+    at = 8 + length
+    code, at = body[at : at + head["code"]], at + head["code"]
+    tables = {}
+    for name, kind, shape in head["tables"]:
+        count = int(np.prod(shape))
+        tables[name] = np.frombuffer(body, kind, count, at).reshape(shape).copy()
+        at += tables[name].nbytes
+    return Artifact(code, head["facts"], tables, from_cache=True)
 
 
-def trusted(where: Path) -> bool:
-    """Are entries in this folder used? Only if it belongs to this user, and nobody else may write there."""
-    return _is_ours(where)
-
-
-def _is_ours(where: Path) -> bool:
+def is_trusted(where: Path) -> bool:
+    """True if entries in this folder are used: it belongs to this user, and nobody else may write there."""
     try:
         status = os.lstat(where)
     except OSError:

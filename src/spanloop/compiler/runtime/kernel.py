@@ -1,9 +1,12 @@
-"""A Kernel: one compiled function, called with one state or many."""
+"""A Kernel: one compiled function, called with one state or many.
+
+A Kernel is made from an Artifact, and its making traces nothing. Its Definition is consulted later, on demand: for the
+code of batches, for states that the machine code hands back, and for those who want to see plan or source.
+"""
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import math
 import operator
 import os
@@ -11,10 +14,10 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,22 +29,56 @@ from spanloop.compiler.render.looping import TABLE, looped_batch, looped_scratch
 from spanloop.compiler.render.single import single
 from spanloop.compiler.render.status import FAR_ANGLE
 from spanloop.compiler.runtime import arrays, cache, machine, python_call
-from spanloop.compiler.runtime.python_call import builtin
+from spanloop.compiler.runtime.cache import Artifact
 from spanloop.errors import InputError, Refusal, StateError, StateWarning, UnsupportedError
 
 REAL = {"float64": "double", "float32": "float"}
 _POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What a kernel is made from. Everything is asked for only when needed, so that a cached kernel traces nothing."""
+class Definition(Protocol):
+    """What a kernel computes, apart from machine code."""
 
-    name: str
-    key: str  # of all that the plan depends on
-    plan: Callable[[], Plan | Looped]
-    reference: Callable[..., np.ndarray | None]  # one state on floats; None where it has no answer
-    explain: Callable[..., Refusal]  # why this one state has no answer
+    @property
+    def name(self) -> str:
+        """Of the function; errors begin with it."""
+
+    @property
+    def key(self) -> str:
+        """Names everything that the plan depends on; needs no tracing."""
+
+    @property
+    def plan(self) -> Plan | Looped:
+        """The operations in order."""
+
+    def signature(self) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
+        """Names and sizes of the inputs, shape of the answer."""
+
+    def reference(self, *arrays: np.ndarray) -> np.ndarray | None:
+        """The answer of one state on Python floats; None if it has none."""
+
+    def explain(self, *arrays: np.ndarray) -> Refusal:
+        """Why this one state has no answer."""
+
+
+def single_source(plan: Plan | Looped, real: str) -> str:
+    """LLVM source of the function of one state; real: "double" or "float"."""
+    return looped_single(plan, real) if isinstance(plan, Looped) else single(plan, real)
+
+
+def batch_source(plan: Plan | Looped, real: str, lanes: int) -> str:
+    """LLVM source of the function of many states, `lanes` to a vector."""
+    return looped_batch(plan, real, lanes) if isinstance(plan, Looped) else batch(plan, real, lanes)
+
+
+def artifact_of(plan: Plan | Looped, source: str, real: str, **facts: Any) -> Artifact:
+    """Object code for the plan's function of one state, callable from Python; facts: more than every kernel has."""
+    code = machine.object_code(source + call(plan, real))
+    facts |= {"inputs": plan.inputs, "shape": plan.shape, "operations": asdict(plan.operations)}
+    if not isinstance(plan, Looped):
+        return Artifact(code, facts)
+    tables = {name: np.asarray(getattr(plan, name)) for name in TABLE if name != "memory"}
+    return Artifact(code, {**facts, "memory": plan.size}, tables)
 
 
 class Kernel:
@@ -50,35 +87,31 @@ class Kernel:
     out= takes an array to write into. `call` is the same function without Python in between for a single state.
     """
 
-    _sort = "single"  # of the code for one state
-
-    def __init__(self, recipe: Recipe, dtype: str = "float64", threads: int = 1):
+    def __init__(self, artifact: Artifact, definition: Definition, dtype: str = "float64", threads: int = 1):
+        """artifact: machine code of one state for this dtype; threads: over the states of a batch, 0 for all cores."""
         dtype = checked_dtype(dtype)
-        self.recipe, self.name, self.threads = recipe, recipe.name, checked_threads(threads)
-        self.dtype = np.dtype(dtype)
-        self._real = REAL[dtype]
-        self.from_cache = True  # was everything so far found on disk?
-        facts, code = self._code(self._sort, self._single_source)
-        self.inputs: tuple[tuple[str, int], ...] = tuple((n, k) for n, k in facts["inputs"])
-        self.shape: tuple[int, ...] = tuple(facts["shape"])
-        self.operations = Operations(**facts["operations"])
-        self._scratch = facts["scratch"]
-        self._known = facts
-        self._single_code = code
+        self.name, self.definition, self.threads = definition.name, definition, checked_threads(threads)
+        self.dtype, self._real = np.dtype(dtype), REAL[dtype]
+        self.from_cache = artifact.from_cache  # everything so far was found on disk
+        self.inputs: tuple[tuple[str, int], ...] = tuple((n, k) for n, k in artifact.facts["inputs"])
+        self.shape: tuple[int, ...] = tuple(artifact.facts["shape"])
+        self.operations = Operations(**artifact.facts["operations"])
+        self._tables = self._loop_tables(artifact)
+        self._single_code = self._loaded(artifact)
         pointers = [_POINTER] * (len(self.inputs) + 1)
-        self._single = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers)(code.function("kernel"))
-        self.call = self.entry(self.evaluate)
+        self._single = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers)(self._single_code.function("kernel"))
+        self.call = self.entry(self.evaluate, self._documentation())
 
     # ---- what it is
 
-    @cached_property
+    @property
     def plan(self) -> Plan | Looped:
-        """The ordered operations; of a looped kernel its steps and data."""
-        return self.recipe.plan()
+        """The operations in order; of a looped kernel its steps and data."""
+        return self.definition.plan
 
     @property
     def depth(self) -> int:
-        """Operations on the critical path: how many must follow one another, however many run at once."""
+        """Operations on the critical path: how many must follow one another, however many run in parallel."""
         if isinstance(self.plan, Looped):
             raise UnsupportedError(f"{self.name}: looped code has no critical path that is known; lowering='unrolled'")
         return self.plan.depth
@@ -86,80 +119,67 @@ class Kernel:
     @property
     def source(self) -> str:
         """LLVM source of the function of one state."""
-        plan = self.plan
-        return looped_single(plan, self._real) if isinstance(plan, Looped) else single(plan, self._real)
+        return single_source(self.plan, self._real)
 
     @property
     def batch_source(self) -> str:
         """LLVM source of the function of many states."""
-        plan, lanes = self.plan, machine.lanes(self._real)
-        return looped_batch(plan, self._real, lanes) if isinstance(plan, Looped) else batch(plan, self._real, lanes)
+        return batch_source(self.plan, self._real, machine.lanes(self._real))
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{n}[{k}]" for n, k in self.inputs)
         return f"<kernel {self.name}({inputs}) -> {self.shape} {self.dtype}: {self.operations}>"
 
-    # ---- making
+    def _documentation(self) -> str:
+        names = [n for n, _ in self.inputs]
+        shapes = "\n".join(f"{n}: array (..., {size})" for n, size in self.inputs)
+        shape = ", ".join(map(str, ("...", *self.shape)))
+        text = f"Return the array ({shape}) of {self.dtype}; out takes an array to write into.\n\n{shapes}"
+        return python_call.documentation(self.name, f"({', '.join(names)}, *, out=None)", text)
 
-    def _single_source(self) -> str:
-        return self.source + call(self.plan, self._real)
+    # ---- machine code
 
-    def _code(self, part: str, source: Callable[[], str]) -> tuple[dict[str, Any], machine.Code]:
-        """Facts and loaded code of a part: from disk, else compiled and kept there."""
-        text = "|".join((self.recipe.key, part, self._real, machine.identity()))
-        key = f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
-        found = cache.read(key)
-        self.from_cache = self.from_cache and found is not None
-        if found is None:
-            data = machine.object_code(source())
-            found = (self._facts(), data)
-            cache.write(key, *found)
-        code = machine.Code(found[1])
-        if found[0]["looped"]:
-            self._hand_over(code)
-        return found[0], code
+    def _loaded(self, artifact: Artifact) -> machine.Code:
+        code = machine.Code(artifact.code)
+        if self._tables:
+            table = (ctypes.c_void_p * len(TABLE)).from_address(code.variable("data"))
+            for k, name in enumerate(TABLE):
+                table[k] = arrays.address(self._tables[name])
+        return code
 
-    def _hand_over(self, code: machine.Code) -> None:
-        """Give looped code the data of all links."""
-        table = (ctypes.c_void_p * len(TABLE)).from_address(code.variable("data"))
-        for k, name in enumerate(TABLE):
-            table[k] = arrays.address(self._data[name])
+    def _loop_tables(self, artifact: Artifact) -> dict[str, np.ndarray]:
+        """What looped code reads, and its memory; lives as long as the code."""
+        if not artifact.tables:
+            return {}
+        reals = {n: np.ascontiguousarray(artifact.tables[n], self.dtype) for n in ("numbers", "world")}
+        return {**artifact.tables, **reals, "memory": np.empty(artifact.facts["memory"] + 8, self.dtype)}
 
     @cached_property
-    def _data(self) -> dict[str, np.ndarray]:
-        """What looped code reads; must live as long as the code."""
-        plan = self.plan
-        assert isinstance(plan, Looped)
-        reals = {"numbers": plan.numbers, "world": plan.world}
-        data = {name: np.ascontiguousarray(x, self.dtype) for name, x in reals.items()}
-        memory = np.empty(plan.size + 8, self.dtype)
-        return {**data, "meta": plan.meta, "answer": plan.answer, "memory": memory}
-
-    def _facts(self) -> dict[str, Any]:
-        plan, lanes = self.plan, machine.lanes(self._real)
-        return {
-            "inputs": plan.inputs,
-            "shape": plan.shape,
-            "operations": asdict(plan.operations),
-            "scratch": looped_scratch(plan, lanes) if isinstance(plan, Looped) else scratch_size(plan, lanes),
-            "looped": isinstance(plan, Looped),
-        }
-
-    @cached_property
-    def _batch(self):
-        _, code = self._code("batch", lambda: self.batch_source)
+    def _batch(self) -> tuple[Callable[..., int], int, machine.Code]:
+        """The function of many states, the size of its scratch memory, and the code that must stay loaded."""
+        key = cache.key(self.name, self.definition.key, "batch", self._real, machine.identity())
+        artifact = cache.read(key)
+        self.from_cache = self.from_cache and artifact is not None
+        if artifact is None:
+            plan, lanes = self.plan, machine.lanes(self._real)
+            scratch = looped_scratch(plan, lanes) if isinstance(plan, Looped) else scratch_size(plan, lanes)
+            artifact = Artifact(machine.object_code(self.batch_source), {"scratch": scratch})
+            cache.write(key, artifact)
+        code = self._loaded(artifact)
         kinds = [_POINTER, _WORD] * len(self.inputs) + [_POINTER] * 3 + [_WORD] * 2
-        function = ctypes.CFUNCTYPE(_WORD, *kinds)(code.function("batch"))
-        return function, code
+        return ctypes.CFUNCTYPE(_WORD, *kinds)(code.function("batch")), artifact.facts["scratch"], code
 
     # ---- calling
 
-    def entry(self, fallback: Callable) -> Callable:
-        """The compiled call for single states, with `fallback`, which must hold this kernel, for all it does not
-        take."""
+    def entry(self, fallback: Callable, documentation: str | None = None) -> Callable:
+        """The compiled call for single states, a builtin function with the documentation of `fallback`.
+
+        fallback: takes over whatever the compiled call does not accept; it must keep this kernel alive.
+        """
         if not python_call.abi_fits():
             return fallback
-        return builtin(self._single_code, self.name, self.dtype, fallback)
+        text = python_call.documentation_of(fallback) if documentation is None else documentation
+        return python_call.builtin(self._single_code, self.name, self.dtype, fallback, text)
 
     def __call__(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
         return self.call(*inputs) if out is None else self.call(*inputs, out=out)
@@ -194,11 +214,11 @@ class Kernel:
         if status & FAR_ANGLE:
             status = self._from_reference(given, target)
         if status:
-            raise StateError.of(self.name, self.recipe.explain(*given))
+            raise StateError.of(self.name, self.definition.explain(*given))
 
     def _from_reference(self, given: list[np.ndarray], target: np.ndarray) -> int:
         """An angle too large for the compiled sine: computed on floats, slowly and exactly; 0 if that has an answer."""
-        answer = self.recipe.reference(*given)
+        answer = self.definition.reference(*given)
         if answer is None:
             return FAR_ANGLE
         target[...] = answer
@@ -220,13 +240,13 @@ class Kernel:
             self._warn(laid, status, leading)
 
     def _run_rows(self, laid, target: np.ndarray, status: np.ndarray, count: int) -> int:
-        function, _ = self._batch
+        function, scratch_numbers, _ = self._batch
         width = machine.lanes(self._real)
         fixed = [x for a, stride in laid for x in (arrays.address(a), stride)]
         fixed += [arrays.address(target), arrays.address(status)]
 
         def run(begin: int, end: int) -> int:
-            scratch = np.empty(self._scratch + 8, self.dtype)
+            scratch = np.empty(scratch_numbers + 8, self.dtype)
             return function(*fixed, arrays.address(scratch), begin, end)
 
         groups = -(-count // width)
@@ -241,7 +261,7 @@ class Kernel:
         wrong = np.flatnonzero(status)
         if len(wrong):
             first = int(wrong[0])
-            refusal = self.recipe.explain(*(_row(x, s, first) for x, s in laid))
+            refusal = self.definition.explain(*(_row(x, s, first) for x, s in laid))
             warn_of_states(self.name, len(wrong), len(status), first, leading, refusal)
 
 
@@ -269,7 +289,8 @@ def _row(x: np.ndarray, stride: int, i: int) -> np.ndarray:
     return x[i] if stride else x
 
 
-def checked_dtype(dtype) -> str:
+def checked_dtype(dtype: Any) -> str:
+    """The name of a dtype that kernels have."""
     try:
         name = np.dtype(dtype).name
     except TypeError:
@@ -280,6 +301,7 @@ def checked_dtype(dtype) -> str:
 
 
 def checked_threads(threads: int, name: str = "threads") -> int:
+    """How many threads; 0 stands for all cores."""
     try:
         n = operator.index(threads)
     except TypeError:
@@ -295,6 +317,7 @@ if hasattr(os, "register_at_fork"):  # a forked process inherits the pools but n
 
 
 def pool(size: int) -> ThreadPoolExecutor:
+    """The threads that share batches, `size` of them; one pool for all kernels."""
     if size not in _pools:
         _pools[size] = ThreadPoolExecutor(size, thread_name_prefix="spanloop")
     return _pools[size]

@@ -1,9 +1,10 @@
-"""A builtin function whose code is the compiled `call`."""
+"""A builtin function whose code is the compiled `call`, with documentation and signature like a Python function's."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import inspect
 import struct
 import sys
 import sysconfig
@@ -31,25 +32,50 @@ class _MethodDefinition(ctypes.Structure):
 _definitions: list[_MethodDefinition] = []
 
 
-def builtin(code: Code, name: str, dtype: np.dtype, fallback: Callable) -> Callable:
+def builtin(code: Code, name: str, dtype: np.dtype, fallback: Callable, documentation: str) -> Callable:
     """The callable. `fallback` takes over what it does not know; it is kept alive, and must keep `code` alive."""
     table = abi_table(dtype)
     where = (ctypes.c_void_p * len(table)).from_address(code.variable("api"))
     for k, address in enumerate(table):
         where[k] = address
-    definition = _MethodDefinition(name.encode(), code.function("call"), _FASTCALL_WITH_KEYWORDS, None)
+    definition = _MethodDefinition(
+        name.encode(), code.function("call"), _FASTCALL_WITH_KEYWORDS, documentation.encode()
+    )
     _definitions.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return make(ctypes.addressof(definition), fallback, None)
 
 
-# ---- Do arrays and tuples of this interpreter look as the compiled call expects? Looked at once, before the first use.
+def documentation(name: str, signature: str, text: str) -> str:
+    """What a builtin carries: inspect.signature reads the first line, help and __doc__ show the rest."""
+    return f"{name}{signature}\n--\n\n{text}"
+
+
+def documentation_of(method: Callable) -> str:
+    """The documentation of a Python function or bound method for the builtin that takes its place."""
+    function = getattr(method, "__func__", None)
+    return _documentation_of(method) if function is None else _documentation_of_method(function)
+
+
+@functools.cache
+def _documentation_of_method(function: Callable) -> str:
+    return _documentation_of(function.__get__(object()))
+
+
+def _documentation_of(function: Callable) -> str:
+    signature = inspect.signature(function)
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]  # builtins carry no annotations
+    text = str(signature.replace(parameters=plain, return_annotation=signature.empty))
+    return documentation(function.__name__, text, inspect.getdoc(function) or "")
+
+
+# Do arrays and tuples of this interpreter have the layout that the compiled call expects? Checked before the first use.
 
 
 @functools.cache
 def abi_fits() -> bool:
-    """True where the compiled call may be used; elsewhere every call goes through Python."""
+    """True where the compiled call may be used; elsewhere every call runs through Python."""
     if sys.implementation.name != "cpython" or struct.calcsize("P") != 8 or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     try:

@@ -1,4 +1,4 @@
-"""The `python` target: a kernel's interface over a computation on floats, one state after the other."""
+"""The `python` target: the interface of a Kernel, computed on Python floats, one state after the other."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from collections.abc import Callable
 import numpy as np
 
 from spanloop.compiler.runtime import arrays
-from spanloop.compiler.runtime.kernel import checked_dtype, warn_of_states
-from spanloop.errors import InputError, Refusal, StateError
+from spanloop.compiler.runtime.kernel import Definition, checked_dtype, warn_of_states
+from spanloop.errors import InputError, StateError
 
 
 class PythonKernel:
     """k(q, v, tau) → array (..., *shape), evaluated on Python floats."""
 
-    def __init__(self, name: str, signature, answer: Callable, explain: Callable[..., Refusal], dtype: str = "float64"):
-        """answer(*arrays): one state's answer, None if it has none; explain(*arrays): why not."""
+    def __init__(self, definition: Definition, dtype: str = "float64"):
         if checked_dtype(dtype) != "float64":
             raise InputError(f"target 'python' computes in float64; dtype is {dtype!r}. Use target 'cpu' for float32")
-        self.name, self._answer, self._explain = name, answer, explain
-        self.inputs, self.shape = signature
+        self.name, self.definition = definition.name, definition
+        self.inputs, self.shape = definition.signature()
         self.dtype = np.dtype(np.float64)
 
     def __call__(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
@@ -40,22 +39,22 @@ class PythonKernel:
         return out
 
     def _one(self, given: list[np.ndarray]) -> np.ndarray:
-        answer = self._answer(*given)
+        answer = self.definition.reference(*given)
         if answer is None:
-            raise StateError.of(self.name, self._explain(*given))
+            raise StateError.of(self.name, self.definition.explain(*given))
         return answer
 
     def _many(self, given: list[np.ndarray], leading: tuple[int, ...]) -> np.ndarray:
         out = np.full(leading + self.shape, np.nan)
         bad = []
         for k, index in enumerate(np.ndindex(*leading)):
-            answer = self._answer(*(a[index] for a in given))
+            answer = self.definition.reference(*(a[index] for a in given))
             if answer is None:
                 bad.append((k, index))
             else:
                 out[index] = answer
         if bad:
             first, index = bad[0]
-            refusal = self._explain(*(a[index] for a in given))
+            refusal = self.definition.explain(*(a[index] for a in given))
             warn_of_states(self.name, len(bad), out[..., 0].size if self.shape else out.size, first, leading, refusal)
         return out

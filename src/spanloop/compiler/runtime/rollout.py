@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -112,13 +111,12 @@ class Rollout:
         return self._function(machine.lanes(self._real))
 
     def _function(self, width: int):
-        text = "|".join((self.key, str(width), self._real, machine.identity()))
-        key = f"rollout-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
-        found = cache.read(key)
-        self.from_cache = self.from_cache and found is not None
-        if found is None:
-            found = ({}, machine.object_code(self.source(width)))
-            cache.write(key, *found)
-        code = machine.Code(found[1])
+        key = cache.key("rollout", self.key, str(width), self._real, machine.identity())
+        artifact = cache.read(key)
+        self.from_cache = self.from_cache and artifact is not None
+        if artifact is None:
+            artifact = cache.Artifact(machine.object_code(self.source(width)))
+            cache.write(key, artifact)
+        code = machine.Code(artifact.code)
         self._codes = (*getattr(self, "_codes", ()), code)  # lives as long as this object
         return ctypes.CFUNCTYPE(None, *_KINDS)(code.function("rollout"))

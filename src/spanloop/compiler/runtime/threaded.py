@@ -1,82 +1,57 @@
-"""A Kernel that computes parts of one state on several threads."""
+"""A Kernel that computes parts of one state on several threads, and the threads of this process that help it."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import os
 import platform
 import sys
 import threading
-from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
-from spanloop.compiler.lower import Part, Parted, Plan, parted
-from spanloop.compiler.lower.partition import ENOUGH, WORTH, shares
+from spanloop.compiler.lower import Division, PhasedPlan
 from spanloop.compiler.render.thread_team import ABSENT, BOX, BOXES, LOCK, TOOLS, team
-from spanloop.compiler.render.threaded import TEAM, parted_single
+from spanloop.compiler.render.threaded import TEAM, threaded_single
 from spanloop.compiler.runtime import cache, machine
-from spanloop.compiler.runtime.kernel import Kernel, Recipe
+from spanloop.compiler.runtime.cache import Artifact
+from spanloop.compiler.runtime.kernel import Definition, Kernel
 
 
-class PartedKernel(Kernel):
-    """A Kernel whose single call has up to `part_threads` threads, the caller's among them; batches go over states.
+class ThreadedKernel(Kernel):
+    """A Kernel whose single call runs on several threads, the caller's among them; batches are split over states.
 
-    Each thread has a share of the parts. Numbers do not depend on who computes what. They may differ from those of the
-    undivided kernel in the last places: a multiplication and an addition in different homes are not fused.
+    Each thread computes its share of the parts. Results do not depend on the scheduling. They may differ from those of
+    the undivided kernel in the last digits: a multiplication and an addition in different homes are not fused.
     """
 
     def __init__(
-        self,
-        recipe: Recipe,
-        dtype: str,
-        threads: int,
-        parts: Sequence[Part],
-        part_threads: int,
-        worth: int = WORTH,
-        enough: int = ENOUGH,
+        self, artifact: Artifact, definition: Definition, division: Division, dtype: str = "float64", threads: int = 1
     ):
-        """worth, enough: operations that one phase and all of them must spare to be shared, see lower/parting.py."""
-        self.shares, self._spare = shares(parts, part_threads), (worth, enough)
-        self.part_threads, self._count = len(self.shares), len(parts)
-        self._sort = f"parted {self.part_threads} {worth} {enough}"
-        super().__init__(recipe, dtype, threads)
+        super().__init__(artifact, definition, dtype, threads)
+        self.division, self.part_threads = division, len(division.shares)
+        self.phases: int = artifact.facts["phases"]  # how often threads share work; 0: too small, one thread runs all
         if self.phases:
             join(self._single_code, self.part_threads)
 
-    @property
-    def phases(self) -> int:
-        """How many times the threads share work; 0: the parts are too small for that, and one thread does it all."""
-        return self._known["phases"]
-
     @cached_property
-    def parted(self) -> Parted:
+    def phased_plan(self) -> PhasedPlan:
         """The plan in phases: print it."""
-        plan = self.plan
-        assert isinstance(plan, Plan)  # looped plans are refused at the door
-        return parted(plan, self.shares, *self._spare)
+        return self.division.phases_of(self.plan)
 
     @property
     def source(self) -> str:
         """LLVM source of the function of one state."""
-        return parted_single(self.parted, self._real)
-
-    def _facts(self) -> dict[str, Any]:
-        return {**super()._facts(), "phases": len(self.parted.phases) // 2}
+        return threaded_single(self.phased_plan, self._real)
 
     def __repr__(self) -> str:
         how = f"on {self.part_threads} threads" if self.phases else "too small to share"
-        return f"{super().__repr__()[:-1]}; {self._count} parts {how}>"
+        return f"{super().__repr__()[:-1]}; {self.division.parts} parts {how}>"
 
 
-# ---- Threads of this process that help kernels with one state: started once, asleep while there is nothing to do.
-#
-# They are daemon threads of Python that stay inside machine code (render/team.py) and never need Python's lock again,
-# so that they end with the process whatever it does. A forked process has none: kernels that it inherited compute
-# alone, and a kernel that it makes starts helpers of its own.
-
+# Helpers are daemon threads of Python that stay inside machine code (render/thread_team.py) and never ask for Python's
+# lock again, so that they end with the process whatever it does; they sleep while there is nothing to do. A forked
+# process has none: kernels that it inherited compute alone, and a kernel that it makes starts helpers of its own.
 
 _making = threading.Lock()
 
@@ -101,13 +76,12 @@ def join(code: machine.Code, threads: int) -> None:
 def _team():
     """The code that helpers live in, and their boxes, all of them empty."""
     source = team(_architecture())
-    text = "|".join((source, machine.identity()))
-    key = f"team-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
-    found = cache.read(key)
-    if found is None:
-        found = ({}, machine.object_code(source))
-        cache.write(key, *found)
-    code = machine.Code(found[1])
+    key = cache.key("team", source, machine.identity())
+    artifact = cache.read(key)
+    if artifact is None:
+        artifact = Artifact(machine.object_code(source))
+        cache.write(key, artifact)
+    code = machine.Code(artifact.code)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))  # never unloaded: helpers stand in it
     boxes = (ctypes.c_int64 * (BOXES * BOX)).from_address(code.variable("boxes"))
     _empty(boxes)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import OPEN
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.constraint_step import closure_errors, constraint_step
-from spanloop.compiler.lower import unrolled
+from spanloop.compiler.lower import Plan, traced_inputs
 from spanloop.errors import Reason, Refusal
-from spanloop.kernels import source_hash
+from spanloop.kernels import machine_kernel, source_hash
 from spanloop.model import Model
 from spanloop.sweeps import Program, walked
 from spanloop.topology import Mechanism, mechanism
@@ -29,46 +29,51 @@ class StepD:
     counts: tuple[int, int]  # points of the primary and of the secondary system
     coupled: tuple[tuple[int, int], ...]  # pairs of points of the primary that feel each other
     cheap: bool
-    setting: Setting
+    redundancy: Redundancy
     options: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
 
     @property
     def key(self) -> str:
         """Of all that the plan depends on; names of frames and loops are not of it."""
         closures = [replace(c, name="") for c in self._made[0].closures]
-        found = (sorted(self.setting.dropped), self.setting.strict, self.setting.watched)
+        found = (sorted(self.redundancy.dropped), self.redundancy.refuses_singular, self.redundancy.refuses_open)
         parts = (closures, self.counts, self.coupled, self.cheap, found, source_hash())
         return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()
 
     @functools.cached_property
     def _made(self) -> tuple[Mechanism, Program]:
         m = mechanism(self.points)
-        return m, constraint_step(m, self.counts, self.coupled, self.cheap, self.setting)
+        return m, constraint_step(m, self.counts, self.coupled, self.cheap, self.redundancy)
 
     @functools.cached_property
     def kernel(self):
         """k(primary, secondary, ...) -> forces at all points (..., 6 k), world axes."""
         options = dict(self.options)
-        program = self._made[1]
         if options.pop("target") == "python":
             from spanloop.compiler.runtime.reference import PythonKernel
 
-            signature = (tuple(program.sizes.items()), program.shape)
-            return PythonKernel("forward_dynamics", signature, self.answer, self.explain)
-        from spanloop.compiler.runtime.kernel import Kernel, Recipe
+            return PythonKernel(self)
+        return machine_kernel(self, **options)
 
-        return Kernel(Recipe("forward_dynamics", self.key, self.plan, self.answer, self.explain), **options)
+    @property
+    def name(self) -> str:
+        return "forward_dynamics"
 
-    def plan(self):
+    def signature(self) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
+        """Names and sizes of the inputs, shape of the answer."""
+        program = self._made[1]
+        return tuple(program.sizes.items()), program.shape
+
+    @functools.cached_property
+    def plan(self) -> Plan:
+        """The operations in order."""
         m, program = self._made
+        inputs, shape = self.signature()
+        traced = traced_inputs(inputs)
+        numbers, pairs = walked(program, m, traced)
+        return Plan.of(self.name, traced, shape, numbers, demands=[a < b for a, b in pairs])
 
-        def traced(x):
-            numbers, pairs = walked(program, m, x)
-            return numbers, (), [a < b for a, b in pairs]
-
-        return unrolled("forward_dynamics", tuple(program.sizes.items()), program.shape, traced)
-
-    def answer(self, *rows: np.ndarray) -> np.ndarray | None:
+    def reference(self, *rows: np.ndarray) -> np.ndarray | None:
         """One state on floats; None if it has no answer."""
         m, program = self._made
         try:

@@ -24,11 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.algorithms.closed import redundancy
+from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closed_topology import secondary_body
 from spanloop.compiler.runtime import arrays
 from spanloop.errors import InputError, nearest
-from spanloop.loops.closed_topology.closures import PRIMARY, SECONDARY, as_loops, loop_inputs, points, stand_in
+from spanloop.loops.arguments import loop_inputs
+from spanloop.loops.closed_topology.closures import PRIMARY, SECONDARY, as_loops, points, stand_in
 from spanloop.loops.closed_topology.closures import loads as _loads
 from spanloop.loops.closed_topology.combined_model import joined, of_points
 from spanloop.loops.closed_topology.step_d import StepD
@@ -97,8 +98,10 @@ class ClosedTopology:
         if not loops:
             return None
         m = mechanism(self.model)
-        found = _setting(self.model)
-        found = replace(found, strict=found.strict and self._options["on_singular"] == "raise", weak=frozenset())
+        found = _redundancy(self.model)
+        found = replace(
+            found, refuses_singular=found.refuses_singular and self._options["on_singular"] == "raise", weak=frozenset()
+        )
         held = secondary_body(m, found)
         return StepD(
             of_points(self.primary.points + self.secondary.points, loops),
@@ -135,16 +138,17 @@ class ClosedTopology:
         tau,
         *,
         forces: Mapping | None = None,
-        active: Iterable[str] | None = None,
-        given: Mapping | None = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: Mapping | None = None,
     ) -> np.ndarray:
         """Accelerations a (..., nv) under torques tau; a driven joint's entry of tau is its acceleration.
 
-        forces: {"body": [torque; force] (..., 6)} from outside, at body origins in world axes. active: names of the
-        switchable loops that are closed now; all if not told. given: {"loop": accelerations (..., n)} of driven ones.
+        forces: {"body": [torque; force] (..., 6)} from outside, at body origins in world axes.
+        active_loops: names of the switchable loops that are closed; all by default. loop_accelerations:
+        {"loop": (..., n)}, accelerations along the DoF of driven loops.
         """
         loads = _loads(self.model, forces or {})
-        extras = loop_inputs(self.model, active, given or {})
+        extras = loop_inputs(self.model, active_loops, loop_accelerations)
         state, leading = arrays.accepted("forward_dynamics", self._sizes, (q, v, tau), np.dtype(float))
         leading = np.broadcast_shapes(leading, *(x.shape[:-1] for x in (*loads.values(), *extras)))
         whole = [x if x.shape[:-1] == leading else np.broadcast_to(x, (*leading, x.shape[-1])) for x in state]
@@ -189,5 +193,5 @@ def _remade(primary, secondary, closures, ready, options) -> ClosedTopology:
 
 
 @functools.lru_cache(maxsize=64)
-def _setting(model: Model) -> redundancy.Setting:
-    return redundancy.found(mechanism(model))
+def _redundancy(model: Model) -> Redundancy:
+    return find_redundancy(mechanism(model))

@@ -94,14 +94,14 @@ def attach(
         root = next(j for j in guest.joints if j.parent == WORLD)
         moved = _on_root(guest, root, kind, place, name, offset)
     elif kind.nv == 0:
-        moved = _on_host(guest, place.body, place.placement @ offset)
+        moved = hung_on(guest, place.body, place.placement @ offset)
     else:
         base = prefix + "base"
         if base in model.body_number or base in guest.body_number:
             raise InputError(f"attach: there is a body {base!r} already; give a prefix")
-        moved = _on_host(guest, base, offset)
+        moved = hung_on(guest, base, offset)
         carrier = Joint(name, kind, place.body, base, place.placement)
-        moved = _Parts((Body(base), *moved.bodies), (carrier, *moved.joints), moved.frames, moved.loops)
+        moved = Parts((Body(base), *moved.bodies), (carrier, *moved.joints), moved.frames, moved.loops)
     note = () if other.gravity == model.gravity else (f"attached {other.name!r} has a gravity of its own, left out",)
     return replace(
         model,
@@ -117,8 +117,8 @@ def attach(
 
 
 @dataclass(frozen=True)
-class _Parts:
-    """Parts of the guest, hung on the host."""
+class Parts:
+    """Parts of a model that hang on a body of another."""
 
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
@@ -137,7 +137,7 @@ def _offset(guest: Model, frame: str | None) -> Placement:
     return found.placement.inverse()
 
 
-def _on_root(guest: Model, root: Joint, kind: JointKind, place: Frame, name: str, offset: Placement) -> _Parts:
+def _on_root(guest: Model, root: Joint, kind: JointKind, place: Frame, name: str, offset: Placement) -> Parts:
     """The guest's floating body on the joint; what is fixed to the guest's world is lost with it."""
     lost = [x.name for x in guest.loops if WORLD in (x.a, x.b)] + [f.name for f in guest.frames if f.body == WORLD]
     if lost:
@@ -147,11 +147,11 @@ def _on_root(guest: Model, root: Joint, kind: JointKind, place: Frame, name: str
     if offset != Placement() and kind.nv:
         raise InputError("attach: frame= and a joint that moves; give the joint's place by a frame of this model, at=")
     joint = Joint(name, kind, place.body, root.child, place.placement @ offset, where=root.where)
-    return _Parts(guest.bodies, (joint, *(j for j in guest.joints if j is not root)), guest.frames, guest.loops)
+    return Parts(guest.bodies, (joint, *(j for j in guest.joints if j is not root)), guest.frames, guest.loops)
 
 
-def _on_host(guest: Model, host: str, at: Placement) -> _Parts:
-    """Everything that was on the guest's world on a body of the host."""
+def hung_on(guest: Model, host: str, at: Placement) -> Parts:
+    """The guest's parts with those that are on its world on a body of the host, placed there."""
 
     def moved(body: str, placement: Placement) -> tuple[str, Placement]:
         return (host, at @ placement) if body == WORLD else (body, placement)
@@ -168,7 +168,7 @@ def _on_host(guest: Model, host: str, at: Placement) -> _Parts:
         (a, in_a), (b, in_b) = moved(x.a, x.placement_a), moved(x.b, x.placement_b)
         return replace(x, a=a, b=b, placement_a=in_a, placement_b=in_b)
 
-    return _Parts(
+    return Parts(
         guest.bodies,
         tuple(map(joint, guest.joints)),
         tuple(map(frame, guest.frames)),

@@ -32,7 +32,7 @@ WORDS = {
     "reach": Words("fact", "Joints are up to {reach} m from the world's origin at neutral coordinates."),
     # loops
     "tree": Words("fact", "No loops: every freedom is independent."),
-    "loops": Words("fact", "{loops} on {freedoms}, {rows} in all."),
+    "loops": Words("fact", "{loops} on {dofs}, {rows} in all."),
     "mobility": Words("fact", "Mobility {mobility}; all else follows from {independent}."),
     "redundant": Words(
         "fact", "{count} redundant wherever the loops are closed ({parts}); kernels leave such rows out."

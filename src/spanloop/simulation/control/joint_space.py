@@ -80,7 +80,7 @@ class _Law(Controller):
 
 def _gravity(model: Model):
     """q -> torques (nv), zero at joints that have none of their own."""
-    held = on_scalars(model, "gravity")
+    held = on_scalars(model, "gravity_torques")
     able = [j.name in controllable(model) for j in model.joints for _ in range(j.kind.nv)]
     return lambda q: [x if yes else 0.0 for x, yes in zip(held(q), able, strict=True)]
 

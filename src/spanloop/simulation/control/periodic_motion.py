@@ -64,7 +64,7 @@ def lead(
     angles = Periodic.through(q[:, [model.q_slice(j).start for j in joints]], period, HARMONICS)
     rates, accelerations = (x.at(times) for x in (angles.rate(), angles.rate().rate()))
     own = [model.v_slice(j).start for j in joints]
-    free = robot.independent(start)
+    free = robot.independent_coordinates(start)
     T = robot.velocity_map(q, free)
     give = np.linalg.pinv(T[:, own])  # from rates of the joints to independent ones
     v = _times(T, _times(give, rates))

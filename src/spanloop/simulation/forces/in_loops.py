@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
-from spanloop.loops.arguments import checked, motion, pushed
+from spanloop.loops.arguments import checked_loop_forces, loop_with_force, motion
 from spanloop.math.vector3 import add, cross, dot, negate, product, subtract, times
 from spanloop.model import Model
 from spanloop.model.parts import WORLD, Loop
@@ -49,7 +49,7 @@ def along_loops(
             raise InputError(f"simulate: loop_forces returned a {type(found).__name__}; expected {{'loop': numbers}}")
         for name in found:
             if name not in pushes:
-                pushes[name] = _push(model, pushed(model, name, active_loops, "simulate"))
+                pushes[name] = _push(model, loop_with_force(model, name, active_loops, "simulate"))
         return together(*(pushes[name](numbers) for name, numbers in found.items()))(t, q, v)
 
     return acting
@@ -60,10 +60,10 @@ def _constant(
 ) -> Callable[..., Mapping[str, Any]]:
     """{"loop": numbers} as a function that returns that."""
     fixed = {}
-    for loop, numbers in checked(model, loop_forces, active, "simulate"):
+    for loop, numbers in checked_loop_forces(model, loop_forces, active, "simulate"):
         if numbers.ndim != 1:
             raise InputError(
-                f"simulate: the force of {loop.name!r} has shape {numbers.shape}; expected {numbers.shape[-1:]}. "
+                f"simulate: the force of loop {loop.name!r} has shape {numbers.shape}; expected {numbers.shape[-1:]}. "
                 "For one that changes give a function (t, q, v) -> {'loop': numbers}"
             )
         fixed[loop.name] = tuple(float(x) for x in numbers)

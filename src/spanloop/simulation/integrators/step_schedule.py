@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, poisoned, unrolled
+from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, unrolled, with_demands_in_output
 from spanloop.compiler.lower.schedule import following
 from spanloop.joints import JointKind
 from spanloop.math.scalar import where
@@ -291,7 +291,7 @@ class ScheduleBuilder:
             return [y for part in parts for y in part], (), [a < b for a, b in pairs]
 
         inputs = tuple((n, sizes[n]) for n in reads)
-        return poisoned(traced("what acts on the mechanism", lambda: unrolled(name, inputs, (0,), flat)))
+        return with_demands_in_output(traced("what acts on the mechanism", lambda: unrolled(name, inputs, (0,), flat)))
 
 
 def _once(*names: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from spanloop.algorithms.papers.saha.legs import legs_of
 from spanloop.errors import Reason, Refusal
-from spanloop.kernels import Question
+from spanloop.kernels import KernelSpec
 from spanloop.math.vector3 import dot, total
 from spanloop.model import Model
 from spanloop.topology import mechanism
@@ -27,10 +27,10 @@ NEAR = 1e-2  # a margin below this explains why a run has no next step
 
 @dataclass(frozen=True)
 class Completion:
-    """Questions in the actuated coordinates of a model; ask(name) makes a question of the catalog."""
+    """Functions in the actuated coordinates of a model; ask(name) returns the spec of a function of the catalog."""
 
     model: Model
-    ask: Callable[[str], Question]
+    ask: Callable[[str], KernelSpec]
 
     def position(self, given: Mapping[str, Sequence[Any]], q: Sequence[Any], error: Sequence[Any]) -> list:
         """The step (nv) of all joints that takes the closure errors away; the actuated ones rest."""
@@ -92,9 +92,9 @@ class Completion:
         return [(size or 1.0) if unit == "m" else 1.0 for unit in units]
 
     @cached_property
-    def _step(self) -> Question:
+    def _step(self) -> KernelSpec:
         return self.ask("position_completion")
 
     @cached_property
-    def _rates(self) -> Question:
+    def _rates(self) -> KernelSpec:
         return self.ask("actuated_rates")

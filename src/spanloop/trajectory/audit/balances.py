@@ -82,18 +82,18 @@ def _power_of_forces(run: Trajectory) -> np.ndarray:
     return power
 
 
-def _work_of_torques(run: Trajectory, freedoms: np.ndarray) -> Integral:
+def _work_of_torques(run: Trajectory, dofs: np.ndarray) -> Integral:
     """∫ tau · v dt; a torque that is held does its work along the way of its coordinate, exactly, where it has one."""
     way_of = _coordinates(run.model) if all(s.held for s in run.segments) else {}
-    others = [k for k in freedoms if k not in way_of]
+    others = [k for k in dofs if k not in way_of]
     total = integral(run, lambda r: np.sum((r.tau * r.v)[..., others], axis=-1))
-    exact = [k for k in freedoms if k in way_of]
+    exact = [k for k in dofs if k in way_of]
     way = np.diff(run.q[..., [way_of[k] for k in exact]], axis=-2)
     return Integral(total.parts + np.sum(run.tau[..., :-1, :][..., exact] * way, axis=-1), total.misses)
 
 
 def _coordinates(model: Model) -> dict[int, int]:
-    """Freedom to coordinate, where a coordinate's rate is that freedom."""
+    """DoF to coordinate, where a coordinate's rate is that DoF."""
     out: dict[int, int] = {}
     for j in model.joints:
         if type(j.kind).plus is JointKind.plus and j.kind.nq == j.kind.nv:

@@ -1,4 +1,4 @@
-"""Runs as .csv, to look at elsewhere: a line a sample, columns named by joint and freedom, with units."""
+"""Runs as .csv, to look at elsewhere: a line a sample, columns named by joint and DoF, with units."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def columns(run: Trajectory) -> list[str]:
     model = run.model
     groups = (
         ("q", labels.coordinates(model), labels.coordinate_units(model)),
-        ("v", labels.freedoms(model), labels.freedom_units(model)),
-        ("tau", labels.freedoms(model), labels.torque_units(model)),
+        ("v", labels.dofs(model), labels.dof_units(model)),
+        ("tau", labels.dofs(model), labels.torque_units(model)),
     )
     out = ["time [s]"]
     for letter, names, units in groups:

@@ -1,4 +1,4 @@
-"""Names and units of coordinates and freedoms, for the columns of files."""
+"""Names and units of coordinates and DoF, for the columns of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BOTH = {"cylindrical": ("angle", "slide"), "universal": ("first", "second")}
 _TORQUES = {"rad": "N m", "m": "N", "": ""}
 
 
-Name = tuple[str, str]  # of a joint, and of one of its coordinates or freedoms where it has several
+Name = tuple[str, str]  # of a joint, and of one of its coordinates or DoF where it has several
 
 
 def coordinates(model: Model) -> list[Name]:
@@ -24,7 +24,7 @@ def coordinates(model: Model) -> list[Name]:
     return [name for j in model.joints for name in _named(j, j.kind.nq, _COORDINATES)]
 
 
-def freedoms(model: Model) -> list[Name]:
+def dofs(model: Model) -> list[Name]:
     """The names of the entries of v."""
     return [name for j in model.joints for name in _named(j, j.kind.nv, _FREEDOMS)]
 
@@ -39,7 +39,7 @@ def coordinate_units(model: Model) -> list[str]:
     return [unit for j in model.joints for unit in _units(j)]
 
 
-def freedom_units(model: Model) -> list[str]:
+def dof_units(model: Model) -> list[str]:
     """The unit of each entry of v."""
     return [f"{unit}/s" if unit else "" for j in model.joints for unit in j.kind.units]
 

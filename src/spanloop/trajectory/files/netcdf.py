@@ -21,14 +21,14 @@ from spanloop.trajectory.files.serialize import SAMPLES, Arrays, Header, check_f
 _COMPONENTS = ("torque x", "torque y", "torque z", "force x", "force y", "force z")
 _MEANING = {  # variable: what it is, its unit, a variable that has the units of its last axis
     "q": ("coordinates", "", "coordinate_unit"),
-    "v": ("rates", "", "freedom_unit"),
+    "v": ("rates", "", "dof_unit"),
     "tau": ("torques and forces at the joints; accelerations of driven joints", "", "torque_unit"),
     "memory": ("states of controllers and actuators", "", ""),
     "force": ("[torque; force] on bodies at their origins, world axes", "N m, N", ""),
     "residual": ("largest closure error of all steps", "m or rad", ""),
     "end_time": ("time of the located end; NaN where a run has none", "s", ""),
 }
-_LAST = {"q": "coordinate", "v": "freedom", "tau": "freedom", "memory": "memory_entry"}
+_LAST = {"q": "coordinate", "v": "dof", "tau": "dof", "memory": "memory_entry"}
 
 
 def dumped(packed: tuple[Header, Arrays], file: str) -> bytes:
@@ -77,7 +77,7 @@ def _axes(f, header: Header, arrays: Arrays) -> list[str]:
         _scale(f, name, np.arange(size), "number of the run")
     _scale(f, "time", arrays["times"], "time", "s")
     _scale(f, "coordinate", [labels.joined(*name) for name in labels.coordinates(model)], "entries of q")
-    _scale(f, "freedom", [labels.joined(*name) for name in labels.freedoms(model)], "entries of v and tau")
+    _scale(f, "dof", [labels.joined(*name) for name in labels.dofs(model)], "entries of v and tau")
     if "memory" in arrays:
         _scale(f, "memory_entry", np.arange(arrays["memory"].shape[-1]), "entries of memory")
     if "forces" in arrays:
@@ -85,8 +85,8 @@ def _axes(f, header: Header, arrays: Arrays) -> list[str]:
         _scale(f, "component", _COMPONENTS, "components of a force")
     for name, axis, units in (
         ("coordinate_unit", "coordinate", labels.coordinate_units(model)),
-        ("freedom_unit", "freedom", labels.freedom_units(model)),
-        ("torque_unit", "freedom", labels.torque_units(model)),
+        ("dof_unit", "dof", labels.dof_units(model)),
+        ("torque_unit", "dof", labels.torque_units(model)),
     ):
         _variable(f, name, units, [axis])
     return runs

@@ -174,7 +174,7 @@ def _groups(run: Trajectory, notes: list[str]) -> list[dict[str, Any]]:
     """The plots: names and values (n, curves) of each."""
     model = run.model
     names = [labels.joined(*x) for x in labels.coordinates(model)]
-    dof_names = [labels.joined(*x) for x in labels.freedoms(model)]
+    dof_names = [labels.joined(*x) for x in labels.dofs(model)]
     energy = run.energy.copy()
     energy[:, 1] -= energy[0, 1]
     energy = np.column_stack([energy, energy.sum(axis=1)])

@@ -9,7 +9,7 @@ import numpy as np
 
 from spanloop.algorithms import catalog
 from spanloop.errors import InputError, SpanloopError
-from spanloop.kernels import Question
+from spanloop.kernels import KernelSpec
 from spanloop.model import Model
 from spanloop.view.plots.canvas import GREY, PALETTE, axes_for, legend, line_styles, style_axes
 
@@ -82,8 +82,7 @@ def operation_counts(model: Model, function: str, methods: Sequence[str] | None 
     found = {}
     for method in fitting if methods is None else methods:
         try:
-            question = Question.of(model, function, method, "baked", (), None, None, True)
-            found[method] = question.plan().operations
+            found[method] = KernelSpec.of(model, function, method=method).plan.operations
         except SpanloopError:
             if methods is not None:
                 raise

@@ -40,13 +40,13 @@ def coordinates(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
 def velocities(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
     """Plot velocities v over time. names: of joints (default: all)."""
     words = {"rad/s": "angular velocity", "m/s": "velocity", "": "velocity"}
-    return draw(run, _dof_series(run, run.v, names, labels.freedom_units(run.model)), words, ax)
+    return draw(run, _dof_series(run, run.v, names, labels.dof_units(run.model)), words, ax)
 
 
 def accelerations(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
     """Plot accelerations a over time, under the recorded torques and forces. names: of joints (default: all)."""
     words = {"rad/s²": "angular acceleration", "m/s²": "acceleration", "": "acceleration"}
-    units = [unit and f"{unit}²" for unit in labels.freedom_units(run.model)]
+    units = [unit and f"{unit}²" for unit in labels.dof_units(run.model)]
     return draw(run, _dof_series(run, run.a, names, units), words, ax)
 
 
@@ -68,8 +68,8 @@ def torques(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
 
 
 def _dof_series(run: Trajectory, values: np.ndarray, names: Names, units: list[str]) -> list[Series]:
-    chosen = _chosen(run.model, names, labels.freedoms, run.model.v_slice)
-    return _series(values, chosen, labels.freedoms, lambda _: units, run.model)
+    chosen = _chosen(run.model, names, labels.dofs, run.model.v_slice)
+    return _series(values, chosen, labels.dofs, lambda _: units, run.model)
 
 
 def _series(values: np.ndarray, chosen: list[int], name: Callable, unit: Callable, model: Model) -> list[Series]:

@@ -83,7 +83,7 @@ MATRICES: dict[str, Callable[[Dynamics, np.ndarray], np.ndarray]] = {
 
 
 def _dof_names(model: Model) -> list[str]:
-    return [labels.joined(*name) for name in labels.freedoms(model)]
+    return [labels.joined(*name) for name in labels.dofs(model)]
 
 
 def _rows(model: Model) -> list[str]:

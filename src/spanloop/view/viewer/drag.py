@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.loops import Independent
+from spanloop.loops import IndependentCoordinates
 from spanloop.loops.assembly import Limits
 from spanloop.loops.closure_errors import errors, positional, worst
-from spanloop.loops.independent import freedom_names, maps, structure_of
+from spanloop.loops.independent import dof_names, maps, structure_of
 
 CLOSED = 1e-12  # m or rad: closure error that may remain
 STRIDE = 0.1  # rad or m: largest change of any degree of freedom in one step
@@ -32,10 +32,10 @@ class Drag:
     message: str = ""
 
 
-def drag(robot: Dynamics, q: np.ndarray, chosen: Independent, dof: int, distance: float) -> Drag:
+def drag(robot: Dynamics, q: np.ndarray, chosen: IndependentCoordinates, dof: int, distance: float) -> Drag:
     """Move entry `dof` of v by `distance` [rad or m]; the other independent degrees of freedom stay where they are."""
     limits = Limits(robot.model)
-    k = chosen.freedoms.index(dof)
+    k = chosen.dofs.index(dof)
     done, part = 0.0, distance
     while abs(distance - done) > 1e-15:
         T, _, faults = maps(robot, q[None], chosen)
@@ -45,13 +45,13 @@ def drag(robot: Dynamics, q: np.ndarray, chosen: Independent, dof: int, distance
         if found is not None:
             q, done, part = found, done + part, 2.0 * part
         elif abs(part) < 2.0 * SHORTEST:
-            return Drag(q, done, f"{freedom_names(robot.model)[dof]} cannot go further: {reason}")
+            return Drag(q, done, f"{dof_names(robot.model)[dof]} cannot go further: {reason}")
         else:
             part *= 0.5
     return Drag(q, done)
 
 
-def _step(robot: Dynamics, q, chosen: Independent, step, limits: Limits) -> tuple[np.ndarray | None, str]:
+def _step(robot: Dynamics, q, chosen: IndependentCoordinates, step, limits: Limits) -> tuple[np.ndarray | None, str]:
     """The closed configuration after a short step (nv,), or the reason why there is none."""
     rows = positional(robot.model)
     trial = robot.integrate(q, step)

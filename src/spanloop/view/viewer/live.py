@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.kernels import Question
+from spanloop.kernels import KernelSpec
 from spanloop.model import Model
 from spanloop.simulation.stepper import Moment, Stepper
 
@@ -98,7 +98,7 @@ def controller(model: Model):
     g(q) are the gravity torques, so gravity is scaled exactly, without another model and another kernel. The entry of a
     driven joint is its acceleration, 0.
     """
-    gravity = Question.of(model, "gravity", None, "baked", (), None, None, True)
+    gravity = KernelSpec.of(model, "gravity_torques")
     driven = [j.driven for j in model.joints for _ in range(j.kind.nv)]
     n = model.nv
 

@@ -231,7 +231,7 @@ class Session:
 
     @functools.cached_property
     def _independent(self):
-        return self.robot.independent(self.q)
+        return self.robot.independent_coordinates(self.q)
 
     def _find_handles(self) -> tuple[Handle, ...]:
         """The independent degrees of freedom; none, and a message, if there is no closed state to find them at."""
@@ -243,7 +243,7 @@ class Session:
             return ()
         owners = [(j, k) for j in model.joints for k in range(j.kind.nv)]
         out = []
-        for dof, name in zip(chosen.freedoms, chosen.names, strict=True):
+        for dof, name in zip(chosen.dofs, chosen.names, strict=True):
             joint, k = owners[dof]
             at = model.q_slice(joint.name).start if joint.kind.nq == joint.kind.nv == 1 else None
             out.append(Handle(dof, name, joint.kind.units[k] or "1", at))

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.math.vector3 import ZERO3, dot, is_zero, total
@@ -39,7 +39,7 @@ from spanloop.topology.mechanism import Link, Mechanism
 def forward_dynamics(
     mechanism,
     loaded=(),
-    setting: Setting | None = None,
+    redundancy: Redundancy | None = None,
     *,
     solvers: Mapping[str, Callable],
     open_chain: str = "",
@@ -55,7 +55,7 @@ def forward_dynamics(
         raise InputError(f"arms_on_object: there is no open-chain method {chosen!r}; {nearest(chosen, solvers)}")
     if feedback:
         raise UnsupportedError("method 'arms_on_object' feeds no closure error back; 'arms_on_object_1' does")
-    setting, sizes = setting or Setting(), closure_kinematics.extra_inputs(mechanism)
+    redundancy, sizes = redundancy or Redundancy(), closure_kinematics.extra_inputs(mechanism)
     jacobian, bias = closure_kinematics.closure_jacobian(mechanism), closure_kinematics.closure_bias(mechanism)
     g = grasps(mechanism, "arms_on_object")
     arms = [_part(mechanism, (*arm.base, *arm.links), loaded, mechanism.closures[arm.closure].rows) for arm in g.arms]
@@ -74,7 +74,7 @@ def forward_dynamics(
             free.append(rates)
             demands += asked
         flat, masks = jacobian.result(m, here, world), closure_kinematics.masks(m, world)
-        rows = [r for r in range(m.n_rows) if r not in setting.dropped]
+        rows = [r for r in range(m.n_rows) if r not in redundancy.dropped]
         J = [[part.row(r, flat[r * m.nv : (r + 1) * m.nv]) for part in parts] for r in rows]
         gamma, given = bias.result(m, here, world), closure_kinematics.given(m, world)
         columns = [
@@ -94,7 +94,7 @@ def forward_dynamics(
             for n, place in enumerate(part.v):
                 more = [column[k][n] * x for column, x in zip(columns, f, strict=True) if column[k]]
                 answer[place] = total([free[k][n], *more])
-        thin = thin_pivots(bounds, factors, switched) if setting.strict else []
+        thin = thin_pivots(bounds, factors, switched) if redundancy.refuses_singular else []
         return Values(answer=answer, f=f, asked=demands + thin)
 
     return Program(
@@ -104,7 +104,7 @@ def forward_dynamics(
         lambda m, here, world: [world.answer[k] for k in range(m.nv)],
         (mechanism.nv,),
         demands=lambda m, here, world: (
-            (closure_kinematics.openness(m, here, world) if setting.watched else []) + world.asked
+            (closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []) + world.asked
         ),
         loaded=loaded,
         sizes=sizes,

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.row_bias import Telling, dual, known_rows
+from spanloop.algorithms.closed.closure_rows import KeptRows, known_rows
 from spanloop.errors import UnsupportedError
 from spanloop.joints import JointKind
 from spanloop.joints.fixed import Fixed
 from spanloop.joints.kind import EX, EY, ClosureKind
-from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.spatial import Force, Motion, Transform, dual_basis
 from spanloop.math.symmetric import apply, inverse
 from spanloop.math.vector3 import dot
 from spanloop.sweeps import Program
@@ -91,14 +91,14 @@ def grasps(mechanism, method: str) -> Grasps:
     return Grasps(body, tuple(arms))
 
 
-def contacts(m, here, world, g: Grasps, telling: Telling) -> list[list[Contact]]:
+def contacts(m, here, world, g: Grasps, kept: KeptRows) -> list[list[Contact]]:
     """Rows of every grasp: H(0) f = 0 leaves the forces along φᶜ.                   (a.7)"""
     masks = closure_kinematics.masks(m, world)
     out = []
     for arm in g.arms:
         c = m.closures[arm.closure]
         rows = []
-        for row, gamma in known_rows(m, here, world, c, telling):
+        for row, gamma in known_rows(m, here, world, c, kept):
             K, A = (row.on_b, row.on_a) if c.a.link == g.body else (row.on_a, row.on_b)
             rows.append(Contact(row.number, arm.tip, K, A, gamma, masks.get(row.number, 1.0)))
         out.append(rows)
@@ -165,7 +165,7 @@ class Measured(ClosureKind):
         return self.of.closing_pose()
 
     def closure_space(self, x):
-        return dual(motion(self.of, x))
+        return dual_basis(motion(self.of, x))
 
     def closure_space_rate(self, x, relative):
         inner, S = getattr(self.of, "of", self.of), motion(self.of, x)

@@ -21,9 +21,9 @@ Slips mended: the missing H and minus of 6.11g, minus in 6.4, H in 6.5a; k = 1 b
 from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.closure_rows import KeptRows
 from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
-from spanloop.algorithms.closed.redundancy import Setting
-from spanloop.algorithms.closed.row_bias import Telling
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, contacts, grasps
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.filter_sweeps import (
     accelerated,
@@ -42,47 +42,47 @@ from spanloop.math.vector3 import dot, total
 from spanloop.sweeps import Program, Values, at_once, outward
 
 
-def forward_dynamics_1(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics_1(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """RCCFD 1: free accelerations, contact forces, correction accelerations.         (6.11)"""
-    g, setting = grasps(mechanism, "arms_on_object_1"), setting or Setting()
-    telling = Telling.of(setting, feedback)
+    g, redundancy = grasps(mechanism, "arms_on_object_1"), redundancy or Redundancy()
+    kept = KeptRows.of(redundancy, feedback)
     steps = (
         filtered("T", None, "nu"),
         smoothed("nu", "free_rates", "lam"),  # (6.11b)
         accelerated("free_rates", "a_f"),  # (6.11c)
         admitted(),
-        at_once(_solved(g, telling, "a_f")),  # (6.11d-f)
+        at_once(_solved(g, kept, "a_f")),  # (6.11d-f)
         filtered(None, "push", "nu_more"),  # (6.4a-c)
         smoothed("nu_more", "more_rates", "more"),  # (6.4d-f): (6.11g)
         outward(_sum("free_rates", "more_rates")),  # (6.11i)
     )
-    return _program(mechanism, loaded, setting, telling, g, steps)
+    return _program(mechanism, loaded, redundancy, kept, g, steps)
 
 
-def forward_dynamics_2(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics_2(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """RCCFD 2: contact forces first, then torques and contact forces in one filter.  (6.18)"""
-    g, setting = grasps(mechanism, "arms_on_object_2"), setting or Setting()
-    telling = Telling.of(setting, feedback)
+    g, redundancy = grasps(mechanism, "arms_on_object_2"), redundancy or Redundancy()
+    kept = KeptRows.of(redundancy, feedback)
     steps = (
         filtered("T", None, "nu"),
         smoothed("nu", "free_rates", "lam"),  # Bᵀψᵀ Hᵀ D⁻¹(1 − HΨL) T', of which the rates are not used
         admitted(),
-        at_once(_solved(g, telling, "lam")),  # (6.18b-d)
+        at_once(_solved(g, kept, "lam")),  # (6.18b-d)
         filtered("T", "push", "nu_all"),
         smoothed("nu_all", "rates", "all"),  # (6.18e)
     )
-    return _program(mechanism, loaded, setting, telling, g, steps)
+    return _program(mechanism, loaded, redundancy, kept, g, steps)
 
 
-def forward_dynamics_3(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics_3(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """RCCFD 3: what the torques do and what the known accelerations do, apart.       (6.22)"""
-    g, setting = grasps(mechanism, "arms_on_object_3"), setting or Setting()
-    telling = Telling.of(setting, feedback)
+    g, redundancy = grasps(mechanism, "arms_on_object_3"), redundancy or Redundancy()
+    kept = KeptRows.of(redundancy, feedback)
     steps = (
         filtered("T", None, "nu"),
         smoothed("nu", "free_rates", "lam"),
         admitted(),
-        at_once(_solved_apart(g, telling)),  # (6.22b-e)
+        at_once(_solved_apart(g, kept)),  # (6.22b-e)
         filtered(None, "push_1", "nu_drawn"),  # −D⁻¹HψBΩ⁻¹BᵀψᵀHᵀD⁻¹ (1 − HΨL)T'
         outward(_sum("nu", "nu_drawn", "nu_1")),
         smoothed("nu_1", "rates_1", "lam_1"),  # (6.22f)
@@ -90,11 +90,11 @@ def forward_dynamics_3(mechanism, loaded=(), setting: Setting | None = None, fee
         smoothed("nu_2", "rates_2", "lam_2"),  # (6.22g)
         outward(_sum("rates_1", "rates_2")),  # (6.22h)
     )
-    return _program(mechanism, loaded, setting, telling, g, steps)
+    return _program(mechanism, loaded, redundancy, kept, g, steps)
 
 
-def _program(mechanism, loaded, setting: Setting, telling: Telling, g: Grasps, steps) -> Program:
-    sizes, flying = telling.sizes(mechanism), telling.needs_velocities(mechanism)
+def _program(mechanism, loaded, redundancy: Redundancy, kept: KeptRows, g: Grasps, steps) -> Program:
+    sizes, flying = kept.sizes(mechanism), kept.needs_velocities(mechanism)
 
     def result(m, here, world) -> list:
         given = {link.number: here[link.number].tau for link in m.links if link.driven}
@@ -102,8 +102,8 @@ def _program(mechanism, loaded, setting: Setting, telling: Telling, g: Grasps, s
         return [x for link in m.links for x in rates[link.number]]
 
     def demands(m, here, world) -> list:
-        far = closure_kinematics.openness(m, here, world) if setting.watched else []
-        return far + (world.thin if setting.strict else [])
+        far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+        return far + (world.thin if redundancy.refuses_singular else [])
 
     return Program(
         "forward_dynamics",
@@ -131,8 +131,8 @@ def _program(mechanism, loaded, setting: Setting, telling: Telling, g: Grasps, s
 class _Held:
     """The object alone, and Ω with its factors."""
 
-    def __init__(self, m, here, world, g: Grasps, telling: Telling):
-        self.by_arm = contacts(m, here, world, g, telling)
+    def __init__(self, m, here, world, g: Grasps, kept: KeptRows):
+        self.by_arm = contacts(m, here, world, g, kept)
         self.rows = [row for rows in self.by_arm for row in rows]
         link, h = m.links[g.body], here[g.body]
         mass = [list(r) for r in link.inertia.articulated().rows()]
@@ -175,10 +175,10 @@ class _Held:
         return tuple(a + b for a, b in zip(self.free, apply(self.mobility, pushed), strict=True))
 
 
-def _solved(g: Grasps, telling: Telling, name: str):
+def _solved(g: Grasps, kept: KeptRows, name: str):
     def solve(m, here, world) -> Values:
         """Ω f(0) = −(α_f(0) + a'(C)), all along the rows."""
-        held = _Held(m, here, world, g, telling)
+        held = _Held(m, here, world, g, kept)
         asked = [-(x + y) for x, y in zip(held.of_arms(here, name), held.known(), strict=True)]
         f = held.factors.solve(asked)
         held.laid_down(here, f, "push")
@@ -187,10 +187,10 @@ def _solved(g: Grasps, telling: Telling, name: str):
     return solve
 
 
-def _solved_apart(g: Grasps, telling: Telling):
+def _solved_apart(g: Grasps, kept: KeptRows):
     def solve(m, here, world) -> Values:
         """ζ(C) = Ω⁻¹ a'(C), and the contact forces of the torques alone."""
-        held = _Held(m, here, world, g, telling)
+        held = _Held(m, here, world, g, kept)
         zeta = held.factors.solve(held.known())  # (6.22d)
         f_1 = held.factors.solve([-x for x in held.of_arms(here, "lam")])
         f_2 = [-x for x in zeta]

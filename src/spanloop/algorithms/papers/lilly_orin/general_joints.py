@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.row_bias import Telling, dual, known_rows
+from spanloop.algorithms.closed.closure_rows import KeptRows, known_rows
 from spanloop.algorithms.papers.lilly_orin.chains import Hop, Tip
 from spanloop.algorithms.papers.lilly_orin.joint_graph import JOINT
 from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.scalar import sqrt
-from spanloop.math.spatial import Force, Motion, Transform
+from spanloop.math.spatial import Force, Motion, Transform, dual_basis
 from spanloop.math.vector3 import is_zero
 from spanloop.topology.paths import relative_pose
 from spanloop.types import Scalar
@@ -57,7 +57,7 @@ class Constraint:
     mask: Scalar = 1.0  # 0 where a closure is switched off
 
 
-def carrier(m, here, world, hop: Hop, telling: Telling) -> Carrier:
+def carrier(m, here, world, hop: Hop, kept: KeptRows) -> Carrier:
     """The general joint that carries a link of a chain; rows of a closure that are dropped become freedoms."""
     if hop.edge.sort == JOINT:
         i = hop.edge.number
@@ -71,10 +71,10 @@ def carrier(m, here, world, hop: Hop, telling: Telling) -> Carrier:
     x = relative_pose(m, here, closure)
     on_a, on_b = closure.a.transform() @ x, closure.b.transform()  # poses of the child frame
     freedoms, c = list(closure_motion(closure, x)), Motion()
-    columns = [Motion.of(tuple(w)) for w in dual(closure.kind.closure_space(x))]
-    known = {row.number: gamma for row, gamma in known_rows(m, here, world, closure, telling, True)}
+    columns = [Motion.of(tuple(w)) for w in dual_basis(closure.kind.closure_space(x))]
+    known = {row.number: gamma for row, gamma in known_rows(m, here, world, closure, kept, True)}
     for r, column in zip(closure.rows, columns, strict=True):
-        if r in telling.dropped:
+        if r in kept.dropped:
             freedoms.append(column)
         else:
             c = c - column * known[r]  # φᶜᵀ c = −γ
@@ -93,7 +93,7 @@ def closure_motion(closure, x: Transform) -> tuple[Motion, ...]:
     return () if len(closure.rows) == 6 else closure.kind.closure_motion(x)
 
 
-def tip(m, here, world, t: Tip, telling: Telling) -> tuple[list[Constraint], Force, Force]:
+def tip(m, here, world, t: Tip, kept: KeptRows) -> tuple[list[Constraint], Force, Force]:
     """Rows of a tip, and the known force (φ h of eq. 33) on its link and at its other end.
 
     Of a closure there is none here: its h comes with the external forces.
@@ -102,7 +102,7 @@ def tip(m, here, world, t: Tip, telling: Telling) -> tuple[list[Constraint], For
         return _tip_of_joint(m, here, t)
     closure, masks = m.closures[t.edge.number], closure_kinematics.masks(m, world)
     out = []
-    for k, (row, gamma) in enumerate(known_rows(m, here, world, closure, telling)):
+    for k, (row, gamma) in enumerate(known_rows(m, here, world, closure, kept)):
         K, B = (row.on_a, row.on_b) if t.link == closure.a.link else (row.on_b, row.on_a)
         sort = closure.sort(closure.rows.index(row.number))
         out.append(Constraint((closure.number, k), sort, K, B, gamma, mask=masks.get(row.number, 1.0)))
@@ -114,7 +114,7 @@ def _tip_of_joint(m, here, t: Tip) -> tuple[list[Constraint], Force, Force]:
     i = t.edge.number
     link, h = m.links[i], here[i]
     S = link.free(h.S)
-    measures = dual(S)
+    measures = dual_basis(S)
     torque = [x + p for x, p in zip(h.tau, link.passive_torque(h.q, h.v), strict=True)]
     drive = Force()
     for w, x in zip(measures, torque, strict=False):

@@ -33,8 +33,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.redundancy import Setting
-from spanloop.algorithms.closed.row_bias import Telling, dual
+from spanloop.algorithms.closed.closure_rows import KeptRows
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.lilly_orin.chains import Chains, Tip, simple_chains
 from spanloop.algorithms.papers.lilly_orin.general_joints import Carrier, Constraint, carrier, tip
 from spanloop.algorithms.papers.lilly_orin.joint_graph import JOINT
@@ -43,20 +43,20 @@ from spanloop.algorithms.tree.bias_acceleration import bias_sweep
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.spatial import Force, Motion, dual_basis, joint_rate, power
 from spanloop.math.vector3 import total
 from spanloop.sweeps import Program, Values, at_once, outward
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration.
 
     feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e (step 5).
     """
-    setting = setting or Setting()
-    telling = Telling.of(setting, feedback)
-    chains, sizes, flying = simple_chains(mechanism), telling.sizes(mechanism), telling.needs_velocities(mechanism)
+    redundancy = redundancy or Redundancy()
+    kept = KeptRows.of(redundancy, feedback)
+    chains, sizes, flying = simple_chains(mechanism), kept.sizes(mechanism), kept.needs_velocities(mechanism)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
@@ -64,7 +64,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
             *placed(loaded),
             bias_sweep(mechanism),
             *((outward(fly, V=Motion()),) if flying else ()),
-            at_once(joined(chains, telling)),
+            at_once(joined(chains, kept)),
             at_once(opened(chains)),  # step 1
             at_once(held(chains)),  # steps 2 and 3
             at_once(closed(chains)),  # step 4
@@ -73,29 +73,29 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
         shape=(mechanism.nv,),
         regroup=chains.outward,
         loaded=loaded,
-        demands=lambda m, here, world: _demands(m, here, world, setting),
+        demands=lambda m, here, world: _demands(m, here, world, redundancy),
         sizes=sizes,
         double=True,
     )
 
 
-def _demands(m, here, world, setting: Setting) -> list:
+def _demands(m, here, world, redundancy: Redundancy) -> list:
     """How open the loops are, and whether the refinement of the forces comes to its end."""
-    far = closure_kinematics.openness(m, here, world) if setting.watched else []
-    return far + (convergence(world.balance, world.lam0, world.step) if setting.strict else [])
+    far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+    return far + (convergence(world.balance, world.lam0, world.step) if redundancy.refuses_singular else [])
 
 
 # ---- what is known beforehand
 
 
-def joined(chains: Chains, telling: Telling):
+def joined(chains: Chains, kept: KeptRows):
     def join(m, here, world) -> Values:
         """General joints at this state: those that carry links, and rows and known forces at the tips."""
-        carriers = [carrier(m, here, world, hop, telling) for hop in chains.hops]
+        carriers = [carrier(m, here, world, hop, kept) for hop in chains.hops]
         f = {i: h.f for i, h in enumerate(here)}
         rows: dict[int, list[tuple[Tip, Constraint]]] = {t.group: [] for t in sorted(chains.tips, key=_group)}
         for t in chains.tips:
-            own, on_link, on_other = tip(m, here, world, t, telling)
+            own, on_link, on_other = tip(m, here, world, t, kept)
             rows[t.group] += [(t, row) for row in own]
             for link, known in ((t.other, on_other), (t.link, on_link)):
                 if link not in chains.support:
@@ -191,15 +191,10 @@ def _accelerated(joint: Carrier, freedoms, lam: Motion, nu):
     """Acceleration of the link, from the joint's side outward, and of the joint."""
     rates = []
     for (s, G, _, _), x in reversed(list(zip(freedoms, nu, strict=True))):
-        rate = (x - power(lam, beside(G, s))) - power(lam, s)
+        rate = joint_rate(x, G, s, lam)
         lam = lam + s * rate
         rates.append(rate)
     return joint.near.T @ lam, tuple(reversed(rates))
-
-
-def beside(G: Force, s: Motion) -> Force:
-    """G − s."""
-    return Force.of([g - x for g, x in zip(G, s, strict=True)])
 
 
 # ---- steps 2 and 3: the reference member and the forces at the tips
@@ -275,4 +270,4 @@ def _across(m, here, i: int, lam: dict) -> tuple:
     if link.driven:
         return h.tau
     slip = lam[i] - h.X.T @ lam[link.parent]
-    return tuple(power(slip, w) for w in dual(h.S))
+    return tuple(power(slip, w) for w in dual_basis(h.S))

@@ -29,9 +29,9 @@ mended: A.2 has T̂ for T; A.6: z(k) = ψ z(k−1) + x̂(k), ε = H z with x̂ =
 from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.closure_rows import KeptRows
 from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
-from spanloop.algorithms.closed.redundancy import Setting
-from spanloop.algorithms.closed.row_bias import Telling
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
 from spanloop.algorithms.papers.lilly_orin.reference_member import Held, balanced, convergence
@@ -57,24 +57,24 @@ from spanloop.math.vector3 import total
 from spanloop.sweeps import Program, Values, at_once, outward
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedback: bool = False) -> Program:
+def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration."""
     if mechanism.gears:
         raise UnsupportedError(
             f"method 'closed_topology' has no couplings between joints ({mechanism.gears[0].name!r}); use 'elimination'"
         )
-    setting = setting or Setting()
-    telling = Telling.of(setting, feedback)
+    redundancy = redundancy or Redundancy()
+    kept = KeptRows.of(redundancy, feedback)
     sizes, flying, cheap = (
-        telling.sizes(mechanism),
-        telling.needs_velocities(mechanism),
-        secondary_body(mechanism, setting),
+        kept.sizes(mechanism),
+        kept.needs_velocities(mechanism),
+        secondary_body(mechanism, redundancy),
     )
 
     def demands(m, here, world) -> list:
-        far = closure_kinematics.openness(m, here, world) if setting.watched else []
-        return far + (world.thin if setting.strict else [])
+        far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+        return far + (world.thin if redundancy.refuses_singular else [])
 
     return Program(
         "forward_dynamics",
@@ -89,7 +89,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
             smoothed("nu", "free_rates", "lam"),  # A, and B on the way
             admitted(),
             at_once(admittances),  # C
-            at_once(_cheap(cheap, telling) if cheap else _whole(telling)),  # D
+            at_once(_cheap(cheap, kept) if cheap else _whole(kept)),  # D
             filtered(None, "push", "nu_more"),
             smoothed("nu_more", "more_rates", "more"),  # E
             outward(both),  # F
@@ -104,7 +104,7 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None, feedb
     )
 
 
-def secondary_body(mechanism, setting: Setting) -> Grasps | None:
+def secondary_body(mechanism, redundancy: Redundancy) -> Grasps | None:
     """Arms and the free body that they hold, where step D has its cheap form."""
     try:
         g = grasps(mechanism, "closed_topology")
@@ -112,7 +112,7 @@ def secondary_body(mechanism, setting: Setting) -> Grasps | None:
         return None
     for arm in g.arms:
         freedoms = sum(mechanism.links[i].kind.nv for i in arm.links if not mechanism.links[i].driven)
-        if freedoms < len(set(mechanism.closures[arm.closure].rows) - setting.dropped):
+        if freedoms < len(set(mechanism.closures[arm.closure].rows) - redundancy.dropped):
             return None
     return g
 
@@ -128,10 +128,10 @@ def admittances(m, here, world) -> Values:
 # ---- step D
 
 
-def _whole(telling: Telling):
+def _whole(kept: KeptRows):
     def solve(m, here, world) -> Values:
         """(3.11): A Λ A* as a whole."""
-        rows = [row for c in m.closures for row in laid_out(m, here, world, c, telling)]
+        rows = [row for c in m.closures for row in laid_out(m, here, world, c, kept)]
         masks = closure_kinematics.masks(m, world)
         on = [masks.get(number, 1.0) for number, _, _ in rows]
         L = row_admittance(world.omega, [ends for _, ends, _ in rows])
@@ -145,7 +145,7 @@ def _whole(telling: Telling):
     return solve
 
 
-def _cheap(g: Grasps, telling: Telling):
+def _cheap(g: Grasps, kept: KeptRows):
     def solve(m, here, world) -> Values:
         """N_S equations of the secondary body; A_P Λ_P A_P* by arms."""
         link, h, masks = m.links[g.body], here[g.body], closure_kinematics.masks(m, world)
@@ -153,7 +153,7 @@ def _cheap(g: Grasps, telling: Telling):
         for arm in g.arms:
             c = m.closures[arm.closure]
             rows = []
-            for k, (number, sides, gamma) in enumerate(laid_out(m, here, world, c, telling)):
+            for k, (number, sides, gamma) in enumerate(laid_out(m, here, world, c, kept)):
                 K, A = (dict(sides)[i] for i in (arm.tip, g.body))
                 sort, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
                 rows.append(Constraint((c.number, k), sort, K, A, gamma, mask=mask))

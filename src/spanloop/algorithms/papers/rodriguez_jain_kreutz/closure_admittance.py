@@ -15,7 +15,7 @@ A.5 hold for serial chains only: branches with a common ancestor a that moves co
 
 from __future__ import annotations
 
-from spanloop.algorithms.closed.row_bias import Telling, known_rows
+from spanloop.algorithms.closed.closure_rows import KeptRows, known_rows
 from spanloop.algorithms.papers.lilly_orin.general_joints import SIX
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.math.vector3 import total
@@ -67,10 +67,10 @@ def row_admittance(omega: dict, rows: list) -> list[list]:
     return out
 
 
-def laid_out(m, here, world, closure, telling: Telling) -> list[tuple[int, list[tuple[int, Force]], object]]:
+def laid_out(m, here, world, closure, kept: KeptRows) -> list[tuple[int, list[tuple[int, Force]], object]]:
     """Rows of a closure: number, ends on links that are there, known acceleration."""
     out = []
-    for row, gamma in known_rows(m, here, world, closure, telling):
+    for row, gamma in known_rows(m, here, world, closure, kept):
         ends = [(closure.a.link, row.on_a), (closure.b.link, row.on_b)]
         out.append((row.number, [(i, K) for i, K in ends if i >= 0], gamma))
     return out

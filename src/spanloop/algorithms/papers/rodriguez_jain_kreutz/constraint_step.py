@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import basis_of, rows
 from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
 from spanloop.algorithms.papers.lilly_orin.reference_member import Held, balanced, convergence
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closure_admittance import row_admittance
@@ -45,7 +45,7 @@ def told(k: int) -> int:
 
 
 def constraint_step(
-    mechanism, counts: tuple[int, int], coupled: Iterable[tuple[int, int]], cheap: bool, setting: Setting
+    mechanism, counts: tuple[int, int], coupled: Iterable[tuple[int, int]], cheap: bool, redundancy: Redundancy
 ) -> Program:
     """Forces (6 k,) at all k points of closure, world axes, for what both systems tell of theirs.
 
@@ -74,11 +74,11 @@ def constraint_step(
     def lay_out(m, here, world) -> Values:
         """Rows of all closures: number, ends, γ."""
         given = closure_kinematics.given(m, world)
-        return Values(rows={c.number: _laid_out(m, here, c, setting.dropped, given) for c in m.closures})
+        return Values(rows={c.number: _laid_out(m, here, c, redundancy.dropped, given) for c in m.closures})
 
     def demands(m, here, world) -> list:
-        far = closure_kinematics.openness(m, here, world) if setting.watched else []
-        return far + (world.thin if setting.strict else [])
+        far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+        return far + (world.thin if redundancy.refuses_singular else [])
 
     return Program(
         "constraint_step",

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from spanloop.algorithms.papers.body_admittance import Admittance
+from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.spatial import Force, Motion, joint_rate, power
 from spanloop.sweeps import Sweep, Values, inward, outward
 
 
@@ -81,7 +81,7 @@ def smoothed(nu: str, rates: str, lam: str) -> Sweep:
         m = here.X.T @ getattr(parent, lam)
         found = []
         for (s, G, _), x in reversed(list(zip(here.gains, getattr(here, nu), strict=True))):
-            rate = (x - power(m, beside(G, s))) - power(m, s)
+            rate = joint_rate(x, G, s, m)
             m = m + s * rate
             found.append(rate)
         return Values(**{lam: m, rates: tuple(reversed(found))})
@@ -111,12 +111,7 @@ def admitted() -> Sweep:
         """Admittance of the link."""
         L = parent.Lambda.carried(here.X)
         for s, G, over in reversed(here.gains):
-            L = L.freed(s, G, over)
+            L = L.joined(s, G, over)
         return Values(Lambda=L)
 
     return outward(admit, Lambda=Admittance())
-
-
-def beside(G: Force, s: Motion) -> Force:
-    """G − s."""
-    return Force.of([g - x for g, x in zip(G, s, strict=True)])

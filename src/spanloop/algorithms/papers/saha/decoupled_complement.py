@@ -28,11 +28,12 @@ Slips mended: ψ_i = ψ̂_i/m̂_i; the second half of eq. 19b defines η_i+1; eq
 
 from __future__ import annotations
 
+from spanloop.algorithms.tree.kinematics import link_acceleration
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
-from spanloop.math.vector3 import ZERO3, add, negate
+from spanloop.math.spatial import Field, Force, Motion, combined, joint_rate, power
+from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
 
 
@@ -88,16 +89,8 @@ def recursions(mechanism):
 def move(link, here, parent) -> Values:
     """Twist and twist rate, and the wrench that they take."""
     rates = getattr(here, "v", (0.0,) * link.kind.nv)
-    R, r = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, rates)  # p θ̇
-    carrier = R @ parent.field.omega
-    t_rate = (
-        Motion(R @ parent.field.alpha, R @ parent.field.at(r))  # A ṫ₋ + Ȧ t₋: O_i as a point of the parent
-        + coriolis(carrier, relative)  # W p θ̇, and what sliding adds to Ȧ t₋
-        + link.kind.motion_space_rate(here.q, rates)
-        + combined(here.S, known_accelerations(link, here))  # p θ̈
-    )
-    field = Field(add(carrier, relative.angular), t_rate.angular, t_rate.linear)
+    own = combined(here.S, known_accelerations(link, here))  # p θ̈
+    field = link_acceleration(link, here, parent.field, rates, own)  # ṫ = A ṫ₋ + Ȧ t₋ + W p θ̇ + p θ̈
     return Values(field=field, w=link.inertia.force(field) - here.external)  # M ṫ + W M E t  (5)
 
 
@@ -129,10 +122,10 @@ def eliminate(link, here, arriving) -> tuple[Values, Values]:
     for p, x, armature in reversed(list(zip(link.free(here.S), phi, link.armature, strict=False))):
         psi_hat = M @ p
         m = power(p, psi_hat) + armature  # m̂ = pᵀ ψ̂                                (19c)
-        over = reciprocal(m)
-        psi = psi_hat * over
+        inverse_pivot = reciprocal(m)
+        psi = psi_hat * inverse_pivot
         x = x - power(p, eta)  # φ̂ = φ − pᵀ η                                        (19a)
-        eliminated.append((p, psi, x * over))  # φ̃ = φ̂ / m̂                          (20)
+        eliminated.append((p, psi, x * inverse_pivot))  # φ̃ = φ̂ / m̂                          (20)
         eta = eta + psi * x  # η = ψ φ̂ + η                                           (19b)
         M = M.less(psi, psi_hat)  # M̄ = M̂ − ψ̂ ψᵀ                                     (19d)
     return Values(eliminated=eliminated), Values(M=M.carried(here.X), eta=here.X @ eta)
@@ -143,12 +136,7 @@ def substitute(link, here, parent) -> Values:
     mu = here.X.T @ parent.mu  # μ̃_i,i−1 = A μ̃_i−1                                  (21b)
     rates = []
     for p, psi, x in reversed(here.eliminated):
-        rate = (x - power(mu, beside(psi, p))) - power(mu, p)  # θ̈ = φ̃ − ψᵀ μ̃, the part along p last (21a)
+        rate = joint_rate(x, psi, p, mu)  # θ̈ = φ̃ − ψᵀ μ̃                           (21a)
         mu = mu + p * rate  # μ̃ = p θ̈ + μ̃                                          (21b)
         rates.append(rate)
     return Values(mu=mu, rates=tuple(rates) if here.eliminated else here.tau)
-
-
-def beside(psi: Force, p: Motion) -> Force:
-    """ψ − p."""
-    return Force.of([x - y for x, y in zip(psi, p, strict=True)])

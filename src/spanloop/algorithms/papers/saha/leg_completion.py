@@ -12,7 +12,7 @@ the unactuated joints to the closures' errors while the actuated ones rest, by t
 
 from __future__ import annotations
 
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.saha.leg_elimination import answering_rates, eliminated, joined, unit_rates
 from spanloop.algorithms.papers.saha.legs import Leg, Legs, NotLegs, legs_with
 from spanloop.algorithms.papers.saha.parallel_legs import SINGULAR
@@ -23,9 +23,9 @@ from spanloop.math.vector3 import dot
 from spanloop.sweeps import Program, Values, at_once
 
 
-def position_completion(mechanism, setting: Setting | None = None) -> Program:
+def position_completion(mechanism, redundancy: Redundancy | None = None) -> Program:
     """delta (nv,) that takes the closure errors `error` (n_rows,) away, to first order at q; 0 for actuated joints."""
-    legs = legs_with(mechanism, setting)
+    legs = legs_with(mechanism, redundancy)
     _refuse_rates(mechanism)
 
     def answer(m, here, world) -> Values:
@@ -37,9 +37,9 @@ def position_completion(mechanism, setting: Setting | None = None) -> Program:
     return _program("position_completion", ("q", "error"), mechanism, answer, {"error": mechanism.n_rows})
 
 
-def actuated_rates(mechanism, setting: Setting | None = None) -> Program:
+def actuated_rates(mechanism, redundancy: Redundancy | None = None) -> Program:
     """T (nv, n) at q: rates of all joints for unit actuated rates; v = T θ̇."""
-    legs = legs_with(mechanism, setting)
+    legs = legs_with(mechanism, redundancy)
 
     def answer(m, here, world) -> Values:
         """Rates of all joints for each actuated one."""

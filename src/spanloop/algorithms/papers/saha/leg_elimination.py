@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from spanloop.algorithms.papers.saha.legs import Leg, Legs
-from spanloop.algorithms.tree import kinematics
+from spanloop.algorithms.tree.kinematics import link_acceleration
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Field, Motion, Transform, combined, coriolis
 from spanloop.math.vector3 import ZERO3, cross, dot, negate, total
@@ -217,7 +217,8 @@ def _dot(x, y):
 
 def fly(link, here, parent) -> Values:
     """Velocity of the link, and its acceleration while no joint's rate changes; gravity is one of the world."""
-    return Values(field=kinematics.drift(link, here, parent).field, V=here.X.T @ parent.V + combined(here.S, here.v))
+    V = here.X.T @ parent.V + combined(here.S, here.v)
+    return Values(field=link_acceleration(link, here, parent.field, here.v), V=V)
 
 
 def drift(m, legs: Legs, leg: Leg, here, still: Field) -> Motion:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.errors import UnsupportedError
 from spanloop.joints.driven import DrivenClosure
 from spanloop.topology.closures import path
@@ -64,22 +64,22 @@ def legs_of(mechanism, mobility: int | None = None) -> Legs:
     return Legs(platform, tuple(legs), actuated)
 
 
-def legs_with(mechanism, setting: Setting | None) -> Legs:
+def legs_with(mechanism, redundancy: Redundancy | None) -> Legs:
     """The same, with as many actuators as the loops leave freedoms."""
-    if setting is None:
+    if redundancy is None:
         return legs_of(mechanism)
-    if not setting.known:
+    if not redundancy.is_known:
         raise NotLegs("no closed state was found")
-    legs = legs_of(mechanism, mechanism.nv - mechanism.n_rows + len(setting.dropped))
-    _refuse_undetermined(mechanism, legs, setting)
+    legs = legs_of(mechanism, mechanism.nv - mechanism.n_rows + len(redundancy.dropped))
+    _refuse_undetermined(mechanism, legs, redundancy)
     return legs
 
 
-def _refuse_undetermined(m, legs: Legs, setting: Setting) -> None:
+def _refuse_undetermined(m, legs: Legs, redundancy: Redundancy) -> None:
     """Actuated joints that leave a motion of the others free at every closed state that is known."""
-    kept = [r for r in range(m.n_rows) if r not in setting.dropped]
+    kept = [r for r in range(m.n_rows) if r not in redundancy.dropped]
     rest = [f for f in range(m.nv) if f not in legs.actuated]
-    motions = [_left(J[np.ix_(kept, rest)]) for J in setting.jacobians]
+    motions = [_left(J[np.ix_(kept, rest)]) for J in redundancy.jacobians]
     if not motions or not all(len(x) for x in motions):
         return
     share = np.max([np.abs(x).max(axis=0) for x in motions], axis=0)

@@ -18,14 +18,15 @@ torques of unactuated joints, dampers, springs and armature count with the rates
 from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.redundancy import Setting
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.saha.leg_elimination import answering_rates, drift, eliminated, fly, unit_rates
 from spanloop.algorithms.papers.saha.legs import Legs, legs_with
+from spanloop.algorithms.tree.kinematics import link_acceleration
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.errors import Reason, Refusal
-from spanloop.math.spatial import Field, Motion, combined, coriolis, power
+from spanloop.math.spatial import Field, Motion, combined, power
 from spanloop.math.symmetric import solve
-from spanloop.math.vector3 import add, dot, negate, total
+from spanloop.math.vector3 import ZERO3, dot, negate, total
 from spanloop.sweeps import Program, Values, at_once, outward
 
 SINGULAR = Refusal(
@@ -35,7 +36,7 @@ SINGULAR = Refusal(
 )
 
 
-def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed."""
 
     def result(m, here, world):
@@ -45,12 +46,12 @@ def forward_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
             c + total(x * y for x, y in zip(row, theta, strict=True)) for c, row in zip(world.c, world.T, strict=True)
         ]
 
-    return _program("forward_dynamics", ("q", "v", "tau"), mechanism, loaded, setting, result, mechanism.nv)
+    return _program("forward_dynamics", ("q", "v", "tau"), mechanism, loaded, redundancy, result, mechanism.nv)
 
 
-def inverse_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Program:
+def inverse_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None) -> Program:
     """Torques (n,) of the actuated freedoms for q (nq,), v (nv,), a (nv,), of which only actuated entries are read."""
-    legs = legs_with(mechanism, setting)
+    legs = legs_with(mechanism, redundancy)
 
     def result(m, here, world):
         I, right = _equations(m, here, world, [[0.0] * len(h.S) for h in here])
@@ -59,14 +60,14 @@ def inverse_dynamics(mechanism, loaded=(), setting: Setting | None = None) -> Pr
         return [dot(row, theta) - b for row, b in zip(I, right, strict=True)]
 
     n = len(legs.actuated)
-    return _program("actuated_inverse_dynamics", ("q", "v", "a"), mechanism, loaded, setting, result, n)
+    return _program("actuated_inverse_dynamics", ("q", "v", "a"), mechanism, loaded, redundancy, result, n)
 
 
-def _program(name, inputs, mechanism, loaded, setting, result, size) -> Program:
-    legs = legs_with(mechanism, setting)
-    still = Field((0.0, 0.0, 0.0), origin=negate(mechanism.gravity))  # the world, accelerated against gravity
+def _program(name, inputs, mechanism, loaded, redundancy, result, size) -> Program:
+    legs = legs_with(mechanism, redundancy)
+    still = Field(ZERO3, origin=negate(mechanism.gravity))  # the world, accelerated against gravity
     n = len(legs.actuated)
-    watched = setting is None or setting.watched
+    watched = redundancy is None or redundancy.refuses_open
 
     def start(world) -> Values:
         return Values(T=world.T, c=world.c, t=[Motion()] * n, moved=still)
@@ -101,16 +102,7 @@ def spread(link, here, parent) -> Values:
     """The link's twists for unit actuated rates, and the wrench that it takes while these do not change."""
     own_T, own_c = parent.T[link.v], parent.c[link.v]
     t = [here.X.T @ x + combined(here.S, [row[j] for row in own_T]) for j, x in enumerate(parent.t)]
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, here.v)
-    carrier = R @ parent.moved.omega
-    motion = (
-        Motion(R @ parent.moved.alpha, R @ parent.moved.at(p))
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, here.v)
-        + combined(here.S, own_c)
-    )
-    moved = Field(add(carrier, relative.angular), motion.angular, motion.linear)
+    moved = link_acceleration(link, here, parent.moved, here.v, combined(here.S, own_c))
     return Values(t=t, moved=moved, w=link.inertia.force(moved) - here.external, T=parent.T, c=parent.c)
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from spanloop.algorithms.tree.kinematics import driven_acceleration, link_acceleration
 from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.inertia import Mobility
 from spanloop.math.scalar import sqrt
-from spanloop.math.spatial import Field, Force, Motion, combined, coriolis, power
+from spanloop.math.spatial import Field, Force, dual_basis, power
 from spanloop.math.symmetric import apply, inverse
-from spanloop.math.vector3 import add, dot, is_zero, product, total, transpose
+from spanloop.math.vector3 import is_zero, product, total, transpose
 from spanloop.sweeps import Values
 
 
@@ -89,36 +90,20 @@ SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Forc
 
 def turn(link, here, parent) -> Values:
     """Velocities and what comes of them: b_k, h_m; the joint's constraints and its measures."""
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, here.v)
-    carrier = R @ parent.omega
-    c = (
-        here.X.T @ parent.ground
-        + Motion(linear=R @ Field(parent.omega).at(p))
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, here.v)
-        + combined(link.given(here.S), link.given(here.tau))
-    )
-    omega = add(carrier, relative.angular)
-    KJ = measures(link.free(here.S))
+    moved = link_acceleration(link, here, parent.field, here.v, driven_acceleration(link, here))
+    field, c = Field(moved.omega), moved.motion  # the parent's acceleration is an unknown
+    KJ = dual_basis(link.free(here.S))
     K = SIX if link.driven else link.kind.constraint_space(here.q)
     rotors = tuple(w * sqrt(r) for w, r in zip(KJ, link.armature, strict=False) if not is_zero(r))
     return Values(
-        omega=omega,
-        ground=Motion(),
-        b=link.inertia.force(Field(omega)),
+        field=field,
+        b=link.inertia.force(field),
         c=c,
         h=tuple(power(c, k) for k in K + rotors),  # (29)
         K=K + rotors,
         KJ=KJ,
         compliance=(0.0,) * len(K) + (1.0,) * len(rotors),
     )
-
-
-def measures(S) -> tuple[Force, ...]:
-    """KJ = (SᵀS)⁻¹Sᵀ, row by row."""
-    gram = inverse([[dot(tuple(s), tuple(r)) for r in S] for s in S])
-    return tuple(Force.of([dot(row, x) for x in zip(*S, strict=True)]) for row in gram)
 
 
 def push(link, here, arriving) -> tuple[Values, Values]:

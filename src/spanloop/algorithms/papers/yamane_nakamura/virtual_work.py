@@ -48,7 +48,7 @@ from spanloop.algorithms.tree.kinematics import poses
 from spanloop.algorithms.tree.link_poses import placed
 from spanloop.errors import Reason, Refusal
 from spanloop.math.inertia import Mobility
-from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.spatial import Field, Force, Motion, power
 from spanloop.math.symmetric import apply, inverse
 from spanloop.math.vector3 import ZERO3, dot, negate, total
 from spanloop.sweeps import Program, Union, Values, inward, outward
@@ -114,7 +114,7 @@ def sweeps(mechanism, loaded):
     paths = (inward(gather, e=Union()), outward(release, n={}, a=Motion()))
     return (
         *placed(loaded),
-        outward(turn, omega=ZERO3, ground=Motion(linear=negate(mechanism.gravity))),
+        outward(turn, field=Field(ZERO3, origin=negate(mechanism.gravity))),
         inward(push, t=Force()),
         inward(connect, joints=Union()),
         *paths,

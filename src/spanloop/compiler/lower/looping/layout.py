@@ -12,8 +12,7 @@ from spanloop.compiler.lower.looping.classes import Interface, LinkClass
 from spanloop.compiler.lower.looping.ir import Looped, Pass, Step, Tree
 from spanloop.compiler.lower.looping.tracing import Traced
 from spanloop.compiler.lower.plan import Plan, live
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import INPUT
+from spanloop.compiler.trace import INPUT, Expression
 
 
 @dataclass

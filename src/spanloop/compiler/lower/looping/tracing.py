@@ -8,8 +8,7 @@ from typing import Any
 from spanloop.compiler.lower.looping.classes import Interface, LinkClass
 from spanloop.compiler.lower.looping.ir import CannotLoop, Pass, Tree
 from spanloop.compiler.lower.looping.pytree import put_together, taken_apart
-from spanloop.compiler.trace import Expression, Graph
-from spanloop.compiler.trace.operations import INPUT
+from spanloop.compiler.trace import INPUT, Expression, Graph
 
 _ROUNDS = 20
 

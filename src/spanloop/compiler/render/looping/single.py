@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from spanloop.compiler.lower.looping import Looped
-from spanloop.compiler.render.llvm_types import Real
+from spanloop.compiler.render.instructions import LIMIT, Real
 from spanloop.compiler.render.looping.walk import ending, entry, walk
-from spanloop.compiler.render.sincos import LIMIT
 from spanloop.compiler.render.status import FAR_ANGLE, NOT_FINITE, OFF_GUARD
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from spanloop.compiler.lower.looping import Looped, Step
-from spanloop.compiler.render.body import Body, declarations
-from spanloop.compiler.render.llvm_types import Real
-from spanloop.compiler.trace import Expression
-from spanloop.compiler.trace.operations import INPUT
+from spanloop.compiler.render.instructions import Body, Real, declarations
+from spanloop.compiler.trace import INPUT, Expression
 
 
 def walk(plan: Looped, t: Real) -> str:

@@ -7,24 +7,30 @@ exact arithmetic for finite values and removes rounding where it acts.
 
 from __future__ import annotations
 
-from spanloop.compiler.trace.operations import (
-    ADD,
-    BOTH,
-    CONSTANT,
-    COSINE,
-    DIVIDE,
-    EITHER,
-    INPUT,
-    LESS,
-    MULTIPLY,
-    NAMES,
-    NEGATE,
-    NOT,
-    ROOT,
-    SELECT,
-    SINE,
-    SUBTRACT,
+# the operations that a graph is made of: all that a target must render
+INPUT, CONSTANT, NEGATE, ADD, SUBTRACT, MULTIPLY, DIVIDE, SINE, COSINE, ROOT, LESS, BOTH, EITHER, NOT, SELECT = range(
+    15
 )
+
+NAMES = (
+    "input",
+    "constant",
+    "negate",
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "sine",
+    "cosine",
+    "root",
+    "less",
+    "both",
+    "either",
+    "not",
+    "select",
+)
+
+CONDITIONS = frozenset((LESS, BOTH, EITHER, NOT))
 
 
 class TraceError(TypeError):

@@ -1,0 +1,28 @@
+"""Definitions of kernels for tests of the compiler: any plan, any reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import Reason, Refusal
+
+
+@dataclass(frozen=True)
+class PlanDefinition:
+    """A plan with a reference on floats and one sentence for every state that is refused."""
+
+    name: str
+    key: str
+    plan: Any
+    reference: Callable[..., np.ndarray | None] = lambda *_: None
+    sentence: str = "no answer"
+
+    def signature(self):
+        return self.plan.inputs, self.plan.shape
+
+    def explain(self, *arrays: np.ndarray) -> Refusal:
+        return Refusal(Reason.OTHER, self.sentence)
