@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from spanloop.errors import FileError, InputError
-from spanloop.model.files import atomic
+from spanloop.model.files.file_io import write_file
 from spanloop.simulation.time_loop import Progress
 
 SECONDS = 5.0  # of computing between two checkpoints
@@ -53,7 +53,7 @@ class Checkpoint:
         data = io.BytesIO()
         record = p.record[:, : p.done // self.every + 1]
         np.savez(data, key=self.key, record=record, state=p.state, why=p.why, counts=p.counts, done=p.done)
-        atomic.write(self.path, data.getvalue())
+        write_file(self.path, data.getvalue())
         self.last = time.perf_counter()
 
     def remove(self) -> None:

@@ -14,7 +14,7 @@ from spanloop.sweeps.program import Values
 from spanloop.sweeps.terms import FRAMES, JOINTS, LINKS, ROWS, Term
 from spanloop.sweeps.walk import carry_out
 from spanloop.topology import mechanism
-from spanloop.topology.closures import Anchor
+from spanloop.topology.mechanism import Anchor
 
 _UNIT = 1e-6  # by how much a quaternion may miss length 1
 _NOTHING = 1e-12  # of the largest entry: what counts as zero in a picture

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from spanloop.algorithms.tree import newton_euler
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import power

@@ -13,7 +13,7 @@ freedoms i ≤ j are kept: the matrix is symmetric.
 
 from __future__ import annotations
 
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, Motion, gain, joint_rate, power
 from spanloop.sweeps import Program, Union, Values, inward, outward

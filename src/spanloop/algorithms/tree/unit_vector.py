@@ -18,7 +18,7 @@ the torques of the joints inward of it are kept, the others follow by symmetry.
 from __future__ import annotations
 
 from spanloop.algorithms.tree import newton_euler
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.spatial import Field, Force, power
 from spanloop.math.symmetric import solve
 from spanloop.math.vector3 import ZERO3, dot

@@ -26,8 +26,7 @@ from spanloop.compiler.lower import Looped, Operations, Plan
 from spanloop.compiler.render.batch import batch, scratch_size
 from spanloop.compiler.render.call import call
 from spanloop.compiler.render.looping import TABLE, looped_batch, looped_scratch, looped_single
-from spanloop.compiler.render.single import single
-from spanloop.compiler.render.status import FAR_ANGLE
+from spanloop.compiler.render.single import FAR_ANGLE, single
 from spanloop.compiler.runtime import arrays, cache, machine, python_call
 from spanloop.compiler.runtime.cache import Artifact
 from spanloop.errors import InputError, Refusal, StateError, StateWarning, UnsupportedError

@@ -39,9 +39,8 @@ from spanloop.algorithms.papers.lilly_orin.chains import Chains, Tip, simple_cha
 from spanloop.algorithms.papers.lilly_orin.general_joints import Carrier, Constraint, carrier, tip
 from spanloop.algorithms.papers.lilly_orin.joint_graph import JOINT
 from spanloop.algorithms.papers.lilly_orin.reference_member import Held, balanced, convergence
-from spanloop.algorithms.tree.bias_acceleration import bias_sweep
 from spanloop.algorithms.tree.energy import fly
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import bias_sweep, placed
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, dual_basis, joint_rate, power
 from spanloop.math.vector3 import total

@@ -47,9 +47,8 @@ from spanloop.algorithms.papers.rodriguez_jain_kreutz.filter_sweeps import (
     filtered,
     smoothed,
 )
-from spanloop.algorithms.tree.bias_acceleration import bias_sweep
 from spanloop.algorithms.tree.energy import fly
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import bias_sweep, placed
 from spanloop.errors import UnsupportedError
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, Motion, power

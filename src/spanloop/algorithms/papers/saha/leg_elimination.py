@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from spanloop.algorithms.papers.saha.legs import Leg, Legs
-from spanloop.algorithms.tree.kinematics import link_acceleration
+from spanloop.algorithms.tree.link_motion import link_acceleration
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Field, Motion, Transform, combined, coriolis
 from spanloop.math.vector3 import ZERO3, cross, dot, negate, total

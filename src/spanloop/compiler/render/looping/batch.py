@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spanloop.compiler.lower.looping import Looped
+from spanloop.compiler.render.batch import marked
 from spanloop.compiler.render.instructions import LIMIT, Real
 from spanloop.compiler.render.looping.walk import ending, walk
-from spanloop.compiler.render.status import FAR_ANGLE, NOT_FINITE, OFF_GUARD, marked
+from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, OFF_GUARD
 
 
 def looped_batch(plan: Looped, real: str, width: int) -> str:
