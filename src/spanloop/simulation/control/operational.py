@@ -25,7 +25,7 @@ from spanloop.model import Model
 from spanloop.model.user_input import number, rotation
 from spanloop.simulation.control.paths import Path, hold, path
 from spanloop.simulation.control.targets import every_joint_controlled, goal, no_loops
-from spanloop.simulation.drive import Controller
+from spanloop.simulation.controllers import Controller
 
 WHO = "operational_space"
 

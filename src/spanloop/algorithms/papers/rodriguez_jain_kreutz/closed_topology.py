@@ -34,7 +34,7 @@ from spanloop.algorithms.closed.pivot_tolerance import masked_factors, pivot_dem
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
-from spanloop.algorithms.papers.lilly_orin.reference_member import Held, balanced, convergence
+from spanloop.algorithms.papers.lilly_orin.reference_member import ChainRows, balanced, convergence
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closure_admittance import (
     laid_out,
     point_admittances,
@@ -154,13 +154,13 @@ def _cheap(g: Grasps, kept: KeptRows):
             rows = []
             for k, (number, sides, gamma) in enumerate(laid_out(m, here, world, c, kept)):
                 K, A = (dict(sides)[i] for i in (arm.tip, g.body))
-                sort, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
-                rows.append(Constraint((c.number, k), sort, K, A, gamma, mask=mask))
+                kind, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
+                rows.append(Constraint((c.number, k), kind, K, A, gamma, mask=mask))
                 ends.append([(arm.tip, K), (g.body, A)])
             omega = {key: x for key, x in world.omega.items() if key == (arm.tip, arm.tip)}
             L = row_admittance(omega, [[(arm.tip, row.K)] for row in rows])
             S = [-(row.gamma + power(here[arm.tip].lam, row.K)) for row in rows]
-            chains.append(Held(rows, L, S, len(rows)))
+            chains.append(ChainRows(rows, L, S, len(rows)))
         mass = [list(r) for r in link.inertia.articulated().rows()]
         for k, armature in enumerate(link.armature):
             mass[k][k] = mass[k][k] + armature
