@@ -50,6 +50,7 @@ MODELS, STATES, KERNELS, ROLLOUTS = map(section, ("models", "states", "kernels",
 
 # names of the baseline that are being renamed; gone when the renames are
 _BOTH = {"close": "with_loop" if hasattr(sl.Model, "with_loop") else "close"}
+_BOTH["couple"] = "coupling" if hasattr(sl.Builder, "coupling") else "couple"
 _BOTH["gravity"] = "gravity_torques" if hasattr(sl.Dynamics, "gravity_torques") else "gravity"
 
 

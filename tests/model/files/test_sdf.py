@@ -17,7 +17,7 @@ from spanloop.joints import Fixed, Free, Helical, Prismatic, Revolute, Spherical
 from spanloop.model import Model
 from spanloop.model.files import load
 from spanloop.model.files.sdf.reader import loads
-from spanloop.model.files.sdf.spanning import reversed_kind
+from spanloop.model.files.sdf.tree_and_loops import reversed_kind
 from spanloop.model.files.toml import reader as toml_reader
 from spanloop.model.files.toml.writer import dumps
 

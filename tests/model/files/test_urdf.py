@@ -15,13 +15,13 @@ from robots_table import BROKEN, LOADED
 from spanloop.errors import FileError, InputError, ModelError, SpanloopError, SpanloopWarning, UnsupportedError
 from spanloop.joints import Fixed, Free, Planar, Prismatic, Revolute
 from spanloop.model import WORLD, Body, Inertia, Joint, Model, Placement
+from spanloop.model.exact_rotations import rotation_of_angles, snap_axis, snap_rotation
 from spanloop.model.files import load
 from spanloop.model.files.mesh_paths import resolve_mesh
 from spanloop.model.files.toml import reader as toml_reader
 from spanloop.model.files.toml.writer import dumps
 from spanloop.model.files.urdf.reader import loads
 from spanloop.model.inertia_check import check_inertias
-from spanloop.model.snap import rotation_of_angles, snap_axis, snap_rotation
 
 
 def robots_folder() -> Path | None:

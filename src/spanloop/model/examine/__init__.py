@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spanloop.model.examine.finding import Finding
 from spanloop.model.examine.inertia_findings import inertias
-from spanloop.model.examine.joint_findings import joints, meshes, notes
+from spanloop.model.examine.messages import Finding
+from spanloop.model.examine.overview import joints, makeup, meshes, notes
 from spanloop.model.examine.possible_loops import closing
-from spanloop.model.examine.summary import makeup
 from spanloop.model.model import Model
 
 

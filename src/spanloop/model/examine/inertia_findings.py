@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spanloop.model.examine.finding import Finding, label
-from spanloop.model.examine.messages import counted
+from spanloop.model.examine.messages import Finding, counted, label
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Inertia, Placement
 from spanloop.model.poses import neutral_poses

@@ -1,4 +1,4 @@
-"""All that `spanloop check` can say: for each topic its weight, its sentence, and what to try.
+"""Findings of an examination and their sentences: what was found, how much it matters, what to try.
 
 {parts} lists the parts that a finding is about, {other} is a value of the finding. Weights: "matters" (the model is
 probably not what was meant, or will not run), "advice" (worth a look), "fact" (how it is).
@@ -6,9 +6,23 @@ probably not what was meant, or will not run), "advice" (worth a look), "fact" (
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from spanloop.model.examine.finding import Finding
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found (a topic of words.py), at which parts, with which numbers."""
+
+    topic: str
+    parts: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def label(what: str, part) -> str:
+    """A part by name and, if known, file and line: body 'forearm' (arm.urdf:41)."""
+    return f"{what} {part.name!r}" + (f" ({part.where})" if part.where else "")
 
 
 class Words(NamedTuple):

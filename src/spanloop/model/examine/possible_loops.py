@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spanloop.model.examine.finding import Finding
+from spanloop.model.examine.messages import Finding
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Placement
 from spanloop.model.poses import poses

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from spanloop.model.files.notes import Findings
+from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.parts import Body
 
 
@@ -19,13 +19,13 @@ def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
     return _looked_for(filename, Path(folder).resolve(), {})
 
 
-def note_missing(bodies: Iterable[Body], folder: Path, findings: Findings) -> None:
+def note_missing(bodies: Iterable[Body], folder: Path, notes: LoadNotes) -> None:
     """Finds the meshes that cannot be found."""
     here, packages = folder.resolve(), dict[str, Path | None]()
     for file in dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh"):
         note = _looked_for(file, here, packages)[1]
         if note:
-            findings.add("meshes not found", note)
+            notes.add("meshes not found", note)
 
 
 def _looked_for(filename: str, folder: Path, packages: dict[str, Path | None]) -> tuple[Path | None, str]:

@@ -28,10 +28,10 @@ from spanloop.joints import Prismatic, Revolute
 from spanloop.math.vector3 import subtract
 from spanloop.model import user_input
 from spanloop.model.builder import OPTIONS
+from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Frame, Inertia, Joint, Placement
-from spanloop.model.snap import snap_rotation
 
 _KINDS = {"r": Revolute, "revolute": Revolute, "p": Prismatic, "prismatic": Prismatic}
 CONVENTIONS = ("standard", "modified")

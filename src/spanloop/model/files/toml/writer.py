@@ -17,7 +17,7 @@ from spanloop.model.parts import Body, Geometry, Inertia, Joint, Loop, Placement
 
 FORMAT = 1
 
-PER_FREEDOM = ("damping", "friction", "armature", "stiffness")
+PER_DOF = ("damping", "friction", "armature", "stiffness")
 
 LIMITS = ("lower", "upper", "speed", "effort")
 
@@ -81,7 +81,7 @@ def _joint(j: Joint) -> str:
         *_kind(j.kind),
         *_placement(j.placement),
         *((name, _single(getattr(j, name)), None) for name in LIMITS),
-        *((name, _single(getattr(j, name)), _single((0.0,) * n)) for name in PER_FREEDOM),
+        *((name, _single(getattr(j, name)), _single((0.0,) * n)) for name in PER_DOF),
         ("rest", j.rest, j.kind.neutral()),
         ("driven", j.driven, False),
         ("actuated", j.actuated, True),
