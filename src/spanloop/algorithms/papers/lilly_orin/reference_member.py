@@ -29,11 +29,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spanloop.algorithms.closed.dense_ldl import SMALLEST_PIVOT, Factors, thin_pivots
+from spanloop.algorithms.closed.pivot_tolerance import pivot_demands
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
 from spanloop.math.inertia import ArticulatedInertia, RigidInertia
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, power
+from spanloop.math.symmetric import LDL, InversePivot, clamped_inverse, guarded_inverse, pivot_bounds
 from spanloop.math.vector3 import dot, is_zero, negate, total, trace
 from spanloop.types import Scalar
 
@@ -62,14 +63,14 @@ class ReferenceMember:
         self.chains, self.P0 = chains, P0
         self.zero_bounds = [_zero_bounds(c) for c in chains]
         self.factors = [
-            Factors(c.L, _least_pivots(c, body), bounds, [r.mask for r in c.rows])
+            LDL(c.L, _inverse_pivot(c, _least_pivots(c, body), bounds))
             for c, bounds in zip(chains, self.zero_bounds, strict=True)
         ]
         self.columns, self.scaled = [], []  # (1 + N)⁻¹ B and D⁻¹(1 + N)⁻¹ B, column by column
         for c, F in zip(chains, self.factors, strict=True):
             columns = [F.forward([tuple(r.B)[x] for r in c.rows]) for x in range(6)]
             self.columns.append(columns)
-            self.scaled.append([[y * o for y, o in zip(column, F.over, strict=True)] for column in columns])
+            self.scaled.append([[y * o for y, o in zip(column, F.inverse_pivots, strict=True)] for column in columns])
         own = P0.rows()
         whole = [[0.0] * 6 for _ in range(6)]
         self.reflected: list = []  # X₀ᵀ R_k of all chains, entry by entry
@@ -78,7 +79,7 @@ class ReferenceMember:
                 parts = [dot(c[x], s[y]) for c, s in zip(self.columns, self.scaled, strict=True)]
                 whole[x][y] = whole[y][x] = total([own[x][y], *parts])  # I₀ + Σ X₀ᵀ φᶜ M φᶜᵀ X₀ (46)
                 self.reflected += parts
-        self.whole = Factors(whole)
+        self.whole = LDL(whole)
 
     def acceleration(self, S: Sequence[Sequence[Scalar]], force: Force) -> Motion:
         """a₀ with [I₀ + Σ X₀ᵀ R_k] a₀ = Σ X₀ᵀ P_k + force (45), of P_k = φᶜ M S_k."""
@@ -156,12 +157,19 @@ def _least_pivots(chain: ChainRows, body: RigidInertia) -> list:
 
 
 def _zero_bounds(chain: ChainRows) -> list:
-    """Bounds below which pivots of inner loops count as zero: SMALLEST_PIVOT of all rows of one joint and kind."""
-    group = [(row.key[0], row.kind) for row in chain.rows[: chain.inner]]
-    scale: dict = {}
-    for k, g in enumerate(group):
-        scale[g] = scale.get(g, 0.0) + chain.L[k][k]
-    return [SMALLEST_PIVOT * scale[g] for g in group]
+    """Bounds below which pivots of inner loops count as zero, relative to all rows of one joint and kind."""
+    inner = chain.rows[: chain.inner]
+    return pivot_bounds([chain.L[k][k] for k in range(chain.inner)], [(row.key[0], row.kind) for row in inner])
+
+
+def _inverse_pivot(chain: ChainRows, least: list, zero: list) -> InversePivot:
+    """1/pivot of a chain's rows: those of its own loops left out below `zero`, the others clamped at `least`."""
+
+    def of_row(k: int, pivot: Scalar) -> Scalar:
+        found = guarded_inverse(pivot, zero[k]) if k < len(zero) else clamped_inverse(pivot, least[k])
+        return found * chain.rows[k].mask
+
+    return of_row
 
 
 def convergence(member: ReferenceMember, a0: Motion, step: Motion) -> list:
@@ -175,7 +183,7 @@ def convergence(member: ReferenceMember, a0: Motion, step: Motion) -> list:
     pivots = [
         pair
         for c, bounds, F in zip(member.chains, member.zero_bounds, member.factors, strict=True)
-        for pair in thin_pivots(bounds, F, [r.mask for r in c.rows[: c.inner]])
+        for pair in pivot_demands(bounds, F, [r.mask for r in c.rows[: c.inner]])
     ]
     return [
         (_square(step), LARGEST_CORRECTION**2 * (_square(a0) + dot(undone, undone)) + 1e-24),

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import KeptRows
-from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
+from spanloop.algorithms.closed.pivot_tolerance import masked_factors, pivot_demands, row_bounds
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
@@ -135,11 +135,11 @@ def _whole(kept: KeptRows):
         on = [masks.get(number, 1.0) for number, _, _ in rows]
         L = row_admittance(world.omega, [ends for _, ends, _ in rows])
         asked = [-total([gamma, *(power(here[i].lam, K) for i, K in ends)]) for _, ends, gamma in rows]
-        bounds = zero_bounds(m, [number for number, _, _ in rows], L)
-        factors = Factors(L, zero=bounds, masks=on)
+        bounds = row_bounds(m, [number for number, _, _ in rows], L)
+        factors = masked_factors(L, bounds, on)
         f = factors.solve(asked)
         _lay_down(here, [ends for _, ends, _ in rows], f)
-        return Values(f=f, thin=thin_pivots(bounds, factors, on))
+        return Values(f=f, thin=pivot_demands(bounds, factors, on))
 
     return solve
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import basis_of, rows
-from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
+from spanloop.algorithms.closed.pivot_tolerance import masked_factors, pivot_demands, row_bounds
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
 from spanloop.algorithms.papers.lilly_orin.reference_member import ChainRows, balanced, convergence
@@ -143,11 +143,11 @@ def whole(m, here, world) -> Values:
     masks = closure_kinematics.masks(m, world)
     on = [masks.get(number, 1.0) for number, _, _ in numbered]
     L = row_admittance(world.omega, [ends for _, ends, _ in numbered])
-    bounds = zero_bounds(m, [number for number, _, _ in numbered], L)
-    factors = Factors(L, zero=bounds, masks=on)
+    bounds = row_bounds(m, [number for number, _, _ in numbered], L)
+    factors = masked_factors(L, bounds, on)
     f = factors.solve([-gamma for _, _, gamma in numbered])
     _lay_down(here, [ends for _, ends, _ in numbered], f)
-    return Values(thin=thin_pivots(bounds, factors, on))
+    return Values(thin=pivot_demands(bounds, factors, on))
 
 
 def _cheap(body: int):
