@@ -352,9 +352,9 @@ def test_forces_compiled_into_a_motion_are_those_of_forward_dynamics(kind):
     [
         ([1.0], "simulate: loop_forces is a list; expected {'loop': forces (..., n)}"),
         ({"d": [[1.0], [2.0]]}, "has shape (2, 1); expected (1,). For one that changes give a function (t, q, v)"),
-        (lambda t, q, v: {"d": 1.0}, "simulate: known gives 1.0 for 'd'; expected a list of 1"),
+        (lambda t, q, v: {"d": 1.0}, "simulate: loop_forces gives 1.0 for 'd'; expected a list of 1"),
         (lambda t, q, v: {"c": [1.0]}, "simulate: loop_forces names 'c', which is not a loop; there are 'd'"),
-        (lambda t, q, v: [1.0], "simulate: known returned a list; expected {'loop': numbers}"),
+        (lambda t, q, v: [1.0], "simulate: loop_forces returned a list; expected {'loop': numbers}"),
     ],
 )
 def test_known_forces_of_a_motion_are_checked(known, what):

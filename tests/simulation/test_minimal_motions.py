@@ -379,7 +379,7 @@ REFUSED = {
     "active": (
         zoo.five_bar,
         {"closures": sl.Closures("minimal", active_loops=["meeting"])},
-        "active names 'meeting', which is not a switchable loop",
+        "active_loops names 'meeting', which is not a switchable loop",
     ),
     "shared links": (zoo.delta, {}, f"{NOT_LEGS}joint 'motor1' belongs to more than one leg. Use closures='project'"),
     "several platforms": (lambda: zoo.n_four_bar(3), {}, f"{NOT_LEGS}the loops do not all end at one body"),
