@@ -14,10 +14,10 @@ from timing import Spread, calls, compare
 
 import spanloop as sl
 from spanloop.compiler.runtime.rollout import Rollout, Steps
-from spanloop.simulation.drive import drive
-from spanloop.simulation.events import watch
-from spanloop.simulation.rollout import schedule, schedule_key
-from spanloop.simulation.state_layout import Layout
+from spanloop.simulation.controllers import applied_forces
+from spanloop.simulation.events import events_of
+from spanloop.simulation.integrators.integrator import schedule, schedule_key
+from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.system import System
 
 MECHANISMS = {
@@ -35,8 +35,11 @@ class Loop:
     """The compiled time loop alone, from rest, without torques."""
 
     def __init__(self, model, q, closures: str, runs: int):
-        system, seen = System(model, drive(model, None, model.nv), closures=closures), watch(model, False, None)
-        layout = Layout.of(system, seen, "float64")
+        system, seen = (
+            System(model, applied_forces(model, None, model.nv), closures=closures),
+            events_of(model, False, None),
+        )
+        layout = StateLayout.of(system, seen, "float64")
         self.schedule = schedule(system, seen, "rk4", "float64")
         self.rollout = Rollout(schedule_key(system, seen, "rk4", "float64"), lambda: self.schedule, "float64")
         self.start = np.zeros((runs, layout.width))

@@ -27,10 +27,10 @@ from trees import pair
 
 import spanloop as sl
 from spanloop.compiler.runtime.rollout import Rollout, Steps
-from spanloop.simulation.drive import drive
-from spanloop.simulation.events import watch
-from spanloop.simulation.rollout import schedule, schedule_key
-from spanloop.simulation.state_layout import Layout
+from spanloop.simulation.controllers import applied_forces
+from spanloop.simulation.events import events_of
+from spanloop.simulation.integrators.integrator import schedule, schedule_key
+from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.system import System
 
 H = 1e-3  # s
@@ -45,9 +45,9 @@ class Compiled:
 
     def __init__(self, model, q, v, controls, dtype="float64", controller=None, every=1):
         n, steps, width = controls.shape
-        system = System(model, drive(model, controller, width))
-        seen = watch(model, False, None)
-        layout = Layout.of(system, seen, dtype)
+        system = System(model, applied_forces(model, controller, width))
+        seen = events_of(model, False, None)
+        layout = StateLayout.of(system, seen, dtype)
         self.rollout = Rollout(
             schedule_key(system, seen, "rk4", dtype), lambda: schedule(system, seen, "rk4", dtype), dtype
         )

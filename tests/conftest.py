@@ -1,10 +1,16 @@
-"""A session keeps its kernels in a new folder, so that no test meets what an earlier session compiled."""
+"""A session keeps its kernels in a new folder, so that no test meets what an earlier session compiled; of a test with
+many cases the daily tier runs a few."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+from collections import defaultdict
+
+import pytest
+
+DAILY_CASES = 4  # of each parametrised test; the others are marked slow
 
 _OWN = "PYTEST_XDIST_WORKER" not in os.environ  # workers share the folder of the session that started them
 if _OWN:
@@ -14,3 +20,16 @@ if _OWN:
 def pytest_unconfigure(config):
     if _OWN:
         shutil.rmtree(os.environ["SPANLOOP_CACHE"], ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark all but a few evenly spaced cases of every parametrised test as slow."""
+    cases = defaultdict(list)
+    for item in items:
+        cases[item.path, getattr(item, "originalname", item.name)].append(item)
+    for group in cases.values():
+        kept = {k * (len(group) - 1) // (DAILY_CASES - 1) for k in range(DAILY_CASES)}
+        for k, item in enumerate(group):
+            if k not in kept:
+                item.add_marker(pytest.mark.slow)

@@ -16,8 +16,8 @@ PAGE = Path(__file__).parents[1] / "closed_chains.md"
 
 HEADING = "## Operations of forward dynamics"
 ABOVE = """
-Multiplications, additions and divisions of one call, counted on the plan; – where the method does not fit. Written by
-`docs/tables/closed_methods.py`.
+Multiplications, additions and divisions of one call, counted on the plan; – where a method does not support the mechanism.
+`docs/tables/closed_methods.py` writes the table.
 """
 
 MECHANISMS = {

@@ -40,34 +40,34 @@ TABLE_2 = (
 
 BEGINNING = """# Operation counts
 
-How many multiplications (M) and additions (A) inverse and forward dynamics of an arm with n hinges take: Saha's
-Tables 1 and 2, quoted, and what our kernels take, counted on their plans. Written by `docs/tables/counts.py`;
-`spanloop count MODEL` counts any mechanism.
+Multiplications (M) and additions (A) of inverse and forward dynamics of an arm with n hinges: Saha's Tables 1 and 2,
+quoted, and our kernels, counted on their plans. `docs/tables/counts.py` writes the page; `spanloop count MODEL` counts
+any mechanism.
 
-How the tables are read:
+How to read the tables:
 
-* A division is counted as a multiplication, a subtraction as an addition, as the tables do; sines and cosines are not
-  counted. The last entry of Table 1 is additions (the text has an M there). Ours are counted before multiplications
-  and additions are fused.
-* The papers' formulas are for arms with general Denavit-Hartenberg parameters on a fixed base. Ours are counted on
-  `zoo.dh_arm(n)`: no twist is a right angle, no length, offset or product of inertia is zero, gravity along z of the
-  first frame. They are polynomials that hold exactly from n = 3 to 10, not fits; "no formula" where none
-  of degree 3 holds at all these sizes. A twist of a right angle, a zero length, a symmetric body cost less: the
+* A division counts as a multiplication and a subtraction as an addition, as in Saha's tables; sines and cosines do not
+  count. The last entry of Table 1 is additions (the text has an M there). Our counts precede the fusion of
+  multiplications and additions.
+* The papers' formulas are for arms with general Denavit-Hartenberg parameters on a fixed base. Ours are for
+  `zoo.dh_arm(n)`: no twist is a right angle, no length, offset or product of inertia is zero, gravity acts along z of the
+  first frame. They are polynomials that hold exactly from n = 3 to 10, not fits; "no formula" means that none
+  of degree 3 holds at all these sizes. A twist of a right angle, a zero length or a symmetric body costs less: the
   PUMA's row below is its own count, not the formula at n = 6.
-* Arms are read as T_i = Rz(θ) Tz(b) Tx(a) Rx(α), which takes frame i+1 to frame i; frame i+1 is fixed to link i; r_i
-  runs from the mass centre C_i to the origin of frame i+1 and is given in frame i+1, so C_i = O_{i+1} − r_i; I_i is
-  about C_i in frame i+1; gravity is 9.81 m/s² along −z of frame 1. The text does not state the last, nor the sign of
-  r_i beyond doubt: for the PUMA this reading puts every mass centre on its link.
-* Of our methods the first in a table is the default. `decoupled_complement` is Saha's, `articulated_body` that of Kreutz
-  and Rodriguez (eq. 5.14), `virtual_work` that of Yamane and Nakamura, whose paths we walk twice (decision 13),
-  `unit_vector` the papers' baseline, method 1 of Walker and Orin; the others are those of textbooks. On a serial arm
-  nothing is split, and both forms of `virtual_work` are the same.
-* The n* and n⁺ of Table 2 (from where on an O(n) algorithm wins over the O(n³) one) are not repeated.
+* The convention of the arms is T_i = Rz(θ) Tz(b) Tx(a) Rx(α), which maps frame i+1 to frame i; frame i+1 is fixed to
+  link i; r_i points from the mass centre C_i to the origin of frame i+1, in frame i+1, so C_i = O_{i+1} − r_i; I_i is
+  about C_i in frame i+1; gravity is 9.81 m/s² along −z of frame 1. The text does not state gravity, and leaves the sign
+  of r_i open; for the PUMA this convention places every mass centre on its link.
+* The first of our methods in a table is the default. `decoupled_complement` is Saha's, `articulated_body` that of Kreutz
+  and Rodriguez (eq. 5.14), `virtual_work` that of Yamane and Nakamura, with two passes over its paths (decision 13),
+  `unit_vector` the papers' baseline, method 1 of Walker and Orin; the others are textbook methods. On a serial arm
+  no link is split, and both forms of `virtual_work` are the same.
+* The n* and n⁺ of Table 2 (the size above which an O(n) algorithm beats the O(n³) one) are not repeated.
 
-What lowers ours: frames with the joint's axis z and planar rotations only, ten inertial numbers regrouped to seven,
-classical accelerations, the row and column that an elimination makes zero, three multiplications instead of four
-where a plane of an inertia is turned by a constant twist, and in `articulated_body` biases that are carried outward first
-(decision 16).
+Our counts are lower because of frames with the joint's axis z and planar rotations only, ten inertial parameters
+regrouped to seven, classical accelerations, the row and column that an elimination makes zero, three multiplications
+instead of four where a constant twist rotates a plane of an inertia, and in `articulated_body` biases that are
+propagated outward first (decision 16).
 """
 
 

@@ -22,28 +22,28 @@ from spanloop.kernels.lowering import chain_parts  # noqa: E402
 BEGINNING = """# Operations of simple closed chains
 
 Multiplications and additions of one call of `forward_dynamics` by method `simple_closed_chain`, beside those of Lilly &
-Orin's Tables 2 and 3, for generic arms: N hinges, no Denavit-Hartenberg number or entry of an inertia is zero, point
-contacts (n_c = 3) at generic places of the object. Written by `docs/tables/simple_closed_chain.py`.
+Orin's Tables 2 and 3, for generic arms: N hinges, no zero Denavit-Hartenberg parameter or entry of an inertia, point
+contacts (n_c = 3) at generic points of the object. `docs/tables/simple_closed_chain.py` writes the page.
 
-A row of Table 2 is what one chain more adds to the operations up to that result, counted on the plan (equal expressions
-once): the difference between m = 4 and m = 3. Rows differ in what they hold, as the departures in
-`algorithms/papers/lilly_orin/simple_closed_chain.py` say: of Ω and Λ⁻¹ only what the constraint space sees is computed, Ω is never
-written out and is applied by a sweep (their 6N of the last row become about 25N), P and R are formed at the
-reference member's frame at once, with the geometry of the contact (so that "P, R" and "XᵀP, XᵀR" are one row of ours),
-and the system is refined (twice here) so that chains in singular positions or with few joints cost no digits.
-Divisions, sines and cosines are not counted, as there.
+A row of Table 2 is what one more chain adds to the operations up to that result, counted on the plan (equal expressions
+once): the difference between m = 4 and m = 3. The contents of rows differ; the departures are listed in
+`algorithms/papers/lilly_orin/simple_closed_chain.py`: only the components of Ω and Λ⁻¹ along the constraint space are
+computed; Ω is never formed but applied by a sweep (their 6N of the last row become about 25N); P and R are formed
+directly at the reference member's frame, with the geometry of the contact (so that "P, R" and "XᵀP, XᵀR" are one row of
+ours); and the system is refined (here twice), so that chains in singular configurations or with few joints lose no
+digits. Divisions, sines and cosines are not counted, as in the paper.
 """
 
 LONGER = """Multiplications, additions and divisions over N, n_c = 3. The slope is that of their logarithm over log N,
-fitted to every N = 3 ... 40. A joint more costs the same in every chain. What does not grow makes the slope less than 1
-at m = 1; the first joints of an arm cost less, which makes it more than 1 at m = 2 and 4.
+fitted to every N = 3 ... 40. Each further joint costs the same in every chain. The constant part makes the slope less
+than 1 at m = 1; the first joints of an arm cost less, which makes it more than 1 at m = 2 and 4.
 """
 
 INSIDE = """## Loops inside a chain
 
-Rows of loops inside a chain ride to its base and are factored together with those of its tip. Here k four-bars in
-series, each on the coupler of the one before, closed by ball joints; operations of kernels, redundant rows left out.
-Method `elimination` takes each loop out where its two ways meet.
+Rows of loops inside a chain are propagated to its base and factored together with those of its tip. The table is for k
+four-bars in series, each on the coupler of the previous one, closed by ball joints; operations of kernels, without
+redundant rows. Method `elimination` eliminates each loop where its two paths meet.
 """
 
 # Table 2 and Table 3: (multiplications, additions) for N joints and n_c rows
@@ -59,26 +59,26 @@ ALONE = {"a₀": lambda m: (86, 27 * m + 71)}
 
 
 def opened(m, here, world) -> list:
-    """Accelerations of the open chains: of joints, and along the rows at the tips."""
-    rates = [x for i in sorted(world.open_rates) for x in world.open_rates[i]]
-    return rates + [x for i in sorted(world.lam) for x in world.lam[i]]
+    """Accelerations of the open chains: of joints, and of links."""
+    rates = [x for body in world.bodies[1:] for x in body.q_open]
+    return rates + [x for body in world.bodies for x in body.x_open]
 
 
 def admitted(m, here, world) -> list:
-    shares = [x for freedoms in world.passed for *_, own in freedoms for x in own.values()]
-    return opened(m, here, world) + list(world.admittance.values()) + shares
+    shares = [x for body in world.bodies[1:] for *_, own in body.dofs for x in own.values()]
+    return opened(m, here, world) + list(world.L.values()) + shares
 
 
 def reflected(m, here, world) -> list:
-    return admitted(m, here, world) + world.balance.reflected
+    return admitted(m, here, world) + world.member.reflected
 
 
 def solved(m, here, world) -> list:
-    return reflected(m, here, world) + list(world.lam0) + list(world.forces.values())
+    return reflected(m, here, world) + list(world.a0) + list(world.forces.values())
 
 
 def finished(m, here, world) -> list:
-    return solved(m, here, world) + [x for i in sorted(world.rates) for x in world.rates[i]]
+    return solved(m, here, world) + [x for body in world.bodies[1:] for x in body.rates]
 
 
 STAGES = {
@@ -171,7 +171,7 @@ def inside() -> str:
 
 THREADS = """## Chains over threads
 
-The chains of one state can be computed beside each other, as the paper proposes:
+The chains of one state can be computed in parallel, as the paper proposes:
 
 ```python
 import spanloop as sl
@@ -181,16 +181,16 @@ kernel = sl.compile(model, "forward_dynamics", method="simple_closed_chain", cha
 robot = sl.Dynamics(model, method="simple_closed_chain", chain_threads=2)
 ```
 
-The tape is divided, not the method: every method whose tape falls into parts takes the option, for arms, legs and
-limbs. `print(kernel.phased_plan)` shows the phases. Below: how many operations of this method stay joint, with every
-chain a part of its own, and how many the largest part has in all phases; N = 6. Answers are those of the undivided kernel but
-for rounding (1e-14 of the largest acceleration was seen). Errors and refused states are the same, and so are batches,
-which go over states (`threads=`) and not over chains.
+The compiler divides the tape, not the method: every method whose tape splits into parts supports the option, for arms,
+legs and limbs. `print(kernel.phased_plan)` shows the phases. The table below lists how many operations of this method remain
+joint, with every chain a part of its own, and how many the largest part has in all phases; N = 6. Results equal those of
+the undivided kernel up to rounding (at most 1e-14 of the largest acceleration in our tests). Errors, refused states and
+batches are the same; batches run over states (`threads=`), not over chains.
 
-It is for large mechanisms and pays from 10 to 20 microseconds a call on: to hand work to another core and to take
-results back costs one to several microseconds. Kernels from which less than 15 000 operations can be taken are left
-whole, and say so when they are printed. It is for calls that follow one another (after 0.1 ms without work the other
-threads sleep) and for machines with a core to spare: a thread that has begun its share is waited for. See
+Use it for large mechanisms; it pays from 10 to 20 microseconds a call, because handing work to another core and
+collecting the results costs one to several microseconds. Kernels with fewer than 15 000 divisible operations stay whole,
+and their printout says so. Use it for calls in close succession (after 0.1 ms without work the other threads sleep)
+and on machines with an idle core, because the call waits for a thread that has begun its part. See
 [decision 19](decisions/0019-chains-over-threads.md) and `benchmarks/chain_threads.py`.
 """
 

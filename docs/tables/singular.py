@@ -19,26 +19,26 @@ from singular_cases import CASES, DISTANCES, outcome  # noqa: E402
 
 import spanloop as sl  # noqa: E402
 
-BEGINNING = """# At and near singular positions
+BEGINNING = """# Behaviour at and near singular configurations
 
-What `forward_dynamics` returns for mechanisms at a distance δ [rad] from a singular position, one call and a row of a
-batch. An error is the largest difference from the solution of the dense equations in 50 digits at the same numbers,
-relative to the largest acceleration. "refused" is a `StateError` from a single call; in a batch that row is NaN and one
-warning counts such rows; no other row is harmed. σ is the smallest singular value of the closure rows beside the
-largest, redundant rows left out. Written by `docs/tables/singular.py`; the cases are those of
-`tests/support/singular_cases.py`, and `tests/loops/test_loops_limits.py` holds them to what is said here.
+This page tabulates what `forward_dynamics` returns at a distance δ [rad] from a singular configuration, for one call and
+for a row of a batch. An error is the largest difference from the solution of the dense equations in 50 digits at the same
+numbers, relative to the largest acceleration. "refused" is a `StateError` from a single call; in a batch that row is NaN,
+one warning counts such rows, and other rows are unaffected. σ is the ratio of the smallest to the largest singular value
+of the closure rows, without redundant rows. `docs/tables/singular.py` writes the page; the cases are those of
+`tests/support/singular_cases.py`, and `tests/loops/test_loops_limits.py` checks them.
 
 How to read it:
 
-* Where **no row is lost** (stretched five-bar, wrists) accelerations are unique at the singular position too, and an
-  answer is given at every distance. With an arm at a wrist singularity the object must be eliminated together with the
-  arms: the pivots of the arm alone vanish and are held at 1e-8 of their scale. That, and the rounding that it lets
-  through, change the solution by some 1e-8; one refinement squares it.
-* Where **a row is lost** (all links in a line) the accelerations just beside the position are unique but lean on a
+* If **no row is lost** (stretched five-bar, wrists), accelerations are unique at the singular configuration too, and the
+  function returns them at every distance. With an arm at a wrist singularity the object must be eliminated together with
+  the arms: the pivots of the arm alone vanish and are bounded below by 1e-8 of their scale. This bound and the rounding
+  errors change the solution by about 1e-8; one refinement squares that error.
+* If **a row is lost** (all links in a line), the accelerations near the configuration are unique but depend on a
   pivot of about δ². Method `elimination` refuses the state when that pivot is below 1e-12 of its scale, that is within
-  about 1e-6 rad; arms that hold a free body (taut arms) are refused from about 1e-4 rad, where the refinement above no
-  longer comes to its end. At the position itself the mechanism can move on in more than one way; no acceleration is
-  the right one. `dense`, the baseline, compares its pivots in the same way and refuses somewhat later or earlier.
+  about 1e-6 rad; it refuses arms that hold a free body (taut arms) from about 1e-4 rad, where the refinement no
+  longer converges. At the configuration itself the mechanism can continue in more than one way, and no acceleration is
+  unique. `dense`, the baseline, compares its pivots in the same way and refuses somewhat later or earlier.
 """
 
 

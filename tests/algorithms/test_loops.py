@@ -7,53 +7,27 @@ Accelerations are compared relative to the largest one. Where nothing else is sa
 
 from __future__ import annotations
 
-import functools
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, accelerations, answer_of, case_of, difference
+from closed_zoo import CASES as ZOO
+from closed_zoo import mechanism
 from dense_closures import ClosedReference
 from dense_driven import consistent, exact
 from mechanisms import EPS
 from pinocchio_closures import ClosedPeer
-from random_loops import CLOSING, Case, moving, random_loops, random_plane_loop
-from test_zoo_closed import CASES as ZOO
-from test_zoo_closed import mechanism
+from random_loops import CLOSING, random_loops
 
 import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import SpanloopError
 
-AGREE = 1e-10
 DAILY = range(24)
 MORE = range(24, 200)
 PINOCCHIO_JOINTS = ("revolute", "prismatic", "helical", "cylindrical", "spherical", "free", "fixed")
-
-
-@functools.cache
-def case_of(name: str, seed: int = 0) -> Case:
-    """A mechanism of the zoo, random loops ("random 7", "doubled 7") or a random loop in a plane ("plane 7")."""
-    if name in ZOO:
-        return moving(*mechanism(name), np.random.default_rng(seed))
-    kind, number = name.split()
-    if kind == "plane":
-        return random_plane_loop(int(number))
-    return random_loops(int(number), doubled=kind == "doubled")
-
-
-@functools.cache
-def answer_of(name: str) -> np.ndarray:
-    c = case_of(name)
-    return exact(c.model, c.q, c.v, c.tau)
-
-
-def difference(a, expected) -> float:
-    return float(np.abs(a - expected).max() / np.abs(expected).max())
-
-
-def accelerations(case: Case, **options) -> np.ndarray:
-    return sl.compile(case.model, "forward_dynamics", **options)(case.q, case.v, case.tau)
 
 
 # ---- against a dense solution in 50 digits

@@ -11,6 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, accelerations, answer_of, case_of, difference
+from closed_zoo import CASES as ZOO
 from counting import generic_arms, operations, plan_of, slope
 from dense_closures import ClosedReference
 from dense_driven import consistent, exact
@@ -18,8 +20,6 @@ from random_chains import random_chains
 from random_loops import CLOSING, moving
 from singular_cases import CASES as SINGULAR
 from singular_cases import outcome
-from test_loops import AGREE, accelerations, answer_of, case_of, difference
-from test_zoo_closed import CASES as ZOO
 
 import spanloop as sl
 from spanloop import zoo

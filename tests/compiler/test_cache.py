@@ -162,7 +162,7 @@ def test_another_cpu_would_get_another_entry(folder, compilations, monkeypatch):
 
 def test_changed_sources_would_get_another_entry(folder, compilations, monkeypatch):
     sl.compile(zoo.pendulum(2), "bias")
-    monkeypatch.setattr(kernels.cache_key, "source_hash", lambda: "another")
+    monkeypatch.setattr(kernels.spec, "source_hash", lambda: "another")
     sl.compile(zoo.pendulum(2), "bias")
     assert len(compilations) == 2
 

@@ -19,9 +19,9 @@ import time
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, answer_of, case_of, difference
 from random_chains import random_chains
 from tape import interpreted, values_of
-from test_loops import AGREE, answer_of, case_of, difference
 
 import spanloop as sl
 from spanloop import zoo

@@ -8,26 +8,15 @@ import numpy as np
 import pytest
 from dense_closures import ClosedReference
 from dense_driven import loops_with_all_that_acts, motions
+from linkage import linkage
+from momentum import about_origin, rate_of_momentum
 from random_loops import random_loops
 from sentences import says
-from test_reactions import about_origin, rate_of_momentum
 
 import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, StateError
 from spanloop.loops.arguments import with_loop_forces
-
-
-def linkage(cut: str, driven: bool = False) -> sl.Model:
-    """A planar four-bar of hinges a, b, c, d, cut at one of them."""
-    b = sl.Builder("linkage")
-    for name, length in (("crank", 0.4), ("coupler", 1.0), ("rocker", 0.8)):
-        b.body(name, 1.0, (length / 2, 0.0, 0.0), (0.01, 0.1, 0.1))
-    b.revolute("a", "world", "crank", "y").revolute("b", "crank", "coupler", "y", (0.4, 0.0, 0.0))
-    b.revolute("c", "world", "rocker", "y", (0.9, 0.0, 0.0))
-    b.revolute("d", "rocker", "coupler", "y", (0.8, 0.0, 0.0), child_position=(1.0, 0.0, 0.0))
-    model = b.build(cut=[cut])
-    return model.drive("d") if driven else model
 
 
 def matching_states(cut_d: sl.Model, cut_b: sl.Model):
@@ -363,9 +352,9 @@ def test_forces_compiled_into_a_motion_are_those_of_forward_dynamics(kind):
     [
         ([1.0], "simulate: loop_forces is a list; expected {'loop': forces (..., n)}"),
         ({"d": [[1.0], [2.0]]}, "has shape (2, 1); expected (1,). For one that changes give a function (t, q, v)"),
-        (lambda t, q, v: {"d": 1.0}, "simulate: known gives 1.0 for 'd'; expected a list of 1"),
+        (lambda t, q, v: {"d": 1.0}, "simulate: loop_forces gives 1.0 for 'd'; expected a list of 1"),
         (lambda t, q, v: {"c": [1.0]}, "simulate: loop_forces names 'c', which is not a loop; there are 'd'"),
-        (lambda t, q, v: [1.0], "simulate: known returned a list; expected {'loop': numbers}"),
+        (lambda t, q, v: [1.0], "simulate: loop_forces returned a list; expected {'loop': numbers}"),
     ],
 )
 def test_known_forces_of_a_motion_are_checked(known, what):

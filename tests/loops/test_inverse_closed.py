@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from closed_answers import difference
+from closed_zoo import CASES, mechanism
 from dense_closures import ClosedReference
+from linkage import linkage
 from pinocchio_closures import ClosedPeer
 from random_loops import moving, random_loops
 from sentences import says
-from test_driven_closures import linkage
-from test_loops import difference
-from test_zoo_closed import CASES, mechanism
 
 import spanloop as sl
 from spanloop import zoo

@@ -7,9 +7,9 @@ import warnings
 
 import numpy as np
 import pytest
+from closed_zoo import CASES, mechanism
 from dense_closures import ClosedReference
 from sentences import says
-from test_zoo_closed import CASES, mechanism
 
 import spanloop as sl
 from spanloop import zoo

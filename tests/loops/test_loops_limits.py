@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_answers import difference
+from closed_zoo import mechanism
 from dense_closures import ClosedReference
 from dense_driven import exact
 from random_loops import Case, moving
 from sentences import says
 from singular_cases import CASES as SINGULAR
 from singular_cases import DISTANCES, Singular, folded_four_bar, outcome, worst_allowed
-from test_loops import difference
-from test_zoo_closed import mechanism
 
 import spanloop as sl
 from spanloop import zoo

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from closed_answers import case_of
 from independent_motions import FiveBar
+from random_legs import FITS, random_legs, three_legs
 from scipy.integrate import solve_ivp
 from sentences import says
 from singular_cases import five_bar_in_line
-from test_loops import case_of
-from test_parallel_legs import FITS, random_legs, three_legs
 
 import spanloop as sl
 from spanloop import zoo
@@ -379,7 +379,7 @@ REFUSED = {
     "active": (
         zoo.five_bar,
         {"closures": sl.Closures("minimal", active_loops=["meeting"])},
-        "active names 'meeting', which is not a switchable loop",
+        "active_loops names 'meeting', which is not a switchable loop",
     ),
     "shared links": (zoo.delta, {}, f"{NOT_LEGS}joint 'motor1' belongs to more than one leg. Use closures='project'"),
     "several platforms": (lambda: zoo.n_four_bar(3), {}, f"{NOT_LEGS}the loops do not all end at one body"),

@@ -15,8 +15,8 @@ import spanloop as sl
 from spanloop import zoo
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import FileError, InputError, StateError
-from spanloop.simulation.drive import Controller
-from spanloop.simulation.fixed_step import AccuracyError
+from spanloop.simulation.controllers import Controller
+from spanloop.simulation.simulate import AccuracyError
 
 KINDS = ["puma", "quadruped", "star", "chain_planar", "chain_general", "chain_helical", "chain_universal"]
 LOOPS = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from closed_answers import AGREE, case_of, difference
 from dense_driven import exact
 from singular_cases import CASES as SINGULAR
-from test_loops import AGREE, case_of, difference
 
 import spanloop as sl
 from spanloop import zoo

@@ -11,7 +11,7 @@ import numpy as np
 from spanloop.cli.arguments import add_model, model_of
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
-from spanloop.model.files import FORMATS, checked_path, save, written_for
+from spanloop.model.files import FORMATS, save, save_path, written_for
 
 WRITTEN, NOT_WRITTEN = 0, 1
 
@@ -35,7 +35,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def convert(source: str, target: str, base: str | None, force: bool, closed: bool) -> int:
     """Convert a file. Return 1 and write nothing if the target cannot store everything, unless `force`."""
-    path = checked_path(target)
+    path = save_path(target)
     if Path(source).exists() and path.exists() and Path(source).samefile(path):
         raise InputError(f"{target}: is the input file; choose another name")
     model = model_of(source, base)

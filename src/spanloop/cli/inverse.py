@@ -29,7 +29,7 @@ from spanloop.errors import FileError, InputError, nearest
 from spanloop.joints.kind import JointKind
 from spanloop.kernels import compile
 from spanloop.model import Model
-from spanloop.model.files.source_file import decoded, read
+from spanloop.model.files.file_io import decoded, read_file
 from spanloop.model.parts import Joint
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.trajectory.files import labels
@@ -186,7 +186,7 @@ def _write(motion: Trajectory, path: Path) -> None:
 def read_motions(file: str, model: Model) -> tuple[np.ndarray, dict[str, Motion]]:
     """Times (n,) [s] and the motion of each joint in the file."""
     path = Path(file)
-    columns = _columns(decoded(read(path), file), file, model)
+    columns = _columns(decoded(read_file(path), file), file, model)
     times = columns.pop("time", None)
     if times is None:
         raise FileError(f"{file}: there is no column 'time'; expected the times of the samples in seconds")

@@ -124,7 +124,7 @@ class Dynamics(KernelCalls):
         if self._has_loop_inputs or active_loops is not None or loop_accelerations is not None:
             extra = self._loop_inputs(active_loops, loop_accelerations)
             return self._loaded("forward_dynamics", (q, v, tau), out, forces or {}, extra)
-        return self._dynamics("forward_dynamics", (q, v, tau), out, forces)
+        return self._plain("forward_dynamics", (q, v, tau), out, forces)
 
     def inverse_dynamics(
         self,
@@ -163,7 +163,7 @@ class Dynamics(KernelCalls):
         options = (actuated, weights, internal_forces, active_loops, loop_accelerations, loop_forces)
         has_options = any(x is not None for x in options) or isinstance(a, Mapping) or by_subsystems
         if not (self.model.loops or self.model.couplings or has_options):
-            return self._dynamics("inverse_dynamics", (q, v, a), out, forces)
+            return self._plain("inverse_dynamics", (q, v, a), out, forces)
         robot, accelerations = self._with_checked_loops(
             "inverse_dynamics", active_loops, loop_accelerations, loop_forces
         )
@@ -257,7 +257,7 @@ class Dynamics(KernelCalls):
 
     def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None, forces: ByName | None = None) -> Array:
         """Return the torques h (..., nv) at zero acceleration: Coriolis terms, gravity, dampers, springs."""
-        return self._dynamics("bias", (q, v), out, forces)
+        return self._plain("bias", (q, v), out, forces)
 
     def gravity_torques(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Return the torques (..., nv) that hold the mechanism against gravity."""

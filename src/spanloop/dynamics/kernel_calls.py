@@ -73,15 +73,12 @@ class KernelCalls:
                     self._kernels[key] = compile(self.model, function, **own, **options, **self._options)
         return self._kernels[key]
 
-    def _plain(self, function: str, inputs: tuple, out) -> Any:
+    def _plain(self, function: str, inputs: tuple, out, forces: Mapping | None = None) -> Any:
+        if forces is not None:
+            return self._loaded(function, inputs, out, forces)
         kernel = self._kernel(function)
         self._shorten(function, kernel)
         return self._call(kernel, inputs, out)
-
-    def _dynamics(self, function: str, inputs: tuple, out, forces: Mapping | None) -> Any:
-        if forces is not None:
-            return self._loaded(function, inputs, out, forces)
-        return self._plain(function, inputs, out)
 
     def _loaded(self, function: str, inputs: tuple, out, forces: Mapping, last: tuple = ()) -> Any:
         names, rows = arguments.external_forces(self.model, function, forces)
@@ -99,4 +96,4 @@ class KernelCalls:
 
     @staticmethod
     def _call(kernel: Any, inputs: tuple, out) -> Any:
-        return kernel.evaluate(*inputs, out=out)
+        return kernel(*inputs, out=out)

@@ -1,10 +1,10 @@
-"""From a model and a function of the catalog to a kernel: spec, cache key, plan, machine code, refusals."""
+"""From a model and a function of the catalog to a kernel: spec, plan, machine code, refusals."""
 
-from spanloop.kernels.cache_key import content, source_hash
 from spanloop.kernels.compile import compile, machine_kernel, operations
+from spanloop.kernels.explain import refuse_closures
 from spanloop.kernels.lowering import KNEE, UNIT_TOLERANCE
 from spanloop.kernels.on_scalars import on_scalars
-from spanloop.kernels.spec import KernelSpec, refuse_closures
+from spanloop.kernels.spec import KernelSpec, content, source_hash
 
 __all__ = [
     "KNEE",

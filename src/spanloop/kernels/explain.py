@@ -1,4 +1,4 @@
-"""Why a state has no answer: a Refusal with its reason and a sentence."""
+"""Why a state has no answer, as a Refusal with its reason and a sentence; why a model has no such kernel."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.errors import Reason, Refusal, UnsupportedError
 from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
+from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.sweeps import walked
 
@@ -106,3 +107,22 @@ def _owner(spec: KernelSpec, name: str, k: int) -> str:
         if s.start <= k < s.stop:
             return f" (joint {joint.name!r})"
     return ""
+
+
+def refuse_closures(model: Model, name: str, instead: str = "forward_dynamics") -> None:
+    """Raise UnsupportedError if the model has closures; instead: what to use for them."""
+    if not (model.loops or model.couplings):
+        return
+    if model.loops:
+        loop = model.loops[0]
+        what = f"model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r})"
+        kind, advice = "closed loops", "lock the loop's joints: model.lock(...)"
+    else:
+        c = model.couplings[0]
+        what = f"joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling)"
+        kind, advice = "coupled joints", f"leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
+    if name == "inverse_dynamics":
+        raise UnsupportedError(
+            f"{name}: {what}; a kernel of it is for trees. Use sl.Dynamics(model).inverse_dynamics(q, v, a)"
+        )
+    raise UnsupportedError(f"{name}: {what}; {name} of {kind} is not there yet. Use {instead}, or {advice}")

@@ -1,4 +1,4 @@
-"""A KernelSpec: one function of one model with all its options, checked."""
+"""A KernelSpec: one function of one model with all its options, checked, and the key of its machine code."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from spanloop.algorithms.catalog import Algorithm
 from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.compiler.lower import CannotLoop, Looped, Plan
 from spanloop.errors import InputError, Refusal, UnsupportedError
-from spanloop.kernels import cache_key, lowering
 from spanloop.kernels import explain as explaining
+from spanloop.kernels import lowering
 from spanloop.model import Model
+from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters
 from spanloop.sweeps import Program, walked
 from spanloop.sweeps.operators import Operator
@@ -78,7 +80,7 @@ class KernelSpec:
         method, algorithm = catalog.algorithm(name, method, closed=bool(model.loops or model.couplings))
         entry = catalog.function(name)
         if entry.needs_tree:
-            refuse_closures(model, name, entry.instead)
+            explaining.refuse_closures(model, name, entry.instead)
         options = _checked_options(
             model,
             name,
@@ -121,7 +123,7 @@ class KernelSpec:
     ) -> KernelSpec:
         """The spec of an expression of spatial operators; its text takes the place of a method's name."""
         live, algebra = _chosen("parameters", parameters) == "live", expression.algebra
-        if algebra.model is not model and cache_key.content(algebra.model) != cache_key.content(model):
+        if algebra.model is not model and content(algebra.model) != content(model):
             raise InputError(
                 f"({expression!r}) was made of the operators of {algebra.model.name!r}, not of {model.name!r}. "
                 "Make it from sl.operators(model)"
@@ -145,7 +147,7 @@ class KernelSpec:
     def key(self) -> str:
         """Names everything that the plan depends on; needs no tracing."""
         parts = (
-            cache_key.content(self.model),
+            content(self.model),
             self.name,
             self.method,
             repr(sorted(self.options.items())),
@@ -154,7 +156,7 @@ class KernelSpec:
             self.refuses_singular,
             self.refuses_open,
             self.lowering,
-            cache_key.source_hash(),
+            source_hash(),
         )
         return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()
 
@@ -289,20 +291,43 @@ def _checked_options(
     return options
 
 
-def refuse_closures(model: Model, name: str, instead: str = "forward_dynamics") -> None:
-    """Raise UnsupportedError if the model has closures; instead: what to use for them."""
-    if not (model.loops or model.couplings):
-        return
-    if model.loops:
-        loop = model.loops[0]
-        what = f"model {model.name!r} has a loop ({loop.name!r}, between {loop.a!r} and {loop.b!r})"
-        kind, advice = "closed loops", "lock the loop's joints: model.lock(...)"
-    else:
-        c = model.couplings[0]
-        what = f"joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling)"
-        kind, advice = "coupled joints", f"leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
-    if name == "inverse_dynamics":
-        raise UnsupportedError(
-            f"{name}: {what}; a kernel of it is for trees. Use sl.Dynamics(model).inverse_dynamics(q, v, a)"
-        )
-    raise UnsupportedError(f"{name}: {what}; {name} of {kind} is not there yet. Use {instead}, or {advice}")
+# ---- what machine code in the cache depends on
+
+
+@functools.lru_cache(maxsize=64)
+def content(model: Model) -> str:
+    """A hash of all numbers and names of a model that a kernel can depend on."""
+    parts = (
+        [(b.name, b.inertia) for b in model.bodies],
+        [
+            (j.name, j.kind, j.parent, j.child, j.placement, j.damping, j.armature, j.stiffness, j.rest, j.driven)
+            for j in model.joints
+        ],
+        model.actuated,
+        model.frames,
+        model.loops,
+        model.couplings,
+        model.gravity,
+        [reflected(model, setting) for setting in ("rotor_inertia", "damping") if model.actuators],
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+# rooms that kernels come from: a change elsewhere (zoo, cli, ...) leaves cached kernels valid
+_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "simulation")
+
+
+@functools.cache
+def source_hash() -> str:
+    """A hash of the sources that kernels come from: a changed algorithm never finds an old kernel."""
+    home = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    own = (home / "model" / "parameters.py", home / "model" / "motors.py")
+    for path in (*own, *_sources(home)):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _sources(home: Path) -> list[Path]:
+    return [path for room in _ROOMS for path in sorted((home / room).rglob("*.py"))]

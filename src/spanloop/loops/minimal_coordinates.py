@@ -26,9 +26,9 @@ class MinimalCoordinates:
 
     The object keeps its first and its last state. A call moves the joints straight from the last state to the new
     positions, and the others follow without a jump to another assembly; if a singular position blocks that way,
-    straight from the first state; otherwise it raises StateError and keeps the last state. The result therefore depends on the
-    positions alone, except for whole turns of the other joints and for mechanisms that change their assembly around a
-    singular position. Joint limits are not checked.
+    straight from the first state; otherwise it raises StateError and keeps the last state. The result therefore
+    depends on the positions alone, except for whole turns of the other joints and for mechanisms that change their
+    assembly around a singular position. Joint limits are not checked.
     """
 
     def __init__(self, robot, start, joints: Sequence[str] | None = None):

@@ -31,10 +31,10 @@ from spanloop.joints import (
 )
 from spanloop.joints.kind import checked_axis
 from spanloop.model import user_input
+from spanloop.model.exact_rotations import snap_axis, snap_rotation
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Coupling, Frame, Geometry, Inertia, Joint, Placement
-from spanloop.model.snap import snap_axis, snap_rotation
 from spanloop.model.spanning_tree import Graph, spanned
 from spanloop.types import Floats3
 
@@ -230,8 +230,8 @@ class Builder:
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
         *,
-        motion: Sequence[Sequence[float]],
-        constraint: Sequence[Sequence[float]] = (),
+        motion: tuple[tuple[float, ...], ...],
+        constraint: tuple[tuple[float, ...], ...] = (),
         **options: Any,
     ) -> Builder:
         """Add a joint with any motion space that is constant in the child's axes: columns of six, angular first."""

@@ -9,8 +9,9 @@ Of the principal moments a ≤ b ≤ c of a group about its centre of mass must 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def check_inertias(model: Model, strict: bool) -> tuple[str, ...]:
     with np.errstate(over="ignore", invalid="ignore"):
         groups = _groups(model)
     for g in np.nonzero(~np.isfinite(groups.inertia).all(axis=(1, 2)))[0]:
-        whose = _who(model, groups, g) if g else "what is fixed to the world"
+        whose = _who(model, groups, g) if g else "bodies fixed to the world"
         raise ModelError(f"{whose}: its inertia is larger than any number; expected kg, m and kg m²")
     moments = np.linalg.eigvalsh(groups.inertia)
     moments[0] = 0.0  # the world
@@ -94,7 +95,9 @@ def _groups(model: Model) -> Groups:
     return Groups(group, first, parent, mass, inertia)
 
 
-def _composed(bodies, group: np.ndarray, placements, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _composed(
+    bodies: Sequence[Body], group: np.ndarray, placements: Sequence[Placement], n: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Mass and inertia about the common centre: Σ R I Rᵀ + m (d·d 1 − d dᵀ), d from there to the body's."""
     r = np.array([p.rotation for p in placements])
     masses = np.array([b.inertia.mass for b in bodies])
@@ -148,7 +151,7 @@ def _is_placeholder(i: Inertia) -> bool:
     return ball and (unit == 1.0 or (unit == 1e-3 and i.mass == 1.0))
 
 
-def _who(model: Model, groups: Groups, g) -> str:
+def _who(model: Model, groups: Groups, g: int | np.integer[Any]) -> str:
     members = int((groups.of_body == g).sum()) - 1
     fixed = f" with {members} bodies fixed to it" if members > 1 else " with a body fixed to it" if members else ""
     return _label(model.bodies[groups.first[g] - 1]) + fixed

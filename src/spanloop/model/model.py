@@ -1,10 +1,12 @@
-"""Model: a mechanism as its user described it. Frozen; an edit gives a new one."""
+"""Model: a mechanism as its user describes it. Frozen; an edit returns a new one."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -17,13 +19,20 @@ if TYPE_CHECKING:
     from spanloop.model.files.loss_report import Written
     from spanloop.model.parameters import Parameters
 
+_Part = TypeVar("_Part")
+
 
 @dataclass(frozen=True)
 class Model:
     """Bodies, the joints of the spanning tree (depth first), frames, loops and couplings.
 
-    Body 0 is the world; body i is the child of joints[i − 1]. Make one with sl.Builder, sl.load, sl.from_dh or sl.zoo;
-    the constructor itself sorts the joints depth first and checks that they form a tree.
+    Body 0 is the world; body i is the child of joints[i − 1]. Make a model with sl.Builder, sl.load, sl.from_dh or
+    sl.zoo; the constructor itself sorts the joints depth first and raises ModelError unless they form a tree.
+
+    name: of the model
+    bodies, joints, frames, loops, couplings, actuators, sensors: its parts (spanloop.model.parts)
+    gravity: (3,) [m/s²] in the world
+    notes: sentences about what a reader or an edit changed
     """
 
     name: str
@@ -37,8 +46,8 @@ class Model:
     gravity: Floats3 = (0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()
 
-    def __post_init__(self):
-        from spanloop.model.checks import checked_tree
+    def __post_init__(self) -> None:
+        from spanloop.model.structure_check import checked_tree
 
         bodies, joints = checked_tree(self)
         object.__setattr__(self, "bodies", bodies)
@@ -48,17 +57,17 @@ class Model:
 
     @property
     def nq(self) -> int:
-        """Number of coordinates."""
+        """Number of coordinates, the length of q."""
         return sum(j.kind.nq for j in self.joints)
 
     @property
     def nv(self) -> int:
-        """Number of freedoms of the spanning tree."""
+        """Number of degrees of freedom of the spanning tree, the length of v, a and tau."""
         return sum(j.kind.nv for j in self.joints)
 
     @property
     def n_bodies(self) -> int:
-        """Number of bodies without the world."""
+        """Number of bodies, without the world."""
         return len(self.bodies)
 
     @property
@@ -68,48 +77,34 @@ class Model:
 
     @cached_property
     def body_number(self) -> dict[str, int]:
-        """Name to number; the world is 0."""
+        """Number of each body by name; the world is 0."""
         return {WORLD: 0, **{j.child: i + 1 for i, j in enumerate(self.joints)}}
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """Parent's number of body 1, 2, ...; parents[i − 1] < i."""
+        """Number of the parent of body 1, 2, ...; parents[i − 1] < i."""
         return tuple(self.body_number[j.parent] for j in self.joints)
 
-    @cached_property
-    def _slices(self) -> dict[str, tuple[slice, slice]]:
-        out, iq, iv = {}, 0, 0
-        for j in self.joints:
-            out[j.name] = (slice(iq, iq + j.kind.nq), slice(iv, iv + j.kind.nv))
-            iq, iv = iq + j.kind.nq, iv + j.kind.nv
-        return out
-
     def q_slice(self, joint: str) -> slice:
-        """Where the joint's coordinates stand in q."""
+        """Return the slice of q that holds the joint's coordinates."""
         self.joint(joint)
         return self._slices[joint][0]
 
     def v_slice(self, joint: str) -> slice:
-        """Where the joint's freedoms stand in v, a and tau."""
+        """Return the slice of v, a and tau that holds the joint's DoF."""
         self.joint(joint)
         return self._slices[joint][1]
 
-    @cached_property
-    def _joints(self) -> dict[str, Joint]:
-        return {j.name: j for j in self.joints}
-
-    @cached_property
-    def _bodies(self) -> dict[str, Body]:
-        return {b.name: b for b in self.bodies}
-
     def joint(self, name: str) -> Joint:
+        """Return a joint by name. Raises InputError, with the nearest name, if there is none."""
         return _named(self._joints, name, "joint", self.name)
 
     def body(self, name: str) -> Body:
+        """Return a body by name. Raises InputError, with the nearest name, if there is none."""
         return _named(self._bodies, name, "body", self.name)
 
     def frame(self, name: str) -> Frame:
-        """A frame by name; every body (and the world) is also a frame."""
+        """Return a frame by name; every body, and the world, is also a frame. Raises InputError if there is none."""
         for f in self.frames:
             if f.name == name:
                 return f
@@ -120,22 +115,41 @@ class Model:
 
     @property
     def actuated(self) -> tuple[str, ...]:
-        """Names of the joints that can carry a torque of their own."""
+        """Names of the joints to which a motor can apply a torque."""
         return tuple(j.name for j in self.joints if j.kind.nv and j.actuated)
 
     @property
     def driven(self) -> tuple[str, ...]:
-        """Names of the joints whose acceleration is given."""
+        """Names of the joints whose acceleration the caller prescribes."""
         return tuple(j.name for j in self.joints if j.driven)
+
+    @cached_property
+    def _joints(self) -> dict[str, Joint]:
+        return {j.name: j for j in self.joints}
+
+    @cached_property
+    def _bodies(self) -> dict[str, Body]:
+        return {b.name: b for b in self.bodies}
+
+    @cached_property
+    def _slices(self) -> dict[str, tuple[slice, slice]]:
+        out, iq, iv = {}, 0, 0
+        for j in self.joints:
+            out[j.name] = (slice(iq, iq + j.kind.nq), slice(iv, iv + j.kind.nv))
+            iq, iv = iq + j.kind.nq, iv + j.kind.nv
+        return out
 
     # ---- states
 
     def neutral(self) -> np.ndarray:
-        """Coordinates (nq,) at which every joint's frames coincide."""
+        """Return the coordinates q (nq,) at which the two frames of every joint coincide."""
         return np.array([x for j in self.joints for x in j.kind.neutral()], dtype=float)
 
     def random_state(self, seed: int | np.random.Generator = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Random q (nq,), v (nv,): angles and displacements of order 1, quaternions uniform."""
+        """Return a random state q (nq,), v (nv,): angles and displacements of order 1, quaternions uniform.
+
+        Loops are ignored; robot.assemble and robot.project close them.
+        """
         rng = np.random.default_rng(seed)
         q = []
         for j in self.joints:
@@ -147,12 +161,12 @@ class Model:
         return np.concatenate(q) if q else np.zeros(0), rng.normal(size=self.nv)
 
     def parameters(self) -> Parameters:
-        """The numbers that kernels with parameters="live" take as input: names and values in their order."""
+        """Return names and values of the numbers that kernels with parameters="live" take as input, in their order."""
         from spanloop.model.parameters import Parameters
 
         return Parameters.of(self)
 
-    # ---- edits: each returns a new model; spanloop/model/edits has one function for each
+    # ---- edits: each returns a new model; spanloop/model/edits defines them
 
     lock = edits.lock
     fuse = edits.fuse
@@ -179,22 +193,25 @@ class Model:
 
     # ---- files and text
 
-    def save(self, path, *, force: bool = False) -> Written:
-        """Write the model to a .toml, .urdf, .xml (MJCF), .sdf or .csv file, completely and atomically.
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Written:
+        """Write the model to a .toml, .urdf, .xml or .mjcf (MJCF), .sdf or .csv file, completely or not at all.
 
-        Only .toml holds everything. What another format cannot hold is said, and nothing written unless `force`.
+        Only .toml holds everything. If the format cannot hold a part, UnsupportedError lists what would be lost, and
+        nothing is written; force: write the rest.
+
+        Returns the text (`text`), what it lacks (`lost`) and what it represents in another way (`remarks`).
         """
         from spanloop.model.files import save
 
-        return save(self, path, force)
+        return save(self, path, force=force)
 
     def __str__(self) -> str:
-        from spanloop.model.printout import report
+        from spanloop.model.printout import printout
 
-        return report(self)
+        return printout(self)
 
 
-def _named(parts: dict, name: str, what: str, owner: str):
+def _named(parts: Mapping[str, _Part], name: str, what: str, owner: str) -> _Part:
     if name not in parts:
         raise InputError(f"model {owner!r} has no {what} {name!r}; {nearest(name, parts)}")
     return parts[name]

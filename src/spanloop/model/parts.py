@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -34,13 +35,16 @@ class Placement:
         return Placement(product(self.rotation, other.rotation), position)
 
     def inverse(self) -> Placement:
+        """P_AB to P_BA."""
         r = transpose(self.rotation)
         return Placement(r, negate(times(r, self.position)))
 
     def transform(self) -> Transform:
+        """The same pose for spatial algebra."""
         return Transform(self.turn(), self.position)
 
     def turn(self) -> Rotation:
+        """The rotation for spatial algebra."""
         return Rotation() if self.rotation == _IDENTITY else from_matrix(self.rotation)
 
 
@@ -53,16 +57,17 @@ class Inertia:
     moments: tuple[float, float, float, float, float, float] = (0.0,) * 6
 
     def matrix(self) -> Floats33:
+        """Inertia about the centre of mass (3, 3) [kg m²]."""
         return symmetric(*self.moments)
 
     def rigid(self) -> RigidInertia:
+        """The same inertia about the body's origin, for spatial algebra."""
         return RigidInertia.at_center(self.mass, self.center, self.matrix())
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """A shape to look at, or to collide with: box (x, y, z), cylinder (radius, length), sphere (radius), mesh
-    (file)."""
+    """A visual or collision shape: box (x, y, z), cylinder (radius, length), sphere (radius) [m], or mesh (file)."""
 
     shape: str
     size: tuple[float, ...] = ()
@@ -86,9 +91,8 @@ class Joint:
     """A joint of the spanning tree.
 
     The joint's frame has the given placement in the parent body; the child body's frame is the joint's child frame.
-    Per freedom (nv entries, or one number for all): damping [N m s/rad], friction [N m], armature [kg m²],
-    stiffness [N m/rad] of a spring that rests at `rest` (nq entries). Limits have one entry per freedom, None where
-    there are none.
+    Per DoF (nv entries, or one number for all): damping [N m s/rad], friction [N m], armature [kg m²], stiffness
+    [N m/rad] of a spring that rests at `rest` (nq entries). Limits have one entry per DoF, or are None.
     """
 
     name: str
@@ -109,14 +113,14 @@ class Joint:
     actuated: bool = True
     where: str = field(default="", compare=False, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         n = self.kind.nv
         for name in ("damping", "friction", "armature", "stiffness"):
-            object.__setattr__(self, name, per_freedom(getattr(self, name), n))
+            object.__setattr__(self, name, per_dof(getattr(self, name), n))
         for name in ("lower", "upper", "speed", "effort"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, per_freedom(value, n))
+                object.__setattr__(self, name, per_dof(value, n))
         rest = (self.rest,) if isinstance(self.rest, Real) else self.rest
         object.__setattr__(self, "rest", tuple(map(float, rest)) or self.kind.neutral())
 
@@ -160,7 +164,7 @@ class Coupling:
 
 @dataclass(frozen=True)
 class Actuator:
-    """Something that drives a joint; simulation uses it."""
+    """Something that drives a joint; spanloop.model.motors lists the settings of motors."""
 
     name: str
     joint: str
@@ -169,7 +173,7 @@ class Actuator:
 
 @dataclass(frozen=True)
 class Sensor:
-    """Something that measures at a frame or joint; simulation uses it."""
+    """Something that measures at a joint, body or frame; simulation evaluates it."""
 
     name: str
     kind: str
@@ -177,9 +181,9 @@ class Sensor:
     settings: tuple[tuple[str, Any], ...] = ()
 
 
-def per_freedom(value, n: int) -> tuple[float, ...]:
+def per_dof(value: float | Iterable[float], n: int) -> tuple[float, ...]:
     """n floats from n numbers, one number, or nothing (zeros)."""
     if isinstance(value, Real):
         return (float(value),) * n
-    value = tuple(float(x) for x in value)
-    return value if value else (0.0,) * n
+    values = tuple(float(x) for x in value)  # type: ignore[union-attr]
+    return values if values else (0.0,) * n

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spanloop.math.vector3 import IDENTITY3
+from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.parts import WORLD, Joint, Placement
-from spanloop.model.snap import snap_rotation
 from spanloop.types import Floats33
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from spanloop.model.model import Model
 from spanloop.model.parts import Coupling, Loop
 
-_HEADINGS = ("no", "body", "parent", "joint", "kind", "freedoms", "mass [kg]")
+_HEADINGS = ("no", "body", "parent", "joint", "kind", "DoF", "mass [kg]")
 _NUMBERS = (0, 5, 6)  # columns set to the right
 
 
-def report(model: Model) -> str:
-    """Counts, the tree as a table, frames, loops, couplings and notes, as plain text."""
+def printout(model: Model) -> str:
+    """Return counts, the tree as a table, frames, loops, couplings and notes, as plain text."""
     lines = [f"model {model.name!r}", *_summary(model), ""]
     lines += _table([_HEADINGS, *_rows(model)])
     lines += _section("frames", [f"{f.name} on {f.body}" for f in model.frames])
@@ -40,8 +40,8 @@ def _rows(model: Model) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for i, (b, j) in enumerate(zip(model.bodies, model.joints, strict=True), 1):
         driven = " (driven)" if j.driven else ""
-        freedoms = str(j.kind.nv)
-        rows.append((str(i), b.name, j.parent, j.name, j.kind.name + driven, freedoms, f"{b.inertia.mass:g}"))
+        dofs = str(j.kind.nv)
+        rows.append((str(i), b.name, j.parent, j.name, j.kind.name + driven, dofs, f"{b.inertia.mass:g}"))
     return rows
 
 

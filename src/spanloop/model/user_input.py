@@ -1,23 +1,24 @@
-"""What a user gives by hand, read once: three numbers, a rotation, moments of inertia, a kind of joint."""
+"""Arguments that users give, checked once: three numbers, a rotation, moments of inertia, a kind of joint."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.math.vector3 import IDENTITY3
-from spanloop.model.checks import check_rotation
-from spanloop.model.snap import rotation_of_angles
+from spanloop.model.exact_rotations import rotation_of_angles
+from spanloop.model.structure_check import check_rotation
 from spanloop.types import Floats3, Floats33
 
 Moments = tuple[float, float, float, float, float, float]
 
 
-def number(value, owner: str) -> float:
+def number(value: Any, owner: str) -> float:
     """One finite float."""
     try:
         x = math.nan if isinstance(value, str) else float(value)
@@ -28,13 +29,13 @@ def number(value, owner: str) -> float:
     return x
 
 
-def three(value: Iterable[float], owner: str) -> Floats3:
+def three(value: Any, owner: str) -> Floats3:
     """Three finite floats."""
     x, y, z = _numbers(value, owner, ((3,),), "three finite numbers").tolist()
     return (x, y, z)
 
 
-def rotation(value, owner: str) -> Floats33:
+def rotation(value: Any, owner: str) -> Floats33:
     """A rotation matrix from None, a 3x3 matrix, or roll, pitch, yaw [rad]: Rz(yaw) Ry(pitch) Rx(roll)."""
     if value is None:
         return IDENTITY3
@@ -47,7 +48,7 @@ def rotation(value, owner: str) -> Floats33:
     return rotation_of_angles(*array.tolist())
 
 
-def moments(value, owner: str) -> Moments:
+def moments(value: Any, owner: str) -> Moments:
     """(xx, xy, xz, yy, yz, zz) from three principal moments, those six numbers, or a symmetric 3x3 matrix."""
     expected = "3 principal moments, 6 numbers xx xy xz yy yz zz, or a symmetric 3x3 matrix, all finite"
     array = _numbers(value, f"{owner}: inertia", ((3,), (6,), (3, 3)), expected)
@@ -71,7 +72,7 @@ def joint_kind(value: str | JointKind, owner: str) -> JointKind:
     return CLOSURE_KINDS[value]()
 
 
-def coordinates(value, kind: JointKind, owner: str) -> tuple[float, ...]:
+def coordinates(value: Any, kind: JointKind, owner: str) -> tuple[float, ...]:
     """The nq coordinates of one joint from a number or a sequence; quaternions are made exactly unit."""
     single = np.ndim(value) == 0 and not isinstance(value, str)
     q = _numbers([value] if single else value, f"{owner}: position", None, "finite numbers")
@@ -84,7 +85,7 @@ def coordinates(value, kind: JointKind, owner: str) -> tuple[float, ...]:
     return tuple(kind.plus(q.tolist(), (0.0,) * kind.nv))
 
 
-def _numbers(value, owner: str, shapes, expected: str) -> np.ndarray:
+def _numbers(value: Any, owner: str, shapes: Collection[tuple[int, ...]] | None, expected: str) -> np.ndarray:
     try:
         array = np.array(value if isinstance(value, np.ndarray) else list(value), dtype=float)
     except (TypeError, ValueError):

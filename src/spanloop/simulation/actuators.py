@@ -1,13 +1,13 @@
-"""Actuators of a model: between the torques that are commanded and those at the joints.
+"""Actuators of a model: from commanded torques to torques at the joints.
 
 A command passes delay, lag, bounds and friction, in this order:
 
     motor's torque  m = command / gear, delay and lag in memory; clipped to its bounds at the motor's speed gear · v
     at the joint    gear m − s (|gear| friction + (1 − efficiency) |gear m|),    s = v / √(v² + SLIP²)
 
-s being a smooth sign of v. Rotor inertia and damping are in the equations of motion (model/motors.py). Memory stays as
-it is during a step: motors with a lag or a delay hold their torque from step to step, as drives with a sampled command
-do.
+s being a smooth sign of v. Rotor inertia and damping are in the equations of motion (model/motors.py). Memory is
+constant during a step: motors with a lag or a delay hold their torque from step to step, as drives with a sampled
+command.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any
 from spanloop.errors import InputError, SpanloopWarning, nearest
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.model import Model
-from spanloop.model.motors import KIND, SETTINGS, freedom, is_motor
+from spanloop.model.motors import KIND, SETTINGS, driven_dof, is_motor
 from spanloop.model.parts import Actuator
-from spanloop.simulation.drive import Controller
+from spanloop.simulation.controllers import Controller
 from spanloop.simulation.system import SLIP
-from spanloop.simulation.time_grid import STEP
+from spanloop.simulation.time_loop import STEP
 
 MOST = 1000  # steps of delay
 
@@ -68,7 +68,7 @@ def _motor(model: Model, actuator: Actuator, step: float) -> _Motor:
     lower, upper = _bounds(given)
     return _Motor(
         joint.name,
-        model.v_slice(joint.name).start + freedom(actuator, joint),
+        model.v_slice(joint.name).start + driven_dof(actuator, joint),
         float(given.get("gear", 1.0)),
         lower,
         upper,

@@ -1,4 +1,4 @@
-"""A simulation's progress on disk: a run that is killed goes on from there, and gives the same numbers."""
+"""Checkpoints: the progress of a time loop on disk, from which the same call continues with the same numbers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from spanloop.errors import FileError, InputError
-from spanloop.model.files import atomic
+from spanloop.model.files.file_io import write_file
 from spanloop.simulation.time_loop import Progress
 
 SECONDS = 5.0  # of computing between two checkpoints
 
 
 class Checkpoint:
-    """The file, and when it was last written. key: of everything that the numbers depend on."""
+    """A file, and when it was last written. key: a hash of everything that the numbers depend on."""
 
     def __init__(self, path, key: str, every: int):
         self.path, self.key, self.every = Path(path), key, every
@@ -36,27 +36,28 @@ class Checkpoint:
             raise FileError(f"{self.path}: cannot be read as a checkpoint ({error}). Remove it to start anew") from None
         if key != self.key:
             raise InputError(
-                f"{self.path}: this checkpoint belongs to another simulation (other model, state, inputs, method, step "
-                "or version of spanloop). Remove it, or choose another name"
+                f"{self.path}: this checkpoint belongs to another simulation (other model, state, inputs, integrator, "
+                "step or version of spanloop). Remove it, or choose another name"
             )
         p.record[:, : record.shape[1]] = record
         p.state, p.why, p.counts, p.done = state, why, counts, done
         return True
 
     def keep(self, p: Progress) -> None:
-        """Write, if it is time."""
+        """Write the file, if it is time."""
         if time.perf_counter() - self.last >= SECONDS:
             self.write(p)
 
     def write(self, p: Progress) -> None:
+        """Write the file."""
         data = io.BytesIO()
         record = p.record[:, : p.done // self.every + 1]
         np.savez(data, key=self.key, record=record, state=p.state, why=p.why, counts=p.counts, done=p.done)
-        atomic.write(self.path, data.getvalue())
+        write_file(self.path, data.getvalue())
         self.last = time.perf_counter()
 
     def remove(self) -> None:
-        """The simulation is done."""
+        """Remove the file: the simulation is done."""
         self.path.unlink(missing_ok=True)
 
 

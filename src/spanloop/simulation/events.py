@@ -1,4 +1,4 @@
-"""What ends a run: values that are positive as long as it goes on, looked at after every step."""
+"""Events that end a run: values that are positive as long as it goes on, evaluated after every step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from spanloop.compiler.lower import unrolled
 from spanloop.errors import InputError
 from spanloop.model import Model
-from spanloop.simulation.drive import Named, traced
+from spanloop.simulation.controllers import Named, traced
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Watch:
+class Events:
     """Limits of joints and the user's conditions, in this order."""
 
     model: Model
@@ -49,24 +49,23 @@ class Watch:
             value = condition(x["t"][0], q, v)
             if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
                 raise InputError(
-                    f"the stopping condition {name!r} returned a {type(value).__name__}; expected one number that is "
+                    f"the event {name!r} returned a {type(value).__name__}; expected one number that is "
                     "positive as long as the run goes on"
                 )
             out.append(value)
         return out
 
     def key(self) -> str:
+        """A hash of what is traced."""
         if not self.conditions:
             return repr(self.limits)
         sizes = (("t", 1), ("q", self.model.nq), ("v", self.model.nv))
-        plan = traced(
-            "a stopping condition", lambda: unrolled("watch", sizes, (0,), lambda x: (self.values(x), (), ()))
-        )
+        plan = traced("an event", lambda: unrolled("events", sizes, (0,), lambda x: (self.values(x), (), ())))
         return hashlib.sha256(f"{plan}{self.limits}".encode()).hexdigest()
 
 
-def watch(model: Model, limits: bool, stop) -> Watch:
-    """What a run of this model is watched for; stop: {"name": condition(t, q, v)} or one such function."""
+def events_of(model: Model, limits: bool, events) -> Events:
+    """The events of a model's run; events: {"name": condition(t, q, v)} or one such function."""
     found = []
     for joint in model.joints if limits else ():
         s = model.q_slice(joint.name)
@@ -76,15 +75,15 @@ def watch(model: Model, limits: bool, stop) -> Watch:
             for k, bound in enumerate(bounds or ()):
                 if bound is not None and abs(bound) < 1e6:
                     found.append(Limit(joint.name, s.start + k, bound, sign))
-    if stop is None:
+    if events is None:
         conditions: dict[str, Callable] = {}
-    elif callable(stop):
-        conditions = {getattr(stop, "__name__", "stop"): stop}
-    elif isinstance(stop, Mapping):
-        conditions = dict(stop)
+    elif callable(events):
+        conditions = {getattr(events, "__name__", "event"): events}
+    elif isinstance(events, Mapping):
+        conditions = dict(events)
     else:
-        raise InputError(f"events is a {type(stop).__name__}; expected a function (t, q, v) or {{'name': function}}")
+        raise InputError(f"events is a {type(events).__name__}; expected a function (t, q, v) or {{'name': function}}")
     for name, condition in conditions.items():
         if not callable(condition):
             raise InputError(f"events[{name!r}] is a {type(condition).__name__}; expected a function (t, q, v)")
-    return Watch(model, tuple(found), tuple(conditions.items()))
+    return Events(model, tuple(found), tuple(conditions.items()))

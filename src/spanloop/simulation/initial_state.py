@@ -1,25 +1,35 @@
-"""Where a run starts: states that are given, checked, and brought to the closed loops if they are a little off."""
+"""The initial states of runs: checked, and projected to the closed loops if they are a little off."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import OPEN
+from spanloop.algorithms.papers.saha.legs import NotLegs
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, SpanloopWarning, StateError
+from spanloop.errors import InputError, Refusal, SpanloopWarning, StateError, UnsupportedError
+from spanloop.kernels import KernelSpec
 from spanloop.loops.closure_errors import errors, positional, worst
-from spanloop.simulation.events import Watch
+from spanloop.simulation.events import Events
+from spanloop.simulation.minimal.completion import METHOD
+from spanloop.simulation.system import SINGULAR, System
+from spanloop.simulation.traced_kernels import kernel
 
-NOTICED = 1e-9  # m, rad or their rates: a smaller correction of the start is not worth a word
+NOTICED = 1e-9  # m, rad or their rates: a smaller correction of the start is not reported
+_MOST = 20  # Newton steps in minimal coordinates
+_CLOSED = 1e-14  # m or rad: no Newton step is taken below this
+_ENOUGH = 1e-9  # m or rad: must be reached
+_UNDETERMINED = "where the actuated joints do not determine the motion of the others. Use closures='project'"
 
 
 def states(robot: Dynamics, q, v, batch: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """Rows q (n, nq) and v (n, nv), and the shape of the batch (with that of other inputs)."""
     model = robot.model
-    q = _resting_place(robot) if q is None else q
+    q = _neutral(robot) if q is None else q
     v = np.zeros(model.nv) if v is None else v
     q = converted("simulate", "q", model.nq, q, np.dtype(float))
     v = converted("simulate", "v", model.nv, v, np.dtype(float))
@@ -32,15 +42,28 @@ def states(robot: Dynamics, q, v, batch: tuple[int, ...]) -> tuple[np.ndarray, n
     return q, v, leading
 
 
-def refuse_open(robot: Dynamics, q: np.ndarray) -> None:
-    """States with a loop that is far from closed are refused."""
-    model = robot.model
-    if not (model.loops or model.couplings):
-        return
+def closed(
+    robot: Dynamics, system: System, q: np.ndarray, v: np.ndarray, constants: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Rows q and v with the loops closed, and a note on what was changed, "" if nothing; open loops are refused."""
+    if system.closures == "none" or not system.closed:
+        return q, v, ""
+    _refuse_open(robot, q)
+    if not system.keeps_closed:
+        return q, v, ""
+    if system.minimal:
+        there = completed(system, q, v, constants)
+    else:
+        there = robot.project(q, v)
+    return *there, _note(robot, q, v, there)
+
+
+def _refuse_open(robot: Dynamics, q: np.ndarray) -> None:
+    """Refuse states with a loop that is far from closed."""
     far = np.flatnonzero(_openness(robot, q) > OPEN)
     if len(far):
         k = int(far[0])
-        miss = worst(model, errors(robot, q[k : k + 1])[0])
+        miss = worst(robot.model, errors(robot, q[k : k + 1])[0])
         which = f"run {k} starts where " if len(q) > 1 else ""
         raise StateError(f"simulate: {which}{miss.what} is open by {miss.by()}. Close it first: q = robot.assemble(q)")
 
@@ -49,51 +72,123 @@ def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
     return np.abs(errors(robot, q)[:, positional(robot.model)]).max(axis=1, initial=0.0)
 
 
-def note(robot: Dynamics, q: np.ndarray, v: np.ndarray, shut: tuple[np.ndarray, np.ndarray]) -> str:
-    """Words for what was done to states that are now closed, if that moved them by more than NOTICED."""
-    by_q, by_v = _openness(robot, q).max(initial=0.0), np.abs(shut[1] - v).max(initial=0.0)
+def _note(robot: Dynamics, q: np.ndarray, v: np.ndarray, there: tuple[np.ndarray, np.ndarray]) -> str:
+    """A sentence and a warning on how states were changed, if by more than NOTICED."""
+    by_q, by_v = _openness(robot, q).max(initial=0.0), np.abs(there[1] - v).max(initial=0.0)
     if max(by_q, by_v) <= NOTICED:
         return ""
     parts = [f"loops were open by up to {by_q:.1e} (m or rad)"] if by_q > NOTICED else []
     parts += [f"velocities opened the loops, and were changed by up to {by_v:.1e}"] if by_v > NOTICED else []
     words = "the start was brought to the closed loops: " + "; ".join(parts)
-    warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=4)
+    warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=5)
     return words
 
 
-def tell_of_limits(watch: Watch, q: np.ndarray) -> None:
-    """A warning for joints that start beyond a limit: nothing looks at that limit before they have come inside."""
-    beyond = [x for x in watch.limits if (x.value(q.T) <= 0.0).any()]
+def warn_of_limits(events: Events, q: np.ndarray) -> None:
+    """Warn of joints that start beyond a limit, which is not checked before they have come inside."""
+    beyond = [x for x in events.limits if (x.value(q.T) <= 0.0).any()]
     if beyond:
         first = beyond[0]
         at = float(q[np.argmin(first.value(q.T)), first.place])
         more = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
         warnings.warn(
             f"simulate: joint {first.joint!r} starts at {at:g}, beyond its {first.word} limit {first.bound:g}{more}; "
-            "that limit stops the run only after the joint has come inside. limits='ignore' leaves limits out",
+            "that limit ends the run only after the joint has come inside. limits='ignore' leaves limits out",
             SpanloopWarning,
             stacklevel=4,
         )
 
 
-def _resting_place(robot: Dynamics) -> np.ndarray:
+def _neutral(robot: Dynamics) -> np.ndarray:
+    """The neutral position, with its loops assembled."""
     neutral = np.array(robot.model.neutral())
     return robot.assemble(neutral) if robot.model.loops or robot.model.couplings else neutral
 
 
 def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:
-    """Every number finite, every quaternion of unit length; nothing of a batch runs if one state fails."""
-    kernel = robot.kernel("integrate")
+    """Every number is finite and every quaternion of unit length; nothing of a batch runs if one state fails."""
+    compiled = robot.kernel("integrate")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpanloopWarning)
-        moved = kernel.evaluate(q, np.zeros_like(v))
+        moved = compiled.evaluate(q, np.zeros_like(v))
     for name, x, wrong in (("q", q, ~np.isfinite(moved).all(axis=1)), ("v", v, ~np.isfinite(v).all(axis=1))):
         if wrong.any():
             k = int(np.argmax(wrong))
             run = f"run {k}: " if leading else ""
+            why: str | Refusal
             if name == "q":
-                why = kernel.definition.explain(q[k], np.zeros(robot.model.nv))
+                why = compiled.definition.explain(q[k], np.zeros(robot.model.nv))
             else:
                 j = int(np.argmax(~np.isfinite(x[k])))
                 why = f"v[{j}] is {x[k][j]}; every number must be finite"
             raise StateError(f"simulate: {run}{why}")
+
+
+# Minimal coordinates: which models have them, and states completed from the actuated joints.
+
+
+def refuse_minimal(robot: Dynamics, method: str | None) -> None:
+    """Refuse what cannot be simulated in minimal coordinates."""
+    if method not in (None, METHOD):
+        raise InputError(
+            f"closures='minimal' is computed by method={METHOD!r}; method is {method!r}. "
+            "Leave it out, or use closures='project'"
+        )
+    if robot.on_singular != "raise":
+        raise InputError(
+            f"on_singular={robot.on_singular!r} has no meaning with closures='minimal': at a singular position the "
+            "actuated joints do not determine the motion. Use closures='project'"
+        )
+    try:
+        KernelSpec.of(robot.model, "position_completion").signature()
+    except NotLegs as error:
+        other = f", or a model in which {_named(robot)} are actuated" if error.counted else ""
+        raise UnsupportedError(
+            f"closures='minimal' is for legs on one platform: {error.why}. Use closures='project'{other}"
+        ) from None
+    if not robot.model.actuated:
+        raise UnsupportedError("closures='minimal' integrates actuated joints, and the loops leave none to move")
+
+
+def _named(robot: Dynamics) -> str:
+    """Degrees of freedom that could be actuated instead."""
+    return "just " + ", ".join(repr(name) for name in robot.independent_coordinates().names)
+
+
+def completed(system: System, q: np.ndarray, v: np.ndarray, constants: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows q (n, nq), v (n, nv) with the loops closed around the actuated joints; constants (n or 1, width)."""
+    nq, nv = system.model.nq, system.model.nv
+    sizes = {"q": nq, "v": nv} | {n: system.sizes[n] for n in system.constants}
+
+    def round_of(x):
+        q, v, left = system.completed(x, 1)
+        T, pairs = system.actuated_rates(x)
+        return [*q, *v, left], [*pairs, (SINGULAR, system.completion.margin(T))]
+
+    round_kernel = kernel("completed", sizes, nq + nv + 1, round_of, system.key())
+    out = np.concatenate([q, v], axis=1)
+    for k, row in enumerate(out):
+        given = _split(constants[k if len(constants) > 1 else 0], [system.sizes[n] for n in system.constants])
+        found, left = np.empty(nq + nv + 1), np.inf
+        for _ in range(_MOST):
+            if not round_kernel.attempt([row[:nq].copy(), row[nq:].copy(), *given], found):
+                raise StateError(f"simulate: {_which(k, out)} in a singular position of the legs, {_UNDETERMINED}")
+            before, left = left, float(found[-1])
+            row[:] = found[:-1]
+            if left < _CLOSED or left > 0.5 * before:
+                break
+        if not left < _ENOUGH:
+            raise StateError(
+                f"simulate: {_which(k, out)} where the loops do not close with the actuated joints as they are: "
+                f"{left:.3g} m or rad is left. Close them first: q = robot.assemble(q)"
+            )
+    return out[:, :nq], out[:, nq:]
+
+
+def _split(row: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+    ends = np.cumsum(sizes)
+    return [np.ascontiguousarray(row[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+
+
+def _which(k: int, rows: np.ndarray) -> str:
+    return f"run {k} starts" if len(rows) > 1 else "the run starts"

@@ -1,40 +1,45 @@
-"""What is given for every step: torques or a controller's inputs, as arrays or from a callback."""
+"""The inputs of every step (torques, a controller's inputs, a callback) and of every run (constants)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from spanloop.errors import InputError, nearest
+from spanloop.loops.arguments import loop_inputs
 from spanloop.model import Model
-from spanloop.simulation.drive import Callback
+from spanloop.model.parameters import Parameters
+from spanloop.simulation.controllers import Callback
+from spanloop.simulation.system import FREQUENCY, Closures
 
 
 class CallbackError(InputError):
-    """A callback that returned what is no torque."""
+    """A callback that did not return torques."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Rows (..., steps or 1, width), or a callback."""
+    """The inputs of every step: rows (..., steps or 1, width), or a callback."""
 
     batch: tuple[int, ...]
     values: np.ndarray | None  # (*batch, steps or 1, width)
     callback: Callable | None = None
     size: int = 0
     given: bool = True
-    kept: dict = field(default_factory=dict, compare=False)  # what the callback answered, step by step
+    kept: dict = field(default_factory=dict, compare=False)  # the callback's torques, step by step
 
     @property
     def width(self) -> int:
+        """Numbers of one step."""
         return self.size if self.values is None else self.values.shape[-1]
 
-    def rows(self, batch: tuple[int, ...], steps: int, told: Callable) -> np.ndarray | Callable:
+    def rows(self, batch: tuple[int, ...], steps: int, state_of: Callable) -> np.ndarray | Callable:
         """(n or 1, steps or 1, width) for runs of this batch; or a function of (t, rows of state, step's number)."""
         if self.callback is not None:
-            return self._from_callback(batch, told)
+            return self._from_callback(batch, state_of)
         assert self.values is not None
         given = self.values.shape[-2]
         if given not in (1, steps):
@@ -52,7 +57,7 @@ class Inputs:
             if not kept:
                 return np.full((1, 1, self.size), np.nan)
             rows = np.concatenate(kept, axis=1)
-            missing = int(self.kept["first"])  # steps that an earlier process took
+            missing = int(self.kept["first"])  # steps of an earlier process
             rows = np.concatenate([np.full((len(rows), missing, self.size), np.nan), rows], axis=1)
         else:
             found = self.rows(batch, self.values.shape[-2], lambda s: s)
@@ -63,8 +68,8 @@ class Inputs:
         numbers = np.minimum(numbers, rows.shape[1] - 1)
         return np.take_along_axis(np.broadcast_to(rows, (len(numbers), *rows.shape[1:])), numbers[..., None], axis=1)
 
-    def asked(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """What the callback answers, checked."""
+    def called(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """The callback's torques, checked."""
         assert self.callback is not None
         found = np.asarray(self.callback(t, q.copy(), v.copy()))
         if found.dtype.kind not in "fiub" or found.shape not in ((self.size,), v.shape):
@@ -77,12 +82,12 @@ class Inputs:
             )
         return found.astype(float)
 
-    def _from_callback(self, batch: tuple[int, ...], told: Callable) -> Callable:
+    def _from_callback(self, batch: tuple[int, ...], state_of: Callable) -> Callable:
         self.kept.clear()
 
         def controls(t: float, state: np.ndarray, number: int) -> np.ndarray:
             self.kept.setdefault("first", number)
-            found = self.asked(t, *told(state))
+            found = self.called(t, *state_of(state))
             rows = np.broadcast_to(found, (*batch, self.size)).reshape(-1, 1, self.size).astype(float)
             self.kept.setdefault("rows", []).append(rows)
             return rows
@@ -90,8 +95,8 @@ class Inputs:
         return controls
 
 
-def inputs_of(model: Model, tau, controller, inputs) -> Inputs:
-    """What the user gave, checked."""
+def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
+    """The inputs of every step, from the arguments of sl.simulate."""
     given = [n for n, x in (("tau", tau), ("controller", controller)) if x is not None]
     if len(given) > 1:
         raise InputError(f"{' and '.join(given)} are both given; choose one")
@@ -139,3 +144,42 @@ def constant_forces(model: Model, forces: Mapping) -> Callable:
             )
         fixed[body] = tuple(float(x) for x in six)
     return lambda t, q, v: fixed
+
+
+def constants(model: Model, loops: Closures, parameters, active: Iterable[str] | None) -> dict[str, np.ndarray]:
+    """Arrays (..., n) by name that are constant during a run: parameters, active loops, accelerations, gains."""
+    out: dict[str, np.ndarray] = {}
+    if parameters is not None:
+        out["p"] = _parameters(model, parameters)
+    switchable, driven = any(x.switchable for x in model.loops), any(x.driven for x in model.loops)
+    names = [name for name, there in (("active", switchable), ("given", driven)) if there]
+    out |= dict(zip(names, loop_inputs(model, active, loops.loop_accelerations), strict=True))
+    if loops.stabilization == "feedback" and (model.loops or model.couplings):
+        out["gains"] = _gains(loops.gains)
+    elif loops.gains is not None:
+        raise InputError(
+            f"gains are for closures='feedback' of a model with loops; closures is {loops.stabilization!r}"
+        )
+    return out
+
+
+def _parameters(model, parameters) -> np.ndarray:
+    count = len(Parameters.of(model))
+    values = np.asarray(getattr(parameters, "values", parameters))
+    if values.dtype.kind not in "fiub" or values.shape[-1:] != (count,):
+        raise InputError(
+            f"parameters has shape {values.shape} of {values.dtype}; "
+            f"expected (..., {count}), packed as model.parameters()"
+        )
+    if not np.isfinite(values).all():
+        raise InputError("parameters holds a number that is not finite; every number must be")
+    return values.astype(float)
+
+
+def _gains(gains) -> np.ndarray:
+    values = np.atleast_1d(np.asarray(FREQUENCY if gains is None else gains, float))
+    if values.shape == (1,):
+        values = np.array([2.0 * values[0], values[0] ** 2])
+    if values.shape != (2,) or not np.isfinite(values).all() or (values < 0.0).any():
+        raise InputError(f"gains is {gains!r}; expected (2ω, ω²), or one frequency ω [rad/s], not negative")
+    return values

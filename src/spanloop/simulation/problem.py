@@ -1,173 +1,242 @@
-"""What is simulated: all that a user said, checked, but for how and how long."""
+"""The problem that a simulation solves: the arguments of sl.simulate, checked; and its samples as a Trajectory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+import spanloop
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError
-from spanloop.loops.arguments import checked_active_loops, loop_inputs
+from spanloop.errors import InputError, Refusal
+from spanloop.loops.arguments import checked_active_loops
 from spanloop.model import Model
-from spanloop.model.parameters import Parameters
-from spanloop.simulation import initial_state as simulation_initial_state
+from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
-from spanloop.simulation.drive import Callback, Drive, drive
-from spanloop.simulation.events import Watch, watch
+from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
+from spanloop.simulation.events import Events, events_of
 from spanloop.simulation.forces import along_loops, together
-from spanloop.simulation.inputs import Inputs, constant_forces, inputs_of
-from spanloop.simulation.minimal import initial_state as minimal_initial_state
-from spanloop.simulation.state_layout import Layout
-from spanloop.simulation.system import FREQUENCY, Closures, System
+from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
+from spanloop.simulation.integrators.step_schedule import StateLayout
+from spanloop.simulation.system import Closures, System
 from spanloop.simulation.traced_kernels import kernel
+from spanloop.trajectory import Outcome, Segment, Trajectory
 
 
 @dataclass(frozen=True)
-class Task:
-    """Runs side by side; rows of arrays are runs in C order of the batch."""
+class Samples:
+    """times (s,); q, v, z (memory), u (inputs): (n, s, width), NaN after a run's end."""
+
+    times: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    z: np.ndarray
+    u: np.ndarray
+    held: bool = False  # torques are constant from each sample to the next
+
+
+@dataclass(frozen=True)
+class End:
+    """The outcome of one run, and q, v, z (memory) there; None where the end is the last sample."""
+
+    outcome: Outcome
+    q: np.ndarray | None = None
+    v: np.ndarray | None = None
+    z: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Runs side by side, from their initial states; rows of arrays are runs in C order of the batch."""
 
     robot: Dynamics
     q: np.ndarray  # (n, nq)
     v: np.ndarray  # (n, nv)
     batch: tuple[int, ...]
-    note: str  # what was done to the start
-    drive: Drive
-    inputs: Inputs
-    watch: Watch
+    note: str  # how the initial states were changed
     system: System
+    inputs: Inputs
+    events: Events
     constants: np.ndarray  # (n or 1, width), in the system's order
-    dtype: str
-    threads: int
+
+    @staticmethod
+    def of(
+        robot: Dynamics,
+        q: Any,
+        v: Any,
+        *,
+        step: float | None = None,
+        method: str | None = None,
+        tau: Any = None,
+        controller: Any = None,
+        inputs: Any = None,
+        forces: Any = None,
+        closures: str | Closures = "project",
+        limits: str = "end",
+        events: Any = None,
+        parameters: Any = None,
+    ) -> Problem:
+        """The problem of sl.simulate's arguments, each checked."""
+        model = robot.model
+        if limits not in ("end", "ignore"):
+            raise InputError(f"limits is {limits!r}; expected 'end' or 'ignore'")
+        loops = closures if isinstance(closures, Closures) else Closures(closures)
+        if loops.stabilization == "minimal" and (model.loops or model.couplings):
+            initial_state.refuse_minimal(robot, method)
+        active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
+        given = inputs_of(model, tau, controller, inputs)
+        applied = applied_forces(
+            model,
+            None if isinstance(controller, Callback) else controller,
+            given.width if given.given else None,
+            actuation(model, step) if model.actuators else None,
+            _forces(model, forces, loops, active),
+        )
+        strict = robot.on_singular == "raise"
+        system = System(model, applied, method, loops.stabilization, parameters is not None, strict)
+        fixed = constants(model, loops, parameters, active)
+        shape = np.broadcast_shapes(given.batch, *(x.shape[:-1] for x in fixed.values()))
+        rows_q, rows_v, batch = initial_state.states(robot, q, v, shape)
+        rows = _joined([fixed[n] for n in system.constants], batch)
+        rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
+        watched = events_of(model, limits == "end", events)
+        initial_state.warn_of_limits(watched, rows_q)
+        return Problem(robot, rows_q, rows_v, batch, note, system, given, watched, rows)
 
     @property
     def model(self) -> Model:
+        """The mechanism."""
         return self.robot.model
+
+    @property
+    def applied(self) -> AppliedForces:
+        """What acts on the mechanism."""
+        return self.system.applied
 
     def __len__(self) -> int:
         """Number of runs."""
         return len(self.q)
 
-    def state(self, layout: Layout) -> np.ndarray:
-        """Rows of what is carried from step to step, at the start."""
+    def state(self, layout: StateLayout) -> np.ndarray:
+        """Rows (n, width) of what is carried from step to step, at the start."""
         state = np.zeros((len(self), layout.width))
         state[:, layout.places["q"]], state[:, layout.places["v"]] = self.q, self.v
         if "loops" in layout:
             state[:, layout.places["loops"]] = (0.0, 1.0)
         if "z" in layout:
-            state[:, layout.places["z"]] = self.drive.start()
+            state[:, layout.places["z"]] = self.applied.start()
         if "g" in layout:
-            state[:, layout.places["g"]] = self.watched(np.zeros((len(self), 1)), self.q, self.v)
+            state[:, layout.places["g"]] = self.event_values(np.zeros((len(self), 1)), self.q, self.v)
         return state
 
-    def watched(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Values (n, count) that are watched at rows t (n, 1), q, v."""
+    def event_values(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Values (n, events) at rows t (n, 1), q, v: positive while a run goes on."""
         sizes = {"t": 1, "q": self.model.nq, "v": self.model.nv}
 
         def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
-            return self.watch.values(x), ()
+            return self.events.values(x), ()
 
-        return kernel("conditions", sizes, len(self.watch), compute, self.watch.key())(t, q, v)
+        return kernel("events", sizes, len(self.events), compute, self.events.key())(t, q, v)
 
-    def pushes(self, t, q, v, u, z) -> tuple[np.ndarray, np.ndarray]:
-        """What acts at rows t (n, 1), q, v, u, z: torques (n, nv), forces (n, 6 each); NaN where a row is."""
-        nv, count = self.model.nv, 6 * len(self.drive.bodies)
+    def torques_and_forces(self, t, q, v, u, z) -> tuple[np.ndarray, np.ndarray]:
+        """Torques (n, nv) and forces (n, 6 each) at rows t (n, 1), q, v, u, z; NaN where a row is."""
+        nv, count = self.model.nv, 6 * len(self.applied.bodies)
         out = np.full((len(q), nv + count), np.nan)
-        well = np.isfinite(q).all(axis=1) & np.isfinite(u).all(axis=1)
-        if self.system.plain:
-            out[well] = u[well]
+        finite = np.isfinite(q).all(axis=1) & np.isfinite(u).all(axis=1)
+        if self.system.inputs_are_torques:
+            out[finite] = u[finite]
             return out, out[:, nv:]
-        sizes = {"t": 1, "q": self.model.nq, "v": nv, "u": self.drive.inputs, "z": self.drive.memory}
+        sizes = {"t": 1, "q": self.model.nq, "v": nv, "u": self.applied.inputs, "z": self.applied.memory}
 
         def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
             tau, forces = self.system.torques(x)
             return [*tau, *forces], ()
 
         found = kernel("torques", sizes, nv + count, compute, self.system.key())
-        if well.any():
-            out[well] = found(*(np.ascontiguousarray(x[well], float) for x in (t, q, v, u, z)))
+        if finite.any():
+            out[finite] = found(*(np.ascontiguousarray(x[finite], float) for x in (t, q, v, u, z)))
         return out[:, :nv], out[:, nv:]
 
-    def explain(self, t: float, q, v, z, u, run: int) -> str:
-        """Why this one state has no accelerations; "" if it has."""
-        x = {n: [float(y) for y in np.ravel(a)] for n, a in (("t", t), ("q", q), ("v", v), ("z", z), ("u", u))}
-        row, at = self.constants[run if len(self.constants) > 1 else 0], 0
+    def constants_of(self, run: int) -> dict[str, np.ndarray]:
+        """The constants of one run by name, in the system's order."""
+        row, at, out = self.constants[run if len(self.constants) > 1 else 0], 0, {}
         for name in self.system.constants:
             size = self.system.sizes[name]
-            x[name] = [float(y) for y in row[at : at + size]]
+            out[name] = np.ascontiguousarray(row[at : at + size], float)
             at += size
-        return self.system.explain(x)
+        return out
+
+    def refusal(self, t: float, q, v, z, u, run: int) -> Refusal | None:
+        """Why this one state has no accelerations; None if it has."""
+        arrays = {"t": t, "q": q, "v": v, "z": z, "u": u, **self.constants_of(run)}
+        return self.system.refusal({n: [float(y) for y in np.ravel(a)] for n, a in arrays.items()})
+
+    def trajectory(
+        self,
+        samples: Samples,
+        ends: Sequence[End],
+        inputs_at_ends: np.ndarray,
+        settings: Mapping[str, Any],
+        residual: np.ndarray | None,
+    ) -> Trajectory:
+        """The Trajectory of all runs. inputs_at_ends (n, width); residual (n,): largest closure errors."""
+        n, count = samples.q.shape[:2]
+
+        def flat(x: np.ndarray) -> np.ndarray:
+            return np.broadcast_to(x, (n, count, x.shape[-1])).reshape(n * count, x.shape[-1])
+
+        def shaped(x: np.ndarray) -> np.ndarray:
+            return x.reshape(*self.batch, count, x.shape[-1])
+
+        t = np.broadcast_to(samples.times, (n, count)).reshape(-1, 1)
+        tau, forces = self.torques_and_forces(t, *(flat(x) for x in (samples.q, samples.v, samples.u, samples.z)))
+        memory = shaped(samples.z) if samples.z.shape[-1] else None
+        q, v = shaped(samples.q), shaped(samples.v)
+        segment = Segment(times=samples.times, q=q, v=v, tau=shaped(tau), memory=memory, held=samples.held)
+        closures = self.system.closures if self.system.closed else "no loops"
+        known = {"closures": closures, "method": self.system.chosen_method, "spanloop": spanloop.__version__}
+        known |= {"note": self.note} if self.note else {}
+        six = shaped(forces)
+        return Trajectory(
+            self.model,
+            (segment,),
+            tuple(e.outcome for e in ends),
+            {**settings, **known},
+            forces={b: six[..., 6 * k : 6 * k + 6] for k, b in enumerate(self.applied.bodies)} or None,
+            ends=self._ends(ends, inputs_at_ends),
+            residual=None if residual is None else residual.reshape(self.batch),
+        )
+
+    def _ends(self, ends: Sequence[End], u: np.ndarray) -> Segment | None:
+        """The located ends, NaN where a run has none."""
+        if all(e.q is None for e in ends):
+            return None
+        sizes = {"q": self.model.nq, "v": self.model.nv, "z": self.applied.memory}
+        rows = {
+            name: np.array([np.full(size, np.nan) if e.q is None else getattr(e, name) for e in ends], float)
+            for name, size in sizes.items()
+        }
+        times = np.array([np.nan if e.q is None else e.outcome.time for e in ends])
+        u = np.broadcast_to(u, (len(ends), u.shape[-1]))
+        z = rows["z"].reshape(len(ends), -1)
+        tau, _ = self.torques_and_forces(times[:, None], rows["q"], rows["v"], u, z)
+
+        def shaped(x: np.ndarray) -> np.ndarray:
+            return x.reshape(*self.batch, 1, x.shape[-1])
+
+        memory = shaped(rows["z"]) if sizes["z"] else None
+        return Segment(times.reshape(self.batch), shaped(rows["q"]), shaped(rows["v"]), shaped(tau), memory)
 
 
-def task(
-    robot: Dynamics,
-    q,
-    v,
-    *,
-    tau=None,
-    controller=None,
-    inputs=None,
-    forces=None,
-    closures: str | Closures = "project",
-    limits="end",
-    events=None,
-    parameters=None,
-    method=None,
-    dtype="float64",
-    threads=1,
-    step=None,
-) -> Task:
-    """The words of sl.simulate, each checked."""
-    model = robot.model
-    if limits not in ("end", "ignore"):
-        raise InputError(f"limits is {limits!r}; expected 'end' or 'ignore'")
-    loops = closures if isinstance(closures, Closures) else Closures(closures)
-    if loops.stabilization == "minimal" and (model.loops or model.couplings):
-        minimal_initial_state.refuse(robot, method)
-    told = inputs_of(model, tau, controller, inputs)
-    active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
-    pushing = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
-    if loops.loop_forces is not None:
-        inside = along_loops(model, loops.loop_forces, active)
-        pushing = inside if pushing is None else together(pushing, inside)
-    law = None if isinstance(controller, Callback) else controller
-    driven = drive(model, law, told.width if told.given else None, actuation(model, step), pushing)
-    strict = robot.on_singular == "raise"
-    system = System(model, driven, method, loops.stabilization, parameters is not None, strict)
-    fixed = constants(robot, loops, parameters, active)
-    shape = np.broadcast_shapes(told.batch, *(x.shape[:-1] for x in fixed.values()))
-    rows_q, rows_v, batch = simulation_initial_state.states(robot, q, v, shape)
-    rows = _joined([fixed[n] for n in system.constants], batch)
-    note = ""
-    if loops.stabilization != "none":
-        held = robot._with_active_loops(active)
-        simulation_initial_state.refuse_open(held, rows_q)
-        if system.holds:
-            shut = (
-                minimal_initial_state.completed(system, rows_q, rows_v, rows)
-                if system.minimal
-                else held.project(rows_q, rows_v)
-            )
-            note = simulation_initial_state.note(held, rows_q, rows_v, shut)
-            rows_q, rows_v = shut
-    watched = watch(model, limits == "end", events)
-    simulation_initial_state.tell_of_limits(watched, rows_q)
-    return Task(
-        robot,
-        rows_q,
-        rows_v,
-        batch,
-        note,
-        driven,
-        told,
-        watched,
-        system,
-        rows,
-        dtype,
-        threads,
-    )
+def _forces(model: Model, forces: Any, loops: Closures, active: Any) -> Any:
+    """Forces on bodies and along loops as one function of (t, q, v); None if there are none."""
+    given = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
+    if loops.loop_forces is None:
+        return given
+    inside = along_loops(model, loops.loop_forces, active)
+    return inside if given is None else together(given, inside)
 
 
 def _joined(rows: list[np.ndarray], batch: tuple[int, ...]) -> np.ndarray:
@@ -177,46 +246,3 @@ def _joined(rows: list[np.ndarray], batch: tuple[int, ...]) -> np.ndarray:
     if all(x.ndim == 1 for x in rows):
         return np.concatenate(rows)[None]
     return np.concatenate([np.broadcast_to(x, (*batch, x.shape[-1])).reshape(-1, x.shape[-1]) for x in rows], axis=1)
-
-
-# ---- What does not change during a run: live parameters, sets of active loops, gains of the feedback.
-
-
-def constants(robot: Dynamics, loops: Closures, parameters, active: Iterable[str] | None) -> dict[str, np.ndarray]:
-    """Arrays (..., n) by name."""
-    model = robot.model
-    out: dict[str, np.ndarray] = {}
-    if parameters is not None:
-        out["p"] = _parameters(model, parameters)
-    switchable, driven = any(x.switchable for x in model.loops), any(x.driven for x in model.loops)
-    names = [name for name, there in (("active", switchable), ("given", driven)) if there]
-    out |= dict(zip(names, loop_inputs(model, active, loops.loop_accelerations), strict=True))
-    if loops.stabilization == "feedback" and (model.loops or model.couplings):
-        out["gains"] = _gains(loops.gains)
-    elif loops.gains is not None:
-        raise InputError(
-            f"gains are for closures='feedback' of a model with loops; closures is {loops.stabilization!r}"
-        )
-    return out
-
-
-def _parameters(model, parameters) -> np.ndarray:
-    count = len(Parameters.of(model))
-    values = np.asarray(getattr(parameters, "values", parameters))
-    if values.dtype.kind not in "fiub" or values.shape[-1:] != (count,):
-        raise InputError(
-            f"parameters has shape {values.shape} of {values.dtype}; "
-            f"expected (..., {count}), packed as model.parameters()"
-        )
-    if not np.isfinite(values).all():
-        raise InputError("parameters holds a number that is not finite; every number must be")
-    return values.astype(float)
-
-
-def _gains(gains) -> np.ndarray:
-    values = np.atleast_1d(np.asarray(FREQUENCY if gains is None else gains, float))
-    if values.shape == (1,):
-        values = np.array([2.0 * values[0], values[0] ** 2])
-    if values.shape != (2,) or not np.isfinite(values).all() or (values < 0.0).any():
-        raise InputError(f"gains is {gains!r}; expected (2ω, ω²), or one frequency ω [rad/s], not negative")
-    return values

@@ -1,25 +1,36 @@
-"""sl.simulate: a mechanism, a state and what acts on it become a motion."""
+"""sl.simulate: problem → compiled time loop → samples → trajectory."""
 
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError
+from spanloop.errors import InputError, SpanloopError, SpanloopWarning
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
-from spanloop.simulation import fixed_step
-from spanloop.simulation.drive import Callback, Controller
-from spanloop.simulation.fixed_step import refined
-from spanloop.simulation.integrators import ORDER, Integrator, adaptive
-from spanloop.simulation.problem import task
+from spanloop.simulation.checkpoint import Checkpoint, key_of
+from spanloop.simulation.controllers import Callback, Controller
+from spanloop.simulation.integrators import adaptive
+from spanloop.simulation.integrators.integrator import ORDER, Integrator, rollout
+from spanloop.simulation.integrators.step_schedule import StateLayout
+from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.system import Closures
-from spanloop.simulation.time_grid import Grid, grid
-from spanloop.trajectory import Trajectory
+from spanloop.simulation.termination import CLOSE, Termination
+from spanloop.simulation.time_loop import MOST_STEPS, Grid, Progress, ProgressBar, TimeLoop, grid
+from spanloop.trajectory import EndReason, Trajectory
+
+_HALVINGS = 14  # of the step, at most
+
+
+class AccuracyError(SpanloopError):
+    """The accuracy that was asked for cannot be reached."""
 
 
 def simulate(
@@ -82,10 +93,12 @@ def simulate(
     """
     robot = model if isinstance(model, Dynamics) else _robot(model)
     chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
-    problem = task(
+    problem = Problem.of(
         robot,
         q,
         v,
+        step=step,
+        method=robot.method if method is None else method,
         tau=tau,
         controller=controller,
         inputs=inputs,
@@ -94,22 +107,11 @@ def simulate(
         limits=limits,
         events=events,
         parameters=parameters,
-        method=robot.method if method is None else method,
-        dtype=chosen.dtype,
-        threads=chosen.threads,
-        step=step,
     )
     if chosen.adaptive:
-        return adaptive.integrate(problem, duration, step, sample, chosen.name, chosen.accuracy, chosen.progress)
+        return adaptive.integrate(problem, chosen, duration, step, sample)
     times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
-    if chosen.accuracy is None:
-        return fixed_step.integrate(problem, times, chosen.name, chosen.checkpoint, chosen.progress)
-    order = 1 if problem.drive.memory else ORDER[chosen.name]  # a memory is constant during a step
-
-    def run(g: Grid) -> Trajectory:
-        return fixed_step.integrate(problem, g, chosen.name, None, chosen.progress)
-
-    return refined(run, times, order, chosen.accuracy)
+    return _integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
 
 
 @functools.lru_cache(maxsize=16)
@@ -118,3 +120,132 @@ def _robot(model: Model) -> Dynamics:
     if not isinstance(model, Model):
         raise InputError(f"simulate: model is a {type(model).__name__}; expected a Model or a Dynamics")
     return Dynamics(model)
+
+
+def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajectory:
+    """The motion with fixed steps on a grid of times."""
+    dtype = integrator.dtype
+    layout = StateLayout.of(problem.system, problem.events, dtype)
+    compiled = rollout(problem.system, problem.events, integrator.name, dtype, integrator.threads)
+    controls = problem.inputs.rows(problem.batch, times.steps, _state_of(problem, layout))
+    constants = np.ascontiguousarray(problem.constants, compiled.dtype)
+    loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs)
+    progress = loop.begin(problem.state(layout), problem.model.nq + problem.model.nv + problem.applied.memory)
+    _run(loop, progress, integrator)
+    return _trajectory(problem, loop, progress, layout, integrator)
+
+
+def _state_of(problem: Problem, layout: StateLayout) -> Callable[[np.ndarray], list[np.ndarray]]:
+    """A function from rows of state to q and v with the batch's axes, for callbacks."""
+
+    def state_of(state: np.ndarray) -> list[np.ndarray]:
+        return [state[:, layout.places[n]].reshape(*problem.batch, -1).astype(float) for n in ("q", "v")]
+
+    return state_of
+
+
+def _run(loop: TimeLoop, progress: Progress, integrator: Integrator) -> None:
+    """Run the time loop, with a progress bar and a checkpoint if there is one."""
+    kept = None
+    if integrator.checkpoint is not None:
+        controls = "callback" if callable(loop.controls) else loop.controls
+        key = key_of(loop.rollout.key, loop.grid, progress.state, loop.constants, controls)
+        kept = Checkpoint(integrator.checkpoint, key, loop.grid.every)
+        kept.resume(progress)
+    bar = ProgressBar(loop.grid.steps, loop.grid.h, len(progress.state), integrator.progress)
+
+    def report(p: Progress) -> None:
+        bar.draw(p.done)
+        if kept is not None:
+            kept.keep(p)
+
+    loop.run(progress, report)
+    bar.erase()
+    if kept is not None and progress.interrupted:
+        kept.write(progress)
+    elif kept is not None:
+        kept.remove()
+
+
+def _trajectory(
+    problem: Problem, loop: TimeLoop, p: Progress, layout: StateLayout, integrator: Integrator
+) -> Trajectory:
+    """The samples of the time loop as a Trajectory, with the end of each run located."""
+    g, nq, nv = loop.grid, problem.model.nq, problem.model.nv
+    others = End(loop.outcome(p))  # of runs that nothing ended inside the rollout
+    ends = Termination(loop, problem, layout).ends(p, others) if p.why.any() else [others] * len(problem)
+    last = int(p.counts.max()) // g.every + 1
+    record = p.record[:, :last]
+    for k in np.flatnonzero(p.counts < g.steps):
+        record[k, p.counts[k] // g.every + 1 :] = np.nan
+    numbers = np.minimum(g.every * np.arange(last), g.steps - 1)
+    one_row = not callable(loop.controls) and loop.controls.shape[1] == 1
+    samples = Samples(
+        loop.start + g.h * g.every * np.arange(last),
+        record[..., :nq],
+        record[..., nq : nq + nv],
+        record[..., nq + nv :],
+        problem.inputs.at(problem.batch, np.broadcast_to(numbers, (len(problem), last))),
+        problem.system.inputs_are_torques and (g.every == 1 or one_row),
+    )
+    settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
+    residual = None
+    if "loops" in layout:
+        loops = p.state[:, layout.places["loops"]].astype(float)
+        residual, settings["margin"] = loops[:, 0], float(loops[:, 1].min())
+        _warn_of_margin(settings["margin"], ends, problem.system.minimal)
+    steps = np.minimum(p.counts, g.steps - 1)
+    at_ends = problem.inputs.at(problem.batch, steps[:, None])[:, 0]
+    return problem.trajectory(samples, ends, at_ends, settings, residual)
+
+
+def _warn_of_margin(margin: float, ends: list[End], minimal: bool) -> None:
+    """Warn where a run passed a place at which its motion may not be the only one possible."""
+    if margin < CLOSE and not any(e.outcome.reason is EndReason.SINGULAR for e in ends):
+        if minimal:
+            words = (
+                f"the legs passed close to a singular position (margin {margin:.1e}, 0 where the actuated joints do "
+                "not determine the others), where numbers lose digits. closures='project' loses none there"
+            )
+        else:
+            words = (
+                f"the loops passed close to a singular position (margin {margin:.1e}, 0 where they lose rank), where a "
+                "mechanism may go on in more than one way; what is computed is the way that its velocities point"
+            )
+        warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=5)
+
+
+def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajectory:
+    """The motion with steps that are halved until the estimated error of every coordinate is below the accuracy.
+
+    Two motions with steps h and h/2 differ by (2ᵖ − 1) times the error of the better one, p the order.
+    """
+    integrator = replace(integrator, checkpoint=None)
+    assert integrator.accuracy is not None
+    order = 1 if problem.applied.memory else ORDER[integrator.name]  # a memory is constant during a step
+    accuracy, factor, best = integrator.accuracy, 2**order - 1, np.inf
+    coarse = _integrated(problem, times, integrator)
+    for _ in range(_HALVINGS):
+        times = times.halved()
+        if times.steps > MOST_STEPS:
+            break
+        fine = _integrated(problem, times, integrator)
+        error = _difference(coarse, fine) / factor
+        if error <= accuracy:
+            object.__setattr__(fine, "settings", {**fine.settings, "accuracy": accuracy, "estimated_error": error})
+            return fine
+        if error > 0.7 * best and np.isfinite(best):  # rounding, or a chaotic motion
+            break
+        best, coarse = min(best, error), fine
+    raise AccuracyError(
+        f"the accuracy {accuracy:g} cannot be reached: with steps of {times.h:.3g} s the motion is still uncertain by "
+        f"{error:.2g} (rad or m). Ask for less, or for a shorter duration: a motion may be chaotic"
+    )
+
+
+def _difference(a: Trajectory, b: Trajectory) -> float:
+    """The largest difference of any coordinate at the samples that both have."""
+    n = min(len(a), len(b))
+    delta = a.robot.difference(a.q[..., :n, :], b.q[..., :n, :])
+    well = np.isfinite(delta)
+    return float(np.abs(delta[well]).max(initial=0.0))

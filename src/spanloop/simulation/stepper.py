@@ -1,4 +1,4 @@
-"""A motion without an end that is known beforehand: a few compiled steps at a time, for as long as someone looks."""
+"""A motion without a fixed duration: a few compiled steps at a time, for the live viewer."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ import numpy as np
 
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.dynamics import Dynamics
-from spanloop.simulation.problem import Task, task
-from spanloop.simulation.rollout import rollout
-from spanloop.simulation.state_layout import Layout
-from spanloop.simulation.termination import Ending
-from spanloop.simulation.time_grid import Grid
-from spanloop.simulation.time_loop import Job
+from spanloop.simulation.integrators.integrator import rollout
+from spanloop.simulation.integrators.step_schedule import StateLayout
+from spanloop.simulation.problem import End, Problem
+from spanloop.simulation.termination import Termination
+from spanloop.simulation.time_loop import Grid, TimeLoop
 from spanloop.trajectory import Outcome
 
 
 @dataclass
 class Moment:
-    """Where a motion is: time [s], q (nq,), v (nv,), and the largest closure error after any step so far."""
+    """The state of a motion: time [s], q (nq,), v (nv,), and the largest closure error after any step so far."""
 
     time: float
     q: np.ndarray
@@ -33,8 +32,8 @@ class Moment:
 class Stepper:
     """One run from step to step, with loops projected; all that it carries is in a Moment.
 
-    start (nq,): a closed state, from which the loops' usual behaviour is taken. controller(t, q, v, u): torques, traced
-    into the steps; u (width,) are given anew for every stretch. Limits of joints are not looked at.
+    start (nq,): a closed state, from which the loops' usual rank is taken. controller(t, q, v, u): torques, traced
+    into the steps; u (width,) may change from stretch to stretch. Limits of joints are not checked.
     """
 
     robot: Dynamics
@@ -42,32 +41,32 @@ class Stepper:
     controller: Callable
     width: int
     step: float = 1e-3
-    method: str = "rk4"
+    integrator: str = "rk4"
 
     def advanced(self, now: Moment, count: int, u) -> tuple[Moment, Outcome]:
-        """`count` steps later, or as far as they lead; the outcome says which."""
-        start = replace(self._task, q=np.array(now.q, float)[None], v=np.array(now.v, float)[None])
+        """The moment after `count` steps, or where they ended, and the outcome."""
+        start = replace(self._problem, q=np.array(now.q, float)[None], v=np.array(now.v, float)[None])
         controls = np.array(u, float).reshape(1, 1, self.width)
         grid = Grid(count * self.step, count, count)
-        job = Job(self._rollout, grid, np.ascontiguousarray(start.constants), controls, self.width, now.time)
-        p = job.begin(start.state(self._layout), self.robot.model.nq + self.robot.model.nv)
-        job.advance(p, count)
-        (end,) = Ending(job, start, self._layout).all(p)
+        loop = TimeLoop(self._rollout, grid, np.ascontiguousarray(start.constants), controls, self.width, now.time)
+        p = loop.begin(start.state(self._layout), self.robot.model.nq + self.robot.model.nv)
+        loop.advance(p, count)
+        (end,) = Termination(loop, start, self._layout).ends(p, End(loop.outcome(p)))
         row, places = p.state[0], self._layout.places
         residual = max(now.residual, float(row[places["loops"]][0])) if "loops" in self._layout else 0.0
         later = Moment(end.outcome.time, row[places["q"]].copy(), row[places["v"]].copy(), residual)
         return later, end.outcome
 
     @cached_property
-    def _task(self) -> Task:
-        """All but the state, which each stretch begins with anew."""
+    def _problem(self) -> Problem:
+        """All but the state, with which each stretch begins."""
         blank = np.zeros(self.width)
-        return task(self.robot, self.start, None, controller=self.controller, inputs=blank, limits="ignore")
+        return Problem.of(self.robot, self.start, None, controller=self.controller, inputs=blank, limits="ignore")
 
     @cached_property
-    def _layout(self) -> Layout:
-        return Layout.of(self._task.system, self._task.watch, "float64")
+    def _layout(self) -> StateLayout:
+        return StateLayout.of(self._problem.system, self._problem.events, "float64")
 
     @cached_property
     def _rollout(self) -> Rollout:
-        return rollout(self._task.system, self._task.watch, self.method, "float64", 1)
+        return rollout(self._problem.system, self._problem.events, self.integrator)

@@ -1,4 +1,4 @@
-"""A model with all that acts on it, as functions on scalars: what the steps of a simulation are made of.
+"""A model with all that acts on it, as functions on scalars: the parts of a simulation's step.
 
 Every function takes the arrays of one run by name and works on floats and on traced scalars alike:
 
@@ -6,10 +6,10 @@ Every function takes the arrays of one run by name and works on floats and on tr
 |---|---|---|
 | t | 1 | time [s] |
 | q, v | nq, nv | state |
-| u | | inputs of this step: torques, or what a controller is given |
+| u | | inputs of this step: torques, or the inputs of a controller |
 | z | | memory of controllers and actuators, constant during a step |
 | p | | live parameters |
-| others | | what closures take: active, given, gains; forces: six numbers for each loaded body |
+| others | | of closures: active, given, gains; forces: six numbers for each loaded body |
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import closure_error, extra_inputs, masks
-from spanloop.algorithms.closed.pivot_tolerance import TINY
-from spanloop.errors import InputError
+from spanloop.errors import InputError, Reason, Refusal
 from spanloop.kernels import KernelSpec, content
 from spanloop.math.scalar import absolute, sqrt, where
+from spanloop.math.symmetric import PIVOT_TOLERANCE
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
-from spanloop.simulation.drive import Drive
-from spanloop.simulation.minimal import completion as completing
+from spanloop.simulation.controllers import AppliedForces
+from spanloop.simulation.minimal.completion import METHOD as MINIMAL_METHOD
+from spanloop.simulation.minimal.completion import ROUNDS as MINIMAL_ROUNDS
+from spanloop.simulation.minimal.completion import Completion
 from spanloop.sweeps import Values, walk
 from spanloop.topology import Mechanism, mechanism
 
@@ -77,40 +79,40 @@ class Closures:
 
 @dataclass(frozen=True)
 class System:
-    """What is simulated: a model, what drives it, how its loops are held."""
+    """A model, what acts on it, and how its loops are kept closed."""
 
     model: Model
-    drive: Drive
+    applied: AppliedForces
     method: str | None = None  # of forward dynamics
     closures: str = "project"
-    live: bool = False  # are parameters inputs?
-    strict: bool = True  # is a singular position refused?
-
-    # ---- what there is
+    live: bool = False  # parameters are inputs
+    strict: bool = True  # a singular position is refused
 
     @property
     def closed(self) -> bool:
+        """Whether the model has loops or couplings."""
         return bool(self.model.loops or self.model.couplings)
 
     @property
     def projects(self) -> bool:
+        """Whether every step is projected to the closed loops."""
         return self.closed and self.closures == "project"
 
     @property
     def minimal(self) -> bool:
-        """Are the actuated coordinates alone integrated?"""
+        """Whether the actuated coordinates alone are integrated."""
         return self.closed and self.closures == "minimal"
 
     @property
-    def holds(self) -> bool:
-        """Is every step left with closed loops?"""
+    def keeps_closed(self) -> bool:
+        """Whether every step ends with closed loops."""
         return self.projects or self.minimal
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """Numbers of each array that is given from outside."""
-        model, drive = self.model, self.drive
-        known = {"t": 1, "h": 1, "q": model.nq, "v": model.nv, "u": drive.inputs, "z": drive.memory}
+        """The size of each array that a step reads from outside."""
+        model, applied = self.model, self.applied
+        known = {"t": 1, "h": 1, "q": model.nq, "v": model.nv, "u": applied.inputs, "z": applied.memory}
         if self.live:
             known["p"] = len(Parameters.of(model))
         if self.closed:
@@ -119,12 +121,13 @@ class System:
 
     @property
     def constants(self) -> tuple[str, ...]:
+        """Names of the arrays that are constant during a run."""
         return tuple(n for n in self.sizes if n not in ("t", "h", "q", "v", "u", "z"))
 
     def key(self) -> str:
-        """A name for everything that a step depends on; needs no tracing but that of what the user wrote."""
+        """A hash of everything that a step depends on; traces the user's functions only."""
         friction = [j.friction for j in self.model.joints]
-        parts = (content(self.model), friction, self.drive.key(), self.method, self.closures, self.live, self.strict)
+        parts = (content(self.model), friction, self.applied.key(), self.method, self.closures, self.live, self.strict)
         return hashlib.sha256("|".join(map(str, (*parts, self._forward.key))).encode()).hexdigest()
 
     @property
@@ -133,25 +136,23 @@ class System:
         return self._forward.method
 
     @property
-    def plain(self) -> bool:
-        """Are the inputs of a step what acts at the joints, and nothing else?"""
-        return self.drive.plain and not any(any(j.friction) for j in self.model.joints)
+    def inputs_are_torques(self) -> bool:
+        """Whether the inputs of a step are the torques at the joints, and nothing else acts."""
+        return self.applied.inputs_are_torques and not any(any(j.friction) for j in self.model.joints)
 
-    def explain(self, x: Arrays) -> str:
-        """Why this state, in floats, has no accelerations; "" if it has."""
+    def refusal(self, x: Arrays) -> Refusal | None:
+        """Why this state, in floats, has no accelerations; None if it has."""
         tau, forces = self.torques(x)
         given = self._of(self._forward, {**x, "tau": tau, "forces": forces})
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
-        words = "" if self._forward.reference(*rows) is not None else self._forward.explain(*rows).sentence
-        if self.minimal and (not words or "singular position" in words):
-            return self.completion.why_not_on(self.actuated_rates(x)[0]) or words
-        return words
-
-    # ---- what it does
+        found = None if self._forward.reference(*rows) is not None else self._forward.explain(*rows)
+        if self.minimal and (found is None or found.reason is Reason.SINGULAR_CLOSURE):
+            return self.completion.refusal(self.actuated_rates(x)[0]) or found
+        return found
 
     def torques(self, x: Arrays) -> tuple[list, list]:
-        """Torques (nv) at the joints, friction included, and external forces (6 each) on the drive's bodies."""
-        tau, forces = self.drive.pushes(x)
+        """Torques (nv) at the joints, friction included, and external forces (6 for each loaded body)."""
+        tau, forces = self.applied.torques_and_forces(x)
         for joint in self.model.joints:
             s = self.model.v_slice(joint.name)
             for k, strength in zip(range(s.start, s.stop), joint.friction, strict=True):
@@ -161,25 +162,25 @@ class System:
         return tau, forces
 
     def accelerations(self, x: Arrays) -> tuple[list, Pairs]:
-        """a (nv), and pairs of which the first must be less for it to mean anything."""
+        """a (nv), and pairs of which the first must be less for a to be valid."""
         tau, forces = self.torques(x)
         return self._forward.compute(self._of(self._forward, {**x, "tau": tau, "forces": forces}))
 
-    def held(self, x: Arrays) -> tuple[list, list, Any, Pairs]:
-        """v (nv) brought back to the closed loops, the accelerations there, with the same factors, and the margin.
+    def projected_accelerations(self, x: Arrays) -> tuple[list, list, Any, Pairs]:
+        """v (nv) projected to the closed loops, the accelerations there, with the same factors, and the margin.
 
-        The margin is the smallest pivot of any row beside the row's own admittance: 0 where the loops lose rank.
+        The margin is the smallest pivot of any row over the row's own admittance: 0 where the loops lose rank.
         """
         v = self.closed_velocity(x)
         a, pairs = self.accelerations({**x, "v": v})
         margin: Any = 1.0
         for least, pivot in pairs:
-            ratio = where(least > 0.0, TINY * pivot / where(least > 0.0, least, 1.0), 1.0)
+            ratio = where(least > 0.0, PIVOT_TOLERANCE * pivot / where(least > 0.0, least, 1.0), 1.0)
             margin = where(ratio < margin, ratio, margin)
         return v, a, margin, [*pairs, (SINGULAR, margin)] if pairs else pairs
 
     def closed_velocity(self, x: Arrays) -> list:
-        """v (nv) brought back to the closed loops; in minimal coordinates the actuated rates are as they were."""
+        """v (nv) projected to the closed loops; in minimal coordinates the actuated rates do not change."""
         if self.minimal:
             T, _ = self.actuated_rates(x)
             return self.completion.velocity(T, x["v"])
@@ -190,19 +191,19 @@ class System:
         """T, row by row: rates of all joints for unit actuated rates."""
         return self.completion.rates({n: x[m] for n, m in (("q", "q"), ("parameters", "p")) if m in x})
 
-    def completed(self, x: Arrays, rounds: int = completing.ROUNDS) -> tuple[list, list, Any]:
+    def completed(self, x: Arrays, rounds: int = MINIMAL_ROUNDS) -> tuple[list, list, Any]:
         """q and v of all joints in minimal coordinates, and the closure error that is left."""
         q, left = self.closed_position(x, rounds)
         return q, self.closed_velocity({**x, "q": q}), left
 
     def closed_position(self, x: Arrays, rounds: int | None = None) -> tuple[list, Any]:
-        """q (nq) brought back to the closed loops, and the error that is left: the largest of all rows.
+        """q (nq) projected to the closed loops, and the largest error of any row that is left.
 
-        In minimal coordinates by Newton's method, the actuated joints as they are; else by corrections that share
+        In minimal coordinates by Newton's method with the actuated joints fixed; else by corrections that share
         factors.
         """
         q = list(x["q"])
-        for _ in range(rounds or (completing.ROUNDS if self.minimal else ROUNDS)):
+        for _ in range(rounds or (MINIMAL_ROUNDS if self.minimal else ROUNDS)):
             error = self._errors({**x, "q": q})
             if self.minimal:
                 given = {"parameters": x["p"]} if "p" in x else {}
@@ -233,18 +234,15 @@ class System:
             out += kind.rates(*part) if kind.nv else ()
         return out
 
-    # ---- specs of its functions
-
     @cached_property
     def _forward(self) -> KernelSpec:
-        method = completing.METHOD if self.minimal else self.method
         return self._spec(
             "forward_dynamics",
-            method=method,
-            forces=self.drive.bodies,
+            method=MINIMAL_METHOD if self.minimal else self.method,
+            forces=self.applied.bodies,
             feedback=self.closed and self.closures == "feedback",
             on_singular="raise" if self.strict else "minimum_norm",
-            refuses_open=not self.holds,
+            refuses_open=not self.keeps_closed,
         )
 
     @cached_property
@@ -256,14 +254,15 @@ class System:
         return self._spec("position_correction")
 
     @cached_property
-    def completion(self) -> completing.Completion:
-        return completing.Completion(self.model, self._spec)
+    def completion(self) -> Completion:
+        """The unactuated joints from the actuated ones, in minimal coordinates."""
+        return Completion(self.model, self._spec)
 
     def _spec(self, name: str, **options: Any) -> KernelSpec:
         return KernelSpec.of(self.model, name, parameters="live" if self.live else "baked", **options)
 
     def _of(self, spec: KernelSpec, x: Arrays) -> dict[str, Sequence[Any]]:
-        """The arrays that a spec reads, as far as they are there."""
+        """The arrays of x that a spec reads."""
         given = {**x, "parameters": x["p"]} if "p" in x else x
         return {n: given[n] for n, _ in spec.signature()[0] if n in given}
 

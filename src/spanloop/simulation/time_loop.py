@@ -1,57 +1,117 @@
-"""Going on: steps in stretches, between which progress is told, checkpoints are kept and an interrupt is heard.
+"""The time loop of fixed steps: a grid of times, stretches of compiled steps, and a progress bar between them.
 
 How the stretches are cut never changes a number: all that a run carries is in its row of state.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from spanloop.compiler.runtime.rollout import Rollout, Steps
+from spanloop.errors import InputError
 from spanloop.simulation.inputs import CallbackError
-from spanloop.simulation.time_grid import Grid
+from spanloop.trajectory import Outcome
 
-_MOMENT = 0.2  # s of computing between two looks at the world
+STEP = 1e-3  # s, if none is given
+MOST_STEPS = 2_000_000_000
+_MOST_NUMBERS = 20_000_000  # that are kept if no time between samples is given
+_STRETCH = 0.2  # s of computing between two reports of progress
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`steps` steps of length h [s]; a sample at the start of every `every`-th, and at the end."""
+
+    duration: float
+    steps: int
+    every: int
+
+    @property
+    def h(self) -> float:
+        """Length of a step [s]."""
+        return self.duration / self.steps
+
+    @property
+    def samples(self) -> int:
+        """Number of samples."""
+        return self.steps // self.every + 1
+
+    def halved(self) -> Grid:
+        """Steps of half the length, samples at the same times."""
+        return Grid(self.duration, 2 * self.steps, 2 * self.every)
+
+
+def grid(duration: Any, step: Any, sample: Any, width: int) -> Grid:
+    """The grid of a run. width: numbers in one sample of all runs."""
+    duration = _positive(duration, "duration")
+    h = _positive(STEP if step is None else step, "step")
+    if h > duration * (1.0 + 1e-9):
+        raise InputError(f"step is {h:g} s, longer than the duration of {duration:g} s; must be at most that")
+    if duration / h > MOST_STEPS:
+        raise InputError(f"{duration:g} s in steps of {h:g} s are {duration / h:.2g} steps; at most {MOST_STEPS:.0g}")
+    steps = max(1, round(duration / h))
+    if sample is None:
+        every = max(1, -(-(steps * width) // _MOST_NUMBERS))
+        return Grid(duration, every * max(1, -(-steps // every)), every)
+    gap = _positive(sample, "sample")
+    if gap > duration * (1.0 + 1e-9):
+        raise InputError(f"sample is {gap:g} s, longer than the duration of {duration:g} s; must be at most that")
+    if gap < h * (1.0 - 1e-9):
+        raise InputError(f"sample is {gap:g} s, shorter than the step of {h:g} s; must be a multiple of it")
+    samples = max(1, round(duration / gap))
+    every = max(1, round(duration / samples / h))
+    return Grid(duration, samples * every, every)
+
+
+def _positive(x: Any, name: str) -> float:
+    try:
+        value = float(x)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {x!r}; expected a number of seconds") from None
+    if not (math.isfinite(value) and value > 0.0):
+        raise InputError(f"{name} is {value:g} s; must be positive")
+    return value
 
 
 @dataclass
 class Progress:
-    """How far a simulation has come: all that is needed to go on."""
+    """The state of all runs after some steps: all that the time loop needs to continue."""
 
     state: np.ndarray  # (n, width)
-    why: np.ndarray  # (n,) bits of what ended a run
-    counts: np.ndarray  # (n,) steps that ended well
+    why: np.ndarray  # (n,) bits of what ended a run; 0 for runs that go on
+    counts: np.ndarray  # (n,) steps without a failure
     record: np.ndarray  # (n, samples, width)
     done: int = 0  # steps taken
     interrupted: bool = False
-    refused: str = ""  # why a callback's answer could not be used
+    refused: str = ""  # why a callback's torques could not be used
 
 
 @dataclass(frozen=True)
-class Job:
-    """What is computed: a rollout, when, from which inputs."""
+class TimeLoop:
+    """A compiled rollout, its grid of times, and the inputs of its steps."""
 
     rollout: Rollout
     grid: Grid
     constants: np.ndarray  # (n or 1, width)
-    controls: (
-        np.ndarray | Callable
-    )  # (n or 1, steps or 1, width), or callback(t, state, step's number) -> (n, 1, width)
+    controls: np.ndarray | Callable  # (n or 1, steps or 1, width), or (t, state, step's number) -> (n, 1, width)
     inputs: int
-    start: float = 0.0
+    start: float = 0.0  # s
 
     def begin(self, state: np.ndarray, recorded: int) -> Progress:
+        """The progress before the first step; recorded: how many numbers of a row are kept as a sample."""
         n, dtype = len(state), self.rollout.dtype
         record = np.full((n, self.grid.samples, recorded), np.nan, dtype)
         return Progress(np.ascontiguousarray(state, dtype), np.zeros(n, np.uint8), np.zeros(n, np.int64), record)
 
     def advance(self, p: Progress, count: int) -> None:
-        """`count` steps from here; with none, only the sample. One that does not end is as if it had not begun."""
+        """Take `count` steps; with none, only the sample. An interrupted stretch changes nothing."""
         g = self.grid
         record = p.record[:, p.done // g.every :] if p.done % g.every == 0 else None
         controls = self.controls
@@ -65,54 +125,57 @@ class Job:
         counts = self.rollout.run(state, self.constants, controls, why, steps, record)
         p.state, p.why, p.counts, p.done = state, why, p.counts + counts, p.done + count
 
+    def run(self, p: Progress, report: Callable[[Progress], None]) -> None:
+        """Take all steps, or those before an interrupt. report: called between stretches, which begin at samples.
 
-def run(job: Job, p: Progress, tell: Callable[[Progress], None], keep: Callable[[Progress], None]) -> None:
-    """To the end, or to an interrupt. tell, keep: called between stretches, which begin at samples.
+        With a callback every step is a stretch.
+        """
+        g, stepwise = self.grid, callable(self.controls)
+        unit = 1 if stepwise else g.every
+        units = 1
+        try:
+            while p.done < g.steps and not p.why.all():
+                began = time.perf_counter()
+                self.advance(p, min(units * unit, g.steps - p.done))
+                pace = _STRETCH / max(time.perf_counter() - began, 1e-9)
+                if not stepwise:
+                    units = max(1, int(units * min(8.0, pace)))
+                report(p)
+            if stepwise:
+                self.advance(p, 0)
+        except CallbackError as error:
+            if p.done == 0:
+                raise
+            p.refused = str(error)
+        except KeyboardInterrupt:
+            p.interrupted = True
 
-    With a callback every step is a stretch.
-    """
-    g, stepwise = job.grid, callable(job.controls)
-    unit = 1 if stepwise else g.every
-    units = 1
-    try:
-        while p.done < g.steps and not p.why.all():
-            began = time.perf_counter()
-            job.advance(p, min(units * unit, g.steps - p.done))
-            pace = _MOMENT / max(time.perf_counter() - began, 1e-9)
-            if not stepwise:
-                units = max(1, int(units * min(8.0, pace)))
-            tell(p)
-            keep(p)
-        if stepwise:
-            job.advance(p, 0)
-    except CallbackError as error:
-        if p.done == 0:
-            raise
-        p.refused = str(error)
-    except KeyboardInterrupt:
-        p.interrupted = True
+    def outcome(self, p: Progress) -> Outcome:
+        """The outcome of all runs that nothing ended inside the rollout."""
+        t = self.start + p.done * self.grid.h
+        if p.refused:
+            return Outcome("controller", f"{p.refused}. The run ended there", t)
+        if p.interrupted and p.done < self.grid.steps:
+            return Outcome("interrupted", f"interrupted at t = {t:.6g} s", t)
+        return Outcome("finished", f"finished after {t:.6g} s", t)
 
 
-# ---- A line that says how far a long simulation has come; only where someone is looking.
-
-
-_SILENCE = 1.0  # s before the first word
-
-_PAUSE = 0.1  # s between two words
-
+_SILENCE = 1.0  # s before the bar is drawn
+_PAUSE = 0.1  # s between two drawings
 _WIDTH = 30
 
 
-class Bar:
-    """Told after every stretch; writes to stderr."""
+class ProgressBar:
+    """A line on stderr with the share of steps done, the pace and the time left."""
 
     def __init__(self, steps: int, h: float, runs: int, wanted: bool | None):
         self.steps, self.h, self.runs = steps, h, runs
-        self.wanted = _watched() if wanted is None else bool(wanted)
+        self.wanted = _is_interactive() if wanted is None else bool(wanted)
         self.began = self.last = time.perf_counter()
         self.shown = False
 
-    def tell(self, done: int) -> None:
+    def draw(self, done: int) -> None:
+        """Draw the bar after `done` steps, if it is time."""
         now = time.perf_counter()
         if not self.wanted or now - self.began < _SILENCE or now - self.last < _PAUSE:
             return
@@ -125,10 +188,11 @@ class Bar:
         text = f"\r{bar} {100 * share:3.0f} %  t = {done * self.h:.4g} s  {pace:.3g}× real time  {left:.0f} s left   "
         print(text, end="", file=sys.stderr, flush=True)
 
-    def end(self) -> None:
+    def erase(self) -> None:
+        """Erase the bar."""
         if self.shown:
             print("\r" + " " * 100 + "\r", end="", file=sys.stderr, flush=True)
 
 
-def _watched() -> bool:
+def _is_interactive() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules

@@ -1,4 +1,4 @@
-"""What the traced functions of a simulation say at given states: torques, forces, watched values, for many samples."""
+"""Kernels of the functions that a simulation traces: torques, forces and events at many samples."""
 
 from __future__ import annotations
 
@@ -19,11 +19,18 @@ def kernel(name: str, sizes: Mapping[str, int], count: int, compute: Callable, k
     """A kernel of compute({array: scalars}) -> count scalars, and pairs of which the first must be less."""
     inputs = tuple(sizes.items())
     text = f"{key}|{name}|{inputs}|{source_hash()}"
-    place = _loaded(hashlib.sha256(text.encode()).hexdigest())
-    if not place:
-        function = TracedFunction(name, hashlib.sha256(text.encode()).hexdigest(), inputs, count, compute)
-        place.append(machine_kernel(function))
-    return place[0]
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    found = _kernels.pop(digest, None)
+    if found is None:
+        found = machine_kernel(TracedFunction(name, digest, inputs, count, compute))
+    if len(_kernels) >= _MOST:
+        del _kernels[next(iter(_kernels))]
+    _kernels[digest] = found
+    return found
+
+
+_kernels: dict[str, Kernel] = {}  # by key, the oldest first
+_MOST = 64
 
 
 @dataclass(frozen=True)
@@ -60,9 +67,3 @@ class TracedFunction:
     def explain(self, *rows: np.ndarray) -> Refusal:
         """Why this state has no answer."""
         return Refusal(Reason.NOT_FINITE, f"{self.name} has no finite value at this state")
-
-
-@functools.lru_cache(maxsize=64)
-def _loaded(key: str) -> list[Kernel]:
-    """A place for the kernel with this key: one that was used a moment ago need not be loaded again."""
-    return []

@@ -19,7 +19,7 @@ from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, gain, power
 from spanloop.sweeps.program import Sweep, Values, at_once, inward, outward
-from spanloop.topology.closures import Anchor
+from spanloop.topology.mechanism import Anchor
 
 
 def preparation(mechanism, anchors: Sequence[Anchor], level: int, kept: Callable) -> tuple[Sweep, ...]:

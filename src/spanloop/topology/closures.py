@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from spanloop.joints import JointKind
 from spanloop.joints.driven import DrivenClosure
-from spanloop.math.rotation import from_matrix
-from spanloop.math.spatial import Force, Transform
-from spanloop.math.vector3 import IDENTITY3, ZERO3, add, product, times
+from spanloop.math.spatial import Force
+from spanloop.math.vector3 import ZERO3
 from spanloop.model import Model
-from spanloop.types import Floats33, Vector3
+
+if TYPE_CHECKING:
+    from spanloop.topology.mechanism import Anchor
 
 _AXES = "xyz"
 
@@ -119,22 +121,3 @@ def _described(w: Force, k: int) -> str:
     if len(nonzero) == 1:
         return ("moment about " if nonzero[0] < 3 else "force along ") + _AXES[nonzero[0] % 3]
     return f"row {k}"
-
-
-# ---- Where a frame of the user sits in the mechanism.
-
-
-@dataclass(frozen=True)
-class Anchor:
-    """Fixed to a link (−1: the world), with this rotation and position in it."""
-
-    link: int
-    rotation: Floats33 = IDENTITY3
-    position: Vector3 = (0.0, 0.0, 0.0)
-
-    def at(self, rotation: Floats33, position: Vector3) -> Anchor:
-        """A frame placed in this one."""
-        return Anchor(self.link, product(self.rotation, rotation), add(self.position, times(self.rotation, position)))
-
-    def transform(self) -> Transform:
-        return Transform(from_matrix(self.rotation), self.position)

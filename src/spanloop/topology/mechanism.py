@@ -17,15 +17,31 @@ from dataclasses import dataclass, replace
 
 from spanloop.joints import JointKind
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.rotation import Rotation, split
+from spanloop.math.rotation import Rotation, from_matrix, split
 from spanloop.math.spatial import Motion, Transform
-from spanloop.math.vector3 import negate, symmetric, transpose
+from spanloop.math.vector3 import IDENTITY3, add, negate, product, symmetric, times, transpose
 from spanloop.model import Model
 from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters, unpacked
 from spanloop.model.parts import WORLD
-from spanloop.topology.closures import Anchor, Closure, Gear, closures, gears
-from spanloop.types import Scalar, Vector3
+from spanloop.topology.closures import Closure, Gear, closures, gears
+from spanloop.types import Floats33, Scalar, Vector3
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A frame of the user fixed to a link (−1: the world), with this rotation and position in it."""
+
+    link: int
+    rotation: Floats33 = IDENTITY3
+    position: Vector3 = (0.0, 0.0, 0.0)
+
+    def at(self, rotation: Floats33, position: Vector3) -> Anchor:
+        """A frame placed in this one."""
+        return Anchor(self.link, product(self.rotation, rotation), add(self.position, times(self.rotation, position)))
+
+    def transform(self) -> Transform:
+        return Transform(from_matrix(self.rotation), self.position)
 
 
 @dataclass(frozen=True)
@@ -155,7 +171,8 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
     if parameters is None:
         parameters = Parameters.of(model).values.tolist()
     gravity, parts = unpacked(model, parameters)
-    rotors, motor_damping = reflected(model, "rotor_inertia"), reflected(model, "damping")
+    rotors = reflected(model, "rotor_inertia") if model.actuators else {}
+    motor_damping = reflected(model, "damping") if model.actuators else {}
     anchors = {WORLD: Anchor(-1)}
     links: list[Link] = []
     inertias: dict[int, RigidInertia] = {-1: RigidInertia()}
@@ -194,10 +211,11 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
         anchors[frame.name] = anchors[frame.body].at(frame.placement.rotation, frame.placement.position)
     done = tuple(replace(link, inertia=_tidy(inertias[i])) for i, link in enumerate(links))
     parents = [link.parent for link in links]
-    loops = closures(model, anchors, parents)
+    loops = closures(model, anchors, parents) if model.loops else ()
     n_rows = sum(len(c.rows) for c in loops)
     numbers = {link.name: i for i, link in enumerate(links)}
-    return Mechanism(done, gravity, anchors, loops, gears(model, numbers, parents, n_rows))
+    couplings = gears(model, numbers, parents, n_rows) if model.couplings else ()
+    return Mechanism(done, gravity, anchors, loops, couplings)
 
 
 def _placed(anchor: Anchor, kind: JointKind) -> tuple[Transform, JointKind]:

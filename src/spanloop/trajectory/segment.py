@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -73,26 +74,38 @@ def read_only(value: object, what: str) -> Array:
     return view
 
 
-REASONS = ("finished", "event", "limit", "singular", "open", "not_finite", "not_converged", "controller", "interrupted")
+class EndReason(enum.StrEnum):
+    """Why a run ended. A member equals its word: run.outcome.reason == "limit"."""
+
+    FINISHED = "finished"  # it lasted for the whole duration
+    EVENT = "event"  # a condition of `events` was met
+    LIMIT = "limit"  # a joint reached its limit
+    SINGULAR = "singular"  # the loops, or the legs, came to a singular position
+    OPEN = "open"  # a loop opened
+    NOT_FINITE = "not_finite"  # numbers grew beyond bounds, or accelerations do not exist
+    NOT_CONVERGED = "not_converged"  # an implicit step did not converge
+    CONTROLLER = "controller"  # a callback did not return torques
+    INTERRUPTED = "interrupted"  # Ctrl-C
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Why a run ended (one of REASONS), the sentence that explains it, and the time [s]."""
+    """Why a run ended, a sentence that explains it, and the time [s] of the end."""
 
-    reason: str
+    reason: EndReason | str
     sentence: str
     time: float
 
     def __post_init__(self) -> None:
-        if self.reason not in REASONS:
-            raise InputError(f"the outcome's reason is {self.reason!r}; {nearest(self.reason, REASONS)}")
+        if self.reason not in list(EndReason):
+            raise InputError(f"the outcome's reason is {self.reason!r}; {nearest(self.reason, list(EndReason))}")
+        object.__setattr__(self, "reason", EndReason(self.reason))
         object.__setattr__(self, "time", float(self.time))
 
     @property
     def finished(self) -> bool:
         """Whether the run lasted its whole duration."""
-        return self.reason == "finished"
+        return self.reason is EndReason.FINISHED
 
     def __str__(self) -> str:
         return self.sentence

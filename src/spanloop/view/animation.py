@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.errors import InputError, SpanloopError
-from spanloop.model.files import atomic
+from spanloop.model.files.file_io import write_file
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
 from spanloop.view.scene import Scene, matrix, poses, scene
@@ -57,7 +57,7 @@ def write(run: Trajectory, path: str | Path, *, title: str = "", folder: str | P
     where = Path(path)
     if where.suffix.lower() != ".svg":
         raise InputError(f"{path}: an animation ends in .svg")
-    atomic.write(where, animation(run, title=title, folder=folder).encode())
+    write_file(where, animation(run, title=title, folder=folder).encode())
     return where
 
 

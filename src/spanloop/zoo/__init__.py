@@ -18,7 +18,7 @@ from spanloop.zoo.grasping import (
     three_pumas_path,
     three_pumas_start,
 )
-from spanloop.zoo.legs import hexapod, hexapod_start, linkage_leg, linkage_leg_start, quadruped
+from spanloop.zoo.legged import hexapod, hexapod_start, linkage_leg, linkage_leg_start, quadruped
 from spanloop.zoo.linkages import (
     bricard,
     bricard_start,

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from spanloop.errors import InputError
 from spanloop.math.vector3 import times
 from spanloop.model.builder import Builder
+from spanloop.model.exact_rotations import rotation_of_angles, snap_rotation
 from spanloop.model.model import Model
-from spanloop.model.snap import rotation_of_angles, snap_rotation
 from spanloop.model.solid_inertia import box, cylinder, rod
 from spanloop.types import Floats3
 from spanloop.zoo.random_models import add_random_body, plain_kind, random_kind, random_position, random_rotation

@@ -14,10 +14,10 @@ from spanloop.model import user_input
 from spanloop.model.builder import Builder
 from spanloop.model.edits.attach import hung_on
 from spanloop.model.edits.rename import renamed
+from spanloop.model.exact_rotations import rotation_of_angles, snap_rotation
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Frame, Geometry, Inertia, Loop, Placement
 from spanloop.model.poses import pose
-from spanloop.model.snap import rotation_of_angles, snap_rotation
 from spanloop.model.solid_inertia import box, cylinder
 from spanloop.types import Floats33
 from spanloop.zoo.arms import puma

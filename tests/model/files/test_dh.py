@@ -14,8 +14,7 @@ from sentences import says
 import spanloop as sl
 from spanloop.errors import FileError, InputError, ModelError, SpanloopError
 from spanloop.model import Placement
-from spanloop.model.files.dh.columns import NUMBERS, WORDS
-from spanloop.model.files.dh.reader import SETTINGS, loads
+from spanloop.model.files.dh.reader import NUMBERS, SETTINGS, WORDS, loads
 from spanloop.model.files.dh.table import DHRow, from_dh
 
 # products of some ten rotations, lengths of order 1

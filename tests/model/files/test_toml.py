@@ -38,11 +38,11 @@ from spanloop.model import (
     Placement,
     Sensor,
 )
+from spanloop.model.exact_rotations import rotation_of_angles, snap_rotation
 from spanloop.model.files import load, save
 from spanloop.model.files.toml.reader import loads
 from spanloop.model.files.toml.writer import dumps
 from spanloop.model.files.urdf import reader as urdf_reader
-from spanloop.model.snap import rotation_of_angles, snap_rotation
 
 TILTED = Placement(snap_rotation(rotation_of_angles(0.3, -1.1, 2.0))[0], (0.1, -0.0, 1e-300))
 

@@ -15,13 +15,13 @@ from robots_table import BROKEN, LOADED
 from spanloop.errors import FileError, InputError, ModelError, SpanloopError, SpanloopWarning, UnsupportedError
 from spanloop.joints import Fixed, Free, Planar, Prismatic, Revolute
 from spanloop.model import WORLD, Body, Inertia, Joint, Model, Placement
+from spanloop.model.exact_rotations import rotation_of_angles, snap_axis, snap_rotation
 from spanloop.model.files import load
 from spanloop.model.files.mesh_paths import resolve_mesh
 from spanloop.model.files.toml import reader as toml_reader
 from spanloop.model.files.toml.writer import dumps
 from spanloop.model.files.urdf.reader import loads
 from spanloop.model.inertia_check import check_inertias
-from spanloop.model.snap import rotation_of_angles, snap_axis, snap_rotation
 
 
 def robots_folder() -> Path | None:
@@ -203,8 +203,7 @@ def test_each_joint_type_becomes_its_kind():
     assert "j_floating" not in model.actuated
     assert model.notes == (
         "lower and upper of a continuous joint left out: joint 'j_continuous' (text.urdf:10)",
-        "<limit> and <dynamics> left out, one number for several freedoms: "
-        "joint 'j_floating' (text.urdf:13) and 1 more",
+        "<limit> and <dynamics> left out, one number for several DoF: joint 'j_floating' (text.urdf:13) and 1 more",
     )
 
 

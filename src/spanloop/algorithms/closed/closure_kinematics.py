@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.kinematics import velocity_product
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.spatial import Field, Force, Motion, Transform, coriolis, power
 from spanloop.math.vector3 import ZERO3, add, cross, total
 from spanloop.sweeps import Program, outward

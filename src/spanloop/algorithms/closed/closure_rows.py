@@ -1,7 +1,7 @@
 """The rows of a closure at a state: a wrench on each of its two links, and the known acceleration along it.
 
 Row r holds  K_bᵀ a_b + K_aᵀ a_a + γ = 0  for the accelerations of its two links beyond ζ, those while no joint
-accelerates (tree/bias_acceleration.py); its force f acts as K f on both. [docs/theory/elimination.md, (2) and (4)]
+accelerates (tree/link_motion.py); its force f acts as K f on both. [docs/theory/elimination.md, (2) and (4)]
 The wrenches are equal and opposite with one line of action. They are written in the axes of one of the closure's
 frames, the *basis*; on the other side they are turned by the rotation between the links (a rigid closure needs
 none: its frames coincide).

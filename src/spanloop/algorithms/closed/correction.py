@@ -13,7 +13,7 @@ from spanloop.algorithms.closed.closure_rows import PositionError, VelocityError
 from spanloop.algorithms.closed.elimination import closed_sweeps, joint_rates
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.tree.energy import fly
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.spatial import Field, Force, Motion
 from spanloop.math.vector3 import ZERO3
 from spanloop.sweeps import Program, Values, outward

@@ -9,7 +9,7 @@ solved in one root system, together with the accelerations of the free bodies th
 
 | symbol | shape | meaning | frame |
 |---|---|---|---|
-| ζ, z | | as in tree/bias_acceleration | link |
+| ζ, z | | as in tree/link_motion | link |
 | P, D, G | | as in tree/articulated_body | link |
 | a | Motion | acceleration beyond ζ | link |
 | K, l, L | by row | as in row_propagation | link |
@@ -26,9 +26,8 @@ from spanloop.algorithms.closed.pivot_tolerance import PivotTolerance
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.closed.root_system import FreeBodies, FreeBody, root_system
 from spanloop.algorithms.closed.row_propagation import PendingRows
-from spanloop.algorithms.tree.bias_acceleration import bias_acceleration
 from spanloop.algorithms.tree.energy import fly
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import bias_acceleration, placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Field, Force, Motion, gain, joint_rate, power
 from spanloop.math.vector3 import ZERO3, is_zero, negate, total
@@ -93,7 +92,7 @@ def joint_torque(link, here, parent) -> Values:
 
 def _demands(redundancy: Redundancy):
     def demands(m, here, world) -> list:
-        """Pairs, the first to be less: how open the loops are, and TINY of each pivot's scale below the pivot (19)."""
+        """Pairs, the first to be less: how open the loops are, and the bound of each pivot (19)."""
         openness = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
         pivots = [x for h in here for x in h.pivot_bounds] + list(world.pivot_bounds)
         return openness + (pivots if redundancy.refuses_singular else [])

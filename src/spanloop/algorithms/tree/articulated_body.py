@@ -24,8 +24,7 @@ given accelerations of driven joints, part of a. Slips mended: 5.10e-g runs from
 
 from __future__ import annotations
 
-from spanloop.algorithms.tree.bias_acceleration import bias_acceleration
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import bias_acceleration, placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Field, Force, Motion, gain, joint_rate, power
 from spanloop.math.vector3 import ZERO3, negate

@@ -16,8 +16,7 @@ block), and accelerations are classical, so that the velocity terms need angular
 
 from __future__ import annotations
 
-from spanloop.algorithms.tree.kinematics import driven_acceleration, link_acceleration
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import driven_acceleration, link_acceleration, placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Field, Force, Motion, gain, joint_rate, power
 from spanloop.math.vector3 import ZERO3, negate

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.errors import UnsupportedError
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.spatial import Force, Motion, combined, power

@@ -9,9 +9,9 @@
 
 from __future__ import annotations
 
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import link_acceleration, placed
 from spanloop.math.rotation import Rotation
-from spanloop.math.spatial import Field, Motion, Transform, combined, coriolis
+from spanloop.math.spatial import Field, Motion, Transform
 from spanloop.math.vector3 import ZERO3, add, cross, subtract
 from spanloop.sweeps import Program, Sweep, Values, outward
 
@@ -75,30 +75,6 @@ def stand(link, here, parent) -> Values:
 def poses() -> Sweep:
     """The sweep that finds every link's pose."""
     return outward(stand, T=Transform())
-
-
-def link_acceleration(link, here, parent: Field, v, joint_acceleration: Motion | None = None) -> Field:
-    """Angular velocity and acceleration of a link from those of its parent.
-
-    ω = Rᵀω₋ + S v;  [α; a] = Rᵀ[α₋; a₋ + (α₋× + ω₋×ω₋×) p] + (Coriolis) + Ṡ v + S v̇
-
-    here: X and S of the link, and q; v: rates of its joint; joint_acceleration: S v̇, none if it is not given.
-    """
-    R, p = here.X.rotation.T, here.X.translation
-    relative = combined(here.S, v)
-    carrier = R @ parent.omega
-    motion = (
-        Motion(R @ parent.alpha, R @ parent.at(p))
-        + coriolis(carrier, relative)
-        + link.kind.motion_space_rate(here.q, v)
-        + (joint_acceleration or Motion())
-    )
-    return Field(add(carrier, relative.angular), motion.angular, motion.linear)
-
-
-def driven_acceleration(link, here) -> Motion:
-    """S v̇ of a driven joint, whose entries of tau are accelerations; zero for all others."""
-    return combined(link.given(here.S), link.given(here.tau))
 
 
 def velocity_product(link, here, parent) -> Values:

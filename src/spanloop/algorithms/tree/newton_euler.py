@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
-from spanloop.algorithms.tree.kinematics import link_acceleration, poses
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.kinematics import poses
+from spanloop.algorithms.tree.link_motion import link_acceleration, placed
 from spanloop.math.spatial import Field, Force, combined, power
 from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward

@@ -19,7 +19,7 @@ give way.
 from __future__ import annotations
 
 from spanloop.algorithms.tree.kinematics import poses
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, Motion, gain, joint_rate, power

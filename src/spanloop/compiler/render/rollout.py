@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spanloop.compiler.lower.schedule import STEP, TIME, Call, Repeat, Schedule, following
-from spanloop.compiler.render import transpose
+from spanloop.compiler.render.batch import block_declarations, load_block, store_block
 from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
 from spanloop.compiler.render.single import PACK
 from spanloop.compiler.render.stage import Stage, stage
@@ -39,7 +39,7 @@ def rollout(schedule: Schedule, real: str, width: int) -> str:
     functions = "".join(stage(s, t) for s in stages.values())
     text = functions + _Loop(schedule, t, stages).source()
     wide = (t, t.wide(2), t.wide(PACK)) if width == 1 else (t,)
-    masked = transpose.declarations(Body(t, _nothing)) if width > 1 else ""
+    masked = block_declarations(Body(t, _nothing)) if width > 1 else ""
     bits = 256 if width == 1 else width * t.size * 8
     attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}" }}\n'
     return text + declarations(*wide) + masked + attributes
@@ -218,7 +218,7 @@ class _Loop:
                 p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {first}")
                 values = [self._new(f"load {t.real}, ptr {p}, align {t.size}")]
             else:
-                values = transpose.load_block(self.body, row, first, len(block), f".b{self.names}")
+                values = load_block(self.body, row, first, len(block), f".b{self.names}")
             for (name, j), value in zip(block, values, strict=True):
                 self._put(name, j, value)
 
@@ -231,7 +231,7 @@ class _Loop:
                 p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {first}")
                 self._line(f"store {t.real} {values[0]}, ptr {p}, align {t.size}")
             else:
-                transpose.store_block(self.body, row, first, values, f".b{self.names}")
+                store_block(self.body, row, first, values, f".b{self.names}")
 
     def _lanes(self, tag: str, kind: str, pointer: str) -> None:
         """One whole number of each run as a vector, %{tag}.in; and where they stand."""
@@ -240,12 +240,12 @@ class _Loop:
         if self.t.width == 1:
             self._line(f"%{tag}.in = load {kind}, ptr {places[0]}")
             return
-        held = "zeroinitializer"
+        vector = "zeroinitializer"
         for lane, p in enumerate(places):
             x = self._new(f"load {kind}, ptr {p}")
             name = f"%{tag}.in" if lane == self.t.width - 1 else f"%{tag}.in{lane}"
-            self._line(f"{name} = insertelement {self._vector(kind)} {held}, {kind} {x}, i32 {lane}")
-            held = name
+            self._line(f"{name} = insertelement {self._vector(kind)} {vector}, {kind} {x}, i32 {lane}")
+            vector = name
 
     def _write_lanes(self, kind: str, pointer: str, value: str) -> None:
         for lane in range(self.t.width):

@@ -6,11 +6,15 @@ import math
 from collections.abc import Sequence
 
 from spanloop.compiler.lower import Plan
+from spanloop.compiler.lower.plan import live
 from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
 from spanloop.compiler.render.segments import Segments, cut
-from spanloop.compiler.render.status import FAR_ANGLE, NOT_FINITE, angles, last_conditions
-from spanloop.compiler.trace import INPUT, Expression
+from spanloop.compiler.trace import ADD, CONSTANT, COSINE, INPUT, SINE, SUBTRACT, Expression
 
+# what can be wrong with a state, as bits of its status
+NOT_FINITE = 1  # an input or an output is NaN or infinite
+OFF_GUARD = 2  # a guard of the plan does not hold
+FAR_ANGLE = 4  # an angle beyond the range of the fast sine and cosine
 PACK = 4  # sines and cosines of this many joints share a vector
 ATTRIBUTES = 'attributes #0 = { nounwind "prefer-vector-width"="256" "min-legal-vector-width"="256" }\n'
 
@@ -86,8 +90,8 @@ def store_outputs(body: Body, outputs: Sequence[tuple[int, Expression | float]],
             c = len(seen) % PACK
             sums[c] = _vanish(body, t, value, sums[c], f"o{k}")
     total = sums[0]
-    for j, held in enumerate(sums[1:]):
-        total = body.line(f"ot{j}", f"fadd {t.real} {total}, {held}")
+    for j, accumulated in enumerate(sums[1:]):
+        total = body.line(f"ot{j}", f"fadd {t.real} {total}, {accumulated}")
     return total
 
 
@@ -133,15 +137,44 @@ def status_lines(plan: Plan, t: Real, where, answer: str) -> list[str]:
     return [*body.lines, f"ret i32 {status}"]
 
 
+def angles(plan: Plan) -> tuple[set[int], list[Expression]]:
+    """Inputs that are angles (but for a constant), and the other arguments of sines and cosines."""
+    inputs: set[int] = set()
+    others: dict[int, Expression] = {}
+    for n in plan.nodes:
+        if n.op not in (SINE, COSINE):
+            continue
+        x = n.a
+        parts = (x.a, x.b) if x.op in (ADD, SUBTRACT) else (x,)
+        if all(p.op in (INPUT, CONSTANT) for p in parts):
+            inputs.update(int(p.value) for p in parts if p.op == INPUT)
+        else:
+            others[x.index] = x
+    return inputs, list(others.values())
+
+
+def last_conditions(body: Body, plan: Plan, others: list[Expression]) -> list[tuple[str, int]]:
+    """Conditions on computed angles, then the guards, each with its bit."""
+    t, out = body.t, []
+    body.add(live(others))
+    for j, x in enumerate(others):
+        size = body.line(f"far{j}", f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {body.value(x)})")
+        inside = body.line(f"inside{j}", f"fcmp olt {t.value} {size}, {t.constant(LIMIT[t.real])}")
+        out.append((inside, FAR_ANGLE))
+    body.add(plan.checks)
+    return out + [(body.value(g), OFF_GUARD) for g in plan.guards]
+
+
 class _Scan:
     """An accumulator over whole arrays, PACK entries at a time."""
 
     def __init__(self, body: Body, tag: str):
         self.body, self.tag = body, tag
-        self.held = {w: Real(body.t.real, w).constant(0.0) for w in (PACK, 2, 1)}
+        self.accumulated = {w: Real(body.t.real, w).constant(0.0) for w in (PACK, 2, 1)}
         self.count = 0
 
     def add(self, pointer: str, size: int, step) -> None:
+        """Scan an array: step(body, type, entries, accumulator, name) -> accumulator."""
         at = 0
         for width in (PACK, 2, 1):
             w = self.body.t.wide(width)
@@ -149,12 +182,12 @@ class _Scan:
                 name = f"{self.tag}{self.count}"
                 p = self.body.line(f"p{name}", f"getelementptr {w.real}, ptr {pointer}, i64 {at}")
                 x = self.body.line(f"l{name}", f"load {w.value}, ptr {p}, align {w.size}")
-                self.held[width] = step(self.body, w, x, self.held[width], name)
+                self.accumulated[width] = step(self.body, w, x, self.accumulated[width], name)
                 at, self.count = at + width, self.count + 1
 
     def reduced(self, join) -> str:
         """One number from the accumulators of all widths."""
-        held, width = self.held[PACK], PACK
+        accumulated, width = self.accumulated[PACK], PACK
         while width > 1:
             half = width // 2
             parts = []
@@ -163,26 +196,26 @@ class _Scan:
                 vector = f"<{width} x {self.body.t.real}>"
                 name = f"{self.tag}h{width}_{side}"
                 if half == 1:
-                    parts.append(self.body.line(name, f"extractelement {vector} {held}, i32 {side}"))
+                    parts.append(self.body.line(name, f"extractelement {vector} {accumulated}, i32 {side}"))
                 else:
                     mask = f"<{half} x i32> <{lanes}>"
-                    parts.append(self.body.line(name, f"shufflevector {vector} {held}, {vector} poison, {mask}"))
+                    parts.append(self.body.line(name, f"shufflevector {vector} {accumulated}, {vector} poison, {mask}"))
             w = self.body.t.wide(half)
-            held = join(self.body, w, parts[0], parts[1], f"{self.tag}j{width}")
-            held = join(self.body, w, held, self.held[half], f"{self.tag}k{width}")
+            accumulated = join(self.body, w, parts[0], parts[1], f"{self.tag}j{width}")
+            accumulated = join(self.body, w, accumulated, self.accumulated[half], f"{self.tag}k{width}")
             width = half
-        return held
+        return accumulated
 
 
-def _vanish(body: Body, w: Real, x: str, held: str, name: str) -> str:
-    """held + 0·x: stays zero while all entries are finite."""
+def _vanish(body: Body, w: Real, x: str, accumulated: str, name: str) -> str:
+    """accumulated + 0·x: stays zero while all entries are finite."""
     v = w.value
-    return body.line(f"f{name}", f"call {v} @llvm.fma.{w.suffix}({v} {x}, {v} {w.constant(0.0)}, {v} {held})")
+    return body.line(f"f{name}", f"call {v} @llvm.fma.{w.suffix}({v} {x}, {v} {w.constant(0.0)}, {v} {accumulated})")
 
 
-def _grow(body: Body, w: Real, x: str, held: str, name: str) -> str:
+def _grow(body: Body, w: Real, x: str, accumulated: str, name: str) -> str:
     size = body.line(f"b{name}", f"call {w.value} @llvm.fabs.{w.suffix}({w.value} {x})")
-    return _larger(body, w, size, held, f"g{name}")
+    return _larger(body, w, size, accumulated, f"g{name}")
 
 
 def _larger(body: Body, w: Real, x: str, y: str, name: str) -> str:

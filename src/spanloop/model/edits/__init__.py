@@ -4,8 +4,8 @@ Verbs act on the parts that are there (lock, fuse, attach, rename, ...), with_X 
 parts away.
 """
 
+from spanloop.model.edits.actuate import actuate, drive, unactuate
 from spanloop.model.edits.attach import attach, weld
-from spanloop.model.edits.drive import actuate, drive, unactuate
 from spanloop.model.edits.fuse import fuse
 from spanloop.model.edits.lock import lock
 from spanloop.model.edits.mirror import mirror

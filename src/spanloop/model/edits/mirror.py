@@ -20,11 +20,13 @@ from spanloop.joints.kind import JointKind, checked_axis
 from spanloop.math.vector3 import product, times
 from spanloop.model.edits.rename import renamed, swapping
 from spanloop.model.edits.scale import mapped
+from spanloop.model.exact_rotations import snap_axis, snap_rotation
 from spanloop.model.parts import Body, Geometry, Inertia, Joint, Placement
-from spanloop.model.snap import snap_axis, snap_rotation
 from spanloop.types import Floats33
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from spanloop.model.model import Model
 
 _ACROSS_X: Floats33 = ((-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -57,20 +59,18 @@ def mirror(model: Model, normal: str | Sequence[float] = "y", *, swap: Sequence[
     return renamed(out, swapping(*swap))
 
 
-def mirrored_state(model: Model, q, v=None, normal: str | Sequence[float] = "y"):
-    """Coordinates q (nq,) of model.mirror(normal) in the mirrored posture; with v (nv,) both.
+def mirrored_state(
+    model: Model, q: ArrayLike, v: ArrayLike, normal: str | Sequence[float] = "y"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return q (nq,) and v (nv,) of model.mirror(normal) in the mirrored state.
 
     Accelerations and torques are mirrored as v is.
     """
     s = reflection(normal)
-    q = np.asarray(q, dtype=float)
-    there = [j.kind.mirrored_q(s, q[model.q_slice(j.name)].tolist()) for j in model.joints]
-    q = np.array([x for part in there for x in part])
-    if v is None:
-        return q
-    v = np.asarray(v, dtype=float)
-    rates = [j.kind.mirrored_v(s, v[model.v_slice(j.name)].tolist()) for j in model.joints]
-    return q, np.array([x for part in rates for x in part])
+    here, rates = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+    mirrored_q = [j.kind.mirrored_q(s, here[model.q_slice(j.name)].tolist()) for j in model.joints]
+    mirrored_v = [j.kind.mirrored_v(s, rates[model.v_slice(j.name)].tolist()) for j in model.joints]
+    return np.array([x for part in mirrored_q for x in part]), np.array([x for part in mirrored_v for x in part])
 
 
 def reflection(normal: str | Sequence[float]) -> Floats33:
@@ -85,7 +85,7 @@ def _placement(p: Placement, s: Floats33, inside: Floats33 | None = None) -> Pla
     return Placement(rotation, _plain(times(s, p.position)))
 
 
-def _plain(v) -> Any:
+def _plain(v: Sequence[float]) -> Any:
     """Without -0.0."""
     return tuple(x + 0.0 for x in v)
 
@@ -131,7 +131,7 @@ def _change(kind: JointKind, s: Floats33) -> np.ndarray:
 
 def _turned(j: Joint, name: str, change: np.ndarray) -> tuple[float, ...]:
     """Numbers that belong to the DoF; where the mirror mixes these they must be equal."""
-    values = getattr(j, name)
+    values: tuple[float, ...] = getattr(j, name)
     if not np.array_equal(np.abs(change), np.eye(len(values))) and any(x != values[0] for x in values):
         size = np.where(np.isfinite(values), values, 0.0)
         mixed = change @ np.diag(size) @ change.T

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -107,7 +107,7 @@ def _frame(model: Model, name: str) -> Model:
     )
 
 
-_REMOVERS = {
+_REMOVERS: dict[str, Callable[[Model, str], Model]] = {
     "body": _body,
     "joint": _joint,
     "loop": lambda model, name: replace(model, loops=tuple(x for x in model.loops if x.name != name)),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.parts import Coupling, Joint, Placement
-from spanloop.model.snap import snap_rotation
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

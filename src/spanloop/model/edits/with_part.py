@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from spanloop.errors import InputError, nearest
 from spanloop.joints import JointKind
 from spanloop.model import motors, user_input
+from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.inertia_check import check_inertia
 from spanloop.model.parts import Actuator, Frame, Inertia, Loop, Placement, Sensor
-from spanloop.model.snap import snap_rotation
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -46,7 +46,7 @@ def with_loop(
     owner = f"loop {name!r}"
     if start.body == end.body:
         raise InputError(f"{owner}: {a!r} and {b!r} are both on body {start.body!r}; a loop joins two bodies")
-    if name in {part.name for part in (*model.joints, *model.loops)}:
+    if name in [j.name for j in model.joints] + [x.name for x in model.loops]:
         raise InputError(f"{owner}: a joint or loop of model {model.name!r} has this name; give another with name=")
     kind = user_input.joint_kind(joint, owner)
     loop = Loop(name, kind, start.body, end.body, start.placement, end.placement, switchable=switchable)

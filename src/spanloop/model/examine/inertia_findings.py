@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spanloop.model.examine.finding import Finding, label
-from spanloop.model.examine.messages import counted
+from spanloop.model.examine.messages import Finding, counted, label
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Inertia, Placement
 from spanloop.model.poses import neutral_poses
@@ -28,7 +27,7 @@ FARTHEST = 50.0  # m between two joints
 
 
 def inertias(model: Model) -> Iterator[Finding]:
-    """All of them; those that are only worth a look, sort by sort."""
+    """Yield all of them; those that are only worth a look together, by kind."""
     fused = model.fuse()
     sizes = _sizes(fused)
     yield from _massless(fused)
@@ -104,7 +103,7 @@ def _width(i: Inertia) -> float:
 
 
 def _heavy(b: Body, extent: float) -> Iterator[Finding]:
-    """The density of the even ellipsoid with this inertia; bodies with hardly any inertia tell nothing."""
+    """The density of the even ellipsoid with this inertia; bodies with hardly any inertia are skipped."""
     i = b.inertia
     if _width(i) <= SLIM * extent or _width(i) == 0.0:
         return

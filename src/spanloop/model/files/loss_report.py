@@ -1,4 +1,4 @@
-"""What a format could not hold of a model, and what it holds in another way."""
+"""Loss report of a saved file: what its format cannot hold of a model, and what it represents in another way."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from spanloop.model.model import Model
 
-GRAVITY = (0.0, 0.0, -9.81)  # what programs assume where a file does not say
+GRAVITY = (0.0, 0.0, -9.81)  # which programs assume where a file does not give it
 
 
 @dataclass(frozen=True)
 class Written:
-    """A model as the text of a file: `lost` says what the format cannot hold, `remarks` what it holds otherwise."""
+    """A model as the text of a file: `lost` lists what the format cannot hold, `remarks` what it holds otherwise."""
 
     text: str
     lost: tuple[str, ...] = ()
@@ -19,30 +19,33 @@ class Written:
 
 
 @dataclass
-class Account:
-    """Gathers both while a file is written: one sentence a sort, with the parts it is about."""
+class LossReport:
+    """Collects losses and changes while a file is written: one sentence for each kind, with its parts."""
 
     losses: dict[str, list[str]] = field(default_factory=dict)
     changes: dict[str, list[str]] = field(default_factory=dict)
 
     def lose(self, what: str, part: str) -> None:
+        """Report a part that the format cannot hold."""
         self.losses.setdefault(what, []).append(part)
 
     def remark(self, what: str, part: str) -> None:
+        """Report a part that the format represents in another way."""
         self.changes.setdefault(what, []).append(part)
 
-    def closed(self, text: str) -> Written:
+    def written(self, text: str) -> Written:
+        """The text of the file with this report."""
         return Written(text, _sentences(self.losses), _sentences(self.changes))
 
 
-def lose_what_stands_beside(model: Model, account: Account) -> None:
-    """Actuators, sensors and gravity, of a format that has no words for them."""
+def lose_actuators_sensors_gravity(model: Model, report: LossReport) -> None:
+    """Report actuators, sensors and gravity as lost, for a format that has no elements for them."""
     for a in model.actuators:
-        account.lose("actuators", repr(a.name))
+        report.lose("actuators", repr(a.name))
     for s in model.sensors:
-        account.lose("sensors", repr(s.name))
+        report.lose("sensors", repr(s.name))
     if model.gravity != GRAVITY:
-        account.lose("gravity", f"{model.gravity}")
+        report.lose("gravity", f"{model.gravity}")
 
 
 def _sentences(found: dict[str, list[str]]) -> tuple[str, ...]:

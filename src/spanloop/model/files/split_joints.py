@@ -1,4 +1,4 @@
-"""Joints of two freedoms as two joints with a body without mass between, for formats that have only single ones."""
+"""Joints with two DoF as two joints with a body without mass between, for formats that have only single ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from spanloop.errors import ModelError
 from spanloop.joints import Prismatic, Revolute
 from spanloop.math.spatial import Transform
 from spanloop.model.edits.rename import all_names
-from spanloop.model.files.loss_report import Account
+from spanloop.model.files.loss_report import LossReport
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Joint, Placement
 
-_PER_FREEDOM = ("damping", "friction", "armature", "stiffness", "rest")
+_PER_DOF = ("damping", "friction", "armature", "stiffness", "rest")
 _LIMITS = ("lower", "upper", "speed", "effort")
 
 
@@ -31,7 +31,7 @@ def _without_offset(j: Joint) -> Joint:
     return replace(j, kind=replace(kind, offset=0.0), placement=placement)
 
 
-def split(model: Model, kinds: tuple[str, ...], account: Account) -> Model:
+def split(model: Model, kinds: tuple[str, ...], report: LossReport) -> Model:
     """The model with cylindrical and universal joints (those of the given kinds) as two joints each."""
     bodies, joints = list(model.bodies), []
     for j in model.joints:
@@ -41,13 +41,13 @@ def split(model: Model, kinds: tuple[str, ...], account: Account) -> Model:
         first, second, between = _two(j, model)
         bodies.append(between)
         joints += [first, second]
-        account.remark(
-            "joints of two freedoms, written as two joints with a body without mass between", f"joint {j.name!r}"
+        report.remark(
+            "joints with two DoF, written as two joints with a body without mass between", f"joint {j.name!r}"
         )
     taken = {a.joint for a in model.actuators} | {s.at for s in model.sensors}
     for j in model.joints:
         if j.kind.name in kinds and j.name in taken:
-            account.lose("actuators and sensors of joints that are split", f"joint {j.name!r}")
+            report.lose("actuators and sensors of joints that are split", f"joint {j.name!r}")
     gone = {j.name for j in model.joints if j.kind.name in kinds}
     return replace(
         model,
@@ -68,7 +68,7 @@ def _two(j: Joint, model: Model) -> tuple[Joint, Joint, Body]:
         if name in taken:
             raise ModelError(f"joint {j.name!r} is to be split, but {name!r} is taken; rename that")
     options: list[dict[str, Any]] = [
-        {key: (getattr(j, key)[k],) for key in _PER_FREEDOM}
+        {key: (getattr(j, key)[k],) for key in _PER_DOF}
         | {key: (getattr(j, key)[k],) for key in _LIMITS if getattr(j, key) is not None}
         | {"actuated": j.actuated, "driven": j.driven}
         for k in range(2)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 
 from spanloop.errors import FileError
-from spanloop.model.files.source_file import utf8_complaint
+from spanloop.model.files.file_io import utf8_complaint
 
 DEEPEST = 100
 MOST = 2_000_000

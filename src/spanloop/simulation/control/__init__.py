@@ -1,9 +1,9 @@
 """Controllers that are compiled into a simulation, and the paths they follow: sl.simulate(..., controller=...)."""
 
-from spanloop.simulation.control.combined import callback, together
 from spanloop.simulation.control.joint_space import computed_torque, gravity, pd
 from spanloop.simulation.control.operational import operational_space
 from spanloop.simulation.control.paths import Path, cycloidal, given, hold, path, quintic, sine, turning
+from spanloop.simulation.controllers import callback, together
 
 __all__ = [
     "Path",

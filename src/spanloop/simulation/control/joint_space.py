@@ -20,7 +20,7 @@ from spanloop.kernels import on_scalars
 from spanloop.model import Model
 from spanloop.model.user_input import number
 from spanloop.simulation.control.targets import Goal, controllable, every_joint_controlled, gains, goal, no_loops
-from spanloop.simulation.drive import Controller
+from spanloop.simulation.controllers import Controller
 
 
 def pd(model: Model, kp, kd, target, *, gravity: bool = False, step: float | None = None) -> Controller:

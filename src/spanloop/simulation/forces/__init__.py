@@ -5,9 +5,8 @@ arithmetic on any scalar; what acts at a joint has the key ("joint", name). Betw
 along one line, so that what a spring takes from the motion it gives back; dampers, stops and friction only take.
 """
 
-from spanloop.simulation.forces.at_frames import damper, drag, spring, wrench
+from spanloop.simulation.forces.at_frames import damper, drag, spring, together, wrench
 from spanloop.simulation.forces.at_joints import friction, stops
-from spanloop.simulation.forces.combined import together
 from spanloop.simulation.forces.in_loops import along_loops
 
 __all__ = ["along_loops", "damper", "drag", "friction", "spring", "stops", "together", "wrench"]

@@ -1,4 +1,8 @@
-"""The origin of a frame as forces see it."""
+"""Forces at frames: wrenches, drag, springs and dampers; and the sum of several forces.
+
+A force is a function (t, q, v) -> {"body": six numbers}, [torque; force] at the body's origin in world axes, on floats
+and on traced scalars alike.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
@@ -16,13 +21,14 @@ from spanloop.model.parts import WORLD
 from spanloop.model.user_input import number
 from spanloop.types import Vector3
 
-Acting = dict[Any, Sequence[Any]]
+SHORT = 1e-12  # m: a line shorter than this has no direction
 
+Acting = dict[Any, Sequence[Any]]
 Force = Callable[..., Acting]  # (t, q, v) -> what acts where
 
 
 class Point:
-    """The origin of a frame on scalars: where it is, how it moves, what a force there does to its body."""
+    """The origin of a frame on scalars: its position and velocity, and the load of a force there on its body."""
 
     def __init__(self, model: Model, frame: str):
         found = model.frame(frame)
@@ -31,23 +37,27 @@ class Point:
         self._jacobian = on_scalars(model, "jacobian", frame=self.name)
         self._origin = on_scalars(model, "pose", frame=self.body)
 
-    def moves(self, who: str) -> None:
+    def must_move(self, who: str) -> None:
+        """Refuse a frame that is fixed in the world."""
         if self.body == WORLD:
             raise InputError(f"{who}: {self.name!r} is fixed in the world; name a frame that moves")
 
-    def place(self, q) -> Vector3:
+    def place(self, q: Any) -> Vector3:
+        """Position (3) in the world [m]."""
         return position(self._pose(q))
 
-    def velocity(self, q, v) -> Vector3:
+    def velocity(self, q: Any, v: Any) -> Vector3:
+        """Linear velocity (3) in world axes [m/s]."""
         rows = self._jacobian(q)
         return (dot(rows[3], v), dot(rows[4], v), dot(rows[5], v))
 
-    def omega(self, q, v) -> Vector3:
+    def omega(self, q: Any, v: Any) -> Vector3:
+        """Angular velocity (3) in world axes [rad/s]."""
         rows = self._jacobian(q)
         return (dot(rows[0], v), dot(rows[1], v), dot(rows[2], v))
 
-    def load(self, q, force: Vector3, torque: Vector3 = (0.0, 0.0, 0.0)) -> Acting:
-        """A force (and torque) at the point, as [torque; force] at the body's origin; nothing on the world."""
+    def load(self, q: Any, force: Vector3, torque: Vector3 = (0.0, 0.0, 0.0)) -> Acting:
+        """A force (and torque) at the point, as [torque; force] at the body's origin; empty for the world."""
         if self.body == WORLD:
             return {}
         if self.name != self.body:
@@ -56,33 +66,35 @@ class Point:
         return {self.body: [*torque, *force]}
 
 
-def position(pose) -> Vector3:
-    return (pose[0][3], pose[1][3], pose[2][3])
+def wrench(model: Model, frame: str, six: ArrayLike | Callable[[Any], Sequence[Any]], axes: str = "world") -> Force:
+    """A torque and a force at the origin of a frame.
 
+    Args:
+        model: the mechanism.
+        frame: name of a frame or body.
+        six: [torque; force], six numbers [N m, N], or a function (t) that returns them.
+        axes: "world", or the name of the frame in whose axes they are.
 
-def not_negative(value, what: str) -> float:
-    x = number(value, what)
-    if x < 0.0:
-        raise InputError(f"{what} is {x:g}; must be >= 0")
-    return x
+    Returns:
+        A function for `forces` of sl.simulate.
 
+    Raises:
+        InputError: there is no such frame, it is fixed in the world, or `six` is not six finite numbers.
 
-# ---- Wrenches and drag at a frame.
-
-
-def wrench(model: Model, frame: str, six, axes: str = "world") -> Force:
-    """[torque; force] at a frame's origin: six numbers or a function (t) of them, in world axes or those of a frame."""
+    Example:
+        forces.wrench(model, "tool", lambda t: [0, 0, 0, 1.0 + t, 0, 0])
+    """
     point = Point(model, frame)
-    point.moves("wrench")
+    point.must_move("wrench")
     turn = None if axes == WORLD else on_scalars(model, "pose", frame=model.frame(axes).name)
-    of = six if callable(six) else _constant(six, "wrench")
+    of: Callable[[Any], Sequence[Any]] = six if callable(six) else _constant(six, "wrench")
     _six(of(0.0), "wrench")
 
-    def acting(t, q, v) -> Acting:
-        given = tuple(of(t))
+    def acting(t: Any, q: Any, v: Any) -> Acting:
+        given: Any = tuple(of(t))
         torque, force = given[:3], given[3:]
         if turn is not None:
-            r = _turn(turn(q))
+            r = _rotation(turn(q))
             torque, force = times(r, torque), times(r, force)
         return point.load(q, force, torque)
 
@@ -90,48 +102,56 @@ def wrench(model: Model, frame: str, six, axes: str = "world") -> Force:
 
 
 def drag(model: Model, frame: str, linear: float = 0.0, quadratic: float = 0.0, angular: float = 0.0) -> Force:
-    """Resistance of a medium at a frame: force −(linear + quadratic |u|) u against the velocity u of its origin, torque
-    −angular ω. linear [N s/m], quadratic [N s²/m²], angular [N m s/rad]."""
+    """Resistance of a medium at a frame: the force −(linear + quadratic |u|) u and the torque −angular ω.
+
+    Args:
+        model: the mechanism.
+        frame: name of a frame or body; u is the velocity of its origin, ω its angular velocity.
+        linear: [N s/m].
+        quadratic: [N s²/m²].
+        angular: [N m s/rad].
+
+    Returns:
+        A function for `forces` of sl.simulate.
+
+    Raises:
+        InputError: there is no such frame, it is fixed in the world, or a coefficient is negative.
+
+    Example:
+        forces.drag(model, "tool", quadratic=0.2)
+    """
     point = Point(model, frame)
-    point.moves("drag")
+    point.must_move("drag")
     first, second, turning = (
         not_negative(x, f"drag: {n}") for x, n in ((linear, "linear"), (quadratic, "quadratic"), (angular, "angular"))
     )
 
-    def acting(t, q, v) -> Acting:
+    def acting(t: Any, q: Any, v: Any) -> Acting:
         u, omega = point.velocity(q, v), point.omega(q, v)
         strength = first + (second * sqrt(dot(u, u)) if second else 0.0)
-        return point.load(q, scale(-strength, u), scale(-turning, omega) if turning else (0.0,) * 3)
+        return point.load(q, scale(-strength, u), scale(-turning, omega) if turning else (0.0, 0.0, 0.0))
 
     return acting
 
 
-def _turn(pose):
-    return tuple(tuple(row[:3]) for row in pose[:3])
-
-
-def _constant(six, who: str) -> Callable:
-    values = _six(six, who)
-    return lambda t: values
-
-
-def _six(values, who: str) -> tuple[float, ...]:
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiu" or array.shape != (6,) or not np.isfinite(array).all():
-        raise InputError(f"{who}: {values!r} is given; expected six finite numbers, [torque; force]")
-    return tuple(float(x) for x in array)
-
-
-# ---- Springs and dampers between two frames.
-
-
-SHORT = 1e-12  # m: a line shorter than this has no direction
-
-
 def spring(model: Model, a: str, b: str, stiffness: float, rest: float = 0.0, damping: float = 0.0) -> Force:
-    """A spring and damper between the origins of two frames (bodies, the world): pulls with k (length − rest) + c rate.
+    """A spring and damper between the origins of two frames: the tension is k (length − rest) + c · rate.
 
-    stiffness [N/m], rest [m], damping [N s/m].
+    Args:
+        model: the mechanism.
+        a, b: names of frames, bodies or "world", on different bodies.
+        stiffness: k [N/m].
+        rest: length without tension [m].
+        damping: c [N s/m].
+
+    Returns:
+        A function for `forces` of sl.simulate.
+
+    Raises:
+        InputError: there is no such frame, both are on one body, or a number is negative.
+
+    Example:
+        forces.spring(model, "eye", "world", stiffness=50.0, rest=0.5, damping=1.0)
     """
     k, c = not_negative(stiffness, "spring: stiffness"), not_negative(damping, "spring: damping")
     length = not_negative(rest, "spring: rest")
@@ -139,18 +159,18 @@ def spring(model: Model, a: str, b: str, stiffness: float, rest: float = 0.0, da
     if first.body == second.body:
         raise InputError(f"spring: {a!r} and {b!r} are both on {first.body!r}; nothing moves between them")
 
-    def tension(q, v, line):
-        """Tension over length."""
+    def tension(q: Any, v: Any, line: Vector3) -> Any:
+        """Tension over length [N/m]."""
         square = dot(line, line)
         flat = square < SHORT * SHORT
-        over = where(flat, 0.0, 1.0) / where(flat, 1.0, square)  # 1/length²
-        pull = k - (k * length) * sqrt(over) if length else k
+        inverse_square = where(flat, 0.0, 1.0) / where(flat, 1.0, square)
+        pull: Any = k - (k * length) * sqrt(inverse_square) if length else k
         if not c:
             return pull
         rate = dot(line, subtract(second.velocity(q, v), first.velocity(q, v)))
-        return pull + (c * rate) * over
+        return pull + (c * rate) * inverse_square
 
-    def acting(t, q, v) -> Acting:
+    def acting(t: Any, q: Any, v: Any) -> Acting:
         line = subtract(second.place(q), first.place(q))
         pull = scale(tension(q, v, line), line)
         return first.load(q, pull) | second.load(q, negate(pull))
@@ -159,5 +179,79 @@ def spring(model: Model, a: str, b: str, stiffness: float, rest: float = 0.0, da
 
 
 def damper(model: Model, a: str, b: str, damping: float) -> Force:
-    """A damper between the origins of two frames: pulls with c times the rate of their distance; damping [N s/m]."""
+    """A damper between the origins of two frames: the tension is c times the rate of their distance.
+
+    Args:
+        model: the mechanism.
+        a, b: names of frames, bodies or "world", on different bodies.
+        damping: c [N s/m].
+
+    Returns:
+        A function for `forces` of sl.simulate.
+
+    Raises:
+        InputError: there is no such frame, both are on one body, or damping is negative.
+
+    Example:
+        forces.damper(model, "tool", "world", damping=2.0)
+    """
     return spring(model, a, b, 0.0, 0.0, damping)
+
+
+def together(*forces: Force) -> Force:
+    """Several forces as one: what they return adds up.
+
+    Args:
+        forces: functions (t, q, v) -> {"body": six numbers}, as those of sl.forces.
+
+    Returns:
+        A function for `forces` of sl.simulate.
+
+    Raises:
+        InputError: one of them cannot be called.
+
+    Example:
+        forces.together(forces.drag(model, "tool", 0.3), forces.friction(model, {"elbow": 0.1}))
+    """
+    for f in forces:
+        if not callable(f):
+            raise InputError(f"together: {f!r} is not a force; expected functions (t, q, v) -> {{'body': six numbers}}")
+
+    def acting(t: Any, q: Any, v: Any) -> Acting:
+        out: dict[Any, list[Any]] = {}
+        for f in forces:
+            for place, values in f(t, q, v).items():
+                old = out.get(place)
+                out[place] = list(values) if old is None else [x + y for x, y in zip(old, values, strict=True)]
+        return dict(out)
+
+    return acting
+
+
+def position(pose: Any) -> Vector3:
+    """The position (3) in a pose (4, 4)."""
+    return (pose[0][3], pose[1][3], pose[2][3])
+
+
+def not_negative(value: Any, what: str) -> float:
+    """A number that is at least 0."""
+    x = number(value, what)
+    if x < 0.0:
+        raise InputError(f"{what} is {x:g}; must be >= 0")
+    return x
+
+
+def _rotation(pose: Any) -> Any:
+    return tuple(tuple(row[:3]) for row in pose[:3])
+
+
+def _constant(six: Any, who: str) -> Callable[[Any], tuple[float, ...]]:
+    values = _six(six, who)
+    return lambda t: values
+
+
+def _six(values: Any, who: str) -> tuple[float, ...]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu" or array.shape != (6,) or not np.isfinite(array).all():
+        raise InputError(f"{who}: {values!r} is given; expected six finite numbers, [torque; force]")
+    return tuple(float(x) for x in array)

@@ -1,8 +1,9 @@
-"""Stops and friction of joints."""
+"""Forces at joints: one-sided springs at their limits, and Coulomb friction."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from spanloop.errors import InputError
 from spanloop.math.scalar import sqrt, where
@@ -15,8 +16,22 @@ FAR = 1e6  # rad or m: a limit beyond this is none
 def stops(model: Model, stiffness: float, damping: float = 0.0, joints: Sequence[str] | None = None) -> Force:
     """Springs and dampers beyond the limits of joints, which push back and never pull.
 
-    stiffness [N m/rad, N/m], damping [N m s/rad]; joints: all that have limits if not named. Simulate with
-    limits="ignore": otherwise the run ends at the limit.
+    Simulate with limits="ignore": otherwise the run ends at the limit.
+
+    Args:
+        model: the mechanism.
+        stiffness: [N m/rad or N/m].
+        damping: [N m s/rad or N s/m].
+        joints: names of joints; all that have limits by default.
+
+    Returns:
+        A function for `forces` of sl.simulate.
+
+    Raises:
+        InputError: a joint has no limits, or a number is negative.
+
+    Example:
+        sl.simulate(model, duration=1.0, forces=forces.stops(model, 1e4, 10.0), limits="ignore")
     """
     k, c = not_negative(stiffness, "stops: stiffness"), not_negative(damping, "stops: damping")
     limited = [j.name for j in model.joints if not j.driven and any(_ends(j))]
@@ -27,16 +42,16 @@ def stops(model: Model, stiffness: float, damping: float = 0.0, joints: Sequence
     if not chosen:
         raise InputError(f"stops: no joint of model {model.name!r} has limits")
 
-    def pushed(depth, rate):
+    def pushed(depth: Any, rate: Any) -> Any:
         """Push (not negative) at a depth beyond the limit that grows with this rate."""
         push = k * depth + c * rate
         return where(depth > 0.0, where(push > 0.0, push, 0.0), 0.0)
 
-    def acting(t, q, v) -> Acting:
+    def acting(t: Any, q: Any, v: Any) -> Acting:
         out: Acting = {}
         for name in chosen:
             lower, upper = _ends(model.joint(name))
-            torque = [0.0] * len(v[model.v_slice(name)])
+            torque: list[Any] = [0.0] * len(v[model.v_slice(name)])
             for i, (x, rate) in enumerate(zip(q[model.q_slice(name)], v[model.v_slice(name)], strict=True)):
                 low = pushed(lower[i] - x, -rate) if i in lower else 0.0
                 high = pushed(x - upper[i], rate) if i in upper else 0.0
@@ -48,27 +63,40 @@ def stops(model: Model, stiffness: float, damping: float = 0.0, joints: Sequence
 
 
 def friction(model: Model, strength: Mapping[str, float], slip: float = 1e-2) -> Force:
-    """Coulomb friction {"joint": torque [N m] or force [N]}, smoothed: strength · v / √(v² + slip²).
+    """Coulomb friction at joints, smoothed: −strength · v / √(v² + slip²).
 
-    slip [rad/s, m/s]: where it has 71 % of its strength; below it friction is like a damper. For a joint's own
-    friction of the same form give the joint friction=.
+    A joint's own friction of the same form is the joint's friction=.
+
+    Args:
+        model: the mechanism.
+        strength: {"joint": torque [N m] or force [N]}.
+        slip: the speed at which friction has 71 % of its strength [rad/s or m/s]; below it friction is like a damper.
+
+    Returns:
+        A function for `forces` of sl.simulate.
+
+    Raises:
+        InputError: there is no such joint, a strength is negative, or slip is not positive.
+
+    Example:
+        forces.friction(model, {"elbow": 0.1})
     """
     small = not_negative(slip, "friction: slip")
     if small == 0.0:
         raise InputError("friction: slip is 0; must be > 0, since a jump at v = 0 cannot be integrated")
-    known = {model.joint(name).name: not_negative(x, f"friction of joint {name!r}") for name, x in strength.items()}
+    torques = {model.joint(name).name: not_negative(x, f"friction of joint {name!r}") for name, x in strength.items()}
 
-    def acting(t, q, v) -> Acting:
+    def acting(t: Any, q: Any, v: Any) -> Acting:
         return {
             ("joint", name): [-(f * (x / sqrt(x * x + small * small))) for x in v[model.v_slice(name)]]
-            for name, f in known.items()
+            for name, f in torques.items()
         }
 
     return acting
 
 
 def _ends(joint: Joint) -> tuple[dict[int, float], dict[int, float]]:
-    """Lower and upper limits by freedom, where there are any."""
+    """Lower and upper limits by degree of freedom, where there are any."""
     if joint.kind.nq != joint.kind.nv:
         return {}, {}
     lower, upper = (

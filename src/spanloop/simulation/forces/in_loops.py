@@ -1,4 +1,4 @@
-"""Forces along the freedoms that loops leave: a motor, a spring or friction in the cut joint. [Lilly & Orin, h_k]"""
+"""Forces along a loop's own degrees of freedom: a motor, a spring or friction in the cut joint. [Lilly & Orin, h_k]"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
@@ -13,36 +14,53 @@ from spanloop.loops.arguments import checked_loop_forces, loop_with_force, motio
 from spanloop.math.vector3 import add, cross, dot, negate, product, subtract, times
 from spanloop.model import Model
 from spanloop.model.parts import WORLD, Loop
-from spanloop.simulation.forces.at_frames import Acting, Force, position
-from spanloop.simulation.forces.combined import together
+from spanloop.simulation.forces.at_frames import Acting, Force, position, together
 from spanloop.types import Matrix3
 
 
-def along_loops(model: Model, known: Mapping | Callable, active: Collection[str] | None = None) -> Force:
-    """Forces on body b of loops and, reversed, on body a: {"loop": numbers}, one for each freedom of the loop, or a
-    function (t, q, v) that returns that; as `known` of forward_dynamics.
+def along_loops(
+    model: Model,
+    loop_forces: Mapping[str, ArrayLike] | Callable[..., Mapping[str, Any]],
+    active_loops: Collection[str] | None = None,
+) -> Force:
+    """Forces on body b of loops and, reversed, on body a, along the loops' own degrees of freedom.
 
-    active: names of switchable loops that are closed; all of them if not told.
+    Args:
+        model: the mechanism.
+        loop_forces: {"loop": numbers}, one for each degree of freedom of the loop [N m or N], or a function (t, q, v)
+            that returns that; as in forward_dynamics.
+        active_loops: names of the switchable loops that are closed; all of them by default.
+
+    Returns:
+        A function for `forces` of sl.simulate.
+
+    Raises:
+        InputError: there is no such loop, or its numbers are not as many as its degrees of freedom.
+
+    Example:
+        forces.along_loops(model, {"closing": [1.3]})
     """
-    tell = known if callable(known) else _constant(model, known, active)
+    given = loop_forces if callable(loop_forces) else _constant(model, loop_forces, active_loops)
     pushes: dict[str, Callable[..., Force]] = {}
 
-    def acting(t, q, v) -> Acting:
-        found = tell(t, q, v)
+    def acting(t: Any, q: Any, v: Any) -> Acting:
+        found = given(t, q, v)
         if not isinstance(found, Mapping):
-            raise InputError(f"simulate: known returned a {type(found).__name__}; expected {{'loop': numbers}}")
+            raise InputError(f"simulate: loop_forces returned a {type(found).__name__}; expected {{'loop': numbers}}")
         for name in found:
             if name not in pushes:
-                pushes[name] = _push(model, loop_with_force(model, name, active, "simulate"))
+                pushes[name] = _push(model, loop_with_force(model, name, active_loops, "simulate"))
         return together(*(pushes[name](numbers) for name, numbers in found.items()))(t, q, v)
 
     return acting
 
 
-def _constant(model: Model, known: Mapping, active: Collection[str] | None) -> Callable:
+def _constant(
+    model: Model, loop_forces: Mapping[str, Any], active: Collection[str] | None
+) -> Callable[..., Mapping[str, Any]]:
     """{"loop": numbers} as a function that returns that."""
     fixed = {}
-    for loop, numbers in checked_loop_forces(model, known, active, "simulate"):
+    for loop, numbers in checked_loop_forces(model, loop_forces, active, "simulate"):
         if numbers.ndim != 1:
             raise InputError(
                 f"simulate: the force of loop {loop.name!r} has shape {numbers.shape}; expected {numbers.shape[-1:]}. "
@@ -56,14 +74,14 @@ def _push(model: Model, loop: Loop) -> Callable[..., Force]:
     """Of numbers h the force φ (φᵀφ)⁻¹ h on body b at the loop's child frame, reversed on body a."""
     poses = {body: on_scalars(model, "pose", frame=body) for body in (loop.a, loop.b)}
     space = np.array([tuple(s) for s in motion(loop)], dtype=float)
-    over = np.linalg.inv(space @ space.T).tolist()  # a constant: angles between axes are
+    inverse = np.linalg.inv(space @ space.T).tolist()  # constant, as the angles between axes are
 
-    def push(h) -> Force:
-        if not hasattr(h, "__len__") or len(h) != len(over):
-            raise InputError(f"simulate: known gives {h!r} for {loop.name!r}; expected a list of {len(over)}")
-        strengths = [dot(row, tuple(h)) for row in over]
+    def push(h: Any) -> Force:
+        if not hasattr(h, "__len__") or len(h) != len(inverse):
+            raise InputError(f"simulate: loop_forces gives {h!r} for {loop.name!r}; expected a list of {len(inverse)}")
+        strengths = [dot(row, tuple(h)) for row in inverse]
 
-        def acting(t, q, v) -> Acting:
+        def acting(t: Any, q: Any, v: Any) -> Acting:
             pose = poses[loop.b](q)
             columns = _columns(loop, _turn(pose), poses[loop.a](q))
             six = [dot(strengths, [column[k] for column in columns]) for k in range(6)]
@@ -81,7 +99,7 @@ def _push(model: Model, loop: Loop) -> Callable[..., Force]:
     return push
 
 
-def _columns(loop: Loop, turn: Matrix3, pose_a) -> list[list]:
+def _columns(loop: Loop, turn: Matrix3, pose_a: Any) -> list[list[Any]]:
     """φ, column by column, in world axes; turn: of body b."""
     child = product(turn, loop.placement_b.rotation)
     columns = [[*times(child, s.angular), *times(child, s.linear)] for s in motion(loop)]
@@ -91,5 +109,5 @@ def _columns(loop: Loop, turn: Matrix3, pose_a) -> list[list]:
     return columns
 
 
-def _turn(pose) -> Matrix3:
+def _turn(pose: Any) -> Matrix3:
     return tuple(tuple(row[:3]) for row in pose[:3])  # type: ignore[return-value]

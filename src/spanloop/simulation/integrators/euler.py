@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spanloop.simulation.integrators.step_schedule import Stages
+from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 
 
-def stages(s: Stages) -> None:
+def step(s: ScheduleBuilder) -> None:
     """v⁺ = v + h a,  q⁺ = q ⊕ h v⁺."""
     s.accelerate("t", "q", s.velocity, "a1")
 

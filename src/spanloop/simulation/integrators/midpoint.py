@@ -1,20 +1,20 @@
 """The implicit midpoint rule: second order, keeps quadratic invariants, for stiff springs and long runs.
 
-The acceleration at the middle of the step is found by repetition. A run counts as done when it changes the velocity
-by less than TOLERANCE of itself; a run that is not done after MOST rounds stops there and says so.
+The acceleration at the middle of the step is found by repetition. A run has converged when a round changes the
+velocity by less than TOLERANCE of itself; one that has not after MOST rounds ends with the reason not_converged.
 """
 
 from __future__ import annotations
 
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
-from spanloop.simulation.integrators.step_schedule import Stages
+from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-6}
 MOST = 60
 
 
-def stages(s: Stages) -> None:
+def step(s: ScheduleBuilder) -> None:
     """a = acceleration at (q ⊕ h/2 v_m, v_m), v_m = v + h/2 a;  v⁺ = v + h a,  q⁺ = q ⊕ h v_m."""
     v = s.velocity
 

@@ -6,10 +6,10 @@ commutators, fourth order on any Lie group. For joints that turn about or slide 
 
 from __future__ import annotations
 
-from spanloop.simulation.integrators.step_schedule import Stages
+from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 
 
-def stages(s: Stages) -> None:
+def step(s: ScheduleBuilder) -> None:
     """Four accelerations; q⁺ and v⁺ from their sums."""
     v = s.velocity
 

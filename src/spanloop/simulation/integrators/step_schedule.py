@@ -1,57 +1,103 @@
-"""The steps of a method, gathered as calls on arrays, and the Schedule that they make with loops, memory and events.
+"""The schedule of one step: an integrator's calls on named arrays, with closures, memory and events.
 
-A step reads q and v (with loops the velocity that was brought back to them, v.closed) and leaves the next ones;
-what follows is the same for every method: positions are brought back to the closed loops, memory is updated, events
-are looked at.
+A step reads q and v (with closed loops the projected velocity, v.closed) and writes the next ones. What follows is the
+same for every integrator: positions are projected to the closed loops, memory is updated, events are evaluated. A run
+carries one row of numbers from step to step:
+
+| name | numbers | meaning |
+|---|---|---|
+| q, v | nq, nv | state |
+| loops | 2 | largest closure error after any step, smallest margin to a singular position |
+| z | | memory of controllers and actuators |
+| g | | values of the events after the last step |
+| q.rest, v.rest | nq, nv | what sums lost (float32) |
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, unrolled, with_demands_in_output
 from spanloop.compiler.lower.schedule import following
 from spanloop.joints import JointKind
 from spanloop.math.scalar import where
-from spanloop.simulation.drive import traced
-from spanloop.simulation.events import Watch
+from spanloop.simulation.controllers import traced
+from spanloop.simulation.events import Events
 from spanloop.simulation.minimal import step as minimal
-from spanloop.simulation.state_layout import Layout
 from spanloop.simulation.system import System
 
-OPEN = 1e-6  # m or rad: a step after which a loop is open by more did not end well
+OPEN = 1e-6  # m or rad: a step after which a loop is open by more fails
 
 
-class Stages:
-    """Calls in the making."""
+@dataclass(frozen=True)
+class StateLayout:
+    """Names and sizes of the arrays of one run's row of state, in order."""
 
-    def __init__(self, system: System, watch: Watch, dtype: str):
-        self.system, self.watch, self.dtype = system, watch, dtype
-        self.layout = Layout.of(system, watch, dtype)
+    sizes: Mapping[str, int]
+
+    @staticmethod
+    def of(system: System, events: Events, dtype: str) -> StateLayout:
+        """The layout of a simulation."""
+        nq, nv = system.model.nq, system.model.nv
+        sizes = {"q": nq, "v": nv}
+        if system.keeps_closed:
+            sizes["loops"] = 2
+        if system.applied.memory:
+            sizes["z"] = system.applied.memory
+        if len(events):
+            sizes["g"] = len(events)
+        if dtype == "float32":
+            sizes |= {"q.rest": nq, "v.rest": nv}
+        return StateLayout(sizes)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return sum(self.sizes.values())
+
+    @cached_property
+    def places(self) -> dict[str, slice]:
+        """Where each array is in a row."""
+        out, at = {}, 0
+        for name, size in self.sizes.items():
+            out[name] = slice(at, at + size)
+            at += size
+        return out
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.sizes
+
+
+class ScheduleBuilder:
+    """Collects the calls of a step."""
+
+    def __init__(self, system: System, events: Events, dtype: str):
+        self.system, self.events, self.dtype = system, events, dtype
+        self.layout = StateLayout.of(system, events, dtype)
         self.nq, self.nv = system.model.nq, system.model.nv
-        self.velocity = "v.closed" if system.holds else "v"
-        self.moved = "q.after" if system.holds else following("q")  # what the method leaves
+        self.velocity = "v.closed" if system.keeps_closed else "v"
+        self.moved = "q.after" if system.keeps_closed else following("q")  # what the integrator writes
         self.sped = "v.after" if system.minimal else following("v")
         self.compensated = "q.rest" in self.layout.sizes
         self.sizes: dict[str, int] = {**system.sizes, **self.layout.sizes}
         self.begin: list[Call] = []
         self._calls: list[Any] = []
         self._accelerate: Plan | None = None
-        if system.holds:
-            self._hold()
-
-    # ---- what methods say
+        if system.keeps_closed:
+            self._begin()
 
     def call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> None:
-        """compute({array: scalars}) gives the scalars of every array that is written."""
+        """Add compute({array: scalars}), which returns the scalars of every array that is written."""
         self._calls.append(self._call(name, reads, writes, lambda x: (compute(x), ())))
 
     def accelerate(self, t: str, q: str, v: str, a: str) -> None:
-        """a = acceleration at time t in state q, v."""
+        """Add a = acceleration at time t in state q, v."""
         if a == "a1" and self.begin:
-            return  # found with the velocity at the start of the step
+            return  # computed with the velocity at the start of the step
         constants = self.system.constants
         if self._accelerate is None:
             names = ("t", "q", "v", "u", "z", *constants)
@@ -63,14 +109,14 @@ class Stages:
             self.call("take", (*solved, "worst"), {q: self.nq, v: self.nv, "worst": 1}, minimal.take)
 
     def _answer(self, x) -> tuple[tuple, Sequence]:
-        """What is known of a stage: its acceleration, and in minimal coordinates all joints."""
+        """The acceleration of a stage, and in minimal coordinates the state of all joints."""
         if self.system.minimal:
             return minimal.accelerate(self.system, x, OPEN)
         a, pairs = self.system.accelerations(x)
         return (a,), pairs
 
     def advance(self, name: str, reads: Sequence[str], compute: Callable) -> None:
-        """compute({array: scalars}) gives two displacements (nv), one after the other, and the change of velocity."""
+        """Add the end of the step: compute returns two displacements (nv), taken in turn, and a change of v (nv)."""
         v, after = self.velocity, {self.moved: self.nq, self.sped: self.nv}
         if self.compensated:
             self._advance_with_rests(name, reads, compute, after)
@@ -83,19 +129,17 @@ class Stages:
         self.call(name, _once(*reads, "q", v), after, whole)
 
     @contextlib.contextmanager
-    def repeat(self, left: str, most: int):
-        """The calls made inside are repeated while array `left` is positive."""
+    def repeat(self, left: str, most: int) -> Iterator[None]:
+        """Repeat the calls made inside while array `left` is positive."""
         before, self._calls = self._calls, []
         yield
         self._calls = [*before, Repeat(tuple(self._calls), left, most)]
 
-    # ---- what every step has
-
-    def _hold(self) -> None:
+    def _begin(self) -> None:
         """Velocity and acceleration at the start of the step, loops closed."""
 
         def compute(x):
-            v, a, margin, pairs = self.system.held(x)
+            v, a, margin, pairs = self.system.projected_accelerations(x)
             return (a, v, [margin]), pairs
 
         reads = ("t", "q", "v", "u", "z", *self.system.constants)
@@ -104,7 +148,7 @@ class Stages:
             writes |= {"T": self.nv * len(self.system.completion.actuated), "worst": 1}
             self.begin.append(self._call("begin", reads, writes, lambda x: minimal.begin(self.system, x)))
         else:
-            self.begin.append(self._call("hold", reads, writes, compute))
+            self.begin.append(self._call("project", reads, writes, compute))
 
     def _complete(self) -> None:
         """Positions and velocities of all joints from the actuated ones."""
@@ -113,7 +157,7 @@ class Stages:
         self._calls.append(self._call("end", reads, writes, lambda x: minimal.end(self.system, x, OPEN)))
 
     def _close(self) -> None:
-        """Positions back to the closed loops."""
+        """Project positions to the closed loops."""
 
         def compute(x):
             q, left = self.system.closed_position({**x, "q": x[self.moved]})
@@ -124,37 +168,41 @@ class Stages:
         reads = (self.moved, "loops", "margin", *self.system.constants)
         self._calls.append(self._call("close", reads, {following("q"): self.nq, following("loops"): 2}, compute))
 
-    def _remember(self) -> None:
+    def _update_memory(self) -> None:
+        """Update the memory of controllers and actuators."""
+
         def compute(x):
             at = {"t": [x["t"][0] + x["h"][0]], "h": x["h"], "q": x["q.next"], "v": x["v.next"]}
             before = {"t": x["t"], "q": x["q"], "v": x[self.velocity]}
-            return (self.system.drive.update({**at, "u": x["u"], "z": x["z"]}, before),)
+            return (self.system.applied.update({**at, "u": x["u"], "z": x["z"]}, before),)
 
         reads = ("t", "h", "q.next", "v.next", "u", "z", "q", self.velocity)
-        self.call("remember", reads, {following("z"): self.sizes["z"]}, compute)
+        self.call("memory", reads, {following("z"): self.sizes["z"]}, compute)
 
-    def _look(self) -> None:
+    def _evaluate_events(self) -> None:
+        """Evaluate the events, and halt where one is no longer positive."""
+
         def compute(x):
             at = {"t": [x["t"][0] + x["h"][0]], "q": x["q.next"], "v": x["v.next"], "u": x["u"], "z": x["z"]}
-            now = self.watch.values(at)
+            now = self.events.values(at)
             crossed = [(a > 0.0) & ~(b > 0.0) for a, b in zip(x["g"], now, strict=True)]
             return now, [where(c, -1.0, 1.0) for c in crossed]
 
-        n = len(self.watch)
+        n = len(self.events)
         reads = ("t", "h", "q.next", "v.next", "u", "z", "g")
-        self.call("look", reads, {following("g"): n, "halt": n}, compute)
+        self.call("events", reads, {following("g"): n, "halt": n}, compute)
 
     def schedule(self) -> Schedule:
-        """The whole step."""
+        """The schedule of the whole step."""
         system = self.system
         if system.minimal:
             self._complete()
         elif system.projects:
             self._close()
         if system.sizes["z"]:
-            self._remember()
-        if len(self.watch):
-            self._look()
+            self._update_memory()
+        if len(self.events):
+            self._evaluate_events()
         return Schedule(
             "rollout",
             self.sizes,
@@ -164,11 +212,11 @@ class Stages:
             ("q", self.velocity, *(("z",) if system.sizes["z"] else ())),
             tuple(self.begin),
             tuple(self._calls),
-            "halt" if len(self.watch) else None,
+            "halt" if len(self.events) else None,
         )
 
     def _advance_with_rests(self, name: str, reads: Sequence[str], compute: Callable, after: Mapping[str, int]) -> None:
-        """Sums of many small changes, with what each addition loses kept for the next [Kahan 1965].
+        """Compensated sums of many small changes [Kahan 1965].
 
         Three calls: in one, the tracer would see that nothing is lost in exact arithmetic.
         """
@@ -233,8 +281,6 @@ class Stages:
                 sums = tuple(a + b for a, b in zip(first[s], second[s], strict=True)) if adds(joint.kind) else None
                 yield joint, sums
 
-    # ---- tracing
-
     def _call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> Call:
         self.sizes.update(writes)
         return Call(self._plan(name, reads, {n: self.sizes[n] for n in reads}, compute), tuple(reads), tuple(writes))
@@ -253,5 +299,5 @@ def _once(*names: str) -> tuple[str, ...]:
 
 
 def adds(kind: JointKind) -> bool:
-    """Is moving along the joint's coordinates a plain sum?"""
+    """Whether a displacement is added to the joint's coordinates."""
     return type(kind).plus is JointKind.plus

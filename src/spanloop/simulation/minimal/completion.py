@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.papers.saha.legs import legs_of
+from spanloop.errors import Reason, Refusal
 from spanloop.kernels import KernelSpec
 from spanloop.math.vector3 import dot, total
 from spanloop.model import Model
@@ -50,14 +51,15 @@ class Completion:
         """1 where the others rest, 0 at a singular position, where they would have to be infinitely fast."""
         return len(self.actuated) / self.likeness(T, T)
 
-    def why_not_on(self, T: Sequence[Sequence[float]]) -> str:
-        """Why a run ends here, if T tells."""
+    def refusal(self, T: Sequence[Sequence[float]]) -> Refusal | None:
+        """Why a run ends here, if it is near a singular position; else None."""
         margin = self.margin(T)
         if margin > NEAR:
-            return ""
-        return (
+            return None
+        return Refusal(
+            Reason.SINGULAR_CLOSURE,
             f"the legs came to a singular position (margin {margin:.1e}), where the actuated joints do not determine "
-            "the motion of the others. closures='project' goes on wherever the loops themselves are regular"
+            "the motion of the others. closures='project' goes on wherever the loops themselves are regular",
         )
 
     def likeness(self, before: Sequence[Sequence[Any]], after: Sequence[Sequence[Any]]) -> Any:
@@ -78,12 +80,12 @@ class Completion:
 
     @cached_property
     def actuated(self) -> tuple[int, ...]:
-        """Freedoms (places in v)."""
+        """Places of the actuated degrees of freedom in v."""
         return legs_of(mechanism(self.model)).actuated
 
     @cached_property
     def _sizes(self) -> list[float]:
-        """What counts as much in each freedom: a radian, or the model's size [m]."""
+        """The unit of each degree of freedom: a radian, or the model's size [m]."""
         placements = [x.placement for x in self.model.joints] + [x.placement for x in self.model.frames]
         size = max((float(np.linalg.norm(x.position)) for x in placements), default=0.0)
         units = [unit for joint in self.model.joints for unit in joint.kind.units]

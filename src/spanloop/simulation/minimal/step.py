@@ -1,6 +1,6 @@
-"""What a step in minimal coordinates computes, as functions of named arrays: answers, and pairs, the first to be less.
+"""The parts of a step in minimal coordinates, as functions of named arrays: arrays, and pairs, the first to be less.
 
-Methods move all joints, as ever; what they say of unactuated ones only tells Newton's method where to begin.
+Integrators move all joints; the positions of unactuated ones are only where Newton's method begins.
 
 | name | numbers | meaning |
 |---|---|---|
@@ -8,7 +8,7 @@ Methods move all joints, as ever; what they say of unactuated ones only tells Ne
 | left, worst | 1 | largest closure error after Newton's steps: of a stage, of all stages of a step |
 | T | nv · n | rates of all joints for unit actuated rates at the start of the step |
 
-What a method says of the rates of unactuated joints misses T θ̇ by about its own error. Near a singular position, where
+An integrator's rates of unactuated joints miss T θ̇ by about its own error. Near a singular position, where
 T makes much of small errors, a step that misses by more than a tenth of the root of the margin is refused.
 """
 

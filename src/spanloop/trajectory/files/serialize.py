@@ -37,7 +37,7 @@ def pack(run: Trajectory) -> tuple[Header, Arrays]:
         "spanloop": spanloop.__version__,
         "model": toml_writer.dumps(run.model),
         "settings": dict(run.settings),
-        "outcomes": [[o.reason, o.sentence, o.time] for o in run.outcomes],
+        "outcomes": [[str(o.reason), o.sentence, o.time] for o in run.outcomes],
         "segments": [[len(s), s.held] for s in run.segments],
         "bodies": list(run.forces or ()),
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
-from spanloop.model.files.atomic import write
+from spanloop.model.files.file_io import write_file
 from spanloop.trajectory.files import csv, netcdf, serialize
 from spanloop.trajectory.files.serialize import pack, unpack
 
@@ -24,9 +24,9 @@ def save(run: Trajectory, path) -> None:
     path = _checked(path, "runs are saved as")
     extension = path.suffix.lower()
     if extension == ".csv":
-        write(path, csv.dumped(run, path.name))
+        write_file(path, csv.dumped(run, path.name))
     else:
-        write(path, (serialize if extension == ".npz" else netcdf).dumped(pack(run), path.name))
+        write_file(path, (serialize if extension == ".npz" else netcdf).dumped(pack(run), path.name))
 
 
 def load_run(path) -> Trajectory:

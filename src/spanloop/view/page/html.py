@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanloop.errors import InputError
-from spanloop.model.files import atomic
+from spanloop.model.files.file_io import write_file
 from spanloop.view.page.data import page_data
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def write(run: Trajectory, path: str | Path, *, title: str = "", folder: str | P
     where = Path(path)
     if where.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{path}: a page ends in .html; run.save(...) writes .nc, .h5, .npz and .csv")
-    atomic.write(where, text(run, title=title, folder=folder).encode())
+    write_file(where, text(run, title=title, folder=folder).encode())
     return where
 
 

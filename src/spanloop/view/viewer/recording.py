@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from spanloop.errors import InputError
-from spanloop.model.files import atomic
+from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import Trajectory
 from spanloop.view.scene import poses
 from spanloop.view.viewer.camera import camera, outline, upward
@@ -33,7 +33,7 @@ def record(run: Trajectory, path: str | Path, *, frames: float = FRAMES, folder:
     moved = run.at(times) if len(times) > 1 else run[:1]
     server = start_server(label=run.model.name)
     try:
-        atomic.write(path, _recorded(server, moved, folder).encode())
+        write_file(path, _recorded(server, moved, folder).encode())
     finally:
         stop_server(server)
 

@@ -25,10 +25,9 @@ from spanloop.algorithms.papers.rodriguez_jain_kreutz.filter_sweeps import (
     filtered,
     smoothed,
 )
-from spanloop.algorithms.tree.bias_acceleration import bias_sweep
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.kinematics import poses
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import bias_sweep, placed
 from spanloop.math.spatial import Field, Force, Motion, Transform
 from spanloop.math.vector3 import add, total
 from spanloop.sweeps import Program, Values, at_once, outward

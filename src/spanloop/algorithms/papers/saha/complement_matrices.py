@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.inertia import ArticulatedInertia, RigidInertia
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Motion, power

@@ -17,7 +17,7 @@ on where twists are taken (the joints' origins, as in the paper), C θ̇ does no
 from __future__ import annotations
 
 from spanloop.algorithms.papers.saha.complement_matrices import own_columns, square
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.spatial import Force, Motion, combined, power
 from spanloop.math.vector3 import ZERO3, add, cross

@@ -28,8 +28,7 @@ Slips mended: ψ_i = ψ̂_i/m̂_i; the second half of eq. 19b defines η_i+1; eq
 
 from __future__ import annotations
 
-from spanloop.algorithms.tree.kinematics import link_acceleration
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import link_acceleration, placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Field, Force, Motion, combined, joint_rate, power

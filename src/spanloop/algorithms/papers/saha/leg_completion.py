@@ -16,7 +16,7 @@ from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.saha.leg_elimination import answering_rates, eliminated, joined, unit_rates
 from spanloop.algorithms.papers.saha.legs import Leg, Legs, NotLegs, legs_with
 from spanloop.algorithms.papers.saha.parallel_legs import SINGULAR
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.spatial import Motion
 from spanloop.math.symmetric import solve
 from spanloop.math.vector3 import dot

@@ -21,8 +21,7 @@ from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.saha.leg_elimination import answering_rates, drift, eliminated, fly, unit_rates
 from spanloop.algorithms.papers.saha.legs import Legs, legs_with
-from spanloop.algorithms.tree.kinematics import link_acceleration
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import link_acceleration, placed
 from spanloop.errors import Reason, Refusal
 from spanloop.math.spatial import Field, Motion, combined, power
 from spanloop.math.symmetric import solve

@@ -19,7 +19,7 @@ import numpy as np
 
 from spanloop.algorithms.papers.saha.leg_elimination import Eliminated, eliminated
 from spanloop.algorithms.papers.saha.legs import Legs, legs_of
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.spatial import Motion, Transform
 from spanloop.sweeps import Program, walk
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spanloop.algorithms.tree.kinematics import driven_acceleration, link_acceleration
+from spanloop.algorithms.tree.link_motion import driven_acceleration, link_acceleration
 from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.inertia import Mobility
 from spanloop.math.scalar import sqrt

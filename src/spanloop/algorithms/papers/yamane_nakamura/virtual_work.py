@@ -45,7 +45,7 @@ from spanloop.algorithms.papers.yamane_nakamura.constraint_inverse import (
 )
 from spanloop.algorithms.papers.yamane_nakamura.split_links import refuse_bodies_without_inertia, split, stout
 from spanloop.algorithms.tree.kinematics import poses
-from spanloop.algorithms.tree.link_poses import placed
+from spanloop.algorithms.tree.link_motion import placed
 from spanloop.errors import Reason, Refusal
 from spanloop.math.inertia import Mobility
 from spanloop.math.spatial import Field, Force, Motion, power

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spanloop.compiler.lower.looping import Looped
 from spanloop.compiler.render.instructions import LIMIT, Real
 from spanloop.compiler.render.looping.walk import ending, entry, walk
-from spanloop.compiler.render.status import FAR_ANGLE, NOT_FINITE, OFF_GUARD
+from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, OFF_GUARD
 
 
 def looped_single(plan: Looped, real: str) -> str:
@@ -79,7 +79,7 @@ def _kernel(plan: Looped, t: Real) -> str:
 
 
 def _status(plan: Looped, t: Real) -> list[str]:
-    """Bits that say what is wrong with inputs and answer; %unit says whether conditions hold."""
+    """Status bits of inputs and answer; %unit is true if the conditions hold."""
     v, n = t.value, len(plan.inputs)
     code: list[str] = []
     total, near = t.constant(0.0), "true"

@@ -1,8 +1,8 @@
-"""Denavit-Hartenberg tables: any serial arm of hinges and sliders, in the standard form.
+"""Writer of Denavit-Hartenberg tables: any serial arm of hinges and sliders, in the standard form.
 
 Frames are chosen as the standard form demands: z of frame i along joint i's axis, x of frame i+1 along the common
 normal of the axes i and i+1. The base takes up where the first axis is. Motion, masses and coordinates stay exactly
-what they were; only the frames in which bodies are told are others.
+what they were; only the frames of the bodies differ.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import ModelError, UnsupportedError
-from spanloop.model.files.dh.columns import FLAGS, OPTIONS
-from spanloop.model.files.loss_report import Account, Written
+from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.files.dh.reader import FLAGS, OPTIONS
+from spanloop.model.files.loss_report import LossReport, Written
 from spanloop.model.files.split_joints import without_offsets
 from spanloop.model.files.xml_writer import angles, numbers
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Frame, Joint, Placement
-from spanloop.model.snap import snap_rotation
 
 _PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 _TOUCHING = 1e-12  # m between axes that count as meeting
@@ -48,8 +48,8 @@ class Step:
 
 def dumps(model: Model) -> Written:
     """The model as a table."""
-    account = Account()
-    model = without_offsets(_serial(model, account))
+    report = LossReport()
+    model = without_offsets(_serial(model, report))
     base = _base(model.joints[0])
     here = np.linalg.inv(_matrix(model.joints[0].placement)) @ base  # frame 1 in the first body's frame
     rows = []
@@ -61,11 +61,11 @@ def dumps(model: Model) -> Written:
         if following:
             here = np.linalg.inv(_matrix(following.placement)) @ link
         else:
-            _frames(model, joint.child, link, account)
-    return account.closed(_text(model, base, rows))
+            _frames(model, joint.child, link, report)
+    return report.written(_text(model, base, rows))
 
 
-def _serial(model: Model, account: Account) -> Model:
+def _serial(model: Model, report: LossReport) -> Model:
     """The moving bodies, in a chain; what a table cannot hold is named."""
     for what, parts in (
         ("loops", model.loops),
@@ -74,15 +74,15 @@ def _serial(model: Model, account: Account) -> Model:
         ("sensors", model.sensors),
     ):
         for part in parts:
-            account.lose(what, repr(part.name))
+            report.lose(what, repr(part.name))
     for b in model.bodies:
         if b.geometry:
-            account.lose("shapes", f"body {b.name!r}")
+            report.lose("shapes", f"body {b.name!r}")
     fused = model.fuse()
     if len(fused.bodies) < len(model.bodies):
         gone = [b.name for b in model.bodies if b.name not in {x.name for x in fused.bodies}]
         for name in gone:
-            account.remark("bodies on fixed joints, which are part of their parents in a table", repr(name))
+            report.remark("bodies on fixed joints, which are part of their parents in a table", repr(name))
     parent = WORLD
     for j in fused.joints:
         if j.kind.name not in _KINDS:
@@ -155,11 +155,11 @@ def _to_tool(here: np.ndarray, tool: Frame | None) -> Step:
     return step if np.abs(step.matrix() - x).max() < 1e-12 else Step(0.0, 0.0, 0.0, 0.0)
 
 
-def _frames(model: Model, last: str, link: np.ndarray, account: Account) -> None:
+def _frames(model: Model, last: str, link: np.ndarray, report: LossReport) -> None:
     for f in model.frames:
         reached = f.body == last and np.abs(_matrix(f.placement) - link).max() < 1e-12
         if not (reached and f.name == "tool"):
-            account.lose("frames", repr(f.name))
+            report.lose("frames", repr(f.name))
 
 
 def _row(model: Model, j: Joint, step: Step, link: np.ndarray) -> dict[str, str]:

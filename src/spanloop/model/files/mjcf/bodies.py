@@ -15,17 +15,17 @@ import numpy as np
 from spanloop.errors import FileError
 from spanloop.joints import Fixed, Free, JointKind, Prismatic, Revolute, Spherical
 from spanloop.math.quaternion import matrix
-from spanloop.model.files.notes import ACTS, Findings
+from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.orders.mujoco import KINDS, body_names, joint_names
 from spanloop.model.parts import WORLD, Body, Frame, Geometry, Inertia, Joint, Placement
-from spanloop.model.snap import snap_rotation
 
 SHAPES = {"mjGEOM_SPHERE": "sphere", "mjGEOM_CAPSULE": "capsule", "mjGEOM_CYLINDER": "cylinder", "mjGEOM_BOX": "box"}
 
 
 @dataclass
 class Parts:
-    """Bodies, joints and frames as told, where joints sit in their children, and where bodies rest in the world."""
+    """Bodies, joints and frames of the file, poses of joints in their children and of bodies in the world."""
 
     names: list[str]
     bodies: list[Body] = field(default_factory=list)
@@ -36,22 +36,22 @@ class Parts:
     sites: list[str] = field(default_factory=list)  # the frames' names, by number of the site
 
 
-def read_bodies(source, findings: Findings) -> Parts:
+def read_bodies(source, notes: LoadNotes) -> Parts:
     m = source.model
     parts = Parts(body_names(m))
     joints = joint_names(m)
     driven = _driven(source)
     elements = {b.id: b for b in source.spec.bodies}
-    told = {j.id: j for j in source.spec.joints}
+    specs = {j.id: j for j in source.spec.joints}
     for i in range(1, m.nbody):
         where = source.where(elements[i])
         above = int(m.body_parentid[i])
-        place = placement(m.body_quat[i], m.body_pos[i], findings)
+        place = placement(m.body_quat[i], m.body_pos[i], notes)
         parts.rest.append(parts.rest[above] @ place)
-        inertia = read_inertia(source, elements[i], i, findings)
-        parts.bodies.append(Body(parts.names[i], inertia, tuple(_shapes(source, i, findings)), where))
+        inertia = read_inertia(source, elements[i], i, notes)
+        parts.bodies.append(Body(parts.names[i], inertia, tuple(_shapes(source, i, notes)), where))
         if m.body_mocapid[i] >= 0:
-            findings.add("mocap bodies, fixed to the world here", repr(parts.names[i]))
+            notes.add("mocap bodies, fixed to the world here", repr(parts.names[i]))
         own = range(int(m.body_jntadr[i]), int(m.body_jntadr[i]) + int(m.body_jntnum[i]))
         if not own:
             name = _free_name(f"{parts.names[i]}_fixed", joints)
@@ -63,65 +63,65 @@ def read_bodies(source, findings: Findings) -> Parts:
             child = parts.names[i] if last else _free_name(f"{parts.names[i]}::{joints[k]}", parts.names)
             anchor = _three(m.jnt_pos[k]) if KINDS[int(m.jnt_type[k])] != "free" else (0.0, 0.0, 0.0)
             step = Placement(position=tuple(a - b for a, b in zip(anchor, before, strict=True)))  # type: ignore[arg-type]
-            j = _joint(source, k, joints[k], parent, child, place @ step, k in driven, source.where(told[k]), findings)
+            j = _joint(source, k, joints[k], parent, child, place @ step, k in driven, source.where(specs[k]), notes)
             parts.joints.append(j)
             if not last:
                 parts.bodies.append(Body(child, where=where))
             elif any(anchor):
                 parts.at_child[j.name] = Placement(position=anchor)
             parent, before, place = child, anchor, Placement()
-    parts.frames += _sites(source, parts, findings)
+    parts.frames += _sites(source, parts, notes)
     if m.body_geomnum[0]:
-        findings.add("shapes of the world left out", f"{int(m.body_geomnum[0])} geoms")
+        notes.add("shapes of the world left out", f"{int(m.body_geomnum[0])} geoms")
     return parts
 
 
 def _joint(
-    source, k: int, name: str, parent: str, child: str, place: Placement, driven: bool, where: str, findings
+    source, k: int, name: str, parent: str, child: str, place: Placement, driven: bool, where: str, notes
 ) -> Joint:
     m = source.model
-    sort = KINDS[int(m.jnt_type[k])]
+    kind_name = KINDS[int(m.jnt_type[k])]
     q, v = int(m.jnt_qposadr[k]), int(m.jnt_dofadr[k])
-    settings: dict[str, Any] = {"actuated": driven and sort != "free", "where": where}
+    settings: dict[str, Any] = {"actuated": driven and kind_name != "free", "where": where}
     label = f"joint {name!r} ({where})"
     for ours, theirs in (("damping", m.dof_damping), ("friction", m.dof_frictionloss), ("armature", m.dof_armature)):
         settings[ours] = float(theirs[v])
     settings["stiffness"] = float(m.jnt_stiffness[k])
-    if sort == "free" and settings["armature"]:
+    if kind_name == "free" and settings["armature"]:
         settings["armature"] = 0.0
-        findings.add(f"{ACTS} armature of a free joint", label)
+        notes.add(f"{ACTS} armature of a free joint", label)
     for array, row, what in (("dof_dampingpoly", v, "damping"), ("jnt_stiffnesspoly", k, "stiffness")):
         if hasattr(m, array) and np.any(getattr(m, array)[row]):
-            findings.add(f"{ACTS} {what} that is no constant", label)
-    if m.jnt_limited[k] and sort in ("hinge", "slide"):
+            notes.add(f"{ACTS} {what} that is no constant", label)
+    if m.jnt_limited[k] and kind_name in ("hinge", "slide"):
         settings["lower"], settings["upper"] = (float(x) for x in m.jnt_range[k])
     elif m.jnt_limited[k]:
-        findings.add("range of a ball joint left out", label)
+        notes.add("range of a ball joint left out", label)
     if m.jnt_actfrclimited[k]:
         low, high = (float(x) for x in m.jnt_actfrcrange[k])
         settings["effort"] = max(abs(low), abs(high))
         if low != -high:
-            findings.add("actuatorfrcrange that is not symmetric, its larger side is the effort", label)
+            notes.add("actuatorfrcrange that is not symmetric, its larger side is the effort", label)
     kind: JointKind
-    if sort in ("free", "ball"):
-        return Joint(name, Free() if sort == "free" else Spherical(), parent, child, place, **settings)
-    axis = findings.axis(m.jnt_axis[k].tolist())
+    if kind_name in ("free", "ball"):
+        return Joint(name, Free() if kind_name == "free" else Spherical(), parent, child, place, **settings)
+    axis = notes.axis(m.jnt_axis[k].tolist())
     if not any(axis):
         raise FileError(f"{where}: joint {name!r}: its axis has no direction; expected for example '0 0 1'")
-    kind = Revolute(axis) if sort == "hinge" else Prismatic(axis)
+    kind = Revolute(axis) if kind_name == "hinge" else Prismatic(axis)
     settings["rest"] = float(m.qpos_spring[q])
     reference = float(m.qpos0[q])
-    return Joint(name, kind, parent, child, place @ _back(kind, axis, reference, findings), **settings)
+    return Joint(name, kind, parent, child, place @ _back(kind, axis, reference, notes), **settings)
 
 
-def _back(kind: JointKind, axis, reference: float, findings: Findings) -> Placement:
+def _back(kind: JointKind, axis, reference: float, notes: LoadNotes) -> Placement:
     """What takes the joint from its reading at rest (`ref`) back to 0."""
     if reference == 0.0:
         return Placement()
     if kind.name == "prismatic":
         return Placement(position=tuple(-reference * x + 0.0 for x in axis))
     s, c = math.sin(-reference / 2.0), math.cos(-reference / 2.0)
-    return placement((c, *(s * x for x in axis)), (0.0, 0.0, 0.0), findings)
+    return placement((c, *(s * x for x in axis)), (0.0, 0.0, 0.0), notes)
 
 
 def _driven(source) -> set[int]:
@@ -133,11 +133,11 @@ def _driven(source) -> set[int]:
     return {int(m.actuator_trnid[k, 0]) for k, t in enumerate(m.actuator_trntype) if int(t) in direct}
 
 
-def _shapes(source, body: int, findings: Findings):
+def _shapes(source, body: int, notes: LoadNotes):
     m, kinds = source.model, source.mujoco.mjtGeom
     for g in range(int(m.body_geomadr[body]), int(m.body_geomadr[body]) + int(m.body_geomnum[body])):
         use = "collision" if m.geom_contype[g] or m.geom_conaffinity[g] else "visual"
-        place = placement(m.geom_quat[g], m.geom_pos[g], findings)
+        place = placement(m.geom_quat[g], m.geom_pos[g], notes)
         if g in source.meshes:
             yield Geometry("mesh", (), source.meshes[g], place, use)
             continue
@@ -145,36 +145,36 @@ def _shapes(source, body: int, findings: Findings):
         x, y, z = (float(s) for s in m.geom_size[g])
         sizes = {"sphere": (x,), "capsule": (x, 2 * y), "cylinder": (x, 2 * y), "box": (2 * x, 2 * y, 2 * z)}
         if shape is None:
-            findings.add(
+            notes.add(
                 f"shape {kinds(int(m.geom_type[g])).name[7:].lower()} left out", f"geom {g} of {m.body(body).name!r}"
             )
         else:
             yield Geometry(shape, sizes[shape], "", place, use)
 
 
-def _sites(source, parts: Parts, findings: Findings):
+def _sites(source, parts: Parts, notes: LoadNotes):
     m = source.model
     taken = {WORLD, *parts.names}
     for i in range(m.nsite):
         name = m.site(i).name or f"site{i}"
         if name in taken:
             free = _free_name(f"{name}_site", taken)
-            findings.add("sites renamed, a body or site has their name", f"{name!r} is {free!r}")
+            notes.add("sites renamed, a body or site has their name", f"{name!r} is {free!r}")
             name = free
         taken.add(name)
         parts.sites.append(name)
-        place = placement(m.site_quat[i], m.site_pos[i], findings)
+        place = placement(m.site_quat[i], m.site_pos[i], notes)
         yield Frame(name, parts.names[int(m.site_bodyid[i])], place)
 
 
-def placement(quaternion, position, findings: Findings) -> Placement:
+def placement(quaternion, position, notes: LoadNotes) -> Placement:
     """A pose from MuJoCo's numbers, its rotation snapped."""
     w, x, y, z = (float(c) for c in quaternion)
     if x == y == z == 0.0:
         return Placement(position=_three(position))
     length = math.sqrt(w * w + x * x + y * y + z * z)
     rotation, changed = snap_rotation(matrix((w / length, x / length, y / length, z / length)))
-    findings.rotations += changed
+    notes.rotations += changed
     return Placement(rotation, _three(position))
 
 
@@ -197,8 +197,8 @@ AGREE = 1e-8  # of the largest number: MuJoCo's principal axes are not more exac
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
-def read_inertia(source, element, i: int, findings: Findings) -> Inertia:
-    """The inertia of body i. What MuJoCo changed (balanceinertia, boundmass, settotalmass, ...) is taken and said."""
+def read_inertia(source, element, i: int, notes: LoadNotes) -> Inertia:
+    """The inertia of body i. What MuJoCo changed (balanceinertia, boundmass, settotalmass, ...) is kept and noted."""
     m = source.model
     mass, center = float(m.body_mass[i]), m.body_ipos[i]
     turn = _turn(m.body_iquat[i])
@@ -208,7 +208,7 @@ def read_inertia(source, element, i: int, findings: Findings) -> Inertia:
         if _same(written, (mass, center, tensor)):
             mass, center, tensor = written
         elif not _aligned(source, i, written, mass, tensor):
-            findings.add(
+            notes.add(
                 "inertias that MuJoCo's compiler changed as its settings say, read as changed",
                 f"body {m.body(i).name!r} ({source.where(element)}), mass {written[0]:g} kg is now {mass:g} kg, "
                 f"moments {_moments(written[2])} are now {_moments(tensor)} kg m²",

@@ -1,19 +1,30 @@
-"""MJCF's equality constraints: connect and weld are loops, joint is a coupling."""
+"""MJCF's equality constraints, read and written: connect and weld are loops, joint is a coupling."""
 
 from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from typing import Any
 
 import numpy as np
 
 from spanloop.joints import Fixed, JointKind, Spherical
+from spanloop.math.vector3 import add, scale, times
+from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.loss_report import LossReport
 from spanloop.model.files.mjcf.bodies import Parts, placement
-from spanloop.model.files.notes import ACTS, Findings
+from spanloop.model.files.xml_writer import child, is_turned, numbers, quaternion
+from spanloop.model.model import Model
 from spanloop.model.orders.mujoco import joint_names
 from spanloop.model.parts import Coupling, Loop, Placement
+from spanloop.model.poses import neutral_poses
 
 NEAR = 1e-8  # m or 1, by which our snapped pose may differ from MuJoCo's where both mean the same
+ARM = 0.1  # m along the axis of a hinge, between the two points that connect it
+WRITABLE = ("fixed", "spherical", "revolute", "distance")
 
 
-def read_equalities(source, parts: Parts, findings: Findings) -> tuple[list[Loop], list[Coupling]]:
+def read_equalities(source, parts: Parts, notes: LoadNotes) -> tuple[list[Loop], list[Coupling]]:
     m, kinds = source.model, source.mujoco.mjtEq
     loops: list[Loop] = []
     couplings: list[Coupling] = []
@@ -27,29 +38,29 @@ def read_equalities(source, parts: Parts, findings: Findings) -> tuple[list[Loop
         where = source.where(element)
         label = f"{name!r} ({where})"
         if not m.eq_active0[i]:
-            findings.add("equality constraints that are not active, left out", label)
+            notes.add("equality constraints that are not active, left out", label)
         elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
-            loops.append(_loop(source, i, name, where, kind == kinds.mjEQ_WELD, parts, findings))
+            loops.append(_read_loop(source, i, name, where, kind == kinds.mjEQ_WELD, parts, notes))
         elif kind != kinds.mjEQ_JOINT:
-            findings.add(f"{ACTS} equality constraint {kind.name[5:].lower()}", label)
+            notes.add(f"{ACTS} equality constraint {kind.name[5:].lower()}", label)
         elif any(m.eq_data[i, 2:5]):
-            findings.add(f"{ACTS} equality constraint between joints that is no straight line", label)
+            notes.add(f"{ACTS} equality constraint between joints that is no straight line", label)
         else:
-            _joint(source, i, name, where, names, parts, loops, couplings)
+            _read_joint(source, i, name, where, names, parts, loops, couplings)
     if loops or couplings:
-        findings.add(
+        notes.add(
             "equality constraints, soft in MuJoCo and exact here", repr(loops[0].name if loops else couplings[0].name)
         )
     return loops, couplings
 
 
-def _loop(source, i: int, name: str, where: str, weld: bool, parts: Parts, findings: Findings) -> Loop:
+def _read_loop(source, i: int, name: str, where: str, weld: bool, parts: Parts, notes: LoadNotes) -> Loop:
     m = source.model
     kind: JointKind = Fixed() if weld else Spherical()
     if int(m.eq_objtype[i]) == int(source.mujoco.mjtObj.mjOBJ_SITE):
         ends = []
         for site in (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])):
-            ends.append((int(m.site_bodyid[site]), placement(m.site_quat[site], m.site_pos[site], findings)))
+            ends.append((int(m.site_bodyid[site]), placement(m.site_quat[site], m.site_pos[site], notes)))
         (a, place_a), (b, place_b) = ends
     else:
         a, b = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
@@ -57,28 +68,28 @@ def _loop(source, i: int, name: str, where: str, weld: bool, parts: Parts, findi
         between = parts.rest[a].inverse() @ parts.rest[b]
         if weld:  # the anchor in body b, and the pose of b's axes there as seen from a
             place_b = Placement(position=tuple(float(x) + 0.0 for x in data[0:3]))  # type: ignore[arg-type]
-            place_a = _nearer(between @ place_b, placement(data[6:10], data[3:6], findings))
+            place_a = _nearer(between @ place_b, placement(data[6:10], data[3:6], notes))
         else:
             place_a = Placement(position=tuple(float(x) + 0.0 for x in data[0:3]))  # type: ignore[arg-type]
-            told = Placement(position=tuple(float(x) + 0.0 for x in data[3:6]))  # type: ignore[arg-type]
+            theirs = Placement(position=tuple(float(x) + 0.0 for x in data[3:6]))  # type: ignore[arg-type]
             seen = Placement(position=(between.inverse() @ place_a).position)
-            place_b = _nearer(seen, told)
+            place_b = _nearer(seen, theirs)
     return Loop(name, kind, parts.names[a], parts.names[b], place_a, place_b, where=where)
 
 
-def _nearer(ours: Placement, told: Placement) -> Placement:
+def _nearer(ours: Placement, theirs: Placement) -> Placement:
     """Our own pose where it is MuJoCo's up to snapping: loops that close there close exactly here."""
     apart = (
-        np.abs(np.subtract(ours.rotation, told.rotation)).max(),
-        np.abs(np.subtract(ours.position, told.position)).max(),
+        np.abs(np.subtract(ours.rotation, theirs.rotation)).max(),
+        np.abs(np.subtract(ours.position, theirs.position)).max(),
     )
-    return ours if max(apart) < NEAR else told
+    return ours if max(apart) < NEAR else theirs
 
 
-def _joint(
+def _read_joint(
     source, i: int, name: str, where: str, names: list[str], parts: Parts, loops: list[Loop], couplings: list[Coupling]
 ) -> None:
-    """q₁ − q₁⁰ = c₀ + c₁ (q₂ − q₂⁰); without a second joint the first is held by a loop of its own."""
+    """q₁ − q₁⁰ = c₀ + c₁ (q₂ − q₂⁰); without a second joint a loop fixes the first."""
     m = source.model
     first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
     start = float(m.qpos0[m.jnt_qposadr[first]])
@@ -89,5 +100,76 @@ def _joint(
         return
     j = next(j for j in parts.joints if j.name == names[first])
     x = j.kind.transform((offset,))
-    held = j.placement @ Placement(x.rotation.matrix(), tuple(x.translation))
-    loops.append(Loop(name, Fixed(), j.parent, j.child, held, parts.at_child.get(j.name, Placement()), where=where))
+    fixed = j.placement @ Placement(x.rotation.matrix(), tuple(x.translation))
+    loops.append(Loop(name, Fixed(), j.parent, j.child, fixed, parts.at_child.get(j.name, Placement()), where=where))
+
+
+def write_end_sites(inside: dict[str, ET.Element], model: Model) -> None:
+    """The ends of loops as sites; a hinge has a second pair along its axis."""
+    for x in model.loops:
+        if x.kind.name not in WRITABLE:
+            continue
+        for end, body, place in (("a", x.a, x.placement_a), ("b", x.b, x.placement_b)):
+            _site(inside[body], f"{x.name}_{end}", place)
+            if x.kind.name == "revolute":
+                _site(inside[body], f"{x.name}_{end}2", Placement(place.rotation, _along(x, place)))
+
+
+def _along(x: Loop, place: Placement):
+    kind: Any = x.kind
+    return add(place.position, scale(ARM, times(place.rotation, kind.axis)))
+
+
+def _site(body: ET.Element, name: str, place: Placement) -> None:
+    turn = numbers(*quaternion(place.rotation)) if is_turned(place.rotation) else None
+    child(body, "site", name=name, pos=numbers(*place.position), quat=turn)
+
+
+def write_equalities(root: ET.Element, model: Model, report: LossReport) -> None:
+    """Loops as connect and weld, rods as tendons of constant length, couplings as joint equalities."""
+    if not (model.loops or model.couplings):
+        return
+    rods = [x for x in model.loops if x.kind.name == "distance"]
+    if rods:
+        tendons = child(root, "tendon")
+        for x in rods:
+            rod = child(tendons, "spatial", name=x.name)
+            for end in "ab":
+                child(rod, "site", site=f"{x.name}_{end}")
+    equality = child(root, "equality")
+    poses = neutral_poses(model)
+    for x in model.loops:
+        _write_loop(equality, x, poses, report)
+    for c in model.couplings:
+        child(
+            equality,
+            "joint",
+            name=c.name,
+            joint1=c.joint,
+            joint2=c.source,
+            polycoef=numbers(c.offset, c.ratio, 0, 0, 0),
+        )
+
+
+def _write_loop(equality: ET.Element, x: Loop, poses: dict[str, Placement], report: LossReport) -> None:
+    part = f"{x.name!r} ({x.kind.name})"
+    if x.kind.name not in WRITABLE:
+        report.lose("loops of a kind that MuJoCo cannot hold", part)
+        return
+    report.remark("loops, which MuJoCo holds by stiff springs, not exactly", part)
+    for flag in ("driven", "switchable"):
+        if getattr(x, flag):
+            report.lose(f"that the loop is {flag}", part)
+    ends = {"site1": f"{x.name}_a", "site2": f"{x.name}_b"}
+    if x.kind.name == "fixed":
+        child(equality, "weld", name=x.name, **ends)
+    elif x.kind.name == "distance":
+        a, b = ((poses[body] @ place).position for body, place in ((x.a, x.placement_a), (x.b, x.placement_b)))
+        kind: Any = x.kind
+        child(
+            equality, "tendon", name=x.name, tendon1=x.name, polycoef=numbers(kind.length - math.dist(a, b), 0, 0, 0, 0)
+        )
+    else:
+        child(equality, "connect", name=x.name, **ends)
+    if x.kind.name == "revolute":
+        child(equality, "connect", name=f"{x.name}_2", site1=f"{x.name}_a2", site2=f"{x.name}_b2")

@@ -14,12 +14,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from spanloop.errors import FileError, UnsupportedError
-from spanloop.model.files.mjcf.actuators import read_actuators, read_sensors
+from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.mjcf.actuators_and_sensors import read_actuators, read_sensors
 from spanloop.model.files.mjcf.bodies import read_bodies
+from spanloop.model.files.mjcf.compiler_input import Safe, safe_text, take_meshes
 from spanloop.model.files.mjcf.equality import read_equalities
-from spanloop.model.files.mjcf.mesh_assets import take_meshes
-from spanloop.model.files.mjcf.source import Safe, safe_text
-from spanloop.model.files.notes import ACTS, Findings
 from spanloop.model.model import Model
 from spanloop.model.parts import Frame, Placement
 from spanloop.model.spanning_tree import Graph, spanned
@@ -36,24 +35,24 @@ DISABLED = {  # flags of <option> that switch off what acts here all the same
 
 
 def loads(data: bytes | str, file: str = "text.xml", folder: Path | None = None) -> Model:
-    """The model in the text of an MJCF; inertias are not judged.
+    """The model in the text of an MJCF; inertias are not checked.
 
     file: the name that errors show; folder: where the file is. Includes and meshes are read from there, from nowhere
     else (None: there are none).
     """
     mujoco = _mujoco()
-    findings = Findings()
+    notes = LoadNotes()
     folder = folder.resolve() if folder is not None else None
-    safe = safe_text(data.encode() if isinstance(data, str) else data, file, folder, findings)
-    source = _compiled(mujoco, safe, file, folder, findings)
-    parts = read_bodies(source, findings)
-    loops, couplings = read_equalities(source, parts, findings)
-    _note_the_rest(source, findings)
+    safe = safe_text(data.encode() if isinstance(data, str) else data, file, folder, notes)
+    source = _compiled(mujoco, safe, file, folder, notes)
+    parts = read_bodies(source, notes)
+    loops, couplings = read_equalities(source, parts, notes)
+    _note_unsupported(source, notes)
     tree, _ = spanned(Graph(parts.bodies, parts.joints, parts.frames, parts.at_child))
     moved = {j.child: parts.at_child[j.name].inverse() for j in tree.joints if j.name in parts.at_child}
     origins = [Frame(f"{body}::origin", body, place) for body, place in moved.items()]
     for body in moved:
-        findings.add("bodies whose frame is at their joint; MuJoCo's own is the frame NAME::origin", repr(body))
+        notes.add("bodies whose frame is at their joint; MuJoCo's own is the frame NAME::origin", repr(body))
     here = Placement()
     loops = [
         replace(x, placement_a=moved.get(x.a, here) @ x.placement_a, placement_b=moved.get(x.b, here) @ x.placement_b)
@@ -66,10 +65,10 @@ def loads(data: bytes | str, file: str = "text.xml", folder: Path | None = None)
         (*tree.frames, *origins),
         tuple(loops),
         tuple(couplings),
-        tuple(read_actuators(source, findings)),
-        tuple(read_sensors(source, parts.sites, findings)),
-        _gravity(source, findings),
-        tuple(findings.notes()),
+        tuple(read_actuators(source, notes)),
+        tuple(read_sensors(source, parts.sites, notes)),
+        _gravity(source, notes),
+        tuple(notes.sentences()),
     )
 
 
@@ -85,14 +84,14 @@ def _mujoco():
     return mujoco
 
 
-def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, findings: Findings) -> Any:
+def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, notes: LoadNotes) -> Any:
     """MuJoCo's module, the spec as written, the compiled model, and meshes by the number of their geom."""
     try:
-        with _listening(mujoco, findings):
+        with _listening(mujoco, notes):
             spec = mujoco.MjSpec.from_string(safe.text)
             spec.compiler.fusestatic = False
             spec.compiler.discardvisual = False
-            meshes = take_meshes(mujoco, spec, safe, folder, findings)
+            meshes = take_meshes(mujoco, spec, safe, folder, notes)
             model = spec.compile()
     except FileError:
         raise
@@ -103,47 +102,47 @@ def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, findings: Find
 
 
 @contextmanager
-def _listening(mujoco, findings: Findings):
-    """MuJoCo's warnings as findings; otherwise it writes them into a file in the working folder."""
+def _listening(mujoco, notes: LoadNotes):
+    """MuJoCo's warnings as notes; otherwise it writes them into a file in the working folder."""
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(lambda words: findings.add("MuJoCo warns", " ".join(str(words).split())))
+    mujoco.set_mju_user_warning(lambda words: notes.add("MuJoCo warns", " ".join(str(words).split())))
     try:
         yield
     finally:
         mujoco.set_mju_user_warning(before)
 
 
-def _complaint(said: str, safe: Safe, file: str) -> str:
+def _complaint(message: str, safe: Safe, file: str) -> str:
     """MuJoCo's words with the file and line they are about."""
-    lines = [int(n) for n in re.findall(r"line (\d+)", said)][-1:]
-    quoted = [word for word in re.findall(r"'([^']+)'?", said) if word]
+    lines = [int(n) for n in re.findall(r"line (\d+)", message)][-1:]
+    quoted = [word for word in re.findall(r"'([^']+)'?", message) if word]
     lines += [k for k, line in enumerate(safe.lines, 1) if any(f'"{w}' in line for w in quoted)][:1]
     place = next((safe.where[n - 1] for n in lines if 1 <= n <= len(safe.where)), f"{file}:1")
-    words = re.sub(r",? ?(at )?line -?\d+", "", " ".join(said.split())).removeprefix("Error: ")
+    words = re.sub(r",? ?(at )?line -?\d+", "", " ".join(message.split())).removeprefix("Error: ")
     return f"{place}: MuJoCo says: {words.strip()[:300]}; expected an MJCF that MuJoCo compiles"
 
 
-def _gravity(source, findings: Findings) -> tuple[float, float, float]:
+def _gravity(source, notes: LoadNotes) -> tuple[float, float, float]:
     flag = int(source.mujoco.mjtDisableBit.mjDSBL_GRAVITY)
     if int(source.model.opt.disableflags) & flag:
-        findings.add("gravity switched off by <flag gravity='disable'/>", source.where(source.spec.worldbody))
+        notes.add("gravity switched off by <flag gravity='disable'/>", source.where(source.spec.worldbody))
         return (0.0, 0.0, 0.0)
     x, y, z = source.model.opt.gravity.tolist()
     return (x + 0.0, y + 0.0, z + 0.0)
 
 
-def _note_the_rest(source, findings: Findings) -> None:
-    """What acts in MuJoCo and cannot be held here."""
+def _note_unsupported(source, notes: LoadNotes) -> None:
+    """Note what acts in MuJoCo and a model cannot hold."""
     model, bits = source.model, source.mujoco.mjtDisableBit
     for tendon in source.spec.tendons:
-        findings.add(f"{ACTS} <tendon>", f"{tendon.name!r} ({source.where(tendon)})")
+        notes.add(f"{ACTS} <tendon>", f"{tendon.name!r} ({source.where(tendon)})")
     for flex in source.spec.flexes:
-        findings.add(f"{ACTS} <flex>", repr(flex.name))
+        notes.add(f"{ACTS} <flex>", repr(flex.name))
     for body in source.spec.bodies:
         if body.gravcomp:
-            findings.add(f"{ACTS} gravcomp", f"body {body.name!r} ({source.where(body)})")
+            notes.add(f"{ACTS} gravcomp", f"body {body.name!r} ({source.where(body)})")
     if model.opt.density > 0.0 or model.opt.viscosity > 0.0:
-        findings.add(f"{ACTS} density and viscosity of the medium", source.where(source.spec.worldbody))
+        notes.add(f"{ACTS} density and viscosity of the medium", source.where(source.spec.worldbody))
     for name, word in DISABLED.items():
         if hasattr(bits, name) and int(model.opt.disableflags) & int(getattr(bits, name)):
-            findings.add(f"{ACTS} <flag {word}='disable'/>", source.where(source.spec.worldbody))
+            notes.add(f"{ACTS} <flag {word}='disable'/>", source.where(source.spec.worldbody))

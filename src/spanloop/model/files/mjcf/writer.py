@@ -16,14 +16,15 @@ from spanloop.errors import UnsupportedError
 from spanloop.joints import Planar
 from spanloop.math.rotation import toward
 from spanloop.model.edits.fuse import hosts_of
-from spanloop.model.files.loss_report import Account, Written
-from spanloop.model.files.mjcf.extras import actuators, end_sites, equalities, sensors
+from spanloop.model.files.loss_report import LossReport, Written
+from spanloop.model.files.mjcf.actuators_and_sensors import write_actuators, write_sensors
+from spanloop.model.files.mjcf.equality import write_end_sites, write_equalities
 from spanloop.model.files.split_joints import without_offsets
 from spanloop.model.files.xml_writer import checked, child, document, is_turned, numbers, quaternion
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Geometry, Inertia, Joint, Placement
 
-# kind -> MuJoCo's joints, each by its type and the number of our freedom
+# kind -> MuJoCo's joints, each by its type and the number of our DoF
 PARTS = {
     "fixed": (),
     "revolute": (("hinge", 0),),
@@ -40,25 +41,25 @@ FAR = 1e10  # the side of a range on which there is no limit
 
 def dumps(model: Model) -> Written:
     """The model as MJCF."""
-    account = Account()
+    report = LossReport()
     model = without_offsets(model)
     _can_stand(model)
-    model = put_together(model, account)
+    model = put_together(model, report)
     root = ET.Element("mujoco", {"model": checked(model.name)})
     compiler = child(root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
     child(root, "option", gravity=numbers(*model.gravity))
     inside = {WORLD: child(root, "worldbody")}
     for j, b in zip(model.joints, model.bodies, strict=True):
-        inside[b.name] = _body(inside[j.parent], j, b, account)
-    bounded(compiler, model, account)
+        inside[b.name] = _body(inside[j.parent], j, b, report)
+    bounded(compiler, model, report)
     for f in model.frames:
         _placed(child(inside[f.body], "site", name=f.name), f.placement)
-    end_sites(inside, model)
-    equalities(root, model, account)
-    actuators(root, model, account)
-    sensors(root, inside, model, account)
-    _lost(model, account)
-    return account.closed(document(root, model.notes))
+    write_end_sites(inside, model)
+    write_equalities(root, model, report)
+    write_actuators(root, model, report)
+    write_sensors(root, inside, model, report)
+    _lost(model, report)
+    return report.written(document(root, model.notes))
 
 
 def _can_stand(model: Model) -> None:
@@ -72,7 +73,7 @@ def _can_stand(model: Model) -> None:
         raise UnsupportedError(f"joint {j.name!r}: {reason}, and without it nothing is left to stand on; save as .toml")
 
 
-def _body(parent: ET.Element, j: Joint, b: Body, account: Account) -> ET.Element:
+def _body(parent: ET.Element, j: Joint, b: Body, report: LossReport) -> ET.Element:
     body = _placed(child(parent, "body", name=b.name), j.placement)
     i = b.inertia
     if i.mass or any(i.moments):
@@ -81,13 +82,13 @@ def _body(parent: ET.Element, j: Joint, b: Body, account: Account) -> ET.Element
         shape = {"diaginertia": numbers(xx, yy, zz)} if plain else {"fullinertia": numbers(xx, yy, zz, xy, xz, yz)}
         child(body, "inertial", pos=numbers(*i.center), mass=numbers(i.mass), **shape)
     for (kind, k), axis, name in zip(PARTS[j.kind.name], _axes(j), names(j), strict=True):
-        _joint(body, j, name, kind, k, axis, account)
+        _joint(body, j, name, kind, k, axis, report)
     if j.kind.name == "free" and j.placement != Placement():
-        account.remark("free joints whose coordinates MuJoCo counts from the world", f"joint {j.name!r}")
+        report.remark("free joints whose coordinates MuJoCo counts from the world", f"joint {j.name!r}")
     if j.kind.name == "planar":
-        account.remark("planar joints, written as two slides and a hinge", f"joint {j.name!r}")
+        report.remark("planar joints, written as two slides and a hinge", f"joint {j.name!r}")
     for g in b.geometry:
-        _geom(body, g, b, account)
+        _geom(body, g, b, report)
     return body
 
 
@@ -107,44 +108,44 @@ def _axes(j: Joint) -> list[tuple | None]:
     return [getattr(kind, "axis", None)] * len(PARTS[kind.name])
 
 
-def _joint(body: ET.Element, j: Joint, name: str, kind: str, k: int | None, axis, account: Account) -> None:
+def _joint(body: ET.Element, j: Joint, name: str, kind: str, k: int | None, axis, report: LossReport) -> None:
     part = f"joint {j.name!r}"
     joint = child(body, "joint", name=name, type=kind, axis=numbers(*axis) if axis is not None else None)
     for ours, theirs in (("damping", "damping"), ("friction", "frictionloss"), ("armature", "armature")):
         values = getattr(j, ours)
         if k is None and len(set(values)) > 1:
-            account.lose(f"{ours} that differs between the axes of a joint", part)
+            report.lose(f"{ours} that differs between the axes of a joint", part)
         elif any(values):
             joint.set(theirs, numbers(values[k or 0]))
     if any(j.stiffness):
-        _spring(joint, j, k, account)
+        _spring(joint, j, k, report)
     if k is None:
         if j.lower is not None or j.upper is not None or j.effort is not None:
-            account.lose("limits of joints of several freedoms", part)
+            report.lose("limits of joints with several DoF", part)
         return
     lower, upper = ((getattr(j, s) or (None,) * j.kind.nv)[k] for s in ("lower", "upper"))
-    _range(joint, lower, upper, part, account)
+    _range(joint, lower, upper, part, report)
     if j.effort is not None and math.isfinite(j.effort[k]) and j.effort[k] > 0.0:
         joint.set("actuatorfrcrange", numbers(-j.effort[k], j.effort[k]))
 
 
-def _range(joint: ET.Element, lower, upper, part: str, account: Account) -> None:
+def _range(joint: ET.Element, lower, upper, part: str, report: LossReport) -> None:
     low = -math.inf if lower is None else lower
     high = math.inf if upper is None else upper
     if low == high:
-        account.lose("limits that leave no room", part)
+        report.lose("limits that leave no room", part)
     elif math.isfinite(low) or math.isfinite(high):
         joint.set("range", numbers(max(low, -FAR), min(high, FAR)))
 
 
-def _spring(joint: ET.Element, j: Joint, k: int | None, account: Account) -> None:
+def _spring(joint: ET.Element, j: Joint, k: int | None, report: LossReport) -> None:
     if k is not None:
         joint.set("stiffness", numbers(j.stiffness[k]))
         joint.set("springref", numbers(j.rest[k]))
     elif j.kind.name == "spherical" and len(set(j.stiffness)) == 1 and j.rest == j.kind.neutral():
         joint.set("stiffness", numbers(j.stiffness[0]))
     else:
-        account.lose("springs of joints of several freedoms", f"joint {j.name!r}")
+        report.lose("springs of joints with several DoF", f"joint {j.name!r}")
 
 
 def _placed(element: ET.Element, p: Placement) -> ET.Element:
@@ -154,7 +155,7 @@ def _placed(element: ET.Element, p: Placement) -> ET.Element:
     return element
 
 
-def _geom(body: ET.Element, g: Geometry, b: Body, account: Account) -> None:
+def _geom(body: ET.Element, g: Geometry, b: Body, report: LossReport) -> None:
     sizes = {
         "box": lambda s: [x / 2.0 for x in s],
         "cylinder": lambda s: [s[0], s[1] / 2.0],
@@ -162,7 +163,7 @@ def _geom(body: ET.Element, g: Geometry, b: Body, account: Account) -> None:
         "sphere": lambda s: s,
     }
     if g.shape not in sizes:
-        account.lose("meshes", f"{g.file!r} of body {b.name!r}")
+        report.lose("meshes", f"{g.file!r} of body {b.name!r}")
         return
     geom = _placed(child(body, "geom", type=g.shape, size=numbers(*sizes[g.shape](g.size)), mass="0"), g.placement)
     if g.use == "visual":
@@ -171,12 +172,12 @@ def _geom(body: ET.Element, g: Geometry, b: Body, account: Account) -> None:
         geom.set("group", "2")
 
 
-def _lost(model: Model, account: Account) -> None:
+def _lost(model: Model, report: LossReport) -> None:
     for j in model.joints:
         if j.speed is not None and any(map(math.isfinite, j.speed)):
-            account.lose("limits of speed", f"joint {j.name!r}")
+            report.lose("limits of speed", f"joint {j.name!r}")
         if j.driven:
-            account.lose("that the joint is driven", f"joint {j.name!r}")
+            report.lose("that the joint is driven", f"joint {j.name!r}")
 
 
 # ---- Inertias as MuJoCo takes them: possible ones, body by body, and none too small for a joint to move.
@@ -185,7 +186,7 @@ def _lost(model: Model, account: Account) -> None:
 SMALLEST = 1e-9  # kg and kg m² of bodies that have less
 
 
-def put_together(model: Model, account: Account) -> Model:
+def put_together(model: Model, report: LossReport) -> Model:
     """MuJoCo takes no body whose own inertia is impossible: on fixed joints it is put together with its parent's."""
     groups: dict[str, list[Body]] = {}
     for name, (host, _) in hosts_of(model).items():
@@ -198,7 +199,7 @@ def put_together(model: Model, account: Account) -> Model:
         if odd and (host == WORLD or len(members) > 1):
             new |= {b.name: Inertia() for b in members}
             new |= {} if host == WORLD else {host: fused.body(host).inertia}
-            account.remark("inertias that no body has alone, put together over fixed joints", f"body {odd[0].name!r}")
+            report.remark("inertias that no body has alone, put together over fixed joints", f"body {odd[0].name!r}")
     return replace(model, bodies=tuple(replace(b, inertia=new.get(b.name, b.inertia)) for b in model.bodies))
 
 
@@ -210,15 +211,15 @@ def is_odd(i: Inertia) -> bool:
     return bool(flat or moments[0] < 0.0 or (full and moments[0] < SMALLEST * moments[2]))
 
 
-def bounded(compiler: ET.Element, model: Model, account: Account) -> None:
+def bounded(compiler: ET.Element, model: Model, report: LossReport) -> None:
     """MuJoCo wants mass and three moments of every body that a joint moves."""
     for j, b in zip(model.joints, model.bodies, strict=True):
         moments = np.linalg.eigvalsh(np.array(b.inertia.matrix()))
         if j.kind.nv and (b.inertia.mass < SMALLEST or moments[0] < SMALLEST):
             what = f"bodies that move with no mass or no moment about an axis (at least {SMALLEST:g} each is used)"
-            account.lose(what, f"body {b.name!r}")
+            report.lose(what, f"body {b.name!r}")
             compiler.set("boundmass", numbers(SMALLEST))
             compiler.set("boundinertia", numbers(SMALLEST))
         if moments[0] + moments[1] < moments[2] * (1.0 - 1e-12):
             compiler.set("balanceinertia", "true")
-            account.lose("inertias that no body can have (MuJoCo levels their moments)", f"body {b.name!r}")
+            report.lose("inertias that no body can have (MuJoCo levels their moments)", f"body {b.name!r}")

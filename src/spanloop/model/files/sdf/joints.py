@@ -10,8 +10,8 @@ from typing import Any
 from spanloop.errors import FileError, ModelError, UnsupportedError, nearest
 from spanloop.joints import Fixed, Helical, JointKind, Prismatic, Revolute, Spherical, Universal
 from spanloop.math.vector3 import dot, times, transpose
-from spanloop.model.files.notes import Findings
-from spanloop.model.files.sdf.frames import Scope, joined, joint_key
+from spanloop.model.files.load_notes import LoadNotes
+from spanloop.model.files.sdf.scopes import Scope, joined, joint_key
 from spanloop.model.files.sdf.values import content, flag, number, numbers
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import WORLD, Coupling, Joint, Placement
@@ -27,8 +27,8 @@ OURS = {"lower": "lower", "upper": "upper", "velocity": "speed", "effort": "effo
 
 
 @dataclass(frozen=True)
-class Told:
-    """A joint as told, with its frame's pose in its child."""
+class JointElement:
+    """A joint of the file, with its frame's pose in its child."""
 
     joint: Joint
     at_child: Placement
@@ -36,7 +36,9 @@ class Told:
     scope: Scope
 
 
-def read_joint(element: Element, ground: Scope, scope: Scope, version: tuple[int, int], findings: Findings) -> Told:
+def read_joint(
+    element: Element, ground: Scope, scope: Scope, version: tuple[int, int], notes: LoadNotes
+) -> JointElement:
     """The joint of a <joint> that is no gearbox. Parent and child are paths to links."""
     name = element.text("name")
     kind_name = element.text("type")
@@ -47,13 +49,13 @@ def read_joint(element: Element, ground: Scope, scope: Scope, version: tuple[int
         raise FileError(f"{element.where}: joint {name!r} has {child!r} as parent and as child; expected two links")
     key = name if scope.entries[name].tag == "joint" else joint_key(name)
     place = ground.pose(scope.full(key), element)
-    axes = [axis_in_joint(e, scope, key, version, findings) for e in _axis_elements(element, kind_name)]
+    axes = [axis_in_joint(e, scope, key, version, notes) for e in _axis_elements(element, kind_name)]
     kind = _kind(element, kind_name, axes)
     settings: dict[str, Any] = {"actuated": kind.nv in (1, 2)}
-    settings |= _settings(element, kind, kind_name, findings)
+    settings |= _settings(element, kind, kind_name, notes)
     at_parent, at_child = (joined(_pose(ground, end, element).inverse(), place) for end in (parent, child))
     joint = Joint(scope.full(name), kind, parent, child, at_parent, where=element.where, **settings)
-    return Told(joint, at_child, element, scope)
+    return JointElement(joint, at_child, element, scope)
 
 
 def _end(scope: Scope, element: Element, role: str) -> str:
@@ -75,8 +77,8 @@ def _axis_elements(element: Element, kind: str) -> list[Element]:
     return [element.needed(tag) for tag in tags]
 
 
-def axis_in_joint(element: Element, scope: Scope, joint: str, version: tuple[int, int], findings: Findings) -> Floats3:
-    """A direction in the joint's axes, told there, in the model's (before 1.5 always) or in a named frame's."""
+def axis_in_joint(element: Element, scope: Scope, joint: str, version: tuple[int, int], notes: LoadNotes) -> Floats3:
+    """A direction in the joint's axes, given there, in the model's (before 1.5 always) or in a named frame's."""
     xyz = element.needed("xyz")
     direction: Floats3 = numbers(xyz, 3)  # type: ignore[assignment]
     if math.hypot(*direction) < 1e-12:
@@ -87,7 +89,7 @@ def axis_in_joint(element: Element, scope: Scope, joint: str, version: tuple[int
     if frame:
         into = transpose(scope.pose(joint, element).rotation)
         direction = times(into, times(scope.pose(frame, xyz).rotation, direction))
-    return findings.axis(direction)
+    return notes.axis(direction)
 
 
 def _kind(element: Element, name: str, axes: list[Floats3]) -> JointKind:
@@ -120,12 +122,12 @@ def _pitch(element: Element) -> float:
     return -1.0 / older
 
 
-def _settings(element: Element, kind: JointKind, name: str, findings: Findings) -> dict[str, Any]:
-    """Limits, losses and springs, one entry a freedom."""
+def _settings(element: Element, kind: JointKind, name: str, notes: LoadNotes) -> dict[str, Any]:
+    """Limits, losses and springs, one entry per DoF."""
     label = f"joint {element.text('name')!r} ({element.where})"
     if not kind.nv or name == "ball":
         if any(axis.one("dynamics") for axis in element.all("axis")):
-            findings.add("<axis> of a ball or fixed joint left out", label)
+            notes.add("<axis> of a ball or fixed joint left out", label)
         return {}
     axes = _axis_elements(element, name)
     settings: dict[str, Any] = {}
@@ -155,7 +157,12 @@ PARALLEL = 1e-6  # of two unit vectors' product
 
 
 def read_gearbox(
-    element: Element, ground: Scope, scope: Scope, version: tuple[int, int], told: Sequence[Told], findings: Findings
+    element: Element,
+    ground: Scope,
+    scope: Scope,
+    version: tuple[int, int],
+    elements: Sequence[JointElement],
+    notes: LoadNotes,
 ) -> Coupling:
     """θ₂ = −ratio · θ₁, θ₁ the angle from the reference body to the parent about <axis>, θ₂ to the child about
     <axis2>; each must be the coordinate of a hinge."""
@@ -169,15 +176,17 @@ def read_gearbox(
     for role, tag in (("parent", "axis"), ("child", "axis2")):
         end = element.needed(role)
         link = scope.body(content(end), end)
-        axis = times(turn, axis_in_joint(element.needed(tag), scope, key, version, findings))
-        sides.append(_hinge(element, body, link, axis, ground, told))
+        axis = times(turn, axis_in_joint(element.needed(tag), scope, key, version, notes))
+        sides.append(_hinge(element, body, link, axis, ground, elements))
     (source, first), (joint, second) = sides
     return Coupling(scope.full(name), joint, source, -ratio * first * second, where=element.where)
 
 
-def _hinge(element: Element, body: str, link: str, axis, ground: Scope, told: Sequence[Told]) -> tuple[str, float]:
+def _hinge(
+    element: Element, body: str, link: str, axis, ground: Scope, elements: Sequence[JointElement]
+) -> tuple[str, float]:
     """The hinge between two links and its sense against an axis of the world."""
-    for t in told:
+    for t in elements:
         j = t.joint
         if j.kind.name == "revolute" and {j.parent, j.child} == {body, link}:
             place = (ground.pose(j.parent, element) if j.parent != WORLD else ground.pose("", element)).rotation
@@ -190,20 +199,22 @@ def _hinge(element: Element, body: str, link: str, axis, ground: Scope, told: Se
     )
 
 
-def read_mimic(t: Told, told: Sequence[Told], findings: Findings) -> Coupling | None:
+def read_mimic(t: JointElement, elements: Sequence[JointElement], notes: LoadNotes) -> Coupling | None:
     """follower = multiplier · (leader − reference) + offset, of <axis><mimic> (SDF 1.11)."""
     axis = t.element.one("axis")
     mimic = axis.one("mimic") if axis is not None else None
     if mimic is None:
         return None
     leader = t.scope.full(mimic.text("joint"))
-    names = [x.joint.name for x in told]
+    names = [x.joint.name for x in elements]
     if leader not in names:
         raise FileError(
             f"{mimic.where}: <mimic> names the joint {leader!r}, which is not there; {nearest(leader, names)}"
         )
     if mimic.attributes.get("axis", "axis") != "axis":
-        raise UnsupportedError(f"{mimic.where}: <mimic> of a second axis is not read; couplings join single freedoms")
+        raise UnsupportedError(
+            f"{mimic.where}: <mimic> of a second axis is not read; couplings join joints with one DoF"
+        )
     ratio = number(mimic, "multiplier", 1.0)
     offset = number(mimic, "offset", 0.0) - ratio * number(mimic, "reference", 0.0)
     return Coupling(f"{t.joint.name}_mimic", t.joint.name, leader, ratio, offset, mimic.where)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from spanloop.errors import FileError, UnsupportedError
 from spanloop.math.vector3 import IDENTITY3, product, transpose
-from spanloop.model.files.notes import ACTS, Findings
-from spanloop.model.files.sdf.frames import Scope, joined
+from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.sdf.scopes import Scope, joined
 from spanloop.model.files.sdf.values import FLAGS, content, number, numbers, read_pose, text
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Geometry, Inertia, Placement
@@ -13,30 +13,30 @@ from spanloop.model.parts import Body, Geometry, Inertia, Placement
 MOMENTS = (("ixx", 1.0), ("ixy", 0.0), ("ixz", 0.0), ("iyy", 1.0), ("iyz", 0.0), ("izz", 1.0))
 
 
-def read_link(link: Element, scope: Scope, findings: Findings) -> Body:
+def read_link(link: Element, scope: Scope, notes: LoadNotes) -> Body:
     """The body of a <link>."""
     name = link.text("name")
     for tag in ("sensor", "plugin", "battery"):
         for part in link.all(tag):
-            findings.add(f"<{tag}> left out", f"link {name!r} ({part.where})")
+            notes.add(f"<{tag}> left out", f"link {name!r} ({part.where})")
     if text(link, "gravity", "true").lower() in ("false", "0"):
-        findings.add(f"{ACTS} <gravity>false</gravity>; gravity pulls here", f"link {name!r} ({link.where})")
-    shapes = (_geometry(c, scope, name, findings) for c in link.children if c.tag in ("visual", "collision"))
-    return Body(scope.full(name), _inertia(link, findings), tuple(s for s in shapes if s is not None), link.where)
+        notes.add(f"{ACTS} <gravity>false</gravity>; gravity pulls here", f"link {name!r} ({link.where})")
+    shapes = (_geometry(c, scope, name, notes) for c in link.children if c.tag in ("visual", "collision"))
+    return Body(scope.full(name), _inertia(link, notes), tuple(s for s in shapes if s is not None), link.where)
 
 
-def _inertia(link: Element, findings: Findings) -> Inertia:
+def _inertia(link: Element, notes: LoadNotes) -> Inertia:
     """Mass, centre and moments, turned from the axes of the <inertial> to those of the link."""
     inertial = link.one("inertial")
     label = f"link {link.text('name')!r} ({link.where})"
     if inertial is None:
-        findings.add("without <inertial>, read as 1 kg with unit moments as SDF says", label)
+        notes.add("without <inertial>, read as 1 kg with unit moments as SDF says", label)
         return Inertia(1.0, moments=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     if FLAGS.get(inertial.attributes.get("auto", "false").strip().lower(), False):
         raise UnsupportedError(f"{inertial.where}: <inertial auto='true'> is not read; write mass and inertia")
     if inertial.one("fluid_added_mass") is not None:
-        findings.add(f"{ACTS} <fluid_added_mass>", label)
-    placement = read_pose(inertial.one("pose"), findings)
+        notes.add(f"{ACTS} <fluid_added_mass>", label)
+    placement = read_pose(inertial.one("pose"), notes)
     element = inertial.one("inertia")
     xx, xy, xz, yy, yz, zz = (number(element, tag, unit) if element is not None else unit for tag, unit in MOMENTS)
     r = placement.rotation
@@ -46,7 +46,7 @@ def _inertia(link: Element, findings: Findings) -> Inertia:
     return Inertia(number(inertial, "mass", 1.0), placement.position, (xx, xy, xz, yy, yz, zz))
 
 
-def _geometry(element: Element, scope: Scope, link: str, findings: Findings) -> Geometry | None:
+def _geometry(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Geometry | None:
     """The shape of a <visual> or <collision>, None (and a finding) if we have no such shape."""
     inside = [c for c in element.needed("geometry").children if c.tag != "empty"]
     if not inside:
@@ -65,16 +65,16 @@ def _geometry(element: Element, scope: Scope, link: str, findings: Findings) -> 
             scale = shape.one("scale")
             size = numbers(scale, 3) if scale is not None else ()
         case _:
-            findings.add(f"shape <{shape.tag}> left out", f"link {link!r} ({shape.where})")
+            notes.add(f"shape <{shape.tag}> left out", f"link {link!r} ({shape.where})")
             return None
     if any(x <= 0.0 for x in size) and shape.tag != "mesh":
         raise FileError(f"{shape.where}: <{shape.tag}> has the sizes {size}; must be > 0")
-    return Geometry(shape.tag, size, file, _placement(element, scope, link, findings), element.tag)
+    return Geometry(shape.tag, size, file, _placement(element, scope, link, notes), element.tag)
 
 
-def _placement(element: Element, scope: Scope, link: str, findings: Findings) -> Placement:
+def _placement(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Placement:
     pose = element.one("pose")
-    here = read_pose(pose, findings)
+    here = read_pose(pose, notes)
     given = pose.attributes if pose is not None else {}
     relative_to = (given.get("relative_to") or given.get("frame") or "").strip()
     if pose is None or not relative_to or relative_to == link:

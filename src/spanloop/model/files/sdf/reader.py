@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
+from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.files.mesh_paths import note_missing
-from spanloop.model.files.notes import Findings
-from spanloop.model.files.sdf.frames import Scope, joined, read_scope
-from spanloop.model.files.sdf.joints import Told, read_gearbox, read_joint, read_mimic
+from spanloop.model.files.sdf.joints import JointElement, read_gearbox, read_joint, read_mimic
 from spanloop.model.files.sdf.links import read_link
-from spanloop.model.files.sdf.spanning import assembled
+from spanloop.model.files.sdf.scopes import Scope, joined, read_scope
+from spanloop.model.files.sdf.tree_and_loops import assembled
 from spanloop.model.files.sdf.values import numbers
 from spanloop.model.files.xml_reader import Element, parse
 from spanloop.model.model import Model
@@ -26,7 +26,7 @@ LEFT_OUT = ("plugin", "gripper", "state", "actor", "population")
 
 
 def loads(data: bytes | str, file: str = "text.sdf", base: str | None = None, folder: Path | None = None) -> Model:
-    """The model in the text of an SDF; inertias are not judged.
+    """The model in the text of an SDF; inertias are not checked.
 
     file: the name that errors show; base: "free" or "fixed", how links stand on the world that no joint ties to it
     (None: free, and fixed in a model that is static); folder: where the file is, to note meshes that are missing.
@@ -34,19 +34,19 @@ def loads(data: bytes | str, file: str = "text.sdf", base: str | None = None, fo
     if base not in (None, "fixed", "free"):
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
     root = parse(data.encode() if isinstance(data, str) else data, file, content=True)
-    findings = Findings()
-    version = _version(root, findings)
+    notes = LoadNotes()
+    version = _version(root, notes)
     top = _top(root)
     _refuse_includes(top)
     names = [e.text("name") for e in top.all("model")]
     only = names[0] if len(names) == 1 else ""
     try:
-        model = _read(top, version, base, folder, findings)
+        model = _read(top, version, base, folder, notes)
     except SpanloopError as error:
         raise type(error)(_plain(str(error), only)) from None
-    notes = tuple(_plain(note, only) for note in findings.notes())
+    sentences = tuple(_plain(note, only) for note in notes.sentences())
     name = only or top.attributes.get("name") or Path(file).stem
-    return replace(_shortened(model, only) if only else model, gravity=_gravity(top), name=name, notes=notes)
+    return replace(_shortened(model, only) if only else model, gravity=_gravity(top), name=name, notes=sentences)
 
 
 def _plain(sentence: str, only: str) -> str:
@@ -54,22 +54,22 @@ def _plain(sentence: str, only: str) -> str:
     return sentence.replace(f"'{only}::", "'") if only else sentence
 
 
-def _read(top: Element, version: tuple[int, int], base: str | None, folder: Path | None, findings: Findings) -> Model:
-    ground = read_scope(top, "", version < (1, 7), findings)
+def _read(top: Element, version: tuple[int, int], base: str | None, folder: Path | None, notes: LoadNotes) -> Model:
+    ground = read_scope(top, "", version < (1, 7), notes)
     scopes = list(_scopes(ground))
     for scope in scopes[1:]:
         scope.canonical(scope.element)  # every model has a link
-    bodies = [read_link(e, scope, findings) for scope in scopes for e in scope.element.all("link")]
-    told, couplings = _joints(ground, scopes, version, findings)
+    bodies = [read_link(e, scope, notes) for scope in scopes for e in scope.element.all("link")]
+    joints, couplings = _joints(ground, scopes, version, notes)
     frames = [f for scope in scopes for f in _frames(ground, scope)]
-    _note_left_out(scopes, findings)
-    model = assembled(bodies, told, frames, couplings, ground, base, findings)
+    _note_left_out(scopes, notes)
+    model = assembled(bodies, joints, frames, couplings, ground, base, notes)
     if folder is not None:
-        note_missing(bodies, folder, findings)
+        note_missing(bodies, folder, notes)
     return model
 
 
-def _version(root: Element, findings: Findings) -> tuple[int, int]:
+def _version(root: Element, notes: LoadNotes) -> tuple[int, int]:
     if root.tag in ("robot", "mujoco"):
         raise UnsupportedError(
             f"{root.where}: this is {'URDF' if root.tag == 'robot' else 'MJCF (MuJoCo)'}, not SDF; "
@@ -85,7 +85,7 @@ def _version(root: Element, findings: Findings) -> tuple[int, int]:
     if version < OLDEST:
         raise UnsupportedError(f"{root.where}: SDF {text} is too old; 1.4 to 1.11 are read. Convert it with gz sdf -p")
     if version > NEWEST:
-        findings.add("newer than SDF 1.11, the last version known here", f"version {text} ({root.where})")
+        notes.add("newer than SDF 1.11, the last version known here", f"version {text} ({root.where})")
     return version
 
 
@@ -117,15 +117,15 @@ def _scopes(scope: Scope) -> Iterator[Scope]:
 
 
 def _joints(
-    ground: Scope, scopes: list[Scope], version: tuple[int, int], findings: Findings
-) -> tuple[list[Told], list[Coupling]]:
+    ground: Scope, scopes: list[Scope], version: tuple[int, int], notes: LoadNotes
+) -> tuple[list[JointElement], list[Coupling]]:
     elements = [(e, scope) for scope in scopes for e in scope.element.all("joint")]
-    told = [read_joint(e, ground, scope, version, findings) for e, scope in elements if e.text("type") != "gearbox"]
+    joints = [read_joint(e, ground, scope, version, notes) for e, scope in elements if e.text("type") != "gearbox"]
     gears = [
-        read_gearbox(e, ground, scope, version, told, findings) for e, scope in elements if e.text("type") == "gearbox"
+        read_gearbox(e, ground, scope, version, joints, notes) for e, scope in elements if e.text("type") == "gearbox"
     ]
-    mimics = [c for t in told if (c := read_mimic(t, told, findings)) is not None]
-    return told, [*gears, *mimics]
+    mimics = [c for t in joints if (c := read_mimic(t, joints, notes)) is not None]
+    return joints, [*gears, *mimics]
 
 
 def _frames(ground: Scope, scope: Scope) -> Iterator[Frame]:
@@ -137,11 +137,11 @@ def _frames(ground: Scope, scope: Scope) -> Iterator[Frame]:
             yield Frame(scope.full(name), body, here, entry.element.where)
 
 
-def _note_left_out(scopes: list[Scope], findings: Findings) -> None:
+def _note_left_out(scopes: list[Scope], notes: LoadNotes) -> None:
     for scope in scopes:
         for child in scope.element.children:
             if child.tag in LEFT_OUT:
-                findings.add(f"<{child.tag}> left out", child.where)
+                notes.add(f"<{child.tag}> left out", child.where)
 
 
 def _gravity(top: Element) -> Floats3:

@@ -6,10 +6,10 @@ import math
 
 from spanloop.errors import FileError, nearest
 from spanloop.math.quaternion import matrix
-from spanloop.model.files.notes import Findings
+from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.files.xml_reader import Element, parsed_numbers
 from spanloop.model.parts import Placement
-from spanloop.model.snap import snap_rotation
 
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
 FORMATS = ("euler_rpy", "quat_xyzw")
@@ -53,7 +53,7 @@ def flag(parent: Element, tag: str) -> bool:
     return FLAGS[word]
 
 
-def read_pose(element: Element | None, findings: Findings) -> Placement:
+def read_pose(element: Element | None, notes: LoadNotes) -> Placement:
     """A <pose>: x y z [m], roll pitch yaw [rad, or degrees if it says so]; or x y z and a quaternion x y z w."""
     if element is None or not element.content.strip():
         return Placement()
@@ -61,7 +61,7 @@ def read_pose(element: Element | None, findings: Findings) -> Placement:
     if style not in FORMATS:
         raise FileError(f"{element.where}: <pose> rotation_format is {style!r}; {nearest(style, FORMATS)}")
     if style == "quat_xyzw":
-        return _quaternion_pose(element, findings)
+        return _quaternion_pose(element, notes)
     x, y, z, *angles = numbers(element, 6)
     word = element.attributes.get("degrees", "false").strip().lower()
     if word not in FLAGS:
@@ -70,15 +70,15 @@ def read_pose(element: Element | None, findings: Findings) -> Placement:
         angles = [math.radians(a) for a in angles]
     if not any(angles):
         return Placement(position=(x, y, z))
-    return Placement(findings.rotation(*angles), (x, y, z))
+    return Placement(notes.rotation(*angles), (x, y, z))
 
 
-def _quaternion_pose(element: Element, findings: Findings) -> Placement:
+def _quaternion_pose(element: Element, notes: LoadNotes) -> Placement:
     x, y, z, *q = numbers(element, 7)
     length = math.hypot(*q)
     if abs(length - 1.0) > 1e-6:
         raise FileError(f"{element.where}: <pose> has a quaternion of length {length:g}; must be 1")
     i, j, k, w = (c / length for c in q)
     rotation, changed = snap_rotation(matrix((w, i, j, k)))
-    findings.rotations += changed
+    notes.rotations += changed
     return Placement(rotation, (x, y, z))

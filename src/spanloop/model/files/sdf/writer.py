@@ -1,4 +1,4 @@
-"""SDF, the format of Gazebo: joints that close loops stand beside the others.
+"""Writer of SDF, the format of Gazebo: joints that close loops are joints like the others.
 
 A joint's zero is the pose that the file shows, so a loop must be closed where all coordinates are neutral;
 `model.rezero(q)` moves them there.
@@ -14,7 +14,7 @@ from typing import Any
 from spanloop.errors import UnsupportedError
 from spanloop.joints import JointKind
 from spanloop.math.vector3 import dot, subtract, times, transpose
-from spanloop.model.files.loss_report import Account, Written, lose_what_stands_beside
+from spanloop.model.files.loss_report import LossReport, Written, lose_actuators_sensors_gravity
 from spanloop.model.files.split_joints import split, without_offsets
 from spanloop.model.files.xml_writer import angles, child, document, is_turned, numbers
 from spanloop.model.model import Model
@@ -39,8 +39,8 @@ UNLIMITED = 1e16
 
 def dumps(model: Model) -> Written:
     """The model as SDF."""
-    account = Account()
-    model = split(_distinct(without_offsets(model), account), ("cylindrical",), account)
+    report = LossReport()
+    model = split(_distinct(without_offsets(model), report), ("cylindrical",), report)
     _can_stand(model)
     root = ET.Element("sdf", {"version": VERSION})
     inside = child(root, "model", name=model.name)
@@ -49,26 +49,26 @@ def dumps(model: Model) -> Written:
     followers = {c.joint: c for c in model.couplings}
     for j in model.joints:
         if j.kind.name != "free":
-            _joint(inside, j, followers.get(j.name), account)
+            _joint(inside, j, followers.get(j.name), report)
         elif j.name != "root":
-            account.remark("free joints, which SDF has no names for", f"joint {j.name!r}")
+            report.remark("free joints, which SDF has no names for", f"joint {j.name!r}")
     for x in model.loops:
-        _loop(inside, x, model, account)
+        _loop(inside, x, model, report)
     for f in model.frames:
         attached = None if f.body == WORLD else f.body
         _pose(child(inside, "frame", name=f.name, attached_to=attached), f.placement, attached)
-    _lost(model, account)
-    return account.closed(document(root, model.notes))
+    _lost(model, report)
+    return report.written(document(root, model.notes))
 
 
-def _distinct(model: Model, account: Account) -> Model:
+def _distinct(model: Model, report: LossReport) -> Model:
     """Links, joints and frames share their names in SDF: a joint that is called like another part gets a tail."""
     taken = {b.name for b in model.bodies} | {f.name for f in model.frames}
     new: dict[str, str] = {}
     for name in [j.name for j in model.joints] + [x.name for x in model.loops]:
         if name in taken:
             new[name] = f"{name}_joint"
-            account.remark("joints that share their name with a body or frame, called ..._joint", repr(name))
+            report.remark("joints that share their name with a body or frame, called ..._joint", repr(name))
     if not new:
         return model
 
@@ -135,7 +135,7 @@ def _geometry(link: ET.Element, g: Geometry, name: str) -> None:
                 child(inside, "scale", numbers(*g.size))
 
 
-def _joint(inside: ET.Element, j: Joint, mimic: Coupling | None, account: Account) -> None:
+def _joint(inside: ET.Element, j: Joint, mimic: Coupling | None, report: LossReport) -> None:
     kind: Any = j.kind
     turns = kind.name == "revolute" and j.lower is None and j.upper is None
     joint = child(inside, "joint", name=j.name, type="continuous" if turns else TYPES[kind.name])
@@ -150,9 +150,9 @@ def _joint(inside: ET.Element, j: Joint, mimic: Coupling | None, account: Accoun
             child(follow, "multiplier", numbers(mimic.ratio))
             child(follow, "offset", numbers(mimic.offset))
             child(follow, "reference", "0")
-            account.remark("couplings, which SDF has no names for", f"coupling {mimic.name!r}")
+            report.remark("couplings, which SDF has no names for", f"coupling {mimic.name!r}")
     if kind.name == "spherical" and (any(j.damping) or any(j.friction) or any(j.stiffness) or j.lower or j.upper):
-        account.lose("damping, friction, springs and limits of ball joints", f"joint {j.name!r}")
+        report.lose("damping, friction, springs and limits of ball joints", f"joint {j.name!r}")
 
 
 def _axes(joint: ET.Element, kind: Any) -> list[str]:
@@ -188,19 +188,19 @@ def _settings(axis: ET.Element, j: Joint, k: int) -> None:
             child(dynamics, name, numbers(x))
 
 
-def _loop(inside: ET.Element, x: Loop, model: Model, account: Account) -> None:
-    """A joint beside the tree's, with its frame where the second end is."""
+def _loop(inside: ET.Element, x: Loop, model: Model, report: LossReport) -> None:
+    """A loop as a joint, with its frame at the second end."""
     part = f"{x.name!r} ({x.kind.name})"
     if x.kind.name not in TYPES:
-        account.lose("loops of a kind that SDF has not", part)
+        report.lose("loops of a kind that SDF has not", part)
         return
     if x.b == WORLD:
         x = turned_round(x)
-        account.remark("loops told from the other end, since the world must be a joint's parent", part)
+        report.remark("loops with their ends exchanged, since the world must be a joint's parent", part)
     poses = neutral_poses(model)
     miss = (poses[x.a] @ x.placement_a).inverse() @ poses[x.b] @ x.placement_b
     if open_by(x.kind, miss) > CLOSED:
-        account.lose(
+        report.lose(
             "loops that are open at neutral coordinates, which SDF makes its zero (model.rezero(q) helps)", part
         )
         return
@@ -214,25 +214,22 @@ def _loop(inside: ET.Element, x: Loop, model: Model, account: Account) -> None:
     _axes(joint, kind)
     for flag in ("driven", "switchable"):
         if getattr(x, flag):
-            account.lose(f"that the loop is {flag}", part)
+            report.lose(f"that the loop is {flag}", part)
 
 
-def _lost(model: Model, account: Account) -> None:
+def _lost(model: Model, report: LossReport) -> None:
     followers = {c.joint for c in model.couplings}
     for j in model.joints:
         part = f"joint {j.name!r}"
         if any(j.armature):
-            account.lose("armatures", part)
+            report.lose("armatures", part)
         if j.driven:
-            account.lose("that the joint is driven", part)
+            report.lose("that the joint is driven", part)
         if not j.actuated and j.kind.nv in (1, 2) and j.name not in followers:
-            account.lose("that the joint has no motor", part)
+            report.lose("that the joint has no motor", part)
         if j.kind.name == "free" and any(map(any, (j.damping, j.friction, j.stiffness))):
-            account.lose("damping, friction and springs of free joints", part)
-    lose_what_stands_beside(model, account)
-
-
-# ---- Is a loop closed at a pose, and the same loop told from its other end.
+            report.lose("damping, friction and springs of free joints", part)
+    lose_actuators_sensors_gravity(model, report)
 
 
 def open_by(kind: JointKind, pose: Placement) -> float:

@@ -1,4 +1,4 @@
-"""URDF, the robot description format of ROS, by a reader whose every complaint has a file and a line."""
+"""Reader of URDF, the robot description format of ROS; every error has file and line."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
 from spanloop.joints import Fixed, Free
+from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.files.mesh_paths import note_missing
-from spanloop.model.files.notes import Findings
-from spanloop.model.files.urdf.elements import read_joint, read_link, read_mimic
-from spanloop.model.files.urdf.loops import read_constraint, read_coupling, read_loop
+from spanloop.model.files.urdf.links_and_joints import read_joint, read_link, read_mimic
+from spanloop.model.files.urdf.loop_elements import read_constraint, read_coupling, read_loop
 from spanloop.model.files.xml_reader import Element, parse
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Joint, Loop
@@ -19,32 +19,32 @@ OTHER_FORMATS = {"mujoco": "MJCF (MuJoCo)", "sdf": "SDF (Gazebo)", "COLLADA": "C
 
 
 def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folder: Path | None = None) -> Model:
-    """The model in the text of a URDF; inertias are not judged.
+    """The model in the text of a URDF; inertias are not checked.
 
     file: the name that errors show; base: how the root link stands on the world, "fixed" or "free";
-    folder: where the file is, to note meshes that are missing (None: meshes are not looked for).
+    folder: where the file is, to note meshes that are missing (None: meshes are not checked).
     """
     if base not in BASES:
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
     robot = parse(data.encode() if isinstance(data, str) else data, file)
     _must_be_robot(robot)
-    findings = Findings()
-    bodies = [read_link(e, findings) for e in robot.all("link")]
+    notes = LoadNotes()
+    bodies = [read_link(e, notes) for e in robot.all("link")]
     elements = list(robot.all("joint"))
-    joints = [read_joint(e, findings) for e in elements]
-    couplings = tuple(c for c in (read_mimic(e, findings) for e in elements) if c)
-    loops = [read_loop(e, findings) for e in robot.all("loop")]
-    loops += [read_constraint(e, findings) for e in robot.all("constraint")]
+    joints = [read_joint(e, notes) for e in elements]
+    couplings = tuple(c for c in (read_mimic(e, notes) for e in elements) if c)
+    loops = [read_loop(e, notes) for e in robot.all("loop")]
+    loops += [read_constraint(e, notes) for e in robot.all("constraint")]
     _unique("link", bodies)
     _unique("joint", [*joints, *loops])
     _links_exist(bodies, joints, loops)
     couplings += tuple(read_coupling(e, joints) for e in robot.all("coupling"))
     bodies, joints = _rooted(bodies, joints, base, file)
     if folder is not None:
-        note_missing(bodies, folder, findings)
+        note_missing(bodies, folder, notes)
     name = robot.attributes.get("name") or Path(file).stem
-    notes = tuple(findings.notes())
-    return Model(name, tuple(bodies), tuple(joints), loops=tuple(loops), couplings=couplings, notes=notes)
+    sentences = tuple(notes.sentences())
+    return Model(name, tuple(bodies), tuple(joints), loops=tuple(loops), couplings=couplings, notes=sentences)
 
 
 def _must_be_robot(robot: Element) -> None:

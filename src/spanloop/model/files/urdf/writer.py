@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 from spanloop.errors import UnsupportedError
-from spanloop.model.files.loss_report import Account, Written, lose_what_stands_beside
+from spanloop.model.files.loss_report import LossReport, Written, lose_actuators_sensors_gravity
 from spanloop.model.files.split_joints import split, without_offsets
 from spanloop.model.files.xml_writer import angles, checked, child, document, is_turned, numbers
 from spanloop.model.model import Model
@@ -23,8 +23,8 @@ NO_LIMIT = 1e30
 
 def dumps(model: Model) -> Written:
     """The model as URDF."""
-    account = Account()
-    model = split(without_offsets(model), ("cylindrical", "universal"), account)
+    report = LossReport()
+    model = split(without_offsets(model), ("cylindrical", "universal"), report)
     _can_stand(model)
     robot = ET.Element("robot", {"name": checked(model.name)})
     root = _implied_root(model)
@@ -35,12 +35,12 @@ def dumps(model: Model) -> Written:
     followers = {c.joint: c for c in model.couplings}
     for j in model.joints:
         if j is not root:
-            _joint(robot, j, followers.get(j.name), account)
-    _frames(robot, model, account)
+            _joint(robot, j, followers.get(j.name), report)
+    _frames(robot, model, report)
     for x in model.loops:
-        _loop(robot, x, account)
-    _lost(model, account, root)
-    return account.closed(document(robot, model.notes))
+        _loop(robot, x, report)
+    _lost(model, report, root)
+    return report.written(document(robot, model.notes))
 
 
 def _can_stand(model: Model) -> None:
@@ -94,7 +94,7 @@ def _origin(parent: ET.Element, p: Placement) -> None:
         child(parent, "origin", xyz=numbers(*p.position), rpy=rpy)
 
 
-def _joint(robot: ET.Element, j: Joint, mimic: Coupling | None, account: Account) -> None:
+def _joint(robot: ET.Element, j: Joint, mimic: Coupling | None, report: LossReport) -> None:
     kind: Any = j.kind
     turns = kind.name == "revolute" and j.lower is None and j.upper is None
     joint = child(robot, "joint", name=j.name, type="continuous" if turns else TYPES[kind.name])
@@ -104,16 +104,16 @@ def _joint(robot: ET.Element, j: Joint, mimic: Coupling | None, account: Account
     if hasattr(kind, "axis"):
         child(joint, "axis", xyz=numbers(*kind.axis))
     if kind.nv == 1:
-        _limit(joint, j, turns, account)
+        _limit(joint, j, turns, report)
         if any(j.damping) or any(j.friction):
             child(joint, "dynamics", damping=numbers(*j.damping), friction=numbers(*j.friction))
     if mimic is not None:
         child(joint, "mimic", joint=mimic.source, multiplier=numbers(mimic.ratio), offset=numbers(mimic.offset))
         if mimic.name != f"{j.name}_mimic":
-            account.remark("couplings that are called after their joint in URDF", f"coupling {mimic.name!r}")
+            report.remark("couplings that are called after their joint in URDF", f"coupling {mimic.name!r}")
 
 
-def _limit(joint: ET.Element, j: Joint, turns: bool, account: Account) -> None:
+def _limit(joint: ET.Element, j: Joint, turns: bool, report: LossReport) -> None:
     """All four numbers: URDF demands them of hinges with limits and of sliders."""
     given = {ours: getattr(j, ours) for ours in ("lower", "upper", "effort", "speed")}
     if turns and given["effort"] is None and given["speed"] is None:
@@ -121,12 +121,12 @@ def _limit(joint: ET.Element, j: Joint, turns: bool, account: Account) -> None:
     wanted = ("effort", "speed") if turns else ("lower", "upper", "effort", "speed")
     values = {k: (given[k] or (-math.inf if k == "lower" else math.inf,))[0] for k in wanted}
     if any(math.isinf(x) for x in values.values()):
-        account.remark(f"limits that there are none of, written as {NO_LIMIT:g}", f"joint {j.name!r}")
+        report.remark(f"limits that there are none of, written as {NO_LIMIT:g}", f"joint {j.name!r}")
     finite = {k: numbers(math.copysign(NO_LIMIT, x) if math.isinf(x) else x) for k, x in values.items()}
     child(joint, "limit", **{{"speed": "velocity"}.get(k, k): x for k, x in finite.items()})
 
 
-def _frames(robot: ET.Element, model: Model, account: Account) -> None:
+def _frames(robot: ET.Element, model: Model, report: LossReport) -> None:
     taken = {j.name for j in model.joints}
     for f in model.frames:
         name = f"{f.name}_joint"
@@ -138,14 +138,14 @@ def _frames(robot: ET.Element, model: Model, account: Account) -> None:
         _origin(joint, f.placement)
         child(joint, "parent", link=f.body)
         child(joint, "child", link=f.name)
-        account.remark("frames, written as links without mass", f"frame {f.name!r}")
+        report.remark("frames, written as links without mass", f"frame {f.name!r}")
 
 
-def _loop(robot: ET.Element, x: Loop, account: Account) -> None:
+def _loop(robot: ET.Element, x: Loop, report: LossReport) -> None:
     kind: Any = x.kind
-    account.lose("loops (written as <loop>, which only spanloop reads; other programs leave them open)", f"{x.name!r}")
+    report.lose("loops (written as <loop>, which only spanloop reads; other programs leave them open)", f"{x.name!r}")
     if kind.name in ("general", "free"):
-        account.lose("loops that <loop> cannot say either", f"{x.name!r} ({kind.name})")
+        report.lose("loops that <loop> cannot say either", f"{x.name!r} ({kind.name})")
         return
     flags = {key: "true" for key in ("driven", "switchable") if getattr(x, key)}
     sizes = {key: numbers(getattr(kind, key)) for key in ("pitch", "length") if hasattr(kind, key)}
@@ -157,22 +157,22 @@ def _loop(robot: ET.Element, x: Loop, account: Account) -> None:
             child(loop, axis, xyz=numbers(*getattr(kind, axis)))
 
 
-def _lost(model: Model, account: Account, root: Joint | None) -> None:
+def _lost(model: Model, report: LossReport, root: Joint | None) -> None:
     """What URDF has no words for."""
     followers = {c.joint for c in model.couplings}
     for j in model.joints:
         part = f"joint {j.name!r}"
         for name in ("armature", "stiffness"):
             if any(getattr(j, name)):
-                account.lose({"armature": "armatures", "stiffness": "springs"}[name], part)
+                report.lose({"armature": "armatures", "stiffness": "springs"}[name], part)
         if j.kind.nv > 1 and any(any(getattr(j, name) or ()) for name in ("lower", "upper", "speed", "effort")):
-            account.lose("limits of joints of several freedoms", part)
+            report.lose("limits of joints with several DoF", part)
         if j.kind.nv > 1 and (any(j.damping) or any(j.friction)):
-            account.lose("damping and friction of joints of several freedoms", part)
+            report.lose("damping and friction of joints with several DoF", part)
         if j.driven:
-            account.lose("that the joint is driven", part)
+            report.lose("that the joint is driven", part)
         if not j.actuated and j.kind.nv and j.kind.name != "free" and j.name not in followers:
-            account.lose("that the joint has no motor", part)
-    lose_what_stands_beside(model, account)
+            report.lose("that the joint has no motor", part)
+    lose_actuators_sensors_gravity(model, report)
     if root is not None and root.kind.name == "free":
-        account.remark("the base floats: load with base='free'", f"{root.child!r}")
+        report.remark("the base floats: load with base='free'", f"{root.child!r}")

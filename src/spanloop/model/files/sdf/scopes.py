@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from spanloop.errors import FileError, nearest
 from spanloop.math.vector3 import IDENTITY3
-from spanloop.model.files.notes import Findings
+from spanloop.model.exact_rotations import snap_rotation
+from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.files.sdf.values import content, read_pose
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import WORLD, Placement
-from spanloop.model.snap import snap_rotation
 
 ITSELF = "__model__"
 ROUNDING = 1e-14  # of the lengths that were added: what is left of zeros
@@ -124,25 +124,28 @@ class Scope:
         return scope, name
 
 
-def read_scope(element: Element, path: str, old: bool, findings: Findings) -> Scope:
-    """The frames of a model or of the ground, and of the models inside; old: before 1.7 names had to differ by sort."""
+def read_scope(element: Element, path: str, old: bool, notes: LoadNotes) -> Scope:
+    """The frames of a model or of the ground, and of the models inside.
+
+    old: before version 1.7, when a link and a joint may share a name.
+    """
     scope = Scope(path, element)
     for child in element.children:
         if child.tag == "model":
             inner = child.text("name")
-            _enter(scope, inner, _placed(child, "model", "", findings))
-            scope.inside[inner] = read_scope(child, scope.full(inner), old, findings)
+            _enter(scope, inner, _placed(child, "model", "", notes))
+            scope.inside[inner] = read_scope(child, scope.full(inner), old, notes)
         elif child.tag == "link":
-            _enter(scope, child.text("name"), _placed(child, "link", "", findings))
+            _enter(scope, child.text("name"), _placed(child, "link", "", notes))
         elif child.tag == "joint":
             end = content(child.needed("child"))
             name = child.text("name")
             taken = scope.entries.get(name)
             name = joint_key(name) if old and taken is not None and taken.tag != "joint" else name
-            _enter(scope, name, _placed(child, "joint", end, findings))
+            _enter(scope, name, _placed(child, "joint", end, notes))
         elif child.tag == "frame" and "name" in child.attributes:
             end = child.attributes.get("attached_to", "").strip()
-            _enter(scope, child.text("name"), _placed(child, "frame", end, findings))
+            _enter(scope, child.text("name"), _placed(child, "frame", end, notes))
     return scope
 
 
@@ -156,11 +159,11 @@ def _cycle(name: str, chain) -> str:
     return " -> ".join([*names[names.index(name) :][:6], name])
 
 
-def _placed(element: Element, tag: str, moves_with: str, findings: Findings) -> Entry:
+def _placed(element: Element, tag: str, moves_with: str, notes: LoadNotes) -> Entry:
     pose = element.one("pose")
     given = pose.attributes if pose is not None else {}
     relative_to = (given.get("relative_to") or given.get("frame") or "").strip()
-    return Entry(tag, element, relative_to or moves_with, read_pose(pose, findings), moves_with)
+    return Entry(tag, element, relative_to or moves_with, read_pose(pose, notes), moves_with)
 
 
 def _enter(scope: Scope, name: str, entry: Entry) -> None:

@@ -1,4 +1,4 @@
-"""URDF links: inertia and geometry, and the poses that all URDF elements share."""
+"""URDF links and joints: inertia, geometry; kind, placement, limits, losses and mimics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from spanloop.errors import FileError, nearest
 from spanloop.joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute
 from spanloop.math.vector3 import IDENTITY3, product, transpose
-from spanloop.model.files.notes import Findings
+from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Placement
 from spanloop.types import Floats3
@@ -16,7 +16,7 @@ from spanloop.types import Floats3
 SHAPES = ("box", "cylinder", "sphere", "mesh", "capsule")
 
 
-def read_placement(origin: Element | None, findings: Findings) -> Placement:
+def read_placement(origin: Element | None, notes: LoadNotes) -> Placement:
     """The pose in an <origin>: xyz [m], rpy [rad]."""
     if origin is None:
         return Placement()
@@ -24,24 +24,24 @@ def read_placement(origin: Element | None, findings: Findings) -> Placement:
     angles = origin.numbers("rpy", 3, (0.0, 0.0, 0.0))
     if not any(angles):
         return Placement(position=position)
-    return Placement(findings.rotation(*angles), position)
+    return Placement(notes.rotation(*angles), position)
 
 
-def read_link(link: Element, findings: Findings) -> Body:
+def read_link(link: Element, notes: LoadNotes) -> Body:
     """The body of a <link>."""
     return Body(
         link.text("name"),
-        _inertia(link.one("inertial"), findings),
-        tuple(_geometry(c, findings) for c in link.children if c.tag in ("visual", "collision")),
+        _inertia(link.one("inertial"), notes),
+        tuple(_geometry(c, notes) for c in link.children if c.tag in ("visual", "collision")),
         link.where,
     )
 
 
-def _inertia(inertial: Element | None, findings: Findings) -> Inertia:
+def _inertia(inertial: Element | None, notes: LoadNotes) -> Inertia:
     """Mass, centre and moments, turned from the axes of the <origin> to those of the link."""
     if inertial is None:
         return Inertia()
-    placement = read_placement(inertial.one("origin"), findings)
+    placement = read_placement(inertial.one("origin"), notes)
     mass = inertial.needed("mass").number("value")
     element = inertial.needed("inertia")
     xx, xy, xz, yy, yz, zz = (element.number(k) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
@@ -52,7 +52,7 @@ def _inertia(inertial: Element | None, findings: Findings) -> Inertia:
     return Inertia(mass, placement.position, (xx, xy, xz, yy, yz, zz))
 
 
-def _geometry(element: Element, findings: Findings) -> Geometry:
+def _geometry(element: Element, notes: LoadNotes) -> Geometry:
     """The shape of a <visual> or <collision>."""
     inside = element.needed("geometry").children
     if len(inside) != 1 or inside[0].tag not in SHAPES:
@@ -70,7 +70,7 @@ def _geometry(element: Element, findings: Findings) -> Geometry:
             size = (shape.number("radius"),)
         case _:
             file, size = shape.text("filename"), shape.numbers("scale", 3, ())
-    return Geometry(shape.tag, size, file, read_placement(element.one("origin"), findings), element.tag)
+    return Geometry(shape.tag, size, file, read_placement(element.one("origin"), notes), element.tag)
 
 
 # ---- URDF joints: kind, placement, limits, losses and mimics.
@@ -83,51 +83,51 @@ WITH_AXIS = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismati
 LIMITS = (("speed", "velocity"), ("effort", "effort"))  # our name, the file's
 
 
-def read_joint(element: Element, findings: Findings) -> Joint:
-    """The joint of a <joint>; what could not be taken over goes into the notes."""
+def read_joint(element: Element, notes: LoadNotes) -> Joint:
+    """The joint of a <joint>; what it cannot hold is noted."""
     name = element.text("name")
-    kind = _kind(element, name, findings)
+    kind = _kind(element, name, notes)
     passive = kind.name == "free" or element.one("mimic") is not None
     passive = passive or element.attributes.get("independent") == "false"  # URDF+: its motion follows from the others'
     settings: dict[str, Any] = {"actuated": not passive}
     if kind.nv == 1:
-        settings |= _limits(element, findings) | _losses(element)
+        settings |= _limits(element, notes) | _losses(element)
     elif kind.nv > 1 and (element.one("limit") or element.one("dynamics")):
-        findings.add("<limit> and <dynamics> left out, one number for several freedoms", _label(element))
+        notes.add("<limit> and <dynamics> left out, one number for several DoF", _label(element))
     return Joint(
         name,
         kind,
         element.needed("parent").text("link"),
         element.needed("child").text("link"),
-        read_placement(element.one("origin"), findings),
+        read_placement(element.one("origin"), notes),
         where=element.where,
         **settings,
     )
 
 
-def read_mimic(element: Element, findings: Findings) -> Coupling | None:
+def read_mimic(element: Element, notes: LoadNotes) -> Coupling | None:
     """The coupling of a joint's <mimic>; a fixed joint has none."""
     mimic = element.one("mimic")
     if mimic is None:
         return None
     if element.text("type") == "fixed":
-        findings.add("<mimic> of a fixed joint left out", _label(element))
+        notes.add("<mimic> of a fixed joint left out", _label(element))
         return None
     name = element.text("name")
     ratio, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
     return Coupling(f"{name}_mimic", name, mimic.text("joint"), ratio, offset, mimic.where)
 
 
-def _kind(element: Element, name: str, findings: Findings) -> JointKind:
+def _kind(element: Element, name: str, notes: LoadNotes) -> JointKind:
     kind = element.text("type")
     if kind in WITH_AXIS:
-        return WITH_AXIS[kind](read_axis(element, "axis", findings))
+        return WITH_AXIS[kind](read_axis(element, "axis", notes))
     if kind in ("fixed", "floating"):
         return Fixed() if kind == "fixed" else Free()
     raise FileError(f"{element.where}: joint {name!r} has the type {kind!r}; {nearest(kind, TYPES)}")
 
 
-def read_axis(element: Element, tag: str, findings: Findings) -> Floats3:
+def read_axis(element: Element, tag: str, notes: LoadNotes) -> Floats3:
     """The direction in an <axis xyz>; x if there is none, as URDF has it, but a second axis must be there."""
     axis = element.needed(tag) if tag == "second_axis" else element.one(tag)
     if axis is None:
@@ -137,10 +137,10 @@ def read_axis(element: Element, tag: str, findings: Findings) -> Floats3:
         raise FileError(
             f"{axis.where}: <{tag}> xyz is {axis.text('xyz')!r}, which has no direction; expected for example '0 0 1'"
         )
-    return findings.axis(xyz)
+    return notes.axis(xyz)
 
 
-def _limits(element: Element, findings: Findings) -> dict[str, float]:
+def _limits(element: Element, notes: LoadNotes) -> dict[str, float]:
     """Lower, upper, speed, effort as given; a missing one of lower and upper is 0, as the standard says."""
     limit = element.one("limit")
     if limit is None:
@@ -150,9 +150,9 @@ def _limits(element: Element, findings: Findings) -> dict[str, float]:
         if "lower" in limit.attributes or "upper" in limit.attributes:
             found += [("lower", "lower"), ("upper", "upper")]
         else:
-            findings.add("<limit> without lower and upper, read as without limits", _label(element))
+            notes.add("<limit> without lower and upper, read as without limits", _label(element))
     elif "lower" in limit.attributes or "upper" in limit.attributes:
-        findings.add("lower and upper of a continuous joint left out", _label(element))
+        notes.add("lower and upper of a continuous joint left out", _label(element))
     return {ours: limit.number(theirs, 0.0, infinite=True) for ours, theirs in found}
 
 

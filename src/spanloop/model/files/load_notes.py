@@ -1,4 +1,4 @@
-"""What a reader changed or left out on its way through a file, gathered for the model's notes."""
+"""Notes that a reader collects: what it changed or left out of a file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from spanloop.model.snap import rotation_of_angles, snap_axis, snap_rotation
+from spanloop.model.exact_rotations import rotation_of_angles, snap_axis, snap_rotation
 from spanloop.types import Floats3, Floats33
 
-ACTS = "left out, though it acts on the motion:"  # begins findings that also give a warning
+ACTS = "left out, though it acts on the motion:"  # begins notes that also give a warning
 
 
 @lru_cache(maxsize=4096)  # robots repeat their angles
@@ -18,7 +18,7 @@ def _snapped(roll: float, pitch: float, yaw: float) -> tuple[Floats33, bool]:
 
 
 @dataclass
-class Findings:
+class LoadNotes:
     """Counts of what was snapped, and for each other sentence the places it is about."""
 
     rotations: int = 0
@@ -38,10 +38,11 @@ class Findings:
         return snapped
 
     def add(self, sentence: str, place: str) -> None:
+        """Note a sentence about a place in the file; `sentences` lists equal ones once."""
         self.places.setdefault(sentence, []).append(place)
 
-    def notes(self) -> list[str]:
-        """One note for each sort of finding."""
+    def sentences(self) -> list[str]:
+        """One note for each sentence, with its first place and the number of the others."""
         notes = []
         for sentence, places in self.places.items():
             more = f" and {len(places) - 1} more" if len(places) > 1 else ""

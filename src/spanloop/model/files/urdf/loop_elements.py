@@ -28,8 +28,8 @@ from spanloop.joints import (
 )
 from spanloop.math.rotation import toward
 from spanloop.math.vector3 import IDENTITY3
-from spanloop.model.files.notes import Findings
-from spanloop.model.files.urdf.elements import read_axis, read_placement
+from spanloop.model.files.load_notes import LoadNotes
+from spanloop.model.files.urdf.links_and_joints import read_axis, read_placement
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Coupling, Joint, Loop, Placement
 from spanloop.types import Floats3
@@ -42,11 +42,11 @@ ENDS = (("parent", "child"), ("predecessor", "successor"))
 FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
-def read_loop(element: Element, findings: Findings) -> Loop:
+def read_loop(element: Element, notes: LoadNotes) -> Loop:
     """The closure of a <loop>, in our words or URDF+'s."""
     a, b = (element.needed(tag) for tag in _ends(element))
-    kind = _kind(element, findings)
-    place_a, place_b = (read_placement(end.one("origin"), findings) for end in (a, b))
+    kind = _kind(element, notes)
+    place_a, place_b = (read_placement(end.one("origin"), notes) for end in (a, b))
     ends = a.text("link"), b.text("link")
     driven, switchable = _flag(element, "driven"), _flag(element, "switchable")
     return Loop(element.text("name"), kind, *ends, place_a, place_b, driven, switchable, where=element.where)
@@ -62,20 +62,20 @@ def _ends(element: Element) -> tuple[str, str]:
     return found[0]
 
 
-def _kind(element: Element, findings: Findings) -> JointKind:
+def _kind(element: Element, notes: LoadNotes) -> JointKind:
     name = element.text("type")
     try:
         if name in WITH_AXIS:
-            return WITH_AXIS[name](read_axis(element, "axis", findings))
+            return WITH_AXIS[name](read_axis(element, "axis", notes))
         if name in WITHOUT_AXIS:
             return WITHOUT_AXIS[name]
         match name:
             case "planar":
-                return Planar(read_axis(element, "axis", findings))
+                return Planar(read_axis(element, "axis", notes))
             case "helical":
-                return Helical(read_axis(element, "axis", findings), element.number("pitch"))
+                return Helical(read_axis(element, "axis", notes), element.number("pitch"))
             case "universal":
-                return Universal(read_axis(element, "axis", findings), read_axis(element, "second_axis", findings))
+                return Universal(read_axis(element, "axis", notes), read_axis(element, "second_axis", notes))
             case "distance":
                 return Distance(element.number("length"))
     except ModelError as error:
@@ -93,12 +93,12 @@ def _flag(element: Element, key: str) -> bool:
 # ---- <constraint>, urdfdom pull request 264
 
 
-def read_constraint(element: Element, findings: Findings) -> Loop:
+def read_constraint(element: Element, notes: LoadNotes) -> Loop:
     """The closure of a <constraint>: the joint or link that was cut."""
     name, kind_name = element.text("name"), element.text("type").lower()
-    a, b = (read_placement(element.one(f"{end}_origin"), findings) for end in ("parent", "child"))
-    first = read_axis(element, "parent_axis", findings)
-    second = read_axis(element, "child_axis", findings) if element.one("child_axis") is not None else first
+    a, b = (read_placement(element.one(f"{end}_origin"), notes) for end in ("parent", "child"))
+    first = read_axis(element, "parent_axis", notes)
+    second = read_axis(element, "child_axis", notes) if element.one("child_axis") is not None else first
     kind: JointKind
     match kind_name:
         case "revolute":

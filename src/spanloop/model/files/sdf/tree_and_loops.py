@@ -14,20 +14,20 @@ from typing import Any
 from spanloop.errors import UnsupportedError
 from spanloop.joints import Fixed, Free, JointKind, Universal
 from spanloop.math.vector3 import negate
-from spanloop.model.files.notes import ACTS, Findings
-from spanloop.model.files.sdf.frames import Scope
+from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.sdf.scopes import Scope
 from spanloop.model.files.sdf.values import flag
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
 from spanloop.model.spanning_tree import Graph, spanned
 
 
-def assembled(bodies, told, frames, couplings, ground: Scope, base: str | None, findings: Findings) -> Model:
+def assembled(bodies, elements, frames, couplings, ground: Scope, base: str | None, notes: LoadNotes) -> Model:
     """The spanning tree with its loops; a body's frame is where its joint is."""
     still = _static(ground)
-    loose = [t for t in told if not (t.joint.parent in still and t.joint.child in still)]
+    loose = [t for t in elements if not (t.joint.parent in still and t.joint.child in still)]
 
-    taken = {t.joint.name for t in told}
+    taken = {t.joint.name for t in elements}
     where = {b.name: b.where for b in bodies}
 
     def stand(body: str, only: bool) -> Joint:
@@ -46,16 +46,16 @@ def assembled(bodies, told, frames, couplings, ground: Scope, base: str | None, 
         cut = spare(joints, lambda j: 0 if _lossy(j) else 2 if j.kind.name == "spherical" else 1)
         tree, loops, turned = _spanned(bodies, joints, frames, at_child, stand, cut)
     for name in turned:
-        findings.add("joints turned round, parent for child, so that the world is at the tree's root", repr(name))
+        notes.add("joints turned round, parent for child, so that the world is at the tree's root", repr(name))
     origins = [
         Frame(f"{j.child}::origin", j.child, tree.at_child[j.name].inverse(), j.where)
         for j in tree.joints
         if j.name in tree.at_child
     ]
     for f in origins:
-        findings.add("links whose frame is at their joint; the file's own is the frame NAME::origin", repr(f.body))
-    _note_loops(loops, {j.name: j for j in joints}, findings)
-    _note_limits(tree.joints, findings)
+        notes.add("links whose frame is at their joint; the file's own is the frame NAME::origin", repr(f.body))
+    _note_loops(loops, {j.name: j for j in joints}, notes)
+    _note_limits(tree.joints, notes)
     return Model(
         "sdf", tuple(tree.bodies), tuple(tree.joints), (*tree.frames, *origins), loops, couplings=tuple(couplings)
     )
@@ -87,21 +87,21 @@ def _anchor(ground: Scope, body: Body) -> Joint:
     return Joint(f"{body.name}_static", Fixed(), WORLD, body.name, place, where=body.where)
 
 
-def _note_loops(loops: tuple[Loop, ...], joints: dict[str, Joint], findings: Findings) -> None:
+def _note_loops(loops: tuple[Loop, ...], joints: dict[str, Joint], notes: LoadNotes) -> None:
     for x in loops:
         j = joints[x.name]
         if _lossy(j):
-            findings.add(f"{ACTS} damping, friction or spring of a joint that closes a loop", f"{x.name!r} ({x.where})")
+            notes.add(f"{ACTS} damping, friction or spring of a joint that closes a loop", f"{x.name!r} ({x.where})")
         if j.lower or j.upper:
-            findings.add("limits of a joint that closes a loop left out", f"{x.name!r} ({x.where})")
+            notes.add("limits of a joint that closes a loop left out", f"{x.name!r} ({x.where})")
 
 
-def _note_limits(joints, findings: Findings) -> None:
-    """In an SDF every joint stands at 0 where the links are told to be."""
+def _note_limits(joints, notes: LoadNotes) -> None:
+    """In an SDF every joint stands at 0 where the file places the links."""
     for j in joints:
         low, high = j.lower or (0.0,) * j.kind.nv, j.upper or (0.0,) * j.kind.nv
         if any(a > 0.0 or b < 0.0 for a, b in zip(low, high, strict=True)):
-            findings.add("limits that exclude the position told", f"joint {j.name!r} ({j.where})")
+            notes.add("limits that exclude the position in the file", f"joint {j.name!r} ({j.where})")
 
 
 # ---- From bodies and joints in any direction to a graph whose every body can be reached from the world.
@@ -162,7 +162,7 @@ def rooted(
 
 
 def reversed_joint(j: Joint, at_child: Placement) -> Joint:
-    """The same joint told from its child: with the opposite axis it has the same coordinate."""
+    """The same joint described from its child: with the opposite axis it has the same coordinate."""
     settings: dict[str, Any] = {}
     kind = reversed_kind(j.kind, j.name)
     if isinstance(kind, Universal):  # its angles change places

@@ -1,8 +1,11 @@
-"""From a path to the bytes of a file that may be read as a mechanism, or a sentence that says why not."""
+"""Files on disk: read whole with checks, written completely or not at all."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
+import shutil
 import stat
 from pathlib import Path
 
@@ -19,7 +22,7 @@ def checked_path(path) -> Path:
         raise InputError(f"path is a {type(path).__name__}; expected text or a pathlib.Path") from None
 
 
-def read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """The content of a regular, readable file of at most 64 MB that is not empty."""
     try:
         found = os.stat(path)
@@ -71,7 +74,7 @@ def _not_utf8(data: bytes, file: str, error: UnicodeDecodeError) -> str:
 
 
 def _offer(path: Path) -> str:
-    """A file of the same sort nearby, or where was looked."""
+    """A file of the same kind nearby, or the folder that was searched."""
     folder = path.parent
     if not folder.is_dir():
         return f"nor is there a folder {str(folder)!r}"
@@ -79,3 +82,24 @@ def _offer(path: Path) -> str:
     if not names:
         return f"the folder {str(folder.resolve())!r} has no {path.suffix or 'such'} file"
     return f"in {str(folder.resolve())!r} {nearest(path.name, names)}"
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write the data to a temporary file in the same folder, then move it into place in one step."""
+    target = Path(os.path.realpath(path))  # a link stays a link
+    part = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        try:
+            with open(part, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                shutil.copymode(target, part)
+            os.replace(part, target)
+        finally:
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:  # a ValueError comes from a name that no file can have
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileError(f"{path}: cannot be written ({reason}); nothing was changed") from None

@@ -1,7 +1,8 @@
-"""An MJCF file made safe for MuJoCo's compiler: one text with its includes inside, and nothing that reaches for files.
+"""MJCF files made safe for MuJoCo's compiler: one text with its includes inside, and no access to other files.
 
 The text has one tag a line, so that the line MuJoCo names in an error leads back to the file and line it came from.
-What only draws (textures, materials, skins) is taken out; what we cannot hold is taken out and said.
+Elements that only draw (textures, materials, skins) are removed; elements that a model cannot hold are removed and
+noted. The compiler gets meshes only where a body's inertia comes from them, and only from the file's folder.
 """
 
 from __future__ import annotations
@@ -9,17 +10,18 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from spanloop.errors import FileError, UnsupportedError
+from spanloop.model.files.file_io import read_file
+from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import inside
-from spanloop.model.files.notes import ACTS, Findings
-from spanloop.model.files.source_file import read
 from spanloop.model.files.xml_reader import Element, parse
 
 DRAWN = {"texture", "material", "skin", "hfield", "visual", "statistic", "light", "size"}
-SAID = {
+NOTED = {
     "keyframe": "<keyframe> left out",
     "custom": "<custom> left out",
     "contact": "<contact> left out; nothing collides here",
@@ -62,7 +64,7 @@ class Safe:
         self.where.append(element.where)
 
 
-def safe_text(data: bytes, file: str, folder: Path | None, findings: Findings) -> Safe:
+def safe_text(data: bytes, file: str, folder: Path | None, notes: LoadNotes) -> Safe:
     """The text of a file and of all it includes from its own folder."""
     root = parse(data, file, deepest=DEEPEST)
     if root.tag in ("robot", "sdf"):
@@ -72,7 +74,7 @@ def safe_text(data: bytes, file: str, folder: Path | None, findings: Findings) -
         raise FileError(f"{root.where}: the outermost element is <{root.tag}>; expected <mujoco>")
     included = _included(root, folder, {file}, [0])
     safe = Safe()
-    _write(included, safe, findings, 1)
+    _write(included, safe, notes, 1)
     return safe
 
 
@@ -101,10 +103,10 @@ def _file(element: Element, folder: Path | None, seen: set[str]) -> Element:
     path, note = inside(folder, name, name)
     if path is None:
         raise FileError(f"{element.where}: <include> {note.removeprefix('mesh ')}")
-    return parse(read(path), name, deepest=DEEPEST)
+    return parse(read_file(path), name, deepest=DEEPEST)
 
 
-def _write(element: Element, safe: Safe, findings: Findings, copies: int) -> None:
+def _write(element: Element, safe: Safe, notes: LoadNotes, copies: int) -> None:
     """The element as lines, without what is left out."""
     attributes = {k: v for k, v in element.attributes.items() if k not in ("material", "plugin")}
     for key, value in attributes.items():
@@ -114,18 +116,18 @@ def _write(element: Element, safe: Safe, findings: Findings, copies: int) -> Non
         safe.settings |= {k: attributes.pop(k) for k in NO_FILES if k in attributes}
     if element.tag == "replicate":
         copies = _copies(element, copies)
-    told = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
+    written = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
     if not element.children:
-        safe.add(f"<{element.tag}{told}/>", element)
+        safe.add(f"<{element.tag}{written}/>", element)
         return
-    safe.add(f"<{element.tag}{told}>", element)
+    safe.add(f"<{element.tag}{written}>", element)
     for child in element.children:
         if child.tag in NOT_READ:
             raise UnsupportedError(f"{child.where}: {NOT_READ[child.tag]}")
-        if child.tag in SAID:
-            findings.add(SAID[child.tag], child.where)
+        if child.tag in NOTED:
+            notes.add(NOTED[child.tag], child.where)
         elif child.tag not in DRAWN:
-            _write(child, safe, findings, copies)
+            _write(child, safe, notes, copies)
     safe.add(f"</{element.tag}>", element)
 
 
@@ -145,3 +147,74 @@ def _copies(element: Element, so_far: int) -> int:
             f"{element.where}: <replicate> makes {count * so_far:g} copies; expected 1 to {MOST_COPIES} in all"
         )
     return int(so_far * count)
+
+
+def take_meshes(mujoco, spec, safe: Safe, folder: Path | None, notes: LoadNotes) -> list[tuple[Any, str]]:
+    """The geoms that are meshes, with the mesh's file.
+
+    Where the body's inertia is written, the geom becomes a small ball before it is compiled: its pose is all we need.
+    """
+    files = {mesh.name or PurePosixPath(mesh.file).stem: mesh for mesh in spec.meshes}
+    always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
+    found, needed = [], set()
+    for geom in spec.geoms:
+        if geom.hfieldname or geom.type == mujoco.mjtGeom.mjGEOM_HFIELD:
+            notes.add("shape hfield left out", repr(geom.name))
+            geom.hfieldname = ""
+        elif not geom.meshname:
+            continue
+        else:
+            mesh = files.get(geom.meshname)
+            if mesh is None:
+                continue  # MuJoCo's compiler says it
+            found.append((geom, _path(mesh.file, safe)))
+            still = geom.parent.name == "world"
+            if not still and (always or not geom.parent.explicitinertial):
+                needed.add(geom.meshname)
+                continue
+            geom.meshname = ""
+        geom.type, geom.size, geom.density = mujoco.mjtGeom.mjGEOM_SPHERE, [1e-3, 0.0, 0.0], 0.0
+    assets: dict[str, bytes] = {}
+    for name, mesh in files.items():
+        if name in needed:
+            if mesh.file:
+                data, mesh.name = _content(mesh, folder, safe), name
+                mesh.file = f"{len(assets)}{PurePosixPath(mesh.file).suffix}"
+                assets[mesh.file] = data
+        else:
+            _note(mesh, folder, safe, notes)
+            if hasattr(spec, "delete"):
+                spec.delete(mesh)
+            else:  # older versions of MuJoCo
+                mesh.delete()
+    spec.meshdir = spec.texturedir = ""
+    spec.assets = assets
+    return found
+
+
+def _path(file: str, safe: Safe) -> str:
+    """The file as seen from the folder of the model."""
+    if not file:
+        return ""
+    if safe.settings.get("strippath") == "true":
+        file = PurePosixPath(file).name
+    directory = safe.settings.get("meshdir") or safe.settings.get("assetdir") or ""
+    return file if PurePosixPath(file).is_absolute() else str(PurePosixPath(directory) / file)
+
+
+def _content(mesh, folder: Path | None, safe: Safe) -> bytes:
+    file = _path(mesh.file, safe)
+    path, note = (
+        inside(folder, file, file) if folder is not None else (None, f"mesh {file!r}: the text is in no folder")
+    )
+    if path is None:
+        raise FileError(f"{safe.place(mesh)}: a body's inertia comes from a mesh. {note}. Write an <inertial>")
+    return read_file(path)
+
+
+def _note(mesh, folder: Path | None, safe: Safe, notes: LoadNotes) -> None:
+    file = _path(mesh.file, safe)
+    if file and folder is not None:
+        note = inside(folder, file, file)[1]
+        if note:
+            notes.add("meshes not found", note)

@@ -1,13 +1,13 @@
-"""What drives a mechanism: torques that are given, a controller, actuators in between, forces on bodies.
+"""Controllers, and all forces that are applied to a mechanism: torques, a controller, actuators, forces on bodies.
 
-A controller is a function in plain arithmetic that is traced into the rollout:
+A controller is a function in plain arithmetic that is traced into the time loop:
 
     def control(t, q, v):            or control(t, q, v, u), u the inputs of the step
         return [10.0 * (1.0 - q["elbow"]) - v["elbow"], ...]      or {"elbow": torque}
 
-or an object with `memory` and `update` beside it (see Controller). Forces are functions of the same form that
-return {"body": six numbers}, [torque; force] at the body's origin in world axes; ("joint", "elbow") as a key stands for
-torques that act at that joint, as those of a stop do.
+or an object with `memory`, `torques` and `update` (see Controller). Forces are functions of the same form that
+return {"body": six numbers}, [torque; force] at the body's origin in world axes; the key ("joint", "elbow") stands for
+torques at that joint, as those of a stop.
 """
 
 from __future__ import annotations
@@ -45,24 +45,28 @@ class Named(tuple):
 
 
 class Controller:
-    """A controller with a memory: numbers that stay as they are during a step and are updated after it.
+    """A controller with a memory: numbers that are constant during a step and updated after it.
 
-    Subclass it, or give any object with these attributes.
+    Subclass it, or give any object with these attributes. Every method works on floats and on traced scalars.
+
+    Attributes:
+        inputs: how many numbers u it reads each step; None for as many as the array `inputs` of sl.simulate has.
+        memory: how many numbers z it keeps from step to step.
     """
 
-    inputs: int | None = None  # how many numbers u it is given each step; None: as many as the array that is given
+    inputs: int | None = None
     memory: int = 0
 
     def start(self, model: Model) -> Sequence[float]:
-        """The memory at the start."""
+        """The memory (memory,) at the start of a run."""
         return (0.0,) * self.memory
 
-    def torques(self, t, q, v, u, z) -> Sequence[Any] | Mapping[str, Any]:
-        """Torques of all freedoms (nv), or by joint name."""
+    def torques(self, t: Any, q: Any, v: Any, u: Sequence[Any], z: Sequence[Any]) -> Sequence[Any] | Mapping[str, Any]:
+        """Torques of all degrees of freedom (nv) [N m or N], or by joint name, at time t [s] in q (nq), v (nv)."""
         raise NotImplementedError
 
-    def update(self, t, h, q, v, u, z) -> Sequence[Any]:
-        """The memory after a step of length h that ended at time t in q, v."""
+    def update(self, t: Any, h: Any, q: Any, v: Any, u: Sequence[Any], z: Sequence[Any]) -> Sequence[Any]:
+        """The memory (memory,) after a step of length h [s] that ended at time t [s] in q, v."""
         return z
 
 
@@ -90,7 +94,7 @@ class Callback:
             )
 
 
-class _Given(Controller):
+class _Torques(Controller):
     """The inputs are the torques."""
 
     def __init__(self, model: Model):
@@ -101,49 +105,50 @@ class _Given(Controller):
 
 
 @dataclass(frozen=True)
-class Drive:
-    """Everything that pushes a model, on any scalar."""
+class AppliedForces:
+    """All torques and forces on a model, as functions on scalars."""
 
     model: Model
     controller: Controller
     inputs: int
     actuation: Controller | None = None  # from commanded torques, its inputs, to torques at the joints
     forces: Callable | None = None
-    bodies: tuple[str, ...] = ()  # that forces act on
-    joints: tuple[str, ...] = ()  # at which they act
+    bodies: tuple[str, ...] = ()  # on which forces act
+    joints: tuple[str, ...] = ()  # at which forces act
 
     @property
     def memory(self) -> int:
         return self.controller.memory + (self.actuation.memory if self.actuation else 0)
 
     @property
-    def plain(self) -> bool:
-        """Are the inputs torques, and nothing else acts?"""
-        return type(self.controller) is _Given and self.actuation is None and self.forces is None
+    def inputs_are_torques(self) -> bool:
+        """Whether the inputs are the torques at the joints, and nothing else acts."""
+        return type(self.controller) is _Torques and self.actuation is None and self.forces is None
 
     def start(self) -> list[float]:
+        """The memory of controller and actuators at the start."""
         parts = [self.controller] + ([self.actuation] if self.actuation else [])
         return [float(x) for part in parts for x in _sized(part.start(self.model), part.memory, "start")]
 
     def command(self, x) -> list:
-        """Torques (nv) that are asked for."""
+        """Torques (nv) that the controller commands."""
         q, v = self._named(x)
         z = tuple(x["z"])[: self.controller.memory]
         return _torques(self.model, self.controller.torques(x["t"][0], q, v, tuple(x["u"]), z), "the controller")
 
-    def pushes(self, x) -> tuple[list, list]:
+    def torques_and_forces(self, x) -> tuple[list, list]:
         """Torques (nv) at the joints and forces (6 for each of `bodies`)."""
         tau = self.command(x)
         q, v = self._named(x)
         if self.actuation is not None:
             z = tuple(x["z"])[self.controller.memory :]
             tau = _torques(self.model, self.actuation.torques(x["t"][0], q, v, tuple(tau), z), "an actuator")
-        return self._pushed(tau, self.forces(x["t"][0], q, v)) if self.forces else (tau, [])
+        return self._added(tau, self.forces(x["t"][0], q, v)) if self.forces else (tau, [])
 
     def update(self, x, before) -> list:
-        """The memory after a step; x holds the state at its end, and h; before: that at its start.
+        """The memory after a step; x: the state at its end, and h; before: the state at its start.
 
-        A controller is told u, an actuator what it was asked for at the start of the step.
+        A controller reads u, an actuator the command at the start of the step.
         """
         q, v = self._named(x)
         t, h, u, z = x["t"][0], x["h"][0], tuple(x["u"]), tuple(x["z"])
@@ -155,26 +160,26 @@ class Drive:
         return out
 
     def key(self) -> str:
-        """A name for what is traced; equal functions in different clothes have one."""
-        if self.plain:
+        """A hash of what is traced: equal for functions that compute the same."""
+        if self.inputs_are_torques:
             return "torques"
         nq, nv = self.model.nq, self.model.nv
         sizes = {"t": 1, "h": 1, "q": nq, "v": nv, "u": self.inputs, "z": self.memory}
         sizes |= {"t.before": 1, "q.before": nq, "v.before": nv}
 
         def compute(x):
-            tau, forces = self.pushes(x)
+            tau, forces = self.torques_and_forces(x)
             before = {n: x[f"{n}.before"] for n in ("t", "q", "v")}
             return [*tau, *forces, *self.update(x, before)], (), ()
 
-        plan = traced("the controller", lambda: unrolled("drive", tuple(sizes.items()), (0,), compute))
+        plan = traced("the controller", lambda: unrolled("applied_forces", tuple(sizes.items()), (0,), compute))
         return hashlib.sha256(f"{plan}{self.bodies}".encode()).hexdigest()
 
     def _named(self, x) -> tuple[Named, Named]:
         return Named.of(x["q"], self.model, False), Named.of(x["v"], self.model, True)
 
-    def _pushed(self, tau: list, found) -> tuple[list, list]:
-        """Torques (nv) with those that forces bring, and forces (6 for each of `bodies`)."""
+    def _added(self, tau: list, found) -> tuple[list, list]:
+        """Torques (nv) with those that `forces` returns, and forces (6 for each of `bodies`)."""
         for joint in self.joints:
             s = self.model.v_slice(joint)
             more = _sized(_several(found["joint", joint]), s.stop - s.start, f"forces at joint {joint!r}")
@@ -182,9 +187,11 @@ class Drive:
         return tau, [c for body in self.bodies for c in _sized(found[body], 6, f"forces on {body!r}")]
 
 
-def drive(model: Model, controller=None, inputs: int | None = None, actuation=None, forces=None) -> Drive:
-    """What drives a model: `controller` a function, a Controller or None (the inputs are torques)."""
-    chosen = _Given(model) if controller is None else controller_of(controller)
+def applied_forces(
+    model: Model, controller=None, inputs: int | None = None, actuation=None, forces=None
+) -> AppliedForces:
+    """All that acts on a model; controller: a function, a Controller or None (the inputs are torques)."""
+    chosen = _Torques(model) if controller is None else controller_of(controller)
     wanted = chosen.inputs
     if inputs is None and controller is not None and wanted != 0:
         how = "n" if wanted is None else wanted
@@ -193,7 +200,7 @@ def drive(model: Model, controller=None, inputs: int | None = None, actuation=No
         raise InputError(f"the inputs have {inputs} numbers a step; the controller takes {wanted}")
     count = (wanted if wanted is not None else inputs) or 0
     bodies, joints = ((), ()) if forces is None else _places(model, forces)
-    return Drive(model, chosen, count, actuation, forces, bodies, joints)
+    return AppliedForces(model, chosen, count, actuation, forces, bodies, joints)
 
 
 def controller_of(controller) -> Controller:
@@ -205,8 +212,86 @@ def controller_of(controller) -> Controller:
     raise InputError(f"controller is a {type(controller).__name__}; expected a function (t, q, v) that returns torques")
 
 
+def callback(function: Callable[..., Any]) -> Callback:
+    """A controller (t, q, v) -> torques that Python calls once a step, for what cannot be traced.
+
+    Args:
+        function: takes the time t [s], q (..., nq) and v (..., nv) with the batch axes of the simulation, and returns
+            torques (nv) or (..., nv) [N m or N], which act during the step.
+
+    Returns:
+        What sl.simulate takes as controller.
+
+    Raises:
+        InputError: `function` cannot be called.
+
+    Example:
+        sl.simulate(model, duration=1.0, controller=sl.control.callback(lambda t, q, v: -3.0 * v))
+    """
+    return Callback(function)
+
+
+def together(model: Model, *controllers: Callable[..., Any] | Controller) -> Controller:
+    """Several controllers as one: their torques add up.
+
+    Args:
+        model: the mechanism.
+        controllers: laws of sl.control, Controllers or functions (t, q, v) -> torques; those with inputs read theirs
+            one after the other.
+
+    Returns:
+        A Controller for sl.simulate.
+
+    Raises:
+        InputError: a function (t, q, v, u) does not say how many inputs it takes.
+
+    Example:
+        control.together(model, control.gravity(model), lambda t, q, v: [-3.0 * x for x in v])
+    """
+    parts = [controller_of(c) for c in controllers]
+    if any(c.inputs is None for c in parts):
+        raise InputError(
+            "together: a function (t, q, v, u) does not say how many inputs it takes; make it a Controller"
+        )
+    return _Sum(model, parts)
+
+
+class _Sum(Controller):
+    def __init__(self, model: Model, parts: list[Controller]):
+        self.model, self.parts = model, parts
+        self.inputs = sum(c.inputs or 0 for c in parts)
+        self.memory = sum(c.memory for c in parts)
+
+    def start(self, model):
+        return [x for c in self.parts for x in c.start(model)]
+
+    def torques(self, t, q, v, u, z):
+        tau = [0.0] * self.model.nv
+        for c, mine, own in self._shares(u, z):
+            tau = [a + b for a, b in zip(tau, self._all(c.torques(t, q, v, mine, own)), strict=True)]
+        return tau
+
+    def update(self, t, h, q, v, u, z):
+        return [x for c, mine, own in self._shares(u, z) for x in c.update(t, h, q, v, mine, own)]
+
+    def _shares(self, u, z):
+        at = kept = 0
+        for c in self.parts:
+            yield c, u[at : at + (c.inputs or 0)], z[kept : kept + c.memory]
+            at, kept = at + (c.inputs or 0), kept + c.memory
+
+    def _all(self, found) -> list:
+        """Torques (nv), also of joints by name."""
+        if not isinstance(found, Mapping):
+            return list(found)
+        tau = [0.0] * self.model.nv
+        for name, x in found.items():
+            tau[self.model.v_slice(name)] = list(x) if hasattr(x, "__len__") else [x]
+        return tau
+
+
 def _places(model: Model, forces: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The bodies and joints that a function of forces names, found by asking it once on floats."""
+    """The bodies and joints that a function of forces names, found by one call on floats."""
     if not callable(forces):
         raise InputError(
             f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}"
@@ -233,7 +318,7 @@ def _joint(model: Model, place: tuple) -> str:
 
 
 def traced(what: str, make: Callable) -> Any:
-    """make(), with words for what cannot be traced."""
+    """make(), with a sentence for what cannot be traced."""
     try:
         return make()
     except TypeError as error:  # a TraceError is one; NumPy's functions raise another

@@ -1,0 +1,101 @@
+"""Integrators by name, and the compiled time loop of one with fixed steps."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spanloop.compiler.lower import Schedule
+from spanloop.compiler.runtime.rollout import Rollout
+from spanloop.errors import InputError, nearest
+from spanloop.kernels import source_hash
+from spanloop.simulation.events import Events
+from spanloop.simulation.integrators import euler, midpoint, runge_kutta
+from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
+from spanloop.simulation.system import System
+
+FIXED_STEP: dict[str, Callable] = {
+    "rk4": runge_kutta.step,
+    "euler": euler.step,
+    "midpoint": midpoint.step,
+}
+ORDER = {"rk4": 4, "euler": 1, "midpoint": 2}
+ADAPTIVE = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
+
+
+@dataclass(frozen=True)
+class Integrator:
+    """How a motion is integrated: sl.simulate(..., integrator=sl.Integrator("midpoint", dtype="float32")).
+
+    Args:
+        name: a step of fixed length, "rk4" (fourth order), "euler" (semi-implicit, first order) or "midpoint"
+            (implicit, second order); or an adaptive method of SciPy: "DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA".
+        accuracy: the largest error of a coordinate [rad or m]. Fixed steps are halved until the estimated error is
+            below it; adaptive methods take it as their tolerance (1e-9 by default).
+        dtype: "float64" or "float32", of fixed steps.
+        threads: how many threads share a batch of runs; 0 for all cores.
+        checkpoint: a file in which the progress of fixed steps is kept; the same call continues from it.
+        progress: whether a bar is drawn; None draws one on a terminal and in notebooks.
+
+    Raises:
+        InputError: there is no integrator of this name, or an option does not fit it.
+    """
+
+    name: str = "rk4"
+    accuracy: float | None = None
+    dtype: str = "float64"
+    threads: int = 1
+    checkpoint: str | os.PathLike[str] | None = None
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        names = (*FIXED_STEP, *ADAPTIVE)
+        if self.name not in names:
+            raise InputError(f"integrator is {self.name!r}; {nearest(self.name, names)}")
+        if self.dtype not in ("float64", "float32"):
+            raise InputError(f"dtype is {self.dtype!r}; expected 'float64' or 'float32'")
+        if self.accuracy is not None and not (math.isfinite(self.accuracy) and self.accuracy > 0.0):
+            raise InputError(f"accuracy is {self.accuracy!r}; must be positive (rad or m)")
+        if self.adaptive and self.dtype != "float64":
+            raise InputError(f"integrator {self.name!r} works in float64; dtype is {self.dtype!r}")
+        if self.adaptive and self.checkpoint is not None:
+            raise InputError(
+                f"checkpoint is for fixed steps; integrator {self.name!r} chooses its own. Use 'rk4' or 'midpoint'"
+            )
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the integrator chooses the length of its steps."""
+        return self.name in ADAPTIVE
+
+
+def schedule(system: System, events: Events, name: str, dtype: str) -> Schedule:
+    """The schedule of one step of an integrator with fixed steps."""
+    builder = ScheduleBuilder(system, events, dtype)
+    FIXED_STEP[name](builder)
+    return builder.schedule()
+
+
+def schedule_key(system: System, events: Events, name: str, dtype: str) -> str:
+    """A hash of everything that the schedule depends on."""
+    parts = (system.key(), events.key(), name, dtype, source_hash())
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+
+_rollouts: dict[tuple[str, str, int], Rollout] = {}  # by key, dtype and threads, the oldest first
+_MOST = 32
+
+
+def rollout(system: System, events: Events, name: str, dtype: str = "float64", threads: int = 1) -> Rollout:
+    """The compiled time loop of an integrator with fixed steps; a recent one is used again."""
+    key = schedule_key(system, events, name, dtype)
+    found = _rollouts.pop((key, dtype, threads), None)
+    if found is None:
+        found = Rollout(key, lambda: schedule(system, events, name, dtype), dtype, threads)
+    if len(_rollouts) >= _MOST:
+        del _rollouts[next(iter(_rollouts))]
+    _rollouts[key, dtype, threads] = found
+    return found
