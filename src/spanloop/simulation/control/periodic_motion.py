@@ -37,7 +37,7 @@ class Led:
     stiffness: float  # N m/rad
     damping: float  # N m s/rad
 
-    def control(self, t, q, v) -> dict[str, object]:
+    def control(self, t: Any, q: Any, v: Any) -> dict[str, object]:
         """Torques by joint: those of the motion, and springs and dampers to it. A controller for sl.simulate."""
         wanted, rates, torques = self.angles(t), self.angles.rate()(t), self.torques(t)
         return {
@@ -98,7 +98,8 @@ def _postures(robot: Dynamics, start: np.ndarray, course: list[Mapping[str, Sequ
 
 
 def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    return np.einsum("kij,kj->ki", matrices, vectors)
+    out: np.ndarray = np.einsum("kij,kj->ki", matrices, vectors)
+    return out
 
 
 # ---- Periodic courses as sums of harmonics: smooth, easy to differentiate, and of any scalar, so that they compile.
@@ -120,7 +121,7 @@ class Periodic:
         parts = np.fft.rfft(values, axis=0)[: harmonics + 1] / count
         return Periodic(period, parts[0].real, 2.0 * parts[1:].real, -2.0 * parts[1:].imag)
 
-    def __call__(self, t) -> list[Any]:
+    def __call__(self, t: Any) -> list[Any]:
         """The n numbers at time t [s], a float or a traced scalar."""
         sine, cosine = sincos(2.0 * pi / self.period * t)
         out: list[Any] = self.mean.tolist()

@@ -156,6 +156,6 @@ def no_loops(model: Model, who: str) -> None:
         name = model.loops[0].name if model.loops else model.couplings[0].name
         raise UnsupportedError(
             f"{who}: model {model.name!r} has a loop or coupling ({name!r}), and only the inverse dynamics of trees "
-            "can be compiled into a simulation. Compute torques with robot.inverse_dynamics and pass them as tau=, or use "
-            "control.pd without gravity=True"
+            "can be compiled into a simulation. Compute torques with robot.inverse_dynamics and pass them as tau=, or "
+            "use control.pd without gravity=True"
         )
