@@ -59,26 +59,26 @@ ALONE = {"a₀": lambda m: (86, 27 * m + 71)}
 
 
 def opened(m, here, world) -> list:
-    """Accelerations of the open chains: of joints, and along the rows at the tips."""
-    rates = [x for i in sorted(world.open_rates) for x in world.open_rates[i]]
-    return rates + [x for i in sorted(world.lam) for x in world.lam[i]]
+    """Accelerations of the open chains: of joints, and of links."""
+    rates = [x for body in world.bodies[1:] for x in body.q_open]
+    return rates + [x for body in world.bodies for x in body.x_open]
 
 
 def admitted(m, here, world) -> list:
-    shares = [x for freedoms in world.passed for *_, own in freedoms for x in own.values()]
-    return opened(m, here, world) + list(world.admittance.values()) + shares
+    shares = [x for body in world.bodies[1:] for *_, own in body.dofs for x in own.values()]
+    return opened(m, here, world) + list(world.L.values()) + shares
 
 
 def reflected(m, here, world) -> list:
-    return admitted(m, here, world) + world.balance.reflected
+    return admitted(m, here, world) + world.member.reflected
 
 
 def solved(m, here, world) -> list:
-    return reflected(m, here, world) + list(world.lam0) + list(world.forces.values())
+    return reflected(m, here, world) + list(world.a0) + list(world.forces.values())
 
 
 def finished(m, here, world) -> list:
-    return solved(m, here, world) + [x for i in sorted(world.rates) for x in world.rates[i]]
+    return solved(m, here, world) + [x for body in world.bodies[1:] for x in body.rates]
 
 
 STAGES = {

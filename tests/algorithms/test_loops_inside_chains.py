@@ -16,8 +16,7 @@ from singular_cases import outcome
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.algorithms.papers.lilly_orin.chains import simple_chains
-from spanloop.algorithms.papers.lilly_orin.joint_graph import rows_of
+from spanloop.algorithms.papers.lilly_orin.chains import rows_of, simple_chains
 from spanloop.errors import StateError, UnsupportedError
 from spanloop.joints import Fixed
 from spanloop.joints.soft_finger import SoftFinger
@@ -139,15 +138,16 @@ def test_loops_inside_that_are_switched():
         assert difference(a, exact(left, case.q, v, case.tau)) < AGREE
 
 
-@pytest.mark.parametrize("name", ["given", "known"])
-def test_loops_inside_that_are_told_what_to_do(name):
-    """A relative acceleration along the freedom of a rod's pin, or a torque about it, against elimination."""
+@pytest.mark.parametrize("name", ["loop_accelerations", "loop_forces"])
+def test_loops_inside_with_given_accelerations_and_forces(name):
+    """A relative acceleration along the DoF of a rod's pin, or a torque about it, against elimination."""
     case = case_of("arms with linkage")
-    loops = tuple(replace(x, driven=name == "given" and x.name == "arm1_rod_pin") for x in case.model.loops)
-    told = {name: {"arm1_rod_pin": [0.7]}}
+    is_driven = name == "loop_accelerations"
+    loops = tuple(replace(x, driven=is_driven and x.name == "arm1_rod_pin") for x in case.model.loops)
+    given = {name: {"arm1_rod_pin": [0.7]}}
     found = [
         sl.Dynamics(replace(case.model, loops=loops), method=m, target="python").forward_dynamics(
-            case.q, case.v, case.tau, **told
+            case.q, case.v, case.tau, **given
         )
         for m in (METHOD, "elimination")
     ]

@@ -1,15 +1,124 @@
-"""Small symmetric matrices of scalars, as tuples of rows: products with vectors, LDLᵀ, inverse, root. No pivoting."""
+"""Small symmetric matrices of scalars, as rows: LDLᵀ, inverse, Cholesky root, and when a pivot counts as zero.
+
+Nothing is pivoted: on traced scalars the order of elimination cannot depend on values. Sparse matrices, and orders of
+elimination other than the first row first, are in `sparse_ldl`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from spanloop.math.scalar import reciprocal, sqrt
+from spanloop.math.scalar import reciprocal, sqrt, where
 from spanloop.math.vector3 import dot, is_zero, total
 from spanloop.types import Scalar
 
 Rows = tuple[tuple[Scalar, ...], ...]
+InversePivot = Callable[[int, Scalar], Scalar]  # row, its pivot: what serves as 1/pivot
+
+PIVOT_TOLERANCE = 1e-12  # relative to the scale of its row: a pivot that is not larger counts as zero
+
+
+class LDL:
+    """m = L D Lᵀ, L unit lower triangular, from the first row to the last. n³/6 multiplications, n divisions.
+
+    lower (n, n): L without its diagonal; pivots (n,): D; inverse_pivots (n,): D⁻¹, or what inverse_pivot gives instead.
+    Only the lower half of m is read.
+    """
+
+    __slots__ = ("inverse_pivots", "lower", "pivots")
+
+    def __init__(self, m: Sequence[Sequence[Scalar]], inverse_pivot: InversePivot | None = None):
+        n = len(m)
+        rows = [list(r) for r in m]
+        self.lower: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+        self.inverse_pivots: list[Scalar] = []
+        for k in range(n):
+            inverse = inverse_pivot(k, rows[k][k]) if inverse_pivot else reciprocal(rows[k][k])
+            self.inverse_pivots.append(inverse)
+            for i in range(k + 1, n):
+                if is_zero(rows[i][k]):
+                    continue
+                gain = self.lower[i][k] = rows[i][k] * inverse
+                for j in range(k + 1, i + 1):
+                    rows[i][j] = rows[i][j] - gain * rows[j][k]
+        self.pivots: list[Scalar] = [row[k] for k, row in enumerate(rows)]
+
+    def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """x (n,) with m x = b."""
+        return self.backward(self.forward(b))
+
+    def forward(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """L⁻¹ b."""
+        y: list[Scalar] = []
+        for k, row in enumerate(self.lower):
+            y.append(total([b[k], *(-(row[j] * y[j]) for j in range(k))]))
+        return y
+
+    def backward(self, y: Sequence[Scalar]) -> list[Scalar]:
+        """L⁻ᵀ D⁻¹ y."""
+        n = len(y)
+        x: list[Scalar] = [0.0] * n
+        for k in reversed(range(n)):
+            later = (-(self.lower[i][k] * x[i]) for i in range(k + 1, n))
+            x[k] = total([self.inverse_pivots[k] * y[k], *later])
+        return x
+
+    def inverse(self) -> Rows:
+        """m⁻¹ = L⁻ᵀ D⁻¹ L⁻¹; with the factors n³/2 multiplications."""
+        n = len(self.pivots)
+        unit = [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)]  # becomes L⁻¹
+        for i in range(n):
+            for j in range(i):
+                unit[i][j] = total(-(self.lower[i][k] * unit[k][j]) for k in range(j, i))
+        scaled = [[d * x for x in row] for d, row in zip(self.inverse_pivots, unit, strict=True)]
+        out: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+        for i in range(n):
+            for j in range(i + 1):
+                out[i][j] = out[j][i] = total(unit[k][i] * scaled[k][j] for k in range(i, n))
+        return tuple(map(tuple, out))
+
+
+def solve(m: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """x with m x = b."""
+    return tuple(LDL(m).solve(b))
+
+
+def inverse(m: Sequence[Sequence[Scalar]]) -> Rows:
+    """m⁻¹."""
+    return LDL(m).inverse()
+
+
+# ---- when a pivot counts as zero
+
+
+def guarded_inverse(pivot: Scalar, bound: Scalar) -> Scalar:
+    """1/pivot, or 0 where the pivot is not above the bound: its row is then left out."""
+    if is_zero(pivot):
+        return 0.0
+    regular = pivot > bound
+    return where(regular, 1.0, 0.0) / where(regular, pivot, 1.0)
+
+
+def clamped_inverse(pivot: Scalar, least: Scalar) -> Scalar:
+    """1/pivot, the pivot raised to `least` where it is below."""
+    if is_zero(pivot):
+        return reciprocal(least)
+    return 1.0 / where(pivot > least, pivot, least)
+
+
+def pivot_bounds(diagonal: Sequence[Scalar], groups: Sequence[Hashable]) -> list[Scalar]:
+    """Below which the pivot of each row counts as zero: PIVOT_TOLERANCE of the diagonal entries of its group together.
+
+    diagonal (n,): of the matrix before elimination; groups (n,): rows of equal units that belong together share a key.
+    """
+    scale: dict[Hashable, Scalar] = {}
+    for x, group in zip(diagonal, groups, strict=True):
+        scale[group] = scale[group] + x if group in scale else x
+    return [PIVOT_TOLERANCE * scale[group] for group in groups]
+
+
+# ---- products, Cholesky root, triangular systems
 
 
 def apply(m: Sequence[Sequence[Scalar]], x: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -17,50 +126,13 @@ def apply(m: Sequence[Sequence[Scalar]], x: Sequence[Scalar]) -> tuple[Scalar, .
     return tuple(dot(row, x) for row in m)
 
 
-def solve(m: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """x with m x = b, by m = L D Lᵀ from the first row to the last."""
-    return _eliminated(m, b, reciprocal)[0]
-
-
-def solved(m: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    """x with m x = b, and the pivots D, to be looked at: where one is zero this x means nothing."""
-    return _eliminated(m, b, lambda pivot: 0.0 if is_zero(pivot) else reciprocal(pivot))
-
-
-def _eliminated(m, b, inverse_of) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    n = len(b)
-    rows, b = [list(r) for r in m], list(b)
-    over: list[Any] = []
-    for k in range(n):
-        over.append(inverse_of(rows[k][k]))
-        for i in range(k + 1, n):
-            if is_zero(rows[i][k]):
-                continue
-            gain = rows[i][k] * over[k]
-            for j in range(k + 1, i + 1):
-                rows[i][j] = rows[i][j] - gain * rows[j][k]
-            b[i] = b[i] - gain * b[k]
-    x: list[Any] = [0.0] * n
-    for k in reversed(range(n)):
-        x[k] = over[k] * total([b[k], *(-(rows[i][k] * x[i]) for i in range(k + 1, n))])
-    return tuple(x), tuple(row[k] for k, row in enumerate(rows))
-
-
-def inverse(m: Sequence[Sequence[Scalar]]) -> Rows:
-    """m⁻¹, one row and column after the other swept out: n³/2 multiplications."""
-    n = len(m)
-    rows = [list(r) for r in m]
-    for k in range(n):
-        over = reciprocal(rows[k][k])
-        gain = [rows[i][k] * over for i in range(n)]
-        for i in range(n):
-            for j in range(i + 1):
-                if i != k and j != k:
-                    rows[i][j] = rows[j][i] = rows[i][j] - gain[i] * rows[j][k]
-        for i in range(n):
-            rows[i][k] = rows[k][i] = gain[i]
-        rows[k][k] = -over
-    return tuple(tuple(-x for x in r) for r in rows)
+def mirrored(n: int, parts: Iterable[Mapping[tuple[int, int], Scalar]]) -> list[list[Scalar]]:
+    """The symmetric n×n matrix of which parts hold one half, by (row, column); zeros elsewhere."""
+    m: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    for entries in parts:
+        for (i, j), x in entries.items():
+            m[i][j] = m[j][i] = x
+    return m
 
 
 def root(m: Sequence[Sequence[Scalar]]) -> Rows:
@@ -86,27 +158,3 @@ def solve_upper(c: Sequence[Sequence[Scalar]], b: Sequence[Scalar]) -> tuple[Sca
     """x with cᵀ x = b, for c lower triangular."""
     turned = [row[::-1] for row in zip(*c, strict=True)]
     return solve_lower(turned[::-1], tuple(b)[::-1])[::-1]
-
-
-# ---- Systems of linear equations with a symmetric, positive definite matrix, a few rows on any scalar.
-
-
-def solved_ldl(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> list[Scalar]:
-    """x (n) with matrix x = right, by L D Lᵀ without pivoting. n³/6 multiplications, n divisions."""
-    n = len(right)
-    lower: list[list[Scalar]] = []
-    over: list[Scalar] = []  # 1/D
-    for i in range(n):
-        row: list[Scalar] = []  # L D of this row
-        for j in range(i):
-            row.append(matrix[i][j] - total(row[k] * lower[j][k] for k in range(j)))
-        unit = [x * over[j] for j, x in enumerate(row)]
-        over.append(1.0 / (matrix[i][i] - total(x * y for x, y in zip(row, unit, strict=True))))
-        lower.append(unit)
-    y: list[Scalar] = []
-    for i in range(n):
-        y.append(right[i] - total(lower[i][k] * y[k] for k in range(i)))
-    x = [a * b for a, b in zip(y, over, strict=True)]
-    for i in reversed(range(n)):
-        x[i] = x[i] - total(lower[k][i] * x[k] for k in range(i + 1, n))
-    return x

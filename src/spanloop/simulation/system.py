@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import closure_error, extra_inputs, masks
-from spanloop.algorithms.closed.pivot_tolerance import TINY
 from spanloop.errors import InputError, Reason, Refusal
 from spanloop.kernels import KernelSpec, content
 from spanloop.math.scalar import absolute, sqrt, where
+from spanloop.math.symmetric import PIVOT_TOLERANCE
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.controllers import AppliedForces
@@ -175,7 +175,7 @@ class System:
         a, pairs = self.accelerations({**x, "v": v})
         margin: Any = 1.0
         for least, pivot in pairs:
-            ratio = where(least > 0.0, TINY * pivot / where(least > 0.0, least, 1.0), 1.0)
+            ratio = where(least > 0.0, PIVOT_TOLERANCE * pivot / where(least > 0.0, least, 1.0), 1.0)
             margin = where(ratio < margin, ratio, margin)
         return v, a, margin, [*pairs, (SINGULAR, margin)] if pairs else pairs
 

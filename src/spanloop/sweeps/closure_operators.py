@@ -15,15 +15,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from spanloop.math import symmetric
+from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, power
-from spanloop.math.vector3 import total
+from spanloop.math.symmetric import LDL, pivot_bounds
+from spanloop.math.vector3 import is_zero, total
 from spanloop.sweeps.program import Values, at_once
 from spanloop.sweeps.terms import FRAMES, ONE, ROWS, Term, is_starred, starred
 from spanloop.sweeps.walk import carry_out
 from spanloop.topology.paths import relative_pose
-
-SMALLEST_PIVOT = 1e-12  # of the admittance of all rows of a closure and sort: what is less is nothing
 
 
 class Wrench(NamedTuple):
@@ -113,22 +112,17 @@ class RowInverse(Term):
                 setattr(world, unit, tuple(1.0 if i == k else 0.0 for i in range(len(rows))))
                 carry_out(self.of.sweeps(unit, column), m, here, world)
                 matrix.append(getattr(world, column))
-            x, pivots = symmetric.solved(matrix, getattr(world, source))
-            return Values(**{target: x, "thin": [*thin(m, here, world), *_thin(rows, matrix, pivots)]})
+            factors = LDL(matrix, lambda k, pivot: 0.0 if is_zero(pivot) else reciprocal(pivot))
+            bounds = pivot_bounds([row[k] for k, row in enumerate(matrix)], [row.group for row in rows])
+            pivots = [*pivot_demands(m, here, world), *zip(bounds, factors.pivots, strict=True)]
+            return Values(**{target: tuple(factors.solve(getattr(world, source))), "pivots": pivots})
 
         return (at_once(solve),)
 
 
-def thin(m, here, world) -> list:
-    """Pairs of which the first must be less for the inverses to mean something."""
-    return getattr(world, "thin", [])
-
-
-def _thin(rows: list[Wrench], matrix, pivots) -> list:
-    scale: dict = {}
-    for k, row in enumerate(rows):
-        scale[row.group] = scale.get(row.group, 0.0) + matrix[k][k]
-    return [(SMALLEST_PIVOT * scale[row.group], pivot) for row, pivot in zip(rows, pivots, strict=True)]
+def pivot_demands(m, here, world) -> list:
+    """Pairs of which the first must be less for the inverses to exist: the bound of each pivot, and the pivot."""
+    return getattr(world, "pivots", [])
 
 
 def _wrenches(m, here, world) -> list[Wrench]:

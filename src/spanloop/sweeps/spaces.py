@@ -9,6 +9,7 @@ import numpy as np
 
 from spanloop.errors import InputError, StateError
 from spanloop.model import Model
+from spanloop.sweeps.closure_operators import pivot_demands
 from spanloop.sweeps.operator_blocks import preparation
 from spanloop.sweeps.program import Values
 from spanloop.sweeps.terms import FRAMES, JOINTS, LINKS, ROWS, Term
@@ -125,7 +126,8 @@ class Algebra:
             for h, places in zip(here, self.blocks(self.mechanism, term.columns), strict=True):
                 h.x = tuple(values[k] for k in places)
         carry_out(term.sweeps("x", "y"), self.mechanism, here, world)
-        if any(isinstance(less < more, bool) and not less < more for less, more in getattr(world, "thin", ())):
+        demands = pivot_demands(self.mechanism, here, world)
+        if any(isinstance(less < more, bool) and not less < more for less, more in demands):
             raise StateError(
                 f"{term.text}: the loops are in a singular position at this q: rows that are independent elsewhere "
                 "depend on each other, and their admittance has no inverse. See sl.Dynamics(model).diagnose(q)"

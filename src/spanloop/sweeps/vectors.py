@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spanloop.errors import InputError, nearest
-from spanloop.sweeps.closure_operators import thin
+from spanloop.sweeps.closure_operators import pivot_demands
 from spanloop.sweeps.operator_blocks import preparation
 from spanloop.sweeps.program import Program, Sweep
 from spanloop.sweeps.spaces import Algebra
@@ -117,5 +117,5 @@ class Vector:
             (algebra.size(self.space),),
             sizes={name: algebra.size(space) for name, space in given.items()},
             blocks={name: algebra.blocks(mechanism, space) for name, space in given.items() if space != ROWS},
-            demands=thin if algebra.closed else None,
+            demands=pivot_demands if algebra.closed else None,
         )

@@ -92,7 +92,7 @@ def joint_torque(link, here, parent) -> Values:
 
 def _demands(redundancy: Redundancy):
     def demands(m, here, world) -> list:
-        """Pairs, the first to be less: how open the loops are, and TINY of each pivot's scale below the pivot (19)."""
+        """Pairs, the first to be less: how open the loops are, and the bound of each pivot (19)."""
         openness = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
         pivots = [x for h in here for x in h.pivot_bounds] + list(world.pivot_bounds)
         return openness + (pivots if redundancy.refuses_singular else [])

@@ -1,20 +1,20 @@
 """Pivots of closure rows: which count as zero, which are clamped. Equations: docs/theory/elimination.md.
 
 A pivot is compared with the admittance of its closure before any row is eliminated (19). At a common ancestor, or last
-in the root system, a pivot below TINY of that counts as zero. Before a free body it is clamped at CLAMP of that and the
-solution refined once (20), (21): clamping changes the solution by about CLAMP, rounding by ε/CLAMP, and the refinement
-squares the sum.
+in the root system, a pivot below PIVOT_TOLERANCE of that counts as zero. Before a free body it is clamped at CLAMP of
+that and the solution refined once (20), (21): clamping changes the solution by about CLAMP, rounding by ε/CLAMP, and
+the refinement squares the sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from spanloop.math.scalar import where
+from spanloop.math.symmetric import LDL, PIVOT_TOLERANCE, guarded_inverse, pivot_bounds
 from spanloop.math.vector3 import is_zero, total
 from spanloop.types import Scalar
 
-TINY = 1e-12
 CLAMP = 1e-8  # √ε balances the two
 
 
@@ -23,12 +23,20 @@ def row_groups(mechanism) -> dict[int, tuple]:
     return {r: (c.number, c.sort(k)) for c in mechanism.closures for k, r in enumerate(c.rows)}
 
 
-def guarded(pivot, scale):
-    """1/pivot, or 0 where the pivot is below TINY of the scale."""
-    if is_zero(pivot):
-        return 0.0
-    ok = pivot > TINY * scale
-    return where(ok, 1.0, 0.0) / where(ok, pivot, 1.0)
+def row_bounds(mechanism, numbers: Sequence[int], admittance) -> list[Scalar]:
+    """Below which a pivot of the admittance of these rows counts as zero (19)."""
+    groups = row_groups(mechanism)
+    return pivot_bounds([row[k] for k, row in enumerate(admittance)], [groups[r] for r in numbers])
+
+
+def masked_factors(admittance, bounds: Sequence[Scalar], masks: Sequence[Scalar]) -> LDL:
+    """LDLᵀ without the rows whose pivot counts as zero, and without those that are switched off (mask 0)."""
+    return LDL(admittance, lambda k, pivot: guarded_inverse(pivot, bounds[k]) * masks[k])
+
+
+def pivot_demands(bounds: Sequence[Scalar], factors: LDL, masks: Sequence[Scalar]) -> list[tuple]:
+    """Pairs (bound, pivot) of the first rows, of which the first must be less; always so for a row switched off."""
+    return [(y * x - (1.0 - y), pivot) for x, y, pivot in zip(bounds, masks, factors.pivots, strict=False)]
 
 
 class PivotTolerance:
@@ -44,12 +52,12 @@ class PivotTolerance:
 
     def inverse(self, r: int, pivot, L0: Mapping[int, Scalar], mask: Mapping[int, Scalar]):
         """1/pivot, or 0 where the pivot counts as zero or the row is switched off (19)."""
-        inverse_pivot = guarded(pivot, self.scale(r, L0))
+        inverse_pivot = guarded_inverse(pivot, PIVOT_TOLERANCE * self.scale(r, L0))
         return inverse_pivot * mask[r] if r in mask else inverse_pivot
 
     def bound(self, r: int, pivot, L0: Mapping[int, Scalar], mask: Mapping[int, Scalar]) -> tuple:
-        """The pair (TINY of the scale, pivot), of which the first must be less; always so for a row switched off."""
-        least = TINY * self.scale(r, L0)
+        """The pair (PIVOT_TOLERANCE of the scale, pivot); the first must be less, and is for a row switched off."""
+        least = PIVOT_TOLERANCE * self.scale(r, L0)
         return (least * mask[r] - (1.0 - mask[r]), pivot) if r in mask else (least, pivot)
 
     def clamped(self, r: int, pivot, L0: Mapping[int, Scalar], mask: Mapping[int, Scalar]) -> tuple:

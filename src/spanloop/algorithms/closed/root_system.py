@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from spanloop.algorithms.closed.pivot_tolerance import PivotTolerance
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.algorithms.closed.sparse_ldl import Factors, System, block_order
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
+from spanloop.math.sparse_ldl import SparseLDL, System, block_order
 from spanloop.math.spatial import Force, Motion
 from spanloop.math.vector3 import total
 from spanloop.sweeps import Values
@@ -98,7 +98,7 @@ def _solve(system: System, blocks: dict, redundancy: Redundancy, tolerance: Pivo
         bounds.append(tolerance.bound(x, pivot, L0, mask))
         return tolerance.inverse(x, pivot, L0, mask)
 
-    factors = Factors(system, order, inverse_pivot)
+    factors = SparseLDL(system, order, inverse_pivot)
     x = factors.solve(system.right)
     if clamped:
         product = system.times(x)

@@ -5,7 +5,7 @@
 | symbol | shape | meaning | frame |
 |---|---|---|---|
 | I | RigidInertia | the link with everything it carries | link |
-| F | Force by freedom | force that a unit acceleration of that freedom takes | link |
+| F | Force by DoF | force that a unit acceleration of that DoF takes | link |
 | M | (nv, nv) | mass matrix, armature on its diagonal | joints |
 """
 
@@ -14,8 +14,10 @@ from __future__ import annotations
 from spanloop.algorithms.tree import newton_euler
 from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.scalar import reciprocal
+from spanloop.math.sparse_ldl import SparseLDL, System
 from spanloop.math.spatial import power
+from spanloop.math.symmetric import mirrored
+from spanloop.math.vector3 import dot
 from spanloop.sweeps import Program, Union, Values, inward
 
 
@@ -25,7 +27,7 @@ def mass_matrix(mechanism) -> Program:
         "mass_matrix",
         ("q",),
         (*placed(()), inward(compose, I=RigidInertia(), F=Union())),
-        result=lambda m, here, world: [x for row in matrix(m.nv, here) for x in row],
+        result=lambda m, here, world: [x for row in matrix(m, here) for x in row],
         shape=(mechanism.nv, mechanism.nv),
         regroup=True,
     )
@@ -37,16 +39,16 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()),
-        (*(rest(s) for s in h.sweeps), inward(compose, I=RigidInertia(), F=Union())),
-        result=lambda m, here, world: _solved(m, here),
+        (*(keeping_bias(s) for s in h.sweeps), inward(compose, I=RigidInertia(), F=Union())),
+        result=_accelerations,
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
     )
 
 
-def rest(sweep):
-    """The sweep of the bias torque, its answer kept as h beside the torque that is given."""
+def keeping_bias(sweep):
+    """A sweep of `newton_euler.bias`; the last one keeps its torque as h, since tau is an input here."""
     if sweep.step is not newton_euler.feel:
         return sweep
 
@@ -69,50 +71,33 @@ def compose(link, here, arriving) -> tuple[Values, Values]:
     return Values(row=row), Values(I=I.carried(here.X), F=sent)
 
 
-def matrix(nv: int, here) -> list[list]:
-    M = [[0.0] * nv for _ in range(nv)]
-    for h in here:
-        for (i, j), x in h.row.items():
-            M[i][j] = M[j][i] = x
-    return M
+def matrix(mechanism, here) -> list[list]:
+    """M (nv, nv) from the rows that the joints keep."""
+    return mirrored(mechanism.nv, [h.row for h in here])
 
 
-def _solved(mechanism, here) -> list:
-    """a from M and tau − h; a driven freedom's acceleration is given and its row is left out."""
-    M = matrix(mechanism.nv, here)
+def free_equations(mechanism, here, M) -> tuple[list[int], list[list], list, list]:
+    """M a = tau − h for the joints that are not driven.
+
+    Returns the numbers of their degrees of freedom; those rows and columns of M; their right side; and accelerations
+    (nv,), known for driven joints and 0 for the others.
+    """
     driven = [link.driven for link in mechanism.links for _ in range(link.kind.nv)]
-    given = [t for h in here for t in h.tau]
-    b = [t - x for t, x in zip(given, (x for h in here for x in h.h), strict=True)]
+    tau, h = ([x for one in here for x in getattr(one, name)] for name in ("tau", "h"))
+    known = [t if d else 0.0 for t, d in zip(tau, driven, strict=True)]
     free = [i for i, d in enumerate(driven) if not d]
-    for i in free:
-        for j, d in enumerate(driven):
-            if d:
-                b[i] = b[i] - M[i][j] * given[j]
-    a = solve_inward([[M[i][j] for j in free] for i in free], [b[i] for i in free])
-    answer = list(given)
-    for i, x in zip(free, a, strict=True):
-        answer[i] = x
-    return answer
+    right = [tau[i] - h[i] - dot(M[i], known) for i in free]
+    return free, [[M[i][j] for j in free] for i in free], right, known
 
 
-def solve_inward(M, b) -> list:
-    """x with M x = b for a symmetric M, by M = LᵀDL from the last row to the first: no fill on a tree."""
-    n = len(b)
-    M, b = [list(r) for r in M], list(b)
-    over: list = [0.0] * n
-    for k in reversed(range(n)):
-        over[k] = reciprocal(M[k][k])
-        for i in range(k):
-            if isinstance(M[k][i], float) and M[k][i] == 0.0:
-                continue
-            gain = M[k][i] * over[k]
-            for j in range(i + 1):
-                M[i][j] = M[i][j] - gain * M[k][j]
-            b[i] = b[i] - gain * b[k]
-    x: list = []
-    for k in range(n):
-        t = b[k]
-        for i in range(k):
-            t = t - M[k][i] * x[i]
-        x.append(t * over[k])
-    return x
+def tree_factors(M) -> SparseLDL:
+    """M = LᵀDL from the last row to the first: on a tree no zero is filled."""
+    return SparseLDL(System.of(M), range(len(M) - 1, -1, -1))
+
+
+def _accelerations(mechanism, here, world) -> list:
+    free, M, right, a = free_equations(mechanism, here, matrix(mechanism, here))
+    found = tree_factors(M).solve(dict(enumerate(right)))
+    for k, i in enumerate(free):
+        a[i] = found[k]
+    return a

@@ -16,6 +16,7 @@ from __future__ import annotations
 from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, Motion, gain, joint_rate, power
+from spanloop.math.symmetric import mirrored
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
 
@@ -70,10 +71,5 @@ def accelerate(link, here, parent) -> Values:
 
 
 def _matrix(mechanism, here, world) -> list:
-    n = mechanism.nv
-    M = [[0.0] * n for _ in range(n)]
-    for h in here:
-        for (i, j), x in h.row.items():
-            if i <= j:
-                M[i][j] = M[j][i] = x
-    return [x for r in M for x in r]
+    upper = [{(i, j): x for (i, j), x in h.row.items() if i <= j} for h in here]
+    return [x for row in mirrored(mechanism.nv, upper) for x in row]

@@ -1,13 +1,13 @@
 """Mass matrix and forward dynamics by inverse dynamics with unit vectors: the papers' baseline. O(n³) on chains.
 
 [Walker & Orin 1982, method 1], against which [Yamane & Nakamura, fig. 6-7] and [Saha, Table 2] compare. Column j of M
-is the torque that a unit acceleration of freedom j takes, without velocities, gravity and other forces; the bias torque
+is the torque that a unit acceleration of DoF j takes, without velocities, gravity and other forces; the bias torque
 is that of no acceleration; M a = tau − h is solved by a dense LDLᵀ.
 
 | symbol | shape | meaning | frame |
 |---|---|---|---|
-| fields | Field by freedom j | acceleration of the link under a unit acceleration of freedom j | link |
-| f | Force by freedom j | force that the joint then passes to the link | link |
+| fields | Field by DoF j | acceleration of the link under a unit acceleration of DoF j | link |
+| f | Force by DoF j | force that the joint then passes to the link | link |
 | M | (nv, nv) | mass matrix, armature on its diagonal | joints |
 | h | (nv,) | bias torque | joints |
 
@@ -18,10 +18,11 @@ the torques of the joints inward of it are kept, the others follow by symmetry.
 from __future__ import annotations
 
 from spanloop.algorithms.tree import newton_euler
+from spanloop.algorithms.tree.composite_body import free_equations, keeping_bias, matrix
 from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.spatial import Field, Force, power
 from spanloop.math.symmetric import solve
-from spanloop.math.vector3 import ZERO3, dot
+from spanloop.math.vector3 import ZERO3
 from spanloop.sweeps import Program, Sum, Values, inward, outward
 
 
@@ -31,7 +32,7 @@ def mass_matrix(mechanism) -> Program:
         "mass_matrix",
         ("q",),
         (*placed(()), *columns()),
-        result=lambda m, here, world: [x for row in matrix(m.nv, here) for x in row],
+        result=lambda m, here, world: [x for row in matrix(m, here) for x in row],
         shape=(mechanism.nv, mechanism.nv),
         regroup=True,
     )
@@ -43,18 +44,12 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()),
-        (*bias.sweeps[:-1], inward(resist, f=Force()), *columns()),
-        result=solved,
+        (*(keeping_bias(s) for s in bias.sweeps), *columns()),
+        result=_accelerations,
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
     )
-
-
-def resist(link, here, arriving) -> tuple[Values, Values]:
-    """The bias torque h, kept beside the torque that is given."""
-    kept, sent = newton_euler.feel(link, here, arriving)
-    return Values(h=kept.tau), sent
 
 
 def columns():
@@ -84,21 +79,8 @@ def answer(link, here, arriving) -> tuple[Values, Values]:
     return Values(row=row), Values(f=Sum({j: here.X @ x for j, x in f.items()}))
 
 
-def matrix(nv: int, here) -> list[list]:
-    M = [[0.0] * nv for _ in range(nv)]
-    for h in here:
-        for (i, j), x in h.row.items():
-            M[i][j] = M[j][i] = x
-    return M
-
-
-def solved(mechanism, here, world) -> list:
-    """a from M a = tau − h; a driven freedom's acceleration is given and its row is left out."""
-    M = matrix(mechanism.nv, here)
-    driven = [link.driven for link in mechanism.links for _ in range(link.kind.nv)]
-    tau, h = ([x for one in here for x in getattr(one, name)] for name in ("tau", "h"))
-    given = [t if d else 0.0 for t, d in zip(tau, driven, strict=True)]
-    free = [i for i, d in enumerate(driven) if not d]
-    right = [tau[i] - h[i] - dot(M[i], given) for i in free]
-    found = iter(solve([[M[i][j] for j in free] for i in free], right))
-    return [t if d else next(found) for t, d in zip(tau, driven, strict=True)]
+def _accelerations(mechanism, here, world) -> list:
+    free, M, right, a = free_equations(mechanism, here, matrix(mechanism, here))
+    for i, x in zip(free, solve(M, right), strict=True):
+        a[i] = x
+    return a

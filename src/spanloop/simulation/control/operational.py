@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
-from spanloop.math.symmetric import solved_ldl
+from spanloop.math.symmetric import solve
 from spanloop.math.vector3 import add, cross, dot, scale, transpose
 from spanloop.model import Model
 from spanloop.model.user_input import number, rotation
@@ -113,7 +113,7 @@ def operational_space(
         pushed = [[dot(row, j) for row in inv] for j in J]  # M⁻¹ Jᵀ, a column each
         less = [[dot(i, p) for p in pushed] for i in J]
         w = commanded(t, v, u, every, T)
-        F = solved_ldl(less, [x - fall[r] - dot(j, a0) for x, r, j in zip(w, chosen, J, strict=True)])
+        F = solve(less, [x - fall[r] - dot(j, a0) for x, r, j in zip(w, chosen, J, strict=True)])
         return inverse(q, v, [x + dot([p[i] for p in pushed], F) for i, x in enumerate(a0)])
 
     return _Frame(aim.inputs, law)

@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
+from spanloop.algorithms.closed.pivot_tolerance import masked_factors, pivot_demands, row_bounds
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
 from spanloop.errors import InputError, UnsupportedError, nearest
@@ -86,15 +86,15 @@ def forward_dynamics(
             moved = [dot(x, y) for x, y in zip(row, free, strict=True)]
             asked.append(-total([gamma[r], -given.get(r, 0.0), *moved]))
         switched = [masks.get(r, 1.0) for r in rows]
-        bounds = zero_bounds(m, rows, Omega)
-        factors = Factors(Omega, zero=bounds, masks=switched)
+        bounds = row_bounds(m, rows, Omega)
+        factors = masked_factors(Omega, bounds, switched)
         f = factors.solve(asked)
         answer: dict = {}
         for k, part in enumerate(parts):  # steps 3 and 4 (4.9e, g)
             for n, place in enumerate(part.v):
                 more = [column[k][n] * x for column, x in zip(columns, f, strict=True) if column[k]]
                 answer[place] = total([free[k][n], *more])
-        thin = thin_pivots(bounds, factors, switched) if redundancy.refuses_singular else []
+        thin = pivot_demands(bounds, factors, switched) if redundancy.refuses_singular else []
         return Values(answer=answer, f=f, asked=demands + thin)
 
     return Program(

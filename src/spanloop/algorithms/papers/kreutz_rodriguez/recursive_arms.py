@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import KeptRows
-from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
+from spanloop.algorithms.closed.pivot_tolerance import masked_factors, pivot_demands, row_bounds
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, contacts, grasps
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.filter_sweeps import (
@@ -150,9 +150,9 @@ class _Held:
                     self.Omega[first + i][first + j] = self.Omega[first + j][first + i] = x
             first += len(rows)
         masks = [row.mask for row in self.rows]
-        bounds = zero_bounds(m, [row.row for row in self.rows], self.Omega)
-        self.factors = Factors(self.Omega, zero=bounds, masks=masks)
-        self.thin = thin_pivots(bounds, self.factors, masks)
+        bounds = row_bounds(m, [row.row for row in self.rows], self.Omega)
+        self.factors = masked_factors(self.Omega, bounds, masks)
+        self.thin = pivot_demands(bounds, self.factors, masks)
 
     def known(self) -> list:
         """a'(C): acceleration along the rows while the arms do nothing."""

@@ -1,25 +1,46 @@
 """Which bodies form a simple closed chain: the reference member, the support, and the chains between them.
 
-The support is the world with all links whose motion is given. Hops lead from it outward, whatever the spanning tree
-does: in a Type 0 mechanism (arms, fingers) they follow its joints, in a Type 1 mechanism (legs) they begin at the feet
-and run against them. [Lilly & Orin, section 1] Joints that carry nothing close loops (general_edges.py): between the
-reference member and a chain (its tip), or inside a chain. Chains that a loop joins belong to one group.
+The paper takes this as given. Joints and closures are general joints alike: they join two bodies. The support is the
+world with all links whose motion is given, and counts as one body. Hops lead from it outward, whatever the spanning
+tree does: in a Type 0 mechanism (arms, fingers) they follow its joints, in a Type 1 mechanism (legs) they begin at the
+feet and run against them. [Lilly & Orin, section 1]
+
+Without the reference member the other bodies fall into parts. The part with the support holds the chains; the other
+parts hang on the reference member alone. A general joint that is not needed to hold its part together closes a loop:
+between the reference member and a chain (its tip), or inside a part. Chains that a loop joins belong to one group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from spanloop.algorithms.papers.lilly_orin.joint_graph import (
-    JOINT,
-    Edge,
-    closing_edges,
-    general_edges,
-    given_links,
-    rows_of,
-)
 from spanloop.errors import UnsupportedError
+from spanloop.sweeps import Sweep, Values, at_once
+from spanloop.sweeps.walk import carry_out
+
+JOINT, CLOSURE = "joint", "closure"
+WORLD = -1
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A joint of the tree (number of its link) or a closure (its number) between links a (parent side) and b."""
+
+    kind: str
+    number: int
+    a: int  # −1 is the world
+    b: int
+
+    def other(self, link: int) -> int:
+        return self.b if link == self.a else self.a
+
+
+def general_edges(mechanism) -> list[Edge]:
+    """All general joints, those of the tree first."""
+    joints = [Edge(JOINT, link.number, link.parent, link.number) for link in mechanism.links]
+    return joints + [Edge(CLOSURE, c.number, c.a.link, c.b.link) for c in mechanism.closures]
 
 
 @dataclass(frozen=True)
@@ -37,8 +58,8 @@ class Hop:
 class Tip:
     """A general joint that closes a loop: from a link of a chain, or of the support, to the reference member.
 
-    inner: does it close a loop inside a chain, or inside what the reference member carries? Then the other end is a
-    link there, or on the support, or the reference member.
+    inner: it closes a loop inside a chain, or inside what the reference member carries; the other end is then a link
+    there, or on the support, or the reference member.
     """
 
     link: int
@@ -53,7 +74,7 @@ class Chains:
     """A mechanism seen as chains between support and reference member; hops have bases first."""
 
     reference: int
-    floats: bool  # does the reference member?
+    floats: bool  # the reference member does
     support: frozenset[int]
     hops: tuple[Hop, ...]
     tips: tuple[Tip, ...]
@@ -65,16 +86,46 @@ class Chains:
 
     @property
     def outward(self) -> bool:
-        """Do all hops follow the joints of the spanning tree, and does the reference member float?"""
-        along = all(h.edge.sort == JOINT and h.edge.number == h.link for h in self.hops)
-        cut = [t for t in self.tips if t.edge.sort == JOINT and t.edge.number != self.reference]
+        """All hops follow the joints of the spanning tree, and the reference member floats."""
+        along = all(h.edge.kind == JOINT and h.edge.number == h.link for h in self.hops)
+        cut = [t for t in self.tips if t.edge.kind == JOINT and t.edge.number != self.reference]
         return along and self.floats and not cut
 
+    @functools.cached_property
+    def links(self) -> tuple[Body, ...]:
+        """The reference member and the link of every hop, each with the place of the body that carries it."""
+        place = {self.reference: 0} | {hop.link: k for k, hop in enumerate(self.hops, 1)}
+        own = Body(self.reference, -1, None)
+        return (own, *(Body(hop.link, place.get(hop.base, -1), hop) for hop in self.hops))
+
+    def along(self, sweep: Sweep) -> Sweep:
+        """The sweep over the bodies of the chains instead of the links of the tree; world.bodies holds their values."""
+
+        @functools.wraps(sweep.step)
+        def walk_chains(m, here, world) -> Values:
+            bodies, kept = [Values(**vars(b)) for b in world.bodies], Values(**vars(world))
+            carry_out((sweep,), self, bodies, kept)
+            return Values(**{**vars(kept), "bodies": bodies})
+
+        return at_once(walk_chains)
+
+
+@dataclass(frozen=True)
+class Body:
+    """A body of the chains: its link in the tree, and what carries it, toward the support or the reference member."""
+
+    number: int
+    parent: int  # its place in Chains.links; −1 for the support, and for the reference member
+    hop: Hop | None  # none for the reference member
+
     @property
-    def closed_on_reference(self) -> bool:
-        """Has what hangs on the reference member alone loops of its own, or does it touch the support?"""
-        carried = {h.link for h in self.hops if h.chain is None}
-        return any(t.link in carried or t.other in carried for t in self.tips)
+    def is_reference(self) -> bool:
+        return self.hop is None
+
+    @property
+    def in_chain(self) -> bool:
+        """The support carries it, and not the reference member alone."""
+        return self.hop is not None and self.hop.chain is not None
 
 
 def simple_chains(mechanism) -> Chains:
@@ -190,3 +241,88 @@ def _grouped(chains: Chains, closing: dict[Edge, bool]) -> Chains:
 def _renumbered(chains: Chains, first: Callable[[int], int]) -> Chains:
     hops = tuple(replace(h, group=first(h.group)) for h in chains.hops)
     return replace(chains, hops=hops, tips=tuple(replace(t, group=first(t.group)) for t in chains.tips))
+
+
+# ---- joints that close loops
+
+
+def given_links(mechanism) -> frozenset[int]:
+    """The world and the links whose motion is given: driven, and so on down to the world."""
+    out = {WORLD}
+    for link in mechanism.links:
+        if link.driven and link.parent in out:
+            out.add(link.number)
+    return frozenset(out)
+
+
+def closing_edges(mechanism, edges: Sequence[Edge], reference: int, support: frozenset[int]) -> dict[Edge, bool]:
+    """Joints that carry nothing and are no tips of chains; of each: does it close a loop inside its part?
+
+    The others join a part that hangs on the reference member to a chain or the support.
+    """
+    parts = _Parts(support)
+    moving = [e for e in edges if not {e.a, e.b} <= support]
+    within = [e for e in moving if reference not in (e.a, e.b)]
+    floating = [e for e in within if e.kind == JOINT and mechanism.links[e.number].floats]
+    contacts = [e for e in within if _carries(mechanism, e)]
+    contacts.sort(key=lambda e: -rows_of(mechanism, e))
+    for edge in within:
+        if edge.kind == JOINT and not mechanism.links[edge.number].floats:
+            parts.join(edge)
+    parts.reach(contacts)
+    for edge in floating:
+        parts.join(edge)
+    parts.reach(contacts)
+    for edge in moving:
+        if edge.kind == JOINT and reference in (edge.a, edge.b) and not parts.on_support(edge.other(reference)):
+            parts.join(edge)
+    tips = {e for e in moving if reference in (e.a, e.b) and parts.on_support(e.other(reference))}
+    left = [e for e in moving if e not in tips and e not in parts.joined]
+    return {e: parts.of(e.a) == parts.of(e.b) for e in left}
+
+
+def rows_of(mechanism, edge: Edge) -> int:
+    """How many directions a general joint holds."""
+    if edge.kind == CLOSURE:
+        return len(mechanism.closures[edge.number].rows)
+    link = mechanism.links[edge.number]
+    return 6 if link.driven else 6 - link.kind.nv
+
+
+def _carries(mechanism, edge: Edge) -> bool:
+    """Can a chain stand on this closure? Not if it is switched, nor if it has no motion space of its own."""
+    if edge.kind == JOINT:
+        return False
+    closure = mechanism.closures[edge.number]
+    return not closure.switchable and (len(closure.rows) == 6 or closure.kind.carries)
+
+
+class _Parts:
+    """Links in parts that grow together, the support being one body; `joined` are the joints that did it."""
+
+    def __init__(self, support: frozenset[int]):
+        self.above = dict.fromkeys(support - {WORLD}, WORLD)
+        self.joined: set[Edge] = set()
+
+    def of(self, link: int) -> int:
+        while link in self.above:
+            link = self.above[link]
+        return link
+
+    def on_support(self, link: int) -> bool:
+        return self.of(link) == WORLD
+
+    def join(self, edge: Edge) -> None:
+        """Two parts into one, unless they are."""
+        a, b = self.of(edge.a), self.of(edge.b)
+        if a != b:
+            self.above[max(a, b)] = min(a, b)
+            self.joined.add(edge)
+
+    def reach(self, contacts: Sequence[Edge]) -> None:
+        """Stand parts on that with the support, through contacts, as far as they lead; the first ones first."""
+        while True:
+            edge = next((e for e in contacts if self.on_support(e.a) != self.on_support(e.b)), None)
+            if edge is None:
+                return
+            self.join(edge)

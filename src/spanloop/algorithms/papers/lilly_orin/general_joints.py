@@ -1,12 +1,12 @@
 """General joints at a state: motion space, constraint space, and what is known across them. [Lilly & Orin, section 2]
 
 A joint of the tree, taken in its own direction or against it, and a closure look alike. Accelerations are those
-beyond ζ (drifting.py).
+beyond ζ (tree/link_motion.py).
 
 | here | Lilly & Orin | shape | meaning | frame |
 |---|---|---|---|---|
 | S | φ | Motions | motion space: of the link on the next body toward the support | joint |
-| c | – | Motion | relative acceleration when the freedoms have none | joint |
+| c | – | Motion | relative acceleration while the DoFs have none | joint |
 | near | – | Transform | pose of the link in the joint's frame | joint |
 | far | – | Transform | pose of the joint's frame in the next body | body |
 | K, B | φᶜ, X₀ᵀφᶜ | Force by row | constraint space of a tip, on its link and at the other end | link, other |
@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import KeptRows, known_rows
-from spanloop.algorithms.papers.lilly_orin.chains import Hop, Tip
-from spanloop.algorithms.papers.lilly_orin.joint_graph import JOINT
+from spanloop.algorithms.papers.lilly_orin.chains import JOINT, Hop, Tip
 from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.scalar import sqrt
 from spanloop.math.spatial import Force, Motion, Transform, dual_basis
@@ -33,10 +32,10 @@ SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Forc
 
 
 class Carrier(NamedTuple):
-    """The general joint of a hop; freedoms as (s, torque, armature)."""
+    """The general joint of a hop; DoFs as (s, torque, armature)."""
 
     near: Transform
-    freedoms: tuple[tuple[Motion, Scalar, Scalar], ...]
+    dofs: tuple[tuple[Motion, Scalar, Scalar], ...]
     c: Motion
     far: Transform
 
@@ -49,47 +48,48 @@ class Constraint:
     """
 
     key: Any
-    sort: str  # "moment" or "force"
+    kind: str  # "moment" or "force"
     K: Force
     B: Force
     gamma: Scalar
-    soft: Scalar = 0.0  # compliance: 1 for a rotor's row
+    compliance: Scalar = 0.0  # 1 for a row of a rotor
     mask: Scalar = 1.0  # 0 where a closure is switched off
+    number: int = 0  # among the rows of all tips
 
 
 def carrier(m, here, world, hop: Hop, kept: KeptRows) -> Carrier:
-    """The general joint that carries a link of a chain; rows of a closure that are dropped become freedoms."""
-    if hop.edge.sort == JOINT:
+    """The general joint that carries a link of a chain; rows of a closure that are dropped become DoFs."""
+    if hop.edge.kind == JOINT:
         i = hop.edge.number
         link, h = m.links[i], here[i]
         columns = link.free(h.S)
         if i == hop.link:
-            return Carrier(Transform(), _freedoms(link, h, columns), Motion(), h.X)
+            return Carrier(Transform(), _dofs(link, h, columns), Motion(), h.X)
         back = tuple(-s for s in columns)
-        return Carrier(h.X.inverse(), _freedoms(link, h, back), Motion(), Transform())
+        return Carrier(h.X.inverse(), _dofs(link, h, back), Motion(), Transform())
     closure = m.closures[hop.edge.number]
     x = relative_pose(m, here, closure)
     on_a, on_b = closure.a.transform() @ x, closure.b.transform()  # poses of the child frame
-    freedoms, c = list(closure_motion(closure, x)), Motion()
+    dofs, c = list(closure_motion(closure, x)), Motion()
     columns = [Motion.of(tuple(w)) for w in dual_basis(closure.kind.closure_space(x))]
     known = {row.number: gamma for row, gamma in known_rows(m, here, world, closure, kept, True)}
     for r, column in zip(closure.rows, columns, strict=True):
         if r in kept.dropped:
-            freedoms.append(column)
+            dofs.append(column)
         else:
             c = c - column * known[r]  # φᶜᵀ c = −γ
     if hop.link == closure.b.link:
-        return Carrier(on_b.inverse(), tuple((s, 0.0, 0.0) for s in freedoms), c, on_a)
-    return Carrier(on_a.inverse(), tuple((-s, 0.0, 0.0) for s in freedoms), -c, on_b)
+        return Carrier(on_b.inverse(), tuple((s, 0.0, 0.0) for s in dofs), c, on_a)
+    return Carrier(on_a.inverse(), tuple((-s, 0.0, 0.0) for s in dofs), -c, on_b)
 
 
-def _freedoms(link, h, columns):
+def _dofs(link, h, columns):
     torque = link.passive_torque(h.q, h.v)
     return tuple((s, t + p, r) for s, t, p, r in zip(columns, h.tau, torque, link.armature, strict=False))
 
 
 def closure_motion(closure, x: Transform) -> tuple[Motion, ...]:
-    """Motion space of a closure, in its child frame; none where all six directions are held or given."""
+    """Motion space of a closure, in its child frame; none where all six directions are fixed or given."""
     return () if len(closure.rows) == 6 else closure.kind.closure_motion(x)
 
 
@@ -98,14 +98,14 @@ def tip(m, here, world, t: Tip, kept: KeptRows) -> tuple[list[Constraint], Force
 
     Of a closure there is none here: its h comes with the external forces.
     """
-    if t.edge.sort == JOINT:
+    if t.edge.kind == JOINT:
         return _tip_of_joint(m, here, t)
     closure, masks = m.closures[t.edge.number], closure_kinematics.masks(m, world)
     out = []
     for k, (row, gamma) in enumerate(known_rows(m, here, world, closure, kept)):
         K, B = (row.on_a, row.on_b) if t.link == closure.a.link else (row.on_b, row.on_a)
-        sort = closure.sort(closure.rows.index(row.number))
-        out.append(Constraint((closure.number, k), sort, K, B, gamma, mask=masks.get(row.number, 1.0)))
+        kind = closure.sort(closure.rows.index(row.number))
+        out.append(Constraint((closure.number, k), kind, K, B, gamma, mask=masks.get(row.number, 1.0)))
     return out, Force(), Force()
 
 
@@ -119,13 +119,13 @@ def _tip_of_joint(m, here, t: Tip) -> tuple[list[Constraint], Force, Force]:
     drive = Force()
     for w, x in zip(measures, torque, strict=False):
         drive = drive + w * x
-    held = [(w, 0.0) for w in (SIX if link.driven else link.kind.constraint_space(h.q))]
+    rigid = [(w, 0.0) for w in (SIX if link.driven else link.kind.constraint_space(h.q))]
     rotors = [(w * sqrt(r), 1.0) for w, r in zip(measures, link.armature, strict=False) if not is_zero(r)]
     out = []
-    for k, (w, soft) in enumerate(held + rotors):
+    for k, (w, compliance) in enumerate(rigid + rotors):
         on_child, on_parent = w, -(h.X @ w)
         K, B = (on_parent, on_child) if t.link == link.parent else (on_child, on_parent)
-        sort = "moment" if all(map(is_zero, w.linear)) else "force"
-        out.append(Constraint((link.name, k), sort, K, B, 0.0, soft))
+        kind = "moment" if all(map(is_zero, w.linear)) else "force"
+        out.append(Constraint((link.name, k), kind, K, B, 0.0, compliance))
     on_child, on_parent = drive, -(h.X @ drive)
     return (out, on_parent, on_child) if t.link == link.parent else (out, on_child, on_parent)

@@ -1,50 +1,52 @@
 """Forward dynamics of simple closed chains: m chains between a support and one reference member. O(mN). [Lilly & Orin]
 
-The steps are those of Table 1. Arms and fingers that hold an object (Type 0) and legs that carry a body (Type 1) go
-through the same code: the support is the base of every chain (simple_chains.py), the joint at its tip is a general
-joint, contact or hip (general_joints.py).
+The steps are those of Table 1. Arms and fingers that hold an object (Type 0) and legs that carry a body (Type 1) take
+the same code: the support is the base of every chain (chains.py), the joint at its tip is a general joint, contact or
+hip (general_joints.py). Steps 1 and 4 are sweeps over the bodies of the chains, from the support outward.
 
 | here | Lilly & Orin | shape | meaning | frame |
 |---|---|---|---|---|
-| lam | ẍ_open, then ẍ | Motion by link | acceleration beyond ζ (drifting.py) | link |
-| rates | q̈_open, then q̈ | by joint | accelerations of the joints | joint |
-| P, f | – | 6×6, Force by link | articulated inertia and bias force of the chain from its tip | link |
-| K | – | Force by row | what a unit force of a row does to the link with all that it carries | link |
+| x_open | ẍ_open | Motion by body | acceleration beyond ζ (tree/link_motion.py), the chains open | link |
+| q_open, rates | q̈_open, q̈ | by joint | accelerations of the joints | joint |
+| P, f | – | 6×6, Force by body | articulated inertia and bias force of the chain from its tip | link |
+| K | – | Force by row | what a unit force of a row does to the body with all that it carries | link |
 | shares | D⁻¹φᵀK | by row | of Ω the part that the joint itself adds | joint |
 | L | φᶜᵀ Λ⁻¹ φᶜ | n_c × n_c | inverse operational inertia along the rows | rows |
 | B, S, h | φᶜᵀ X₀, S_k, h_kᶜ | | as in reference_member.py | |
+| a0 | a₀ | Motion | acceleration of the reference member beyond ζ | link |
 
 Departures. Of Λ⁻¹ and Ω only what φᶜ sees is computed, by propagating the forces of the rows from the tip inward; Ω is
 applied to a force by one sweep outward and never written out. Known forces φ h_k act on the open chain, so that S_k
 needs no Λ⁻¹ φ h_k: at a tip that is a joint of the tree (a hip) φ h_k is its torque; at one that is a closure it comes
-from outside, as forces on the closure's two bodies (`known=`, loops/arguments.py). Accelerations are classical. A chain
-may branch, and the reference member may carry bodies of its own.
+from outside, as forces on the closure's two bodies (`loop_forces=`). Accelerations are classical. A chain may branch,
+and the reference member may carry bodies of its own: I₀ is its articulated inertia with these.
 
-A chain may have loops inside. The rows of a joint that closes one ride inward from both of its ends, together with
+A chain may have loops inside. The rows of a joint that closes one travel inward from both of its ends, together with
 those of the tip: L and S have entries for them, and they are eliminated before the tip's (reference_member.py). What
-is left is L and S of step 1 for the chain with its own loops closed. So do loops among the bodies that only the
-reference member carries; there the rows ride on to that one, and what arrives is their B. In this way a contact that
-cannot carry a chain (it is switched, or has no motion space of its own) still closes one. Two chains that a loop joins
-are one. Where rows are redundant, their forces are one possible choice.
+is left is L and S of step 1 for the chain with its own loops closed. The same holds for loops among the bodies that
+only the reference member carries; there the rows travel on to that one, and what arrives is their B. In this way a
+contact that cannot carry a chain (it is switched, or has no motion space of its own) still closes one. Two chains that
+a loop joins are one. Where rows are redundant, their forces are one possible choice.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import KeptRows
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.algorithms.papers.lilly_orin.chains import Chains, Tip, simple_chains
+from spanloop.algorithms.papers.lilly_orin.chains import JOINT, Body, Chains, Tip, simple_chains
 from spanloop.algorithms.papers.lilly_orin.general_joints import Carrier, Constraint, carrier, tip
-from spanloop.algorithms.papers.lilly_orin.joint_graph import JOINT
-from spanloop.algorithms.papers.lilly_orin.reference_member import Held, balanced, convergence
+from spanloop.algorithms.papers.lilly_orin.reference_member import ChainRows, ReferenceMember, convergence
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_motion import bias_sweep, placed
+from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, dual_basis, joint_rate, power
 from spanloop.math.vector3 import total
-from spanloop.sweeps import Program, Values, at_once, outward
+from spanloop.sweeps import Program, Sum, Values, at_once, inward, outward
 
 
 def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
@@ -54,21 +56,25 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
     feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e (step 5).
     """
     redundancy = redundancy or Redundancy()
-    kept = KeptRows.of(redundancy, feedback)
-    chains, sizes, flying = simple_chains(mechanism), kept.sizes(mechanism), kept.needs_velocities(mechanism)
+    kept, chains = KeptRows.of(redundancy, feedback), simple_chains(mechanism)
+    sizes = kept.sizes(mechanism)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
         (
             *placed(loaded),
             bias_sweep(mechanism),
-            *((outward(fly, V=Motion()),) if flying else ()),
-            at_once(joined(chains, kept)),
-            at_once(opened(chains)),  # step 1
-            at_once(held(chains)),  # steps 2 and 3
-            at_once(closed(chains)),  # step 4
-        ),
-        result=lambda m, here, world: [x for link in m.links for x in world.rates[link.number]],
+            *((outward(fly, V=Motion()),) if kept.needs_velocities(mechanism) else ()),
+            at_once(general_joints(chains, kept)),
+            chains.along(inward(open_chain, P=ArticulatedInertia(), f=Force(), K=Sum(), L=Sum())),  # step 1
+            chains.along(outward(open_acceleration, x_open=Motion())),  # step 1
+            at_once(reference_acceleration(chains)),  # step 2
+            at_once(tip_forces),  # step 3
+            at_once(refinement),  # steps 2 and 3 for their residual
+            chains.along(outward(closed_chain, x=Motion())),  # step 4
+            chains.along(outward(carried_body, begin=lambda world: Values(x=world.a0))),  # step 4
+        ),  # step 5 is simulate()
+        result=closed_rates(chains),
         shape=(mechanism.nv,),
         regroup=chains.outward,
         loaded=loaded,
@@ -79,19 +85,19 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
 
 
 def _demands(m, here, world, redundancy: Redundancy) -> list:
-    """How open the loops are, and whether the refinement of the forces comes to its end."""
-    far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
-    return far + (convergence(world.balance, world.lam0, world.step) if redundancy.refuses_singular else [])
+    """How open the loops are, and whether the refinement of the forces converges."""
+    openness = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+    return openness + (convergence(world.member, world.a0, world.step) if redundancy.refuses_singular else [])
 
 
-# ---- what is known beforehand
+# ---- given: φ, φᶜ, h, αᶜ, X₀ and ζ₀ of all general joints
 
 
-def joined(chains: Chains, kept: KeptRows):
-    def join(m, here, world) -> Values:
-        """General joints at this state: those that carry links, and rows and known forces at the tips."""
-        carriers = [carrier(m, here, world, hop, kept) for hop in chains.hops]
+def general_joints(chains: Chains, kept: KeptRows):
+    def given(m, here, world) -> Values:
+        """The bodies of the chains with the joints that carry them; rows and known forces at the tips."""
         f = {i: h.f for i, h in enumerate(here)}
+        K: dict[int, Sum] = {body.number: Sum() for body in chains.links}
         rows: dict[int, list[tuple[Tip, Constraint]]] = {t.group: [] for t in sorted(chains.tips, key=_group)}
         for t in chains.tips:
             own, on_link, on_other = tip(m, here, world, t, kept)
@@ -99,10 +105,24 @@ def joined(chains: Chains, kept: KeptRows):
             for link, known in ((t.other, on_other), (t.link, on_link)):
                 if link not in chains.support:
                     f[link] = f[link] - known  # (33): φ h
-        ordered = {n: sorted(own, key=_inner_first) for n, own in rows.items() if own}
-        return Values(carriers=carriers, f=f, tip_rows=ordered)
+        count, groups = itertools.count(), {}
+        for n, own in ((n, own) for n, own in rows.items() if own):
+            groups[n] = [(t, replace(row, number=next(count))) for t, row in sorted(own, key=_inner_first)]
+            for entry in groups[n]:
+                for link, wrench in _ends(entry):
+                    if link not in chains.support:
+                        K[link][entry[1].number] = wrench
+        bodies = [
+            Values(
+                joint=carrier(m, here, world, body.hop, kept) if body.hop else None,
+                inertia=m.links[body.number].inertia.articulated(), own_f=f[body.number], own_K=K[body.number],
+                given_rates=() if body.hop is None or body.hop.edge.kind != JOINT else here[body.hop.edge.number].tau,
+            )
+            for body in chains.links
+        ]  # fmt: skip
+        return Values(bodies=bodies, tip_rows=groups)
 
-    return join
+    return given
 
 
 def _group(t: Tip) -> int:
@@ -119,154 +139,151 @@ def _ends(entry: tuple[Tip, Constraint]):
     return (t.link, row.K), (t.other, row.B)
 
 
-# ---- step 1: the open chain solution
+# ---- step 1: q̈_open, ẍ_open, Ω and Λ⁻¹ of every chain
 
 
-def opened(chains: Chains):
-    def open_chains(m, here, world) -> Values:
-        """Chains without the reference member: articulated inertias, Λ⁻¹, and accelerations."""
-        P = {i: m.links[i].inertia.articulated() for i in range(len(m.links))}
-        f = dict(world.f)
-        K: dict = {i: {} for i in P}
-        admittance: dict = {}
-        for rows in world.tip_rows.values():
-            for entry in rows:
-                for link, wrench in _ends(entry):
-                    if link not in chains.support:
-                        K[link][entry[1].key] = wrench
-        passed = []
-        for hop, joint in reversed(list(zip(chains.hops, world.carriers, strict=True))):
-            freedoms, left = _passed(joint, P[hop.link], f[hop.link], K[hop.link], admittance)
-            passed.append(freedoms)
-            if hop.base not in chains.support:
-                P[hop.base] = P[hop.base] + left.P.carried(joint.far)
-                f[hop.base] = f[hop.base] + joint.far @ left.f
-                for r, k in left.K.items():
-                    K[hop.base][r] = K[hop.base].get(r, Force()) + joint.far @ k
-        passed.reverse()
-        of_chains = [k for k, hop in enumerate(chains.hops) if hop.chain is not None]
-        lam: dict = {i: Motion() for i in (*chains.support, chains.reference)}
-        rates: dict = {i: here[i].tau for i in chains.support if i >= 0}
-        for k in range(len(chains.hops)) if chains.closed_on_reference else of_chains:
-            hop, joint = chains.hops[k], world.carriers[k]
-            start = joint.far.T @ lam[hop.base] + joint.c
-            lam[hop.link], rate = _accelerated(joint, passed[k], start, [x[2] for x in passed[k]])
-            if hop.edge.sort == JOINT:
-                rates[hop.edge.number] = rate if passed[k] else here[hop.edge.number].tau
-        own = chains.reference
-        return Values(
-            passed=passed, admittance=admittance, P0=P[own], f0=f[own], B=K[own], lam=lam, open_rates=rates,
-            of_chains=of_chains,
-        )  # fmt: skip
-
-    return open_chains
-
-
-def _passed(joint: Carrier, P, f: Force, K: dict, admittance: dict):
-    """A general joint passed inward: its freedoms yield; what is left is in the joint's frame."""
-    P, f = P.carried(joint.near), joint.near @ f
-    K = {r: joint.near @ k for r, k in K.items()}
-    freedoms = []
-    for s, torque, armature in joint.freedoms:
+def open_chain(body: Body, here, arriving) -> tuple[Values, Values]:
+    """Articulated inertia, bias force and forces of the rows, past the general joint toward the support: Ω, Λ⁻¹."""
+    P, f, K, L = here.inertia + arriving.P, here.own_f + arriving.f, here.own_K + arriving.K, arriving.L
+    if body.is_reference:
+        return Values(P0=P, f0=f, B=K), Values(P=ArticulatedInertia(), f=Force(), K=Sum(), L=L)
+    joint = here.joint
+    P, f, K = P.carried(joint.near), joint.near @ f, {r: joint.near @ k for r, k in K.items()}
+    dofs = []
+    for s, torque, armature in joint.dofs:
         U = P @ s
-        over = reciprocal(power(s, U) + armature)
-        G = U * over
-        e = torque - power(s, f)
+        inverse_pivot = reciprocal(power(s, U) + armature)  # D⁻¹
+        G, e = U * inverse_pivot, torque - power(s, f)
         kappa = {r: power(s, k) for r, k in K.items()}
-        shares = {r: x * over for r, x in kappa.items()}
-        keys = list(kappa)
-        for n, r in enumerate(keys):
-            for t in keys[: n + 1]:
-                pair = (t, r) if (t, r) in admittance else (r, t)
-                admittance[pair] = admittance.get(pair, 0.0) + kappa[r] * shares[t]  # Λ⁻¹ += φᵀK D⁻¹ Kᵀφ
-            K[r] = K[r] - G * kappa[r]
-        freedoms.append((s, G, e * over, shares))
+        shares = {r: x * inverse_pivot for r, x in kappa.items()}
+        L = L + Sum({(t, r): kappa[r] * shares[t] for r in K for t in K if t <= r})  # Λ⁻¹ += Kᵀφ D⁻¹ φᵀK
+        K = {r: k - G * kappa[r] for r, k in K.items()}
+        dofs.append((s, G, e * inverse_pivot, shares))
         P, f = P.less(G, U), f + G * e
     f = f + P @ joint.c
-    return freedoms, Values(P=P, f=f, K=K)
+    K = Sum({r: joint.far @ k for r, k in K.items()})
+    return Values(dofs=dofs), Values(P=P.carried(joint.far), f=joint.far @ f, K=K, L=L)
 
 
-def _accelerated(joint: Carrier, freedoms, lam: Motion, nu):
-    """Acceleration of the link, from the joint's side outward, and of the joint."""
+def open_acceleration(body: Body, here, parent) -> Values:
+    """ẍ_open and q̈_open: accelerations while no force acts at the tips, the reference member at rest."""
+    if body.is_reference:
+        return Values(x_open=Motion())
+    start = here.joint.far.T @ parent.x_open + here.joint.c
+    x_open, rates = _accelerated(here.joint, here.dofs, start, [nu for _, _, nu, _ in here.dofs])
+    return Values(x_open=x_open, q_open=rates if here.dofs else here.given_rates)
+
+
+def _accelerated(joint: Carrier, dofs, x: Motion, nu):
+    """Accelerations of the body and of its joint, from that of what carries it."""
     rates = []
-    for (s, G, _, _), x in reversed(list(zip(freedoms, nu, strict=True))):
-        rate = joint_rate(x, G, s, lam)
-        lam = lam + s * rate
+    for (s, G, _, _), y in reversed(list(zip(dofs, nu, strict=True))):
+        rate = joint_rate(y, G, s, x)
+        x = x + s * rate
         rates.append(rate)
-    return joint.near.T @ lam, tuple(reversed(rates))
+    return joint.near.T @ x, tuple(reversed(rates))
 
 
-# ---- steps 2 and 3: the reference member and the forces at the tips
+# ---- step 2: a₀
 
 
-def held(chains: Chains):
-    def hold(m, here, world) -> Values:
-        """a₀ and the forces of all rows."""
-        seen = []
-        freedoms: dict = {}
-        for hop, joint in zip(chains.hops, world.carriers, strict=True):
-            freedoms[hop.group] = freedoms.get(hop.group, 0) + len(joint.freedoms)
+def reference_acceleration(chains: Chains):
+    def solve_a0(m, here, world) -> Values:
+        """[I₀ + Σ X₀ᵀ R_k] a₀ = Σ X₀ᵀ P_k − b₀ + g₀  (45), (46)."""
+        own = world.bodies[0]
+        x = {i: Motion() for i in chains.support}
+        x |= {body.number: values.x_open for body, values in zip(chains.links, world.bodies, strict=True)}
+        dofs: dict[int, int] = {}
+        for body, values in zip(chains.links[1:], world.bodies[1:], strict=True):
+            dofs[body.hop.group] = dofs.get(body.hop.group, 0) + len(values.joint.dofs)
+        groups = []
         for group, entries in world.tip_rows.items():
-            rows = [replace(row, B=world.B.get(row.key, Force())) for _, row in entries]
-            L = [[_between(world.admittance, r.key, t.key) for t in rows] for r in rows]
+            rows = [replace(row, B=own.B.get(row.number, Force())) for _, row in entries]
+            L = [[world.L.get(_pair(r.number, t.number), 0.0) for t in rows] for r in rows]  # M⁻¹ = φᶜᵀ Λ⁻¹ φᶜ (36)
             for k, row in enumerate(rows):
-                L[k][k] = L[k][k] + row.soft
-            S = [-total([e[1].gamma, *(power(world.lam[i], K) for i, K in _ends(e))]) for e in entries]  # S_k (36)
+                L[k][k] = L[k][k] + row.compliance
+            S = [-total([e[1].gamma, *(power(x[i], K) for i, K in _ends(e))]) for e in entries]  # S_k (36)
             inner = sum(t.inner for t, _ in entries)
-            seen.append(Held(rows, L, S, freedoms.get(group, 0), inner))
-        body = m.links[chains.reference].inertia
-        lam0, h, step, balance = balanced(seen, world.P0, world.f0, body)
-        forces = {row.key: x for c, xs in zip(seen, h, strict=True) for row, x in zip(c.rows, xs, strict=True)}
-        return Values(lam0=lam0, forces=forces, step=step, balance=balance)
+            groups.append(ChainRows(rows, L, S, dofs.get(group, 0), inner))
+        member = ReferenceMember(groups, own.P0, m.links[chains.reference].inertia)  # (46)
+        return Values(member=member, a0=member.acceleration([c.S for c in groups], -own.f0))  # (45)
 
-    return hold
+    return solve_a0
 
 
-def _between(admittance: dict, r, t):
-    return admittance[r, t] if (r, t) in admittance else admittance.get((t, r), 0.0)
+def _pair(r: int, t: int) -> tuple[int, int]:
+    return min(r, t), max(r, t)
+
+
+# ---- step 3: f_k
+
+
+def tip_forces(m, here, world) -> Values:
+    """f_k = P_k − R_k a₀  (47), along the rows."""
+    return Values(h=world.member.tip_forces([c.S for c in world.member.chains], world.a0))
+
+
+def refinement(m, here, world) -> Values:
+    """Steps 2 and 3 again for what clamped pivots leave of their equations (reference_member.py)."""
+    member = world.member
+    S, force = [c.S for c in member.chains], -world.bodies[0].f0
+    a0, h, step = member.refined(S, force, world.a0, world.h, member.refinements)
+    forces = {row.number: x for c, xs in zip(member.chains, h, strict=True) for row, x in zip(c.rows, xs, strict=True)}
+    bodies = [Values(**vars(values), due=_due(values, forces)) for values in world.bodies]
+    return Values(a0=a0, h=h, step=step, forces=forces, bodies=bodies)
+
+
+def _due(values: Values, forces: dict) -> list:
+    """Of each degree of freedom's acceleration the terms that the forces of the rows cause: entries of −Ω f."""
+    return [[x * forces[r] for r, x in shares.items()] for *_, shares in getattr(values, "dofs", ())]
 
 
 # ---- step 4: closed-chain accelerations
 
 
-def closed(chains: Chains):
-    def close(m, here, world) -> Values:
-        """q̈ = q̈_open − Ω f (48), and what hangs on the reference member."""
-        lam, rates = dict(world.lam), dict(world.open_rates)
-        more: dict = {i: Motion() for i in chains.support}
-        for k in world.of_chains:
-            hop, joint = chains.hops[k], world.carriers[k]
-            nu = [total(_due(shares, world.forces)) for *_, shares in world.passed[k]]
-            more[hop.link], rate = _accelerated(joint, world.passed[k], joint.far.T @ more[hop.base], nu)
-            lam[hop.link] = lam[hop.link] + more[hop.link]
-            if hop.edge.sort == JOINT and world.passed[k]:
-                i = hop.edge.number
-                rates[i] = tuple(x + y for x, y in zip(rates[i], rate, strict=True))
-        lam[chains.reference] = world.lam0
-        for k, (hop, joint) in enumerate(zip(chains.hops, world.carriers, strict=True)):
-            if k not in world.of_chains:
-                start = joint.far.T @ lam[hop.base] + joint.c
-                nu = [total([x, *_due(shares, world.forces)]) for *_, x, shares in world.passed[k]]
-                lam[hop.link], rate = _accelerated(joint, world.passed[k], start, nu)
-                if hop.edge.sort == JOINT:
-                    rates[hop.edge.number] = rate if world.passed[k] else here[hop.edge.number].tau
+def closed_chain(body: Body, here, parent) -> Values:
+    """q̈_k = q̈_open − Ω_k f_k  (48), of the bodies that the support carries."""
+    if not body.in_chain:
+        return Values(x=Motion())
+    nu = [total(terms) for terms in here.due]
+    x, response = _accelerated(here.joint, here.dofs, here.joint.far.T @ parent.x, nu)  # −Ω f
+    rates = tuple(a + b for a, b in zip(here.q_open, response, strict=True)) if here.dofs else here.q_open
+    return Values(x=x, rates=rates)
+
+
+def carried_body(body: Body, here, parent) -> Values:
+    """Accelerations of the bodies that only the reference member carries, from a₀."""
+    if body.in_chain:
+        return Values(x=here.x_open + here.x)
+    if body.is_reference:
+        return Values(x=parent.x)  # a₀
+    start = here.joint.far.T @ parent.x + here.joint.c
+    nu = [total([own, *terms]) for (_, _, own, _), terms in zip(here.dofs, here.due, strict=True)]
+    x, rates = _accelerated(here.joint, here.dofs, start, nu)
+    return Values(x=x, rates=rates if here.dofs else here.given_rates)
+
+
+def closed_rates(chains: Chains):
+    def result(m, here, world) -> list:
+        """q̈ (nv,) of the joints of the tree."""
+        x = {i: Motion() for i in chains.support}
+        rates = {i: here[i].tau for i in chains.support if i >= 0}
+        for body, values in zip(chains.links, world.bodies, strict=True):
+            x[body.number] = values.x
+            if body.hop and body.hop.edge.kind == JOINT:
+                rates[body.hop.edge.number] = values.rates
         for t in chains.tips:
-            if t.edge.sort == JOINT:
-                rates[t.edge.number] = _across(m, here, t.edge.number, lam)
-        return Values(rates=rates)
+            if t.edge.kind == JOINT:
+                rates[t.edge.number] = _across(m, here, t.edge.number, x)
+        return [y for link in m.links for y in rates[link.number]]
 
-    return close
-
-
-def _due(shares: dict, forces: dict) -> list:
-    """Of a freedom's acceleration the parts that are due to the forces of rows."""
-    return [x * forces[r] for r, x in shares.items()]
+    return result
 
 
-def _across(m, here, i: int, lam: dict) -> tuple:
+def _across(m, here, i: int, x: dict) -> tuple:
     """Accelerations of a joint of the tree from those of its two links."""
     link, h = m.links[i], here[i]
     if link.driven:
         return h.tau
-    slip = lam[i] - h.X.T @ lam[link.parent]
+    slip = x[i] - h.X.T @ x[link.parent]
     return tuple(power(slip, w) for w in dual_basis(h.S))

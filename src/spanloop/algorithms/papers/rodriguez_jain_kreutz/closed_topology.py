@@ -30,11 +30,11 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import KeptRows
-from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
+from spanloop.algorithms.closed.pivot_tolerance import masked_factors, pivot_demands, row_bounds
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
-from spanloop.algorithms.papers.lilly_orin.reference_member import Held, balanced, convergence
+from spanloop.algorithms.papers.lilly_orin.reference_member import ChainRows, balanced, convergence
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closure_admittance import (
     laid_out,
     point_admittances,
@@ -135,11 +135,11 @@ def _whole(kept: KeptRows):
         on = [masks.get(number, 1.0) for number, _, _ in rows]
         L = row_admittance(world.omega, [ends for _, ends, _ in rows])
         asked = [-total([gamma, *(power(here[i].lam, K) for i, K in ends)]) for _, ends, gamma in rows]
-        bounds = zero_bounds(m, [number for number, _, _ in rows], L)
-        factors = Factors(L, zero=bounds, masks=on)
+        bounds = row_bounds(m, [number for number, _, _ in rows], L)
+        factors = masked_factors(L, bounds, on)
         f = factors.solve(asked)
         _lay_down(here, [ends for _, ends, _ in rows], f)
-        return Values(f=f, thin=thin_pivots(bounds, factors, on))
+        return Values(f=f, thin=pivot_demands(bounds, factors, on))
 
     return solve
 
@@ -154,13 +154,13 @@ def _cheap(g: Grasps, kept: KeptRows):
             rows = []
             for k, (number, sides, gamma) in enumerate(laid_out(m, here, world, c, kept)):
                 K, A = (dict(sides)[i] for i in (arm.tip, g.body))
-                sort, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
-                rows.append(Constraint((c.number, k), sort, K, A, gamma, mask=mask))
+                kind, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
+                rows.append(Constraint((c.number, k), kind, K, A, gamma, mask=mask))
                 ends.append([(arm.tip, K), (g.body, A)])
             omega = {key: x for key, x in world.omega.items() if key == (arm.tip, arm.tip)}
             L = row_admittance(omega, [[(arm.tip, row.K)] for row in rows])
             S = [-(row.gamma + power(here[arm.tip].lam, row.K)) for row in rows]
-            chains.append(Held(rows, L, S, len(rows)))
+            chains.append(ChainRows(rows, L, S, len(rows)))
         mass = [list(r) for r in link.inertia.articulated().rows()]
         for k, armature in enumerate(link.armature):
             mass[k][k] = mass[k][k] + armature

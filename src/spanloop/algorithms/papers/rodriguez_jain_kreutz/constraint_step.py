@@ -24,10 +24,10 @@ from collections.abc import Iterable
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import basis_of, rows
-from spanloop.algorithms.closed.dense_ldl import Factors, thin_pivots, zero_bounds
+from spanloop.algorithms.closed.pivot_tolerance import masked_factors, pivot_demands, row_bounds
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
-from spanloop.algorithms.papers.lilly_orin.reference_member import Held, balanced, convergence
+from spanloop.algorithms.papers.lilly_orin.reference_member import ChainRows, balanced, convergence
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closure_admittance import row_admittance
 from spanloop.math.inertia import ArticulatedInertia, RigidInertia
 from spanloop.math.rotation import Rotation
@@ -143,11 +143,11 @@ def whole(m, here, world) -> Values:
     masks = closure_kinematics.masks(m, world)
     on = [masks.get(number, 1.0) for number, _, _ in numbered]
     L = row_admittance(world.omega, [ends for _, ends, _ in numbered])
-    bounds = zero_bounds(m, [number for number, _, _ in numbered], L)
-    factors = Factors(L, zero=bounds, masks=on)
+    bounds = row_bounds(m, [number for number, _, _ in numbered], L)
+    factors = masked_factors(L, bounds, on)
     f = factors.solve([-gamma for _, _, gamma in numbered])
     _lay_down(here, [ends for _, ends, _ in numbered], f)
-    return Values(thin=thin_pivots(bounds, factors, on))
+    return Values(thin=pivot_demands(bounds, factors, on))
 
 
 def _cheap(body: int):
@@ -162,11 +162,11 @@ def _cheap(body: int):
             for n, (number, sides, gamma) in enumerate(world.rows[c.number]):
                 (tip, K), (held, A) = sorted(sides, key=lambda side: side[0])
                 seen = Transform(translation=subtract(here[held].X.translation, origin)) @ A
-                sort, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
-                constraints.append(Constraint((c.number, n), sort, K, seen, gamma, mask=mask))
+                kind, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
+                constraints.append(Constraint((c.number, n), kind, K, seen, gamma, mask=mask))
                 ends.append(sides)
             L = row_admittance({(tip, tip): world.omega[tip, tip]}, [[(tip, r.K)] for r in constraints])
-            chains.append(Held(constraints, L, [-r.gamma for r in constraints], len(constraints)))
+            chains.append(ChainRows(constraints, L, [-r.gamma for r in constraints], len(constraints)))
         inertia, bulk = _weighed([tuple(column) for column in world.omega[body, body]])
         lam, forces, step, system = balanced(chains, inertia, Force(), bulk)
         _lay_down(here, ends, [x for xs in forces for x in xs])

@@ -24,11 +24,10 @@ from spanloop.algorithms.papers.saha.legs import Leg, Legs
 from spanloop.algorithms.tree.link_motion import link_acceleration
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Field, Motion, Transform, combined, coriolis
-from spanloop.math.vector3 import ZERO3, cross, dot, negate, total
+from spanloop.math.symmetric import LDL, PIVOT_TOLERANCE
+from spanloop.math.vector3 import ZERO3, cross, dot, negate
 from spanloop.sweeps import Values
 from spanloop.topology.paths import relative_pose
-
-TINY = 1e-12  # of a pivot's own size: what is less is a singular position
 
 
 @dataclass
@@ -110,7 +109,7 @@ def eliminated(
             c.e = one.projected(c.p)
             square = _dot(c.e, c.e)
             c.over = reciprocal(square)
-            demands.append((TINY * _dot(c.p, c.p), square))
+            demands.append((PIVOT_TOLERANCE * _dot(c.p, c.p), square))
         out.append(one)
     return out, demands
 
@@ -119,19 +118,9 @@ def platform_twists(legs: list[Eliminated], columns: list[Motion]) -> tuple[list
     """Φ⁻¹ x for each x, with Φ = Σ Φ_l; and its pivots, each with what it must exceed. (29)"""
     units = [Motion.of([1.0 if j == k else 0.0 for j in range(6)]) for k in range(6)]
     sums = [_sum([leg.projected(u) for leg in legs]) for u in units]
-    rows = [list(x) for x in sums]
-    right = [list(x) for x in columns]
-    demands = []
-    for k in range(6):
-        demands.append((TINY * len(legs), rows[k][k]))  # each Φ_l is at most 1
-        over = reciprocal(rows[k][k])
-        for i in range(k + 1, 6):
-            gain = rows[i][k] * over
-            for j in range(k + 1, 6):
-                rows[i][j] = rows[i][j] - gain * rows[k][j]
-            for b in right:
-                b[i] = b[i] - gain * b[k]
-    return [_back(rows, b) for b in right], demands
+    factors = LDL([tuple(x) for x in sums])  # Φ is symmetric
+    demands = [(PIVOT_TOLERANCE * len(legs), pivot) for pivot in factors.pivots]  # each Φ_l is at most 1
+    return [Motion.of(factors.solve(tuple(x))) for x in columns], demands
 
 
 def unit_rates(m, legs: Legs, parts: list[Eliminated]) -> tuple[list, list]:
@@ -187,13 +176,6 @@ def _columns(m, legs: Legs, leg: Leg, here, beta: Motion) -> Eliminated:
         inward += reversed(found)
         pose = here[i].X @ pose
     return Eliminated([*reversed(inward), *(Column(None, False, s) for s in own)], beta, seen)
-
-
-def _back(rows, b) -> Motion:
-    x = [0.0] * 6
-    for k in reversed(range(6)):
-        x[k] = reciprocal(rows[k][k]) * total([b[k], *(-(rows[k][j] * x[j]) for j in range(k + 1, 6))])
-    return Motion.of(x)
 
 
 def _sum(motions) -> Motion:

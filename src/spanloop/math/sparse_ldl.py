@@ -1,7 +1,8 @@
-"""Symmetric systems of named unknowns, factored as LDLᵀ in a chosen order; zeros are never touched.
+"""Sparse symmetric systems of named unknowns, factored as LDLᵀ in a chosen order; zeros are never touched.
 
-The unknowns of the root system are forces of closure rows and accelerations of free bodies. It is small, sparse
-and, once traced, straight-line code, so its entries live in a table by pairs of names.
+Such a system is small and, once traced, straight-line code, so its entries live in a table by pairs of names. Names are
+numbers of degrees of freedom (mass matrices of trees, last one first: no fill), or rows of closures and accelerations
+of free bodies (the root system of `elimination`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from spanloop.math.scalar import reciprocal
 from spanloop.math.vector3 import is_zero, total
 from spanloop.types import Scalar
 
@@ -16,13 +18,23 @@ Name = Any  # hashable
 
 
 class System:
-    """A x = b with a symmetric A."""
+    """A x = b with a symmetric A: entries by pairs of names, right side by name."""
 
     def __init__(self) -> None:
         self.matrix: dict[frozenset, Scalar] = {}
         self.right: dict[Name, Scalar] = {}
 
+    @staticmethod
+    def of(rows: Sequence[Sequence[Scalar]]) -> System:
+        """From the lower half of a matrix; unknowns are named by their numbers."""
+        system = System()
+        for i, row in enumerate(rows):
+            for j in range(i + 1):
+                system.add(i, j, row[j])
+        return system
+
     def add(self, x: Name, y: Name, value: Scalar) -> None:
+        """Add a value to the entry of x and y, and to its mirror image."""
         if not is_zero(value):
             key = frozenset((x, y))
             self.matrix[key] = self.matrix[key] + value if key in self.matrix else value
@@ -38,33 +50,42 @@ class System:
         return {n: total(t) for n, t in terms.items()}
 
 
-class Factors:
-    """LDLᵀ of a System without pivoting; `reciprocal(name, pivot)` guards the divisions."""
+class SparseLDL:
+    """LDLᵀ of a System in a given order, without pivoting.
 
-    def __init__(self, system: System, order: Sequence[Name], reciprocal: Callable[[Name, Scalar], Scalar]):
+    order: all unknowns; inverse_pivot(name, pivot): what serves as 1/pivot, the reciprocal if it is not given.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        order: Sequence[Name],
+        inverse_pivot: Callable[[Name, Scalar], Scalar] = lambda name, pivot: reciprocal(pivot),
+    ):
         matrix = dict(system.matrix)
         left = list(order)
         self.steps: list[tuple[Name, Scalar, list[tuple[Name, Scalar]]]] = []
         for x in order:
             left.remove(x)
-            over = reciprocal(x, matrix.get(frozenset((x,)), 0.0))
+            inverse = inverse_pivot(x, matrix.get(frozenset((x,)), 0.0))
             column = [(y, matrix[frozenset((x, y))]) for y in left if frozenset((x, y)) in matrix]
-            gains = [(y, t * over) for y, t in column]
+            gains = [(y, t * inverse) for y, t in column]
             for i, (y, t) in enumerate(column):
                 for w, g in gains[: i + 1]:
                     key = frozenset((y, w))
                     matrix[key] = matrix[key] - t * g if key in matrix else -(t * g)
-            self.steps.append((x, over, gains))
+            self.steps.append((x, inverse, gains))
 
     def solve(self, right: Mapping[Name, Scalar]) -> dict[Name, Scalar]:
+        """x by name with A x = right; names without an entry have the right side 0."""
         y = dict(right)
         for x, _, gains in self.steps:
             t = y.get(x, 0.0)
             if not is_zero(t):
                 for w, g in gains:
                     y[w] = y.get(w, 0.0) - g * t
-        for x, over, gains in reversed(self.steps):
-            y[x] = total([y.get(x, 0.0) * over, *(-(g * y[w]) for w, g in gains)])
+        for x, inverse, gains in reversed(self.steps):
+            y[x] = total([y.get(x, 0.0) * inverse, *(-(g * y[w]) for w, g in gains)])
         return y
 
 
