@@ -65,8 +65,7 @@ def closed(
 
 def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
     """The largest closure error (n,) of each state [m or rad]; states with a loop far from closed are refused."""
-    evaluated = _OnFloats(robot.model) if len(q) <= FEW else robot
-    every = errors(evaluated, q)
+    every = errors(_OnFloats(robot.model) if len(q) <= FEW else robot, q)
     openness = np.abs(every[:, positional(robot.model)]).max(axis=1, initial=0.0)
     far = np.flatnonzero(openness > OPEN)
     if len(far):
@@ -77,21 +76,22 @@ def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
     return openness
 
 
-@dataclass(frozen=True)
 class _OnFloats:
     """A model whose functions are evaluated on floats: for a few states faster than to compile them."""
 
-    model: Model
+    def __init__(self, model: Model):
+        self.model = model
 
-    def kernel(self, function: str, **options: Any) -> _OnFloats._Function:
-        return _OnFloats._Function(KernelSpec.of(self.model, function, **options))
+    def kernel(self, function: str, **options: Any) -> _Reference:
+        return _Reference(KernelSpec.of(self.model, function, **options))
 
-    @dataclass(frozen=True)
-    class _Function:
-        spec: KernelSpec
 
-        def evaluate(self, *rows: np.ndarray) -> np.ndarray:
-            return np.array([self.spec.reference(*row) for row in zip(*rows, strict=True)], float)
+@dataclass(frozen=True)
+class _Reference:
+    spec: KernelSpec
+
+    def evaluate(self, *rows: np.ndarray) -> np.ndarray:
+        return np.array([self.spec.reference(*row) for row in zip(*rows, strict=True)], float)
 
 
 def _projected(robot: Dynamics, q: np.ndarray, v: np.ndarray, openness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

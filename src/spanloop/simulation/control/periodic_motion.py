@@ -102,9 +102,6 @@ def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return out
 
 
-# ---- Periodic courses as sums of harmonics: smooth, easy to differentiate, and of any scalar, so that they compile.
-
-
 @dataclass(frozen=True, eq=False)
 class Periodic:
     """n numbers over time: mean + Σ cosines[k−1] cos kωt + sines[k−1] sin kωt, with ω = 2π/period."""
