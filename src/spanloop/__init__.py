@@ -80,7 +80,8 @@ if TYPE_CHECKING:
     from spanloop.algorithms.closed.closed_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
-    from spanloop.kernels import compile, on_scalars
+    from spanloop.kernels.compile import compile
+    from spanloop.kernels.on_scalars import on_scalars
     from spanloop.loops.closed_topology import ClosedTopology
     from spanloop.math.scalar import where
     from spanloop.model import Model
