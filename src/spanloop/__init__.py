@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# public name -> module that holds it; each is imported when first asked for
+# public name -> module that holds it; each is imported when first used
 _PUBLIC = {
     "Builder": "spanloop.model.builder",
     "ClosedTopology": "spanloop.loops.closed_topology",
@@ -35,8 +35,16 @@ _PUBLIC = {
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
-_PLACES = {"control": "spanloop.simulation.control", "forces": "spanloop.simulation.forces"}
-_ROOMS = ("errors", "joints", "math", "model", "papers", "zoo")
+# public name -> module that it is
+_MODULES = {
+    "control": "spanloop.simulation.control",
+    "errors": "spanloop.errors",
+    "forces": "spanloop.simulation.forces",
+    "joints": "spanloop.joints",
+    "math": "spanloop.math",
+    "papers": "spanloop.papers",
+    "zoo": "spanloop.zoo",
+}
 
 __all__ = [
     "Builder",
@@ -52,11 +60,13 @@ __all__ = [
     "Trajectory",
     "compile",
     "control",
+    "errors",
     "forces",
     "from_dh",
     "joints",
     "load",
     "load_run",
+    "math",
     "on_scalars",
     "operators",
     "papers",
@@ -66,11 +76,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from spanloop import joints, papers, zoo
+    from spanloop import errors, joints, math, papers, zoo
     from spanloop.algorithms.closed.closed_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
-    from spanloop.kernels import compile, on_scalars
+    from spanloop.kernels.compile import compile
+    from spanloop.kernels.on_scalars import on_scalars
     from spanloop.loops.closed_topology import ClosedTopology
     from spanloop.math.scalar import where
     from spanloop.model import Model
@@ -92,12 +103,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_PUBLIC[name]), name)
         globals()[name] = value
         return value
-    if name in _ROOMS:
-        return importlib.import_module(f"spanloop.{name}")
-    if name in _PLACES:
-        return importlib.import_module(_PLACES[name])
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     raise AttributeError(f"module 'spanloop' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC, *_PLACES, *_ROOMS])
+    return sorted([*__all__, "__version__"])

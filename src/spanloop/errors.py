@@ -6,10 +6,11 @@ import difflib
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 class Reason(enum.Enum):
-    """Why a state has no answer. Code compares reasons; only people read the sentence beside it."""
+    """Why a state has no answer. Code compares reasons; the sentence is for people."""
 
     NOT_FINITE = "an input is not finite"
     QUATERNION = "a quaternion is off unit length"
@@ -66,9 +67,10 @@ class StateError(SpanloopError):
 
     @property
     def reason(self) -> Reason:
+        """Why the state has no answer."""
         return self.refusal.reason
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return StateError, (str(self), self.refusal, self.where)
 
 
@@ -87,7 +89,7 @@ class StateWarning(SpanloopWarning):
         super().__init__(message)
         self.refusal = refusal
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return StateWarning, (str(self), self.refusal)
 
 

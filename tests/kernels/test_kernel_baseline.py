@@ -48,14 +48,17 @@ MODELS, STATES, KERNELS, ROLLOUTS = map(section, ("models", "states", "kernels",
 # ---- from entries to models and kernels
 
 
-# names of the baseline that are being renamed; gone when the renames are
-_BOTH = {"close": "with_loop" if hasattr(sl.Model, "with_loop") else "close"}
-_BOTH["couple"] = "coupling" if hasattr(sl.Builder, "coupling") else "couple"
-_BOTH["gravity"] = "gravity_torques" if hasattr(sl.Dynamics, "gravity_torques") else "gravity"
+# methods of the baseline that have another name today, by what they are called on
+RENAMED = {
+    (sl.Model, "close"): "with_loop",
+    (sl.Builder, "close"): "loop",
+    (sl.Builder, "couple"): "coupling",
+}
+RENAMED_FUNCTIONS = {"gravity": "gravity_torques"}
 
 
-def today(name: str) -> str:
-    return _BOTH.get(name, name)
+def today(function: str) -> str:
+    return RENAMED_FUNCTIONS.get(function, function)
 
 
 def made(recipe: Any) -> Any:
@@ -65,7 +68,7 @@ def made(recipe: Any) -> Any:
     make = operator.attrgetter(recipe["make"])(sl)
     value = make(*map(made, recipe.get("arguments", ())), **_options(recipe.get("options", {})))
     for method, arguments, options in recipe.get("then", ()):
-        value = getattr(value, today(method))(*map(made, arguments), **_options(options))
+        value = getattr(value, RENAMED.get((type(value), method), method))(*map(made, arguments), **_options(options))
     return value
 
 

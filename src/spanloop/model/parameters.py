@@ -1,7 +1,7 @@
 """The numbers of a model that a kernel can take as input: masses, centres, inertias, lengths, losses, gravity.
 
 Rotations and axes stay baked in. Order: gravity, then for each joint (depth first) the child body's ten inertial
-numbers, the joint's position, and per freedom its armature, damping and stiffness.
+numbers, the joint's position, and per DoF its armature, damping and stiffness.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spanloop.model.parts import Body, Inertia, Joint, Placement
 
 _AXES = ("x", "y", "z")
 _MOMENTS = ("xx", "xy", "xz", "yy", "yz", "zz")
-_LOSSES = ("armature", "damping", "stiffness")  # per freedom; no stiffness where a joint takes no springs
+_LOSSES = ("armature", "damping", "stiffness")  # per DoF; no stiffness where a joint takes no springs
 
 
 @dataclass(frozen=True)

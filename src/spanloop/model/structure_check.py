@@ -134,7 +134,7 @@ def _check_couplings(model) -> None:
                 raise ModelError(f"{_at('coupling', c)}: {name!r} is not a joint; {nearest(name, joints)}")
             if joints[name].kind.nv != 1:
                 n = joints[name].kind.nv
-                raise ModelError(f"{_at('coupling', c)}: joint {name!r} has {n} freedoms; couplings join single ones")
+                raise ModelError(f"{_at('coupling', c)}: joint {name!r} has {n} DoF; couplings join joints with one")
         if c.joint == c.source:
             raise ModelError(f"{_at('coupling', c)}: joint {c.joint!r} follows itself")
         _finite((c.ratio, c.offset), f"{_at('coupling', c)}: ratio or offset")

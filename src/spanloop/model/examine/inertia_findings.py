@@ -27,7 +27,7 @@ FARTHEST = 50.0  # m between two joints
 
 
 def inertias(model: Model) -> Iterator[Finding]:
-    """All of them; those that are only worth a look, sort by sort."""
+    """Yield all of them; those that are only worth a look together, by kind."""
     fused = model.fuse()
     sizes = _sizes(fused)
     yield from _massless(fused)
@@ -103,7 +103,7 @@ def _width(i: Inertia) -> float:
 
 
 def _heavy(b: Body, extent: float) -> Iterator[Finding]:
-    """The density of the even ellipsoid with this inertia; bodies with hardly any inertia tell nothing."""
+    """The density of the even ellipsoid with this inertia; bodies with hardly any inertia are skipped."""
     i = b.inertia
     if _width(i) <= SLIM * extent or _width(i) == 0.0:
         return

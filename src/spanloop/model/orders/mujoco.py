@@ -9,7 +9,7 @@
 | force     | [torque; force] at the body's origin            | xfrc_applied: [force; torque] at the centre of mass |
 
 A free body's frame is the joint's, which stands at the body's place in the file: our neutral q is MuJoCo's qpos0. So
-velocities, accelerations and forces of free joints can only be converted beside the q they belong to.
+velocities, accelerations and forces of free joints can only be converted together with their q.
 """
 
 from __future__ import annotations

@@ -80,26 +80,28 @@ def from_dh(
     these, of name ("arm") and gravity (0, 0, −9.81) need not be given.
     Bodies are link1, link2, ...; joints joint1, joint2, ... or as the rows say; "tool" is the last frame.
     """
-    said: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if isinstance(table, (str, os.PathLike)):
         from spanloop.model.files.dh.reader import read_table
 
-        table, said = read_table(table)
-    said = _settled(said, {"convention": convention, "about": about, "base": base, "name": name, "gravity": gravity})
+        table, settings = read_table(table)
+    settings = _settled(
+        settings, {"convention": convention, "about": about, "base": base, "name": name, "gravity": gravity}
+    )
     rows = [_row(row, number) for number, row in enumerate(table, 1)]
     if not rows:
         raise InputError("the Denavit-Hartenberg table has no rows; expected one a joint")
-    return _model(rows, **said)
+    return _model(rows, **settings)
 
 
-def _settled(said: dict[str, Any], given_here: dict[str, Any]) -> dict[str, Any]:
-    """What the file says and what the caller says; both must not differ on how the table is to be read."""
+def _settled(settings: dict[str, Any], given_here: dict[str, Any]) -> dict[str, Any]:
+    """Settings of the file and of the caller; they must not contradict each other on how to read the table."""
     for key, known in (("convention", CONVENTIONS), ("about", ABOUT)):
         word = given_here[key]
         if word is not None and word not in known:
             raise InputError(f"{key} is {word!r}; {nearest(word, known)}")
-        if word is not None and said.get(key, word) != word:
-            raise InputError(f"{key} is {word!r}, but the file says {said[key]!r}; leave one of them out")
+        if word is not None and settings.get(key, word) != word:
+            raise InputError(f"{key} is {word!r}, but the file says {settings[key]!r}; leave one of them out")
     defaults = {
         "convention": "standard",
         "about": "center",
@@ -107,7 +109,7 @@ def _settled(said: dict[str, Any], given_here: dict[str, Any]) -> dict[str, Any]
         "name": "arm",
         "gravity": (0, 0, -9.81),
     }
-    return defaults | said | {key: x for key, x in given_here.items() if x is not None}
+    return defaults | settings | {key: x for key, x in given_here.items() if x is not None}
 
 
 def _model(rows: list[DHRow], convention: str, about: str, base: Placement, name: str, gravity) -> Model:

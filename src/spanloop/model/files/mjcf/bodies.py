@@ -25,7 +25,7 @@ SHAPES = {"mjGEOM_SPHERE": "sphere", "mjGEOM_CAPSULE": "capsule", "mjGEOM_CYLIND
 
 @dataclass
 class Parts:
-    """Bodies, joints and frames as told, where joints sit in their children, and where bodies rest in the world."""
+    """Bodies, joints and frames of the file, poses of joints in their children and of bodies in the world."""
 
     names: list[str]
     bodies: list[Body] = field(default_factory=list)
@@ -42,7 +42,7 @@ def read_bodies(source, notes: LoadNotes) -> Parts:
     joints = joint_names(m)
     driven = _driven(source)
     elements = {b.id: b for b in source.spec.bodies}
-    told = {j.id: j for j in source.spec.joints}
+    specs = {j.id: j for j in source.spec.joints}
     for i in range(1, m.nbody):
         where = source.where(elements[i])
         above = int(m.body_parentid[i])
@@ -63,7 +63,7 @@ def read_bodies(source, notes: LoadNotes) -> Parts:
             child = parts.names[i] if last else _free_name(f"{parts.names[i]}::{joints[k]}", parts.names)
             anchor = _three(m.jnt_pos[k]) if KINDS[int(m.jnt_type[k])] != "free" else (0.0, 0.0, 0.0)
             step = Placement(position=tuple(a - b for a, b in zip(anchor, before, strict=True)))  # type: ignore[arg-type]
-            j = _joint(source, k, joints[k], parent, child, place @ step, k in driven, source.where(told[k]), notes)
+            j = _joint(source, k, joints[k], parent, child, place @ step, k in driven, source.where(specs[k]), notes)
             parts.joints.append(j)
             if not last:
                 parts.bodies.append(Body(child, where=where))
@@ -80,20 +80,20 @@ def _joint(
     source, k: int, name: str, parent: str, child: str, place: Placement, driven: bool, where: str, notes
 ) -> Joint:
     m = source.model
-    sort = KINDS[int(m.jnt_type[k])]
+    kind_name = KINDS[int(m.jnt_type[k])]
     q, v = int(m.jnt_qposadr[k]), int(m.jnt_dofadr[k])
-    settings: dict[str, Any] = {"actuated": driven and sort != "free", "where": where}
+    settings: dict[str, Any] = {"actuated": driven and kind_name != "free", "where": where}
     label = f"joint {name!r} ({where})"
     for ours, theirs in (("damping", m.dof_damping), ("friction", m.dof_frictionloss), ("armature", m.dof_armature)):
         settings[ours] = float(theirs[v])
     settings["stiffness"] = float(m.jnt_stiffness[k])
-    if sort == "free" and settings["armature"]:
+    if kind_name == "free" and settings["armature"]:
         settings["armature"] = 0.0
         notes.add(f"{ACTS} armature of a free joint", label)
     for array, row, what in (("dof_dampingpoly", v, "damping"), ("jnt_stiffnesspoly", k, "stiffness")):
         if hasattr(m, array) and np.any(getattr(m, array)[row]):
             notes.add(f"{ACTS} {what} that is no constant", label)
-    if m.jnt_limited[k] and sort in ("hinge", "slide"):
+    if m.jnt_limited[k] and kind_name in ("hinge", "slide"):
         settings["lower"], settings["upper"] = (float(x) for x in m.jnt_range[k])
     elif m.jnt_limited[k]:
         notes.add("range of a ball joint left out", label)
@@ -103,12 +103,12 @@ def _joint(
         if low != -high:
             notes.add("actuatorfrcrange that is not symmetric, its larger side is the effort", label)
     kind: JointKind
-    if sort in ("free", "ball"):
-        return Joint(name, Free() if sort == "free" else Spherical(), parent, child, place, **settings)
+    if kind_name in ("free", "ball"):
+        return Joint(name, Free() if kind_name == "free" else Spherical(), parent, child, place, **settings)
     axis = notes.axis(m.jnt_axis[k].tolist())
     if not any(axis):
         raise FileError(f"{where}: joint {name!r}: its axis has no direction; expected for example '0 0 1'")
-    kind = Revolute(axis) if sort == "hinge" else Prismatic(axis)
+    kind = Revolute(axis) if kind_name == "hinge" else Prismatic(axis)
     settings["rest"] = float(m.qpos_spring[q])
     reference = float(m.qpos0[q])
     return Joint(name, kind, parent, child, place @ _back(kind, axis, reference, notes), **settings)
@@ -198,7 +198,7 @@ UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 def read_inertia(source, element, i: int, notes: LoadNotes) -> Inertia:
-    """The inertia of body i. What MuJoCo changed (balanceinertia, boundmass, settotalmass, ...) is taken and said."""
+    """The inertia of body i. What MuJoCo changed (balanceinertia, boundmass, settotalmass, ...) is kept and noted."""
     m = source.model
     mass, center = float(m.body_mass[i]), m.body_ipos[i]
     turn = _turn(m.body_iquat[i])

@@ -21,7 +21,7 @@ from spanloop.model.files.mesh_paths import inside
 from spanloop.model.files.xml_reader import Element, parse
 
 DRAWN = {"texture", "material", "skin", "hfield", "visual", "statistic", "light", "size"}
-SAID = {
+NOTED = {
     "keyframe": "<keyframe> left out",
     "custom": "<custom> left out",
     "contact": "<contact> left out; nothing collides here",
@@ -116,16 +116,16 @@ def _write(element: Element, safe: Safe, notes: LoadNotes, copies: int) -> None:
         safe.settings |= {k: attributes.pop(k) for k in NO_FILES if k in attributes}
     if element.tag == "replicate":
         copies = _copies(element, copies)
-    told = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
+    written = "".join(f" {key}={quoteattr(value)}" for key, value in attributes.items())
     if not element.children:
-        safe.add(f"<{element.tag}{told}/>", element)
+        safe.add(f"<{element.tag}{written}/>", element)
         return
-    safe.add(f"<{element.tag}{told}>", element)
+    safe.add(f"<{element.tag}{written}>", element)
     for child in element.children:
         if child.tag in NOT_READ:
             raise UnsupportedError(f"{child.where}: {NOT_READ[child.tag]}")
-        if child.tag in SAID:
-            notes.add(SAID[child.tag], child.where)
+        if child.tag in NOTED:
+            notes.add(NOTED[child.tag], child.where)
         elif child.tag not in DRAWN:
             _write(child, safe, notes, copies)
     safe.add(f"</{element.tag}>", element)

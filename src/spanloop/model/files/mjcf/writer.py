@@ -24,7 +24,7 @@ from spanloop.model.files.xml_writer import checked, child, document, is_turned,
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Geometry, Inertia, Joint, Placement
 
-# kind -> MuJoCo's joints, each by its type and the number of our freedom
+# kind -> MuJoCo's joints, each by its type and the number of our DoF
 PARTS = {
     "fixed": (),
     "revolute": (("hinge", 0),),
@@ -121,7 +121,7 @@ def _joint(body: ET.Element, j: Joint, name: str, kind: str, k: int | None, axis
         _spring(joint, j, k, report)
     if k is None:
         if j.lower is not None or j.upper is not None or j.effort is not None:
-            report.lose("limits of joints of several freedoms", part)
+            report.lose("limits of joints with several DoF", part)
         return
     lower, upper = ((getattr(j, s) or (None,) * j.kind.nv)[k] for s in ("lower", "upper"))
     _range(joint, lower, upper, part, report)
@@ -145,7 +145,7 @@ def _spring(joint: ET.Element, j: Joint, k: int | None, report: LossReport) -> N
     elif j.kind.name == "spherical" and len(set(j.stiffness)) == 1 and j.rest == j.kind.neutral():
         joint.set("stiffness", numbers(j.stiffness[0]))
     else:
-        report.lose("springs of joints of several freedoms", f"joint {j.name!r}")
+        report.lose("springs of joints with several DoF", f"joint {j.name!r}")
 
 
 def _placed(element: ET.Element, p: Placement) -> ET.Element:

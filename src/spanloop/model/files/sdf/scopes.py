@@ -125,7 +125,10 @@ class Scope:
 
 
 def read_scope(element: Element, path: str, old: bool, notes: LoadNotes) -> Scope:
-    """The frames of a model or of the ground, and of the models inside; old: before 1.7 names had to differ by sort."""
+    """The frames of a model or of the ground, and of the models inside.
+
+    old: before version 1.7, when a link and a joint may share a name.
+    """
     scope = Scope(path, element)
     for child in element.children:
         if child.tag == "model":

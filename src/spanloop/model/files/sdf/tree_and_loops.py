@@ -22,12 +22,12 @@ from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
 from spanloop.model.spanning_tree import Graph, spanned
 
 
-def assembled(bodies, told, frames, couplings, ground: Scope, base: str | None, notes: LoadNotes) -> Model:
+def assembled(bodies, elements, frames, couplings, ground: Scope, base: str | None, notes: LoadNotes) -> Model:
     """The spanning tree with its loops; a body's frame is where its joint is."""
     still = _static(ground)
-    loose = [t for t in told if not (t.joint.parent in still and t.joint.child in still)]
+    loose = [t for t in elements if not (t.joint.parent in still and t.joint.child in still)]
 
-    taken = {t.joint.name for t in told}
+    taken = {t.joint.name for t in elements}
     where = {b.name: b.where for b in bodies}
 
     def stand(body: str, only: bool) -> Joint:
@@ -97,11 +97,11 @@ def _note_loops(loops: tuple[Loop, ...], joints: dict[str, Joint], notes: LoadNo
 
 
 def _note_limits(joints, notes: LoadNotes) -> None:
-    """In an SDF every joint stands at 0 where the links are told to be."""
+    """In an SDF every joint stands at 0 where the file places the links."""
     for j in joints:
         low, high = j.lower or (0.0,) * j.kind.nv, j.upper or (0.0,) * j.kind.nv
         if any(a > 0.0 or b < 0.0 for a, b in zip(low, high, strict=True)):
-            notes.add("limits that exclude the position told", f"joint {j.name!r} ({j.where})")
+            notes.add("limits that exclude the position in the file", f"joint {j.name!r} ({j.where})")
 
 
 # ---- From bodies and joints in any direction to a graph whose every body can be reached from the world.
@@ -162,7 +162,7 @@ def rooted(
 
 
 def reversed_joint(j: Joint, at_child: Placement) -> Joint:
-    """The same joint told from its child: with the opposite axis it has the same coordinate."""
+    """The same joint described from its child: with the opposite axis it has the same coordinate."""
     settings: dict[str, Any] = {}
     kind = reversed_kind(j.kind, j.name)
     if isinstance(kind, Universal):  # its angles change places

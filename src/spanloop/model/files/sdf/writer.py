@@ -1,4 +1,4 @@
-"""SDF, the format of Gazebo: joints that close loops stand beside the others.
+"""Writer of SDF, the format of Gazebo: joints that close loops are joints like the others.
 
 A joint's zero is the pose that the file shows, so a loop must be closed where all coordinates are neutral;
 `model.rezero(q)` moves them there.
@@ -189,14 +189,14 @@ def _settings(axis: ET.Element, j: Joint, k: int) -> None:
 
 
 def _loop(inside: ET.Element, x: Loop, model: Model, report: LossReport) -> None:
-    """A joint beside the tree's, with its frame where the second end is."""
+    """A loop as a joint, with its frame at the second end."""
     part = f"{x.name!r} ({x.kind.name})"
     if x.kind.name not in TYPES:
         report.lose("loops of a kind that SDF has not", part)
         return
     if x.b == WORLD:
         x = turned_round(x)
-        report.remark("loops told from the other end, since the world must be a joint's parent", part)
+        report.remark("loops with their ends exchanged, since the world must be a joint's parent", part)
     poses = neutral_poses(model)
     miss = (poses[x.a] @ x.placement_a).inverse() @ poses[x.b] @ x.placement_b
     if open_by(x.kind, miss) > CLOSED:
@@ -230,9 +230,6 @@ def _lost(model: Model, report: LossReport) -> None:
         if j.kind.name == "free" and any(map(any, (j.damping, j.friction, j.stiffness))):
             report.lose("damping, friction and springs of free joints", part)
     lose_actuators_sensors_gravity(model, report)
-
-
-# ---- Is a loop closed at a pose, and the same loop told from its other end.
 
 
 def open_by(kind: JointKind, pose: Placement) -> float:

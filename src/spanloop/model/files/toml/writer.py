@@ -104,11 +104,11 @@ def _loop(x: Loop) -> str:
 
 
 def _kind(kind: JointKind) -> list[Entry]:
-    """What the kind says of itself, and whatever else differs from the kind's defaults."""
-    said = kind.describe()
-    rest = [f for f in fields(kind) if f.name not in said]  # type: ignore[arg-type]
+    """The kind's description, and whatever else differs from the kind's defaults."""
+    described = kind.describe()
+    rest = [f for f in fields(kind) if f.name not in described]  # type: ignore[arg-type]
     defaults = [(f.name, getattr(kind, f.name), ALWAYS if f.default is MISSING else f.default) for f in rest]
-    return [*((name, value, ALWAYS) for name, value in said.items()), *defaults]
+    return [*((name, value, ALWAYS) for name, value in described.items()), *defaults]
 
 
 def _placement(p: Placement, suffix: str = "") -> list[Entry]:
@@ -131,7 +131,7 @@ def _settings(table: str, part) -> Iterable[str]:
 
 
 def _single(values: tuple[float, ...] | None):
-    """The number itself where there is one freedom."""
+    """The number itself of a joint with one DoF."""
     return values[0] if values is not None and len(values) == 1 else values
 
 

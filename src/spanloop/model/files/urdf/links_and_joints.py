@@ -1,4 +1,4 @@
-"""URDF links: inertia and geometry, and the poses that all URDF elements share."""
+"""URDF links and joints: inertia, geometry; kind, placement, limits, losses and mimics."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ LIMITS = (("speed", "velocity"), ("effort", "effort"))  # our name, the file's
 
 
 def read_joint(element: Element, notes: LoadNotes) -> Joint:
-    """The joint of a <joint>; what could not be taken over goes into the notes."""
+    """The joint of a <joint>; what it cannot hold is noted."""
     name = element.text("name")
     kind = _kind(element, name, notes)
     passive = kind.name == "free" or element.one("mimic") is not None
@@ -93,7 +93,7 @@ def read_joint(element: Element, notes: LoadNotes) -> Joint:
     if kind.nv == 1:
         settings |= _limits(element, notes) | _losses(element)
     elif kind.nv > 1 and (element.one("limit") or element.one("dynamics")):
-        notes.add("<limit> and <dynamics> left out, one number for several freedoms", _label(element))
+        notes.add("<limit> and <dynamics> left out, one number for several DoF", _label(element))
     return Joint(
         name,
         kind,

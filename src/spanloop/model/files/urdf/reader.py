@@ -1,4 +1,4 @@
-"""URDF, the robot description format of ROS, by a reader whose every complaint has a file and a line."""
+"""Reader of URDF, the robot description format of ROS; every error has file and line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ OTHER_FORMATS = {"mujoco": "MJCF (MuJoCo)", "sdf": "SDF (Gazebo)", "COLLADA": "C
 
 
 def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folder: Path | None = None) -> Model:
-    """The model in the text of a URDF; inertias are not judged.
+    """The model in the text of a URDF; inertias are not checked.
 
     file: the name that errors show; base: how the root link stands on the world, "fixed" or "free";
-    folder: where the file is, to note meshes that are missing (None: meshes are not looked for).
+    folder: where the file is, to note meshes that are missing (None: meshes are not checked).
     """
     if base not in BASES:
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")

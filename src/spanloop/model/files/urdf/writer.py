@@ -166,9 +166,9 @@ def _lost(model: Model, report: LossReport, root: Joint | None) -> None:
             if any(getattr(j, name)):
                 report.lose({"armature": "armatures", "stiffness": "springs"}[name], part)
         if j.kind.nv > 1 and any(any(getattr(j, name) or ()) for name in ("lower", "upper", "speed", "effort")):
-            report.lose("limits of joints of several freedoms", part)
+            report.lose("limits of joints with several DoF", part)
         if j.kind.nv > 1 and (any(j.damping) or any(j.friction)):
-            report.lose("damping and friction of joints of several freedoms", part)
+            report.lose("damping and friction of joints with several DoF", part)
         if j.driven:
             report.lose("that the joint is driven", part)
         if not j.actuated and j.kind.nv and j.kind.name != "free" and j.name not in followers:
