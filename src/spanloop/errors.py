@@ -111,3 +111,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return f"did you mean {' or '.join(map(repr, match[:4]))}?"
     shown = ", ".join(map(repr, known[:_SHOWN])) + (", ..." if len(known) > _SHOWN else "")
     return f"there are {shown}"
+
+
+def listed(names: Iterable[str], most: int | None = None) -> str:
+    """The names with commas between them, at most so many and then how many more there are; "none" without any."""
+    every = [str(name) for name in names]
+    most = len(every) if most is None else most
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "") or "none"

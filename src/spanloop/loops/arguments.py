@@ -35,11 +35,6 @@ def dofs_called(model: Model, name: str) -> list[int]:
     return list(range(s.start, s.stop))
 
 
-def listed_names(names: Sequence[str], most: int = 6) -> str:
-    """A few names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "none"
-
-
 # ---- actuators
 
 

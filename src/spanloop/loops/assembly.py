@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.errors import Reason, Refusal
+from spanloop.errors import Reason, Refusal, listed
 from spanloop.loops.batching import Refusals, Robot, over_states, resolution, values
 from spanloop.loops.closure_errors import errors, idle, positional, worst
 from spanloop.loops.constraint_rank import structure
@@ -126,9 +126,9 @@ class _Task:
                 f"{miss.what} is open by {miss.by()}, and no joint lies between its bodies. Move one of its frames"
             )
             return Refusal(Reason.NOT_CLOSABLE, sentence)
-        advice = [f"fix fewer joints ({_listed(fixed)})"] if fixed else []
+        advice = [f"fix fewer joints ({listed(map(repr, fixed), 5)})"] if fixed else []
         reached = self.limits.reached(q)
-        advice += [f"widen the limits of {_listed(reached)}"] if reached else []
+        advice += [f"widen the limits of {listed(map(repr, reached), 5)}"] if reached else []
         advice += [f"accept that with tolerance={2.0 * miss.size:.0e}"] if miss.size < SMALL else []
         advice += ["try another guess", "look at the frames and lengths around it"]
         text = ", ".join(advice[:-1]) + ", or " + advice[-1]
@@ -145,11 +145,6 @@ def _damped(J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
 
 def _square(e: np.ndarray) -> np.ndarray:
     return np.einsum("nr,nr->n", e, e)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(n) for n in names[:5])
-    return shown + (", ..." if len(names) > 5 else "")
 
 
 # ---- limits of joints with one DoF, as arrays

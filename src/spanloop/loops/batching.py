@@ -50,7 +50,7 @@ def over_states(
         name: np.broadcast_to(a, (*leading, a.shape[-1])).reshape(count, a.shape[-1])
         for name, a in zip(inputs, arrays, strict=True)
     }
-    refusals = _refusals(robot, rows)
+    refusals = faulty_states(robot, rows)
     good = [k for k in range(count) if k not in refusals]
     answers, further = compute(*(a[good] for a in rows.values()))
     refusals |= {good[k]: refusal for k, refusal in further.items()}
@@ -68,7 +68,7 @@ def one_state(function: str, robot: Robot, q) -> np.ndarray:
     return over_states(function, robot, lambda x: ((x,), {}), q=(q, robot.model.nq))[0]
 
 
-def _refusals(robot: Robot, rows: dict[str, np.ndarray]) -> Refusals:
+def faulty_states(robot: Robot, rows: dict[str, np.ndarray]) -> Refusals:
     """States whose numbers are not finite, or whose quaternions are not of unit length."""
     refusals: Refusals = {}
     for name, a in rows.items():

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.errors import InputError, Reason, Refusal
-from spanloop.loops.arguments import dof_names, dofs_called, listed_names
+from spanloop.errors import InputError, Reason, Refusal, listed
+from spanloop.loops.arguments import dof_names, dofs_called
 from spanloop.loops.batching import Refusals, Robot, one_state, over_states, values
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, Structure, in_general, rank, singular_values, structure
@@ -150,8 +150,8 @@ def resolved(robot: Robot, q, dofs: Dofs, name: str = "", option: str = "dofs=[.
     if isinstance(dofs, IndependentCoordinates):
         chosen = dofs
     elif dofs is not None:
-        listed = [dofs] if isinstance(dofs, str) else list(dofs)
-        each = [dofs_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in listed]
+        entries = [dofs] if isinstance(dofs, str) else list(dofs)
+        each = [dofs_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in entries]
         chosen = _choice(model, [k for part in each for k in part])
     elif in_general(model) is not None:
         chosen = independent_coordinates(robot)
@@ -160,7 +160,7 @@ def resolved(robot: Robot, q, dofs: Dofs, name: str = "", option: str = "dofs=[.
     left = model.nv - structure_of(robot, np.reshape(np.asarray(q, dtype=float), (-1, model.nq))).rank
     if len(chosen) != left:
         raise InputError(
-            f"{owner}: {len(chosen)} independent DoF are named ({listed_names(chosen.names)}); the loops leave "
+            f"{owner}: {len(chosen)} independent DoF are named ({listed(chosen.names, 6)}); the loops leave "
             f"{left}. Name {left} that determine the others, {option}; robot.independent_coordinates() gives a choice"
         )
     return chosen

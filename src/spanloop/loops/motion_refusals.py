@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import OPEN
-from spanloop.errors import Reason, Refusal
-from spanloop.loops.arguments import Actuators, dof_names, listed_names
+from spanloop.errors import Reason, Refusal, listed
+from spanloop.loops.arguments import Actuators, dof_names
 from spanloop.loops.batching import Refusals, Robot, resolution
 from spanloop.loops.closure_errors import errors, mechanism_of, rows_of, worst
 from spanloop.loops.constraint_rank import RANK, Structure, in_general
@@ -102,7 +102,7 @@ def missing_actuators(robot, actuators: Actuators, N: np.ndarray, rest: np.ndarr
     motion = np.abs(N @ rest)
     order = [int(k) for k in np.argsort(-motion) if motion[k] > _SHARE * motion.max()]
     names = dof_names(robot.model)
-    moving, who = listed_names([names[k] for k in order]), listed_names(actuators.names)
+    moving, who = listed([names[k] for k in order], 6), listed(actuators.names, 6)
     if driven < _driven_in_general(robot, actuators):
         return Refusal(
             Reason.UNDERACTUATED,

@@ -98,7 +98,8 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if self.reason not in list(EndReason):
-            raise InputError(f"the outcome's reason is {self.reason!r}; {nearest(self.reason, list(EndReason))}")
+            reasons = [x.value for x in EndReason]
+            raise InputError(f"the outcome's reason is {self.reason!r}; {nearest(self.reason, reasons)}")
         object.__setattr__(self, "reason", EndReason(self.reason))
         object.__setattr__(self, "time", float(self.time))
 
