@@ -20,8 +20,8 @@ h = C θ̇, the vector (VCI), is the bias torque without gravity, dampers and sp
 
 Departures: vectors are in link axes, and so are the rows of N_l and N_d (link i has rows 6i to 6i + 5); rates are those
 seen from the world. A joint of several DoF is eliminated one DoF at a time, on trees sums run over children. On trees
-block (i, j) of N_l is not zero where link j carries link i; eq. 48 has a sign that depends on an A₀ᵏ which the text does
-not define: here it is +. The matrix I has armature on its diagonal, as everywhere in this library.
+block (i, j) of N_l is not zero where link j carries link i; eq. 48 has a sign that depends on an A₀ᵏ which is not
+defined: here it is +. The matrix I has armature on its diagonal, as everywhere in this library.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def factor(link, here, arriving) -> tuple[Values, Values]:
     return Values(row=row, diagonal=diagonal), Values(M=M.carried(here.X), psi=sent)
 
 
-# ---- C and C θ̇: O(n · depth) and O(n). C depends on where twists are taken (the joints' origins, as in the paper). [16]
+# ---- C in O(n · depth), C θ̇ in O(n); C depends on where twists are taken (at the joints' origins). [eq. 16]
 
 
 def convective_inertia(mechanism) -> Program:
