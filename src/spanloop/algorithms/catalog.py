@@ -101,11 +101,11 @@ FUNCTIONS: dict[str, Function] = {
             "arms_on_object_3": Algorithm(recursive_arms.forward_dynamics_3, _FEEDBACK),
         },
     ),
-    # torques of the actuated freedoms alone, for their accelerations alone
+    # torques of the actuated degrees of freedom from their accelerations
     "actuated_inverse_dynamics": Function(
         {}, {"parallel_legs": Algorithm(parallel_legs.inverse_dynamics, _LOOPS)}, needs_closures=True
     ),
-    # of unactuated joints, from the actuated ones
+    # positions and rates of the unactuated joints from the actuated ones
     "position_completion": Function(
         {}, {"parallel_legs": Algorithm(leg_completion.position_completion, ("redundancy",))}, needs_closures=True
     ),

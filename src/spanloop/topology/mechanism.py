@@ -123,13 +123,13 @@ class Mechanism:
     @property
     def position_rows(self) -> tuple[int, ...]:
         """Rows that constrain positions; the others constrain velocities only, or are given."""
-        held = [
+        rows = [
             r
             for c in self.closures
             for r, x in zip(c.rows, c.kind.closure_error(c.kind.closing_pose()), strict=True)
             if x is not None
         ]
-        return tuple(held) + tuple(g.row for g in self.gears)
+        return tuple(rows) + tuple(g.row for g in self.gears)
 
     @property
     def velocity_rows(self) -> tuple[int, ...]:
@@ -150,7 +150,7 @@ class Mechanism:
         return sum(link.kind.nv for link in self.links)
 
     def regrouped(self) -> Mechanism:
-        """The mechanism with inertia moved to parents where no acceleration, torque or mass matrix can tell."""
+        """The mechanism with inertia moved to parents where no acceleration, torque or mass matrix depends on it."""
         inertias = [link.inertia for link in self.links]
         for i in reversed(range(len(self.links))):
             link = self.links[i]
@@ -242,7 +242,7 @@ def _without(inertia: RigidInertia, hidden: RigidInertia) -> RigidInertia:
 
 
 def _tidy(inertia: RigidInertia) -> RigidInertia:
-    """The same inertia without the residues of rounding: entries below 1e-16 of the largest of their sort are zero."""
+    """The same inertia without the residues of rounding: entries below 1e-16 of the largest of their kind are zero."""
 
     def tidy(values, scale):
         return tuple(0.0 if isinstance(x, float) and abs(x) <= 1e-16 * scale else x for x in values)

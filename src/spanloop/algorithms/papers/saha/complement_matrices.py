@@ -7,7 +7,7 @@ t = N_l N_d θ̇ gathers the twists of all links; I = N_dᵀ (N_lᵀ M N_l) N_d.
 | A | block row of N_l | Motion by column | the six unit twists of every link inward, seen at this one | link |
 | S | p_i, block of N_d | columns | joint-rate propagation | link |
 | I | M̃_i | RigidInertia | composite body: the link with all that it carries | link |
-| w | M̃_j p_j | Force by freedom j | wrench that a unit acceleration of freedom j takes | link |
+| w | M̃_j p_j | Force by DoF j | wrench that a unit acceleration of DoF j takes | link |
 
 Departures: vectors are in link axes, and so are the rows of N_l and N_d; link i has rows 6i to 6i + 5. On trees block
 (i, j) of N_l is not zero where link j carries link i; eq. 48 has a sign that depends on an A₀ᵏ which the text does not
@@ -71,7 +71,7 @@ def joint_rate_propagation(mechanism) -> Program:
 
 
 def own_columns(link, columns) -> dict:
-    """A link's columns by the number of their freedom."""
+    """A link's columns by the number of their DoF."""
     return {link.v.start + k: s for k, s in enumerate(columns)}
 
 
@@ -124,11 +124,11 @@ def square(n: int, parts, symmetric: bool = False) -> list:
 # | here | Saha | shape | meaning | frame |
 # |---|---|---|---|---|
 # | M | M̂_i, M̄_i | 6×6 | articulated-body inertia, before and after elimination | link |
-# | psi_hat, psi | ψ̂_i, ψ_j | Force; by freedom j | M̂ p; ψ̂/m̂, carried inward | link |
+# | psi_hat, psi | ψ̂_i, ψ_j | Force; by DoF j | M̂ p; ψ̂/m̂, carried inward | link |
 # | diagonal | m̂_i | scalar | pᵀ M̂ p | joint |
 #
-# Departures as in decoupled_complement: link axes, one freedom at a time (a joint's last one first), Σ over children.
-# On a tree U_ij is not zero only where joint i carries joint j: elimination fills nothing in.
+# Departures as in decoupled_complement: link axes, one DoF at a time (a joint's last one first), Σ over children.
+# On a tree U_ij is not zero only where joint i carries joint j: elimination fills in no zero.
 
 
 def inertia_factors(mechanism) -> Program:
@@ -150,7 +150,7 @@ def inertia_factors(mechanism) -> Program:
 
 
 def factor(link, here, arriving) -> tuple[Values, Values]:
-    """The joint's rows of U and D, from its last freedom to its first."""
+    """The joint's rows of U and D, from its last DoF to its first."""
     M = link.inertia.articulated() + arriving.M  # M̂                                (19d)
     psi = Union(arriving.psi)
     row, diagonal = {}, {}

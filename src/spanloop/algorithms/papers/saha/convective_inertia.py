@@ -5,10 +5,10 @@ without gravity, dampers and springs.
 
 | here | Saha | shape | meaning | frame |
 |---|---|---|---|---|
-| N | block of N | Motion by freedom j | twist of the link due to a unit rate of freedom j | link |
-| rate | block of Ṅ; t' | Motion by freedom j; Motion | its rate as seen from the world; their sum with θ̇ | link |
+| N | block of N | Motion by DoF j | twist of the link due to a unit rate of DoF j | link |
+| rate | block of Ṅ; t' | Motion by DoF j; Motion | its rate as seen from the world; their sum with θ̇ | link |
 | omega | W | 3 | angular velocity of the link | link |
-| w | | Force by freedom j; Force | M Ṅ + W M E N; the same times θ̇ | link |
+| w | | Force by DoF j; Force | M Ṅ + W M E N; the same times θ̇ | link |
 
 Departures: vectors are in link axes, their rates are those seen from the world. C is O(n · depth), h is O(n). C depends
 on where twists are taken (the joints' origins, as in the paper), C θ̇ does not.
@@ -36,7 +36,7 @@ def convective_inertia(mechanism) -> Program:
 
 
 def convective_torque(mechanism) -> Program:
-    """h = C θ̇ (nv,), summed over the freedoms before it is carried inward."""
+    """h = C θ̇ (nv,), summed over the DoF before it is carried inward."""
     return Program(
         "convective_torque",
         ("q", "v"),
@@ -48,7 +48,7 @@ def convective_torque(mechanism) -> Program:
 
 
 def differentiate(link, here, parent) -> Values:
-    """N and Ṅ of every freedom that moves the link: Ṅ = Ȧ N₋ + A Ṅ₋, and ṗ = W p + (p's own change)."""
+    """N and Ṅ of every DoF that moves the link: Ṅ = Ȧ N₋ + A Ṅ₋, and ṗ = W p + (p's own change)."""
     R, _, omega, lever_rate = turning(link, here, parent)
     N = {j: here.X.T @ m for j, m in parent.N.items()}
     rate = {j: here.X.T @ m for j, m in parent.rate.items()}
@@ -77,7 +77,7 @@ def gyroscopic(inertia: RigidInertia, omega, m: Motion) -> Force:
 
 
 def project(link, here, arriving) -> tuple[Values, Values]:
-    """The joint's row of C: pᵀ of every freedom's wrench."""
+    """The joint's row of C: pᵀ of every DoF's wrench."""
     w = here.w + arriving.w
     row = {(i, j): power(p, f) for i, p in own_columns(link, here.S).items() for j, f in w.items()}
     return Values(row=row), Values(w=Sum({j: here.X @ f for j, f in w.items()}))
