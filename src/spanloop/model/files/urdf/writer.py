@@ -1,7 +1,7 @@
 """Writer of URDF: trees of hinges, sliders, planar and floating joints, with mimic joints.
 
-Loops are written as <loop>, which only spanloop reads, and frames as links without mass. Numbers that URDF demands and the
-model does not have (limits of a slider, efforts, speeds) are written as 1e30.
+Loops are written as <loop>, which only spanloop reads, and frames as links without mass. Numbers that URDF requires and
+the model does not have (limits of a slider, efforts, speeds) are written as 1e30.
 """
 
 from __future__ import annotations
