@@ -224,7 +224,7 @@ def test_the_cheap_step_d_costs_the_same_for_every_arm():
     """The whole form factors a matrix of all rows."""
 
     def operations(step) -> int:
-        n = step.plan().operations
+        n = step.plan.operations
         return n.multiplications + n.additions
 
     steps = [sl.ClosedTopology(*arms_and_object(m, "spherical")[:3], target="python").step_d for m in (2, 3, 4)]
