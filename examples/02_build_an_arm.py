@@ -1,4 +1,4 @@
-"""Build a mechanism part by part, edit it, keep it in a file."""
+"""Build a mechanism part by part, edit it, save it to a file."""
 
 import tempfile
 from pathlib import Path
@@ -19,14 +19,14 @@ print(model)
 
 # stretched out, the shoulder carries both rods: 9.81 (2.0 · 0.25 + 1.0 · 0.7) N m
 g = sl.Dynamics(model).gravity_torques(model.neutral())
-print("torques that hold it [N m]", g.round(3))
+print("gravity torques [N m]", g.round(3))
 np.testing.assert_allclose(abs(g[0]), 9.81 * (2.0 * 0.25 + 1.0 * 0.7))
 
-# an edit gives a new model; the old one stays as it is
+# an edit returns a new model; the old one does not change
 stiff = model.lock("elbow", at={"elbow": 0.3})
-print("freedoms", model.nv, "->", stiff.nv)
+print("degrees of freedom", model.nv, "->", stiff.nv)
 
-# our own format holds everything, bit for bit
+# our own format stores everything, bit for bit
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "arm.toml"
     model.save(path)

@@ -1,4 +1,4 @@
-"""Many states in one call: batch axes come first, any number of them; threads share the work."""
+"""Many states in one call: any number of batch axes, which come first; threads share the work."""
 
 import time
 
@@ -14,16 +14,16 @@ v, tau = rng.normal(size=(2, n, model.nv))
 
 for threads in (1, 2):
     robot = sl.Dynamics(model, threads=threads)
-    a = robot.forward_dynamics(q, v, tau)  # compiles the batch kernel, or finds it on disk
+    a = robot.forward_dynamics(q, v, tau)  # compiles the batch kernel, or loads it from the cache
     began = time.perf_counter()
     robot.forward_dynamics(q, v, tau, out=a)
     each = (time.perf_counter() - began) / n
     print(f"{threads} thread(s): {1e9 * each:.0f} ns a state")
 
-# one row is what a single call gives
+# a row equals the result of a single call
 np.testing.assert_allclose(a[7], robot.forward_dynamics(q[7], v[7], tau[7]), rtol=1e-9, atol=1e-9)
 
-# axes broadcast: one torque for all, a grid of states
+# axes broadcast: one torque for a grid of states
 grid = robot.forward_dynamics(q[:600].reshape(20, 30, -1), v[:600].reshape(20, 30, -1), np.zeros(model.nv))
 print("grid", grid.shape)
 

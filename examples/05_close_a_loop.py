@@ -1,4 +1,4 @@
-"""A leg from a URDF, which can only describe trees, closed by the rod that drives its knee."""
+"""A leg from a URDF file, which describes trees only; a rod that drives the knee closes a loop."""
 
 import tempfile
 from pathlib import Path
@@ -34,22 +34,22 @@ with tempfile.TemporaryDirectory() as folder:
     path.write_text(LEG)
     open_leg = sl.load(path)
 
-# the rod's tip is still loose; a ball joint to the lever on the shank closes the loop
+# the rod's tip is free; a ball joint to the lever on the shank closes the loop
 leg = open_leg.with_loop("rod_tip", "shank_lever", joint="spherical", name="rod_ball")
 robot = sl.Dynamics(leg)
 
-# a rough guess is enough: bend the knee by about 0.6 rad, and let the loop close around it
+# a rough guess suffices: bend the knee by about 0.6 rad and assemble the loop around it
 guess = leg.neutral()
 guess[leg.q_slice("knee")] = 0.6
 q = robot.assemble(guess, fixed=["hip", "knee"])
 print("closed to", f"{np.abs(robot.closure_error(q)).max():.0e}", "m")
 print(robot.diagnose(q))
 
-# hip and motor turn, knee and rod follow
+# hip and motor move; knee and rod follow
 v = robot.complete_velocity(q, {"hip": 0.5, "motor": -2.0})
-print("the knee turns with", v[leg.v_slice("knee")].round(3), "rad/s")
+print("the knee turns at", v[leg.v_slice("knee")].round(3), "rad/s")
 
-# 5 N m at the motor: accelerations that keep the loop closed, and the force in the rod
+# 5 N m at the motor: accelerations with the loop closed, and the force in the rod
 tau = np.zeros(leg.nv)
 tau[leg.v_slice("motor")] = 5.0
 a = robot.forward_dynamics(q, v, tau)
@@ -58,5 +58,5 @@ found = robot.solve(q, v, tau)
 print("force of the ball on the lever", found.loop_forces["rod_ball"][3:].round(1), "N")
 np.testing.assert_allclose(robot.closure_jacobian(q) @ a + robot.closure_bias(q, v), 0.0, atol=1e-9)
 
-# the open leg would have moved quite differently
+# the open leg accelerates differently
 print("without the rod", sl.Dynamics(open_leg).forward_dynamics(q, v, tau).round(1))

@@ -1,4 +1,4 @@
-"""A four-bar in motion: trusted, stopped, driven, and a thousand of them at once."""
+"""Simulate a four-bar: with an audit, with an event, with a controller, and a thousand of them at once."""
 
 import numpy as np
 
@@ -6,23 +6,23 @@ import spanloop as sl
 
 model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
 
-# one run; the audit says whether it can be trusted
+# one run; the audit checks energy, closure and limits
 run = sl.simulate(model, q, duration=5.0)
 print(run.audit())
 
-# stopped by a condition, located to a billionth of the step
+# ended by an event, located to a billionth of the step
 run = sl.simulate(model, q, duration=5.0, events={"crank too fast": lambda t, q, v: v["crank_hinge"] + 8.0})
 print(run.outcome)
 
 
-# driven by a controller that is compiled into the motion
+# driven by a controller that is compiled into the time loop
 def turn(t, q, v):
     """45 revolutions a minute."""
     return {"crank_hinge": 20.0 * (4.712 - v["crank_hinge"])}
 
 
 run = sl.simulate(model, q, duration=5.0, controller=turn)
-print(f"crank turns at {run['crank_hinge'].v[-1]:.3f} rad/s, loop open by at most {run.residual:.0e} m")
+print(f"crank turns at {run['crank_hinge'].v[-1]:.3f} rad/s, closure error at most {run.residual:.0e} m")
 
 # a thousand masses of the coupler at once, on all cores
 base = model.parameters()

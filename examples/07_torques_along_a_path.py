@@ -1,7 +1,8 @@
-"""Torques from a Denavit-Hartenberg table and joint histories: what Saha's program RIDIM does, here for his PUMA.
+"""Torques from a Denavit-Hartenberg table and joint histories: what Saha's program RIDIM computes, for his PUMA.
 
-The table is Saha's Table 3, the path his cycloid (eq. 22): all six joints from 0 to π in 10 s. How the table is read
-(the text leaves it open): `spanloop/model/dh.py` and `spanloop/zoo/arms.py`; gravity is 9.81 m/s² along −z of frame 1.
+The table is Saha's Table 3, the path his cycloid (eq. 22): all six joints from 0 to π in 10 s. Our reading of the
+table, which the text leaves open, is in `spanloop/model/files/dh/` and `spanloop/zoo/arms.py`; gravity is 9.81 m/s²
+along −z of frame 1.
 
 The page, with figures: docs/examples/07_torques_along_a_path.md
 """
@@ -32,10 +33,10 @@ tau = torques(TABLE, q, v, a)
 for k in range(6):
     print(f"joint {k + 1}: from {tau[:, k].min():8.3f} to {tau[:, k].max():8.3f} N m")
 
-# Newton and Euler's recursion says the same
+# the recursive Newton-Euler algorithm gives the same
 np.testing.assert_allclose(tau, torques(TABLE, q, v, a, "newton_euler"), atol=1e-12 * np.abs(tau).max())
 
-# the torques' work is what the arm's energy has gained, all along the path
+# the work of the torques equals the gain of energy, along the whole path
 robot = sl.Dynamics(sl.from_dh(TABLE))
 power = (tau * v).sum(axis=1)
 work = np.concatenate([[0.0], np.cumsum((power[1:] + power[:-1]) / 2 * np.diff(t))])

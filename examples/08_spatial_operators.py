@@ -13,7 +13,7 @@ P, D, G, K, psi, E_psi, Upsilon, Omega = S.P, S.D, S.G, S.K, S.psi, S.E_psi, S.U
 
 
 def same(name, left, right):
-    """Do two expressions have one matrix?"""
+    """Check that two expressions have the same matrix."""
     a, b = left.matrix(), right.matrix()
     print(f"{name:14s} {left!r} = {right!r}   to {np.abs(a - b).max():.0e}")
     np.testing.assert_allclose(a, b, atol=1e-10 * np.abs(b).max())
@@ -35,11 +35,11 @@ same("lemma 3, 3.6", M @ (1 - H @ psi @ K).T @ D.inverse() @ (1 - H @ psi @ K), 
 same("lemma 4, 3.9", (1 - H @ psi @ K) @ H @ phi, H @ psi)
 print("known inverses:", (1 - E_phi).inverse(), "|", (1 + H @ phi @ K).inverse(), "|", M.inverse())
 
-# what a force at one frame does to itself and to a frame on another branch, 3.10
+# the effect of a force at one frame on that frame and on a frame of another branch, 3.10
 same("3.10", J @ M.inverse() @ J.T, B.T @ Omega @ B)
 print((B.T @ Omega @ B).picture())
 
-# lemma 5: as printed on a chain; on trees links with one parent couple as well
+# lemma 5: as printed on a chain; on trees siblings couple as well
 N = E_psi.T @ Upsilon @ E_psi - Upsilon + H.T @ D.inverse() @ H
 print(N.picture())
 same("lemma 5, trees", Omega, Upsilon + (psi - 1).T @ Upsilon + Upsilon @ (psi - 1) + psi.T @ N @ psi)
@@ -51,7 +51,7 @@ forward = sl.compile(model, M.inverse())
 print(forward)
 np.testing.assert_allclose(forward(q, M @ a), a, rtol=1e-9)
 
-# vectors yet to come are named: accelerations from torques and bias forces, Kreutz & Rodriguez 5.14
+# symbolic vectors have names: accelerations from torques and bias forces, Kreutz & Rodriguez 5.14
 tau, b = S.vector("tau"), S.vector("b", "links")
 kernel = sl.compile(model, (1 - H @ psi @ K).T @ D.inverse() @ (tau - H @ psi @ (K @ tau + b)))
 print(kernel)

@@ -3,7 +3,7 @@
 Tables 3 and 4 are `sl.zoo.puma` and `sl.zoo.stanford`; the PUMA's path is in `07_torques_along_a_path.py`. The text
 does not state gravity (9.81 m/s² along −z of frame 1 here) nor how long the arms fall (1 s here). Table 4a starts the
 Stanford arm's fall from zeros, where b₃ alone falls, along the vertical; section 2.5.2 starts its path from θ₂ = π/2.
-We let it fall from both.
+We simulate both.
 
 The page, with figures: docs/examples/11_free_fall.md
 """
@@ -23,7 +23,7 @@ for joint, column in zip(stanford.joints, tau.T, strict=True):
     unit = "N" if joint.kind.name == "prismatic" else "N m"
     print(f"stanford {joint.name}: from {column.min():8.3f} to {column.max():8.3f} {unit}")
 
-# the torques' work is what the arm's energy has gained
+# the work of the torques equals the gain of energy
 energy = sl.Dynamics(stanford).energy(q, v).sum(axis=1)
 power = (tau * v).sum(axis=1)
 work = ((power[1:] + power[:-1]) / 2 * np.diff(t)).sum()
@@ -34,7 +34,7 @@ assert abs(work - (energy[-1] - energy[0])) < 1e-4  # of the trapezoidal rule
 
 
 def fall(model, start):
-    """One second from rest without torques: the motion, by I = U D Uᵀ, and by how much its energy has drifted [J]."""
+    """Simulate one second from rest without torques, by I = U D Uᵀ; return the run and its energy drift [J]."""
     run = sl.simulate(model, start, duration=1.0, method="decoupled_complement")
     total = run.energy.sum(axis=1)
     return run, np.abs(total - total[0]).max()
@@ -48,7 +48,7 @@ for name, (model, start) in starts.items():
     print(f"{name} after 1 s: q = {run.q[-1].round(4)}, energy drifts by {drift:.0e} J")
     assert drift < 1e-8
 
-    # half the step and another algorithm of forward dynamics end at the same place
+    # half the step and another algorithm of forward dynamics give the same end
     finer = sl.simulate(model, start, duration=1.0, step=0.0005, method="articulated_body_textbook")
     error = np.abs(finer.q[-1] - run.q[-1]).max()
     print(f"{name} by articulated bodies with half the step: differs by {error:.0e}")

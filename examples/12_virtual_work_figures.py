@@ -1,17 +1,17 @@
-"""Yamane & Nakamura's figures 4 to 7: chains of 30 freedoms in motion, and how the cost grows with the freedoms.
+"""Yamane & Nakamura's figures 4 to 7: chains of 30 degrees of freedom (DoF) in motion, and the cost over the DoF.
 
-How we read them. Figures 4 and 5 are snapshots; the text gives neither shapes nor masses nor the starts. Here the
+Our reading: figures 4 and 5 are snapshots; the text gives neither shapes nor masses nor the starts. Here the
 serial chain is ten links on ball joints, and thirty on hinges for comparison; the branched one is a trunk of four links
 that carries two arms of three, all on ball joints. Figures 6 and 7 show times on a Pentium III; here operations are
-counted, so that the page says the same on every machine. Figure 6: serial chains of 2 to 16 ball joints. Figure 7: one
-link on a ball joint at the ground with 2 to 12 end links on ball joints, 9 to 39 freedoms.
+counted, so that the page is the same on every machine. Figure 6: serial chains of 2 to 16 ball joints. Figure 7: one
+link on a ball joint at the ground with 2 to 12 end links on ball joints, 9 to 39 DoF.
 
-The text finds the new algorithm linear in the freedoms of a serial chain and cheaper than the unit-vector method beyond
-15 of them; on stars linear if links of many joints are split, cheaper beyond 30 freedoms, and as dear as unit vectors
-if they are not split. Counted operations agree on growth and on chains (cheaper from 12 freedoms on). On stars they are
-less kind: split it is linear, but passes the unit-vector method between 39 and 51 freedoms, and unsplit it is dearer
-throughout. Our unit-vector method is written out for the tree at hand, so that branches that do not meet cost it
-nothing; whether theirs did so the text does not say.
+According to the text the new algorithm is linear in the DoF of a serial chain and cheaper than the unit-vector method
+beyond 15 of them; on stars it is linear if links with many joints are split, cheaper beyond 30 DoF, and as expensive as
+unit vectors if they are not split. Our counts agree on growth and on chains (cheaper from 12 DoF on). On stars they are
+less favourable: with split links it is linear, but beats the unit-vector method only between 39 and 51 DoF; without,
+it is always more expensive. Our unit-vector method is specialised to the tree, so that independent branches cost
+nothing; the text does not say whether theirs was.
 
 The page, with figures: docs/examples/12_virtual_work_figures.md
 """
@@ -31,7 +31,7 @@ def bar(b, name, parent, position=(0.0, 0.0, -0.2), rotation=None):
 
 
 def branched():
-    """A trunk of four bars, and two arms of three bars that spread at its end: ten links, 30 freedoms."""
+    """A trunk of four bars, and two arms of three bars that spread at its end: ten links, 30 DoF."""
     b = sl.Builder("branched30")
     for k in range(4):
         bar(b, f"trunk{k}", f"trunk{k - 1}" if k else "world", (0.0, 0.0, -0.2 if k else 0.0))
@@ -53,7 +53,7 @@ def star(n):
 
 
 def cost(model):
-    """Multiplications, additions and divisions of forward dynamics, by method; nothing is compiled for it."""
+    """Multiplications, additions and divisions of forward dynamics, by method; nothing is compiled."""
     counted = [operations(model, "forward_dynamics", method) for method in METHODS.values()]
     return [n.multiplications + n.additions + n.divisions for n in counted]
 
@@ -70,16 +70,16 @@ for title, model in (
     run = runs[title] = sl.simulate(model, q, duration=0.2, step=0.0005, method="virtual_work")
     total = run.energy.sum(axis=1)
     drift = np.abs(total - total[0]).max() / np.ptp(run.energy[:, 0])
-    print(f"{title}: {model.nv} freedoms, energy drifts by {drift:.0e} of the kinetic energy")
+    print(f"{title}: {model.nv} DoF, energy drifts by {drift:.0e} of the kinetic energy")
     assert model.nv == 30
     assert drift < 1e-5
 
-# ---- figures 6 and 7: operations over freedoms
+# ---- figures 6 and 7: operations over degrees of freedom
 
 
 def table(title, sizes, family):
-    """Print freedoms and operations; as columns."""
-    print(f"\n{title}\nfreedoms " + "".join(f"{name:>13}" for name in METHODS))
+    """Print DoF and operations; return them as columns."""
+    print(f"\n{title}\n     DoF " + "".join(f"{name:>13}" for name in METHODS))
     rows = []
     for n in sizes:
         model = family(n)
@@ -90,23 +90,23 @@ def table(title, sizes, family):
 
 serial = table("figure 6: serial chains", (2, 4, 6, 8, 12, 16), lambda n: sl.zoo.chain(n, "spherical"))
 stars = table("figure 7: stars", (2, 4, 8, 12), star)
-for name, (freedoms, split, _, _) in (("serial chains", serial), ("stars", stars)):
-    growth = np.diff(split) / np.diff(freedoms)
-    print(f"{name}, split: {growth.min():.0f} to {growth.max():.0f} operations for each freedom more")
+for name, (dofs, split, _, _) in (("serial chains", serial), ("stars", stars)):
+    growth = np.diff(split) / np.diff(dofs)
+    print(f"{name}, split: {growth.min():.0f} to {growth.max():.0f} operations for each further DoF")
     assert growth.max() < 1.1 * growth.min()  # a line
 
-freedoms, split, _, unit = serial
-print(f"serial chains: cheaper than the unit-vector method from {freedoms[split < unit].min()} freedoms on")
+dofs, split, _, unit = serial
+print(f"serial chains: cheaper than the unit-vector method from {dofs[split < unit].min()} DoF on")
 split, unit = (
     operations(star(16), "forward_dynamics", METHODS[name]).multiplications for name in ("split", "unit vector")
 )
-print(f"a star of 51 freedoms: {split} multiplications split, {unit} by unit vectors")
+print(f"a star of 51 DoF: {split} multiplications split, {unit} by unit vectors")
 assert split < unit
 
 hinges, balls = cost(sl.zoo.chain(30))[0], cost(sl.zoo.chain(10, "spherical"))[0]
-print(f"30 freedoms: {hinges} operations on hinges, {balls} on balls, which need fewer links")
+print(f"30 DoF: {hinges} operations on hinges, {balls} on balls, which need fewer links")
 
-# a picture of both, if matplotlib is there
+# a picture of both, if matplotlib is installed
 try:
     from matplotlib.figure import Figure
 except ImportError:
@@ -116,7 +116,7 @@ else:
     for ax, title, found in zip(figure.subplots(1, 2), ("serial chains", "stars"), (serial, stars), strict=True):
         for name, values, line in zip(METHODS, found[1:], ("-", ":", "--"), strict=True):
             ax.plot(found[0], values, line, marker="o", markersize=3, label=name)
-        ax.set(title=title, xlabel="freedoms", ylabel="operations", ylim=(0.0, None))
+        ax.set(title=title, xlabel="degrees of freedom", ylabel="operations", ylim=(0.0, None))
         ax.legend(frameon=False)
     figure.savefig("virtual_work_figures.png")
     print("written: virtual_work_figures.png")

@@ -1,9 +1,9 @@
-"""Three arms on one object, with each grasp of Kreutz & Rodriguez: rigid, one freedom, three freedoms, soft finger.
+"""Three arms on one object, with each grasp of Kreutz & Rodriguez: rigid, one DoF, three DoF, soft finger.
 
-All methods for closed chains beside one another, the accelerations Ẇ(0) along the freedoms of the grasps, redundant
-arms, and a motion of half a second with the forces at the contacts. The paper gives no arms, no object and no numbers:
-arms are `sl.zoo.arms_with_object`, six hinges each, around a block of 5 kg. Contacts are two-sided here; whether a
-one-sided contact with friction would have held is told from the forces afterwards.
+Compares all methods for closed chains, computes the accelerations Ẇ(0) along the degrees of freedom of the grasps,
+redundant arms, and a motion of half a second with the forces at the contacts. The paper gives neither arms nor object
+nor numbers: arms are `sl.zoo.arms_with_object`, six hinges each, around a block of 5 kg. Contacts are two-sided here;
+the forces show afterwards whether a one-sided contact with friction would have held.
 
 The page, with figures: docs/examples/14_arms_with_each_grasp.md
 """
@@ -35,14 +35,14 @@ def soft_fingers():
 
 GRASPS = {
     "rigid": sl.zoo.arms_with_object(3, grasp="fixed"),
-    "one freedom": sl.zoo.arms_with_object(3, grasp="revolute"),
-    "three freedoms": sl.zoo.arms_with_object(3, grasp="spherical"),
+    "one DoF": sl.zoo.arms_with_object(3, grasp="revolute"),
+    "three DoF": sl.zoo.arms_with_object(3, grasp="spherical"),
     "soft finger": soft_fingers(),
 }
 
 
 def pushed(robot, q):
-    """Rates with which the object moves and turns, and the arms with it, as slowly as they can."""
+    """Velocities of a moving object, with arm velocities of least norm."""
     J = robot.closure_jacobian(q)
     v = np.zeros(robot.model.nv)
     v[:6] = 0.1, -0.2, 0.4, 0.15, 0.1, 0.05  # rad/s, m/s
@@ -51,19 +51,19 @@ def pushed(robot, q):
 
 
 def apart(model, q, v, tau):
-    """By how much the methods differ from the dense solution, beside the largest acceleration."""
+    """Largest difference of the methods from the dense solution, relative to the largest acceleration."""
 
-    def answer(method, **options):
+    def result(method, **options):
         return sl.compile(model, "forward_dynamics", method=method, target="python", **options)(q, v, tau)
 
-    dense = answer("dense")
-    found = [answer("elimination"), *(answer(m) for m in METHODS)]
-    found += [answer("arms_on_object", open_chain=solver) for solver in SOLVERS]
+    dense = result("dense")
+    found = [result("elimination"), *(result(m) for m in METHODS)]
+    found += [result("arms_on_object", open_chain=solver) for solver in SOLVERS]
     return max(np.abs(a - dense).max() for a in found) / np.abs(dense).max()
 
 
 def held_by(tau):
-    """A controller: these torques, and springs that hold to the start."""
+    """A controller: these torques, and springs to the initial posture."""
 
     def torques(t, q, v):
         springs = [k * (home - x) for k, home, x in zip(STIFFNESS, start[7:], list(q)[7:], strict=True)]
@@ -89,34 +89,34 @@ def contact_forces(run):
 
 runs, forces = {}, {}
 for name, model in GRASPS.items():
-    robot = sl.Dynamics(model, target="python")  # for a few states: nothing is compiled
+    robot = sl.Dynamics(model, target="python")  # for a few states, without compiling
     v = pushed(robot, start)
 
-    # torques that hold the object at rest and squeeze it, as far as this grasp lets them
+    # torques that hold the object at rest and squeeze it, as far as this grasp allows
     wrenches = np.concatenate([np.zeros_like(INWARD), SQUEEZE * INWARD], axis=1)  # the object starts level
     tau = robot.inverse_dynamics(start, 0.0 * v, 0.0 * v, internal_forces=dict(zip(HOLDING, wrenches, strict=True)))
 
-    # all methods beside one another
+    # compare all methods
     rows, difference = len(robot.closure_error(start)), apart(model, start, v, tau)
-    print(f"{name}: {rows} rows on {model.nv} freedoms, mobility {robot.mobility(start)}")
-    print(f"    {len(METHODS) + len(SOLVERS) + 1} ways agree with the dense equations to {difference:.0e}")
+    print(f"{name}: {rows} rows on {model.nv} DoF, mobility {robot.mobility(start)}")
+    print(f"    {len(METHODS) + len(SOLVERS) + 1} methods agree with the dense equations to {difference:.0e}")
     assert difference < 1e-10
 
-    # Ẇ(0): accelerations along the freedoms of the grasps, of the object on the arm
+    # Ẇ(0): accelerations of the object relative to the arm, along the degrees of freedom of the grasps
     a = robot.forward_dynamics(start, v, tau)
     along = sl.papers.grasp_accelerations(robot, start, v, a).reshape(3, -1)
     if along.size:
-        print("    along the freedoms of holding1:", along[0].round(3), "rad/s²")
-    if name == "three freedoms":  # as the two frames' own accelerations say, in the object's contact frame
+        print("    along the DoF of holding1:", along[0].round(3), "rad/s²")
+    if name == "three DoF":  # compare with the accelerations of the two frames, in the object's contact frame
         (spin, alpha), (arm_spin, arm_alpha) = (turning(robot, start, v, a, x) for x in ("grasp1", "arm1_tool"))
         relative = alpha - arm_alpha - np.cross(spin, spin - arm_spin)
         np.testing.assert_allclose(along[0], robot.pose(start, "grasp1")[:3, :3].T @ relative, atol=1e-9)
 
-    # half a second under those torques and springs; both keep energy
+    # half a second under those torques and springs, which conserve energy
     run = runs[name] = sl.simulate(model, start, v, controller=held_by(tau), duration=0.5)
     moved = run.q[:, 7:] - start[7:]
     stored = run.energy.sum(axis=1) - moved @ tau[6:] + 0.5 * moved**2 @ STIFFNESS
-    print(f"    after 0.5 s: loops closed to {run.residual:.0e} m, energy kept to {np.ptp(stored):.0e} J")
+    print(f"    after 0.5 s: loops closed to {run.residual:.0e} m, energy conserved to {np.ptp(stored):.0e} J")
     assert run.residual < 1e-12
     assert np.ptp(stored) < 1e-6
 
@@ -131,5 +131,5 @@ model, q = sl.zoo.arms_with_object(2, **eight), sl.zoo.arms_with_object_start(2,
 robot = sl.Dynamics(model, target="python")
 v = pushed(robot, q)
 difference = apart(model, q, v, np.zeros(model.nv))
-print(f"two arms of eight: mobility {robot.mobility(q)}, all ways agree to {difference:.0e}")
+print(f"two arms of eight: mobility {robot.mobility(q)}, all methods agree to {difference:.0e}")
 assert difference < 1e-10

@@ -1,8 +1,8 @@
 """A hexapod on its feet: Lilly & Orin's Type 1, a body on legs whose feet stand on the ground in unpowered contacts.
 
 Their text has no numbers for such a vehicle; the hexapod is `sl.zoo.hexapod`: 18 hinges, six ball-jointed feet, 5.8 kg.
-It sways and squats. Eighteen motors move six freedoms, so that twelve numbers are free: the torques may be as small as
-possible, or the feet may be asked to push straight up. Then one foot is lifted, and three.
+It sways and squats. Eighteen motors move six degrees of freedom, so that twelve numbers can be chosen: the torques of
+least norm, or feet that push straight up. Then one foot is lifted, and three.
 
 The page, with figures: docs/examples/15_hexapod.md
 """
@@ -11,24 +11,24 @@ import numpy as np
 
 import spanloop as sl
 
-model = sl.zoo.hexapod(switchable=True)  # footholds may be released
+model = sl.zoo.hexapod(switchable=True)  # footholds can be released
 robot = sl.Dynamics(model)
 FEET = [x.name for x in model.loops]
 mass = sum(b.inertia.mass for b in model.bodies)
 
-# ---- forward dynamics: legs let loose
+# ---- forward dynamics under random torques
 
 fixed = sl.zoo.hexapod()
 q0 = sl.zoo.hexapod_start()
 rng = np.random.default_rng(0)
 tau = np.concatenate([np.zeros(6), rng.uniform(-1.0, 1.0, 18)])
-answers = {
+results = {
     m: sl.compile(fixed, "forward_dynamics", method=m, target="python")(q0, np.zeros(24), tau)
     for m in ("simple_closed_chain", "closed_topology", "elimination", "dense")
 }
-dense = answers.pop("dense")
-difference = max(np.abs(a - dense).max() for a in answers.values()) / np.abs(dense).max()
-print(f"{mass:.2f} kg, mobility {robot.mobility(q0)}; {len(answers)} methods agree with the dense equations", end=" ")
+dense = results.pop("dense")
+difference = max(np.abs(a - dense).max() for a in results.values()) / np.abs(dense).max()
+print(f"{mass:.2f} kg, mobility {robot.mobility(q0)}; {len(results)} methods agree with the dense equations", end=" ")
 print(f"to {difference:.0e}")
 assert difference < 1e-10
 
@@ -47,30 +47,30 @@ a = robot.complete_acceleration(q, v, {"floating": np.hstack([upright, accelerat
 # ---- torques and forces at the feet
 
 
-def leaning(forces):
-    """The largest ratio of horizontal to vertical force: the friction that the feet need."""
+def friction(forces):
+    """The friction coefficient that the feet need: the largest ratio of horizontal to vertical force."""
     return max((np.hypot(f[..., 3], f[..., 4]) / f[..., 5]).max() for f in forces.values())
 
 
 up = np.zeros((len(t), 6))
 up[:, 5] = mass * 9.81 / 6
-wishes = {"least torques": {}, "feet push up": {"internal": dict.fromkeys(FEET, up)}}
+choices = {"least torques": {}, "feet push up": {"internal_forces": dict.fromkeys(FEET, up)}}
 torques, feet = {}, {}
-for name, options in wishes.items():
+for name, options in choices.items():
     found = robot.solve_inverse(q, v, a, **options)
     torques[name], feet[name] = found.tau, {f: found.loop_forces[f] for f in FEET}
     norm = np.sqrt((found.tau**2).sum(axis=1)).max()
-    print(f"{name}: at most {np.abs(found.tau).max():.3f} N m at a joint, {norm:.3f} together;", end=" ")
-    print(f"the feet need friction of {leaning(feet[name]):.3f}")
+    print(f"{name}: at most {np.abs(found.tau).max():.3f} N m at a joint, norm {norm:.3f};", end=" ")
+    print(f"the feet need friction of {friction(feet[name]):.3f}")
 
-    # the feet carry the weight and make the momentum's rate; forward dynamics gives the motion back
-    carried = sum(f[:, 3:] for f in feet[name].values()) + mass * np.array([0.0, 0.0, -9.81])
+    # the forces at the feet balance weight and rate of momentum; forward dynamics gives the motion back
+    total = sum(f[:, 3:] for f in feet[name].values()) + mass * np.array([0.0, 0.0, -9.81])
     center = robot.center_of_mass(q)
-    speeding = mass * np.gradient(np.gradient(center, t, axis=0), t, axis=0)
-    assert np.abs(carried - speeding)[5:-5].max() < 1e-3  # of the differences
+    inertial = mass * np.gradient(np.gradient(center, t, axis=0), t, axis=0)
+    assert np.abs(total - inertial)[5:-5].max() < 1e-3  # error of the finite differences
     np.testing.assert_allclose(robot.forward_dynamics(q, v, found.tau), a, atol=1e-8)
 
-# ---- the same by simulation, with springs and dampers that hold to the path
+# ---- the same by simulation, with springs and dampers to the path
 
 
 def follow(t, q, v, u):
@@ -84,9 +84,9 @@ inputs = np.hstack([torques["feet push up"][:, 6:], q[:, 7:], v[:, 6:]])[:-1]
 follows = {"controller": follow, "inputs": inputs, "method": "simple_closed_chain"}
 run = sl.simulate(fixed, q[0], v[0], duration=2.0, step=2e-3, **follows)
 away = np.abs(run.q[:, 4:7] - place).max()
-print(f"simulated: the body keeps to its way within {away:.0e} m,", end=" ")
-print(f"feet held to {run.residual:.0e} m")
-assert away < 3e-4  # inputs are held for each step, so the path lags by half of one
+print(f"simulated: the body follows its path within {away:.0e} m,", end=" ")
+print(f"feet closed to {run.residual:.0e} m")
+assert away < 3e-4  # inputs are constant during a step, so the path lags by half a step
 
 # ---- feet off the ground: standing still on six, five and three
 

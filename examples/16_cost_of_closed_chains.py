@@ -1,7 +1,7 @@
-"""What forward dynamics of closed chains costs by every method: operations over the arms m and over their joints N.
+"""Cost of forward dynamics of closed chains by every method: operations over the arms m and over their joints N.
 
-Lilly & Orin promise O(mN); Kreutz & Rodriguez O(n) + O(ℓ³) for ℓ arms with n joints in all; Rodriguez, Jain & Kreutz
-no more than a line in the joints, and the cube of the rows at worst. Here multiplications, additions and divisions are
+Lilly & Orin state O(mN); Kreutz & Rodriguez O(n) + O(ℓ³) for ℓ arms with n joints in total; Rodriguez, Jain & Kreutz
+linear growth in the joints, and the cube of the rows at worst. Here multiplications, additions and divisions are
 counted on the plans of the kernels. Arms have generic Denavit-Hartenberg numbers (`sl.zoo.dh_arm`) and hold the object
 in point contacts, three rows each.
 
@@ -27,12 +27,12 @@ ARMS = (1, 3, 5, 7, 9, 16, 32, 64) if LARGE else (1, 3, 5, 7, 9)
 JOINTS = (3, 6, 12, 24, 40) if LARGE else (3, 6, 12)
 LINEAR = ("elimination", "simple_closed_chain", "closed_topology")
 CUBIC = ("arms_on_object_1", "arms_on_object_2", "arms_on_object_3", "arms_on_object", "dense")
-FEW = 32  # arms at most for methods that grow faster
+FEW = 32  # arms at most, for methods that grow faster
 
 
 @cache
-def held(m, N):
-    """m generic arms of N joints that hold one object in point contacts, at places where nothing is 0 or equal."""
+def arms(m, N):
+    """m generic arms of N joints that hold one object in point contacts at generic points."""
     model = sl.zoo.arms_with_object(m, arm=sl.zoo.dh_arm(N), grasp="spherical")
     aside = [Placement(position=tuple(p)) for p in np.random.default_rng(m).uniform(0.01, 0.1, (m, 3))]
     pairs = zip(model.loops, aside, strict=True)
@@ -40,16 +40,16 @@ def held(m, N):
 
 
 def cost(m, N, method):
-    """Multiplications, additions and divisions of one call. Nothing is compiled for it."""
-    model = held(m, N)
-    if method == "parallel_legs":  # wants as many motors as freedoms are left: those of three arms less one each
+    """Multiplications, additions and divisions of one call; nothing is compiled."""
+    model = arms(m, N)
+    if method == "parallel_legs":  # needs as many motors as the mobility: one less on each of three arms
         model = model.unactuate(*(f"arm{k}_joint2" for k in (1, 2, 3)))
     n = operations(model, "forward_dynamics", method)
     return n.multiplications + n.additions + n.divisions
 
 
 def slope(found, start=0):
-    """Of log(operations) over log(size), by the line of best fit from a size on."""
+    """Slope of log(operations) over log(size), fitted from a size on."""
     sizes = [n for n in found if n >= start]
     return np.polyfit(np.log(sizes), np.log([found[n] for n in sizes]), 1)[0]
 
@@ -70,25 +70,25 @@ table("operations over the number m of arms, N = 6", ARMS, over_arms, 3)
 for method in LINEAR:
     assert slope(over_arms[method]) <= 1.05
 
-# what grows as the cube is one factorisation: (3ℓ)³/6 multiplications and as many additions
+# the cubic term is one factorisation: (3ℓ)³/6 multiplications and as many additions
 for method in CUBIC[:3]:
     three, five, seven, nine = (over_arms[method][m] for m in (3, 5, 7, 9))
     cube = (nine - 3 * seven + 3 * five - three) / (6 * 2**3)
-    print(f"{method}: {cube:.2f} ℓ³ operations, and the rest grows more slowly")
+    print(f"{method}: {cube:.2f} ℓ³ operations; the rest grows more slowly")
     assert abs(cube - 9.0) < 0.5
 
-# ---- over the joints, three arms; here Saha's method fits too, if one joint of each arm has no motor
+# ---- over the joints, three arms; Saha's method applies too, if one joint of each arm has no motor
 
 over_joints = {method: {N: cost(3, N, method) for N in JOINTS} for method in (*LINEAR, *CUBIC)}
 over_joints["parallel_legs"] = {N: cost(3, N, "parallel_legs") for N in JOINTS if N <= 12}
 table("operations over the joints N of each arm, m = 3", JOINTS, over_joints, 6)
 for method in (*LINEAR, *CUBIC[:4]):
     more = np.diff(list(over_joints[method].values())) / np.diff(JOINTS)
-    print(f"{method}: {more[-1] / 3:.0f} operations for a joint more on one arm, wherever it is added")
+    print(f"{method}: {more[-1] / 3:.0f} operations for each further joint of one arm")
     np.testing.assert_allclose(more, more[-1], rtol=1e-3)  # a line; it starts below 0, so slopes fall to 1 from above
 
-# why Saha's method has no place in the first table
+# why the first table does not contain Saha's method
 try:
-    sl.compile(held(4, 6), "forward_dynamics", method="parallel_legs")
+    sl.compile(arms(4, 6), "forward_dynamics", method="parallel_legs")
 except UnsupportedError as sentence:
     print(f"\n{sentence}")

@@ -6,10 +6,11 @@ import difflib
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 class Reason(enum.Enum):
-    """Why a state has no answer. Code compares reasons; only people read the sentence beside it."""
+    """Why a state has no answer. Code compares reasons; the sentence is for people."""
 
     NOT_FINITE = "an input is not finite"
     QUATERNION = "a quaternion is off unit length"
@@ -66,9 +67,10 @@ class StateError(SpanloopError):
 
     @property
     def reason(self) -> Reason:
+        """Why the state has no answer."""
         return self.refusal.reason
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return StateError, (str(self), self.refusal, self.where)
 
 
@@ -87,7 +89,7 @@ class StateWarning(SpanloopWarning):
         super().__init__(message)
         self.refusal = refusal
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return StateWarning, (str(self), self.refusal)
 
 
@@ -105,3 +107,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return f"did you mean {' or '.join(map(repr, match[:4]))}?"
     shown = ", ".join(map(repr, known[:_SHOWN])) + (", ..." if len(known) > _SHOWN else "")
     return f"there are {shown}"
+
+
+def listed(names: Iterable[str], most: int | None = None) -> str:
+    """The names with commas between them, at most so many and then how many more there are; "none" without any."""
+    every = [str(name) for name in names]
+    most = len(every) if most is None else most
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "") or "none"

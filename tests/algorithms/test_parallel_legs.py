@@ -196,7 +196,7 @@ def test_the_complement_is_refused_where_the_method_is():
     with says(InputError, "parallel_complement: q has shape (2, 4); expected one state (4,)"):
         sl.papers.parallel_complement(robot, np.zeros((2, 4)))
     arms = zoo.arms_with_object(2)
-    with says(UnsupportedError, "parallel_complement is for legs on one platform: 12 freedoms are actuated, and the"):
+    with says(UnsupportedError, "parallel_complement is for legs on one platform: 12 DoF are actuated, and the"):
         sl.papers.parallel_complement(sl.Dynamics(arms), zoo.arms_with_object_start(2))
     with says(UnsupportedError, "parallel_complement: model 'chain2_revolute' has no loops"):
         sl.papers.parallel_complement(sl.Dynamics(zoo.chain(2)), np.zeros(2))
@@ -240,7 +240,7 @@ def test_a_singular_position_is_refused_whatever_is_asked_for():
     [
         (zoo.delta, "joint 'motor1' belongs to more than one leg"),
         (lambda: zoo.n_four_bar(3), "the loops do not all end at one body"),
-        (lambda: zoo.arms_with_object(2), "12 freedoms are actuated, and the loops leave 6; they must be as many"),
+        (lambda: zoo.arms_with_object(2), "12 DoF are actuated, and the loops leave 6; the numbers must be equal"),
         (lambda: zoo.four_bar(closure="universal"), "loop 'closing' is closed by a universal joint"),
         (lambda: zoo.four_bar().drive("crank_hinge"), "joint 'crank_hinge' is driven"),
     ],
@@ -253,9 +253,9 @@ def test_it_says_why_it_does_not_fit(make, why):
 def test_a_file_that_says_nothing_of_motors_is_told_which_joints_have_them():
     """All joints of the five-bar actuated, as URDF has them."""
     model = zoo.five_bar().actuate("elbow1", "elbow2")
-    with says(UnsupportedError, "4 freedoms are actuated, and the loops leave 2; they must be as many"):
+    with says(UnsupportedError, "4 DoF are actuated, and the loops leave 2; the numbers must be equal"):
         sl.Dynamics(model, method="parallel_legs")
-    advice = "or tell which joints are actuated: model.actuate(..., only=True), model.unactuate(...)"
+    advice = "or mark which joints are actuated: model.actuate(..., only=True), model.unactuate(...)"
     with says(UnsupportedError, advice):
         sl.Dynamics(model, method="parallel_legs")
     case, told = case_of("five_bar"), model.actuate("drive1", "drive2", only=True)

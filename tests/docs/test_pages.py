@@ -1,4 +1,4 @@
-"""The Python of the pages about files and edits runs as it stands."""
+"""The Python of the pages about edits, simulation and control runs as it stands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from spanloop.model import edits
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["edits.md"])
+SLOW = [pytest.param(page, marks=pytest.mark.slow) for page in ("simulation.md", "control.md")]
+
+
+@pytest.mark.parametrize("page", ["edits.md", *SLOW])
 def test_the_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.S)

@@ -237,10 +237,10 @@ def test_a_fine_model_is_explained_with_exit_code_0(capsys, tmp_path):
         "arm\n"
         "  2 bodies on 2 joints (2 revolute).\n"
         "  It stands on the world.\n"
-        "  2 freedoms; 2 of them can be driven by motors.\n"
+        "  2 degrees of freedom; motors can drive 2 of them.\n"
         "  3 kg in all; the heaviest body is 'upper' with 2 kg.\n"
         "  Joints are up to 0.5 m from the world's origin at neutral coordinates.\n"
-        "  No loops: every freedom is independent.\n"
+        "  No loops: all degrees of freedom are independent.\n"
         "\n"
         "No finding matters.\n"
     )

@@ -73,12 +73,12 @@ def test_one_freedom_of_several_has_a_motor():
     b = sl.Builder("collar")
     b.body("collar", 1.0, (0, 0, 0), (0.1, 0.1, 0.1))
     b.joint("guide", "cylindrical", "world", "collar")
-    model = replace(b.build(), actuators=(motor("push", "guide", gear=10.0, rotor_inertia=0.01, freedom=1),))
+    model = replace(b.build(), actuators=(motor("push", "guide", gear=10.0, rotor_inertia=0.01, dof=1),))
     np.testing.assert_allclose(np.diag(sl.Dynamics(model).mass_matrix([0.0, 0.0])), [0.1, 2.0], atol=1e-15)
-    with says(ModelError, "actuator 'push': freedom is 2; joint 'guide' has freedoms 0 to 1"):
-        replace(model, actuators=(motor("push", "guide", freedom=2),))
+    with says(ModelError, "actuator 'push': dof is 2; joint 'guide' has DoF 0 to 1"):
+        replace(model, actuators=(motor("push", "guide", dof=2),))
     vague = replace(model, actuators=(motor("push", "guide", rotor_inertia=0.01),))
-    with says(ModelError, "actuator 'push': joint 'guide' has 2 freedoms; say which it drives: freedom=0, ..."):
+    with says(ModelError, "actuator 'push': joint 'guide' has 2 DoF; choose the one it drives: dof=0, ..."):
         sl.Dynamics(vague).mass_matrix([0.0, 0.0])
 
 

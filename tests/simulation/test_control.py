@@ -331,7 +331,7 @@ def test_what_cannot_be_controlled_is_said():
         control.pd(puma, 1.0, 1.0, [0.0, 0.0])
     with says(InputError, "pd: step is 0 s; must be > 0"):
         control.pd(puma, 1.0, 1.0, START, step=0.0)
-    with says(InputError, "operational_space: 6 directions of 'tip' are to be controlled with 2 freedoms"):
+    with says(InputError, "operational_space: 6 directions of 'tip' are to be controlled with 2 degrees of freedom"):
         control.operational_space(sl.zoo.pendulum(2), "tip", [0, 0, 0], 1.0, 1.0, orientation=(0, 0, 0))
     with says(InputError, "operational_space: the target has 2 numbers; expected 3, for the axes 'xyz'"):
         control.operational_space(puma, "tool", [0.0, 0.0], 1.0, 1.0)
@@ -341,7 +341,9 @@ def test_what_cannot_be_controlled_is_said():
         control.cycloidal(0.0, 1.0, -1.0)
     with says(InputError, "quintic: start has 1 numbers and end 2; expected as many"):
         control.quintic(0.0, [1.0, 2.0], 1.0)
-    with says(UnsupportedError, "joint 'root' is free; a path of its 7 coordinates has no rates of its 6 freedoms"):
+    with says(
+        UnsupportedError, "joint 'root' is free; a path of its 7 coordinates has no rates of its 6 degrees of freedom"
+    ):
         control.pd(dog, 1.0, 1.0, {"root": control.sine(np.zeros(7), np.zeros(7), 1.0)})
 
 

@@ -388,13 +388,13 @@ REFUSED = {
     "too few": (
         lambda: only("drive1"),
         {},
-        f"{NOT_LEGS}1 freedom is actuated, and the loops leave 2; they must be as many (actuated: 'drive1'). "
+        f"{NOT_LEGS}1 DoF is actuated, and the loops leave 2; the numbers must be equal (actuated: 'drive1'). "
         "Use closures='project', or a model in which just 'drive1', 'drive2' are actuated",
     ),
     "too many": (
         lambda: only("drive1", "elbow1", "drive2"),
         {},
-        "3 freedoms are actuated, and the loops leave 2; they must be as many (actuated: 'drive1', 'elbow1', 'drive2')",
+        "3 DoF are actuated, and the loops leave 2; the numbers must be equal (actuated: 'drive1', 'elbow1', 'drive2')",
     ),
 }
 

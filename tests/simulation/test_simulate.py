@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 
@@ -16,7 +17,9 @@ from spanloop import zoo
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import FileError, InputError, StateError
 from spanloop.simulation.controllers import Controller
+from spanloop.simulation.initial_state import FEW
 from spanloop.simulation.simulate import AccuracyError
+from spanloop.trajectory import EndReason
 
 KINDS = ["puma", "quadruped", "star", "chain_planar", "chain_general", "chain_helical", "chain_universal"]
 LOOPS = {
@@ -554,6 +557,45 @@ def test_wrong_words_get_a_sentence(name):
 def test_wrong_integrators_get_a_sentence(options, text):
     with says(InputError, text):
         sl.Integrator(**options)
+
+
+def test_callbacks_are_checked():
+    with says(InputError, "callback: a float is given; expected a function (t, q, v) -> torques"):
+        sl.control.callback(3.0)
+    with says(InputError, "inputs are for a traced controller; a callback has none"):
+        sl.simulate(zoo.pendulum(), duration=0.1, controller=sl.control.callback(lambda t, q, v: -v), inputs=[1.0])
+
+
+def test_the_signature_is_short_and_every_argument_is_documented():
+    names = list(inspect.signature(sl.simulate).parameters)
+    assert len(names) <= 16
+    for name in names:
+        assert f"        {name}: " in sl.simulate.__doc__, name
+
+
+def test_the_reason_of_an_outcome_is_data_that_equals_its_word():
+    run = sl.simulate(zoo.pendulum(), [1.0], duration=3.0, events=lambda t, q, v: q[0] - 0.5)
+    assert run.outcome.reason is EndReason.EVENT
+    assert run.outcome.reason == "event"
+    assert f"{run.outcome.reason}" == "event"
+
+
+def test_a_few_starts_on_floats_are_those_of_many_by_a_kernel():
+    model, q = zoo.four_bar(), zoo.four_bar_start()
+    many = sl.simulate(model, np.tile(q, (FEW + 1, 1)), duration=0.02)
+    np.testing.assert_array_equal(many.q[-1], sl.simulate(model, q, duration=0.02).q)
+    for count in (1, FEW + 1):
+        with says(StateError, "is open by 0.28"):
+            sl.simulate(model, np.tile(q + (0.0, 0.1, 0.2), (count, 1)), duration=0.02)
+
+
+def test_a_closed_start_at_rest_stays_as_it_is_beside_one_that_is_projected():
+    model, q = zoo.four_bar(), zoo.four_bar_start()
+    with pytest.warns(sl.SpanloopWarning, match="loops were open by up to"):
+        runs = sl.simulate(model, np.array([q, q + (0.0, 1e-5, 0.0)]), duration=0.01)
+    np.testing.assert_array_equal(runs.q[0, 0], q)
+    assert np.abs(runs.q[1, 0] - q).max() > 1e-6
+    assert runs.closure_residual.max() < 1e-13
 
 
 def test_a_robot_made_with_a_method_is_simulated_with_it():

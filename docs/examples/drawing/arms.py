@@ -73,7 +73,7 @@ def virtual_work(x) -> dict:
     ):
         for name, values, (line, color) in zip(x["METHODS"], found[1:], line_styles, strict=True):
             ax.plot(found[0], values / 1e3, line, color=color, marker="o", markersize=4, label=name)
-        style_axes(ax, "freedoms", "operations [thousands]")
+        style_axes(ax, "degrees of freedom", "operations [thousands]")
         ax.set_ylim(0.0, None)
         ax.set_title(title, loc="left")
     legend_above(figure, axes[0, 0])

@@ -24,7 +24,6 @@ from spanloop.algorithms.papers.lilly_orin import simple_closed_chain
 from spanloop.algorithms.papers.rodriguez_jain_kreutz import closed_topology, system_response
 from spanloop.algorithms.papers.saha import (
     complement_matrices,
-    convective_inertia,
     decoupled_complement,
     leg_completion,
     parallel_legs,
@@ -101,11 +100,11 @@ FUNCTIONS: dict[str, Function] = {
             "arms_on_object_3": Algorithm(recursive_arms.forward_dynamics_3, _FEEDBACK),
         },
     ),
-    # torques of the actuated freedoms alone, for their accelerations alone
+    # torques of the actuated degrees of freedom from their accelerations
     "actuated_inverse_dynamics": Function(
         {}, {"parallel_legs": Algorithm(parallel_legs.inverse_dynamics, _LOOPS)}, needs_closures=True
     ),
-    # of unactuated joints, from the actuated ones
+    # positions and rates of the unactuated joints from the actuated ones
     "position_completion": Function(
         {}, {"parallel_legs": Algorithm(leg_completion.position_completion, ("redundancy",))}, needs_closures=True
     ),
@@ -142,8 +141,8 @@ FUNCTIONS: dict[str, Function] = {
         }
     ),
     "inertia_factors": Function({"decoupled_complement": Algorithm(complement_matrices.inertia_factors)}),
-    "convective_inertia": Function({"decoupled_complement": Algorithm(convective_inertia.convective_inertia)}),
-    "convective_torque": Function({"decoupled_complement": Algorithm(convective_inertia.convective_torque)}),
+    "convective_inertia": Function({"decoupled_complement": Algorithm(complement_matrices.convective_inertia)}),
+    "convective_torque": Function({"decoupled_complement": Algorithm(complement_matrices.convective_torque)}),
     "mass_matrix_inverse": Function(
         {"articulated_body": Algorithm(inverse_mass_matrix.mass_matrix_inverse)}, needs_tree=True
     ),

@@ -15,7 +15,7 @@ from spanloop import __version__
 from spanloop.cli.terminal import add_json, colored, print_json
 
 EXAMPLES = ("spanloop doctor", "spanloop doctor --json")
-WELL, ADVICE, FAULT = "well", "not judged", "not well"
+WELL, ADVICE, FAULT = "ok", "advice", "failed"
 MARKS = {WELL: "ok", ADVICE: "--", FAULT: "NO"}
 
 OPTIONAL = (  # module, what it is for, how to get it
@@ -43,7 +43,7 @@ def run(chosen: argparse.Namespace) -> int:
     checks = list(all_checks())
     failed = any(c.verdict == FAULT for c in checks)
     if chosen.json:
-        print_json({"well": not failed, "checks": [asdict(c) for c in checks]})
+        print_json({"ok": not failed, "checks": [asdict(c) for c in checks]})
         return 1 if failed else 0
     width = max(len(c.name) for c in checks)
     for c in checks:

@@ -9,7 +9,16 @@ import sys
 import time
 from typing import Any, TextIO
 
-COLORS = {"well": "32", "not well": "31", "not judged": "33", "strong": "1", "faint": "2"}
+COLORS = {
+    "well": "32",
+    "not well": "31",
+    "not judged": "33",
+    "ok": "32",
+    "advice": "33",
+    "failed": "31",
+    "strong": "1",
+    "faint": "2",
+}
 _WIDTH = 24
 
 

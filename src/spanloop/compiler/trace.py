@@ -34,7 +34,7 @@ CONDITIONS = frozenset((LESS, BOTH, EITHER, NOT))
 
 
 class TraceError(TypeError):
-    """Python asked a traced value for its number."""
+    """A traced value was used where Python needs a number."""
 
 
 class Graph:
@@ -52,6 +52,7 @@ class Graph:
         return new
 
     def constant(self, x: float) -> Expression:
+        """The node of a constant."""
         x = float(x)
         key = (CONSTANT, x)
         found = self._known.get(key)
@@ -60,6 +61,7 @@ class Graph:
         return found
 
     def node(self, op: int, a: Expression, b: Expression | None = None, c: Expression | None = None) -> Expression:
+        """The node of an operation, without simplification."""
         key = (op, a.index, b.index if b is not None else -1, c.index if c is not None else -1)
         found = self._known.get(key)
         if found is None:

@@ -1,4 +1,4 @@
-"""A closure whose free motion is given: its own rows, and one more for each freedom. Made of a loop that is driven."""
+"""A closure whose free motion is given: its own rows, and one more for each DoF. A driven loop becomes one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class DrivenClosure(ClosureKind):
 
     def closure_space(self, x):
         columns = [tuple(s) for s in self.of.closure_motion(x)]
-        measures = tuple(Force.of([dot(row, e) for e in zip(*columns, strict=True)]) for row in self._over())
+        measures = tuple(Force.of([dot(row, e) for e in zip(*columns, strict=True)]) for row in self._inverse_gram())
         return self.of.closure_space(x) + measures
 
     def closure_space_rate(self, x, relative):
         turning = self.of.closure_motion_rate(x, relative)
-        return self.of.closure_space_rate(x, relative) + tuple(dot(row, turning) for row in self._over())
+        return self.of.closure_space_rate(x, relative) + tuple(dot(row, turning) for row in self._inverse_gram())
 
-    def _over(self) -> list[list[float]]:
+    def _inverse_gram(self) -> list[list[float]]:
         """(φᵀφ)⁻¹, so that φ (φᵀφ)⁻¹ measures the rates; a constant, since angles between axes are."""
         columns = [tuple(s) for s in self.of.closure_motion(self.of.closing_pose())]
         gram = [[dot(s, t) for t in columns] for s in columns]

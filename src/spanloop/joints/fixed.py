@@ -1,4 +1,4 @@
-"""No freedom: two bodies that move as one."""
+"""No degree of freedom: two bodies that move as one."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A joint places a child frame C in a parent frame P. Its motion space φ (6×nv) 
 [angular; linear] at C's origin in C's axes; its constraint space φᶜ (6×(6−nv)) spans the forces that do no work on it:
 φᶜᵀ φ = 0, rank [φ φᶜ] = 6. [Lilly & Orin, section 2]
 
-For fast kernels a kind shows its *sides*: rotations A, B and a kind of the same sort that moves about or along z,
+For fast kernels a joint shows its *sides*: rotations A, B and a joint of the same kind that moves about or along z,
 so that transform(q) = A · z.transform(q) · Bᵀ. Kernels run on the frames between A and B.
 """
 
@@ -50,7 +50,7 @@ class JointKind(ABC):
 
     @property
     def nv(self) -> int:
-        """Number of freedoms."""
+        """Number of degrees of freedom (DoF)."""
         return len(self.units)
 
     @abstractmethod
@@ -92,7 +92,7 @@ class JointKind(ABC):
         return self.motion_space(self.neutral())
 
     def closure_motion_rate(self, x: Transform, relative: Motion) -> tuple[Scalar, ...]:
-        """dφᵀ/dt · relative velocity, for each freedom; zero where φ is constant in the child's axes."""
+        """dφᵀ/dt · relative velocity, for each DoF; zero where φ is constant in the child's axes."""
         return (0.0,) * len(self.closure_motion(x))
 
     def closure_error(self, x: Transform) -> tuple[Scalar | None, ...]:
@@ -154,7 +154,7 @@ class JointKind(ABC):
         return self
 
     def mirrored_q(self, s: Matrix3, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """The coordinates of the mirror image; those of one freedom, and angles about axes, are the same."""
+        """The coordinates of the mirror image; single coordinates, and angles about axes, are the same."""
         return tuple(q)
 
     def mirrored_v(self, s: Matrix3, v: Sequence[Scalar]) -> tuple[Scalar, ...]:

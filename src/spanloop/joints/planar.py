@@ -53,8 +53,8 @@ class Planar(AxisJoint):
         x, y = c * x + s * y, c * y - s * x
         b, k = series(w * w)
         along, across = 1.0 - k * (w * w), b * w
-        over = 1.0 / (along * along + across * across)
-        return (w, over * (along * x + across * y), over * (along * y - across * x))
+        inverse = 1.0 / (along * along + across * across)
+        return (w, inverse * (along * x + across * y), inverse * (along * y - across * x))
 
     def spring(self, q, rest, stiffness):
         """One stiffness in the angle, two along the parent's axes of the plane."""
@@ -68,7 +68,7 @@ class Planar(AxisJoint):
         return level(tilt(x))
 
     def mirrored_q(self, s, q):
-        """Displacements are told along the plane's axes, which differ from the mirror image of the old ones."""
+        """Displacements are along the plane's axes, which differ from the mirror image of the old ones."""
         return self.mirrored_v(s, q)
 
     def mirrored_v(self, s, v):

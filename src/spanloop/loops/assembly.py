@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spanloop.errors import listed
 from spanloop.loops.batching import Faults, Robot, over_states, resolution, values
 from spanloop.loops.closure_errors import errors, idle, positional, worst
 from spanloop.loops.constraint_rank import structure
@@ -122,9 +123,9 @@ class _Task:
         miss = worst(model, errors(self.robot, q[None])[0])
         if miss.name in idle(model):
             return f"{miss.what} is open by {miss.by()}, and no joint lies between its bodies. Move one of its frames"
-        advice = [f"fix fewer joints ({_listed(fixed)})"] if fixed else []
+        advice = [f"fix fewer joints ({listed(map(repr, fixed), 5)})"] if fixed else []
         reached = self.limits.reached(q)
-        advice += [f"widen the limits of {_listed(reached)}"] if reached else []
+        advice += [f"widen the limits of {listed(map(repr, reached), 5)}"] if reached else []
         advice += [f"accept that with tolerance={2.0 * miss.size:.0e}"] if miss.size < SMALL else []
         advice += ["try another guess", "look at the frames and lengths around it"]
         text = ", ".join(advice[:-1]) + ", or " + advice[-1]
@@ -140,11 +141,6 @@ def _damped(J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
 
 def _square(e: np.ndarray) -> np.ndarray:
     return np.einsum("nr,nr->n", e, e)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(n) for n in names[:5])
-    return shown + (", ..." if len(names) > 5 else "")
 
 
 # ---- The limits of joints with one DoF, as arrays.

@@ -34,7 +34,7 @@ def over_states(
         n: np.broadcast_to(a, (*leading, a.shape[-1])).reshape(count, a.shape[-1])
         for n, a in zip(inputs, given, strict=True)
     }
-    faults = _faults(robot, rows)
+    faults: Faults = {**faulty_states(robot, rows)}
     good = [k for k in range(count) if k not in faults]
     answers, further = compute(*(a[good] for a in rows.values()))
     faults |= {good[k]: why for k, why in further.items()}
@@ -51,9 +51,9 @@ def one_state(name: str, robot: Robot, q) -> np.ndarray:
     return over_states(name, robot, lambda x: ((x,), {}), q=(q, robot.model.nq))[0]
 
 
-def _faults(robot: Robot, rows: dict[str, np.ndarray]) -> Faults:
+def faulty_states(robot: Robot, rows: dict[str, np.ndarray]) -> dict[int, Refusal]:
     """States whose numbers are not finite, or whose quaternions are not of unit length."""
-    faults: Faults = {}
+    faults: dict[int, Refusal] = {}
     for name, a in rows.items():
         wrong = ~np.isfinite(a).all(axis=1)
         if name == "q":

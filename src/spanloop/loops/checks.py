@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import OPEN
+from spanloop.errors import listed
 from spanloop.loops.arguments import Actuators
 from spanloop.loops.batching import Faults, resolution
 from spanloop.loops.closure_errors import errors, rows_of, worst
 from spanloop.loops.constraint_rank import RANK, Structure, in_general
-from spanloop.loops.independent import dof_names, listed_names
+from spanloop.loops.independent import dof_names
 from spanloop.loops.solution import times
 
 _FITS = 1e-6  # of the terms of J a + γ: what may be left of it
@@ -63,7 +64,7 @@ def undriven(robot, actuators: Actuators, N: np.ndarray, rest: np.ndarray, drive
     motion = np.abs(N @ rest)
     order = [int(k) for k in np.argsort(-motion) if motion[k] > _SHARE * motion.max()]
     names = dof_names(robot.model)
-    moving, who = listed_names([names[k] for k in order]), listed_names(actuators.names)
+    moving, who = listed([names[k] for k in order], 6), listed(actuators.names, 6)
     if driven < _usually_driven(robot, actuators):
         return (
             f"the actuators ({who}) are in a singular position: here no torque of theirs acts on a motion of {moving}, "

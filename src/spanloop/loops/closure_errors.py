@@ -58,7 +58,7 @@ def rows_of(model: Model) -> tuple[Row, ...]:
     m, out = mechanism_of(model), []
     for c in m.closures:
         miss = c.kind.closure_error(Transform())
-        units = [{"moment": "rad", "force": "m"}[c.sort(k)] for k in range(len(c.rows))]
+        units = [{"moment": "rad", "force": "m"}[c.row_kind(k)] for k in range(len(c.rows))]
         out += [Row(c.row_name(k), c.number, u, miss[k] is not None) for k, u in enumerate(units)]
     for k, coupling in enumerate(model.couplings):
         unit = model.joint(coupling.joint).kind.units[0]
@@ -75,7 +75,7 @@ def errors(robot: Robot, q: np.ndarray) -> np.ndarray:
     """Closure errors (n, n_rows), those of angles as angles: their sine vanishes for frames that face away, too."""
     e, cosines = values(robot, "closure_error", q), values(robot, "closure_facing", q)
     for c in mechanism_of(robot.model).closures:
-        rows = [r for k, r in enumerate(c.rows) if c.sort(k) == "moment"]
+        rows = [r for k, r in enumerate(c.rows) if c.row_kind(k) == "moment"]
         if len(rows) < 2 or c.kind.name == "general":
             continue
         sine = np.linalg.norm(e[:, rows], axis=1)

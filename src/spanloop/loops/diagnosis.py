@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from spanloop.errors import listed
 from spanloop.loops.batching import Robot, one_state, resolution, values
 from spanloop.loops.closure_errors import Miss, errors, idle, mechanism_of, misses, rows_of
 from spanloop.loops.constraint_rank import Structure, distance, rank, singular_values, structure
 from spanloop.loops.independent import IndependentCoordinates, dof_names, independent_coordinates
 from spanloop.model import Model
+from spanloop.topology.partition import connected_components, ties
 
 CLOSED = 1e-6  # m or rad: a loop with a larger error is not closed (in double precision)
 
@@ -135,26 +137,11 @@ class Part:
 def parts(model: Model, jacobian: np.ndarray) -> tuple[Part, ...]:
     """The parts, with their mobility for rows (rows, nv) of a scaled Jacobian."""
     m, out = mechanism_of(model), []
-    for links in _groups(len(m.links), _ties(m)):
+    for links in connected_components(range(len(m.links)), ties(m)):
         columns = [k for i in links for k in range(m.links[i].v.start, m.links[i].v.stop)]
         left = len(columns) - rank(singular_values(jacobian[:, columns]))
         out.append(Part(tuple(m.links[i].name for i in links), left))
     return tuple(out)
-
-
-def _ties(m) -> list[tuple[int, int]]:
-    """Pairs of links that a joint, a loop or a coupling joins."""
-    pairs = [(link.number, link.parent) for link in m.links]
-    pairs += [(c.a.link, c.b.link) for c in m.closures] + [(g.link, g.source) for g in m.gears]
-    return [(a, b) for a, b in pairs if a >= 0 and b >= 0]
-
-
-def _groups(count: int, ties: list[tuple[int, int]]) -> list[list[int]]:
-    group = list(range(count))
-    for a, b in ties:
-        old, new = group[a], group[b]
-        group = [new if g == old else g for g in group]
-    return [[i for i in range(count) if group[i] == g] for g in dict.fromkeys(group)]
 
 
 # ---- A diagnosis in words.
@@ -181,10 +168,10 @@ def _facts(d: Diagnosis) -> Iterator[str]:
         yield f"{_count(d.n_rows, 'row')}, {d.rank} of them independent; the singular values show a gap of {gap}."
     if d.redundant:
         where = "at this state" if d.general_rank is None else "wherever the loops are closed"
-        yield f"Redundant {where}: {_listed(d.redundant, 12)}."
+        yield f"Redundant {where}: {listed(d.redundant, 12)}."
     known = "" if d.general_mobility is None else f" here, {d.general_mobility} in general"
     same = d.general_mobility == d.mobility
-    chosen = f" Independent: {_listed(d.independent.names, 12)}." if len(d.independent) else ""
+    chosen = f" Independent: {listed(d.independent.names, 12)}." if len(d.independent) else ""
     yield f"Mobility {d.mobility}{' here and in general' if same else known}.{chosen}"
     if d.rank:
         general = "" if d.general_rank is None else f" (in general {d.general_distance:.2g})"
@@ -198,16 +185,16 @@ def _verdicts(d: Diagnosis) -> Iterator[str]:
         gained = d.mobility - (d.general_mobility or 0)
         yield (
             f"SINGULAR: {_count(gained, 'independent row')} fewer than in general; "
-            f"{_listed(d.direction, 6)} can move beside the usual motion."
+            f"{listed(d.direction, 6)} can move beside the usual motion."
         )
     elif d.near_singular:
-        yield f"NEAR A SINGULARITY: the rows hardly resist a motion of {_listed(d.direction, 6)}."
+        yield f"NEAR A SINGULARITY: the rows hardly resist a motion of {listed(d.direction, 6)}."
     if d.n_rows and d.mobility == 0 and not d.singular:
         yield "MOBILITY 0: the loops leave no motion; this is a structure."
     for name in d.idle:
         yield f"IDLE LOOP: no joint lies between the bodies of {name!r}; its rows constrain nothing."
     if len(d.parts) > 1:
-        shown = "; ".join(f"{_listed(part.joints, 4)} (mobility {part.mobility})" for part in d.parts)
+        shown = "; ".join(f"{listed(part.joints, 4)} (mobility {part.mobility})" for part in d.parts)
         yield f"{len(d.parts)} PARTS that only the world joins: {shown}."
     if d.n_rows and d.general_rank is None:
         yield "No closed state was found from neutral, so that what is redundant is known for this state only."
@@ -215,7 +202,3 @@ def _verdicts(d: Diagnosis) -> Iterator[str]:
 
 def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def _listed(names: Sequence[str], most: int) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

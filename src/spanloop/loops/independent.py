@@ -163,7 +163,7 @@ def resolved(robot: Robot, q, dofs: Dofs, name: str = "", option: str = "dofs=[.
     left = model.nv - structure_of(robot, np.reshape(np.asarray(q, dtype=float), (-1, model.nq))).rank
     if len(chosen) != left:
         raise InputError(
-            f"{owner}: {len(chosen)} independent DoF are named ({listed_names(chosen.names)}); the loops leave "
+            f"{owner}: {len(chosen)} independent DoF are named ({listed(chosen.names, 6)}); the loops leave "
             f"{left}. Name {left} that determine the others, {option}; robot.independent_coordinates() gives a choice"
         )
     return chosen
@@ -175,11 +175,6 @@ def _place(model: Model, number, owner: str) -> int:
             f"{owner}: {number!r} is no DoF; expected a joint's name, or a number from 0 to {model.nv - 1}"
         )
     return int(number)
-
-
-def listed_names(names: Sequence[str], most: int = 6) -> str:
-    """A few names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "none"
 
 
 def structure_of(robot: Robot, q: np.ndarray) -> Structure:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from spanloop.compiler.runtime.arrays import converted
-from spanloop.errors import InputError, Reason, Refusal, StateError
+from spanloop.errors import InputError, Reason, Refusal, StateError, listed
 from spanloop.loops.arguments import actuators
 from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import one_state
 from spanloop.loops.follow import followed
-from spanloop.loops.independent import complete_acceleration, complete_velocity, listed_names, resolved
+from spanloop.loops.independent import complete_acceleration, complete_velocity, resolved
 
 
 class MinimalCoordinates:
@@ -105,7 +105,7 @@ class MinimalCoordinates:
     def _checked(self, function: str, what: str, x) -> np.ndarray:
         """Finite numbers (n,), or an error."""
         n = len(self.names)
-        order = f"one state ({n},), in the order {listed_names(self.names)}"
+        order = f"one state ({n},), in the order {listed(self.names, 6)}"
         if isinstance(x, dict):
             raise InputError(f"minimal_coordinates.{function}: {what} is a dict; expected {order}")
         if np.shape(x) != (n,):
@@ -123,4 +123,4 @@ class MinimalCoordinates:
 
 
 def _values(names: Sequence[str], positions: np.ndarray) -> str:
-    return listed_names([f"{name} = {x:.4g}" for name, x in zip(names, positions, strict=True)])
+    return listed([f"{name} = {x:.4g}" for name, x in zip(names, positions, strict=True)], 6)

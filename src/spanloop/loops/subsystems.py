@@ -21,7 +21,7 @@ from spanloop.loops.arguments import actuators
 from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.constraint_rank import RANK, in_general
 from spanloop.loops.independent import dof_names
-from spanloop.topology.closures import path
+from spanloop.topology.paths import path
 
 _NUMERALS = ((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))
 

@@ -1,4 +1,4 @@
-"""Inertias: of a rigid body (ten numbers) and of an articulated one (21 numbers).
+"""Inertias of a rigid body (ten numbers) and of an articulated one (21 numbers), and a rigid body's inverse inertia.
 
 A rigid body is kept as mass m, first moment h = ∫ r dm and second moment J = ∫ r rᵀ dm about the frame's origin;
 the usual inertia is trace(J) 1 − J. The force that gives it the acceleration field a + W r is
@@ -95,6 +95,7 @@ class RigidInertia:
         return self.turned(x.rotation).moved(x.translation)
 
     def turned(self, r: Rotation) -> RigidInertia:
+        """The same body in the axes that r leads to."""
         return RigidInertia(self.mass, r @ self.first, r.turn_symmetric(self.second))
 
     def moved(self, p: Vector3) -> RigidInertia:
@@ -109,6 +110,7 @@ class RigidInertia:
         return RigidInertia(self.mass, to, tuple(map(tuple, second)))  # type: ignore[arg-type]
 
     def articulated(self) -> ArticulatedInertia:
+        """The same as a 6x6."""
         m = self.mass
         return ArticulatedInertia(self.inertia(), skew(self.first), ((m, 0.0, 0.0), (0.0, m, 0.0), (0.0, 0.0, m)))
 
@@ -136,6 +138,7 @@ class ArticulatedInertia:
 
     @staticmethod
     def of_rows(rows) -> ArticulatedInertia:
+        """From six rows, of which the lower left block is not read."""
         return ArticulatedInertia(
             tuple(tuple(r[:3]) for r in rows[:3]),  # type: ignore[arg-type]
             tuple(tuple(r[3:]) for r in rows[:3]),  # type: ignore[arg-type]
@@ -185,11 +188,11 @@ def _lever(k: int, p: Vector3, row: Vector3) -> Scalar:
     return p[i] * row[j] - p[j] * row[i]
 
 
-# ---- The inverse of a rigid body's inertia: what acceleration a force gives it.
-
-
 class Mobility:
-    """Through the mass centre c: a force [n; f] at the origin turns with Ic⁻¹(n − c × f) and moves c with f/m."""
+    """The inverse of a rigid body's inertia: the acceleration that a force gives it.
+
+    Through the mass centre c: a force [n; f] at the origin turns with Ic⁻¹(n − c × f) and moves c with f/m.
+    """
 
     __slots__ = ("center", "linear", "turning")
 
@@ -199,10 +202,10 @@ class Mobility:
     @staticmethod
     def of(body: RigidInertia) -> Mobility:
         """For a body with mass and with inertia about every axis through its mass centre."""
-        over = reciprocal(body.mass)
-        center = scale(over, body.first)
+        inverse_mass = reciprocal(body.mass)
+        center = scale(inverse_mass, body.first)
         about = body.moved(negate(center))
-        return Mobility(over, center, inverse(about.inertia()))  # type: ignore[arg-type]
+        return Mobility(inverse_mass, center, inverse(about.inertia()))  # type: ignore[arg-type]
 
     def __matmul__(self, f: Force) -> Motion:
         moment = subtract(f.angular, cross(self.center, f.linear))

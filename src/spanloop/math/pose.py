@@ -26,8 +26,8 @@ def series(square: Scalar) -> tuple[Scalar, Scalar]:
     s, c = sincos(angle)
     near_b = 0.5 - square * (1 / 24 - square * (1 / 720 - square * (1 / 40320 - square * (1 / 3628800))))
     near_c = 1 / 6 - square * (1 / 120 - square * (1 / 5040 - square * (1 / 362880 - square * (1 / 39916800))))
-    over = 1.0 / where(small, 1.0, square)
-    return where(small, near_b, (1.0 - c) * over), where(small, near_c, (1.0 - s / angle) * over)
+    inverse = 1.0 / where(small, 1.0, square)
+    return where(small, near_b, (1.0 - c) * inverse), where(small, near_c, (1.0 - s / angle) * inverse)
 
 
 def transform(q: Sequence[Scalar]) -> Transform:

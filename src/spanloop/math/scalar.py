@@ -57,8 +57,8 @@ def arctan2(y: Scalar, x: Scalar) -> Scalar:
     ax, ay = absolute(x), absolute(y)
     swap = ax < ay
     large, small = where(swap, ay, ax), where(swap, ax, ay)
-    nothing = large < 5e-324  # both are zero
-    ratio = small / where(nothing, 1.0, large)
+    both_zero = large < 5e-324
+    ratio = small / where(both_zero, 1.0, large)
     upper = ratio > 0.4142135623730950
     t = where(upper, (ratio - 1.0) / (ratio + 1.0), ratio)
     z = t * t

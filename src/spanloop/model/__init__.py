@@ -1,4 +1,4 @@
-"""What the user said, frozen: bodies, joints, frames, loops; builder, checks, edits, files."""
+"""Description of a mechanism as frozen data: parts, builder, checks, edits, files, orders of other libraries."""
 
 from spanloop.model.model import Model
 from spanloop.model.motors import motor

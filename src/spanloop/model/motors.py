@@ -1,8 +1,8 @@
-"""Motors: what the settings of an actuator mean.
+"""Motors: the settings of an actuator and their meaning.
 
 | setting | unit | meaning |
 |---|---|---|
-| kind | | "motor"; the laws of other kinds, which come from files, are not known here |
+| kind | | "motor"; other kinds come from files; their laws are not implemented |
 | gear | | motor's turns for one of the joint (rad/m where it slides); may be negative |
 | rotor_inertia | kg m² | gear² times it is in the mass matrix, like armature |
 | damping | N m s/rad | viscous friction of the motor; gear² times it is in bias, like the damping of a joint |
@@ -11,42 +11,44 @@
 | max_torque | N m | bound of the motor's torque in both directions |
 | force_range | N m | lower and upper bound of the motor's torque |
 | control_range, gain | | the same as a control u, of which gain · u is the motor's torque, as MJCF files have it |
-| max_speed, stall_torque | rad/s, N m | torque falls linearly from stall_torque at rest (max_torque if not told) to 0 |
+| max_speed, stall_torque | rad/s, N m | torque falls linearly from stall_torque at rest (max_torque by default) to 0 |
 | lag | s | time constant with which torque follows its command |
 | delay | s | dead time of the command, a whole number of steps |
-| freedom | | which freedom of the joint, if it has several |
+| dof | | number of the joint's DoF that it drives, if the joint has several |
 
-All but kind, gear and freedom are on the motor's side of the gear. What is linear, rotor_inertia and damping, belongs
-to the equations of motion: it is in every kernel of the model. The rest acts in simulation, between the torques that
-are commanded (at the joint) and those that act there.
+All but kind, gear and dof are on the motor's side of the gear. rotor_inertia and damping are linear and belong to the
+equations of motion: every kernel of the model includes them. The others act in simulation, between the commanded torque
+(at the joint) and the torque that acts there.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spanloop.errors import ModelError, nearest
 from spanloop.model.parts import Actuator, Joint
+
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
 KIND = "motor"
 _POSITIVE = ("max_torque", "stall_torque", "max_speed")
 _NOT_NEGATIVE = ("rotor_inertia", "damping", "friction", "lag", "delay")
 _NUMBERS = ("gear", "gain", "efficiency", *_POSITIVE, *_NOT_NEGATIVE)
 _RANGES = ("force_range", "control_range")
-SETTINGS = ("kind", "freedom", *_NUMBERS, *_RANGES)
+SETTINGS = ("kind", "dof", *_NUMBERS, *_RANGES)
 
 
 def is_motor(actuator: Actuator) -> bool:
-    """Is it one of those whose settings are told here? Some of other files drive several freedoms, or have a law of
-    their own."""
+    """Whether it is a motor with the settings above; other actuators of files drive several DoF or have another law."""
     settings = dict(actuator.settings)
     return settings.get("kind", KIND) == KIND and not isinstance(settings.get("gear"), tuple)
 
 
-def motor(name: str, joint: str, **settings) -> Actuator:
-    """A motor on a joint, its settings checked (see the file's head)."""
+def motor(name: str, joint: str, **settings: Any) -> Actuator:
+    """Return a motor on a joint, its settings checked (see the table above)."""
     for setting in settings:
         if setting not in SETTINGS:
             raise ModelError(f"actuator {name!r}: there is no setting {setting!r}; {nearest(setting, SETTINGS)}")
@@ -56,42 +58,41 @@ def motor(name: str, joint: str, **settings) -> Actuator:
 
 
 def check_actuator(actuator: Actuator, joint: Joint) -> None:
-    """Settings that no motor can have; those that are not known here are left to others."""
+    """Raise ModelError for settings that no motor can have; settings of other names are not checked."""
     if not is_motor(actuator):
         return
     settings = _check_numbers(actuator)
-    if "freedom" not in settings:
+    if "dof" not in settings:
         return
-    freedom = settings["freedom"]
-    if isinstance(freedom, bool) or not isinstance(freedom, int) or not 0 <= freedom < joint.kind.nv:
+    dof = settings["dof"]
+    if isinstance(dof, bool) or not isinstance(dof, int) or not 0 <= dof < joint.kind.nv:
         raise ModelError(
-            f"actuator {actuator.name!r}: freedom is {freedom!r}; "
-            f"joint {joint.name!r} has freedoms 0 to {joint.kind.nv - 1}"
+            f"actuator {actuator.name!r}: dof is {dof!r}; joint {joint.name!r} has DoF 0 to {joint.kind.nv - 1}"
         )
 
 
-def freedom(actuator: Actuator, joint: Joint) -> int:
-    """Which freedom of its joint an actuator drives."""
+def driven_dof(actuator: Actuator, joint: Joint) -> int:
+    """The number of the DoF of its joint that an actuator drives."""
     settings = dict(actuator.settings)
-    if joint.kind.nv != 1 and "freedom" not in settings:
+    if joint.kind.nv != 1 and "dof" not in settings:
         raise ModelError(
-            f"actuator {actuator.name!r}: joint {joint.name!r} has {joint.kind.nv} freedoms; "
-            f"say which it drives: freedom=0, ..."
+            f"actuator {actuator.name!r}: joint {joint.name!r} has {joint.kind.nv} DoF; "
+            "choose the one it drives: dof=0, ..."
         )
-    return settings.get("freedom", 0)
+    return int(settings.get("dof", 0))
 
 
-def reflected(model, setting: str) -> dict[str, tuple[float, ...]]:
-    """rotor_inertia or damping of the motors as the joints feel it, gear² times it, by joint (nv)."""
+def reflected(model: Model, setting: str) -> dict[str, tuple[float, ...]]:
+    """rotor_inertia or damping of the motors on the joints' side of the gears, gear² times it, by joint (nv,)."""
     out: dict[str, tuple[float, ...]] = {}
     for actuator in model.actuators:
         settings = dict(actuator.settings)
         if not is_motor(actuator) or not settings.get(setting):
             continue
         joint = model.joint(actuator.joint)
-        felt = list(out.get(joint.name, (0.0,) * joint.kind.nv))
-        felt[freedom(actuator, joint)] += float(settings.get("gear", 1.0)) ** 2 * float(settings[setting])
-        out[joint.name] = tuple(felt)
+        values = list(out.get(joint.name, (0.0,) * joint.kind.nv))
+        values[driven_dof(actuator, joint)] += float(settings.get("gear", 1.0)) ** 2 * float(settings[setting])
+        out[joint.name] = tuple(values)
     return out
 
 

@@ -17,7 +17,7 @@ from spanloop.model.parts import WORLD, Body, Frame, Inertia, Joint, Loop, Place
 
 @dataclass(frozen=True)
 class Graph:
-    """Bodies, joints and frames as told; at_child: where a joint sits in its child, if not at the child's origin."""
+    """Bodies, joints and frames as described; at_child: where a joint is in its child, if not at the child's origin."""
 
     bodies: Sequence[Body]
     joints: Sequence[Joint]
@@ -28,7 +28,7 @@ class Graph:
 def spanned(graph: Graph, cut: Collection[str] = ()) -> tuple[Graph, tuple[Loop, ...]]:
     """The spanning tree, and the joints that are not in it as loops.
 
-    A body of the tree has its frame where its joint is: a body told otherwise is described anew from there.
+    A body of the tree has its frame where its joint is: the description of any other body is transformed to there.
     """
     names = [j.name for j in graph.joints]
     for name in cut:
@@ -80,7 +80,7 @@ def _reached(joints: Sequence[Joint], cut: Collection[str]) -> set[str]:
     return kept
 
 
-def _all_reached(bodies, joints, kept: set[str], cut: Collection[str]) -> None:
+def _all_reached(bodies: Sequence[Body], joints: Sequence[Joint], kept: set[str], cut: Collection[str]) -> None:
     reached = {WORLD, *(j.child for j in joints if j.name in kept)}
     for b in bodies:
         if b.name in reached:

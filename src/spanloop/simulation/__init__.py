@@ -1,1 +1,1 @@
-"""Motion in time: steps, what acts, loops held closed, conditions, ends. The door is `simulate.py`."""
+"""Motion in time: `simulate.py` makes a problem, compiles its time loop, runs it and returns a trajectory."""

@@ -20,7 +20,7 @@ from typing import Any
 from spanloop.errors import InputError, SpanloopWarning, nearest
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.model import Model
-from spanloop.model.motors import KIND, SETTINGS, freedom, is_motor
+from spanloop.model.motors import KIND, SETTINGS, driven_dof, is_motor
 from spanloop.model.parts import Actuator
 from spanloop.simulation.controllers import Controller
 from spanloop.simulation.system import SLIP
@@ -68,7 +68,7 @@ def _motor(model: Model, actuator: Actuator, step: float) -> _Motor:
     lower, upper = _bounds(given)
     return _Motor(
         joint.name,
-        model.v_slice(joint.name).start + freedom(actuator, joint),
+        model.v_slice(joint.name).start + driven_dof(actuator, joint),
         float(given.get("gear", 1.0)),
         lower,
         upper,

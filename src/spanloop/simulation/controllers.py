@@ -16,14 +16,14 @@ import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from spanloop.compiler.lower import unrolled
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 
 
-class Named(tuple):
+class Named(tuple[Any, ...]):
     """Coordinates or rates: a tuple that also knows its joints, q["elbow"]."""
 
     model: Model
@@ -35,7 +35,7 @@ class Named(tuple):
         out.model, out.rates = model, rates
         return out
 
-    def __getitem__(self, which):
+    def __getitem__(self, which: Any) -> Any:
         if not isinstance(which, str):
             return super().__getitem__(which)
         joint = self.model.joint(which)
@@ -73,11 +73,11 @@ class Controller:
 class _Function(Controller):
     """A plain function as a controller."""
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable[..., Any]):
         self.function, self.takes_inputs = function, _arguments(function, "controller") == 4
         self.inputs = None if self.takes_inputs else 0
 
-    def torques(self, t, q, v, u, z):
+    def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> Any:
         return self.function(t, q, v, u) if self.takes_inputs else self.function(t, q, v)
 
 
@@ -85,7 +85,7 @@ class _Function(Controller):
 class Callback:
     """A function (t, q, v) -> torques that Python calls once a step; see sl.control.callback."""
 
-    function: Callable
+    function: Callable[..., Any]
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -100,7 +100,7 @@ class _Torques(Controller):
     def __init__(self, model: Model):
         self.inputs = model.nv
 
-    def torques(self, t, q, v, u, z):
+    def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> Any:
         return u
 
 
@@ -112,7 +112,7 @@ class AppliedForces:
     controller: Controller
     inputs: int
     actuation: Controller | None = None  # from commanded torques, its inputs, to torques at the joints
-    forces: Callable | None = None
+    forces: Callable[..., Any] | None = None
     bodies: tuple[str, ...] = ()  # on which forces act
     joints: tuple[str, ...] = ()  # at which forces act
 
@@ -130,13 +130,13 @@ class AppliedForces:
         parts = [self.controller] + ([self.actuation] if self.actuation else [])
         return [float(x) for part in parts for x in _sized(part.start(self.model), part.memory, "start")]
 
-    def command(self, x) -> list:
+    def command(self, x: Any) -> list[Any]:
         """Torques (nv) that the controller commands."""
         q, v = self._named(x)
         z = tuple(x["z"])[: self.controller.memory]
         return _torques(self.model, self.controller.torques(x["t"][0], q, v, tuple(x["u"]), z), "the controller")
 
-    def torques_and_forces(self, x) -> tuple[list, list]:
+    def torques_and_forces(self, x: Any) -> tuple[list[Any], list[Any]]:
         """Torques (nv) at the joints and forces (6 for each of `bodies`)."""
         tau = self.command(x)
         q, v = self._named(x)
@@ -145,7 +145,7 @@ class AppliedForces:
             tau = _torques(self.model, self.actuation.torques(x["t"][0], q, v, tuple(tau), z), "an actuator")
         return self._added(tau, self.forces(x["t"][0], q, v)) if self.forces else (tau, [])
 
-    def update(self, x, before) -> list:
+    def update(self, x: Any, before: Any) -> list[Any]:
         """The memory after a step; x: the state at its end, and h; before: the state at its start.
 
         A controller reads u, an actuator the command at the start of the step.
@@ -167,7 +167,7 @@ class AppliedForces:
         sizes = {"t": 1, "h": 1, "q": nq, "v": nv, "u": self.inputs, "z": self.memory}
         sizes |= {"t.before": 1, "q.before": nq, "v.before": nv}
 
-        def compute(x):
+        def compute(x: Any) -> Any:
             tau, forces = self.torques_and_forces(x)
             before = {n: x[f"{n}.before"] for n in ("t", "q", "v")}
             return [*tau, *forces, *self.update(x, before)], (), ()
@@ -175,10 +175,10 @@ class AppliedForces:
         plan = traced("the controller", lambda: unrolled("applied_forces", tuple(sizes.items()), (0,), compute))
         return hashlib.sha256(f"{plan}{self.bodies}".encode()).hexdigest()
 
-    def _named(self, x) -> tuple[Named, Named]:
+    def _named(self, x: Any) -> tuple[Named, Named]:
         return Named.of(x["q"], self.model, False), Named.of(x["v"], self.model, True)
 
-    def _added(self, tau: list, found) -> tuple[list, list]:
+    def _added(self, tau: list[Any], found: Any) -> tuple[list[Any], list[Any]]:
         """Torques (nv) with those that `forces` returns, and forces (6 for each of `bodies`)."""
         for joint in self.joints:
             s = self.model.v_slice(joint)
@@ -188,7 +188,7 @@ class AppliedForces:
 
 
 def applied_forces(
-    model: Model, controller=None, inputs: int | None = None, actuation=None, forces=None
+    model: Model, controller: Any = None, inputs: int | None = None, actuation: Any = None, forces: Any = None
 ) -> AppliedForces:
     """All that acts on a model; controller: a function, a Controller or None (the inputs are torques)."""
     chosen = _Torques(model) if controller is None else controller_of(controller)
@@ -203,10 +203,10 @@ def applied_forces(
     return AppliedForces(model, chosen, count, actuation, forces, bodies, joints)
 
 
-def controller_of(controller) -> Controller:
+def controller_of(controller: Callable[..., Any] | Controller) -> Controller:
     """A function (t, q, v) or (t, q, v, u), or an object with torques, as a Controller."""
     if hasattr(controller, "torques"):
-        return controller
+        return cast("Controller", controller)
     if callable(controller):
         return _Function(controller)
     raise InputError(f"controller is a {type(controller).__name__}; expected a function (t, q, v) that returns torques")
@@ -262,25 +262,25 @@ class _Sum(Controller):
         self.inputs = sum(c.inputs or 0 for c in parts)
         self.memory = sum(c.memory for c in parts)
 
-    def start(self, model):
+    def start(self, model: Any) -> Any:
         return [x for c in self.parts for x in c.start(model)]
 
-    def torques(self, t, q, v, u, z):
+    def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> Any:
         tau = [0.0] * self.model.nv
         for c, mine, own in self._shares(u, z):
             tau = [a + b for a, b in zip(tau, self._all(c.torques(t, q, v, mine, own)), strict=True)]
         return tau
 
-    def update(self, t, h, q, v, u, z):
+    def update(self, t: Any, h: Any, q: Any, v: Any, u: Any, z: Any) -> Any:
         return [x for c, mine, own in self._shares(u, z) for x in c.update(t, h, q, v, mine, own)]
 
-    def _shares(self, u, z):
+    def _shares(self, u: Any, z: Any) -> Any:
         at = kept = 0
         for c in self.parts:
             yield c, u[at : at + (c.inputs or 0)], z[kept : kept + c.memory]
             at, kept = at + (c.inputs or 0), kept + c.memory
 
-    def _all(self, found) -> list:
+    def _all(self, found: Any) -> list[Any]:
         """Torques (nv), also of joints by name."""
         if not isinstance(found, Mapping):
             return list(found)
@@ -290,7 +290,7 @@ class _Sum(Controller):
         return tau
 
 
-def _places(model: Model, forces: Callable) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _places(model: Model, forces: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The bodies and joints that a function of forces names, found by one call on floats."""
     if not callable(forces):
         raise InputError(
@@ -308,7 +308,7 @@ def _places(model: Model, forces: Callable) -> tuple[tuple[str, ...], tuple[str,
     return tuple(sorted(bodies, key=known.index)), tuple(_joint(model, x) for x in found if isinstance(x, tuple))
 
 
-def _joint(model: Model, place: tuple) -> str:
+def _joint(model: Model, place: tuple[Any, ...]) -> str:
     if len(place) != 2 or place[0] != "joint":
         raise InputError(f"forces names {place!r}; expected the name of a body, or ('joint', name)")
     joint = model.joint(place[1])
@@ -317,7 +317,7 @@ def _joint(model: Model, place: tuple) -> str:
     return joint.name
 
 
-def traced(what: str, make: Callable) -> Any:
+def traced(what: str, make: Callable[..., Any]) -> Any:
     """make(), with a sentence for what cannot be traced."""
     try:
         return make()
@@ -328,9 +328,9 @@ def traced(what: str, make: Callable) -> Any:
         ) from error
 
 
-def _torques(model: Model, found, who: str) -> list:
+def _torques(model: Model, found: Any, who: str) -> list[Any]:
     if isinstance(found, Mapping):
-        tau: list = [0.0] * model.nv
+        tau: list[Any] = [0.0] * model.nv
         for name, value in found.items():
             s = model.v_slice(model.joint(name).name)
             tau[s] = _sized(_several(value), s.stop - s.start, f"torques of joint {name!r}")
@@ -338,12 +338,12 @@ def _torques(model: Model, found, who: str) -> list:
     return list(_sized(found, model.nv, f"torques of {who}"))
 
 
-def _several(value) -> list:
+def _several(value: Any) -> list[Any]:
     """The numbers of one joint, from a number or a sequence."""
     return list(value) if isinstance(value, Sequence) or hasattr(value, "__len__") else [value]
 
 
-def _sized(values, size: int, what: str) -> Sequence[Any]:
+def _sized(values: Any, size: int, what: str) -> Sequence[Any]:
     try:
         out = list(values)
     except TypeError:
@@ -356,7 +356,7 @@ def _sized(values, size: int, what: str) -> Sequence[Any]:
     return out
 
 
-def _arguments(function: Callable, what: str) -> int:
+def _arguments(function: Callable[..., Any], what: str) -> int:
     try:
         count = len(
             [p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind in (0, 1)]

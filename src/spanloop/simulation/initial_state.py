@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +13,11 @@ from spanloop.algorithms.closed.closure_kinematics import OPEN
 from spanloop.algorithms.papers.saha.legs import NotLegs
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, Refusal, SpanloopWarning, StateError, UnsupportedError
+from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError
 from spanloop.kernels import KernelSpec
+from spanloop.loops.batching import faulty_states
 from spanloop.loops.closure_errors import errors, positional, worst
+from spanloop.model import Model
 from spanloop.simulation.events import Events
 from spanloop.simulation.minimal.completion import METHOD
 from spanloop.simulation.system import SINGULAR, System
@@ -21,8 +25,9 @@ from spanloop.simulation.traced_kernels import kernel
 
 NOTICED = 1e-9  # m, rad or their rates: a smaller correction of the start is not reported
 _MOST = 20  # Newton steps in minimal coordinates
-_CLOSED = 1e-14  # m or rad: no Newton step is taken below this
+_CLOSED = 1e-14  # m or rad: a smaller closure error is not corrected
 _ENOUGH = 1e-9  # m or rad: must be reached
+FEW = 8  # states that are checked on floats; a kernel is compiled for more
 _UNDETERMINED = "where the actuated joints do not determine the motion of the others. Use closures='project'"
 
 
@@ -48,33 +53,59 @@ def closed(
     """Rows q and v with the loops closed, and a note on what was changed, "" if nothing; open loops are refused."""
     if system.closures == "none" or not system.closed:
         return q, v, ""
-    _refuse_open(robot, q)
+    openness = _openness(robot, q)
     if not system.keeps_closed:
         return q, v, ""
     if system.minimal:
         there = completed(system, q, v, constants)
     else:
-        there = robot.project(q, v)
-    return *there, _note(robot, q, v, there)
-
-
-def _refuse_open(robot: Dynamics, q: np.ndarray) -> None:
-    """Refuse states with a loop that is far from closed."""
-    far = np.flatnonzero(_openness(robot, q) > OPEN)
-    if len(far):
-        k = int(far[0])
-        miss = worst(robot.model, errors(robot, q[k : k + 1])[0])
-        which = f"run {k} starts where " if len(q) > 1 else ""
-        raise StateError(f"simulate: {which}{miss.what} is open by {miss.by()}. Close it first: q = robot.assemble(q)")
+        there = _projected(robot, q, v, openness)
+    return *there, _note(openness, v, there[1])
 
 
 def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
-    return np.abs(errors(robot, q)[:, positional(robot.model)]).max(axis=1, initial=0.0)
+    """The largest closure error (n,) of each state [m or rad]; states with a loop far from closed are refused."""
+    every = errors(_OnFloats(robot.model) if len(q) <= FEW else robot, q)
+    openness = np.abs(every[:, positional(robot.model)]).max(axis=1, initial=0.0)
+    far = np.flatnonzero(openness > OPEN)
+    if len(far):
+        k = int(far[0])
+        miss = worst(robot.model, every[k])
+        which = f"run {k} starts where " if len(q) > 1 else ""
+        raise StateError(f"simulate: {which}{miss.what} is open by {miss.by()}. Close it first: q = robot.assemble(q)")
+    return openness
 
 
-def _note(robot: Dynamics, q: np.ndarray, v: np.ndarray, there: tuple[np.ndarray, np.ndarray]) -> str:
-    """A sentence and a warning on how states were changed, if by more than NOTICED."""
-    by_q, by_v = _openness(robot, q).max(initial=0.0), np.abs(there[1] - v).max(initial=0.0)
+class _OnFloats:
+    """A model whose functions are evaluated on floats: for a few states faster than to compile them."""
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    def kernel(self, function: str, **options: Any) -> _Reference:
+        return _Reference(KernelSpec.of(self.model, function, **options))
+
+
+@dataclass(frozen=True)
+class _Reference:
+    spec: KernelSpec
+
+    def evaluate(self, *rows: np.ndarray) -> np.ndarray:
+        return np.array([self.spec.reference(*row) for row in zip(*rows, strict=True)], float)
+
+
+def _projected(robot: Dynamics, q: np.ndarray, v: np.ndarray, openness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows q, v projected to the closed loops; states that are closed and at rest stay as they are."""
+    off = (openness > _CLOSED) | v.any(axis=1)
+    if off.any():
+        q, v = q.copy(), v.copy()
+        q[off], v[off] = robot.project(q[off], v[off])
+    return q, v
+
+
+def _note(openness: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
+    """A sentence and a warning on how states were changed, if by more than NOTICED; velocities before and after."""
+    by_q, by_v = openness.max(initial=0.0), np.abs(after - before).max(initial=0.0)
     if max(by_q, by_v) <= NOTICED:
         return ""
     parts = [f"loops were open by up to {by_q:.1e} (m or rad)"] if by_q > NOTICED else []
@@ -107,21 +138,11 @@ def _neutral(robot: Dynamics) -> np.ndarray:
 
 def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:
     """Every number is finite and every quaternion of unit length; nothing of a batch runs if one state fails."""
-    compiled = robot.kernel("integrate")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SpanloopWarning)
-        moved = compiled.evaluate(q, np.zeros_like(v))
-    for name, x, wrong in (("q", q, ~np.isfinite(moved).all(axis=1)), ("v", v, ~np.isfinite(v).all(axis=1))):
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            run = f"run {k}: " if leading else ""
-            why: str | Refusal
-            if name == "q":
-                why = compiled.definition.explain(q[k], np.zeros(robot.model.nv))
-            else:
-                j = int(np.argmax(~np.isfinite(x[k])))
-                why = f"v[{j}] is {x[k][j]}; every number must be finite"
-            raise StateError(f"simulate: {run}{why}")
+    faults = faulty_states(robot, {"q": q, "v": v})
+    if faults:
+        k = min(faults)
+        run = f"run {k}: " if leading else ""
+        raise StateError.of("simulate", replace(faults[k], sentence=f"{run}{faults[k]}"))
 
 
 # Minimal coordinates: which models have them, and states completed from the actuated joints.

@@ -150,7 +150,7 @@ class System:
             return self.completion.refusal(self.actuated_rates(x)[0]) or found
         return found
 
-    def torques(self, x: Arrays) -> tuple[list, list]:
+    def torques(self, x: Arrays) -> tuple[list[Any], list[Any]]:
         """Torques (nv) at the joints, friction included, and external forces (6 for each loaded body)."""
         tau, forces = self.applied.torques_and_forces(x)
         for joint in self.model.joints:
@@ -161,12 +161,12 @@ class System:
                     tau[k] = tau[k] - strength * (speed / sqrt(speed * speed + SLIP * SLIP))
         return tau, forces
 
-    def accelerations(self, x: Arrays) -> tuple[list, Pairs]:
+    def accelerations(self, x: Arrays) -> tuple[list[Any], Pairs]:
         """a (nv), and pairs of which the first must be less for a to be valid."""
         tau, forces = self.torques(x)
         return self._forward.compute(self._of(self._forward, {**x, "tau": tau, "forces": forces}))
 
-    def projected_accelerations(self, x: Arrays) -> tuple[list, list, Any, Pairs]:
+    def projected_accelerations(self, x: Arrays) -> tuple[list[Any], list[Any], Any, Pairs]:
         """v (nv) projected to the closed loops, the accelerations there, with the same factors, and the margin.
 
         The margin is the smallest pivot of any row over the row's own admittance: 0 where the loops lose rank.
@@ -179,7 +179,7 @@ class System:
             margin = where(ratio < margin, ratio, margin)
         return v, a, margin, [*pairs, (SINGULAR, margin)] if pairs else pairs
 
-    def closed_velocity(self, x: Arrays) -> list:
+    def closed_velocity(self, x: Arrays) -> list[Any]:
         """v (nv) projected to the closed loops; in minimal coordinates the actuated rates do not change."""
         if self.minimal:
             T, _ = self.actuated_rates(x)
@@ -187,16 +187,16 @@ class System:
         delta, _ = self._velocity.compute(self._of(self._velocity, x))
         return [a + b for a, b in zip(x["v"], delta, strict=True)]
 
-    def actuated_rates(self, x: Arrays) -> tuple[list, Pairs]:
+    def actuated_rates(self, x: Arrays) -> tuple[list[Any], Pairs]:
         """T, row by row: rates of all joints for unit actuated rates."""
         return self.completion.rates({n: x[m] for n, m in (("q", "q"), ("parameters", "p")) if m in x})
 
-    def completed(self, x: Arrays, rounds: int = MINIMAL_ROUNDS) -> tuple[list, list, Any]:
+    def completed(self, x: Arrays, rounds: int = MINIMAL_ROUNDS) -> tuple[list[Any], list[Any], Any]:
         """q and v of all joints in minimal coordinates, and the closure error that is left."""
         q, left = self.closed_position(x, rounds)
         return q, self.closed_velocity({**x, "q": q}), left
 
-    def closed_position(self, x: Arrays, rounds: int | None = None) -> tuple[list, Any]:
+    def closed_position(self, x: Arrays, rounds: int | None = None) -> tuple[list[Any], Any]:
         """q (nq) projected to the closed loops, and the largest error of any row that is left.
 
         In minimal coordinates by Newton's method with the actuated joints fixed; else by corrections that share
@@ -216,18 +216,18 @@ class System:
             left = where(absolute(e) < left, left, absolute(e))
         return q, left
 
-    def moved(self, q: Sequence[Any], delta: Sequence[Any]) -> list:
+    def moved(self, q: Sequence[Any], delta: Sequence[Any]) -> list[Any]:
         """q ⊕ delta."""
-        out: list = []
+        out: list[Any] = []
         for joint in self.model.joints:
             kind = joint.kind
             part = tuple(q[self.model.q_slice(joint.name)]), tuple(delta[self.model.v_slice(joint.name)])
             out += kind.plus(*part) if kind.nv else ()
         return out
 
-    def rates(self, q: Sequence[Any], v: Sequence[Any]) -> list:
+    def rates(self, q: Sequence[Any], v: Sequence[Any]) -> list[Any]:
         """dq/dt (nq)."""
-        out: list = []
+        out: list[Any] = []
         for joint in self.model.joints:
             kind = joint.kind
             part = tuple(q[self.model.q_slice(joint.name)]), tuple(v[self.model.v_slice(joint.name)])
@@ -266,7 +266,7 @@ class System:
         given = {**x, "parameters": x["p"]} if "p" in x else x
         return {n: given[n] for n, _ in spec.signature()[0] if n in given}
 
-    def _errors(self, x: Arrays) -> list:
+    def _errors(self, x: Arrays) -> list[Any]:
         m = self._mechanism(x)
         errors = walk(closure_error(m), m, {"q": x["q"]})
         mask = masks(m, Values(active=x["active"])) if m.switched_rows else {}

@@ -8,7 +8,7 @@ own axes. A row w of the closure, a wrench at b, gives A the block wᵀ at b and
 and seen at a: A Ṽ is the velocity of b on a along the rows. Rows that depend on the others at every configuration are
 left out, so that A J has full rank but in singular positions. Loops in the primary system, in the secondary and
 between them are rows like all others: [A_P A_S] with the columns in the order of the closures. All that can be
-switched are closed; a driven loop's freedoms are rows, too, and U = 0 says that their given accelerations are zero.
+switched are closed; a driven loop's DoF are rows, too, and U = 0 means that their given accelerations are zero.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from spanloop.topology.paths import relative_pose
 class Wrench(NamedTuple):
     """A row of A."""
 
-    group: tuple[int, str]  # its closure and sort, moments or forces: such rows share a scale
+    group: tuple[int, str]  # its closure and kind, moments or forces: such rows share a scale
     on_a: Force
     on_b: Force
 
@@ -56,19 +56,16 @@ class Along(Term):
                 out.append(total(power(_point(here, at[n], source), K) for n, K in ends if n in at))
             return Values(**{target: tuple(out)})
 
-        def press(m, here, world) -> Values:
+        def press(m, here, world) -> tuple[Values, dict[int, Values]]:
             """A* f."""
             pushes = [Force() for _ in range(2 * len(m.closures))]
             for row, f in zip(_wrenches(m, here, world), getattr(world, source), strict=True):
                 for n, K in enumerate((row.on_a, row.on_b), 2 * row.group[0]):
                     pushes[n] = pushes[n] + K * f
-            for h in here:
-                setattr(h, target, (0.0,) * (6 * len(h.frames)))
+            blocks = [[0.0] * (6 * len(h.frames)) for h in here]
             for n, (link, k) in _places(m).items():
-                block = list(getattr(here[link], target))
-                block[6 * k : 6 * k + 6] = tuple(pushes[n])
-                setattr(here[link], target, tuple(block))
-            return Values()
+                blocks[link][6 * k : 6 * k + 6] = tuple(pushes[n])
+            return Values(), {link: Values(**{target: tuple(block)}) for link, block in enumerate(blocks)}
 
         return (at_once(press if is_starred(self.text) else measure),)
 
@@ -109,9 +106,10 @@ class RowInverse(Term):
             rows = _wrenches(m, here, world)
             matrix = []
             for k in range(len(rows)):
-                setattr(world, unit, tuple(1.0 if i == k else 0.0 for i in range(len(rows))))
-                carry_out(self.of.sweeps(unit, column), m, here, world)
-                matrix.append(getattr(world, column))
+                links = [Values(**vars(h)) for h in here]
+                one = Values(**{**vars(world), unit: tuple(1.0 if i == k else 0.0 for i in range(len(rows)))})
+                carry_out(self.of.sweeps(unit, column), m, links, one)
+                matrix.append(getattr(one, column))
             factors = LDL(matrix, lambda k, pivot: 0.0 if is_zero(pivot) else reciprocal(pivot))
             bounds = pivot_bounds([row[k] for k, row in enumerate(matrix)], [row.group for row in rows])
             pivots = [*pivot_demands(m, here, world), *zip(bounds, factors.pivots, strict=True)]
@@ -126,16 +124,15 @@ def pivot_demands(m, here, world) -> list:
 
 
 def _wrenches(m, here, world) -> list[Wrench]:
-    """Rows of A at this state, found once."""
-    if not hasattr(world, "wrenches"):
-        kept = world.kept()
-        world.wrenches = []
-        for c in m.closures:
-            x = relative_pose(m, here, c)
-            for k, (number, w) in enumerate(zip(c.rows, c.kind.closure_space(x), strict=True)):
-                if number in kept:
-                    world.wrenches.append(Wrench((c.number, c.sort(k)), -(x @ w), w))
-    return world.wrenches
+    """Rows of A at this state."""
+    kept = world.kept()
+    out = []
+    for c in m.closures:
+        x = relative_pose(m, here, c)
+        for k, (number, w) in enumerate(zip(c.rows, c.kind.closure_space(x), strict=True)):
+            if number in kept:
+                out.append(Wrench((c.number, c.row_kind(k)), -(x @ w), w))
+    return out
 
 
 def _places(m) -> dict[int, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""What spatial operators are made of, link by link, and the sweeps that find it.
+"""The blocks of spatial operators at each link, and the sweeps that compute them.
 
 | symbol | shape | meaning | frame |
 |---|---|---|---|
@@ -6,7 +6,7 @@
 | P | 6×6 | articulated inertia | link |
 | D, D_inverse | nv×nv | H P H* + armature, and its inverse | joint |
 | G | nv columns | gain P H* D⁻¹ | link |
-| freedoms | (s, gain, 1/d) | the same, one freedom after the other: the LDLᵀ of D | link |
+| dofs | (s, gain, 1/d) | the same, one DoF after the other: the LDLᵀ of D | link |
 | Upsilon | Admittance | the diagonal block of Ω | link |
 """
 
@@ -23,9 +23,9 @@ from spanloop.topology.mechanism import Anchor
 
 
 def preparation(mechanism, anchors: Sequence[Anchor], level: int, kept: Callable) -> tuple[Sweep, ...]:
-    """The sweeps that terms of this level need: 0 placing, 1 articulated inertias, 2 admittances.
+    """The sweeps that terms of this level need: 0 poses, 1 articulated inertias, 2 admittances.
 
-    anchors: of the frames that B speaks of; kept(): numbers of the closures' rows that A speaks of, found if needed.
+    anchors: of the frames of B; kept(): numbers of the closures' rows in A, found if needed.
     """
     carried = [tuple(a.transform() for a in anchors if a.link == k) for k in range(len(mechanism.links))]
 
@@ -33,12 +33,12 @@ def preparation(mechanism, anchors: Sequence[Anchor], level: int, kept: Callable
         """X, S, and the frames that the link carries."""
         return Values(X=link.transform(here.q), S=link.kind.motion_space(here.q), frames=carried[link.number])
 
-    def tell(m, here, world) -> Values:
-        """Where the rows come from."""
+    def kept_rows(m, here, world) -> Values:
+        """The function that finds the rows of A."""
         return Values(kept=kept)
 
     sweeps = (outward(place), inward(articulate, P=ArticulatedInertia()), outward(admit, Upsilon=Admittance()))
-    return (at_once(tell), *sweeps[: level + 1])
+    return (at_once(kept_rows), *sweeps[: level + 1])
 
 
 def articulate(link, here, arriving) -> tuple[Values, Values]:
@@ -51,19 +51,19 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     )
     D_inverse = symmetric.inverse(D)
     G = tuple(sum((u * x for u, x in zip(U, row, strict=True)), Force()) for row in D_inverse)
-    left, freedoms = P, []
+    left, dofs = P, []
     for s, m in zip(here.S, link.armature, strict=True):
         u = left @ s
-        g, over = gain(u, power(s, u) + m)
-        freedoms.append((s, g, over))
+        g, inverse_pivot = gain(u, power(s, u) + m)
+        dofs.append((s, g, inverse_pivot))
         left = left.less(g, u)
-    kept = Values(P=P, D=D, D_inverse=D_inverse, G=G, freedoms=tuple(freedoms))
+    kept = Values(P=P, D=D, D_inverse=D_inverse, G=G, dofs=tuple(dofs))
     return kept, Values(P=left.carried(here.X))
 
 
 def admit(link, here, parent) -> Values:
     """Υ = ψ* Υ₋ ψ + H* D⁻¹ H.  [A.5]"""
     Upsilon = parent.Upsilon.carried(here.X)
-    for s, g, over in reversed(here.freedoms):
-        Upsilon = Upsilon.joined(s, g, over)
+    for s, g, inverse_pivot in reversed(here.dofs):
+        Upsilon = Upsilon.joined(s, g, inverse_pivot)
     return Values(Upsilon=Upsilon)

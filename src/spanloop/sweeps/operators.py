@@ -7,7 +7,7 @@
     M.matrix(), print(M.picture())        # to look at
     kernel = sl.compile(model, M)         # machine code: kernel(q, a)
 
-`alphabet.py` has the names, `terms.py` the sweeps of each.
+`tree_operators` and `closure_operators` have the names, `terms` the sweeps of each.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Operator:
 
     @property
     def T(self) -> Operator:
+        """The transpose."""
         return self._new(self.term.star())
 
     def __matmul__(self, other):

@@ -25,7 +25,7 @@ class Algebra:
     """A model's tree, the frames of interest, and coordinates q, if they are known.
 
     Where no frame is named those of interest are the points of closure, two for each loop. kept(): which rows of the
-    loops A speaks of; all if there is no such function.
+    loops are in A; all if there is no such function.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Algebra:
         self._kept_rows: list[frozenset[int]] = []
 
     def at(self, q) -> Algebra:
+        """The same algebra at coordinates q (nq,)."""
         return Algebra(self.model, q, self.frames, self._found_rows)
 
     def anywhere(self) -> np.ndarray:
@@ -51,6 +52,7 @@ class Algebra:
 
     @property
     def has_armature(self) -> bool:
+        """Is there a rotor inertia at any joint?"""
         return any(not (isinstance(m, float) and m == 0.0) for link in self.mechanism.links for m in link.armature)
 
     # ---- closures
@@ -61,7 +63,7 @@ class Algebra:
         return bool(self.mechanism.closures) and not self.frames
 
     def kept(self) -> frozenset[int]:
-        """Numbers of the rows that A speaks of."""
+        """Numbers of the rows in A."""
         if not self._kept_rows:
             every = frozenset(r for c in self.mechanism.closures for r in c.rows)
             self._kept_rows.append(every if self._found_rows is None else self._found_rows())
@@ -118,13 +120,13 @@ class Algebra:
                 f"a vector of {term.columns}"
             )
         values = [float(v) if isinstance(v, int | float | np.number) else v for v in values]
-        here = [Values(**vars(h)) for h in self._prepared(term.level)]
-        world = Values(kept=self.kept)
+        prepared = [vars(h) for h in self._prepared(term.level)]
         if term.columns == ROWS:
-            world.x = tuple(values)
+            here, world = [Values(**h) for h in prepared], Values(kept=self.kept, x=tuple(values))
         else:
-            for h, places in zip(here, self.blocks(self.mechanism, term.columns), strict=True):
-                h.x = tuple(values[k] for k in places)
+            blocks = self.blocks(self.mechanism, term.columns)
+            here = [Values(**h, x=tuple(values[k] for k in b)) for h, b in zip(prepared, blocks, strict=True)]
+            world = Values(kept=self.kept)
         carry_out(term.sweeps("x", "y"), self.mechanism, here, world)
         demands = pivot_demands(self.mechanism, here, world)
         if any(isinstance(less < more, bool) and not less < more for less, more in demands):

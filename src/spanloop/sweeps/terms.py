@@ -1,6 +1,6 @@
-"""Linear maps between stacked vectors, as plain terms: a term says which sweeps apply it.
+"""Linear maps between stacked vectors, as plain terms: a term names the sweeps that apply it.
 
-A stacked vector has one block at every link: six numbers in the space "links", one a freedom in "joints", six for
+A stacked vector has one block at every link: six numbers in the space "links", one a DoF in "joints", six for
 each frame that the link carries in "frames"; a vector of "rows", one number for each row of the closures, is kept
 whole at the world. A term reads the block `source` of every link and keeps `target`; it knows no coordinates and no
 mechanism. Its text is what one types to make it; terms with one text are the same.
@@ -30,7 +30,7 @@ class Term(ABC):
     text: str
     rows: str
     columns: str
-    level: int  # which preparing sweeps it needs: 0 placing, 1 articulated inertias, 2 admittances
+    level: int  # which preparing sweeps it needs: 0 poses, 1 articulated inertias, 2 admittances
 
     @abstractmethod
     def star(self) -> Term:
@@ -116,10 +116,12 @@ class Transition(Term):
 
 
 def is_starred(text: str) -> bool:
+    """Is this the text of a transpose?"""
     return text.endswith(".T")
 
 
 def starred(text: str) -> str:
+    """The text of the transpose."""
     return text.removesuffix(".T") if is_starred(text) else f"{text}.T"
 
 

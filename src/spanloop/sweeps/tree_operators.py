@@ -20,7 +20,7 @@ Departures. Links are numbered from base to tip, so that φ, K and ψ are upper 
 lower; every block is the same. Blocks are in link axes (the joint's axis is z), those of frames in the frame's own.
 D has the armature in it, which the paper does not know: then 3.4-3.6 hold for M = H φ Mb φ* H* + armature. The root
 of D is no symmetric one, so that the left one of the two D^(−1/2) of 3.13 is transposed; b has the D^(−1/2) that its
-definition there lacks. A, Lam and b are of mechanisms with closures (constraint.py).
+definition there lacks. A, Lam and b are of mechanisms with closures (closure_operators.py).
 """
 
 from __future__ import annotations
@@ -115,6 +115,7 @@ def _over_root_star(link, here, x):
 
 
 def identity(space: str) -> Term:
+    """1 on vectors of a space."""
     return RowIdentity() if space == ROWS else Local(ONE, space, space, 0, _identity)
 
 

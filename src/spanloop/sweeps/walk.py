@@ -26,9 +26,12 @@ def walked(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> 
     """
     if program.rewrite:
         mechanism = program.rewrite(mechanism)
-    here = [_inputs_of(link, inputs) for link in mechanism.links]
-    _load(program, mechanism, inputs, here)
-    _lay_blocks(program, inputs, here)
+    forces = _forces_on_links(program, mechanism, inputs)
+    blocks = _blocks_of_links(program, mechanism, inputs)
+    here = [
+        Values(forces=f, **{**_inputs_of(link, inputs), **b})
+        for link, f, b in zip(mechanism.links, forces, blocks, strict=True)
+    ]
     world = Values(**{name: tuple(inputs[name]) for name in program.sizes})
     carry_out(program.sweeps, mechanism, here, world)
     demands = program.demands(mechanism, here, world) if program.demands else ()
@@ -54,26 +57,29 @@ def _at_once(sweep: Sweep, mechanism, here, world: Values) -> None:
         vars(here[i]).update(vars(values))
 
 
-def _inputs_of(link, inputs) -> Values:
+def _inputs_of(link, inputs) -> dict[str, Any]:
+    """The link's own entries of q, v, a, tau."""
     own = {name: tuple(inputs[name][link.q]) for name in _COORDINATES if name in inputs}
     own.update({name: tuple(inputs[name][link.v]) for name in _RATES if name in inputs})
-    return Values(forces=(), **own)
+    return own
 
 
-def _load(program, mechanism, inputs, here) -> None:
-    """Lay each external force down at the link that carries its body, with the body's place in the link."""
+def _forces_on_links(program, mechanism, inputs) -> list[tuple]:
+    """For each link the external forces on the bodies that it carries, each with the body's place in the link."""
+    out: list[tuple] = [()] * len(mechanism.links)
     for k, body in enumerate(program.loaded):
         anchor = mechanism.anchors[body]
         if anchor.link >= 0:
-            six = tuple(inputs["forces"][6 * k : 6 * k + 6])
-            here[anchor.link].forces += ((six, anchor.position),)
+            out[anchor.link] += ((tuple(inputs["forces"][6 * k : 6 * k + 6]), anchor.position),)
+    return out
 
 
-def _lay_blocks(program, inputs, here) -> None:
-    """Lay each link's entries of the inputs that the program cuts into blocks down at the link."""
-    for name, blocks in program.blocks.items():
-        for values, places in zip(here, blocks, strict=True):
-            setattr(values, name, tuple(inputs[name][k] for k in places))
+def _blocks_of_links(program, mechanism, inputs) -> list[dict[str, tuple]]:
+    """For each link its entries of the inputs that the program cuts into blocks, by name."""
+    return [
+        {name: tuple(inputs[name][k] for k in blocks[i]) for name, blocks in program.blocks.items()}
+        for i in range(len(mechanism.links))
+    ]
 
 
 def _outward(sweep: Sweep, links, here, world: Values) -> None:

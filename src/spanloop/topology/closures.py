@@ -15,6 +15,7 @@ from spanloop.joints.driven import DrivenClosure
 from spanloop.math.spatial import Force
 from spanloop.math.vector3 import ZERO3
 from spanloop.model import Model
+from spanloop.topology.paths import meeting
 
 if TYPE_CHECKING:
     from spanloop.topology.mechanism import Anchor
@@ -34,29 +35,30 @@ class Closure:
     rows: tuple[int, ...]  # numbers of its rows
     meets: int  # the closest common ancestor of its two links; −1 is the world
     switchable: bool = False
-    given: tuple[int, ...] = ()  # rows whose acceleration is an input: those of a driven closure's freedoms
+    given: tuple[int, ...] = ()  # rows whose acceleration is an input: those of a driven closure's DoF
 
     @property
     def turns(self) -> bool:
         """Does the joint leave a rotation free?"""
-        return self._held(0) < 3
+        return self._constrained(0) < 3
 
     @property
     def slides(self) -> bool:
         """Does the joint leave a displacement free?"""
-        return self._held(3) < 3
+        return self._constrained(3) < 3
 
-    def _held(self, start: int) -> int:
-        """How many directions of one sort (0 angular, 3 linear) are fixed by rows of their own; given ones move."""
+    def _constrained(self, start: int) -> int:
+        """How many directions (start 0: angular, 3: linear) are constrained by rows of their own; given ones move."""
         space = self.kind.constraint_space(self.kind.neutral())[: len(self.rows) - len(self.given)]
         return sum(sum(map(abs, tuple(w)[start : start + 3])) == sum(map(abs, tuple(w))) == 1.0 for w in space)
 
-    def sort(self, k: int) -> str:
+    def row_kind(self, k: int) -> str:
         """Is row k of this closure a "moment" or a "force"? Their units differ."""
         w = self.kind.constraint_space(self.kind.neutral())[k]
         return "moment" if w.linear == ZERO3 else "force"
 
     def row_name(self, k: int) -> str:
+        """Name of row k: the closure, and what the row transmits."""
         return f"{self.name}: {_described(self.kind.constraint_space(self.kind.neutral())[k], k)}"
 
 
@@ -99,20 +101,6 @@ def gears(model: Model, links: dict[str, int], parents: Sequence[int], first_row
         row = first_row + len(out)
         out.append(Gear(c.name, row, i, j, c.ratio, c.offset, meeting(parents, *up)))
     return tuple(out)
-
-
-def path(parents: Sequence[int], link: int) -> list[int]:
-    """Links from this one inward; the world, −1, last."""
-    out = [link]
-    while out[-1] >= 0:
-        out.append(parents[out[-1]])
-    return out
-
-
-def meeting(parents: Sequence[int], a: int, b: int) -> int:
-    """The closest common ancestor of two links."""
-    above = set(path(parents, a))
-    return next(i for i in path(parents, b) if i in above)
 
 
 def _described(w: Force, k: int) -> str:

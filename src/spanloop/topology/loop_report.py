@@ -1,11 +1,14 @@
-"""The loops of a mechanism in words: what closes them, over which bodies they go, where they meet, which ones share
-joints."""
+"""A report on the loops of a model: what closes each, through which joints it runs, which ones share joints."""
 
 from __future__ import annotations
 
+from itertools import combinations
+
+from spanloop.errors import listed
 from spanloop.model import Model
-from spanloop.topology.closures import path
 from spanloop.topology.mechanism import Mechanism, mechanism
+from spanloop.topology.partition import connected_components
+from spanloop.topology.paths import path
 
 
 def loops_in_words(model: Model) -> str:
@@ -20,24 +23,21 @@ def loops_in_words(model: Model) -> str:
         switch = ", switchable" if c.switchable else ""
         lines.append(
             f"loop {c.name!r}: a {c.kind.name} joint ({len(c.rows)} rows{switch}) between {loop.a!r} and {loop.b!r}; "
-            f"joints {_listed(ways[0])} | {_listed(ways[1])}; the two ways meet at {where}"
+            f"joints {listed(ways[0])} | {listed(ways[1])}; the two ways meet at {where}"
         )
     for g in m.gears:
         joint, source = m.links[g.link].name, m.links[g.source].name
         lines.append(f"coupling {g.name!r}: rate of {joint!r} is {g.ratio:g} times that of {source!r} (1 row)")
     groups = [g for g in coupled_loops(m) if len(g) > 1]
-    lines += [f"loops that share joints and move each other: {_listed(g)}" for g in groups]
+    lines += [f"loops that share joints and move each other: {listed(g)}" for g in groups]
     return "\n".join(lines)
 
 
 def coupled_loops(m: Mechanism) -> list[list[str]]:
     """Groups of closures that share a joint, directly or through others."""
-    groups: list[tuple[set[int], list[str]]] = []
-    for name, joints in _joints_by_closure(m).items():
-        together = [g for g in groups if g[0] & joints]
-        merged = (joints.union(*(g[0] for g in together)), [n for g in together for n in g[1]] + [name])
-        groups = [g for g in groups if g not in together] + [merged]
-    return [names for _, names in groups]
+    joints = _joints_by_closure(m)
+    sharing = [(a, b) for a, b in combinations(joints, 2) if joints[a] & joints[b]]
+    return [list(group) for group in connected_components(list(joints), sharing)]
 
 
 def _joints_by_closure(m: Mechanism) -> dict[str, set[int]]:
@@ -53,7 +53,3 @@ def _links(m: Mechanism, link: int, top: int) -> list[int]:
 
 def _way(m: Mechanism, link: int, top: int) -> list[str]:
     return [m.links[i].name for i in reversed(_links(m, link, top))]
-
-
-def _listed(names) -> str:
-    return ", ".join(map(str, names)) or "none"

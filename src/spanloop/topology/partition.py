@@ -1,5 +1,5 @@
 """Which links form parts of a mechanism that meet only at the support and at a hub: the arms that hold an object, the
-legs that carry a body, the limbs of a trunk, machines that stand beside each other.
+legs that carry a body, the limbs of a trunk, machines that stand side by side.
 
 The support is the world with all links whose motion is given. A hub is a link, or two of them, without which the rest
 falls into parts. Joints, closures and gears all join links.
@@ -7,21 +7,28 @@ falls into parts. Joints, closures and gears all join links.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations
+from typing import TypeVar
 
 from spanloop.topology.mechanism import Mechanism
 
-MANY = 16  # branching links among which pairs are looked at
+MANY = 16  # branching links; with more, pairs of them are not tried as hubs
+
+Node = TypeVar("Node", bound=Hashable)
 
 
 def parts_of(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
-    """Numbers of the links of each part; nothing if no two parts are alike in what they are joined to.
+    """Numbers of the links of each part; empty if no two parts are joined to the same ends.
 
-    The hub leaves the smallest largest part, in freedoms.
+    The hub is the one whose largest part has the fewest DoF.
     """
     support = _support(mechanism)
-    near = _neighbours(mechanism)
+    tied = ties(mechanism)
+    near: dict[int, set[int]] = {i: set() for i in range(-1, len(mechanism.links))}
+    for a, b in tied:
+        near[a].add(b)
+        near[b].add(a)
     links = [link.number for link in mechanism.links if link.number not in support]
     branching = [i for i in links if len(near[i]) > 2]
     hubs: list[tuple[int, ...]] = [(), *((i,) for i in links)]
@@ -30,8 +37,8 @@ def parts_of(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
     best: tuple[tuple[int, ...], ...] = ()
     least = mechanism.nv + 1
     for hub in hubs:
-        found = _components(near, [i for i in links if i not in hub])
-        largest = max((_freedoms(mechanism, part) for part in found), default=0)
+        found = connected_components([i for i in links if i not in hub], tied)
+        largest = max((_dofs(mechanism, part) for part in found), default=0)
         if largest < least and _alike(near, found, (support, *({i} for i in hub))):
             best, least = found, largest
     return best
@@ -45,30 +52,34 @@ def _support(mechanism: Mechanism) -> set[int]:
     return out
 
 
-def _neighbours(mechanism: Mechanism) -> dict[int, set[int]]:
-    near: dict[int, set[int]] = {i: set() for i in range(-1, len(mechanism.links))}
+def ties(mechanism: Mechanism) -> list[tuple[int, int]]:
+    """Pairs of links (−1: the world) that a joint, a closure or a gear joins."""
     pairs = [(link.number, link.parent) for link in mechanism.links]
     pairs += [(c.a.link, c.b.link) for c in mechanism.closures]
-    pairs += [(g.link, g.source) for g in mechanism.gears]
-    for a, b in pairs:
-        near[a].add(b)
-        near[b].add(a)
-    return near
+    return pairs + [(g.link, g.source) for g in mechanism.gears]
 
 
-def _components(near: dict[int, set[int]], links: list[int]) -> tuple[tuple[int, ...], ...]:
-    left, out = set(links), []
-    for start in links:
-        if start not in left:
+def connected_components(nodes: Sequence[Node], tied: Iterable[tuple[Node, Node]]) -> tuple[tuple[Node, ...], ...]:
+    """Groups of nodes that ties connect, directly or through others; ties to anything else do not count.
+
+    Nodes keep their order within a group, groups the order of their first nodes.
+    """
+    near: dict[Node, list[Node]] = {x: [] for x in nodes}
+    for a, b in tied:
+        if a in near and b in near:
+            near[a].append(b)
+            near[b].append(a)
+    group: dict[Node, int] = {}
+    for start in nodes:
+        if start in group:
             continue
-        left.remove(start)
-        part = [start]
-        for i in part:
-            fresh = near[i] & left
-            left -= fresh
-            part += sorted(fresh)
-        out.append(tuple(sorted(part)))
-    return tuple(out)
+        number, found = len(group), [start]
+        group[start] = number
+        for x in found:
+            fresh = [y for y in near[x] if y not in group]
+            group.update(dict.fromkeys(fresh, number))
+            found += dict.fromkeys(fresh)
+    return tuple(tuple(x for x in nodes if group[x] == k) for k in dict.fromkeys(group[x] for x in nodes))
 
 
 def _alike(near: dict[int, set[int]], found: Iterable[tuple[int, ...]], ends: tuple[set[int], ...]) -> bool:
@@ -77,5 +88,5 @@ def _alike(near: dict[int, set[int]], found: Iterable[tuple[int, ...]], ends: tu
     return len(set(met)) < len(met)
 
 
-def _freedoms(mechanism: Mechanism, part: Iterable[int]) -> int:
+def _dofs(mechanism: Mechanism, part: Iterable[int]) -> int:
     return sum(mechanism.links[i].kind.nv for i in part)

@@ -1,10 +1,25 @@
-"""Ways through the tree between two links: how an axis or a point of one looks from the other."""
+"""Paths through the tree: from a link to the world, between two links, and how one link is placed in another."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Transform
-from spanloop.topology.closures import meeting, path
+
+
+def path(parents: Sequence[int], link: int) -> list[int]:
+    """Links from this one inward; the world, −1, last."""
+    out = [link]
+    while out[-1] >= 0:
+        out.append(parents[out[-1]])
+    return out
+
+
+def meeting(parents: Sequence[int], a: int, b: int) -> int:
+    """The closest common ancestor of two links."""
+    above = set(path(parents, a))
+    return next(i for i in path(parents, b) if i in above)
 
 
 def between(mechanism, here, start: int, end: int) -> tuple[list[int], list[int]]:

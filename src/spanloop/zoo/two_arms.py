@@ -21,34 +21,34 @@ _LEVER, _UPPER = 0.1, 0.4  # m, the sides of an arm's parallelogram
 _POSTURE = (0.2, 0.5, -0.9, 0.3, 0.7, -0.2)  # turn, shoulder, elbow, roll, pitch, spin of an arm
 _GROUND, _CRANK, _COUPLER, _ROCKER = 0.4, 0.2, 0.44, 0.36  # m, of the four-bar
 _HEIGHT = 1.0  # m, of its base bar
-_HELD = ("base_bar", "coupler_bar")  # by arm 1, by arm 2, at half their length
+_GRASPED = ("base_bar", "coupler_bar")  # by arm 1, by arm 2, at half their length
 
 
 def arms_with_linkage() -> Model:
     """Two six-joint arms with a parallelogram each, which hold a free four-bar: loops inside loops. Mobility 7.
 
-    One arm holds it by its base, the other by its coupler. An arm's elbow is passive: a lever beside the shoulder
+    One arm holds it by its base, the other by its coupler. An arm's elbow is passive: a lever at the shoulder
     turns the forearm through a rod, the parallelogram. The four-bar's hinges are passive, too; 12 joints are actuated.
     """
-    arm, held = _arm(), _four_bar()
+    arm, linkage = _arm(), _four_bar()
     parts = [on_base(arm, f"arm{i}_", _base(i)) for i in (1, 2)]
     tool = arm.frame("tool")
     holding = tuple(
-        Loop(f"holding{i}", Fixed(), f"arm{i}_{tool.body}", _HELD[i - 1], tool.placement, _grasp(i)) for i in (1, 2)
+        Loop(f"holding{i}", Fixed(), f"arm{i}_{tool.body}", _GRASPED[i - 1], tool.placement, _grasp(i)) for i in (1, 2)
     )
     return replace(
-        held,
+        linkage,
         name="arms_with_linkage",
-        bodies=(*held.bodies, *(x for p in parts for x in p.bodies)),
-        joints=(*held.joints, *(x for p in parts for x in p.joints)),
-        frames=(*held.frames, *(x for p in parts for x in p.frames)),
-        loops=(*held.loops, *(x for p in parts for x in p.loops), *holding),
+        bodies=(*linkage.bodies, *(x for p in parts for x in p.bodies)),
+        joints=(*linkage.joints, *(x for p in parts for x in p.joints)),
+        frames=(*linkage.frames, *(x for p in parts for x in p.frames)),
+        loops=(*linkage.loops, *(x for p in parts for x in p.loops), *holding),
     )
 
 
 def arms_with_linkage_start() -> np.ndarray:
     """Return q (26,): base bar, hinges of the four-bar, then the joints of each arm."""
-    return np.concatenate((_held_start(), _arm_start(), _arm_start()))
+    return np.concatenate((_four_bar_start(), _arm_start(), _arm_start()))
 
 
 def _arm() -> Model:
@@ -94,7 +94,7 @@ def _four_bar() -> Model:
     return b.loop("coupler_tip", "rocker_tip", Revolute((0.0, -1.0, 0.0)), name="closing").build()
 
 
-def _held_start() -> np.ndarray:
+def _four_bar_start() -> np.ndarray:
     """The four-bar with its crank upright, its base level."""
     elbow = (0.0, _CRANK)
     tip = crossing(elbow, _COUPLER, (_GROUND, 0.0), _ROCKER, 1, "arms_with_linkage")
@@ -104,8 +104,8 @@ def _held_start() -> np.ndarray:
 
 def _base(i: int) -> Placement:
     """Of arm i, upright: its tool is then at half the length of what it holds; arm 1 stands at −x, arm 2 at +x."""
-    held, body = _four_bar(), _HELD[i - 1]
-    middle = pose(held, _held_start(), body) @ Placement(position=held.body(body).inertia.center)
+    linkage, body = _four_bar(), _GRASPED[i - 1]
+    middle = pose(linkage, _four_bar_start(), body) @ Placement(position=linkage.body(body).inertia.center)
     turn = Placement(turned_about_z(0.0 if i == 1 else pi))
     reach = (turn @ pose(_arm(), _arm_start(), "tool")).position
     x, y, z = (m - r for m, r in zip(middle.position, reach, strict=True))
@@ -115,4 +115,4 @@ def _base(i: int) -> Placement:
 def _grasp(i: int) -> Placement:
     """The tool of arm i, seen from the body that it holds."""
     tool = _base(i) @ pose(_arm(), _arm_start(), "tool")
-    return pose(_four_bar(), _held_start(), _HELD[i - 1]).inverse() @ tool
+    return pose(_four_bar(), _four_bar_start(), _GRASPED[i - 1]).inverse() @ tool

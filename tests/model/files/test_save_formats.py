@@ -130,7 +130,7 @@ def test_joints_of_two_freedoms_are_split():
     assert [j.name for j in again.joints] == ["u_1", "u_2", "c_1", "c_2"]
     same(python(again).mass_matrix(q), python(model).mass_matrix(q))
     same(python(again).bias(q, v), python(model).bias(q, v))
-    assert "joints of two freedoms, written as two joints with a body without mass between: joint 'u', joint 'c'" in (
+    assert "joints with two DoF, written as two joints with a body without mass between: joint 'u', joint 'c'" in (
         written.remarks
     )
 

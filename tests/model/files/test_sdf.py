@@ -97,7 +97,8 @@ def test_cassie_stands_closed_as_told_and_assembles_within_its_limits():
     assert np.abs(robot.closure_error(model.neutral())).max() < 1e-15
     # the file's limits exclude its own pose; the digits of its angles leave a few nm open elsewhere
     assert any(
-        n.startswith("limits that exclude the position told: joint 'left-tarsus-crank-joint'") for n in model.notes
+        n.startswith("limits that exclude the position in the file: joint 'left-tarsus-crank-joint'")
+        for n in model.notes
     )
     q = robot.assemble(model.neutral(), tolerance=1e-8)
     assert np.abs(robot.closure_error(q)).max() < 1e-8
@@ -553,4 +554,4 @@ def test_a_long_chain_of_poses_is_no_deep_recursion():
 def test_a_mesh_outside_the_folder_is_never_looked_at(tmp_path):
     mesh = '<visual name="v"><geometry><mesh><uri>file:///etc/passwd</uri></mesh></geometry></visual>'
     (tmp_path / "m.sdf").write_text(sdf(link("a", inside=INERTIAL + mesh)))
-    assert any("mesh 'file:///etc/passwd': not looked for" in n for n in load(tmp_path / "m.sdf").notes)
+    assert any("mesh 'file:///etc/passwd': not searched for" in n for n in load(tmp_path / "m.sdf").notes)

@@ -203,8 +203,7 @@ def test_each_joint_type_becomes_its_kind():
     assert "j_floating" not in model.actuated
     assert model.notes == (
         "lower and upper of a continuous joint left out: joint 'j_continuous' (text.urdf:10)",
-        "<limit> and <dynamics> left out, one number for several freedoms: "
-        "joint 'j_floating' (text.urdf:13) and 1 more",
+        "<limit> and <dynamics> left out, one number for several DoF: joint 'j_floating' (text.urdf:13) and 1 more",
     )
 
 

@@ -88,7 +88,7 @@ def closure_facing(mechanism) -> Program:
 
 def _facing(closure, r):
     held = closure.kind.closure_error(closure.kind.closing_pose())
-    moments = sum(closure.sort(k) == "moment" and x is not None for k, x in enumerate(held))
+    moments = sum(closure.row_kind(k) == "moment" and x is not None for k, x in enumerate(held))
     if moments < 2:
         return 1.0
     return r[2][2] if moments == 2 else 0.5 * (r[0][0] + r[1][1] + r[2][2] - 1.0)

@@ -20,7 +20,7 @@ CLAMP = 1e-8  # √ε balances the two
 
 def row_groups(mechanism) -> dict[int, tuple]:
     """The group of each row: rows of one closure and one kind (moments, forces) share the scale of their pivots."""
-    return {r: (c.number, c.sort(k)) for c in mechanism.closures for k, r in enumerate(c.rows)}
+    return {r: (c.number, c.row_kind(k)) for c in mechanism.closures for k, r in enumerate(c.rows)}
 
 
 def row_bounds(mechanism, numbers: Sequence[int], admittance) -> list[Scalar]:

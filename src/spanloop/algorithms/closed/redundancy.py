@@ -13,7 +13,7 @@ import numpy as np
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.sweeps import walk
-from spanloop.topology.closures import meeting, path
+from spanloop.topology.paths import meeting, path
 
 TOLERANCE = 1e-8  # of the square of what is left of a row of unit length
 TRACE = TOLERANCE**0.5  # of a row that is usual: what is shorter is a trace of misalignment
@@ -82,7 +82,7 @@ def without_traces(mechanism, J: np.ndarray) -> np.ndarray:
     for c in mechanism.closures:
         rows = np.array(c.rows, dtype=int)
         size = np.linalg.norm(J[rows], axis=1)
-        lengths = np.array([c.sort(k) == "force" for k in range(len(rows))], dtype=bool)
+        lengths = np.array([c.row_kind(k) == "force" for k in range(len(rows))], dtype=bool)
         scale = np.where(lengths, size[lengths].max(initial=0.0), 1.0)
         out[rows[size <= TRACE * scale]] = 0.0
     return out

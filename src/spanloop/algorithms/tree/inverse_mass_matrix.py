@@ -1,14 +1,14 @@
 """Inverse of the mass matrix in O(n · nv) operations, without the matrix itself.
 
 M⁻¹ = [1 − HψK]* D⁻¹ [1 − HψK] [Rodriguez, Jain & Kreutz, 3.6]: the articulated-body sweeps with a unit torque at one
-freedom after the other. A torque at freedom j sends forces inward from j only, and of the accelerations only those at
-freedoms i ≤ j are kept: the matrix is symmetric.
+DoF after the other. A torque at DoF j sends forces inward from j only, and of the accelerations only those at
+DoF i ≤ j are kept: the matrix is symmetric.
 
 | symbol | shape | meaning | frame |
 |---|---|---|---|
 | P, D, G | | as in articulated_body | link |
-| z | Force by freedom j | bias force due to a unit torque at j | link |
-| a | Motion by freedom j | acceleration due to a unit torque at j | link |
+| z | Force by DoF j | bias force due to a unit torque at j | link |
+| a | Motion by DoF j | acceleration due to a unit torque at j | link |
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What forces at frames do: to the frames (Λ⁻¹ = J M⁻¹ Jᵀ) and to the joints (M⁻¹ Jᵀ). O(n) a frame, without M.
+"""Response to forces at frames: of the frames (Λ⁻¹ = J M⁻¹ Jᵀ) and of the joints (M⁻¹ Jᵀ). O(n) a frame, without M.
 
 [Rodriguez, Jain & Kreutz, 3.10, A.5 and A.6; Kreutz & Rodriguez, 6.3 and 6.10; Lilly & Orin's Λ⁻¹ and Ω]
 
-Two departures. A joint's freedoms are eliminated one at a time. A.5 is mended for branches: frames on links k and m
+Two departures. A joint's DoF are eliminated one at a time. A.5 is mended for branches: frames on links k and m
 meet at their closest common ancestor c, Ω(k, m) = ψ(c, k)* Υ(c) ψ(c, m); the paper has 0 there. Driven joints do not
 give way.
 
@@ -10,7 +10,7 @@ give way.
 |---|---|---|---|
 | T | Transform | pose of the link | world |
 | P | 6×6 | articulated inertia | link |
-| freedoms | (s, G, D⁻¹) | motion, gain P s D⁻¹, 1/(sᵀ P s + armature) of each freedom | link |
+| dofs | (s, G, D⁻¹) | motion, gain P s D⁻¹, 1/(sᵀ P s + armature) of each DoF | link |
 | z | 6 Forces by frame | what is left at the link of unit forces at the frame: ψ(link, frame) B | link |
 | Upsilon | Admittance | acceleration of the link under a force at it, the diagonal of Ω | link |
 | a | 6 Motions by frame | acceleration of the link due to unit forces at the frame | link |
@@ -25,6 +25,7 @@ from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, Motion, gain, joint_rate, power
 from spanloop.math.vector3 import add, cross
 from spanloop.sweeps import Program, Union, Values, inward, outward
+from spanloop.topology.paths import meeting as meeting_link
 
 _UNITS = tuple(tuple(float(i == j) for j in range(6)) for i in range(6))
 
@@ -32,7 +33,7 @@ _UNITS = tuple(tuple(float(i == j) for j in range(6)) for i in range(6))
 def operational_inverse_inertia(mechanism, frames: tuple[str, ...]) -> Program:
     """Λ⁻¹ (6k, 6k) of k frames: accelerations [angular; linear] due to forces [torque; force] at them, world axes."""
     links = [mechanism.anchors[name].link for name in frames]
-    meeting = {(i, j): _common(mechanism, links[i], links[j]) for i in range(len(links)) for j in range(i)}
+    meeting = {(i, j): meeting_link(mechanism.parents, links[i], links[j]) for i in range(len(links)) for j in range(i)}
     wanted = _between(mechanism, links, meeting)
 
     def result(m, here, world):
@@ -92,15 +93,15 @@ def force_response(mechanism, frames: tuple[str, ...]) -> Program:
 
 
 def articulate(link, here, arriving) -> tuple[Values, Values]:
-    """Articulated inertia, and the gains of the joint's freedoms."""
+    """Articulated inertia, and the gains of the joint's DoF."""
     P = link.inertia.articulated() + arriving.P
-    freedoms = []
+    dofs = []
     for s, armature in zip(link.free(here.S), link.armature, strict=False):
         U = P @ s
-        G, over = gain(U, power(s, U) + armature)  # P H* D⁻¹ and D⁻¹ = (H P H*)⁻¹      [A.1]
-        freedoms.append((s, G, over))
+        G, inverse_pivot = gain(U, power(s, U) + armature)  # P H* D⁻¹ and D⁻¹ = (H P H*)⁻¹      [A.1]
+        dofs.append((s, G, inverse_pivot))
         P = P.less(G, U)
-    return Values(freedoms=tuple(freedoms)), Values(P=P.carried(here.X))
+    return Values(dofs=tuple(dofs)), Values(P=P.carried(here.X))
 
 
 def propagate(link, here, arriving, mechanism, frames, wanted) -> tuple[Values, Values]:
@@ -110,8 +111,8 @@ def propagate(link, here, arriving, mechanism, frames, wanted) -> tuple[Values, 
         if mechanism.anchors[name].link == link.number and wanted(k):
             z[k] = _columns(mechanism, here, name)
     passed = {k: columns for k, columns in z.items() if wanted(k)}
-    felt: dict = {k: [] for k in passed}  # e = s* z, by freedom
-    for s, G, _ in here.freedoms:
+    felt: dict = {k: [] for k in passed}  # e = s* z, by DoF
+    for s, G, _ in here.dofs:
         for k, columns in passed.items():
             e = [power(s, f) for f in columns]
             felt[k].append(e)
@@ -123,8 +124,8 @@ def propagate(link, here, arriving, mechanism, frames, wanted) -> tuple[Values, 
 def admit(link, here, parent) -> Values:
     """Υ = ψ* Υ₋ ψ + H* D⁻¹ H.   [A.5, 6.10]"""
     Upsilon = parent.Upsilon.carried(here.X)
-    for s, G, over in reversed(here.freedoms):
-        Upsilon = Upsilon.joined(s, G, over)
+    for s, G, inverse_pivot in reversed(here.dofs):
+        Upsilon = Upsilon.joined(s, G, inverse_pivot)
     return Values(Upsilon=Upsilon)
 
 
@@ -135,15 +136,15 @@ def respond(link, here, parent) -> Values:
         moved = []
         for i, m in enumerate(columns):
             m = here.X.T @ m
-            for f in reversed(range(len(here.freedoms))):
-                s, G, over = here.freedoms[f]
-                nu = here.felt[k][f][i] * over if k in here.felt else 0.0
+            for f in reversed(range(len(here.dofs))):
+                s, G, inverse_pivot = here.dofs[f]
+                nu = here.felt[k][f][i] * inverse_pivot if k in here.felt else 0.0
                 rate = joint_rate(nu, G, s, m)
                 m = m + s * rate
                 rates[f].append(rate)
             moved.append(m)
         a.append(tuple(moved))
-    given = [[0.0] * (6 * len(parent.a))] * (0 if here.freedoms else len(here.S))  # a driven joint keeps its own
+    given = [[0.0] * (6 * len(parent.a))] * (0 if here.dofs else len(here.S))  # a driven joint keeps its own
     return Values(a=tuple(a), rates=given or rates)
 
 
@@ -163,16 +164,6 @@ def _fill(whole, i: int, j: int, left: list[Force], right: list[Motion]) -> None
         for c, m in enumerate(right):
             if i != j or c <= r:
                 whole[6 * i + r][6 * j + c] = whole[6 * j + c][6 * i + r] = power(m, f)
-
-
-def _common(mechanism, a: int, b: int) -> int:
-    """The last link on both ways to the world; −1 if there is none."""
-    while a != b:
-        if a > b:
-            a = mechanism.links[a].parent
-        else:
-            b = mechanism.links[b].parent
-    return a
 
 
 def _between(mechanism, links: list[int], meeting: dict[tuple[int, int], int]) -> list[set[int]]:

@@ -89,6 +89,7 @@ class Division:
 
     @property
     def parts(self) -> int:
+        """How many parts there are."""
         return sum(map(len, self.shares))
 
     def phases_of(self, plan: Any) -> PhasedPlan:

@@ -43,6 +43,7 @@ class Operations:
 
     @staticmethod
     def of(nodes: Sequence[Expression]) -> Operations:
+        """Count the operations among these nodes."""
         n = Counter(x.op for x in nodes)
         angles = {x.a.index for x in nodes if x.op in (SINE, COSINE)}
         return Operations(n[MULTIPLY], n[ADD] + n[SUBTRACT], n[DIVIDE], n[NEGATE], len(angles), n[ROOT], n[SELECT])
@@ -106,7 +107,7 @@ class Plan:
 
     @property
     def depth(self) -> int:
-        """Operations on the longest way from an input to an output: what is left when all others run beside it."""
+        """Operations on the longest path from an input to an output: the critical path."""
         long: dict[int, int] = {}
         for n in live([x for x in self.outputs if isinstance(x, Expression)]):
             before = max((long[x.index] for x in (n.a, n.b, n.c) if x is not None), default=-1)

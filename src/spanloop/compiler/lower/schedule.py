@@ -1,8 +1,8 @@
 """A Schedule: plans called one after the other, step after step, on arrays that stay where they are.
 
-It is what a rollout is made of. All arrays belong to one run and have names; a plan reads some and fills others. The
-state is carried from step to step: a step reads `name` and fills `following(name)`, and only a step that ended well
-takes the place of the state. A run whose step did not end well stays where that step began.
+A rollout is made of it. All arrays belong to one run and have names; a plan reads some and fills others. The state is
+carried from step to step: a step reads `name` and fills `following(name)`, which replaces the state only if the step
+succeeds. A run whose step fails stays where that step began.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Call:
 class Repeat:
     """Calls in a loop as long as the only number of array `left` is positive, `most` times at most.
 
-    Where it is positive after that, the step did not end well. The calls must leave a run alone that is done.
+    If it is positive after that, the step failed. The calls must leave a finished run as it is.
     """
 
     calls: tuple[Call, ...]
@@ -43,10 +43,10 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Schedule:
-    """One step, and what goes in and out.
+    """One step with its inputs and outputs.
 
     begin: calls at the start of a step, before it is recorded; advance: calls that fill following(x) for every x of the
-    state. halt: an array; where an entry is negative after a step, the step did not end well.
+    state. halt: an array; if an entry is negative after a step, the step failed.
     """
 
     name: str
@@ -64,6 +64,7 @@ class Schedule:
         return sum(self.sizes[n] for n in names)
 
     def calls(self) -> Iterator[Call]:
+        """All calls in order, those of loops once."""
         for x in (*self.begin, *self.advance):
             yield from x.calls if isinstance(x, Repeat) else (x,)
 

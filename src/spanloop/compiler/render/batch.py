@@ -3,7 +3,7 @@
     i64 bad = batch(ptr in0, i64 stride0, ..., ptr out, ptr status, ptr scratch, i64 begin, i64 end)
 
 Arrays are plain C order, one row a state; a stride (in numbers) of 0 gives every state the same row. States
-begin..end − 1 are computed; a bad one gets NaN in its row and the bits of its faults in status. `scratch` holds
+begin..end − 1 are computed; a refused one gets NaN in its row and the bits of its faults in status. `scratch` holds
 inputs, outputs and values that cross pieces where the plan is cut into pieces: see `scratch_size`.
 """
 
@@ -64,20 +64,25 @@ class Scratch:
         self.size = (self.n_inputs + self.n_outputs + segments.n_slots) * width
 
     def input(self, k: int) -> int:
+        """The place of input scalar k."""
         return k
 
     def output(self, k: int) -> int:
+        """The place of output k."""
         return self.n_inputs + k
 
     def between(self, n: Expression) -> int:
+        """The place of a value that crosses pieces."""
         return self.n_inputs + self.n_outputs + self.slots[n.index]
 
     def store(self, body: Body, place: int, value: str, tag: str) -> None:
+        """Write a value to a place."""
         t = body.t
         p = body.line(f"sp.{tag}", f"getelementptr {t.real}, ptr %scratch, i64 {place * self.width}")
         body.lines.append(f"store {t.value} {value}, ptr {p}, align {t.size}")
 
     def load(self, body: Body, place: int, tag: str) -> str:
+        """Read the value at a place."""
         t = body.t
         p = body.line(f"sq.{tag}", f"getelementptr {t.real}, ptr %scratch, i64 {place * self.width}")
         return body.line(f"sv.{tag}", f"load {t.value}, ptr {p}, align {t.size}")
@@ -116,28 +121,28 @@ def _piece(plan: Plan, segments: Segments, k: int, t: Real, scratch: Scratch) ->
     return f"define internal void @piece{k}(ptr noalias %scratch) #0 {{\n{text}\nret void\n}}\n"
 
 
-def _vanish(body: Body, x: str, held: str, name: str) -> str:
-    """held + 0·x: stays zero while all are finite."""
+def _vanish(body: Body, x: str, total: str, name: str) -> str:
+    """total + 0·x: stays zero while all are finite."""
     t = body.t
     zero = t.constant(0.0)
-    return body.line(name, f"call {t.value} @llvm.fma.{t.suffix}({t.value} {x}, {t.value} {zero}, {t.value} {held})")
+    return body.line(name, f"call {t.value} @llvm.fma.{t.suffix}({t.value} {x}, {t.value} {zero}, {t.value} {total})")
 
 
 def _faults(body: Body, plan: Plan, outputs: list[str]) -> list[tuple[str, int]]:
-    """Masks of the lanes that are well in each respect, with the bit that says otherwise."""
+    """Masks of the lanes that are valid in each respect, with the status bit of the others."""
     t = body.t
     inputs, others = angles(plan)
-    held, largest = t.constant(0.0), t.constant(0.0)
+    total, largest = t.constant(0.0), t.constant(0.0)
     for k, x in enumerate(plan.outputs + plan.demand_flags):
         if isinstance(x, Expression) or not math.isfinite(x):
-            held = _vanish(body, outputs[k], held, f"oz{k}")
+            total = _vanish(body, outputs[k], total, f"oz{k}")
     for n in plan.arguments:
-        held = _vanish(body, body.value(n), held, f"iz{n.index}")
+        total = _vanish(body, body.value(n), total, f"iz{n.index}")
         if int(n.value) in inputs:
             size = body.line(f"ab{n.index}", f"call {t.value} @llvm.fabs.{t.suffix}({t.value} {body.value(n)})")
             more = body.line(f"mo{n.index}", f"fcmp ogt {t.value} {size}, {largest}")
             largest = body.line(f"la{n.index}", f"select {t.truth} {more}, {t.value} {size}, {t.value} {largest}")
-    masks = [(body.line("fine", f"fcmp oeq {t.value} {held}, {t.constant(0.0)}"), NOT_FINITE)]
+    masks = [(body.line("fine", f"fcmp oeq {t.value} {total}, {t.constant(0.0)}"), NOT_FINITE)]
     if inputs:
         near = body.line("near", f"fcmp olt {t.value} {largest}, {t.constant(LIMIT[t.real])}")
         masks.append((near, FAR_ANGLE))
@@ -145,7 +150,7 @@ def _faults(body: Body, plan: Plan, outputs: list[str]) -> list[tuple[str, int]]
 
 
 def _loop(plan: Plan, t: Real, lines: list[str], masks) -> str:
-    """The loop over groups of states around the body, and the rare block that marks bad ones."""
+    """The loop over groups of states around the body, and the rare block that marks refused ones."""
     w, n_out = t.width, len(plan.outputs)
     head = ", ".join(f"ptr noalias readonly %a{k}, i64 %s{k}" for k in range(len(plan.inputs)))
     head += ", ptr noalias %out, ptr noalias %status, ptr noalias %scratch, i64 %begin, i64 %end"

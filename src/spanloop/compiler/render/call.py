@@ -1,9 +1,9 @@
-"""The function that Python calls, made of LLVM: checks its arguments' layout, calls the kernel, or hands over.
+"""The function that Python calls, as LLVM source: it checks its arguments, calls the kernel, or falls back to Python.
 
     PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords)
 
-takes exact ndarrays of the right dtype, rank, length and flags, and `out` alone as keyword. Whatever else it meets,
-and whatever state the kernel refuses, goes to `self`, a Python callable that converts, explains or raises. The
+takes exact ndarrays of the right dtype, rank, length and flags, and only `out` as keyword. Other arguments, and states
+that the kernel refuses, are passed on to `self`, a Python callable that converts, explains or raises. The
 addresses that this needs stand in the table `api`, filled when the code is loaded, so that the code itself can be
 kept on disk.
 """
@@ -142,7 +142,7 @@ def _named(n: int) -> list[str]:
 
 
 def _apart(plan: Plan | Looped, t: Real) -> list[str]:
-    """An out that overlaps an input goes the slow way; otherwise it gets one more reference."""
+    """An out that overlaps an input is left to Python; any other gets one more reference."""
     size = 1
     for d in plan.shape:
         size *= d

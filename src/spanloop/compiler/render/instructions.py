@@ -46,18 +46,22 @@ class Real:
 
     @property
     def integer(self) -> str:
+        """The integer type of the same size."""
         return "i64" if self.real == "double" else "i32"
 
     @property
     def value(self) -> str:
+        """The type of a value."""
         return self.real if self.width == 1 else f"<{self.width} x {self.real}>"
 
     @property
     def bits(self) -> str:
+        """The type of the bits of a value."""
         return self.integer if self.width == 1 else f"<{self.width} x {self.integer}>"
 
     @property
     def truth(self) -> str:
+        """The type of a condition."""
         return "i1" if self.width == 1 else f"<{self.width} x i1>"
 
     @property
@@ -81,6 +85,7 @@ class Real:
         return str(k) if self.width == 1 else f"splat ({self.integer} {k})"
 
     def wide(self, width: int) -> Real:
+        """The same number in vectors of this width."""
         return Real(self.real, width)
 
 
@@ -121,6 +126,7 @@ class Body:
         return found
 
     def line(self, name: str, text: str) -> str:
+        """Append an instruction that defines a value; the name of the value."""
         self.lines.append(f"%{name}{self.tag} = {text}")
         return f"%{name}{self.tag}"
 

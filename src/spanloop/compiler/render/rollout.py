@@ -240,12 +240,12 @@ class _Loop:
         if self.t.width == 1:
             self._line(f"%{tag}.in = load {kind}, ptr {places[0]}")
             return
-        held = "zeroinitializer"
+        vector = "zeroinitializer"
         for lane, p in enumerate(places):
             x = self._new(f"load {kind}, ptr {p}")
             name = f"%{tag}.in" if lane == self.t.width - 1 else f"%{tag}.in{lane}"
-            self._line(f"{name} = insertelement {self._vector(kind)} {held}, {kind} {x}, i32 {lane}")
-            held = name
+            self._line(f"{name} = insertelement {self._vector(kind)} {vector}, {kind} {x}, i32 {lane}")
+            vector = name
 
     def _write_lanes(self, kind: str, pointer: str, value: str) -> None:
         for lane in range(self.t.width):

@@ -90,8 +90,8 @@ def store_outputs(body: Body, outputs: Sequence[tuple[int, Expression | float]],
             c = len(seen) % PACK
             sums[c] = _vanish(body, t, value, sums[c], f"o{k}")
     total = sums[0]
-    for j, held in enumerate(sums[1:]):
-        total = body.line(f"ot{j}", f"fadd {t.real} {total}, {held}")
+    for j, accumulated in enumerate(sums[1:]):
+        total = body.line(f"ot{j}", f"fadd {t.real} {total}, {accumulated}")
     return total
 
 
@@ -170,10 +170,11 @@ class _Scan:
 
     def __init__(self, body: Body, tag: str):
         self.body, self.tag = body, tag
-        self.held = {w: Real(body.t.real, w).constant(0.0) for w in (PACK, 2, 1)}
+        self.accumulated = {w: Real(body.t.real, w).constant(0.0) for w in (PACK, 2, 1)}
         self.count = 0
 
     def add(self, pointer: str, size: int, step) -> None:
+        """Scan an array: step(body, type, entries, accumulator, name) -> accumulator."""
         at = 0
         for width in (PACK, 2, 1):
             w = self.body.t.wide(width)
@@ -181,12 +182,12 @@ class _Scan:
                 name = f"{self.tag}{self.count}"
                 p = self.body.line(f"p{name}", f"getelementptr {w.real}, ptr {pointer}, i64 {at}")
                 x = self.body.line(f"l{name}", f"load {w.value}, ptr {p}, align {w.size}")
-                self.held[width] = step(self.body, w, x, self.held[width], name)
+                self.accumulated[width] = step(self.body, w, x, self.accumulated[width], name)
                 at, self.count = at + width, self.count + 1
 
     def reduced(self, join) -> str:
         """One number from the accumulators of all widths."""
-        held, width = self.held[PACK], PACK
+        accumulated, width = self.accumulated[PACK], PACK
         while width > 1:
             half = width // 2
             parts = []
@@ -195,26 +196,26 @@ class _Scan:
                 vector = f"<{width} x {self.body.t.real}>"
                 name = f"{self.tag}h{width}_{side}"
                 if half == 1:
-                    parts.append(self.body.line(name, f"extractelement {vector} {held}, i32 {side}"))
+                    parts.append(self.body.line(name, f"extractelement {vector} {accumulated}, i32 {side}"))
                 else:
                     mask = f"<{half} x i32> <{lanes}>"
-                    parts.append(self.body.line(name, f"shufflevector {vector} {held}, {vector} poison, {mask}"))
+                    parts.append(self.body.line(name, f"shufflevector {vector} {accumulated}, {vector} poison, {mask}"))
             w = self.body.t.wide(half)
-            held = join(self.body, w, parts[0], parts[1], f"{self.tag}j{width}")
-            held = join(self.body, w, held, self.held[half], f"{self.tag}k{width}")
+            accumulated = join(self.body, w, parts[0], parts[1], f"{self.tag}j{width}")
+            accumulated = join(self.body, w, accumulated, self.accumulated[half], f"{self.tag}k{width}")
             width = half
-        return held
+        return accumulated
 
 
-def _vanish(body: Body, w: Real, x: str, held: str, name: str) -> str:
-    """held + 0·x: stays zero while all entries are finite."""
+def _vanish(body: Body, w: Real, x: str, accumulated: str, name: str) -> str:
+    """accumulated + 0·x: stays zero while all entries are finite."""
     v = w.value
-    return body.line(f"f{name}", f"call {v} @llvm.fma.{w.suffix}({v} {x}, {v} {w.constant(0.0)}, {v} {held})")
+    return body.line(f"f{name}", f"call {v} @llvm.fma.{w.suffix}({v} {x}, {v} {w.constant(0.0)}, {v} {accumulated})")
 
 
-def _grow(body: Body, w: Real, x: str, held: str, name: str) -> str:
+def _grow(body: Body, w: Real, x: str, accumulated: str, name: str) -> str:
     size = body.line(f"b{name}", f"call {w.value} @llvm.fabs.{w.suffix}({w.value} {x})")
-    return _larger(body, w, size, held, f"g{name}")
+    return _larger(body, w, size, accumulated, f"g{name}")
 
 
 def _larger(body: Body, w: Real, x: str, y: str, name: str) -> str:

@@ -28,9 +28,11 @@ class Stage:
 
     @property
     def arguments(self) -> list[str]:
+        """Names of the parameters: inputs, then outputs."""
         return [f"%a{k}" for k in range(len(self.plan.inputs))] + [f"%o{k}" for k in range(len(self.sizes))]
 
     def call(self, arrays: Sequence[str]) -> str:
+        """The instruction that calls the function on these arrays."""
         return f"call void @{self.name}({', '.join(f'ptr {x}' for x in arrays)})"
 
 

@@ -1,14 +1,13 @@
-"""Threads that help with one job, made of LLVM: no lock of Python is taken while a job is under way.
+"""Threads that help with one job, as LLVM source: Python's lock is not needed while a job runs.
 
-A job is memory of the thread that has it done. Its first word is a function `void help(ptr job, i64 number)`, which is
-called with the helper's number in this job, 1, 2, ...; the word LEFT counts the helpers that are through with it. Each
-helper has a box, whose first word says what it does:
+A job is memory of the thread that posts it. Its first word is a function `void help(ptr job, i64 number)`, which is
+called with the helper's number in this job, 1, 2, ...; the word LEFT counts the helpers that have finished. Each
+helper has a box, whose first word is its state:
 
-    ABSENT, IDLE (it looks at the box again and again), ASLEEP, TAKEN (it works), or a job and a number posted to it.
+    ABSENT, IDLE (it polls the box), ASLEEP, TAKEN (it works), or a job and a number posted to it.
 
-A helper that finds nothing for PATIENCE looks goes to sleep on a lock of Python's own. Whoever posts a job goes on with
-it himself: what is to be done is claimed by whoever comes first, so that a job that no helper takes is done all the
-same.
+A helper that finds nothing in PATIENCE polls sleeps on a lock of Python. The thread that posts a job works on it too:
+the first to come claims a piece of work, so that a job is done even if no helper takes it.
 
     void serve(ptr box)                 a helper's whole life
     i64  post(ptr job, i64 wanted)      how many helpers it was posted to
@@ -23,8 +22,8 @@ BOXES = 64  # helpers at most
 BOX, LOCK = 16, 1  # words of a box; where its lock is
 LEFT = 1  # which word of a job
 IDLE, ASLEEP, TAKEN, ABSENT = range(4)  # no job is at so small an address
-PATIENCE = 4000  # looks: some 50 to 200 microseconds
-HASTE = 2000  # looks at a counter before others get the processor
+PATIENCE = 4000  # polls: some 50 to 200 microseconds
+HASTE = 2000  # polls of a counter before the processor is yielded
 TOOLS = ("acquire", "release", "give_way")
 
 _PAUSES = {"x86": "@llvm.x86.sse2.pause()", "arm": "@llvm.aarch64.hint(i32 1)", "": ""}

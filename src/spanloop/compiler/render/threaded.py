@@ -56,8 +56,8 @@ class _Writer:
                 self.homes += [home if k % 2 else JOINT] * len(found)
             self.tasks.append(row)
         self.segments: Segments = segmented(pieces, self._slots)
-        self.beside = range(1, len(self.tasks), 2)  # phases of parts
-        self.threads = len(phased.phases[1].homes) if self.beside else 1
+        self.shared_phases = range(1, len(self.tasks), 2)  # phases of parts
+        self.threads = len(phased.phases[1].homes) if self.shared_phases else 1
         self.pointers = [f"%a{k}" for k in range(len(self.plan.inputs))] + ["%out", "%scratch"]
         self.passed = ", ".join(f"ptr {p}" for p in self.pointers)
         self.open = -(-(FIRST + len(self.pointers)) // LINE) * LINE
@@ -90,8 +90,8 @@ class _Writer:
             (
                 f"@team = global [{len(TEAM)} x ptr] zeroinitializer\n",
                 self._kernel(),
-                *((self._help(),) if self.beside else ()),
-                *(text for p in self.beside for text in (self._phase(p), self._part(p))),
+                *((self._help(),) if self.shared_phases else ()),
+                *(text for p in self.shared_phases for text in (self._phase(p), self._part(p))),
                 *(piece_function(self.plan, self.segments, k, self.t, self.where) for k in pieces),
                 "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n",
                 declarations(self.t, self.t.wide(2), self.t.wide(PACK)),
@@ -107,21 +107,21 @@ class _Writer:
             f"%scratch = alloca [{self.segments.n_slots} x {real}], align {ALIGNED}",
             f"%job = alloca [{self.words} x i64], align {ALIGNED}",
         ]
-        if self.beside:
+        if self.shared_phases:
             self._begin(body)
         answers = [self._call(body, k) for k in self.tasks[0][0]]
-        if self.beside:
+        if self.shared_phases:
             body.line("posted", f"call i64 %post(ptr %job, i64 {self.threads - 1})")
-        for p in self.beside:
+        for p in self.shared_phases:
             if p > 1:
                 body.lines.append(f"store atomic i64 {p}, ptr %w{self.open} release, align 8")
             body.lines.append(f"call void @phase{p}(ptr %job)")
             self._bring(body, (k for pieces in self.tasks[p][1:] for k in pieces))
             if p + 1 < len(self.tasks):
                 answers += [self._call(body, k) for k in self.tasks[p + 1][0]]
-        if self.beside:
+        if self.shared_phases:
             body.lines.append("call void %finish(ptr %job, i64 %posted)")
-        for k in (k for p in self.beside for pieces in self.tasks[p] for k in pieces):
+        for k in (k for p in self.shared_phases for pieces in self.tasks[p] for k in pieces):
             at = body.line(f"sum{k}.at", f"getelementptr {real}, ptr %scratch, i64 {self.sums[k]}")
             answers.append(body.line(f"sum{k}", f"load {real}, ptr {at}, align {t.size}"))
         values = enumerate(self.plan.outputs + self.plan.demand_flags)
@@ -164,7 +164,7 @@ class _Writer:
             f"%await.at = getelementptr ptr, ptr @team, i64 {TEAM.index('await')}",
             "%await = load ptr, ptr %await.at",
         ]
-        for k, p in enumerate(self.beside):
+        for k, p in enumerate(self.shared_phases):
             lines += [
                 *([f"call void %await(ptr %open, i64 {p})"] if k else []),
                 f"%pair{p} = cmpxchg ptr %own, i64 {2 * k}, i64 {2 * k + 1} seq_cst seq_cst",
@@ -179,7 +179,7 @@ class _Writer:
         return "\n".join((*lines, "ret void", "}", ""))
 
     def _phase(self, p: int) -> str:
-        """A phase on the caller's thread: its own part, those that nobody has begun, and waiting for the others."""
+        """A phase on the caller's thread: its own part, those that no helper has begun, and waiting for the others."""
         before = p - 1  # in the word of a helper
         return "\n".join(
             (

@@ -1,4 +1,4 @@
-"""The door for arrays: what users give becomes rows of one dtype, or a sentence."""
+"""Arrays that users pass: checked, converted to one dtype and laid out in rows."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def leading_shape(function: str, names: Sequence[str], arrays: Sequence[np.ndarr
 def accepted(
     function: str, signature: Sequence[tuple[str, int]], inputs: Sequence, dtype: np.dtype
 ) -> tuple[list[np.ndarray], tuple[int, ...]]:
-    """What a call was given, converted, and the batch axes that it shares."""
+    """The inputs of a call, converted, and the batch axes that they share."""
     names = [n for n, _ in signature]
     if len(inputs) != len(names):
         raise InputError(f"{function} takes {', '.join(names)}; {len(inputs)} arrays were given")
@@ -90,5 +90,5 @@ def checked_out(function: str, out, shape: tuple[int, ...], dtype: np.dtype) -> 
 
 
 def usable_in_place(out: np.ndarray, inputs: Sequence[np.ndarray]) -> bool:
-    """May a kernel write straight into out?"""
+    """True if a kernel may write straight into out."""
     return out.flags.c_contiguous and out.flags.aligned and not any(np.may_share_memory(out, a) for a in inputs)

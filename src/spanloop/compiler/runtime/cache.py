@@ -1,6 +1,6 @@
 """Artifacts (object code and what its callers must know) kept on disk, so that a kernel starts in milliseconds.
 
-An entry is trusted only if folder and file belong to this user, nobody else may write them, neither is a symbolic
+An entry is trusted only if folder and file belong to this user, no other user may write them, neither is a symbolic
 link, and its checksum fits; anything else is ignored and built anew. Writing is atomic, so that several
 processes may work at once. Where nothing can be written there is one warning and no cache.
 
@@ -126,7 +126,7 @@ def _unpacked(data: bytes, key: str) -> Artifact | None:
 
 
 def is_trusted(where: Path) -> bool:
-    """True if entries in this folder are used: it belongs to this user, and nobody else may write there."""
+    """True if entries in this folder are used: it belongs to this user, and no other user may write there."""
     try:
         status = os.lstat(where)
     except OSError:

@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import spanloop
 from spanloop.compiler.lower import Looped, Operations, Plan
@@ -33,6 +34,7 @@ from spanloop.errors import InputError, Refusal, StateError, StateWarning, Unsup
 
 REAL = {"float64": "double", "float32": "float"}
 _POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
+_Rows = Sequence[tuple[np.ndarray, int]]  # of each input: contiguous rows, and how many numbers apart they are
 
 
 class Definition(Protocol):
@@ -170,7 +172,7 @@ class Kernel:
 
     # ---- calling
 
-    def entry(self, fallback: Callable, documentation: str | None = None) -> Callable:
+    def entry(self, fallback: Callable[..., Any], documentation: str | None = None) -> Callable[..., Any]:
         """The compiled call for single states, a builtin function with the documentation of `fallback`.
 
         fallback: takes over whatever the compiled call does not accept; it must keep this kernel alive.
@@ -180,11 +182,15 @@ class Kernel:
         text = python_call.documentation_of(fallback) if documentation is None else documentation
         return python_call.builtin(self._single_code, self.name, self.dtype, fallback, text)
 
-    def __call__(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
+    def __call__(self, *inputs: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+        """The answer (..., *shape) at one state or many; out: an array to write into.
+
+        A single state without an answer raises StateError; in a batch its row is NaN, with one StateWarning.
+        """
         return self.call(*inputs) if out is None else self.call(*inputs, out=out)
 
-    def evaluate(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
-        """The same as a call, for every input that can be converted."""
+    def evaluate(self, *inputs: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+        """The same as a call, through Python, for every input that can be converted."""
         given, leading = arrays.accepted(self.name, self.inputs, inputs, self.dtype)
         shape = leading + self.shape
         if out is not None:
@@ -238,7 +244,7 @@ class Kernel:
                     flat[i], status[i] = row.ravel(), 0
             self._warn(laid, status, leading)
 
-    def _run_rows(self, laid, target: np.ndarray, status: np.ndarray, count: int) -> int:
+    def _run_rows(self, laid: _Rows, target: np.ndarray, status: np.ndarray, count: int) -> int:
         function, scratch_numbers, _ = self._batch
         width = machine.lanes(self._real)
         fixed = [x for a, stride in laid for x in (arrays.address(a), stride)]
@@ -256,7 +262,7 @@ class Kernel:
         others = [pool(parts).submit(run, a, b) for a, b in pairwise(edges[1:])]
         return run(edges[0], edges[1]) + sum(f.result() for f in others)  # this thread works too
 
-    def _warn(self, laid, status: np.ndarray, leading: tuple[int, ...]) -> None:
+    def _warn(self, laid: _Rows, status: np.ndarray, leading: tuple[int, ...]) -> None:
         wrong = np.flatnonzero(status)
         if len(wrong):
             first = int(wrong[0])

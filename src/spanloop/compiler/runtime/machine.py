@@ -36,6 +36,7 @@ def _target():
 
 @functools.cache
 def features() -> str:
+    """Instruction sets of this processor, as LLVM names them."""
     return llvm.get_host_cpu_features().flatten()
 
 

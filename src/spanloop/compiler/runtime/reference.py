@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime import arrays
 from spanloop.compiler.runtime.kernel import Definition, checked_dtype, warn_of_states
@@ -21,13 +23,15 @@ class PythonKernel:
         self.inputs, self.shape = definition.signature()
         self.dtype = np.dtype(np.float64)
 
-    def __call__(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
+    def __call__(self, *inputs: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         return self.evaluate(*inputs, out=out)
 
-    def entry(self, fallback: Callable) -> Callable:
+    def entry(self, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """The call for single states; here the fallback itself."""
         return fallback
 
-    def evaluate(self, *inputs, out: np.ndarray | None = None) -> np.ndarray:
+    def evaluate(self, *inputs: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+        """The same as a call."""
         given, leading = arrays.accepted(self.name, self.inputs, inputs, self.dtype)
         if out is not None:
             arrays.checked_out(self.name, out, leading + self.shape, self.dtype)

@@ -34,8 +34,8 @@ class Steps:
 class Rollout:
     """Runs side by side, advanced together.
 
-    key: of all that the schedule depends on. Rows of state, constants and controls are laid out as the schedule says:
-    all its arrays, one after the other.
+    key: names everything that the schedule depends on. Rows of state, constants and controls hold the arrays of the
+    schedule, one after the other.
     """
 
     def __init__(self, key: str, schedule: Callable[[], Schedule], dtype: str = "float64", threads: int = 1):
@@ -46,9 +46,11 @@ class Rollout:
 
     @cached_property
     def schedule(self) -> Schedule:
+        """The calls of one step."""
         return self._make()
 
     def source(self, width: int) -> str:
+        """LLVM source of the time loop with `width` runs to a vector."""
         return rollout(self.schedule, self._real, width)
 
     def run(

@@ -99,7 +99,7 @@ def _start(own: machine.Code, boxes, k: int) -> None:
     lock = python.PyThread_allocate_lock()
     if not lock:
         raise MemoryError("no lock for a thread that computes parts of one state")
-    python.PyThread_acquire_lock(lock, 1)  # held: whoever asks for it again sleeps
+    python.PyThread_acquire_lock(lock, 1)  # taken: a thread that acquires it again sleeps
     boxes[BOX * k + LOCK] = lock
     serve = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(own.function("serve"))
     where = ctypes.addressof(boxes) + 8 * BOX * k

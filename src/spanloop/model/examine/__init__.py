@@ -1,4 +1,4 @@
-"""Examining a model: what a colleague would say about it, as findings; words.py has the sentences."""
+"""Examination of a model: findings about its inertias, joints, loops and files, without computing motions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 from spanloop.model.examine.inertia_findings import inertias
 from spanloop.model.examine.messages import Finding
-from spanloop.model.examine.overview import joints, makeup, meshes, notes
-from spanloop.model.examine.possible_loops import closing
+from spanloop.model.examine.overview import joints, meshes, notes, summary
+from spanloop.model.examine.possible_loops import possible_loops
 from spanloop.model.model import Model
 
 
 def examine(model: Model, folder: Path | None = None) -> tuple[Finding, ...]:
-    """Everything that can be said without computing motions; folder: where meshes are looked for (None: not at all)."""
-    found = [*makeup(model), *inertias(model), *joints(model), *closing(model)]
+    """Return the findings of a model; folder: of its meshes, None leaves meshes out."""
+    found = [*summary(model), *inertias(model), *joints(model), *possible_loops(model)]
     if folder is not None:
         found += meshes(model, folder)
     return (*found, *notes(model))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ FARTHEST = 50.0  # m between two joints
 
 
 def inertias(model: Model) -> Iterator[Finding]:
-    """All of them; those that are only worth a look, sort by sort."""
+    """Yield all of them; those that are only worth a look together, by kind."""
     fused = model.fuse()
     sizes = _sizes(fused)
     yield from _massless(fused)
@@ -45,7 +46,7 @@ def inertias(model: Model) -> Iterator[Finding]:
     yield from _out_of_size([b for b in fused.bodies if b not in filled], sizes, _span(fused))
 
 
-def _together(topic: str, bodies: list[Body], values: dict, one: str, many: str) -> Finding:
+def _together(topic: str, bodies: list[Body], values: dict[str, Any], one: str, many: str) -> Finding:
     count = counted(len(bodies), f"body {one}", f"bodies {many}")
     return Finding(topic, tuple(label("body", b) for b in bodies), values | {"count": count})
 
@@ -103,7 +104,7 @@ def _width(i: Inertia) -> float:
 
 
 def _heavy(b: Body, extent: float) -> Iterator[Finding]:
-    """The density of the even ellipsoid with this inertia; bodies with hardly any inertia tell nothing."""
+    """The density of the even ellipsoid with this inertia; bodies with hardly any inertia are skipped."""
     i = b.inertia
     if _width(i) <= SLIM * extent or _width(i) == 0.0:
         return

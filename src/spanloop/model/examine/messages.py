@@ -10,17 +10,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from spanloop.model.parts import Body, Joint
+
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found (a topic of words.py), at which parts, with which numbers."""
+    """What was found (a topic of WORDS), at which parts, with which numbers."""
 
     topic: str
     parts: tuple[str, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-def label(what: str, part) -> str:
+def label(what: str, part: Body | Joint) -> str:
     """A part by name and, if known, file and line: body 'forearm' (arm.urdf:41)."""
     return f"{what} {part.name!r}" + (f" ({part.where})" if part.where else "")
 
@@ -32,20 +34,20 @@ class Words(NamedTuple):
 
 
 WEIGHTS = ("matters", "advice", "fact")
-SHOWN = 6  # parts that are named; of the others their number is said
+SHOWN = 6  # parts that a sentence names; it counts the others
 
 WORDS = {
     # what moves
     "makeup": Words("fact", "{bodies} on {joints}."),
     "base": Words("fact", "{how}."),
-    "freedoms": Words("fact", "{freedoms}; {actuated} of them can be driven by motors."),
+    "dofs": Words("fact", "{dofs}; motors can drive {actuated} of them."),
     "nothing_moves": Words(
-        "matters", "Nothing moves: there is no joint with a freedom.", "Should it float (--base free)?"
+        "matters", "Nothing moves: no joint has a degree of freedom.", "Should it float (--base free)?"
     ),
     "mass": Words("fact", "{mass} kg in all; the heaviest body is {heaviest} with {most} kg."),
     "reach": Words("fact", "Joints are up to {reach} m from the world's origin at neutral coordinates."),
     # loops
-    "tree": Words("fact", "No loops: every freedom is independent."),
+    "tree": Words("fact", "No loops: all degrees of freedom are independent."),
     "loops": Words("fact", "{loops} on {dofs}, {rows} in all."),
     "mobility": Words("fact", "Mobility {mobility}; all else follows from {independent}."),
     "redundant": Words(
@@ -69,7 +71,7 @@ WORDS = {
     ),
     "singular": Words(
         "advice",
-        "The closed state found from neutral is singular: {direction} can move beside the usual motion.",
+        "The closed state found from neutral is singular: {direction} can move in addition to the usual motion.",
         "Start from another state",
     ),
     "separate": Words("fact", "{count} parts that only the world joins."),
@@ -125,7 +127,7 @@ WORDS = {
     "friction": Words("fact", "Coulomb friction on {count} ({parts}) is kept, and acts in simulation only."),
     # files
     "mesh": Words("advice", "{count} cannot be reached: {parts}.", "{why}"),
-    "noted": Words("fact", "Said on reading: {text}"),
+    "noted": Words("fact", "On loading: {text}"),
     # loops that may be missing
     "meet": Words(
         "advice",

@@ -14,8 +14,8 @@ from spanloop.model.parts import WORLD
 from spanloop.model.poses import neutral_poses
 
 
-def makeup(model: Model) -> Iterator[Finding]:
-    """Bodies, joints, base, freedoms, mass, reach."""
+def summary(model: Model) -> Iterator[Finding]:
+    """Yield findings about bodies, joints, base, DoF, mass and reach."""
     kinds = Counter(j.kind.name for j in model.joints)
     listed = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
     joints = f"{counted(len(model.joints), 'joint')} ({listed})" if model.joints else "no joints"
@@ -28,7 +28,8 @@ def makeup(model: Model) -> Iterator[Finding]:
         yield Finding("nothing_moves")
         return
     actuated = sum(j.kind.nv for j in model.joints if j.actuated)
-    yield Finding("freedoms", values={"freedoms": counted(model.nv, "freedom"), "actuated": actuated})
+    dofs = counted(model.nv, "degree of freedom", "degrees of freedom")
+    yield Finding("dofs", values={"dofs": dofs, "actuated": actuated})
     heaviest = max(model.bodies, key=lambda b: b.inertia.mass)
     most = heaviest.inertia.mass
     yield Finding("mass", values={"mass": float(model.mass), "heaviest": repr(heaviest.name), "most": float(most)})
@@ -45,7 +46,7 @@ def _base(count: int, floating: list[str]) -> str:
 
 
 def joints(model: Model) -> Iterator[Finding]:
-    """Limits and friction."""
+    """Yield findings about limits and friction."""
     single = [j for j in model.joints if j.kind.nv == 1]
     followers = {c.joint for c in model.couplings}
     free = [j for j in single if j.actuated and j.name not in followers and j.lower is None and j.upper is None]
@@ -66,7 +67,7 @@ def joints(model: Model) -> Iterator[Finding]:
 
 
 def meshes(model: Model, folder: Path) -> Iterator[Finding]:
-    """Meshes that are not where the file says."""
+    """Yield the meshes that are missing from the folder."""
     files = dict.fromkeys(g.file for b in model.bodies for g in b.geometry if g.shape == "mesh")
     notes = {file: resolve_mesh(file, folder)[1] for file in files}
     missing = [file for file, note in notes.items() if note]

@@ -17,13 +17,13 @@ from spanloop.model.parts import WORLD, Placement
 from spanloop.model.poses import poses
 
 SAME = 1e-6  # m
-MOST = 12  # pairs that are told
+MOST = 12  # pairs that are reported
 END = re.compile(r"(loop|closure|closing|cut|constraint|anchor)", re.IGNORECASE)
 SIDE = re.compile(r"[_\- ]?(a|b|1|2|parent|child|predecessor|successor|start|end)$", re.IGNORECASE)
 
 
-def closing(model: Model) -> Iterator[Finding]:
-    """Pairs of frames that a loop could join, with what to write."""
+def possible_loops(model: Model) -> Iterator[Finding]:
+    """Yield pairs of frames that a loop could join, with the line to write."""
     bare = {f.name for f in model.frames} | {b.name for b in model.bodies if not b.geometry and not b.inertia.mass}
     fused = model.fuse()
     frames = {f.name: f.body for f in fused.frames} | {b.name: b.name for b in fused.bodies}
@@ -31,17 +31,17 @@ def closing(model: Model) -> Iterator[Finding]:
     at = _places(fused, fused.neutral())
     named = list(_named(fused, frames, taken, at))
     yield from named
-    told = {frozenset(f.parts) for f in named}
-    yield from [f for f in _meeting(fused, frames, bare, taken, at) if frozenset(f.parts) not in told][:MOST]
+    reported = {frozenset(f.parts) for f in named}
+    yield from [f for f in _meeting(fused, frames, bare, taken, at) if frozenset(f.parts) not in reported][:MOST]
 
 
 def _places(model: Model, q: np.ndarray) -> dict[str, Placement]:
-    bodies = poses(model, q)  # type: ignore[arg-type]
+    bodies = poses(model, q)
     return bodies | {f.name: bodies[f.body] @ f.placement for f in model.frames}
 
 
 def _meeting(
-    model: Model, frames: dict[str, str], bare: set[str], taken, at: dict[str, Placement]
+    model: Model, frames: dict[str, str], bare: set[str], taken: set[frozenset[str]], at: dict[str, Placement]
 ) -> Iterator[Finding]:
     """Bare frames on bodies that no joint joins directly, at one place, unless they are so at other states too."""
     near: dict[tuple[int, ...], list[str]] = {}
@@ -65,7 +65,9 @@ def _meeting(
             yield Finding("meet", (repr(a), repr(b)), {"close": _line(model, frames, a, b, at)})
 
 
-def _named(model: Model, frames: dict[str, str], taken, at: dict[str, Placement]) -> Iterator[Finding]:
+def _named(
+    model: Model, frames: dict[str, str], taken: set[frozenset[str]], at: dict[str, Placement]
+) -> Iterator[Finding]:
     stems: dict[str, list[str]] = {}
     for name in frames:
         if END.search(name) and SIDE.search(name):

@@ -14,8 +14,8 @@ from spanloop.errors import FileError, InputError, nearest
 LARGEST = 64 * 2**20  # bytes
 
 
-def checked_path(path) -> Path:
-    """A path from text or a path object."""
+def checked_path(path: str | os.PathLike[str]) -> Path:
+    """The path; raises InputError for an argument that is none."""
     try:
         return Path(path)
     except TypeError:
@@ -74,7 +74,7 @@ def _not_utf8(data: bytes, file: str, error: UnicodeDecodeError) -> str:
 
 
 def _offer(path: Path) -> str:
-    """A file of the same sort nearby, or where was looked."""
+    """A file of the same kind nearby, or the folder that was searched."""
     folder = path.parent
     if not folder.is_dir():
         return f"nor is there a folder {str(folder)!r}"
@@ -85,7 +85,7 @@ def _offer(path: Path) -> str:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """The data as a file: first beside it under another name, then put in its place in one step."""
+    """Write the data to a temporary file in the same folder, then move it into place in one step."""
     target = Path(os.path.realpath(path))  # a link stays a link
     part = target.with_name(f".{secrets.token_hex(8)}.part")
     try:

@@ -1,4 +1,4 @@
-"""Where a mesh lies that a file names. Nothing outside the file's own folder or package is ever looked at."""
+"""Paths of the meshes that a file names. Only the file's own folder or package is searched."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from spanloop.model.parts import Body
 
 
 def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
-    """The mesh's path and an empty note, or None and a note that says why.
+    """Return the mesh's path and an empty note, or None and a note with the reason.
 
-    `package://name/rest` (and SDF's `model://name/rest`) is looked for in the nearest folder above `folder` that is
+    `package://name/rest` (and SDF's `model://name/rest`) is searched for in the nearest folder above `folder` that is
     called `name` or holds a package `name` (a folder with a package.xml). Any other name is relative to `folder`.
     """
-    return _looked_for(filename, Path(folder).resolve(), {})
+    return _searched(filename, Path(folder).resolve(), {})
 
 
 def note_missing(bodies: Iterable[Body], folder: Path, notes: LoadNotes) -> None:
-    """Finds the meshes that cannot be found."""
+    """Note the meshes that are missing."""
     here, packages = folder.resolve(), dict[str, Path | None]()
     for file in dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh"):
-        note = _looked_for(file, here, packages)[1]
+        note = _searched(file, here, packages)[1]
         if note:
             notes.add("meshes not found", note)
 
 
-def _looked_for(filename: str, folder: Path, packages: dict[str, Path | None]) -> tuple[Path | None, str]:
+def _searched(filename: str, folder: Path, packages: dict[str, Path | None]) -> tuple[Path | None, str]:
     """packages: the folders of packages found so far, by name."""
     if not filename.startswith(("package://", "model://")):
         if "://" in filename:
-            return None, f"mesh {filename!r}: not looked for; expected package://... or a path relative to the file"
+            return None, f"mesh {filename!r}: not searched for; expected package://... or a path relative to the file"
         return inside(folder, filename, filename)
     package, _, rest = filename.partition("://")[2].lstrip("/").partition("/")
     if package not in packages:

@@ -1,4 +1,4 @@
-"""Joints of two freedoms as two joints with a body without mass between, for formats that have only single ones."""
+"""Joints with two DoF as two joints with a body without mass between, for formats that have only single ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def split(model: Model, kinds: tuple[str, ...], report: LossReport) -> Model:
         bodies.append(between)
         joints += [first, second]
         report.remark(
-            "joints of two freedoms, written as two joints with a body without mass between", f"joint {j.name!r}"
+            "joints with two DoF, written as two joints with a body without mass between", f"joint {j.name!r}"
         )
     taken = {a.joint for a in model.actuators} | {s.at for s in model.sensors}
     for j in model.joints:

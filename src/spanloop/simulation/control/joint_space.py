@@ -1,34 +1,62 @@
 """Control of joints: proportional and derivative gains, explicit or linearly implicit; computed torque; gravity.
 
-The linearly implicit law asks for the torque at the end of a step of length h, to first order:
+The linearly implicit law takes the torque at the end of a step of length h, to first order:
 
     tau = Kp (q_d − q − h v − h² a) + Kd (v_d − v − h a),    targets at t + h.
 
 The terms with a are an inertia of h² Kp + h Kd at the joints. So a follows from forward dynamics of the model with
-that armature added, under the torque without them, and the torque from a: no matrix is formed, and loops and free bases
-are like other mechanisms. Semi-implicit Euler with this law is the linearly implicit Euler method for springs and
+that armature added, under the torque without them, and the torque from a: no matrix is formed, and it works
+with loops and free bases. Semi-implicit Euler with this law is the linearly implicit Euler method for springs and
 dampers: for large gains a joint is at its target after a step, where the explicit law has long become unstable. The
-stable PD control of [Tan, Liu & Turk 2011] is the same without h² Kp. External forces are not known to the law.
+stable PD control of [Tan, Liu & Turk 2011] is the same without h² Kp. The law does not include external forces.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
 from spanloop.model import Model
 from spanloop.model.user_input import number
+from spanloop.simulation.control.paths import Path
 from spanloop.simulation.control.targets import Goal, controllable, every_joint_controlled, gains, goal, no_loops
 from spanloop.simulation.controllers import Controller
 
 
-def pd(model: Model, kp, kd, target, *, gravity: bool = False, step: float | None = None) -> Controller:
-    """tau = kp (target − q) + kd (target's rate − v), with the torque that holds against gravity if that is asked for.
+def pd(
+    model: Model,
+    kp: float | ArrayLike | Mapping[str, Any],
+    kd: float | ArrayLike | Mapping[str, Any],
+    target: ArrayLike | Path | Mapping[str, Any],
+    *,
+    gravity: bool = False,
+    step: float | None = None,
+) -> Controller:
+    """Proportional-derivative control: tau = kp (target − q) + kd (target's rate − v).
 
-    kp [N m/rad, N/m], kd [N m s/rad]: one number for all actuated joints, {"joint": number}, or nv numbers. target:
-    {"joint": number, numbers or path}, coordinates (nq), or a path of nq numbers; joints without a target are left
-    alone. step [s]: the linearly implicit law for steps of this length (see the file's head), stable at any gains.
+    Args:
+        model: the mechanism; loops are allowed, but not with gravity=True.
+        kp: stiffness [N m/rad or N/m]: one number for all actuated joints, {"joint": number}, or nv numbers.
+        kd: damping [N m s/rad or N s/m], in the same forms.
+        target: {"joint": number, numbers or path}, coordinates (nq), or a path of nq numbers; joints without a target
+            get no torque.
+        gravity: adds the torques that hold a tree against gravity.
+        step: length of the simulation's steps [s]: the linearly implicit law, which is stable at any gains.
+
+    Returns:
+        A Controller for sl.simulate.
+
+    Raises:
+        InputError: a joint has no such name or is not actuated, or a number does not fit.
+        UnsupportedError: gravity=True on a model with loops.
+
+    Example:
+        control.pd(model, kp=80.0, kd=8.0, target={"elbow": 0.3})
     """
     aim, stiffness, damping = goal(model, target, "pd"), gains(model, kp, "kp"), gains(model, kd, "kd")
     if gravity:
@@ -41,10 +69,31 @@ def pd(model: Model, kp, kd, target, *, gravity: bool = False, step: float | Non
     return _Law(aim, _implicit(model, aim, stiffness, damping, gravity, h))
 
 
-def computed_torque(model: Model, target, kp, kd) -> Controller:
-    """tau = inverse dynamics of the acceleration a_d + kp (target − q) + kd (target's rate − v).
+def computed_torque(
+    model: Model,
+    target: ArrayLike | Path | Mapping[str, Any],
+    kp: float | ArrayLike | Mapping[str, Any],
+    kd: float | ArrayLike | Mapping[str, Any],
+) -> Controller:
+    """Computed torque: inverse dynamics of the acceleration a_d + kp (target − q) + kd (target's rate − v).
 
-    kp [1/s²], kd [1/s]: errors decay as e'' + kd e' + kp e = 0. Every joint needs a target and a torque; trees only.
+    Errors decay as e'' + kd e' + kp e = 0.
+
+    Args:
+        model: a tree with a torque at every joint.
+        target: {"joint": number, numbers or path}, coordinates (nq), or a path of nq numbers, for every joint.
+        kp: [1/s²]: one number for all joints, {"joint": number}, or nv numbers.
+        kd: [1/s], in the same forms.
+
+    Returns:
+        A Controller for sl.simulate.
+
+    Raises:
+        InputError: a joint has no target, or a number does not fit.
+        UnsupportedError: the model has loops, or a joint without a torque.
+
+    Example:
+        control.computed_torque(model, control.quintic(start, end, duration=1.0), kp=400.0, kd=40.0)
     """
     no_loops(model, "computed_torque")
     every_joint_controlled(model, "computed_torque")
@@ -54,7 +103,7 @@ def computed_torque(model: Model, target, kp, kd) -> Controller:
             raise InputError(f"computed_torque: joint {joint.name!r} has no target; every joint needs one")
     inverse = on_scalars(model, "inverse_dynamics")
 
-    def law(t, q, v, u):
+    def law(t: Any, q: Any, v: Any, u: Any) -> list[Any]:
         e, rate, a = aim.miss(t, q, v, u)
         return inverse(q, v, [x + y * z + r * w for x, y, z, r, w in zip(a, k, e, d, rate, strict=True)])
 
@@ -62,7 +111,20 @@ def computed_torque(model: Model, target, kp, kd) -> Controller:
 
 
 def gravity(model: Model) -> Controller:
-    """The torques that hold a tree against gravity, at its actuated joints."""
+    """Gravity compensation: the torques that hold a tree against gravity, at its actuated joints.
+
+    Args:
+        model: a tree.
+
+    Returns:
+        A Controller for sl.simulate.
+
+    Raises:
+        UnsupportedError: the model has loops.
+
+    Example:
+        sl.simulate(model, duration=1.0, controller=control.gravity(model))
+    """
     no_loops(model, "gravity compensation")
     holding = _gravity(model)
     return _Law(Goal(model, ()), lambda t, q, v, u: holding(q))
@@ -71,41 +133,43 @@ def gravity(model: Model) -> Controller:
 class _Law(Controller):
     """A law (t, q, v, u) -> torques (nv) that follows a goal."""
 
-    def __init__(self, aim: Goal, law):
+    def __init__(self, aim: Goal, law: Callable[..., list[Any]]):
         self.aim, self.law, self.inputs = aim, law, aim.inputs
 
-    def torques(self, t, q, v, u, z):
+    def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> list[Any]:
         return self.law(t, q, v, u)
 
 
-def _gravity(model: Model):
-    """q -> torques (nv), zero at joints that have none of their own."""
-    held = on_scalars(model, "gravity_torques")
+def _gravity(model: Model) -> Callable[[Any], list[Any]]:
+    """q -> torques (nv), zero at joints without an actuator."""
+    torques = on_scalars(model, "gravity_torques")
     able = [j.name in controllable(model) for j in model.joints for _ in range(j.kind.nv)]
-    return lambda q: [x if yes else 0.0 for x, yes in zip(held(q), able, strict=True)]
+    return lambda q: [x if yes else 0.0 for x, yes in zip(torques(q), able, strict=True)]
 
 
-def _explicit(model: Model, aim: Goal, kp: list[float], kd: list[float], held: bool):
-    holding = _gravity(model) if held else lambda q: [0.0] * model.nv
+def _explicit(model: Model, aim: Goal, kp: list[float], kd: list[float], gravity: bool) -> Callable[..., list[Any]]:
+    holding: Callable[[Any], list[Any]] = _gravity(model) if gravity else lambda q: [0.0] * model.nv
 
-    def law(t, q, v, u):
+    def law(t: Any, q: Any, v: Any, u: Any) -> list[Any]:
         e, rate, _ = aim.miss(t, q, v, u)
         return [g + k * x + d * y for g, k, x, d, y in zip(holding(q), kp, e, kd, rate, strict=True)]
 
     return law
 
 
-def _implicit(model: Model, aim: Goal, kp: list[float], kd: list[float], held: bool, h: float):
+def _implicit(
+    model: Model, aim: Goal, kp: list[float], kd: list[float], gravity: bool, h: float
+) -> Callable[..., list[Any]]:
     extra = [h * h * k + h * d for k, d in zip(kp, kd, strict=True)]
     joints = tuple(
         replace(j, armature=tuple(x + y for x, y in zip(j.armature, extra[model.v_slice(j.name)], strict=True)))
         for j in model.joints
     )
     accelerate = on_scalars(replace(model, joints=joints), "forward_dynamics")
-    holding = _gravity(model) if held else lambda q: [0.0] * model.nv
+    holding: Callable[[Any], list[Any]] = _gravity(model) if gravity else lambda q: [0.0] * model.nv
 
-    def law(t, q, v, u):
-        ahead: list = []
+    def law(t: Any, q: Any, v: Any, u: Any) -> list[Any]:
+        ahead: list[Any] = []
         for j in model.joints:
             way = tuple(h * x for x in v[model.v_slice(j.name)])
             ahead += j.kind.plus(tuple(q[model.q_slice(j.name)]), way) if j.kind.nv else ()

@@ -1,9 +1,10 @@
-"""A mechanism with loops led along a course that repeats: its motion, the torques that it takes, and a controller.
+"""Periodic motions of mechanisms with loops: coordinates, torques, and a controller that tracks them.
 
-The course tells the coordinates of some joints (an object that arms carry, say) over one period; the loops are
+The course gives the coordinates of some joints (an object that arms carry, say) over one period; the loops are
 closed around them. Torques at the actuated joints follow from the power they must give: for every motion T u that
-the loops allow, (T u)ᵀ tau = (T u)ᵀ (M a + h). Where more joints are actuated than the mobility needs, the
-smallest such torques are taken. The controller adds springs and dampers that hold to the motion.
+the loops allow, (T u)ᵀ tau = (T u)ᵀ (M a + h). Where more joints are actuated than the mobility needs, the torques of
+least norm are taken. The controller adds springs and dampers. Periodic functions are sums of harmonics: smooth, easy to
+differentiate, and traceable.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SAMPLES, HARMONICS = 64, 12
 
 @dataclass(frozen=True, eq=False)
 class Led:
-    """A motion to hold to: where it starts, q (nq,) and v (nv,), its angles and torques over time, and the gains."""
+    """A motion to track: its start q (nq,), v (nv,), its angles and torques over time, and the gains."""
 
     model: Model
     q: np.ndarray
@@ -36,8 +37,8 @@ class Led:
     stiffness: float  # N m/rad
     damping: float  # N m s/rad
 
-    def control(self, t, q, v) -> dict[str, object]:
-        """Torques by joint: what the motion takes, and a pull back to it. A controller for sl.simulate."""
+    def control(self, t: Any, q: Any, v: Any) -> dict[str, object]:
+        """Torques by joint: those of the motion, and springs and dampers to it. A controller for sl.simulate."""
         wanted, rates, torques = self.angles(t), self.angles.rate()(t), self.torques(t)
         return {
             name: torques[k] + self.stiffness * (wanted[k] - q[name]) + self.damping * (rates[k] - v[name])
@@ -84,10 +85,10 @@ def lead(
     )
 
 
-def _postures(robot: Dynamics, start: np.ndarray, told: list[Mapping[str, Sequence[float]]]) -> np.ndarray:
+def _postures(robot: Dynamics, start: np.ndarray, course: list[Mapping[str, Sequence[float]]]) -> np.ndarray:
     """Closed postures (samples, nq), each found from the one before."""
     model, q, out = robot.model, start.copy(), []
-    for coordinates in told:
+    for coordinates in course:
         for name, values in coordinates.items():
             q[model.q_slice(name)] = values
         q = robot.assemble(q, fixed=tuple(coordinates))
@@ -97,10 +98,8 @@ def _postures(robot: Dynamics, start: np.ndarray, told: list[Mapping[str, Sequen
 
 
 def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    return np.einsum("kij,kj->ki", matrices, vectors)
-
-
-# ---- Periodic courses as sums of harmonics: smooth, easy to differentiate, and of any scalar, so that they compile.
+    out: np.ndarray = np.einsum("kij,kj->ki", matrices, vectors)
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +118,7 @@ class Periodic:
         parts = np.fft.rfft(values, axis=0)[: harmonics + 1] / count
         return Periodic(period, parts[0].real, 2.0 * parts[1:].real, -2.0 * parts[1:].imag)
 
-    def __call__(self, t) -> list[Any]:
+    def __call__(self, t: Any) -> list[Any]:
         """The n numbers at time t [s], a float or a traced scalar."""
         sine, cosine = sincos(2.0 * pi / self.period * t)
         out: list[Any] = self.mean.tolist()

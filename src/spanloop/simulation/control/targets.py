@@ -1,9 +1,10 @@
-"""What joints are to do, as a user says it: gains and targets by name or as arrays."""
+"""Targets and gains of joints, by name or as arrays, for control laws."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +24,13 @@ class Goal:
 
     @property
     def joints(self) -> set[str]:
+        """Names of the joints that have a target."""
         return {joint.name for joint, _, _ in self.paths}
 
-    def miss(self, t, q, v, u) -> tuple[list, list, list]:
-        """By how much the joints miss their target: displacement and rate (nv), and the target's acceleration (nv).
+    def miss(self, t: Any, q: Any, v: Any, u: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        """The errors of displacement and rate (nv), and the target's acceleration (nv).
 
-        The displacement is that which leads from q to the target; joints without a target have zeros.
+        The displacement leads from q to the target; joints without a target have zeros.
         """
         e, rate, a = ([0.0] * self.model.nv for _ in range(3))
         for joint, aim, mine in self.paths:
@@ -41,7 +43,7 @@ class Goal:
         return e, rate, a
 
 
-def goal(model: Model, target, who: str) -> Goal:
+def goal(model: Model, target: Any, who: str) -> Goal:
     """Targets of joints: {"elbow": number, numbers or path}, coordinates q (nq), or one path of all nq coordinates."""
     if isinstance(target, Mapping):
         found = {model.joint(n).name: _as_path(x, f"{who}: target of joint {n!r}") for n, x in target.items()}
@@ -68,12 +70,12 @@ def goal(model: Model, target, who: str) -> Goal:
 
 
 def controllable(model: Model) -> tuple[str, ...]:
-    """Joints that can carry a torque of a controller."""
+    """Names of the joints at which a controller can act."""
     return tuple(name for name in model.actuated if not model.joint(name).driven)
 
 
-def gains(model: Model, value, owner: str) -> list[float]:
-    """nv numbers, not negative: from one for all joints that can be controlled, by name, or nv of them."""
+def gains(model: Model, value: Any, owner: str) -> list[float]:
+    """Gains (nv), not negative: from one for all controllable joints, by name, or nv of them."""
     out = [0.0] * model.nv
     able = controllable(model)
     if isinstance(value, Mapping):
@@ -92,7 +94,7 @@ def gains(model: Model, value, owner: str) -> list[float]:
     return out
 
 
-def _gain(value, n: int, owner: str) -> list[float]:
+def _gain(value: Any, n: int, owner: str) -> list[float]:
     array = np.asarray(value)
     if array.dtype.kind not in "fiu" or array.shape not in ((), (n,)) or not np.isfinite(array).all():
         raise InputError(f"{owner} is {value!r}; expected {'a finite number' if n == 1 else f'{n} finite numbers'}")
@@ -101,7 +103,7 @@ def _gain(value, n: int, owner: str) -> list[float]:
     return [float(x) for x in np.broadcast_to(array, (n,))]
 
 
-def _as_path(x, owner: str) -> Path:
+def _as_path(x: Any, owner: str) -> Path:
     if isinstance(x, Path):
         return x
     if callable(x):
@@ -113,7 +115,7 @@ def _as_path(x, owner: str) -> Path:
 
 
 def _part(whole: Path, s: slice) -> Path:
-    def motion(t, u):
+    def motion(t: Any, u: Any) -> Any:
         x, v, a = whole(t, u)
         return x[s], v[s], a[s]
 
@@ -131,7 +133,7 @@ def _check(model: Model, joint: Joint, aim: Path, who: str) -> None:
     if joint.kind.nq != joint.kind.nv and not aim.constant:
         raise UnsupportedError(
             f"{who}: joint {joint.name!r} is {joint.kind.name}; a path of its {joint.kind.nq} coordinates has no "
-            f"rates of its {joint.kind.nv} freedoms. Give it a constant target"
+            f"rates of its {joint.kind.nv} degrees of freedom. Give it a constant target"
         )
 
 
@@ -140,7 +142,7 @@ def _unable(joint: Joint) -> str:
 
 
 def every_joint_controlled(model: Model, who: str) -> None:
-    """For laws that invert the dynamics of the whole tree."""
+    """Refuse models with a joint without a torque, for laws that invert the dynamics of the whole tree."""
     for joint in model.joints:
         if joint.kind.nv and joint.name not in controllable(model):
             raise UnsupportedError(
@@ -149,10 +151,11 @@ def every_joint_controlled(model: Model, who: str) -> None:
 
 
 def no_loops(model: Model, who: str) -> None:
-    """For laws that need the inverse dynamics of a tree."""
+    """Refuse models with loops, for laws that trace the inverse dynamics of a tree."""
     if model.loops or model.couplings:
         name = model.loops[0].name if model.loops else model.couplings[0].name
         raise UnsupportedError(
-            f"{who}: model {model.name!r} has a loop or coupling ({name!r}), and inverse dynamics of closed loops is "
-            "not there yet. control.pd without gravity=True works with loops"
+            f"{who}: model {model.name!r} has a loop or coupling ({name!r}), and only the inverse dynamics of trees "
+            "can be compiled into a simulation. Compute torques with robot.inverse_dynamics and pass them as tau=, or "
+            "use control.pd without gravity=True"
         )

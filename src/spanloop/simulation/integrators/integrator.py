@@ -17,7 +17,7 @@ from spanloop.simulation.integrators import euler, midpoint, runge_kutta
 from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 from spanloop.simulation.system import System
 
-FIXED_STEP: dict[str, Callable] = {
+FIXED_STEP: dict[str, Callable[[ScheduleBuilder], None]] = {
     "rk4": runge_kutta.step,
     "euler": euler.step,
     "midpoint": midpoint.step,

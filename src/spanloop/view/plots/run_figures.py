@@ -72,12 +72,14 @@ def _dof_series(run: Trajectory, values: np.ndarray, names: Names, units: list[s
     return _series(values, chosen, labels.dofs, lambda _: units, run.model)
 
 
-def _series(values: np.ndarray, chosen: list[int], name: Callable, unit: Callable, model: Model) -> list[Series]:
+def _series(
+    values: np.ndarray, chosen: list[int], name: Callable[[Model], Any], unit: Callable[[Model], Any], model: Model
+) -> list[Series]:
     names, units = name(model), unit(model)
     return [Series(labels.joined(*names[k]), units[k] or "–", values[..., k]) for k in chosen]
 
 
-def _chosen(model: Model, names: Names, entries: Callable, place: Callable[[str], slice]) -> list[int]:
+def _chosen(model: Model, names: Names, entries: Callable[[Model], Any], place: Callable[[str], slice]) -> list[int]:
     """Entries of q or v that belong to the named joints."""
     count = len(entries(model))
     if names is None:
@@ -151,8 +153,8 @@ def reactions(run: Trajectory, names: Names = None, *, component: str = "norm", 
 
 def _component(three: np.ndarray, component: str) -> np.ndarray:
     if component == "norm":
-        return np.linalg.norm(three, axis=-1)
-    return three[..., "xyz".index(component)]
+        return np.asarray(np.linalg.norm(three, axis=-1))
+    return np.asarray(three[..., "xyz".index(component)])
 
 
 def phase(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
@@ -258,7 +260,7 @@ def _height(series: Sequence[Series], units: Sequence[str]) -> float:
     return len(units) * max(each, 0.14 * min(most, 32) + 0.6)
 
 
-FIGURES: dict[str, Callable] = {
+FIGURES: dict[str, Callable[..., Any]] = {
     "coordinates": coordinates,
     "velocities": velocities,
     "accelerations": accelerations,

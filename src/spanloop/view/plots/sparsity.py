@@ -67,7 +67,7 @@ def _drawn(values: np.ndarray, title: str, ax: Any) -> Any:
 def magnitudes(robot: Dynamics, what: str, q: ArrayLike | None = None) -> np.ndarray:
     """Magnitudes of a matrix's entries at q, or the largest over three random configurations."""
     states = [np.asarray(q, float)] if q is not None else [robot.model.random_state(k)[0] for k in range(3)]
-    return np.max([np.abs(MATRICES[what](robot, state)) for state in states], axis=0)
+    return np.asarray(np.max([np.abs(MATRICES[what](robot, state)) for state in states], axis=0))
 
 
 def _admittance(robot: Dynamics, q: np.ndarray) -> np.ndarray:
@@ -91,7 +91,7 @@ def _rows(model: Model) -> list[str]:
     return [names[row.owner] for row in rows_of(model)]
 
 
-def _named(set_ticks: Callable, names: list[str], rotation: float) -> None:
+def _named(set_ticks: Callable[..., Any], names: list[str], rotation: float) -> None:
     """Label each row or column by name, once where neighbours share it; keep numbers if there are too many."""
     if len(names) > _LABELS:
         return

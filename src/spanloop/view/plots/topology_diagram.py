@@ -44,7 +44,9 @@ def topology(model: Model, *, ax: Any = None) -> Any:
     _draw_tree(ax, model, depth)
     for arc, style in zip(arcs, line_styles(len(arcs)), strict=True):
         rows = [row + _offset(arcs, arc, row) for row in (arc.top, arc.bottom)]
-        _draw_arc(ax, arc, (ends[arc.top], ends[arc.bottom]), rows, (first + _LANE * (arc.lane + 0.6), last), style)
+        _draw_arc(
+            ax, arc, (ends[arc.top], ends[arc.bottom]), rows, (first + _LANE * (arc.lane + 0.6), last), style["color"]
+        )
     ax.set_xlim(-0.15, width)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.axis("off")
@@ -98,7 +100,7 @@ def _offset(arcs: Sequence[Arc], arc: Arc, row: int) -> float:
     return _APART * ((others.index(arc) + 0.5) / len(others) - 0.5)
 
 
-def _draw_tree(ax, model: Model, depth: Sequence[int]) -> None:
+def _draw_tree(ax: Any, model: Model, depth: Sequence[int]) -> None:
     for k, joint in enumerate((None, *model.joints)):
         x = _INDENT * depth[k]
         if joint is not None:
@@ -127,9 +129,11 @@ def _fill(joint: Joint | None) -> str:
     return "#E69F00" if joint.driven else "#56B4E9" if joint.actuated else "white"
 
 
-def _draw_arc(ax, arc: Arc, ends: Sequence[float], rows: Sequence[float], places: tuple[float, float], style) -> None:
+def _draw_arc(
+    ax: Any, arc: Arc, ends: Sequence[float], rows: Sequence[float], places: tuple[float, float], color: Any
+) -> None:
     """Draw an arc. places: x of its vertical part, and x of its label."""
-    (turn, last), color = places, style["color"]
+    turn, last = places
     style = {"color": color, "linewidth": 1.6, "linestyle": "--" if arc.kind == "coupling" else "-"}
     ax.plot([ends[0], turn, turn, ends[1]], [rows[0], rows[0], rows[1], rows[1]], zorder=0, **style)
     ax.plot(ends, rows, "o", markersize=3.5, color=color)

@@ -55,7 +55,7 @@ class Timeline:
         return k - 1 if len(times) == 1 or self.now - times[k - 1] <= times[k] - self.now else k
 
     def advance(self, seconds: float) -> None:
-        """Advance by so many seconds of real time."""
+        """Advance by `seconds` of real time."""
         self.now += seconds * self.speed
         if self.now > self.last:
             if self.repeat and self.last > self.first:
@@ -176,7 +176,7 @@ class Session:
         self.mode, self.timeline.playing = "playing", True
 
     def tick(self, seconds: float) -> bool:
-        """Advance by so many seconds of real time; return whether anything moved."""
+        """Advance by `seconds` of real time; return whether anything moved."""
         if self.mode == "playing" and self.timeline is not None:
             self.timeline.advance(seconds)
             self.seek(self.timeline.now)

@@ -32,8 +32,8 @@ from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.math.vector3 import ZERO3, dot, is_zero, total
 from spanloop.sweeps import Program, Values, at_once, walked
-from spanloop.topology.closures import path
 from spanloop.topology.mechanism import Link, Mechanism
+from spanloop.topology.paths import path
 
 
 def forward_dynamics(

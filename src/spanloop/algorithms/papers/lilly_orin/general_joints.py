@@ -104,7 +104,7 @@ def tip(m, here, world, t: Tip, kept: KeptRows) -> tuple[list[Constraint], Force
     out = []
     for k, (row, gamma) in enumerate(known_rows(m, here, world, closure, kept)):
         K, B = (row.on_a, row.on_b) if t.link == closure.a.link else (row.on_b, row.on_a)
-        kind = closure.sort(closure.rows.index(row.number))
+        kind = closure.row_kind(closure.rows.index(row.number))
         out.append(Constraint((closure.number, k), kind, K, B, gamma, mask=masks.get(row.number, 1.0)))
     return out, Force(), Force()
 

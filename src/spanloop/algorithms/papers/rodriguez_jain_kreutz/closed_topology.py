@@ -158,7 +158,7 @@ def _cheap(g: Grasps, kept: KeptRows):
             rows = []
             for k, (number, sides, gamma) in enumerate(row_ends(m, here, world, c, kept)):
                 K, A = (dict(sides)[i] for i in (arm.tip, g.body))
-                kind, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
+                kind, mask = c.row_kind(c.rows.index(number)), masks.get(number, 1.0)
                 rows.append(Constraint((c.number, k), kind, K, A, gamma, mask=mask))
                 ends.append([(arm.tip, K), (g.body, A)])
             omega = {key: x for key, x in world.omega.items() if key == (arm.tip, arm.tip)}

@@ -162,7 +162,7 @@ def _cheap(body: int):
             for n, (number, sides, gamma) in enumerate(world.rows[c.number]):
                 (tip, K), (body_point, A) = sorted(sides, key=lambda side: side[0])
                 seen = Transform(translation=subtract(here[body_point].X.translation, origin)) @ A
-                kind, mask = c.sort(c.rows.index(number)), masks.get(number, 1.0)
+                kind, mask = c.row_kind(c.rows.index(number)), masks.get(number, 1.0)
                 constraints.append(Constraint((c.number, n), kind, K, seen, gamma, mask=mask))
                 ends.append(sides)
             L = row_admittance({(tip, tip): world.omega[tip, tip]}, [[(tip, r.K)] for r in constraints])

@@ -20,7 +20,7 @@ reverse Gaussian elimination done on the recursion's own terms (eq. 18-21).
 
 Departures. Vectors are in link axes, so that A_i,i−1 also turns. Twists are at the joint's origin O_i and twist rates
 are its classical accelerations, as in the paper; the linear velocity cancels and is not computed. A joint of several
-freedoms is several joints in one place with massless bodies between (section 2.2), the last one eliminated first. On
+DoF is several joints in one place with massless bodies between (section 2.2), the last one eliminated first. On
 a tree sums run over children. φ holds, besides gravity (an acceleration of the first bodies, eq. 17), dampers, springs
 and the given accelerations of driven joints, whose p_i is then left out; armature is in m̂.
 Slips mended: ψ_i = ψ̂_i/m̂_i; the second half of eq. 19b defines η_i+1; eq. 21a has ψ_i.
@@ -113,7 +113,7 @@ def press(link, here, arriving) -> tuple[Values, Values]:
 
 
 def eliminate(link, here, arriving) -> tuple[Values, Values]:
-    """The joint's rows of U⁻¹ φ and D⁻¹ U⁻¹ φ, from its last freedom to its first."""
+    """The joint's rows of U⁻¹ φ and D⁻¹ U⁻¹ φ, from its last DoF to its first."""
     M = link.inertia.articulated() + arriving.M  # M̂                                (19d)
     eta = arriving.eta
     eliminated = []
@@ -131,7 +131,7 @@ def eliminate(link, here, arriving) -> tuple[Values, Values]:
 
 
 def substitute(link, here, parent) -> Values:
-    """θ̈ = U⁻ᵀ φ̃, the joint's first freedom first."""
+    """θ̈ = U⁻ᵀ φ̃, the joint's first DoF first."""
     mu = here.X.T @ parent.mu  # μ̃_i,i−1 = A μ̃_i−1                                  (21b)
     rates = []
     for p, psi, x in reversed(here.eliminated):

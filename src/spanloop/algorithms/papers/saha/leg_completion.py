@@ -76,8 +76,8 @@ def _program(name, inputs, mechanism, answer, sizes=None, shape=None) -> Program
 
 
 def _refuse_rates(m) -> None:
-    """Positions of actuated joints tell nothing where a closure holds rates alone."""
-    held = {*m.position_rows}
+    """Refuse closures that constrain rates alone: no position follows from the actuated ones."""
+    on_positions = {*m.position_rows}
     for c in m.closures:
-        if not held.issuperset(c.rows):
+        if not on_positions.issuperset(c.rows):
             raise NotLegs(f"loop {c.name!r} holds velocities that no position follows from")

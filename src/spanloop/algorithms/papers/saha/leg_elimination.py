@@ -7,11 +7,11 @@ then the one before it, until only actuated ones are left: Φ_l t_e = Φ_l Σ p�
 |---|---|---|---|
 | p | p̃ before projection | twist of the platform due to a joint's unit rate | platform |
 | e, d | p̃_i, δ_i | the same without the span of the unactuated joints behind it, its square | platform |
-| beta | – | what the leg adds to the platform's motion by itself (`leg_drift.py`) | platform |
+| beta | – | what the leg adds to the platform's motion by itself (`leg_bias` for accelerations) | platform |
 | Phi | Φ | Σ over the legs of Φ_l = 1 − Σ e eᵀ/δ | platform |
 
 Departures: an actuator may be anywhere in its leg, and a leg may have several or none. Accelerations, and steps that
-close open loops, obey the same equations with beta added; rates of closures' own freedoms are eliminated first and not
+close open loops, obey the same equations with beta added; rates of closures' own DoF are eliminated first and not
 kept. Angles and lengths are mixed in pᵀp, as in the paper: the answer does not depend on it.
 """
 
@@ -32,13 +32,13 @@ from spanloop.topology.paths import relative_pose
 
 @dataclass
 class Column:
-    """A freedom of a leg."""
+    """A degree of freedom of a leg."""
 
-    freedom: int | None  # place in v; None: of the closure
+    dof: int | None  # place in v; None: of the closure
     actuated: bool
     p: Motion
     e: Motion | None = None
-    over: object = None  # 1/δ
+    inverse_square: object = None  # 1/δ
 
 
 @dataclass
@@ -53,21 +53,21 @@ class Eliminated:
         """Φ_l x."""
         for c in self.columns:
             if c.e is not None:
-                x = x - c.e * (c.over * _dot(c.e, x))
+                x = x - c.e * (c.inverse_square * _dot(c.e, x))
         return x
 
     def unactuated(self, t: Motion, known: dict) -> dict:
-        """Rates of the leg's other freedoms while the platform has the twist t and the actuated ones these. (27a)"""
+        """Rates of the leg's other DoF while the platform has the twist t and the actuated ones these. (27a)"""
         rates, rest = {}, t
         for c in self.columns:
             if c.actuated:
-                rest = rest - c.p * known[c.freedom]
+                rest = rest - c.p * known[c.dof]
         for c in self.columns:
             if c.e is not None:
-                x = c.over * _dot(c.e, rest)
+                x = c.inverse_square * _dot(c.e, rest)
                 rest = rest - c.p * x
-                if c.freedom is not None:
-                    rates[c.freedom] = x
+                if c.dof is not None:
+                    rates[c.dof] = x
         return rates
 
 
@@ -108,7 +108,7 @@ def eliminated(
                 continue
             c.e = one.projected(c.p)
             square = _dot(c.e, c.e)
-            c.over = reciprocal(square)
+            c.inverse_square = reciprocal(square)
             demands.append((PIVOT_TOLERANCE * _dot(c.p, c.p), square))
         out.append(one)
     return out, demands
@@ -125,7 +125,7 @@ def platform_twists(legs: list[Eliminated], columns: list[Motion]) -> tuple[list
 
 def unit_rates(m, legs: Legs, parts: list[Eliminated]) -> tuple[list, list]:
     """T (nv × n): rates of all joints for unit actuated rates; and the pivots on the way."""
-    own = {c.freedom: (part, c) for part in parts for c in part.columns if c.actuated}
+    own = {c.dof: (part, c) for part in parts for c in part.columns if c.actuated}
     pushed = [own[f][0].projected(own[f][1].p) for f in legs.actuated]  # Φ_l A_e1 p
     twists, pivots = platform_twists(parts, pushed)
     columns = []
@@ -135,34 +135,34 @@ def unit_rates(m, legs: Legs, parts: list[Eliminated]) -> tuple[list, list]:
     return [[column[i] for column in columns] for i in range(m.nv)], pivots
 
 
-def answering_rates(m, legs: Legs, parts: list[Eliminated], drift: Motion) -> tuple[list, list]:
+def answering_rates(m, legs: Legs, parts: list[Eliminated], bias: Motion) -> tuple[list, list]:
     """Rates (nv) of all joints that answer the legs' beta while the actuated ones rest; and the pivots on the way."""
     (t,), pivots = platform_twists(parts, [_sum([part.projected(part.beta) for part in parts])])
-    return rates_of(m, legs, parts, t, dict.fromkeys(legs.actuated, 0.0), drift), pivots
+    return rates_of(m, legs, parts, t, dict.fromkeys(legs.actuated, 0.0), bias), pivots
 
 
-def rates_of(m, legs: Legs, parts: list[Eliminated], t: Motion, known: dict, drift: Motion | None = None) -> list:
-    """Rates (nv) of all freedoms of the tree from the platform's twist and the actuated ones.
+def rates_of(m, legs: Legs, parts: list[Eliminated], t: Motion, known: dict, bias: Motion | None = None) -> list:
+    """Rates (nv) of all DoF of the tree from the platform's twist and the actuated ones.
 
-    drift: given where legs have a beta, the platform's own motion while its joint's rates do not change.
+    bias: given where legs have a beta, the platform's own motion while its joint's rates do not change.
     """
     out = [0.0] * m.nv
     for f, x in known.items():
         out[f] = x
     for part in parts:
-        rest = t if drift is None else t - part.beta
+        rest = t if bias is None else t - part.beta
         for f, x in part.unactuated(rest, known).items():
             out[f] = x
     platform = m.links[legs.platform]
     if platform.floats:
-        own = t if drift is None else t - drift
+        own = t if bias is None else t - bias
         for k, s in enumerate(platform.kind.motion_space(platform.kind.neutral())):
             out[platform.v.start + k] = _dot(s, own)
     return out
 
 
 def _columns(m, legs: Legs, leg: Leg, here, beta: Motion) -> Eliminated:
-    """The leg's freedoms as twists of the platform, not yet projected."""
+    """The leg's DoF as twists of the platform, not yet projected."""
     pose, own = Transform(), []
     if leg.closure is not None:
         joint = joined(m, legs, leg, here)
@@ -189,22 +189,17 @@ def _dot(x, y):
     return dot(tuple(x), tuple(y))
 
 
-# ---- What the platform does by itself, seen through each leg: accelerations while no joint's rate changes. [Saha, 25]
-#
-# | here | meaning | frame |
-# |---|---|---|
-# | field | angular velocity, and the acceleration of a link while no rate changes; gravity is one of the world | link |
-# | beta | the platform's acceleration, if the leg alone moved it and no rate of the leg changed | platform |
+# ---- beta of accelerations: what the platform does while no joint's rate changes, seen through each leg. [Saha, 25]
 
 
-def fly(link, here, parent) -> Values:
+def velocity_terms(link, here, parent) -> Values:
     """Velocity of the link, and its acceleration while no joint's rate changes; gravity is one of the world."""
     V = here.X.T @ parent.V + combined(here.S, here.v)
     return Values(field=link_acceleration(link, here, parent.field, here.v), V=V)
 
 
-def drift(m, legs: Legs, leg: Leg, here, still: Field) -> Motion:
-    """beta of a leg, through its closure if it has one."""
+def leg_bias(m, legs: Legs, leg: Leg, here, still: Field) -> Motion:
+    """beta of a leg: the platform's acceleration if the leg alone moved it and no rate of the leg changed."""
     if leg.closure is None:
         return here[legs.platform].field.motion
     c, joint = m.closures[leg.closure], joined(m, legs, leg, here)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.errors import UnsupportedError
+from spanloop.errors import UnsupportedError, listed
 from spanloop.joints.driven import DrivenClosure
-from spanloop.topology.closures import path
+from spanloop.topology.paths import path
 
 _RANK = 1e-8  # of the largest singular value: what is smaller counts as zero
-_SHARE = 0.1  # of a motion of unit length: freedoms with less have no part in it
-MARKING = "tell which joints are actuated: model.actuate(..., only=True), model.unactuate(...)"
+_SHARE = 0.1  # of a motion of unit length: DoF with less have no part in it
+MARKING = "mark which joints are actuated: model.actuate(..., only=True), model.unactuate(...)"
 
 
 class NotLegs(UnsupportedError):
@@ -25,7 +25,7 @@ class NotLegs(UnsupportedError):
 
     def __init__(self, why: str, counted: bool = False):
         super().__init__(f"method 'parallel_legs' does not fit: {why}. Use 'elimination'{f', or {MARKING}' * counted}")
-        self.why, self.counted, self.advice = why, counted, f". T{MARKING[1:]}" if counted else ""
+        self.why, self.counted, self.advice = why, counted, f". {MARKING[0].upper()}{MARKING[1:]}" if counted else ""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Legs:
-    """The platform's link, the legs, and the actuated freedoms (places in v)."""
+    """The platform's link, the legs, and the actuated DoF (places in v)."""
 
     platform: int
     legs: tuple[Leg, ...]
@@ -58,14 +58,14 @@ def legs_of(mechanism, mobility: int | None = None) -> Legs:
     _refuse_shared(m, platform, legs)
     actuated = tuple(f for x in m.links if x.actuated and not x.floats for f in range(x.v.start, x.v.stop))
     if mobility is not None and len(actuated) != mobility:
-        count = f"{len(actuated)} freedom{'s are' if len(actuated) != 1 else ' is'} actuated"
-        must = f"{count}, and the loops leave {mobility}; they must be as many"
+        count = f"{len(actuated)} DoF {'is' if len(actuated) == 1 else 'are'} actuated"
+        must = f"{count}, and the loops leave {mobility}; the numbers must be equal"
         raise NotLegs(must + _named(m, actuated), counted=True)
     return Legs(platform, tuple(legs), actuated)
 
 
 def legs_with(mechanism, redundancy: Redundancy | None) -> Legs:
-    """The same, with as many actuators as the loops leave freedoms."""
+    """The same, for as many actuated DoF as the loops leave, which must determine the others."""
     if redundancy is None:
         return legs_of(mechanism)
     if not redundancy.is_known:
@@ -86,7 +86,7 @@ def _refuse_undetermined(m, legs: Legs, redundancy: Redundancy) -> None:
     moving = tuple(f for f, x in zip(rest, share, strict=True) if x > _SHARE)
     free = [repr(x.name) for x in m.links if any(x.v.start <= f < x.v.stop for f in moving)]
     raise NotLegs(
-        f"wherever the loops are closed, the actuated joints leave a motion of {_listed(free)} free"
+        f"wherever the loops are closed, the actuated joints leave a motion of {listed(free, 4)} free"
         + _named(m, legs.actuated),
         counted=True,
     )
@@ -99,13 +99,9 @@ def _left(J: np.ndarray) -> np.ndarray:
     return Vt[int(np.sum(s > _RANK * s.max(initial=0.0))) :]
 
 
-def _listed(names: list[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-
-
-def _named(m, freedoms: tuple[int, ...], most: int = 4) -> str:
-    names = [repr(x.name) for x in m.links if x.v.start in freedoms]
-    return f" (actuated: {_listed(names, most)})" if names else ""
+def _named(m, dofs: tuple[int, ...]) -> str:
+    names = [repr(x.name) for x in m.links if x.v.start in dofs]
+    return f" (actuated: {listed(names, 4)})" if names else ""
 
 
 def _refuse_features(m) -> None:
@@ -118,7 +114,7 @@ def _refuse_features(m) -> None:
         if isinstance(c.kind, DrivenClosure) or c.switchable:
             raise NotLegs(f"loop {c.name!r} is {'switchable' if c.switchable else 'driven'}")
         if not c.kind.constant_space or not c.kind.carries:
-            raise NotLegs(f"loop {c.name!r} is closed by a {c.kind.name} joint, whose freedoms are not constant in it")
+            raise NotLegs(f"loop {c.name!r} is closed by a {c.kind.name} joint, whose motion space is not constant")
 
 
 def _platform(m) -> int:

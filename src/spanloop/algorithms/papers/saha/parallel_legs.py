@@ -11,7 +11,7 @@ become I θ̈ + h = τ with I = Nᵀ M N: as many equations as actuators, and no
 | t | block row of N_l N_c N_d | n Motions | twists of the link for unit actuated rates | link |
 | w | w*_i | Force | inertia wrench of the link with accelerations c, less forces from outside | link |
 
-Departures: what `leg_elimination.py` and `legs.py` say; positions of all joints are given and must close the loops;
+Departures: those of `leg_elimination.py` and `legs.py`; positions of all joints are given and must close the loops;
 torques of unactuated joints, dampers, springs and armature count with the rates of their joints.
 """
 
@@ -19,7 +19,13 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.algorithms.papers.saha.leg_elimination import answering_rates, drift, eliminated, fly, unit_rates
+from spanloop.algorithms.papers.saha.leg_elimination import (
+    answering_rates,
+    eliminated,
+    leg_bias,
+    unit_rates,
+    velocity_terms,
+)
 from spanloop.algorithms.papers.saha.legs import Legs, legs_with
 from spanloop.algorithms.tree.link_motion import link_acceleration, placed
 from spanloop.errors import Reason, Refusal
@@ -49,7 +55,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None)
 
 
 def inverse_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None) -> Program:
-    """Torques (n,) of the actuated freedoms for q (nq,), v (nv,), a (nv,), of which only actuated entries are read."""
+    """Torques (n,) of the actuated DoF for q (nq,), v (nv,), a (nv,), of which only actuated entries are read."""
     legs = legs_with(mechanism, redundancy)
 
     def result(m, here, world):
@@ -76,7 +82,7 @@ def _program(name, inputs, mechanism, loaded, redundancy, result, size) -> Progr
         inputs + (("forces",) if loaded else ()),
         (
             *placed(loaded),
-            outward(fly, field=still, V=Motion()),
+            outward(velocity_terms, field=still, V=Motion()),
             at_once(lambda m, here, world: eliminate(m, here, legs, still)),
             outward(spread, begin=start),
         ),
@@ -91,7 +97,7 @@ def _program(name, inputs, mechanism, loaded, redundancy, result, size) -> Progr
 
 def eliminate(m, here, legs: Legs, still: Field) -> Values:
     """T and c: what every joint does when the actuated ones move."""
-    parts, demands = eliminated(m, legs, here, lambda leg: drift(m, legs, leg, here, still))
+    parts, demands = eliminated(m, legs, here, lambda leg: leg_bias(m, legs, leg, here, still))
     T, pivots = unit_rates(m, legs, parts)
     c, _ = answering_rates(m, legs, parts, here[legs.platform].field.motion)
     return Values(T=T, c=c, pivots=demands + pivots)

@@ -1,6 +1,6 @@
 """The complement of legs on a platform as three matrices: t = N_l N_c N_d θ̇, to look at. [Saha, eq. 30-32]
 
-Rows: six for every freedom of the legs, leg by leg from the world outward (a joint of several freedoms is several
+Rows: six for every DoF of the legs, leg by leg from the world outward (a joint of several DoF is several
 joints in one place with massless bodies between), then six for the platform; each in its link's axes. θ̇: the actuated
 rates. N_l propagates twists through the legs, N_c adds what the platform's twist makes of unactuated joints, N_d is
 diag(p) of the actuated ones.
@@ -41,9 +41,9 @@ class ParallelComplement:
 
 
 def parallel_complement(mechanism, q) -> ParallelComplement:
-    """The three matrices at q (nq,), at which the loops are closed, the legs regular and as many actuators as freedoms.
+    """The three matrices at q (nq,), at which the loops are closed, the legs regular and as many actuators as DoF.
 
-    None of that is looked at here; robot.parallel_complement does, and has names for rows and columns.
+    None of that is checked here; sl.papers.parallel_complement checks it and names rows and columns.
     """
     legs = legs_of(mechanism)
     here, parts = _walked(mechanism, legs, q)
@@ -53,8 +53,8 @@ def parallel_complement(mechanism, q) -> ParallelComplement:
     reach = np.zeros((6, 6 * len(order)))  # Ā: the platform's twist due to the actuated joints' bodies
     for leg, part in zip(blocks, parts, strict=True):
         for b in leg:
-            if b.freedom in order:
-                k = order[b.freedom]
+            if b.dof in order:
+                k = order[b.dof]
                 reach[:, 6 * k : 6 * k + 6] = np.linalg.solve(phi, _projection(part) @ b.A_e)
     every = [b for leg in blocks for b in leg]
     n = len(every)
@@ -65,15 +65,15 @@ def parallel_complement(mechanism, q) -> ParallelComplement:
             here_i = slice(6 * row, 6 * row + 6)
             if i:
                 N_l[here_i] += b.psi @ b.A @ N_l[6 * row - 6 : 6 * row]
-            if b.freedom in order:
-                k = order[b.freedom]
+            if b.dof in order:
+                k = order[b.dof]
                 N_c[here_i, 6 * k : 6 * k + 6] = np.eye(6)
                 N_d[6 * k : 6 * k + 6, k] = b.p
             else:
                 follows = np.zeros_like(reach)
                 for later in leg[i + 1 :]:
-                    if later.freedom in order:
-                        k = order[later.freedom]
+                    if later.dof in order:
+                        k = order[later.dof]
                         follows[:, 6 * k : 6 * k + 6] = later.A_e
                 N_c[here_i] = np.outer(b.p, b.p_tilde) / b.delta @ (reach - follows)
             row += 1
@@ -83,10 +83,10 @@ def parallel_complement(mechanism, q) -> ParallelComplement:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """One freedom of a leg."""
+    """One DoF of a leg."""
 
     link: int
-    freedom: int
+    dof: int
     p: np.ndarray
     A: np.ndarray  # from the body before
     A_e: np.ndarray  # to the platform
@@ -96,7 +96,7 @@ class _Block:
 
 
 def _blocks(m, legs: Legs, links, part: Eliminated, here) -> list[_Block]:
-    columns = {c.freedom: c for c in part.columns if c.freedom is not None}
+    columns = {c.dof: c for c in part.columns if c.dof is not None}
     out = []
     for i in links:
         to_platform = _matrix(part.seen[i])

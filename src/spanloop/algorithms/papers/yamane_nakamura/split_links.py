@@ -1,4 +1,4 @@
-"""Links with more than three joints become several, held together by fixed joints. [Yamane & Nakamura, section 4]
+"""Links with more than three joints become several, joined by fixed joints. [Yamane & Nakamura, section 4]
 
 A link with n joints (its own and those it carries) becomes n − 2 links in a row, each with three: the first keeps the
 link's own joint and its first child, the last takes two. All have the link's frame; each has an equal share of its
@@ -57,7 +57,7 @@ def glued(link: Link) -> Link:
 
 
 def refuse_bodies_without_inertia(mechanism: Mechanism) -> None:
-    """The inverse of every link's inertia must exist; numbers that are not known yet are not looked at."""
+    """The inverse of every link's inertia must exist; numbers that are not known yet are not checked."""
     for i, link in enumerate(mechanism.links):
         found = missing(link.inertia)
         if found:

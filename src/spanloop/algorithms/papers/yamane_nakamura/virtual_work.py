@@ -2,7 +2,7 @@
 
 Links are loose bodies with six accelerations each; joints are constraints between them, added one after the other
 from the leaves to the root (path 1); the final forces follow from the root to the leaves (path 2). No articulated
-inertia appears. O(n), links with more than three joints being split (section 4; `splitting.py`). Unsplit, adding
+inertia appears. O(n), links with more than three joints being split (section 4; `split_links.py`). Unsplit, adding
 a joint to a link that has n_b others takes O(n_b²) products.
 
 | here | paper | shape | meaning | frame |
@@ -13,7 +13,7 @@ a joint to a link that has n_b others takes O(n_b²) products.
 | c | – | Motion | acceleration of the link when its parent and its joint have none | link |
 | K | K_m = H_m,m | rows, Force | constraint space of the joint | link |
 | KJ | K_Jm = H_Jm,m | rows, Force | what measures the joint's rates: KJ S = 1, K KJᵀ = 0 (eq. 11) | link |
-| h | h_m | vector | K c: what the constraint asks of the accelerations | rows |
+| h | h_m | vector | K c: right-hand side of the constraint on accelerations | rows |
 | H | H_m,m−1 | rows, Force | K seen from the parent | parent |
 | S | S_m,n | matrix | coupling of two joints through their common link (eq. 39) | rows |
 | M | M_m,n | matrix | block (m, n) of Φ⁻¹, of joints on one link (eq. 41, 43) | rows |
@@ -81,7 +81,7 @@ def forward_dynamics(mechanism, loaded=(), rewrite=split) -> Program:
 def constraint_forces(mechanism, loaded=(), rewrite=split) -> Program:
     """[torque; force] (n_joints, 6) of each joint's constraint on its child, at the body's origin in world axes.
 
-    For given q, v, tau; torques along the joint's freedoms are not part of it, the force of a driven joint is.
+    For given q, v, tau; torques along the joint's DoF are not part of it, the force of a driven joint is.
     Bodies on fixed joints are links of their own here.
     """
     refuse_bodies_without_inertia(mechanism)
@@ -110,7 +110,7 @@ constraint_forces_unsplit = partial(constraint_forces, rewrite=None)
 
 
 def sweeps(mechanism, loaded):
-    """Links made loose (loose_links.py), joints added and forces found, twice."""
+    """Links made loose, joints added and forces found, twice."""
     paths = (inward(gather, e=Union()), outward(release, n={}, a=Motion()))
     return (
         *placed(loaded),
@@ -195,6 +195,7 @@ def finish(link, here, parent) -> Values:
 
 
 def square(m: Motion):
+    """The sum of the squares of six entries."""
     return dot(tuple(m), tuple(m))
 
 

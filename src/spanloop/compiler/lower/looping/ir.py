@@ -1,4 +1,4 @@
-"""What looped lowering is given, a tree and passes over it, and what it makes."""
+"""Input and result of looped lowering: a tree with passes over it, and the looped plan."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from spanloop.compiler.lower.plan import Operations, Plan
 
 
 class CannotLoop(Exception):
-    """This walk cannot be looped; the sentence says why."""
+    """This walk cannot be looped; the message explains why."""
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One sweep: its step, whether it goes inward, and what the world (outward) or no child (inward) would say."""
+    """One sweep: its step, its direction, and the values of the world (outward) or of a missing child (inward)."""
 
     step: Callable
     inward: bool
@@ -27,14 +27,14 @@ class Pass:
 
 @dataclass(frozen=True)
 class Tree:
-    """What is walked over."""
+    """The tree that the passes visit."""
 
     links: Sequence[Any]  # without numbers of their own: equal links are equal
     parents: Sequence[int]  # −1: the world
     places: Mapping[str, Sequence[int]]  # of each input: where a link's own entries begin
     counts: Mapping[str, Sequence[int]]  # and how many there are
     sizes: Mapping[str, int]  # of each input, all links together
-    conditions: Callable  # conditions(link, {input: scalars}) -> conditions under which the answer means something
+    conditions: Callable  # conditions(link, {input: scalars}) -> conditions under which the answer is valid
 
 
 @dataclass

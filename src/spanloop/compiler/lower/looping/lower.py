@@ -30,7 +30,7 @@ def looped(
             traced.append(settled(k, p, classes, interfaces[k], tree, namespace))
             for c, t in zip(classes, traced[-1], strict=True):
                 c.kept.append(bindings_of(k, t))
-    except (NotPlain, AttributeError) as error:  # a step that asks a link for more than its numbers
+    except (NotPlain, AttributeError) as error:  # a step that needs more of a link than its numbers
         raise CannotLoop(str(error)) from error
     wanted = wanted_by(result, tree, classes)
     if not wanted:
@@ -52,7 +52,7 @@ def wanted_by(result: Callable, tree: Tree, classes: list[LinkClass]) -> list[To
     of = {i: c for c in classes for i in c.members}
 
     class Lazy:
-        """A link's namespace, whose values are made when asked for."""
+        """A link's namespace, whose values are made when used."""
 
         def __init__(self, i: int):
             object.__setattr__(self, "_i", i)

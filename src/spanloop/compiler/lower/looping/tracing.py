@@ -35,6 +35,7 @@ class Recorder:
         return put_together(of.shape, leaves)
 
     def bound(self, binding: tuple) -> Any:
+        """The value behind a binding: a constant, or an input."""
         return binding[1] if binding[0] == "constant" else self.take(binding)[0]
 
 
@@ -50,6 +51,7 @@ class Traced:
 
     @property
     def inputs(self) -> list[Expression]:
+        """The inputs of the traced step."""
         return [x for x in self.graph.nodes if x.op == INPUT]
 
     def fault_values(self) -> list[Any]:

@@ -122,22 +122,22 @@ def _filled(k: int, name: str, size: int, t: Real, before: str, total: str, larg
         f"%{tag}.t = phi {v} [{total}, %{before}], [%{tag}.tn, %{tag}]",
         f"%{tag}.g = phi {v} [{largest}, %{before}], [%{tag}.gn, %{tag}]",
     ]
-    held = "poison"
+    vector = "poison"
     for lane in range(t.width):
         code += [
             f"%{tag}.p{lane} = getelementptr {t.real}, ptr %{tag}.r{lane}, i64 %{tag}.i",
             f"%{tag}.x{lane} = load {t.real}, ptr %{tag}.p{lane}, align {t.size}",
-            f"%{tag}.v{lane} = insertelement {v} {held}, {t.real} %{tag}.x{lane}, i32 {lane}",
+            f"%{tag}.v{lane} = insertelement {v} {vector}, {t.real} %{tag}.x{lane}, i32 {lane}",
         ]
-        held = f"%{tag}.v{lane}"
+        vector = f"%{tag}.v{lane}"
     code += [
         f"%{tag}.to = getelementptr {v}, ptr %l{k}, i64 %{tag}.i",
-        f"store {v} {held}, ptr %{tag}.to, align {t.size}",
-        f"%{tag}.tn = call {v} @llvm.fma.{t.suffix}({v} {held}, {v} {t.constant(0.0)}, {v} %{tag}.t)",
+        f"store {v} {vector}, ptr %{tag}.to, align {t.size}",
+        f"%{tag}.tn = call {v} @llvm.fma.{t.suffix}({v} {vector}, {v} {t.constant(0.0)}, {v} %{tag}.t)",
     ]
     if name in ("q", "start"):
         code += [
-            f"%{tag}.ab = call {v} @llvm.fabs.{t.suffix}({v} {held})",
+            f"%{tag}.ab = call {v} @llvm.fabs.{t.suffix}({v} {vector})",
             f"%{tag}.mo = fcmp ogt {v} %{tag}.ab, %{tag}.g",
             f"%{tag}.gn = select {t.truth} %{tag}.mo, {v} %{tag}.ab, {v} %{tag}.g",
         ]

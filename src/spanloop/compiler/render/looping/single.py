@@ -79,7 +79,7 @@ def _kernel(plan: Looped, t: Real) -> str:
 
 
 def _status(plan: Looped, t: Real) -> list[str]:
-    """Bits that say what is wrong with inputs and answer; %unit says whether conditions hold."""
+    """Status bits of inputs and answer; %unit is true if the conditions hold."""
     v, n = t.value, len(plan.inputs)
     code: list[str] = []
     total, near = t.constant(0.0), "true"

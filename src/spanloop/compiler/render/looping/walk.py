@@ -95,7 +95,7 @@ def _answer(count: int, t: Real, before: str) -> list[str]:
 
 
 def _copy_world(number: int, width: int, t: Real) -> list[str]:
-    """What the world says in this pass, into its record."""
+    """Copy the values of the world in this pass into its record."""
     body = Body(t, lambda b, n: "", tag=f".w{number}")
     for k in range(width):
         p = body.line(f"wp{k}", f"getelementptr {t.real}, ptr %t.world, i64 {number * width + k}")

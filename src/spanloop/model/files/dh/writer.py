@@ -1,8 +1,8 @@
-"""Denavit-Hartenberg tables: any serial arm of hinges and sliders, in the standard form.
+"""Writer of Denavit-Hartenberg tables: any serial arm of hinges and sliders, in the standard form.
 
 Frames are chosen as the standard form demands: z of frame i along joint i's axis, x of frame i+1 along the common
 normal of the axes i and i+1. The base takes up where the first axis is. Motion, masses and coordinates stay exactly
-what they were; only the frames in which bodies are told are others.
+what they were; only the frames of the bodies differ.
 """
 
 from __future__ import annotations

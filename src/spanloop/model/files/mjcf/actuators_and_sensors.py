@@ -13,7 +13,7 @@ from spanloop.model.model import Model
 from spanloop.model.orders.mujoco import KINDS, body_names, joint_names
 from spanloop.model.parts import WORLD, Actuator, Sensor
 
-FREEDOMS = {"free": 6, "ball": 3, "slide": 1, "hinge": 1}
+DOFS = {"free": 6, "ball": 3, "slide": 1, "hinge": 1}
 # our settings -> attributes, for each kind of actuator; control · gain + bias · (1, position, velocity) is the force
 ACTUATORS: dict[str, dict[str, str]] = {
     "motor": {"gain": "gainprm"},
@@ -27,7 +27,7 @@ AT_JOINTS = ("jointpos", "jointvel", "jointactuatorfrc")
 AT_SITES = ("gyro", "accelerometer", "velocimeter", "magnetometer", "force", "torque", "touch")
 
 
-def read_actuators(source, notes: LoadNotes) -> Iterator[Actuator]:
+def read_actuators(source: Any, notes: LoadNotes) -> Iterator[Actuator]:
     """Actuators on joints. Settings: kind, gear, and what the kind needs (gain, stiffness, damping, bias)."""
     m, mujoco = source.model, source.mujoco
     names = joint_names(m)
@@ -45,35 +45,35 @@ def read_actuators(source, notes: LoadNotes) -> Iterator[Actuator]:
             if hasattr(m, array) and getattr(m, array)[i].any():
                 notes.add(f"{ACTS} {array[9:]} of an actuator", repr(name))
         joint = int(m.actuator_trnid[i, 0])
-        n = FREEDOMS[KINDS[int(m.jnt_type[joint])]]
+        n = DOFS[KINDS[int(m.jnt_type[joint])]]
         gear = tuple(float(x) for x in m.actuator_gear[i, :n])
         settings = {"kind": "", "gear": gear[0] if n == 1 else gear, **_law(source, i), **_ranges(m, i)}
         yield Actuator(name, names[joint], tuple(settings.items()))
 
 
-def _law(source, i: int) -> dict[str, Any]:
+def _law(source: Any, i: int) -> dict[str, Any]:
     """force = gain · control + bias₀ + bias₁ · length + bias₂ · velocity, by name where it has one."""
     m, mujoco = source.model, source.mujoco
     gain, bias = float(m.actuator_gainprm[i, 0]), tuple(float(x) for x in m.actuator_biasprm[i, :3])
     dynamics = mujoco.mjtDyn(int(m.actuator_dyntype[i]))
-    told: dict[str, Any] = {} if dynamics == mujoco.mjtDyn.mjDYN_NONE else {"dynamics": dynamics.name[6:].lower()}
+    activation: dict[str, Any] = {} if dynamics == mujoco.mjtDyn.mjDYN_NONE else {"dynamics": dynamics.name[6:].lower()}
     gain_kind = mujoco.mjtGain(int(m.actuator_gaintype[i]))
     bias_kind = mujoco.mjtBias(int(m.actuator_biastype[i]))
     if gain_kind != mujoco.mjtGain.mjGAIN_FIXED or bias_kind not in (
         mujoco.mjtBias.mjBIAS_NONE,
         mujoco.mjtBias.mjBIAS_AFFINE,
     ):
-        return {"kind": gain_kind.name[7:].lower(), **told}
+        return {"kind": gain_kind.name[7:].lower(), **activation}
     if bias_kind == mujoco.mjtBias.mjBIAS_NONE:
-        return {"kind": "motor", "gain": gain, **told}
+        return {"kind": "motor", "gain": gain, **activation}
     if bias[0] == 0.0 and bias[1] == -gain:
-        return {"kind": "position", "stiffness": gain, "damping": -bias[2] + 0.0, **told}
+        return {"kind": "position", "stiffness": gain, "damping": -bias[2] + 0.0, **activation}
     if bias[0] == bias[1] == 0.0 and bias[2] == -gain:
-        return {"kind": "velocity", "damping": gain, **told}
-    return {"kind": "general", "gain": gain, "bias": bias, **told}
+        return {"kind": "velocity", "damping": gain, **activation}
+    return {"kind": "general", "gain": gain, "bias": bias, **activation}
 
 
-def _ranges(m, i: int) -> dict[str, Any]:
+def _ranges(m: Any, i: int) -> dict[str, Any]:
     found = {}
     k = int(m.actuator_ctrladr[i]) if hasattr(m, "actuator_ctrladr") else i
     if k < len(m.actuator_ctrllimited) and m.actuator_ctrllimited[k]:
@@ -83,7 +83,7 @@ def _ranges(m, i: int) -> dict[str, Any]:
     return found
 
 
-def read_sensors(source, sites: list[str], notes: LoadNotes) -> Iterator[Sensor]:
+def read_sensors(source: Any, sites: list[str], notes: LoadNotes) -> Iterator[Sensor]:
     """Sensors at a joint, body or site, by MuJoCo's name of their kind."""
     m, objects = source.model, source.mujoco.mjtObj
     joints, bodies = joint_names(m), body_names(m)
@@ -128,7 +128,7 @@ def _write_actuator(section: ET.Element, a: Actuator, report: LossReport, single
     settings = dict(a.settings)
     kind = settings.pop("kind", "motor")
     if not single:
-        report.lose("actuators of joints of several freedoms", repr(a.name))
+        report.lose("actuators of joints with several DoF", repr(a.name))
         return
     if kind not in ACTUATORS:
         report.lose("actuators of a kind that MuJoCo has not", f"{a.name!r} ({kind})")

@@ -18,13 +18,14 @@ from spanloop.model.model import Model
 from spanloop.model.orders.mujoco import joint_names
 from spanloop.model.parts import Coupling, Loop, Placement
 from spanloop.model.poses import neutral_poses
+from spanloop.types import Floats3
 
 NEAR = 1e-8  # m or 1, by which our snapped pose may differ from MuJoCo's where both mean the same
-ARM = 0.1  # m along the axis of a hinge, between the two points that hold it
-HELD = ("fixed", "spherical", "revolute", "distance")
+ARM = 0.1  # m along the axis of a hinge, between the two points that connect it
+WRITABLE = ("fixed", "spherical", "revolute", "distance")
 
 
-def read_equalities(source, parts: Parts, notes: LoadNotes) -> tuple[list[Loop], list[Coupling]]:
+def read_equalities(source: Any, parts: Parts, notes: LoadNotes) -> tuple[list[Loop], list[Coupling]]:
     m, kinds = source.model, source.mujoco.mjtEq
     loops: list[Loop] = []
     couplings: list[Coupling] = []
@@ -54,7 +55,7 @@ def read_equalities(source, parts: Parts, notes: LoadNotes) -> tuple[list[Loop],
     return loops, couplings
 
 
-def _read_loop(source, i: int, name: str, where: str, weld: bool, parts: Parts, notes: LoadNotes) -> Loop:
+def _read_loop(source: Any, i: int, name: str, where: str, weld: bool, parts: Parts, notes: LoadNotes) -> Loop:
     m = source.model
     kind: JointKind = Fixed() if weld else Spherical()
     if int(m.eq_objtype[i]) == int(source.mujoco.mjtObj.mjOBJ_SITE):
@@ -71,25 +72,32 @@ def _read_loop(source, i: int, name: str, where: str, weld: bool, parts: Parts, 
             place_a = _nearer(between @ place_b, placement(data[6:10], data[3:6], notes))
         else:
             place_a = Placement(position=tuple(float(x) + 0.0 for x in data[0:3]))  # type: ignore[arg-type]
-            told = Placement(position=tuple(float(x) + 0.0 for x in data[3:6]))  # type: ignore[arg-type]
+            theirs = Placement(position=tuple(float(x) + 0.0 for x in data[3:6]))  # type: ignore[arg-type]
             seen = Placement(position=(between.inverse() @ place_a).position)
-            place_b = _nearer(seen, told)
+            place_b = _nearer(seen, theirs)
     return Loop(name, kind, parts.names[a], parts.names[b], place_a, place_b, where=where)
 
 
-def _nearer(ours: Placement, told: Placement) -> Placement:
+def _nearer(ours: Placement, theirs: Placement) -> Placement:
     """Our own pose where it is MuJoCo's up to snapping: loops that close there close exactly here."""
     apart = (
-        np.abs(np.subtract(ours.rotation, told.rotation)).max(),
-        np.abs(np.subtract(ours.position, told.position)).max(),
+        np.abs(np.subtract(ours.rotation, theirs.rotation)).max(),
+        np.abs(np.subtract(ours.position, theirs.position)).max(),
     )
-    return ours if max(apart) < NEAR else told
+    return ours if max(apart) < NEAR else theirs
 
 
 def _read_joint(
-    source, i: int, name: str, where: str, names: list[str], parts: Parts, loops: list[Loop], couplings: list[Coupling]
+    source: Any,
+    i: int,
+    name: str,
+    where: str,
+    names: list[str],
+    parts: Parts,
+    loops: list[Loop],
+    couplings: list[Coupling],
 ) -> None:
-    """q₁ − q₁⁰ = c₀ + c₁ (q₂ − q₂⁰); without a second joint the first is held by a loop of its own."""
+    """q₁ − q₁⁰ = c₀ + c₁ (q₂ − q₂⁰); without a second joint a loop fixes the first."""
     m = source.model
     first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
     start = float(m.qpos0[m.jnt_qposadr[first]])
@@ -100,14 +108,14 @@ def _read_joint(
         return
     j = next(j for j in parts.joints if j.name == names[first])
     x = j.kind.transform((offset,))
-    held = j.placement @ Placement(x.rotation.matrix(), tuple(x.translation))
-    loops.append(Loop(name, Fixed(), j.parent, j.child, held, parts.at_child.get(j.name, Placement()), where=where))
+    fixed = j.placement @ Placement(x.rotation.matrix(), tuple(x.translation))
+    loops.append(Loop(name, Fixed(), j.parent, j.child, fixed, parts.at_child.get(j.name, Placement()), where=where))
 
 
 def write_end_sites(inside: dict[str, ET.Element], model: Model) -> None:
     """The ends of loops as sites; a hinge has a second pair along its axis."""
     for x in model.loops:
-        if x.kind.name not in HELD:
+        if x.kind.name not in WRITABLE:
             continue
         for end, body, place in (("a", x.a, x.placement_a), ("b", x.b, x.placement_b)):
             _site(inside[body], f"{x.name}_{end}", place)
@@ -115,7 +123,7 @@ def write_end_sites(inside: dict[str, ET.Element], model: Model) -> None:
                 _site(inside[body], f"{x.name}_{end}2", Placement(place.rotation, _along(x, place)))
 
 
-def _along(x: Loop, place: Placement):
+def _along(x: Loop, place: Placement) -> Floats3:
     kind: Any = x.kind
     return add(place.position, scale(ARM, times(place.rotation, kind.axis)))
 
@@ -153,7 +161,7 @@ def write_equalities(root: ET.Element, model: Model, report: LossReport) -> None
 
 def _write_loop(equality: ET.Element, x: Loop, poses: dict[str, Placement], report: LossReport) -> None:
     part = f"{x.name!r} ({x.kind.name})"
-    if x.kind.name not in HELD:
+    if x.kind.name not in WRITABLE:
         report.lose("loops of a kind that MuJoCo cannot hold", part)
         return
     report.remark("loops, which MuJoCo holds by stiff springs, not exactly", part)

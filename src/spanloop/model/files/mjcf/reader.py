@@ -1,4 +1,4 @@
-"""MJCF, MuJoCo's format, through MuJoCo's own parser and compiler (pip install 'spanloop[mjcf]').
+"""Reader of MJCF, MuJoCo's format, by MuJoCo's own parser and compiler (pip install 'spanloop[mjcf]').
 
 Names, defaults, angles and frames mean what MuJoCo's compiler makes of them; numbers that it only passes on are taken
 as written. Equality constraints, soft there, are exact closures here.
@@ -7,6 +7,7 @@ as written. Equality constraints, soft there, are exact closures here.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +36,7 @@ DISABLED = {  # flags of <option> that switch off what acts here all the same
 
 
 def loads(data: bytes | str, file: str = "text.xml", folder: Path | None = None) -> Model:
-    """The model in the text of an MJCF; inertias are not judged.
+    """The model in the text of an MJCF; inertias are not checked.
 
     file: the name that errors show; folder: where the file is. Includes and meshes are read from there, from nowhere
     else (None: there are none).
@@ -47,7 +48,7 @@ def loads(data: bytes | str, file: str = "text.xml", folder: Path | None = None)
     source = _compiled(mujoco, safe, file, folder, notes)
     parts = read_bodies(source, notes)
     loops, couplings = read_equalities(source, parts, notes)
-    _note_the_rest(source, notes)
+    _note_unsupported(source, notes)
     tree, _ = spanned(Graph(parts.bodies, parts.joints, parts.frames, parts.at_child))
     moved = {j.child: parts.at_child[j.name].inverse() for j in tree.joints if j.name in parts.at_child}
     origins = [Frame(f"{body}::origin", body, place) for body, place in moved.items()]
@@ -72,7 +73,7 @@ def loads(data: bytes | str, file: str = "text.xml", folder: Path | None = None)
     )
 
 
-def _mujoco():
+def _mujoco() -> Any:
     try:
         import mujoco
     except ImportError:
@@ -84,7 +85,7 @@ def _mujoco():
     return mujoco
 
 
-def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, notes: LoadNotes) -> Any:
+def _compiled(mujoco: Any, safe: Safe, file: str, folder: Path | None, notes: LoadNotes) -> Any:
     """MuJoCo's module, the spec as written, the compiled model, and meshes by the number of their geom."""
     try:
         with _listening(mujoco, notes):
@@ -102,7 +103,7 @@ def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, notes: LoadNot
 
 
 @contextmanager
-def _listening(mujoco, notes: LoadNotes):
+def _listening(mujoco: Any, notes: LoadNotes) -> Iterator[None]:
     """MuJoCo's warnings as notes; otherwise it writes them into a file in the working folder."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda words: notes.add("MuJoCo warns", " ".join(str(words).split())))
@@ -112,17 +113,17 @@ def _listening(mujoco, notes: LoadNotes):
         mujoco.set_mju_user_warning(before)
 
 
-def _complaint(said: str, safe: Safe, file: str) -> str:
+def _complaint(message: str, safe: Safe, file: str) -> str:
     """MuJoCo's words with the file and line they are about."""
-    lines = [int(n) for n in re.findall(r"line (\d+)", said)][-1:]
-    quoted = [word for word in re.findall(r"'([^']+)'?", said) if word]
+    lines = [int(n) for n in re.findall(r"line (\d+)", message)][-1:]
+    quoted = [word for word in re.findall(r"'([^']+)'?", message) if word]
     lines += [k for k, line in enumerate(safe.lines, 1) if any(f'"{w}' in line for w in quoted)][:1]
     place = next((safe.where[n - 1] for n in lines if 1 <= n <= len(safe.where)), f"{file}:1")
-    words = re.sub(r",? ?(at )?line -?\d+", "", " ".join(said.split())).removeprefix("Error: ")
+    words = re.sub(r",? ?(at )?line -?\d+", "", " ".join(message.split())).removeprefix("Error: ")
     return f"{place}: MuJoCo says: {words.strip()[:300]}; expected an MJCF that MuJoCo compiles"
 
 
-def _gravity(source, notes: LoadNotes) -> tuple[float, float, float]:
+def _gravity(source: Any, notes: LoadNotes) -> tuple[float, float, float]:
     flag = int(source.mujoco.mjtDisableBit.mjDSBL_GRAVITY)
     if int(source.model.opt.disableflags) & flag:
         notes.add("gravity switched off by <flag gravity='disable'/>", source.where(source.spec.worldbody))
@@ -131,8 +132,8 @@ def _gravity(source, notes: LoadNotes) -> tuple[float, float, float]:
     return (x + 0.0, y + 0.0, z + 0.0)
 
 
-def _note_the_rest(source, notes: LoadNotes) -> None:
-    """What acts in MuJoCo and cannot be held here."""
+def _note_unsupported(source: Any, notes: LoadNotes) -> None:
+    """Note what acts in MuJoCo and a model cannot hold."""
     model, bits = source.model, source.mujoco.mjtDisableBit
     for tendon in source.spec.tendons:
         notes.add(f"{ACTS} <tendon>", f"{tendon.name!r} ({source.where(tendon)})")

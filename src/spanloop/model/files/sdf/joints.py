@@ -19,6 +19,7 @@ from spanloop.types import Floats3
 
 TYPES = ("revolute", "continuous", "prismatic", "screw", "universal", "revolute2", "ball", "fixed", "gearbox")
 
+PARALLEL = 1e-6  # of two unit vectors' product
 UNLIMITED = 1e16  # SDF's own number for no limit
 
 NO_LIMIT = {"lower": -UNLIMITED, "upper": UNLIMITED, "velocity": -1.0, "effort": -1.0}
@@ -27,8 +28,8 @@ OURS = {"lower": "lower", "upper": "upper", "velocity": "speed", "effort": "effo
 
 
 @dataclass(frozen=True)
-class Told:
-    """A joint as told, with its frame's pose in its child."""
+class JointElement:
+    """A joint of the file, with its frame's pose in its child."""
 
     joint: Joint
     at_child: Placement
@@ -36,7 +37,9 @@ class Told:
     scope: Scope
 
 
-def read_joint(element: Element, ground: Scope, scope: Scope, version: tuple[int, int], notes: LoadNotes) -> Told:
+def read_joint(
+    element: Element, ground: Scope, scope: Scope, version: tuple[int, int], notes: LoadNotes
+) -> JointElement:
     """The joint of a <joint> that is no gearbox. Parent and child are paths to links."""
     name = element.text("name")
     kind_name = element.text("type")
@@ -53,7 +56,7 @@ def read_joint(element: Element, ground: Scope, scope: Scope, version: tuple[int
     settings |= _settings(element, kind, kind_name, notes)
     at_parent, at_child = (joined(_pose(ground, end, element).inverse(), place) for end in (parent, child))
     joint = Joint(scope.full(name), kind, parent, child, at_parent, where=element.where, **settings)
-    return Told(joint, at_child, element, scope)
+    return JointElement(joint, at_child, element, scope)
 
 
 def _end(scope: Scope, element: Element, role: str) -> str:
@@ -76,7 +79,7 @@ def _axis_elements(element: Element, kind: str) -> list[Element]:
 
 
 def axis_in_joint(element: Element, scope: Scope, joint: str, version: tuple[int, int], notes: LoadNotes) -> Floats3:
-    """A direction in the joint's axes, told there, in the model's (before 1.5 always) or in a named frame's."""
+    """A direction in the joint's axes, given there, in the model's (before 1.5 always) or in a named frame's."""
     xyz = element.needed("xyz")
     direction: Floats3 = numbers(xyz, 3)  # type: ignore[assignment]
     if math.hypot(*direction) < 1e-12:
@@ -121,7 +124,7 @@ def _pitch(element: Element) -> float:
 
 
 def _settings(element: Element, kind: JointKind, name: str, notes: LoadNotes) -> dict[str, Any]:
-    """Limits, losses and springs, one entry a freedom."""
+    """Limits, losses and springs, one entry per DoF."""
     label = f"joint {element.text('name')!r} ({element.where})"
     if not kind.nv or name == "ball":
         if any(axis.one("dynamics") for axis in element.all("axis")):
@@ -148,14 +151,16 @@ def _limit(axis: Element, tag: str, none: float) -> float:
     return value
 
 
-# ---- SDF's gearboxes and mimics: couplings between the coordinates of two joints.
-
-
-PARALLEL = 1e-6  # of two unit vectors' product
+# ---- gearboxes and mimics
 
 
 def read_gearbox(
-    element: Element, ground: Scope, scope: Scope, version: tuple[int, int], told: Sequence[Told], notes: LoadNotes
+    element: Element,
+    ground: Scope,
+    scope: Scope,
+    version: tuple[int, int],
+    elements: Sequence[JointElement],
+    notes: LoadNotes,
 ) -> Coupling:
     """θ₂ = −ratio · θ₁, θ₁ the angle from the reference body to the parent about <axis>, θ₂ to the child about
     <axis2>; each must be the coordinate of a hinge."""
@@ -170,14 +175,16 @@ def read_gearbox(
         end = element.needed(role)
         link = scope.body(content(end), end)
         axis = times(turn, axis_in_joint(element.needed(tag), scope, key, version, notes))
-        sides.append(_hinge(element, body, link, axis, ground, told))
+        sides.append(_hinge(element, body, link, axis, ground, elements))
     (source, first), (joint, second) = sides
     return Coupling(scope.full(name), joint, source, -ratio * first * second, where=element.where)
 
 
-def _hinge(element: Element, body: str, link: str, axis, ground: Scope, told: Sequence[Told]) -> tuple[str, float]:
+def _hinge(
+    element: Element, body: str, link: str, axis: Floats3, ground: Scope, elements: Sequence[JointElement]
+) -> tuple[str, float]:
     """The hinge between two links and its sense against an axis of the world."""
-    for t in told:
+    for t in elements:
         j = t.joint
         if j.kind.name == "revolute" and {j.parent, j.child} == {body, link}:
             place = (ground.pose(j.parent, element) if j.parent != WORLD else ground.pose("", element)).rotation
@@ -190,20 +197,22 @@ def _hinge(element: Element, body: str, link: str, axis, ground: Scope, told: Se
     )
 
 
-def read_mimic(t: Told, told: Sequence[Told], notes: LoadNotes) -> Coupling | None:
+def read_mimic(t: JointElement, elements: Sequence[JointElement], notes: LoadNotes) -> Coupling | None:
     """follower = multiplier · (leader − reference) + offset, of <axis><mimic> (SDF 1.11)."""
     axis = t.element.one("axis")
     mimic = axis.one("mimic") if axis is not None else None
     if mimic is None:
         return None
     leader = t.scope.full(mimic.text("joint"))
-    names = [x.joint.name for x in told]
+    names = [x.joint.name for x in elements]
     if leader not in names:
         raise FileError(
             f"{mimic.where}: <mimic> names the joint {leader!r}, which is not there; {nearest(leader, names)}"
         )
     if mimic.attributes.get("axis", "axis") != "axis":
-        raise UnsupportedError(f"{mimic.where}: <mimic> of a second axis is not read; couplings join single freedoms")
+        raise UnsupportedError(
+            f"{mimic.where}: <mimic> of a second axis is not read; couplings join joints with one DoF"
+        )
     ratio = number(mimic, "multiplier", 1.0)
     offset = number(mimic, "offset", 0.0) - ratio * number(mimic, "reference", 0.0)
     return Coupling(f"{t.joint.name}_mimic", t.joint.name, leader, ratio, offset, mimic.where)

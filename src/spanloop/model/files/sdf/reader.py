@@ -1,5 +1,4 @@
-"""SDF, the description format of Gazebo, versions 1.4 to 1.11. Joints may form cycles: those beyond the spanning tree
-are loops."""
+"""Reader of SDF, the description format of Gazebo, versions 1.4 to 1.11."""
 
 from __future__ import annotations
 
@@ -9,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
+from spanloop.model.edits.rename import renamed
 from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.files.mesh_paths import note_missing
-from spanloop.model.files.sdf.joints import Told, read_gearbox, read_joint, read_mimic
+from spanloop.model.files.sdf.joints import JointElement, read_gearbox, read_joint, read_mimic
 from spanloop.model.files.sdf.links import read_link
 from spanloop.model.files.sdf.scopes import Scope, joined, read_scope
 from spanloop.model.files.sdf.tree_and_loops import assembled
@@ -26,7 +26,7 @@ LEFT_OUT = ("plugin", "gripper", "state", "actor", "population")
 
 
 def loads(data: bytes | str, file: str = "text.sdf", base: str | None = None, folder: Path | None = None) -> Model:
-    """The model in the text of an SDF; inertias are not judged.
+    """The model in the text of an SDF; inertias are not checked.
 
     file: the name that errors show; base: "free" or "fixed", how links stand on the world that no joint ties to it
     (None: free, and fixed in a model that is static); folder: where the file is, to note meshes that are missing.
@@ -46,7 +46,12 @@ def loads(data: bytes | str, file: str = "text.sdf", base: str | None = None, fo
         raise type(error)(_plain(str(error), only)) from None
     sentences = tuple(_plain(note, only) for note in notes.sentences())
     name = only or top.attributes.get("name") or Path(file).stem
-    return replace(_shortened(model, only) if only else model, gravity=_gravity(top), name=name, notes=sentences)
+    return replace(
+        renamed(model, lambda name: name.removeprefix(f"{only}::")) if only else model,
+        gravity=_gravity(top),
+        name=name,
+        notes=sentences,
+    )
 
 
 def _plain(sentence: str, only: str) -> str:
@@ -60,10 +65,10 @@ def _read(top: Element, version: tuple[int, int], base: str | None, folder: Path
     for scope in scopes[1:]:
         scope.canonical(scope.element)  # every model has a link
     bodies = [read_link(e, scope, notes) for scope in scopes for e in scope.element.all("link")]
-    told, couplings = _joints(ground, scopes, version, notes)
+    joints, couplings = _joints(ground, scopes, version, notes)
     frames = [f for scope in scopes for f in _frames(ground, scope)]
     _note_left_out(scopes, notes)
-    model = assembled(bodies, told, frames, couplings, ground, base, notes)
+    model = assembled(bodies, joints, frames, couplings, ground, base, notes)
     if folder is not None:
         note_missing(bodies, folder, notes)
     return model
@@ -118,14 +123,14 @@ def _scopes(scope: Scope) -> Iterator[Scope]:
 
 def _joints(
     ground: Scope, scopes: list[Scope], version: tuple[int, int], notes: LoadNotes
-) -> tuple[list[Told], list[Coupling]]:
+) -> tuple[list[JointElement], list[Coupling]]:
     elements = [(e, scope) for scope in scopes for e in scope.element.all("joint")]
-    told = [read_joint(e, ground, scope, version, notes) for e, scope in elements if e.text("type") != "gearbox"]
+    joints = [read_joint(e, ground, scope, version, notes) for e, scope in elements if e.text("type") != "gearbox"]
     gears = [
-        read_gearbox(e, ground, scope, version, told, notes) for e, scope in elements if e.text("type") == "gearbox"
+        read_gearbox(e, ground, scope, version, joints, notes) for e, scope in elements if e.text("type") == "gearbox"
     ]
-    mimics = [c for t in told if (c := read_mimic(t, told, notes)) is not None]
-    return told, [*gears, *mimics]
+    mimics = [c for t in joints if (c := read_mimic(t, joints, notes)) is not None]
+    return joints, [*gears, *mimics]
 
 
 def _frames(ground: Scope, scope: Scope) -> Iterator[Frame]:
@@ -149,23 +154,3 @@ def _gravity(top: Element) -> Floats3:
     if element is None:
         return (0.0, 0.0, -9.8) if top.tag == "world" else (0.0, 0.0, -9.81)
     return numbers(element, 3)  # type: ignore[return-value]
-
-
-def _shortened(model: Model, prefix: str) -> Model:
-    """The model without the name of its only model in front of every name."""
-
-    def short(name: str) -> str:
-        return name.removeprefix(f"{prefix}::")
-
-    return replace(
-        model,
-        bodies=tuple(replace(b, name=short(b.name)) for b in model.bodies),
-        joints=tuple(
-            replace(j, name=short(j.name), parent=short(j.parent), child=short(j.child)) for j in model.joints
-        ),
-        frames=tuple(replace(f, name=short(f.name), body=short(f.body)) for f in model.frames),
-        loops=tuple(replace(x, name=short(x.name), a=short(x.a), b=short(x.b)) for x in model.loops),
-        couplings=tuple(
-            replace(c, name=short(c.name), joint=short(c.joint), source=short(c.source)) for c in model.couplings
-        ),
-    )

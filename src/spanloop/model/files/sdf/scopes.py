@@ -7,6 +7,7 @@ inside; `__model__` is the scope itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from spanloop.errors import FileError, nearest
@@ -125,7 +126,10 @@ class Scope:
 
 
 def read_scope(element: Element, path: str, old: bool, notes: LoadNotes) -> Scope:
-    """The frames of a model or of the ground, and of the models inside; old: before 1.7 names had to differ by sort."""
+    """The frames of a model or of the ground, and of the models inside.
+
+    old: before version 1.7, when a link and a joint may share a name.
+    """
     scope = Scope(path, element)
     for child in element.children:
         if child.tag == "model":
@@ -151,7 +155,7 @@ def joint_key(name: str) -> str:
     return f"joint {name}"
 
 
-def _cycle(name: str, chain) -> str:
+def _cycle(name: str, chain: Iterable[str]) -> str:
     names = list(chain)
     return " -> ".join([*names[names.index(name) :][:6], name])
 

@@ -1,4 +1,4 @@
-"""SDF, the format of Gazebo: joints that close loops stand beside the others.
+"""Writer of SDF, the format of Gazebo: joints that close loops are joints like the others.
 
 A joint's zero is the pose that the file shows, so a loop must be closed where all coordinates are neutral;
 `model.rezero(q)` moves them there.
@@ -20,6 +20,7 @@ from spanloop.model.files.xml_writer import angles, child, document, is_turned, 
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Coupling, Geometry, Joint, Loop, Placement
 from spanloop.model.poses import neutral_poses
+from spanloop.types import Floats3, Floats33
 
 VERSION = "1.11"
 
@@ -189,14 +190,14 @@ def _settings(axis: ET.Element, j: Joint, k: int) -> None:
 
 
 def _loop(inside: ET.Element, x: Loop, model: Model, report: LossReport) -> None:
-    """A joint beside the tree's, with its frame where the second end is."""
+    """A loop as a joint, with its frame at the second end."""
     part = f"{x.name!r} ({x.kind.name})"
     if x.kind.name not in TYPES:
         report.lose("loops of a kind that SDF has not", part)
         return
     if x.b == WORLD:
         x = turned_round(x)
-        report.remark("loops told from the other end, since the world must be a joint's parent", part)
+        report.remark("loops with their ends exchanged, since the world must be a joint's parent", part)
     poses = neutral_poses(model)
     miss = (poses[x.a] @ x.placement_a).inverse() @ poses[x.b] @ x.placement_b
     if open_by(x.kind, miss) > CLOSED:
@@ -232,9 +233,6 @@ def _lost(model: Model, report: LossReport) -> None:
     lose_actuators_sensors_gravity(model, report)
 
 
-# ---- Is a loop closed at a pose, and the same loop told from its other end.
-
-
 def open_by(kind: JointKind, pose: Placement) -> float:
     """By how much the child frame at a pose in the parent frame misses the joint [m, or entries of a rotation]."""
     return max(map(abs, _misses(kind, pose)), default=0.0)
@@ -264,7 +262,7 @@ def _misses(kind: Any, pose: Placement) -> list[float]:
             return [math.inf]
 
 
-def _angle(axis, r) -> float:
+def _angle(axis: Floats3, r: Floats33) -> float:
     """The angle of a rotation about an axis."""
     sine = 0.5 * dot(axis, (r[2][1] - r[1][2], r[0][2] - r[2][0], r[1][0] - r[0][1]))
     return math.atan2(sine, 0.5 * (r[0][0] + r[1][1] + r[2][2] - 1.0))

@@ -1,8 +1,9 @@
-"""URDF links: inertia and geometry, and the poses that all URDF elements share."""
+"""URDF links and joints: inertia, geometry; kind, placement, limits, losses and mimics."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from spanloop.errors import FileError, nearest
@@ -14,6 +15,14 @@ from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Place
 from spanloop.types import Floats3
 
 SHAPES = ("box", "cylinder", "sphere", "mesh", "capsule")
+TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+WITH_AXIS: dict[str, Callable[[Floats3], JointKind]] = {
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "planar": Planar,
+}
+LIMITS = (("speed", "velocity"), ("effort", "effort"))  # our name, the file's
 
 
 def read_placement(origin: Element | None, notes: LoadNotes) -> Placement:
@@ -73,18 +82,11 @@ def _geometry(element: Element, notes: LoadNotes) -> Geometry:
     return Geometry(shape.tag, size, file, read_placement(element.one("origin"), notes), element.tag)
 
 
-# ---- URDF joints: kind, placement, limits, losses and mimics.
-
-
-TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-
-WITH_AXIS = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic, "planar": Planar}
-
-LIMITS = (("speed", "velocity"), ("effort", "effort"))  # our name, the file's
+# ---- joints
 
 
 def read_joint(element: Element, notes: LoadNotes) -> Joint:
-    """The joint of a <joint>; what could not be taken over goes into the notes."""
+    """The joint of a <joint>; what it cannot hold is noted."""
     name = element.text("name")
     kind = _kind(element, name, notes)
     passive = kind.name == "free" or element.one("mimic") is not None
@@ -93,7 +95,7 @@ def read_joint(element: Element, notes: LoadNotes) -> Joint:
     if kind.nv == 1:
         settings |= _limits(element, notes) | _losses(element)
     elif kind.nv > 1 and (element.one("limit") or element.one("dynamics")):
-        notes.add("<limit> and <dynamics> left out, one number for several freedoms", _label(element))
+        notes.add("<limit> and <dynamics> left out, one number for several DoF", _label(element))
     return Joint(
         name,
         kind,

@@ -1,7 +1,8 @@
-"""URDF, the robot description format of ROS, by a reader whose every complaint has a file and a line."""
+"""Reader of URDF, the robot description format of ROS; every error has file and line."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
@@ -19,10 +20,10 @@ OTHER_FORMATS = {"mujoco": "MJCF (MuJoCo)", "sdf": "SDF (Gazebo)", "COLLADA": "C
 
 
 def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folder: Path | None = None) -> Model:
-    """The model in the text of a URDF; inertias are not judged.
+    """The model in the text of a URDF; inertias are not checked.
 
     file: the name that errors show; base: how the root link stands on the world, "fixed" or "free";
-    folder: where the file is, to note meshes that are missing (None: meshes are not looked for).
+    folder: where the file is, to note meshes that are missing (None: meshes are not checked).
     """
     if base not in BASES:
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
@@ -64,7 +65,7 @@ def _advice(tag: str) -> str:
     return f"rename it to {extension}" if extension else "it cannot be read"
 
 
-def _unique(tag: str, parts) -> None:
+def _unique(tag: str, parts: Iterable[Body | Joint | Loop]) -> None:
     first: dict[str, str] = {}
     for part in parts:
         if part.name in first:

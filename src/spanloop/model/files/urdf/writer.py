@@ -1,7 +1,7 @@
-"""URDF: trees of hinges, sliders, planar and floating joints, with mimic joints.
+"""Writer of URDF: trees of hinges, sliders, planar and floating joints, with mimic joints.
 
-Loops stand as <loop>, which spanloop alone reads; frames as links without mass. Numbers that URDF demands and the
-model does not have (limits of a slider, efforts, speeds) are written as 1e30.
+Loops are written as <loop>, which only spanloop reads, and frames as links without mass. Numbers that URDF requires and
+the model does not have (limits of a slider, efforts, speeds) are written as 1e30.
 """
 
 from __future__ import annotations
@@ -166,9 +166,9 @@ def _lost(model: Model, report: LossReport, root: Joint | None) -> None:
             if any(getattr(j, name)):
                 report.lose({"armature": "armatures", "stiffness": "springs"}[name], part)
         if j.kind.nv > 1 and any(any(getattr(j, name) or ()) for name in ("lower", "upper", "speed", "effort")):
-            report.lose("limits of joints of several freedoms", part)
+            report.lose("limits of joints with several DoF", part)
         if j.kind.nv > 1 and (any(j.damping) or any(j.friction)):
-            report.lose("damping and friction of joints of several freedoms", part)
+            report.lose("damping and friction of joints with several DoF", part)
         if j.driven:
             report.lose("that the joint is driven", part)
         if not j.actuated and j.kind.nv and j.kind.name != "free" and j.name not in followers:

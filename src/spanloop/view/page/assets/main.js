@@ -58,9 +58,9 @@ for (const [key, name, letter] of stage ? TOGGLES : []) {
 function status() {
   if (!stage || !stage.closures.length) return;
   const worst = Math.max(...stage.closures.map((c) => stage.error(c)));
-  const word = worst < 1e-6 ? 'closed' : worst < 1e-3 ? 'slipping' : 'open';
+  const word = worst < 1e-6 ? 'closed' : worst < 1e-3 ? 'nearly closed' : 'open';
   const many = stage.closures.length > 1 ? `${stage.closures.length} loops` : '1 loop';
-  byId('status').textContent = `${many} ${word} to ${worst.toExponential(1)} m or rad`;
+  byId('status').textContent = `${many} ${word}, largest error ${worst.toExponential(1)} m or rad`;
   const color = stage.colorOfError(worst).map((x) => Math.round(255 * x));
   byId('status').style.setProperty('--dot', `rgb(${color})`);
 }

@@ -30,7 +30,7 @@ function auditCard(data) {
 }
 
 function settingsCard(data) {
-  const out = card('How it was made');
+  const out = card('Settings');
   const list = element('dl');
   const rows = [['run', data.headline], ['outcome', data.outcome], ...data.settings];
   for (const [name, value] of rows) list.append(element('dt', '', name), element('dd', '', value));
@@ -44,8 +44,8 @@ function settingsCard(data) {
 }
 
 const KEYS = [
-  ['drag', 'turn the view'], ['shift or right drag', 'move it'], ['wheel, pinch', 'nearer, farther'], ['double click, r', 'as at first'],
-  ['space', 'play, pause'], ['← →', 'one sample'], ['shift ← →', 'a tenth'], ['home, end', 'start, end'], ['− +', 'slower, faster'],
+  ['drag', 'rotate the view'], ['shift or right drag', 'pan'], ['wheel, pinch', 'zoom'], ['double click, r', 'reset the view'],
+  ['space', 'play, pause'], ['← →', 'one sample'], ['shift ← →', 'a tenth of the run'], ['home, end', 'start, end'], ['− +', 'slower, faster'],
   ['j l f t a i', 'joints, loops, forces, trails, axes, inertias'], ['d', 'light, dark'], ['?', 'this list'],
 ];
 
