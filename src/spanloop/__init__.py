@@ -35,7 +35,7 @@ _PUBLIC = {
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
-# public name -> module that it is
+# name -> module that it is; errors and math are reachable, though not listed
 _MODULES = {
     "control": "spanloop.simulation.control",
     "errors": "spanloop.errors",
@@ -60,13 +60,11 @@ __all__ = [
     "Trajectory",
     "compile",
     "control",
-    "errors",
     "forces",
     "from_dh",
     "joints",
     "load",
     "load_run",
-    "math",
     "on_scalars",
     "operators",
     "papers",
@@ -76,7 +74,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from spanloop import errors, joints, math, papers, zoo
+    from spanloop import joints, papers, zoo
     from spanloop.algorithms.closed.closed_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning

@@ -855,7 +855,7 @@ def test_every_stage_prints():
     assert lines[0] == "forward_dynamics(q, v, tau) -> (6,)"
     assert [line.split()[:2] for line in lines[1:]] == [
         ["outward", "place"],
-        ["outward", "drift"],
+        ["outward", "bias_acceleration"],
         ["inward", "filtered"],
         ["outward", "smooth"],
     ]

@@ -109,9 +109,10 @@ def results(kernel, model_name: str, inputs: list[str], states: dict[str, Any] =
 def end_of(rollout: dict[str, Any], model: sl.Model) -> tuple[np.ndarray, np.ndarray]:
     """The last q and v of a motion."""
     options = dict(rollout["options"])
-    if "integrator" not in __import__("inspect").signature(sl.simulate).parameters:
-        options["method"] = options.pop("integrator")
-    run = sl.simulate(model, np.array(rollout["q"]), np.array(rollout["v"]), progress=False, **options)
+    options["integrator"] = sl.Integrator(options["integrator"], progress=False)
+    if "gains" in options:
+        options["closures"] = sl.Closures(options["closures"], gains=options.pop("gains"))
+    run = sl.simulate(model, np.array(rollout["q"]), np.array(rollout["v"]), **options)
     assert run.outcome.finished
     return run.q[-1], run.v[-1]
 

@@ -13,6 +13,7 @@ from motions import integrated
 
 import spanloop as sl
 from spanloop.simulation.control.periodic_motion import lead
+from spanloop.trajectory import Outcome, Segment
 from spanloop.view import page
 
 NEEDED = os.environ.get("SPANLOOP_BROWSER") == "required"  # then a missing browser is a failure
@@ -208,8 +209,8 @@ def test_loops_that_open_are_red(browser, tmp_path):
     """A four-bar pulled apart by a centimetre."""
     model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
     rows = np.linspace(q, q + (0.0, 0.02, 0.0), 5)
-    segment = sl.results.Segment(np.linspace(0.0, 1.0, 5), rows, 0.0 * rows, 0.0 * rows)
-    run = sl.Trajectory(model, segment, sl.results.Outcome("finished", "done", 1.0), {})
+    segment = Segment(np.linspace(0.0, 1.0, 5), rows, 0.0 * rows, 0.0 * rows)
+    run = sl.Trajectory(model, segment, Outcome("finished", "done", 1.0), {})
     path = page.write(run, tmp_path / "open.html")
     browser.console.clear()
     browser.open(path, READY)

@@ -31,7 +31,7 @@ from spanloop.kernels import compile
 from spanloop.model import Model
 from spanloop.model.files.file_io import decoded, read_file
 from spanloop.model.parts import Joint
-from spanloop.trajectory import Outcome, Segment, Trajectory
+from spanloop.trajectory import EndReason, Outcome, Segment, Trajectory
 from spanloop.trajectory.files import labels
 from spanloop.trajectory.resampling import LEAST, slopes
 from spanloop.zoo import cycloidal_path
@@ -82,7 +82,7 @@ def run(chosen: argparse.Namespace) -> int:
         tau = robot.inverse_dynamics(q, v, a, by_subsystems=chosen.by_subsystems)
     else:
         tau = compile(model, "inverse_dynamics", method=method)(q, v, a)
-    outcome = Outcome("finished", "The path was followed to its end.", times[-1])
+    outcome = Outcome(EndReason.FINISHED, "The path was followed to its end.", times[-1])
     settings = {"inverse dynamics": method}
     motion = Trajectory(model, (Segment(times, q, v, tau),), (outcome,), settings)
     for path in files:

@@ -29,7 +29,7 @@ def walked(program: Program, mechanism, inputs: Mapping[str, Sequence[Any]]) -> 
     forces = _forces_on_links(program, mechanism, inputs)
     blocks = _blocks_of_links(program, mechanism, inputs)
     here = [
-        Values(forces=f, **_inputs_of(link, inputs), **b)
+        Values(forces=f, **{**_inputs_of(link, inputs), **b})
         for link, f, b in zip(mechanism.links, forces, blocks, strict=True)
     ]
     world = Values(**{name: tuple(inputs[name]) for name in program.sizes})

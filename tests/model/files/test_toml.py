@@ -213,7 +213,7 @@ def test_what_no_file_can_hold_is_named():
     with pytest.raises(ModelError) as caught:
         dumps(model)
     assert str(caught.value) == (
-        "actuator 'a': setting 'f' is a NoneType; a file holds numbers, texts, truth values and lists of these"
+        "actuator 'a': setting 'f' is a NoneType; a file holds numbers, strings, booleans and lists of these"
     )
     with pytest.raises(ModelError, match="half a character"):
         dumps(Model("\ud800", (), ()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from spanloop.errors import FileError
 from spanloop.model.files.file_io import utf8_complaint
@@ -95,7 +96,7 @@ def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST)
     open_elements: list[Element] = [Element("", {}, file, 0)]
     seen = 0
 
-    def start(tag, attributes):
+    def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal seen
         seen += 1
         element = Element(tag, attributes, file, parser.CurrentLineNumber)
@@ -106,13 +107,13 @@ def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST)
         open_elements[-1].children.append(element)
         open_elements.append(element)
 
-    def end(tag):
+    def end(tag: str) -> None:
         open_elements.pop()
 
-    def characters(text):
+    def characters(text: str) -> None:
         open_elements[-1].content += text
 
-    def document_type(name, *rest):
+    def document_type(name: str, *rest: object) -> None:
         raise FileError(
             f"{file}:{parser.CurrentLineNumber}: declares a document type (<!DOCTYPE {name} ...>), "
             "which can define entities; these are not read. Remove the declaration"
@@ -134,7 +135,7 @@ def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST)
     return open_elements[0].children[0]
 
 
-def _broken(data: bytes, file: str, error) -> str:
+def _broken(data: bytes, file: str, error: Any) -> str:
     from xml.parsers import expat
 
     reason = expat.ErrorString(error.code)

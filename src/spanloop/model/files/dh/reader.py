@@ -5,7 +5,7 @@
 joint, a [mm], b [mm], alpha [deg], theta [deg], mass [kg], rx [mm], ry [mm], rz [mm], ixx, iyy, izz
 r,     0,      0,      -90,         0,           10.521,    0,       0,       54,      1.612, 1.612, 0.5091
 
-docs/dh.md has every column. Lines that begin with # are comments; those with a known word and a colon are settings.
+docs/dh.md lists the columns. Lines that begin with # are comments; those that begin with a known key are settings.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import difflib
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +122,7 @@ def loads(data: bytes | str, file: str = "table.csv") -> Model:
     return from_dh(rows, **{"name": Path(file).stem, **settings})
 
 
-def read_table(path) -> tuple[list[DHRow], dict[str, Any]]:
+def read_table(path: str | os.PathLike[str]) -> tuple[list[DHRow], dict[str, Any]]:
     """The rows of a file and what it says of how to read them."""
     path = checked_path(path)
     if path.suffix.lower() != ".csv":

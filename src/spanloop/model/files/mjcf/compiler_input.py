@@ -53,7 +53,7 @@ class Safe:
     def text(self) -> str:
         return "\n".join(self.lines)
 
-    def place(self, element) -> str:
+    def place(self, element: Any) -> str:
         """The file and line that an element of MuJoCo's spec comes from."""
         found = re.search(r"line (\d+)", element.info or "")
         number = int(found[1]) if found else 0
@@ -149,7 +149,7 @@ def _copies(element: Element, so_far: int) -> int:
     return int(so_far * count)
 
 
-def take_meshes(mujoco, spec, safe: Safe, folder: Path | None, notes: LoadNotes) -> list[tuple[Any, str]]:
+def take_meshes(mujoco: Any, spec: Any, safe: Safe, folder: Path | None, notes: LoadNotes) -> list[tuple[Any, str]]:
     """The geoms that are meshes, with the mesh's file.
 
     Where the body's inertia is written, the geom becomes a small ball before it is compiled: its pose is all we need.
@@ -202,7 +202,7 @@ def _path(file: str, safe: Safe) -> str:
     return file if PurePosixPath(file).is_absolute() else str(PurePosixPath(directory) / file)
 
 
-def _content(mesh, folder: Path | None, safe: Safe) -> bytes:
+def _content(mesh: Any, folder: Path | None, safe: Safe) -> bytes:
     file = _path(mesh.file, safe)
     path, note = (
         inside(folder, file, file) if folder is not None else (None, f"mesh {file!r}: the text is in no folder")
@@ -212,7 +212,7 @@ def _content(mesh, folder: Path | None, safe: Safe) -> bytes:
     return read_file(path)
 
 
-def _note(mesh, folder: Path | None, safe: Safe, notes: LoadNotes) -> None:
+def _note(mesh: Any, folder: Path | None, safe: Safe, notes: LoadNotes) -> None:
     file = _path(mesh.file, safe)
     if file and folder is not None:
         note = inside(folder, file, file)[1]

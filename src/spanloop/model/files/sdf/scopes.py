@@ -7,6 +7,7 @@ inside; `__model__` is the scope itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from spanloop.errors import FileError, nearest
@@ -154,7 +155,7 @@ def joint_key(name: str) -> str:
     return f"joint {name}"
 
 
-def _cycle(name: str, chain) -> str:
+def _cycle(name: str, chain: Iterable[str]) -> str:
     names = list(chain)
     return " -> ".join([*names[names.index(name) :][:6], name])
 

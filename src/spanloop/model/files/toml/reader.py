@@ -38,12 +38,12 @@ class Table:
             raise FileError(f"{self.where}: {key} is {value!r:.60}; expected {expected}")
 
     def text(self, key: str, default: Any = _NEEDED) -> str:
-        value = self._get(key, default)
+        value: str = self._get(key, default)
         self._must(isinstance(value, str), key, value, "a text in quotes")
         return value
 
     def flag(self, key: str, default: bool) -> bool:
-        value = self._get(key, default)
+        value: bool = self._get(key, default)
         self._must(isinstance(value, bool), key, value, "true or false")
         return value
 
@@ -97,7 +97,7 @@ class Table:
         if isinstance(value, list):
             return tuple(self._setting(name, v) for v in value)
         good = isinstance(value, (bool, int, float, str))
-        self._must(good, f"setting {name!r}", value, "a number, text, truth value or list of these")
+        self._must(good, f"setting {name!r}", value, "a number, string, boolean or list of these")
         return value
 
     def rest(self, allowed: set[str]) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def _sensor(t: Table) -> Sensor:
     return sensor
 
 
-# ---- Loops and couplings from a TOML file of their own: load("leg.urdf", loops="leg.toml").
+# ---- loops of a separate file
 
 
 def with_loops_of(model: Model, path: Path) -> Model:

@@ -1,7 +1,7 @@
-"""URDF: trees of hinges, sliders, planar and floating joints, with mimic joints.
+"""Writer of URDF: trees of hinges, sliders, planar and floating joints, with mimic joints.
 
-Loops stand as <loop>, which spanloop alone reads; frames as links without mass. Numbers that URDF demands and the
-model does not have (limits of a slider, efforts, speeds) are written as 1e30.
+Loops are written as <loop>, which only spanloop reads, and frames as links without mass. Numbers that URDF requires and
+the model does not have (limits of a slider, efforts, speeds) are written as 1e30.
 """
 
 from __future__ import annotations
