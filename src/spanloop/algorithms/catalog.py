@@ -24,7 +24,6 @@ from spanloop.algorithms.papers.lilly_orin import simple_closed_chain
 from spanloop.algorithms.papers.rodriguez_jain_kreutz import closed_topology, system_response
 from spanloop.algorithms.papers.saha import (
     complement_matrices,
-    convective_inertia,
     decoupled_complement,
     leg_completion,
     parallel_legs,
@@ -142,8 +141,8 @@ FUNCTIONS: dict[str, Function] = {
         }
     ),
     "inertia_factors": Function({"decoupled_complement": Algorithm(complement_matrices.inertia_factors)}),
-    "convective_inertia": Function({"decoupled_complement": Algorithm(convective_inertia.convective_inertia)}),
-    "convective_torque": Function({"decoupled_complement": Algorithm(convective_inertia.convective_torque)}),
+    "convective_inertia": Function({"decoupled_complement": Algorithm(complement_matrices.convective_inertia)}),
+    "convective_torque": Function({"decoupled_complement": Algorithm(complement_matrices.convective_torque)}),
     "mass_matrix_inverse": Function(
         {"articulated_body": Algorithm(inverse_mass_matrix.mass_matrix_inverse)}, needs_tree=True
     ),

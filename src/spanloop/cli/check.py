@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from spanloop.cli.arguments import ZOO, add_model, model_of
+from spanloop.cli.shared_arguments import ZOO, add_model, model_of
 from spanloop.cli.terminal import add_json, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning

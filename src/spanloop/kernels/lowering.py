@@ -12,13 +12,13 @@ from spanloop.model import Model
 from spanloop.sweeps import Values
 from spanloop.sweeps.program import AT_ONCE, INWARD
 from spanloop.topology import mechanism
-from spanloop.topology.link_class import Anonymous, anonymous
+from spanloop.topology.mechanism import AnonymousLink
 from spanloop.topology.partition import parts_of
 
 if TYPE_CHECKING:
     from spanloop.kernels.spec import KernelSpec
 
-KNEE = 48  # links beyond which lowering="auto" loops
+LOOP_THRESHOLD = 48  # links beyond which lowering="auto" loops
 UNIT_TOLERANCE = 1e-6  # of the length of a quaternion
 POSITIONS = ("q", "start")  # inputs that hold coordinates
 
@@ -46,7 +46,7 @@ def looped_plan(spec: KernelSpec) -> Looped:
     slices = {n: [link.q if n in POSITIONS else link.v for link in m.links] for n, _ in inputs}
     places = {n: [s.start for s in found] for n, found in slices.items()}
     counts = {n: [s.stop - s.start for s in found] for n, found in slices.items()}
-    tree = Tree([anonymous(x) for x in m.links], m.parents, places, counts, dict(inputs), _link_conditions)
+    tree = Tree([x.anonymous() for x in m.links], m.parents, places, counts, dict(inputs), _link_conditions)
     return looped(spec.name, inputs, shape, tree, passes, lambda here: program.result(m, here, Values()), Values)
 
 
@@ -61,7 +61,7 @@ def unit_conditions(model: Model, inputs: Mapping[str, Sequence[Any]]) -> Iterat
                 yield _is_unit(part)
 
 
-def _link_conditions(link: Anonymous, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:
+def _link_conditions(link: AnonymousLink, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:
     """The conditions on the coordinates of one link."""
     return [_is_unit(part) for n in POSITIONS if n in inputs for part in link.kind.unit_parts(tuple(inputs[n]))]
 

@@ -95,6 +95,7 @@ class RigidInertia:
         return self.turned(x.rotation).moved(x.translation)
 
     def turned(self, r: Rotation) -> RigidInertia:
+        """The same body in the axes that r leads to."""
         return RigidInertia(self.mass, r @ self.first, r.turn_symmetric(self.second))
 
     def moved(self, p: Vector3) -> RigidInertia:
@@ -109,6 +110,7 @@ class RigidInertia:
         return RigidInertia(self.mass, to, tuple(map(tuple, second)))  # type: ignore[arg-type]
 
     def articulated(self) -> ArticulatedInertia:
+        """The same as a 6x6."""
         m = self.mass
         return ArticulatedInertia(self.inertia(), skew(self.first), ((m, 0.0, 0.0), (0.0, m, 0.0), (0.0, 0.0, m)))
 
@@ -136,6 +138,7 @@ class ArticulatedInertia:
 
     @staticmethod
     def of_rows(rows) -> ArticulatedInertia:
+        """From six rows, of which the lower left block is not read."""
         return ArticulatedInertia(
             tuple(tuple(r[:3]) for r in rows[:3]),  # type: ignore[arg-type]
             tuple(tuple(r[3:]) for r in rows[:3]),  # type: ignore[arg-type]

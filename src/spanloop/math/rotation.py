@@ -26,9 +26,11 @@ class Planar:
 
     @property
     def T(self) -> Planar:
+        """The inverse."""
         return Planar(self.axis, self.cosine, -self.sine)
 
     def is_identity(self) -> bool:
+        """Does it turn nothing, as a matter of numbers?"""
         numbers = isinstance(self.cosine, float) and isinstance(self.sine, float)
         return numbers and self.cosine == 1.0 and self.sine == 0.0
 
@@ -99,18 +101,23 @@ class Full:
 
     @property
     def T(self) -> Full:
+        """The inverse."""
         return Full(transpose(self.entries))
 
     def is_identity(self) -> bool:
+        """Never: entries are not compared."""
         return False
 
     def turn(self, v: Vector3) -> Vector3:
+        """R v."""
         return tuple(dot(r, v) for r in self.entries)
 
     def turn_matrix(self, m: Matrix3) -> Matrix3:
+        """R m Rᵀ of any m."""
         return product(product(self.entries, m), transpose(self.entries))
 
     def turn_symmetric(self, m: Matrix3) -> Matrix3:
+        """R m Rᵀ of a symmetric m."""
         half = product(self.entries, m)
         r = [[m[0][0]] * 3 for _ in range(3)]
         for i in range(3):
@@ -135,10 +142,12 @@ class Rotation:
 
     @staticmethod
     def full(entries: Matrix3) -> Rotation:
+        """Rotation by its nine entries, which may be traced."""
         return Rotation((Full(entries),))
 
     @property
     def T(self) -> Rotation:
+        """The inverse."""
         return Rotation(tuple(f.T for f in reversed(self.factors)))
 
     def __matmul__(self, other):

@@ -126,18 +126,20 @@ class Transform:
 
     @property
     def T(self) -> _Transposed:
+        """φ*: X_AB.T @ a takes a motion from A to B."""
         return _Transposed(self)
 
     def inverse(self) -> Transform:
+        """Pose of A in B."""
         r = self.rotation.T
         return Transform(r, negate(r @ self.translation))
 
     def point(self, x: Vector3) -> Vector3:
-        """A point given in B, seen in A."""
+        """Coordinates in A of a point given in B."""
         return add(self.translation, self.rotation @ x)
 
     def inverse_point(self, x: Vector3) -> Vector3:
-        """A point given in A, seen in B."""
+        """Coordinates in B of a point given in A."""
         return self.rotation.T @ subtract(x, self.translation)
 
 
@@ -182,6 +184,7 @@ class Field:
 
     @property
     def motion(self) -> Motion:
+        """[alpha; origin]."""
         return Motion(self.alpha, self.origin)
 
 

@@ -30,26 +30,32 @@ def total(terms: Iterable[Scalar]) -> Scalar:
 
 
 def add(a: Vector3, b: Vector3) -> Vector3:
+    """a + b."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
 def subtract(a: Vector3, b: Vector3) -> Vector3:
+    """a − b."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
 def negate(a: Vector3) -> Vector3:
+    """−a."""
     return (-a[0], -a[1], -a[2])
 
 
 def scale(k: Scalar, a: Vector3) -> Vector3:
+    """k a."""
     return (k * a[0], k * a[1], k * a[2])
 
 
 def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """aᵀ b, for any length."""
     return total(x * y for x, y in zip(a, b, strict=True))
 
 
 def cross(a: Vector3, b: Vector3) -> Vector3:
+    """a × b."""
     return (
         a[1] * b[2] - a[2] * b[1],
         a[2] * b[0] - a[0] * b[2],
@@ -68,6 +74,7 @@ def times(m: Matrix3, a: Vector3) -> Vector3:
 
 
 def transpose(m: Matrix3) -> Matrix3:
+    """mᵀ."""
     return tuple(zip(*m, strict=True))  # type: ignore[return-value]
 
 
@@ -78,10 +85,12 @@ def product(m: Matrix3, n: Matrix3) -> Matrix3:
 
 
 def add_matrices(m: Matrix3, n: Matrix3) -> Matrix3:
+    """m + n."""
     return tuple(add(a, b) for a, b in zip(m, n, strict=True))  # type: ignore[return-value]
 
 
 def scale_matrix(k: Scalar, m: Matrix3) -> Matrix3:
+    """k m."""
     return tuple(scale(k, r) for r in m)  # type: ignore[return-value]
 
 
@@ -91,8 +100,10 @@ def outer(a: Vector3, b: Vector3) -> Matrix3:
 
 
 def symmetric(xx: Scalar, xy: Scalar, xz: Scalar, yy: Scalar, yz: Scalar, zz: Scalar) -> Matrix3:
+    """The symmetric matrix with these six entries."""
     return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
 
 
 def trace(m: Matrix3) -> Scalar:
+    """The sum of the diagonal."""
     return total((m[0][0], m[1][1], m[2][2]))

@@ -30,6 +30,7 @@ class Parameters:
 
     @staticmethod
     def of(model: Model) -> Parameters:
+        """The parameters of a model."""
         pairs = list(_listed(model))
         return Parameters(tuple(n for n, _ in pairs), np.array([x for _, x in pairs], dtype=float))
 
@@ -37,14 +38,14 @@ class Parameters:
         return len(self.names)
 
     def index(self, name: str) -> int:
-        """Where a parameter stands, by its name: 'forearm.mass', 'elbow.position.x', 'gravity.z'."""
+        """Return the number of a parameter by its name: 'forearm.mass', 'elbow.position.x', 'gravity.z'."""
         try:
             return self.names.index(name)
         except ValueError:
             raise InputError(f"there is no parameter {name!r}; {nearest(name, self.names)}") from None
 
     def changed(self, values: Mapping[str, float]) -> Parameters:
-        """The same parameters with some values replaced by name."""
+        """Return the parameters with some values replaced, {name: value}."""
         new = self.values.copy()
         for name, x in values.items():
             new[self.index(name)] = x
@@ -52,7 +53,7 @@ class Parameters:
 
 
 def applied(model: Model, values: Sequence[float]) -> Model:
-    """The model with these parameter values."""
+    """Return the model with these parameter values, in the order of model.parameters()."""
     values = [float(x) for x in values]
     if len(values) != len(Parameters.of(model)):
         raise InputError(f"{len(values)} parameters given; model {model.name!r} has {len(Parameters.of(model))}")
@@ -65,11 +66,11 @@ def applied(model: Model, values: Sequence[float]) -> Model:
     return replace(model, bodies=tuple(bodies), joints=tuple(joints), gravity=gravity)
 
 
-def unpacked(model: Model, values: Sequence[Any]) -> tuple[tuple, list[dict[str, Any]]]:
+def unpacked(model: Model, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[dict[str, Any]]]:
     """Gravity, and for each joint a table of its parameters, from the packed order; values may be traced."""
     rest = iter(values)
 
-    def take(n: int) -> tuple:
+    def take(n: int) -> tuple[Any, ...]:
         return tuple(next(rest) for _ in range(n))
 
     gravity = take(3)

@@ -80,7 +80,7 @@ def _reached(joints: Sequence[Joint], cut: Collection[str]) -> set[str]:
     return kept
 
 
-def _all_reached(bodies, joints, kept: set[str], cut: Collection[str]) -> None:
+def _all_reached(bodies: Sequence[Body], joints: Sequence[Joint], kept: set[str], cut: Collection[str]) -> None:
     reached = {WORLD, *(j.child for j in joints if j.name in kept)}
     for b in bodies:
         if b.name in reached:

@@ -1,18 +1,22 @@
-"""The checks a model passes when it is made: names, tree, numbers. Each failure says where, what, found, expected."""
+"""Check of a model's structure when it is made: names, tree, numbers. Errors have where, what, found, expected."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from spanloop.errors import ModelError, nearest
 from spanloop.model.motors import check_actuator
-from spanloop.model.parts import WORLD, Body, Joint
+from spanloop.model.parts import WORLD, Body, Coupling, Frame, Joint, Loop, Placement
+
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
 
-def checked_tree(model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
-    """Bodies and joints depth first, children in the order given; raises on anything that is not a tree."""
+def checked_tree(model: Model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
+    """Bodies and joints depth first, children in the order given; raises ModelError unless they form a tree."""
     _unique(model)
     bodies = {b.name: b for b in model.bodies}
     _ends_exist(model, bodies)
@@ -31,7 +35,7 @@ def checked_tree(model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
     return tuple(bodies[j.child] for j in joints), joints
 
 
-def _unique(model) -> None:
+def _unique(model: Model) -> None:
     for what, names in (
         ("body", [b.name for b in model.bodies] + [WORLD]),
         ("joint", [j.name for j in model.joints] + [x.name for x in model.loops]),
@@ -59,9 +63,10 @@ def _plural(what: str) -> str:
     return "bodies" if what == "body" else what + "s"
 
 
-def _ends_exist(model, bodies) -> None:
+def _ends_exist(model: Model, bodies: dict[str, Body]) -> None:
     known = [WORLD, *bodies]
-    ends = [(j, j.parent, "parent") for j in model.joints] + [(j, j.child, "child") for j in model.joints]
+    ends: list[tuple[Joint | Loop, str, str]] = [(j, j.parent, "parent") for j in model.joints]
+    ends += [(j, j.child, "child") for j in model.joints]
     ends += [(x, x.a, "body a") for x in model.loops] + [(x, x.b, "body b") for x in model.loops]
     for part, name, role in ends:
         if name not in bodies and name != WORLD:
@@ -80,7 +85,7 @@ def _ends_exist(model, bodies) -> None:
             raise ModelError(f"sensor {x.name!r}: {x.at!r} is not a joint, body or frame; {nearest(x.at, places)}")
 
 
-def _depth_first(model, bodies) -> tuple[Joint, ...]:
+def _depth_first(model: Model, bodies: dict[str, Body]) -> tuple[Joint, ...]:
     children: dict[str, list[Joint]] = {}
     above: dict[str, Joint] = {}
     for j in model.joints:
@@ -111,7 +116,7 @@ def _depth_first(model, bodies) -> tuple[Joint, ...]:
     return tuple(ordered)
 
 
-def _check_frames_and_loops(model) -> None:
+def _check_frames_and_loops(model: Model) -> None:
     for f in model.frames:
         if f.name == WORLD or any(f.name == b.name for b in model.bodies):
             raise ModelError(
@@ -125,7 +130,7 @@ def _check_frames_and_loops(model) -> None:
         _check_placement(x.placement_b, f"{_at('loop', x)}, end b")
 
 
-def _check_couplings(model) -> None:
+def _check_couplings(model: Model) -> None:
     joints = {j.name: j for j in model.joints}
     source: dict[str, str] = {}
     for c in model.couplings:
@@ -152,7 +157,7 @@ def _check_couplings(model) -> None:
 
 
 def check_body(b: Body) -> None:
-    """Numbers that no body can have."""
+    """Raise ModelError for numbers that no body can have."""
     i = b.inertia
     if len(i.center) != 3 or len(i.moments) != 6:
         raise ModelError(
@@ -165,6 +170,7 @@ def check_body(b: Body) -> None:
 
 
 def check_joint(j: Joint) -> None:
+    """Raise ModelError for numbers that no joint can have."""
     n = j.kind.nv
     for name in ("damping", "friction", "armature", "stiffness", "lower", "upper", "speed", "effort"):
         value = getattr(j, name)
@@ -193,13 +199,13 @@ def check_joint(j: Joint) -> None:
     _check_placement(j.placement, _at("joint", j))
 
 
-def _check_placement(placement, owner: str) -> None:
+def _check_placement(placement: Placement, owner: str) -> None:
     check_rotation(placement.rotation, owner)
     _finite(placement.position, f"{owner}: position")
 
 
-def check_rotation(r, owner: str) -> None:
-    """A rotation matrix must be orthonormal to 1e-9 and right-handed."""
+def check_rotation(r: Sequence[Sequence[float]], owner: str) -> None:
+    """Raise ModelError for a matrix that is not orthonormal to 1e-9 and right-handed."""
     _finite([x for row in r for x in row], f"{owner}: rotation")
     worst = max(
         abs(sum(r[i][k] * r[j][k] for k in range(3)) - (1.0 if i == j else 0.0)) for i in range(3) for j in range(3)
@@ -221,5 +227,5 @@ def _finite(values: Iterable[float], owner: str) -> None:
         raise ModelError(f"{owner} is {values}; every number must be finite")
 
 
-def _at(what: str, part) -> str:
+def _at(what: str, part: Body | Joint | Frame | Loop | Coupling) -> str:
     return f"{what} {part.name!r}" + (f" ({part.where})" if part.where else "")

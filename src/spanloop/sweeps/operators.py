@@ -44,6 +44,7 @@ class Operator:
 
     @property
     def T(self) -> Operator:
+        """The transpose."""
         return self._new(self.term.star())
 
     def __matmul__(self, other):

@@ -11,7 +11,7 @@ Steps are pure: they return what is to be kept and never write into `here` or `w
 
 `here` holds the link's inputs (q, v, a, tau: its own entries) and everything earlier sweeps kept; `parent` what
 this sweep kept at the parent; `arriving` the sum of what the children sent. `start` is what the world (outward) or
-a link without children (inward) would have said.
+a link without children (inward) passes on.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Program:
 
 
 def outward(step: Callable[..., Values], begin: Callable[[Values], Values] | None = None, **start: Any) -> Sweep:
-    """begin(world): where the first values come from, if they are not constants."""
+    """A step from the world to the leaves; `start`: what the world hands to its children, or begin(world) makes it."""
     return Sweep(OUTWARD, step, begin or Values(**start))
 
 
@@ -98,4 +98,5 @@ def at_once(step: Callable[..., Values | tuple[Values, Mapping[int, Values]]]) -
 
 
 def inward(step: Callable[..., tuple[Values, Values]], **start: Any) -> Sweep:
+    """A step from the leaves to the world; `start`: what arrives at a link without children."""
     return Sweep(INWARD, step, Values(**start))

@@ -43,6 +43,7 @@ class Algebra:
         self._kept_rows: list[frozenset[int]] = []
 
     def at(self, q) -> Algebra:
+        """The same algebra at coordinates q (nq,)."""
         return Algebra(self.model, q, self.frames, self._found_rows)
 
     def anywhere(self) -> np.ndarray:
@@ -51,6 +52,7 @@ class Algebra:
 
     @property
     def has_armature(self) -> bool:
+        """Is there a rotor inertia at any joint?"""
         return any(not (isinstance(m, float) and m == 0.0) for link in self.mechanism.links for m in link.armature)
 
     # ---- closures

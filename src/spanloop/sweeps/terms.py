@@ -116,10 +116,12 @@ class Transition(Term):
 
 
 def is_starred(text: str) -> bool:
+    """Is this the text of a transpose?"""
     return text.endswith(".T")
 
 
 def starred(text: str) -> str:
+    """The text of the transpose."""
     return text.removesuffix(".T") if is_starred(text) else f"{text}.T"
 
 

@@ -115,6 +115,7 @@ def _over_root_star(link, here, x):
 
 
 def identity(space: str) -> Term:
+    """1 on vectors of a space."""
     return RowIdentity() if space == ROWS else Local(ONE, space, space, 0, _identity)
 
 

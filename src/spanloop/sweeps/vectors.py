@@ -27,6 +27,7 @@ class Vector:
 
     @staticmethod
     def given(algebra: Algebra, name: str, space: str) -> Vector:
+        """An input of this name, a vector of a space."""
         if space not in SPACES:
             raise InputError(f"vector {name!r}: {space!r} is no space; {nearest(space, SPACES)}")
         if not name.isidentifier() or name in ("q", "parameters"):
@@ -75,6 +76,7 @@ class Vector:
 
     @property
     def level(self) -> int:
+        """The highest level of its terms."""
         return max((max(x.level, t.level if t else 0) for _, t, x in self.parts), default=0)
 
     def inputs(self) -> dict[str, str]:

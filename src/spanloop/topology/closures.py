@@ -58,6 +58,7 @@ class Closure:
         return "moment" if w.linear == ZERO3 else "force"
 
     def row_name(self, k: int) -> str:
+        """Name of row k: the closure, and what the row transmits."""
         return f"{self.name}: {_described(self.kind.constraint_space(self.kind.neutral())[k], k)}"
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from spanloop.joints import JointKind
 from spanloop.math.inertia import RigidInertia
@@ -41,16 +41,14 @@ class Anchor:
         return Anchor(self.link, product(self.rotation, rotation), add(self.position, times(self.rotation, position)))
 
     def transform(self) -> Transform:
+        """The frame's pose in the link."""
         return Transform(from_matrix(self.rotation), self.position)
 
 
 @dataclass(frozen=True)
-class Link:
-    """A body that moves and the joint that carries it."""
+class AnonymousLink:
+    """A link without name and numbers: all that the steps of a sweep may use, so that links alike in it share code."""
 
-    name: str  # of the joint
-    number: int
-    parent: int  # number of the parent link; −1 is the world
     kind: JointKind
     placement: Transform  # of the joint in the parent link's frame
     inertia: RigidInertia
@@ -59,18 +57,10 @@ class Link:
     stiffness: tuple[Scalar, ...]
     rest: tuple[float, ...]
     driven: bool
-    q: slice
-    v: slice
-    actuated: bool = True
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """Pose of the link's frame in its parent's."""
         return self.placement @ self.kind.transform(q)
-
-    @property
-    def floats(self) -> bool:
-        """Does the link hang on nothing but the world, by a joint that constrains nothing?"""
-        return self.parent < 0 and not self.driven and not self.kind.constraint_space(self.kind.neutral())
 
     def free(self, columns: tuple[Motion, ...]) -> tuple[Motion, ...]:
         """The columns of the motion space along which the link accelerates by itself."""
@@ -89,11 +79,33 @@ class Link:
         return tuple(d + s for d, s in zip(damper, spring, strict=True))
 
     def spring_energy(self, q: Sequence[Scalar]) -> Scalar:
+        """Potential energy of the joint's own spring [J]."""
         return 0.0 if self._unsprung else self.kind.spring(q, self.rest, self.stiffness)[1]
 
     @property
     def _unsprung(self) -> bool:
         return all(isinstance(k, float) and k == 0.0 for k in self.stiffness)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link(AnonymousLink):
+    """A body that moves and the joint that carries it."""
+
+    name: str  # of the joint
+    number: int
+    parent: int  # number of the parent link; −1 is the world
+    q: slice
+    v: slice
+    actuated: bool = True
+
+    @property
+    def floats(self) -> bool:
+        """Is the link on the world, by a joint that constrains nothing?"""
+        return self.parent < 0 and not self.driven and not self.kind.constraint_space(self.kind.neutral())
+
+    def anonymous(self) -> AnonymousLink:
+        """The link without name and numbers."""
+        return AnonymousLink(*(getattr(self, f.name) for f in fields(AnonymousLink)))
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,7 @@ class Mechanism:
 
     @property
     def parents(self) -> list[int]:
+        """Number of each link's parent; −1 is the world."""
         return [link.parent for link in self.links]
 
     @property
@@ -143,10 +156,12 @@ class Mechanism:
 
     @property
     def nq(self) -> int:
+        """Number of coordinates."""
         return sum(link.kind.nq for link in self.links)
 
     @property
     def nv(self) -> int:
+        """Number of degrees of freedom."""
         return sum(link.kind.nv for link in self.links)
 
     def regrouped(self) -> Mechanism:
@@ -185,9 +200,6 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
             q, v = slice(iq, iq + kind.nq), slice(iv, iv + kind.nv)
             links.append(
                 Link(
-                    joint.name,
-                    len(links),
-                    here.link,
                     kind,
                     placement,
                     RigidInertia(),
@@ -196,9 +208,12 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
                     part["stiffness"],
                     joint.rest,
                     joint.driven,
-                    q,
-                    v,
-                    joint.actuated,
+                    name=joint.name,
+                    number=len(links),
+                    parent=here.link,
+                    q=q,
+                    v=v,
+                    actuated=joint.actuated,
                 )
             )
             iq, iv = q.stop, v.stop

@@ -213,7 +213,7 @@ def test_what_no_file_can_hold_is_named():
     with pytest.raises(ModelError) as caught:
         dumps(model)
     assert str(caught.value) == (
-        "actuator 'a': setting 'f' is a NoneType; a file holds numbers, texts, truth values and lists of these"
+        "actuator 'a': setting 'f' is a NoneType; a file holds numbers, strings, booleans and lists of these"
     )
     with pytest.raises(ModelError, match="half a character"):
         dumps(Model("\ud800", (), ()))
@@ -294,7 +294,7 @@ BAD = {
     "body is no tables": (HEAD + "body = [3]", "arm.toml: body is 3; expected a table"),
     "deep": (
         HEAD + "x = " + "[" * 100_000,
-        "arm.toml: lists stand in each other too deep; no mechanism needs that",
+        "arm.toml: lists are nested too deep; no mechanism needs that",
     ),
     "huge number": (
         HEAD + BODY + "mass = 1" + "0" * 400,

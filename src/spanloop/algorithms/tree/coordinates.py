@@ -16,10 +16,12 @@ def difference(mechanism) -> Program:
 
 
 def advance(link, here, parent) -> Values:
+    """The joint's coordinates after delta."""
     return Values(out=link.kind.plus(here.q, here.delta))
 
 
 def compare(link, here, parent) -> Values:
+    """The joint's delta from start to q."""
     return Values(out=link.kind.minus(here.q, here.start))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.compiler.lower import Looped, Operations, Plan
 from spanloop.compiler.runtime import arrays
 from spanloop.compiler.runtime.kernel import Definition, checked_dtype
 from spanloop.compiler.runtime.refused_states import refuse_states
@@ -24,6 +25,16 @@ class PythonKernel:
         self.name, self.definition = definition.name, definition
         self.inputs, self.shape = definition.signature()
         self.dtype = np.dtype(np.float64)
+
+    @property
+    def plan(self) -> Plan | Looped:
+        """The operations in order, as machine code would run them."""
+        return self.definition.plan
+
+    @property
+    def operations(self) -> Operations:
+        """How many operations a state takes."""
+        return self.plan.operations
 
     def __call__(self, *inputs: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         return self.evaluate(*inputs, out=out)

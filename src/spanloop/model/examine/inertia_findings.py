@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def inertias(model: Model) -> Iterator[Finding]:
     yield from _out_of_size([b for b in fused.bodies if b not in filled], sizes, _span(fused))
 
 
-def _together(topic: str, bodies: list[Body], values: dict, one: str, many: str) -> Finding:
+def _together(topic: str, bodies: list[Body], values: dict[str, Any], one: str, many: str) -> Finding:
     count = counted(len(bodies), f"body {one}", f"bodies {many}")
     return Finding(topic, tuple(label("body", b) for b in bodies), values | {"count": count})
 

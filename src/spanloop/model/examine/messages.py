@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from spanloop.model.parts import Body, Joint
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -20,12 +22,14 @@ class Finding:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-def label(what: str, part) -> str:
+def label(what: str, part: Body | Joint) -> str:
     """A part by name and, if known, file and line: body 'forearm' (arm.urdf:41)."""
     return f"{what} {part.name!r}" + (f" ({part.where})" if part.where else "")
 
 
 class Words(NamedTuple):
+    """How much a finding matters, its sentence, and what to try."""
+
     weight: str
     sentence: str
     advice: str = ""
@@ -147,14 +151,17 @@ WORDS = {
 
 
 def weight(finding: Finding) -> str:
+    """How much a finding matters, one of WEIGHTS."""
     return WORDS[finding.topic].weight
 
 
 def sentence(finding: Finding) -> str:
+    """The finding as a sentence."""
     return _filled(WORDS[finding.topic].sentence, finding)
 
 
 def advice(finding: Finding) -> str:
+    """What to try, or nothing."""
     return _filled(WORDS[finding.topic].advice, finding)
 
 
@@ -168,4 +175,5 @@ def _filled(text: str, finding: Finding) -> str:
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
+    """A number with its noun in the singular or plural."""
     return f"{n} {one if n == 1 else many or one + 's'}"

@@ -36,12 +36,12 @@ def possible_loops(model: Model) -> Iterator[Finding]:
 
 
 def _places(model: Model, q: np.ndarray) -> dict[str, Placement]:
-    bodies = poses(model, q)  # type: ignore[arg-type]
+    bodies = poses(model, q)
     return bodies | {f.name: bodies[f.body] @ f.placement for f in model.frames}
 
 
 def _meeting(
-    model: Model, frames: dict[str, str], bare: set[str], taken, at: dict[str, Placement]
+    model: Model, frames: dict[str, str], bare: set[str], taken: set[frozenset[str]], at: dict[str, Placement]
 ) -> Iterator[Finding]:
     """Bare frames on bodies that no joint joins directly, at one place, unless they are so at other states too."""
     near: dict[tuple[int, ...], list[str]] = {}
@@ -65,7 +65,9 @@ def _meeting(
             yield Finding("meet", (repr(a), repr(b)), {"close": _line(model, frames, a, b, at)})
 
 
-def _named(model: Model, frames: dict[str, str], taken, at: dict[str, Placement]) -> Iterator[Finding]:
+def _named(
+    model: Model, frames: dict[str, str], taken: set[frozenset[str]], at: dict[str, Placement]
+) -> Iterator[Finding]:
     stems: dict[str, list[str]] = {}
     for name in frames:
         if END.search(name) and SIDE.search(name):

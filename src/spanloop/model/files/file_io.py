@@ -14,8 +14,8 @@ from spanloop.errors import FileError, InputError, nearest
 LARGEST = 64 * 2**20  # bytes
 
 
-def checked_path(path) -> Path:
-    """A path from text or a path object."""
+def checked_path(path: str | os.PathLike[str]) -> Path:
+    """The path; raises InputError for an argument that is none."""
     try:
         return Path(path)
     except TypeError:

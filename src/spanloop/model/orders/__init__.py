@@ -1,10 +1,11 @@
-"""What converters to another library's order share: joints by its names, arrays of a known length."""
+"""Orders of other libraries: converters of states, and the checks they share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError, nearest
 from spanloop.model.model import Model
@@ -29,7 +30,7 @@ def matched_joints(model: Model, names: Sequence[str], library: str) -> list[Joi
     return [ours[name] for name in names]
 
 
-def rows_of(value, n: int, what: str) -> np.ndarray:
+def rows_of(value: ArrayLike, n: int, what: str) -> np.ndarray:
     """The value as an array (..., n) of floats."""
     array = np.asarray(value, dtype=float)
     if array.ndim == 0 or array.shape[-1] != n:

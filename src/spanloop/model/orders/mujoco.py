@@ -1,4 +1,4 @@
-"""Coordinates, rates, accelerations and forces in MuJoCo's order, and back. MuJoCo is not imported.
+"""MujocoOrder: coordinates, velocities, accelerations and forces in MuJoCo's order, and back. MuJoCo is not imported.
 
 | kind      | here                                            | MuJoCo                                              |
 |-----------|-------------------------------------------------|-----------------------------------------------------|
@@ -8,7 +8,7 @@
 | others    | one number                                      | the same                                            |
 | force     | [torque; force] at the body's origin            | xfrc_applied: [force; torque] at the centre of mass |
 
-A free body's frame is the joint's, which stands at the body's place in the file: our neutral q is MuJoCo's qpos0. So
+A free body's frame is the joint's, which is at the body's place in the file: our neutral q is MuJoCo's qpos0. Hence
 velocities, accelerations and forces of free joints can only be converted together with their q.
 """
 
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.errors import UnsupportedError
 from spanloop.model.model import Model
@@ -58,7 +59,7 @@ def _unique(names: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a joint stands in our q and v and in MuJoCo's."""
+    """Positions of a joint's numbers in our q and v and in MuJoCo's."""
 
     joint: Joint
     q: slice
@@ -72,12 +73,19 @@ class _Place:
 
 
 class MujocoOrder:
-    """Converts states of a model to and from the order of a MuJoCo model.
+    """Converts states of a model to and from MuJoCo's order and axes.
 
-    theirs: the mujoco.MjModel, or the names of its joints in their order. Arrays may have any batch axes in front.
+    model: with free, spherical, revolute and prismatic joints only
+    theirs: the mujoco.MjModel, or the names of its joints in their order
+
+    Arrays may have any batch axes in front. Raises InputError where the joints of the two differ, UnsupportedError
+    for a joint of a kind that MuJoCo does not have.
+
+    >>> order = sl.MujocoOrder(model, mj_model)
+    >>> data.qpos, data.qvel = order.q_to(q), order.v_to(q, v)
     """
 
-    def __init__(self, model: Model, theirs: Any):
+    def __init__(self, model: Model, theirs: Any) -> None:
         names = list(theirs) if isinstance(theirs, Sequence) else joint_names(theirs)
         self._places: list[_Place] = []
         iq = iv = 0
@@ -88,24 +96,24 @@ class MujocoOrder:
             iq, iv = iq + nq, iv + nv
         self.nq, self.nv = iq, iv
 
-    def q_to(self, q) -> np.ndarray:
-        """Our q (..., nq) as MuJoCo's qpos."""
-        q = rows_of(q, self.nq, "q")
-        out = np.empty_like(q)
+    def q_to(self, q: ArrayLike) -> np.ndarray:
+        """Return MuJoCo's qpos (..., nq) of our q (..., nq)."""
+        ours = rows_of(q, self.nq, "q")
+        out: np.ndarray = np.empty_like(ours)
         for p in self._places:
-            x = q[..., p.q]
+            x = ours[..., p.q]
             if p.free:
                 turn, at = _frame(p.joint)
                 x = np.concatenate((at + x[..., 4:] @ _matrix(turn).T, _times(turn, x[..., :4])), axis=-1)
             out[..., p.their_q] = x
         return out
 
-    def q_from(self, q) -> np.ndarray:
-        """MuJoCo's qpos as our q."""
-        q = rows_of(q, self.nq, "qpos")
-        out = np.empty_like(q)
+    def q_from(self, q: ArrayLike) -> np.ndarray:
+        """Return our q (..., nq) of MuJoCo's qpos (..., nq)."""
+        theirs = rows_of(q, self.nq, "qpos")
+        out: np.ndarray = np.empty_like(theirs)
         for p in self._places:
-            x = q[..., p.their_q]
+            x = theirs[..., p.their_q]
             if p.free:
                 turn, at = _frame(p.joint)
                 back = _times(turn * (1.0, -1.0, -1.0, -1.0), x[..., 3:])
@@ -113,67 +121,75 @@ class MujocoOrder:
             out[..., p.q] = x
         return out
 
-    def v_to(self, q, v) -> np.ndarray:
-        """Our v (..., nv) at our q as MuJoCo's qvel."""
+    def v_to(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return MuJoCo's qvel (..., nv) of our v (..., nv) at our q."""
         return self._converted(q, v, "v", to=True)
 
-    def v_from(self, q, v) -> np.ndarray:
-        """MuJoCo's qvel as our v at our q."""
+    def v_from(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """Return our v (..., nv) at our q of MuJoCo's qvel (..., nv)."""
         return self._converted(q, v, "qvel", to=False)
 
-    def tau_to(self, q, tau) -> np.ndarray:
-        """Our tau (..., nv) at our q as MuJoCo's generalised force (qfrc_applied, qfrc_bias, ...)."""
+    def tau_to(self, q: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        """Return MuJoCo's generalised force (qfrc_applied, qfrc_bias, ...) of our tau (..., nv) at our q."""
         return self._converted(q, tau, "tau", to=True)
 
-    def tau_from(self, q, tau) -> np.ndarray:
-        """MuJoCo's generalised force as our tau at our q."""
+    def tau_from(self, q: ArrayLike, tau: ArrayLike) -> np.ndarray:
+        """Return our tau (..., nv) at our q of MuJoCo's generalised force (..., nv)."""
         return self._converted(q, tau, "tau", to=False)
 
-    def a_to(self, q, v, a) -> np.ndarray:
-        """Our a (..., nv) at our q, v as MuJoCo's qacc: a free body's acceleration is that of its world velocity."""
-        v, a = rows_of(v, self.nv, "v"), rows_of(a, self.nv, "a")
-        return self._converted(q, a + self._turning(v, np.broadcast_shapes(v.shape, a.shape)), "a", to=True)
+    def a_to(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return MuJoCo's qacc (..., nv) of our a (..., nv) at our q and v.
 
-    def a_from(self, q, v, a) -> np.ndarray:
-        """MuJoCo's qacc as our a at our q, v."""
+        MuJoCo's acceleration of a free body is the rate of its velocity in world axes.
+        """
+        rates, ours = rows_of(v, self.nv, "v"), rows_of(a, self.nv, "a")
+        return self._converted(
+            q, ours + self._turning(rates, np.broadcast_shapes(rates.shape, ours.shape)), "a", to=True
+        )
+
+    def a_from(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
+        """Return our a (..., nv) at our q and v of MuJoCo's qacc (..., nv)."""
         out = self._converted(q, a, "qacc", to=False)
-        v = rows_of(v, self.nv, "v")
-        return out - self._turning(v, np.broadcast_shapes(v.shape, out.shape))
+        rates = rows_of(v, self.nv, "v")
+        ours: np.ndarray = out - self._turning(rates, np.broadcast_shapes(rates.shape, out.shape))
+        return ours
 
-    def mass_matrix_to(self, q, M) -> np.ndarray:
-        """Our mass matrix (..., nv, nv) at our q as MuJoCo's full one."""
+    def mass_matrix_to(self, q: ArrayLike, M: ArrayLike) -> np.ndarray:
+        """Return MuJoCo's full mass matrix (..., nv, nv) of ours at our q."""
         rows = self._converted(np.asarray(q, dtype=float)[..., None, :], rows_of(M, self.nv, "M"), "M", to=True)
         both = self._converted(np.asarray(q, dtype=float)[..., None, :], np.swapaxes(rows, -1, -2), "M", to=True)
         return np.swapaxes(both, -1, -2)
 
     @staticmethod
-    def force_to(force, arm=(0.0, 0.0, 0.0)) -> np.ndarray:
-        """[torque; force] (..., 6) at a body's origin, world axes, as MuJoCo's xfrc_applied [force; torque] at the
-        centre of mass; arm (..., 3): from the origin to there (xipos − xpos) [m]."""
-        force = rows_of(force, 6, "force")
-        torque, push = force[..., :3], force[..., 3:]
+    def force_to(force: ArrayLike, arm: ArrayLike = (0.0, 0.0, 0.0)) -> np.ndarray:
+        """Return MuJoCo's xfrc_applied (..., 6) of our force on a body.
+
+        force: [torque; force] (..., 6) at the body's origin, world axes. MuJoCo has [force; torque] at the centre of
+        mass; arm: (..., 3) from the origin to there (xipos − xpos) [m].
+        """
+        ours = rows_of(force, 6, "force")
+        torque, push = ours[..., :3], ours[..., 3:]
         moved = torque - np.cross(np.broadcast_to(rows_of(arm, 3, "arm"), push.shape), push)
         return np.concatenate((push, moved), axis=-1)
 
     @staticmethod
-    def force_from(force, arm=(0.0, 0.0, 0.0)) -> np.ndarray:
-        """MuJoCo's xfrc_applied as [torque; force] at the body's origin."""
-        force = rows_of(force, 6, "xfrc")
-        push, torque = force[..., :3], force[..., 3:]
+    def force_from(force: ArrayLike, arm: ArrayLike = (0.0, 0.0, 0.0)) -> np.ndarray:
+        """Return [torque; force] (..., 6) at the body's origin of MuJoCo's xfrc_applied; arm: see force_to."""
+        theirs = rows_of(force, 6, "xfrc")
+        push, torque = theirs[..., :3], theirs[..., 3:]
         moved = torque + np.cross(np.broadcast_to(rows_of(arm, 3, "arm"), push.shape), push)
         return np.concatenate((moved, push), axis=-1)
 
-    def _converted(self, q, v, what: str, *, to: bool) -> np.ndarray:
+    def _converted(self, q: ArrayLike, v: ArrayLike, what: str, *, to: bool) -> np.ndarray:
         """Entries in the other order; the linear part of a free joint is turned between body and world."""
-        v = rows_of(v, self.nv, what)
-        q = rows_of(q, self.nq, "q")
-        shape = (*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.nv)
-        v, out = np.broadcast_to(v, shape), np.empty(shape)
+        values, at = rows_of(v, self.nv, what), rows_of(q, self.nq, "q")
+        shape = (*np.broadcast_shapes(at.shape[:-1], values.shape[:-1]), self.nv)
+        values, out = np.broadcast_to(values, shape), np.empty(shape)
         for p in self._places:
             here, there = (p.v, p.their_v) if to else (p.their_v, p.v)
-            x = v[..., here]
+            x = values[..., here]
             if p.free:
-                R = _matrix(_times(_frame(p.joint)[0], q[..., p.q][..., :4]))
+                R = _matrix(_times(_frame(p.joint)[0], at[..., p.q][..., :4]))
                 if to:
                     x = np.concatenate((np.einsum("...ij,...j->...i", R, x[..., 3:]), x[..., :3]), axis=-1)
                 else:
@@ -181,7 +197,7 @@ class MujocoOrder:
             out[..., there] = x
         return out
 
-    def _turning(self, v: np.ndarray, shape) -> np.ndarray:
+    def _turning(self, v: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """ω × u of every free joint, in its linear entries: by that much dv/dt differs between the axes."""
         out = np.zeros(shape)
         for p in self._places:

@@ -1,4 +1,4 @@
-"""Coordinates and forces in Pinocchio's order, and back. Pure rearrangement; Pinocchio is not imported.
+"""PinocchioOrder: coordinates, velocities and forces in Pinocchio's order, and back. Pinocchio is not imported.
 
 | kind      | here                                     | Pinocchio                                       |
 |-----------|------------------------------------------|-------------------------------------------------|
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model.model import Model
@@ -30,7 +31,7 @@ _FLOATING = {"root_joint": "root"}  # Pinocchio's name of a floating base -> our
 
 @dataclass(frozen=True)
 class _Order:
-    """How one kind's coordinates and rates stand in Pinocchio."""
+    """The order of one kind's coordinates and velocities in Pinocchio."""
 
     nq: int
     q_to: Callable[[np.ndarray], np.ndarray]
@@ -55,7 +56,8 @@ def _circle_to(q: np.ndarray) -> np.ndarray:
 
 
 def _circle_from(q: np.ndarray) -> np.ndarray:
-    return np.arctan2(q[..., 1:], q[..., :1])
+    angle: np.ndarray = np.arctan2(q[..., 1:], q[..., :1])
+    return angle
 
 
 _CONTINUOUS = _Order(2, _circle_to, _circle_from, (0,))
@@ -67,14 +69,20 @@ _ORDERS = {
 
 
 class PinocchioOrder:
-    """Converts states of a model to and from the order of a Pinocchio model with the given joint names.
+    """Converts states of a model to and from the order of a Pinocchio model.
 
-    names: list(pinocchio_model.names), the first of which is "universe". nqs: list(pinocchio_model.nqs),
-    needed where a revolute joint without limits has two coordinates (cos, sin) there. Arrays may have any
-    batch axes in front.
+    model: a model without general joints
+    names: list(pinocchio_model.names), the first of which is "universe"
+    nqs: list(pinocchio_model.nqs), needed where a revolute joint without limits has two coordinates (cos, sin) there
+
+    Arrays may have any batch axes in front. Raises InputError where the joints of the two differ, UnsupportedError
+    for a joint of a kind that Pinocchio does not have.
+
+    >>> order = sl.PinocchioOrder(model, list(pin_model.names), list(pin_model.nqs))
+    >>> a = order.v_from(pinocchio.aba(pin_model, data, order.q_to(q), order.v_to(v), order.v_to(tau)))
     """
 
-    def __init__(self, model: Model, names: Sequence[str], nqs: Sequence[int] | None = None):
+    def __init__(self, model: Model, names: Sequence[str], nqs: Sequence[int] | None = None) -> None:
         self._pairs: list[tuple[_Order, slice, slice, slice, slice]] = []
         iq = iv = 0
         joints = _matched(model, names)
@@ -86,31 +94,32 @@ class PinocchioOrder:
             iq, iv = iq + order.nq, iv + nv
         self.nq, self.nv, self._nq, self._nv = iq, iv, model.nq, model.nv
 
-    def q_to(self, q) -> np.ndarray:
-        """Our q (..., model.nq) as Pinocchio's (..., nq)."""
-        q = rows_of(q, self._nq, "q")
-        out = np.empty((*q.shape[:-1], self.nq))
+    def q_to(self, q: ArrayLike) -> np.ndarray:
+        """Return Pinocchio's q (..., nq) of our q (..., model.nq)."""
+        ours = rows_of(q, self._nq, "q")
+        out = np.empty((*ours.shape[:-1], self.nq))
         for order, here, _, there, _ in self._pairs:
-            out[..., there] = order.q_to(q[..., here])
+            out[..., there] = order.q_to(ours[..., here])
         return out
 
-    def q_from(self, q) -> np.ndarray:
-        """Pinocchio's q as ours."""
-        q = rows_of(q, self.nq, "q")
-        out = np.empty((*q.shape[:-1], self._nq))
+    def q_from(self, q: ArrayLike) -> np.ndarray:
+        """Return our q (..., model.nq) of Pinocchio's q (..., nq)."""
+        theirs = rows_of(q, self.nq, "q")
+        out = np.empty((*theirs.shape[:-1], self._nq))
         for order, here, _, there, _ in self._pairs:
-            out[..., here] = order.q_from(q[..., there])
+            out[..., here] = order.q_from(theirs[..., there])
         return out
 
-    def v_to(self, v) -> np.ndarray:
-        """Our v, a or tau (..., nv) as Pinocchio's."""
-        return rows_of(v, self.nv, "v")[..., self._v_indices()]
+    def v_to(self, v: ArrayLike) -> np.ndarray:
+        """Return Pinocchio's v, a or tau (..., nv) of ours (..., nv)."""
+        theirs: np.ndarray = rows_of(v, self.nv, "v")[..., self._v_indices()]
+        return theirs
 
-    def v_from(self, v) -> np.ndarray:
-        """Pinocchio's v, a or tau as ours."""
-        v = rows_of(v, self.nv, "v")
-        out = np.empty_like(v)
-        out[..., self._v_indices()] = v
+    def v_from(self, v: ArrayLike) -> np.ndarray:
+        """Return our v, a or tau (..., nv) of Pinocchio's (..., nv)."""
+        theirs = rows_of(v, self.nv, "v")
+        out: np.ndarray = np.empty_like(theirs)
+        out[..., self._v_indices()] = theirs
         return out
 
     def _v_indices(self) -> list[int]:
@@ -118,14 +127,14 @@ class PinocchioOrder:
         return [here.start + k for order, _, here, _, _ in self._pairs for k in order.v_to]
 
     @staticmethod
-    def force_to(force) -> np.ndarray:
-        """[torque; force] (..., 6) as Pinocchio's [force; torque]."""
-        force = rows_of(force, 6, "force")
-        return np.concatenate((force[..., 3:], force[..., :3]), axis=-1)
+    def force_to(force: ArrayLike) -> np.ndarray:
+        """Return Pinocchio's [force; torque] (..., 6) of our [torque; force] (..., 6)."""
+        ours = rows_of(force, 6, "force")
+        return np.concatenate((ours[..., 3:], ours[..., :3]), axis=-1)
 
     @staticmethod
-    def force_from(force) -> np.ndarray:
-        """Pinocchio's [force; torque] as [torque; force]."""
+    def force_from(force: ArrayLike) -> np.ndarray:
+        """Return our [torque; force] (..., 6) of Pinocchio's [force; torque] (..., 6)."""
         return PinocchioOrder.force_to(force)
 
 

@@ -195,6 +195,7 @@ def finish(link, here, parent) -> Values:
 
 
 def square(m: Motion):
+    """The sum of the squares of six entries."""
     return dot(tuple(m), tuple(m))
 
 

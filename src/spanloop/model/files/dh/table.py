@@ -23,6 +23,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from spanloop.errors import InputError, nearest
 from spanloop.joints import Prismatic, Revolute
 from spanloop.math.vector3 import subtract
@@ -42,11 +44,16 @@ ABOUT = ("center", "origin")
 class DHRow:
     """One joint and its link.
 
-    a, b [m], alpha, theta [rad]: the constants; the joint's coordinate is added to theta or b.
-    joint: "r" (revolute) or "p" (prismatic); name: the joint's; body: the link's; options: further fields of Joint.
-    mass [kg]; r (3,) [m]: from the mass centre to the origin of the link's frame, as Saha gives it, or center (3,):
-    the other way round, as Craig and Lilly & Orin give it; inertia [kg m²]: 3 principal moments, 6 numbers
-    xx xy xz yy yz zz, or 3x3. All of these are in the axes of the link's frame. where: file and line.
+    a, b [m], alpha, theta [rad]: the constants; the joint's coordinate is added to theta or b
+    joint: "r" (revolute) or "p" (prismatic)
+    name, body: of the joint and of the link; options: further fields of Joint
+    mass [kg]
+    r: (3,) from the mass centre to the origin of the link's frame [m], as Saha gives it, or
+    center: (3,) from that origin to the mass centre [m], as Craig and Lilly & Orin give it
+    inertia: 3 principal moments, 6 numbers xx xy xz yy yz zz, or (3, 3) [kg m²]
+    where: file and line
+
+    Mass centre and inertia are in the axes of the link's frame.
     """
 
     a: float = 0.0
@@ -65,20 +72,29 @@ class DHRow:
 
 
 def from_dh(
-    table: Iterable[DHRow | Mapping[str, Any]] | str | os.PathLike,
+    table: Iterable[DHRow | Mapping[str, Any]] | str | os.PathLike[str],
     name: str | None = None,
-    gravity=None,
+    gravity: ArrayLike | None = None,
     *,
     convention: str | None = None,
     about: str | None = None,
     base: Placement | None = None,
 ) -> Model:
-    """A serial arm from the rows of a Denavit-Hartenberg table, or from a .csv file that holds one.
+    """Return the serial arm of a Denavit-Hartenberg table.
 
-    convention: "standard" (default) or "modified", see above. about: inertias are about the mass "center" (default) or
-    the "origin" of the link's frame. base: where the table's first frame stands in the world. What a file says of
-    these, of name ("arm") and gravity (0, 0, −9.81) need not be given.
-    Bodies are link1, link2, ...; joints joint1, joint2, ... or as the rows say; "tool" is the last frame.
+    table: rows (DHRow, or mappings with its fields), or the path of a .csv file (docs/dh.md)
+    name: of the model; "arm" by default
+    gravity: (3,) [m/s²] in the world; (0, 0, −9.81) by default
+    convention: "standard" (default) or "modified"
+    about: inertias are about the mass "center" (default) or the "origin" of the link's frame
+    base: pose of the table's first frame in the world
+
+    A file may contain these settings itself; arguments for convention and about must then agree with it.
+    Bodies are link1, link2, ..., joints are joint1, joint2, ... unless the rows name them; the frame "tool" is the last
+    frame of the table. Raises InputError (FileError for a file) for a table that cannot be read, ModelError for an
+    inertia that no body can have.
+
+    >>> arm = sl.from_dh([{"a": 0.5, "mass": 2.0, "center": (-0.2, 0, 0), "inertia": (0.002, 0.04, 0.04)}])
     """
     settings: dict[str, Any] = {}
     if isinstance(table, (str, os.PathLike)):
@@ -90,7 +106,7 @@ def from_dh(
     )
     rows = [_row(row, number) for number, row in enumerate(table, 1)]
     if not rows:
-        raise InputError("the Denavit-Hartenberg table has no rows; expected one a joint")
+        raise InputError("the Denavit-Hartenberg table has no rows; expected one for each joint")
     return _model(rows, **settings)
 
 
@@ -112,7 +128,7 @@ def _settled(settings: dict[str, Any], given_here: dict[str, Any]) -> dict[str, 
     return defaults | settings | {key: x for key, x in given_here.items() if x is not None}
 
 
-def _model(rows: list[DHRow], convention: str, about: str, base: Placement, name: str, gravity) -> Model:
+def _model(rows: list[DHRow], convention: str, about: str, base: Placement, name: str, gravity: ArrayLike) -> Model:
     bodies, joints, notes = [], [], []
     parent, here = "world", base
     for number, row in enumerate(rows, 1):
@@ -126,8 +142,8 @@ def _model(rows: list[DHRow], convention: str, about: str, base: Placement, name
         joints.append(_joint(row, number, owner, parent, body, at))
         parent, here = body, link
     tool = Frame("tool", parent, here)
-    gravity = user_input.three(gravity, f"model {name!r}: gravity")
-    model = Model(name, tuple(bodies), tuple(joints), (tool,), gravity=gravity, notes=tuple(notes))
+    field_of_gravity = user_input.three(gravity, f"model {name!r}: gravity")
+    model = Model(name, tuple(bodies), tuple(joints), (tool,), gravity=field_of_gravity, notes=tuple(notes))
     check_inertias(model, strict=True)
     return model
 
@@ -140,7 +156,7 @@ def _row(row: DHRow | Mapping[str, Any], number: int) -> DHRow:
         if row.joint not in _KINDS:
             raise InputError(f"{owner}: joint is {row.joint!r}; expected 'r' (revolute) or 'p' (prismatic)")
         if row.r is not None and row.center is not None:
-            raise InputError(f"{owner}: r and center are both given; they are opposite ways to say the same, give one")
+            raise InputError(f"{owner}: r and center are both given; they are opposite vectors, give one of them")
         return row
     if not isinstance(row, Mapping):
         raise InputError(f"row {number}: {row!r} is not a row; expected a DHRow or a dict with a, b, alpha, theta, ...")

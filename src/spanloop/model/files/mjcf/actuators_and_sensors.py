@@ -27,7 +27,7 @@ AT_JOINTS = ("jointpos", "jointvel", "jointactuatorfrc")
 AT_SITES = ("gyro", "accelerometer", "velocimeter", "magnetometer", "force", "torque", "touch")
 
 
-def read_actuators(source, notes: LoadNotes) -> Iterator[Actuator]:
+def read_actuators(source: Any, notes: LoadNotes) -> Iterator[Actuator]:
     """Actuators on joints. Settings: kind, gear, and what the kind needs (gain, stiffness, damping, bias)."""
     m, mujoco = source.model, source.mujoco
     names = joint_names(m)
@@ -51,7 +51,7 @@ def read_actuators(source, notes: LoadNotes) -> Iterator[Actuator]:
         yield Actuator(name, names[joint], tuple(settings.items()))
 
 
-def _law(source, i: int) -> dict[str, Any]:
+def _law(source: Any, i: int) -> dict[str, Any]:
     """force = gain · control + bias₀ + bias₁ · length + bias₂ · velocity, by name where it has one."""
     m, mujoco = source.model, source.mujoco
     gain, bias = float(m.actuator_gainprm[i, 0]), tuple(float(x) for x in m.actuator_biasprm[i, :3])
@@ -73,7 +73,7 @@ def _law(source, i: int) -> dict[str, Any]:
     return {"kind": "general", "gain": gain, "bias": bias, **activation}
 
 
-def _ranges(m, i: int) -> dict[str, Any]:
+def _ranges(m: Any, i: int) -> dict[str, Any]:
     found = {}
     k = int(m.actuator_ctrladr[i]) if hasattr(m, "actuator_ctrladr") else i
     if k < len(m.actuator_ctrllimited) and m.actuator_ctrllimited[k]:
@@ -83,7 +83,7 @@ def _ranges(m, i: int) -> dict[str, Any]:
     return found
 
 
-def read_sensors(source, sites: list[str], notes: LoadNotes) -> Iterator[Sensor]:
+def read_sensors(source: Any, sites: list[str], notes: LoadNotes) -> Iterator[Sensor]:
     """Sensors at a joint, body or site, by MuJoCo's name of their kind."""
     m, objects = source.model, source.mujoco.mjtObj
     joints, bodies = joint_names(m), body_names(m)
@@ -111,7 +111,7 @@ def read_sensors(source, sites: list[str], notes: LoadNotes) -> Iterator[Sensor]
 
 
 def write_actuators(root: ET.Element, model: Model, report: LossReport) -> None:
-    """The model's actuators, and a motor for every other joint that has one: MJCF knows no other way to say it."""
+    """The model's actuators, and a motor for every other actuated joint, which MJCF describes in no other way."""
     single = {j.name: j for j in model.joints if j.kind.nv == 1}
     listed = list(model.actuators)
     known = {a.joint for a in listed}

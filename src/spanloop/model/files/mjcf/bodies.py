@@ -1,12 +1,13 @@
 """MJCF bodies: joints, inertias, shapes and sites.
 
 A body with several joints becomes a chain: each joint but the last carries a body without mass, called BODY::JOINT. A
-joint's coordinate is MuJoCo's own, `ref` included; a free body stands at its place in the file when q is neutral.
+joint's coordinate is MuJoCo's own, `ref` included; at neutral q a free body is at its place in the file.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +20,11 @@ from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.orders.mujoco import KINDS, body_names, joint_names
 from spanloop.model.parts import WORLD, Body, Frame, Geometry, Inertia, Joint, Placement
+from spanloop.types import Floats3
 
 SHAPES = {"mjGEOM_SPHERE": "sphere", "mjGEOM_CAPSULE": "capsule", "mjGEOM_CYLINDER": "cylinder", "mjGEOM_BOX": "box"}
+AGREE = 1e-8  # of the largest number: MuJoCo's principal axes are not more exact
+UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 @dataclass
@@ -36,7 +40,8 @@ class Parts:
     sites: list[str] = field(default_factory=list)  # the frames' names, by number of the site
 
 
-def read_bodies(source, notes: LoadNotes) -> Parts:
+def read_bodies(source: Any, notes: LoadNotes) -> Parts:
+    """All bodies with their joints, inertias, shapes and sites."""
     m = source.model
     parts = Parts(body_names(m))
     joints = joint_names(m)
@@ -77,7 +82,15 @@ def read_bodies(source, notes: LoadNotes) -> Parts:
 
 
 def _joint(
-    source, k: int, name: str, parent: str, child: str, place: Placement, driven: bool, where: str, notes
+    source: Any,
+    k: int,
+    name: str,
+    parent: str,
+    child: str,
+    place: Placement,
+    driven: bool,
+    where: str,
+    notes: LoadNotes,
 ) -> Joint:
     m = source.model
     kind_name = KINDS[int(m.jnt_type[k])]
@@ -114,17 +127,17 @@ def _joint(
     return Joint(name, kind, parent, child, place @ _back(kind, axis, reference, notes), **settings)
 
 
-def _back(kind: JointKind, axis, reference: float, notes: LoadNotes) -> Placement:
-    """What takes the joint from its reading at rest (`ref`) back to 0."""
+def _back(kind: JointKind, axis: Floats3, reference: float, notes: LoadNotes) -> Placement:
+    """The pose that takes the joint from its reference coordinate (`ref`) back to 0."""
     if reference == 0.0:
         return Placement()
     if kind.name == "prismatic":
-        return Placement(position=tuple(-reference * x + 0.0 for x in axis))
+        return Placement(position=_three([-reference * x for x in axis]))
     s, c = math.sin(-reference / 2.0), math.cos(-reference / 2.0)
     return placement((c, *(s * x for x in axis)), (0.0, 0.0, 0.0), notes)
 
 
-def _driven(source) -> set[int]:
+def _driven(source: Any) -> set[int]:
     """Numbers of the joints that an actuator drives; all if the file has no actuator."""
     m, kinds = source.model, source.mujoco.mjtTrn
     if not len(m.actuator_trntype):
@@ -133,7 +146,7 @@ def _driven(source) -> set[int]:
     return {int(m.actuator_trnid[k, 0]) for k, t in enumerate(m.actuator_trntype) if int(t) in direct}
 
 
-def _shapes(source, body: int, notes: LoadNotes):
+def _shapes(source: Any, body: int, notes: LoadNotes) -> Iterator[Geometry]:
     m, kinds = source.model, source.mujoco.mjtGeom
     for g in range(int(m.body_geomadr[body]), int(m.body_geomadr[body]) + int(m.body_geomnum[body])):
         use = "collision" if m.geom_contype[g] or m.geom_conaffinity[g] else "visual"
@@ -152,7 +165,7 @@ def _shapes(source, body: int, notes: LoadNotes):
             yield Geometry(shape, sizes[shape], "", place, use)
 
 
-def _sites(source, parts: Parts, notes: LoadNotes):
+def _sites(source: Any, parts: Parts, notes: LoadNotes) -> Iterator[Frame]:
     m = source.model
     taken = {WORLD, *parts.names}
     for i in range(m.nsite):
@@ -167,7 +180,7 @@ def _sites(source, parts: Parts, notes: LoadNotes):
         yield Frame(name, parts.names[int(m.site_bodyid[i])], place)
 
 
-def placement(quaternion, position, notes: LoadNotes) -> Placement:
+def placement(quaternion: Any, position: Any, notes: LoadNotes) -> Placement:
     """A pose from MuJoCo's numbers, its rotation snapped."""
     w, x, y, z = (float(c) for c in quaternion)
     if x == y == z == 0.0:
@@ -178,26 +191,21 @@ def placement(quaternion, position, notes: LoadNotes) -> Placement:
     return Placement(rotation, _three(position))
 
 
-def _three(values) -> tuple[float, float, float]:
+def _three(values: Any) -> Floats3:
     x, y, z = (float(c) + 0.0 for c in values)
     return (x, y, z)
 
 
-def _free_name(name: str, taken) -> str:
+def _free_name(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name += "_"
     return name
 
 
-# ---- Inertias of an MJCF: the numbers that are written, or those that MuJoCo makes of shapes and compiler settings.
+# ---- inertias as written, or as MuJoCo's compiler computes them
 
 
-AGREE = 1e-8  # of the largest number: MuJoCo's principal axes are not more exact
-
-UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
-
-
-def read_inertia(source, element, i: int, notes: LoadNotes) -> Inertia:
+def read_inertia(source: Any, element: Any, i: int, notes: LoadNotes) -> Inertia:
     """The inertia of body i. What MuJoCo changed (balanceinertia, boundmass, settotalmass, ...) is kept and noted."""
     m = source.model
     mass, center = float(m.body_mass[i]), m.body_ipos[i]
@@ -209,7 +217,7 @@ def read_inertia(source, element, i: int, notes: LoadNotes) -> Inertia:
             mass, center, tensor = written
         elif not _aligned(source, i, written, mass, tensor):
             notes.add(
-                "inertias that MuJoCo's compiler changed as its settings say, read as changed",
+                "inertias that MuJoCo's compiler changed as the file's settings ask, read as changed",
                 f"body {m.body(i).name!r} ({source.where(element)}), mass {written[0]:g} kg is now {mass:g} kg, "
                 f"moments {_moments(written[2])} are now {_moments(tensor)} kg m²",
             )
@@ -219,7 +227,7 @@ def read_inertia(source, element, i: int, notes: LoadNotes) -> Inertia:
     return Inertia(float(mass), (x, y, z), moments)  # type: ignore[arg-type]
 
 
-def _written(source, element) -> tuple[float, np.ndarray, np.ndarray] | None:
+def _written(source: Any, element: Any) -> tuple[float, np.ndarray, np.ndarray] | None:
     """Mass, centre and tensor in the body's axes as the file gives them; None where they come from elsewhere."""
     kinds = source.mujoco.mjtInertiaFromGeom
     if not element.explicitinertial or source.spec.compiler.inertiafromgeom == kinds.mjINERTIAFROMGEOM_TRUE:
@@ -243,11 +251,11 @@ def _turn(quaternion: np.ndarray) -> np.ndarray:
     return np.array(matrix((w, x, y, z)), dtype=float)
 
 
-def _same(a, b) -> bool:
+def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return all(np.abs(np.subtract(x, y)).max() <= AGREE * np.abs(y).max() + 1e-300 for x, y in zip(a, b, strict=True))
 
 
-def _aligned(source, i: int, written, mass: float, tensor: np.ndarray) -> bool:
+def _aligned(source: Any, i: int, written: Sequence[Any], mass: float, tensor: np.ndarray) -> bool:
     """Has MuJoCo only put the frame of a free body into its principal axes (align)?"""
     m = source.model
     free = m.body_jntnum[i] == 1 and m.jnt_type[m.body_jntadr[i]] == 0

@@ -18,13 +18,15 @@ from spanloop.model.model import Model
 from spanloop.model.orders.mujoco import joint_names
 from spanloop.model.parts import Coupling, Loop, Placement
 from spanloop.model.poses import neutral_poses
+from spanloop.types import Floats3
 
 NEAR = 1e-8  # m or 1, by which our snapped pose may differ from MuJoCo's where both mean the same
 ARM = 0.1  # m along the axis of a hinge, between the two points that connect it
 WRITABLE = ("fixed", "spherical", "revolute", "distance")
 
 
-def read_equalities(source, parts: Parts, notes: LoadNotes) -> tuple[list[Loop], list[Coupling]]:
+def read_equalities(source: Any, parts: Parts, notes: LoadNotes) -> tuple[list[Loop], list[Coupling]]:
+    """Loops of connect and weld, couplings of joint equalities; others are noted."""
     m, kinds = source.model, source.mujoco.mjtEq
     loops: list[Loop] = []
     couplings: list[Coupling] = []
@@ -54,7 +56,7 @@ def read_equalities(source, parts: Parts, notes: LoadNotes) -> tuple[list[Loop],
     return loops, couplings
 
 
-def _read_loop(source, i: int, name: str, where: str, weld: bool, parts: Parts, notes: LoadNotes) -> Loop:
+def _read_loop(source: Any, i: int, name: str, where: str, weld: bool, parts: Parts, notes: LoadNotes) -> Loop:
     m = source.model
     kind: JointKind = Fixed() if weld else Spherical()
     if int(m.eq_objtype[i]) == int(source.mujoco.mjtObj.mjOBJ_SITE):
@@ -87,7 +89,14 @@ def _nearer(ours: Placement, theirs: Placement) -> Placement:
 
 
 def _read_joint(
-    source, i: int, name: str, where: str, names: list[str], parts: Parts, loops: list[Loop], couplings: list[Coupling]
+    source: Any,
+    i: int,
+    name: str,
+    where: str,
+    names: list[str],
+    parts: Parts,
+    loops: list[Loop],
+    couplings: list[Coupling],
 ) -> None:
     """q₁ − q₁⁰ = c₀ + c₁ (q₂ − q₂⁰); without a second joint a loop fixes the first."""
     m = source.model
@@ -115,7 +124,7 @@ def write_end_sites(inside: dict[str, ET.Element], model: Model) -> None:
                 _site(inside[body], f"{x.name}_{end}2", Placement(place.rotation, _along(x, place)))
 
 
-def _along(x: Loop, place: Placement):
+def _along(x: Loop, place: Placement) -> Floats3:
     kind: Any = x.kind
     return add(place.position, scale(ARM, times(place.rotation, kind.axis)))
 

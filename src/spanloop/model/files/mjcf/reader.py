@@ -1,4 +1,4 @@
-"""MJCF, MuJoCo's format, through MuJoCo's own parser and compiler (pip install 'spanloop[mjcf]').
+"""Reader of MJCF, MuJoCo's format, by MuJoCo's own parser and compiler (pip install 'spanloop[mjcf]').
 
 Names, defaults, angles and frames mean what MuJoCo's compiler makes of them; numbers that it only passes on are taken
 as written. Equality constraints, soft there, are exact closures here.
@@ -7,6 +7,7 @@ as written. Equality constraints, soft there, are exact closures here.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -72,7 +73,7 @@ def loads(data: bytes | str, file: str = "text.xml", folder: Path | None = None)
     )
 
 
-def _mujoco():
+def _mujoco() -> Any:
     try:
         import mujoco
     except ImportError:
@@ -84,7 +85,7 @@ def _mujoco():
     return mujoco
 
 
-def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, notes: LoadNotes) -> Any:
+def _compiled(mujoco: Any, safe: Safe, file: str, folder: Path | None, notes: LoadNotes) -> Any:
     """MuJoCo's module, the spec as written, the compiled model, and meshes by the number of their geom."""
     try:
         with _listening(mujoco, notes):
@@ -102,7 +103,7 @@ def _compiled(mujoco, safe: Safe, file: str, folder: Path | None, notes: LoadNot
 
 
 @contextmanager
-def _listening(mujoco, notes: LoadNotes):
+def _listening(mujoco: Any, notes: LoadNotes) -> Iterator[None]:
     """MuJoCo's warnings as notes; otherwise it writes them into a file in the working folder."""
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda words: notes.add("MuJoCo warns", " ".join(str(words).split())))
@@ -122,7 +123,7 @@ def _complaint(message: str, safe: Safe, file: str) -> str:
     return f"{place}: MuJoCo says: {words.strip()[:300]}; expected an MJCF that MuJoCo compiles"
 
 
-def _gravity(source, notes: LoadNotes) -> tuple[float, float, float]:
+def _gravity(source: Any, notes: LoadNotes) -> tuple[float, float, float]:
     flag = int(source.mujoco.mjtDisableBit.mjDSBL_GRAVITY)
     if int(source.model.opt.disableflags) & flag:
         notes.add("gravity switched off by <flag gravity='disable'/>", source.where(source.spec.worldbody))
@@ -131,7 +132,7 @@ def _gravity(source, notes: LoadNotes) -> tuple[float, float, float]:
     return (x + 0.0, y + 0.0, z + 0.0)
 
 
-def _note_unsupported(source, notes: LoadNotes) -> None:
+def _note_unsupported(source: Any, notes: LoadNotes) -> None:
     """Note what acts in MuJoCo and a model cannot hold."""
     model, bits = source.model, source.mujoco.mjtDisableBit
     for tendon in source.spec.tendons:

@@ -1,12 +1,13 @@
-"""MJCF, the format of MuJoCo: bodies in bodies, joints, sites, equality constraints, actuators.
+"""Writer of MJCF, the format of MuJoCo: bodies in bodies, joints, sites, equality constraints, actuators.
 
-MuJoCo holds loops by springs that are stiff, not exactly; it has joints that hold a point (connect) or a pose (weld).
+MuJoCo's equality constraints close loops by stiff springs, not exactly; they connect points or weld poses.
 """
 
 from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from spanloop.model.files.split_joints import without_offsets
 from spanloop.model.files.xml_writer import checked, child, document, is_turned, numbers, quaternion
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Geometry, Inertia, Joint, Placement
+from spanloop.types import Floats3
 
 # kind -> MuJoCo's joints, each by its type and the number of our DoF
 PARTS = {
@@ -37,6 +39,7 @@ PARTS = {
 }
 
 FAR = 1e10  # the side of a range on which there is no limit
+SMALLEST = 1e-9  # kg and kg m² of bodies that have less
 
 
 def dumps(model: Model) -> Written:
@@ -70,7 +73,7 @@ def _can_stand(model: Model) -> None:
             reason = f"MuJoCo has free joints on the world only, this one is on {j.parent!r}"
         else:
             continue
-        raise UnsupportedError(f"joint {j.name!r}: {reason}, and without it nothing is left to stand on; save as .toml")
+        raise UnsupportedError(f"joint {j.name!r}: {reason}, and the rest depends on it; save as .toml")
 
 
 def _body(parent: ET.Element, j: Joint, b: Body, report: LossReport) -> ET.Element:
@@ -98,7 +101,7 @@ def names(j: Joint) -> list[str]:
     return [j.name] if count == 1 else [f"{j.name}_{k + 1}" for k in range(count)]
 
 
-def _axes(j: Joint) -> list[tuple | None]:
+def _axes(j: Joint) -> list[Floats3 | None]:
     kind: Any = j.kind
     if kind.name == "universal":
         return [kind.axis, kind.second_axis]
@@ -108,7 +111,9 @@ def _axes(j: Joint) -> list[tuple | None]:
     return [getattr(kind, "axis", None)] * len(PARTS[kind.name])
 
 
-def _joint(body: ET.Element, j: Joint, name: str, kind: str, k: int | None, axis, report: LossReport) -> None:
+def _joint(
+    body: ET.Element, j: Joint, name: str, kind: str, k: int | None, axis: Floats3 | None, report: LossReport
+) -> None:
     part = f"joint {j.name!r}"
     joint = child(body, "joint", name=name, type=kind, axis=numbers(*axis) if axis is not None else None)
     for ours, theirs in (("damping", "damping"), ("friction", "frictionloss"), ("armature", "armature")):
@@ -129,7 +134,7 @@ def _joint(body: ET.Element, j: Joint, name: str, kind: str, k: int | None, axis
         joint.set("actuatorfrcrange", numbers(-j.effort[k], j.effort[k]))
 
 
-def _range(joint: ET.Element, lower, upper, part: str, report: LossReport) -> None:
+def _range(joint: ET.Element, lower: float | None, upper: float | None, part: str, report: LossReport) -> None:
     low = -math.inf if lower is None else lower
     high = math.inf if upper is None else upper
     if low == high:
@@ -156,7 +161,7 @@ def _placed(element: ET.Element, p: Placement) -> ET.Element:
 
 
 def _geom(body: ET.Element, g: Geometry, b: Body, report: LossReport) -> None:
-    sizes = {
+    sizes: dict[str, Callable[[Sequence[float]], Sequence[float]]] = {
         "box": lambda s: [x / 2.0 for x in s],
         "cylinder": lambda s: [s[0], s[1] / 2.0],
         "capsule": lambda s: [s[0], s[1] / 2.0],
@@ -180,10 +185,7 @@ def _lost(model: Model, report: LossReport) -> None:
             report.lose("that the joint is driven", f"joint {j.name!r}")
 
 
-# ---- Inertias as MuJoCo takes them: possible ones, body by body, and none too small for a joint to move.
-
-
-SMALLEST = 1e-9  # kg and kg m² of bodies that have less
+# ---- inertias as MuJoCo accepts them
 
 
 def put_together(model: Model, report: LossReport) -> Model:

@@ -19,6 +19,7 @@ from spanloop.types import Floats3
 
 TYPES = ("revolute", "continuous", "prismatic", "screw", "universal", "revolute2", "ball", "fixed", "gearbox")
 
+PARALLEL = 1e-6  # of two unit vectors' product
 UNLIMITED = 1e16  # SDF's own number for no limit
 
 NO_LIMIT = {"lower": -UNLIMITED, "upper": UNLIMITED, "velocity": -1.0, "effort": -1.0}
@@ -150,10 +151,7 @@ def _limit(axis: Element, tag: str, none: float) -> float:
     return value
 
 
-# ---- SDF's gearboxes and mimics: couplings between the coordinates of two joints.
-
-
-PARALLEL = 1e-6  # of two unit vectors' product
+# ---- gearboxes and mimics
 
 
 def read_gearbox(
@@ -183,7 +181,7 @@ def read_gearbox(
 
 
 def _hinge(
-    element: Element, body: str, link: str, axis, ground: Scope, elements: Sequence[JointElement]
+    element: Element, body: str, link: str, axis: Floats3, ground: Scope, elements: Sequence[JointElement]
 ) -> tuple[str, float]:
     """The hinge between two links and its sense against an axis of the world."""
     for t in elements:
@@ -209,7 +207,7 @@ def read_mimic(t: JointElement, elements: Sequence[JointElement], notes: LoadNot
     names = [x.joint.name for x in elements]
     if leader not in names:
         raise FileError(
-            f"{mimic.where}: <mimic> names the joint {leader!r}, which is not there; {nearest(leader, names)}"
+            f"{mimic.where}: <mimic> names the joint {leader!r}, which does not exist; {nearest(leader, names)}"
         )
     if mimic.attributes.get("axis", "axis") != "axis":
         raise UnsupportedError(

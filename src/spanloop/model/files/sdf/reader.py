@@ -1,5 +1,4 @@
-"""SDF, the description format of Gazebo, versions 1.4 to 1.11. Joints may form cycles: those beyond the spanning tree
-are loops."""
+"""Reader of SDF, the description format of Gazebo, versions 1.4 to 1.11."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
+from spanloop.model.edits.rename import renamed
 from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.files.mesh_paths import note_missing
 from spanloop.model.files.sdf.joints import JointElement, read_gearbox, read_joint, read_mimic
@@ -46,7 +46,12 @@ def loads(data: bytes | str, file: str = "text.sdf", base: str | None = None, fo
         raise type(error)(_plain(str(error), only)) from None
     sentences = tuple(_plain(note, only) for note in notes.sentences())
     name = only or top.attributes.get("name") or Path(file).stem
-    return replace(_shortened(model, only) if only else model, gravity=_gravity(top), name=name, notes=sentences)
+    return replace(
+        renamed(model, lambda name: name.removeprefix(f"{only}::")) if only else model,
+        gravity=_gravity(top),
+        name=name,
+        notes=sentences,
+    )
 
 
 def _plain(sentence: str, only: str) -> str:
@@ -149,23 +154,3 @@ def _gravity(top: Element) -> Floats3:
     if element is None:
         return (0.0, 0.0, -9.8) if top.tag == "world" else (0.0, 0.0, -9.81)
     return numbers(element, 3)  # type: ignore[return-value]
-
-
-def _shortened(model: Model, prefix: str) -> Model:
-    """The model without the name of its only model in front of every name."""
-
-    def short(name: str) -> str:
-        return name.removeprefix(f"{prefix}::")
-
-    return replace(
-        model,
-        bodies=tuple(replace(b, name=short(b.name)) for b in model.bodies),
-        joints=tuple(
-            replace(j, name=short(j.name), parent=short(j.parent), child=short(j.child)) for j in model.joints
-        ),
-        frames=tuple(replace(f, name=short(f.name), body=short(f.body)) for f in model.frames),
-        loops=tuple(replace(x, name=short(x.name), a=short(x.a), b=short(x.b)) for x in model.loops),
-        couplings=tuple(
-            replace(c, name=short(c.name), joint=short(c.joint), source=short(c.source)) for c in model.couplings
-        ),
-    )

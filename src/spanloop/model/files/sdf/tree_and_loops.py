@@ -1,7 +1,8 @@
-"""From the links and joints of an SDF to a spanning tree with loops.
+"""Spanning tree and loops of an SDF, whose joints may point in any direction and form cycles.
 
-Ball joints are cut first: they leave the fewest rows. A joint with damping or a spring stays in the tree, where these
-act. What no joint ties to the world floats, or is fixed if its model is static.
+Joints are followed from parent to child; where only a joint's child is reached, the joint is reversed. Ball joints are
+cut first: they leave the fewest rows. A joint with damping or a spring stays in the tree, where these act. A group of
+links without a joint to the world floats, or is fixed if its model is static.
 """
 
 from __future__ import annotations
@@ -15,14 +16,25 @@ from spanloop.errors import UnsupportedError
 from spanloop.joints import Fixed, Free, JointKind, Universal
 from spanloop.math.vector3 import negate
 from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.sdf.joints import JointElement
 from spanloop.model.files.sdf.scopes import Scope
 from spanloop.model.files.sdf.values import flag
 from spanloop.model.model import Model
-from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
+from spanloop.model.parts import WORLD, Body, Coupling, Frame, Joint, Loop, Placement
 from spanloop.model.spanning_tree import Graph, spanned
 
+Placements = dict[str, Placement]
 
-def assembled(bodies, elements, frames, couplings, ground: Scope, base: str | None, notes: LoadNotes) -> Model:
+
+def assembled(
+    bodies: Sequence[Body],
+    elements: Sequence[JointElement],
+    frames: Sequence[Frame],
+    couplings: Sequence[Coupling],
+    ground: Scope,
+    base: str | None,
+    notes: LoadNotes,
+) -> Model:
     """The spanning tree with its loops; a body's frame is where its joint is."""
     still = _static(ground)
     loose = [t for t in elements if not (t.joint.parent in still and t.joint.child in still)]
@@ -61,8 +73,15 @@ def assembled(bodies, elements, frames, couplings, ground: Scope, base: str | No
     )
 
 
-def _spanned(bodies, joints, frames, at_child, stand, cut) -> tuple[Graph, tuple[Loop, ...], list[str]]:
-    """The tree (with the places of its joints in their children), the loops, and the joints turned round."""
+def _spanned(
+    bodies: Sequence[Body],
+    joints: Sequence[Joint],
+    frames: Sequence[Frame],
+    at_child: Placements,
+    stand: Callable[[str, bool], Joint],
+    cut: set[str],
+) -> tuple[Graph, tuple[Loop, ...], list[str]]:
+    """The tree (with the places of its joints in their children), the loops, and the joints reversed."""
     kept, places, turned = rooted(bodies, [j for j in joints if j.name not in cut], at_child, stand)
     whole = Graph(bodies, [*kept, *(j for j in joints if j.name in cut)], frames, places)
     tree, loops = spanned(whole, cut)
@@ -96,29 +115,23 @@ def _note_loops(loops: tuple[Loop, ...], joints: dict[str, Joint], notes: LoadNo
             notes.add("limits of a joint that closes a loop left out", f"{x.name!r} ({x.where})")
 
 
-def _note_limits(joints, notes: LoadNotes) -> None:
-    """In an SDF every joint stands at 0 where the file places the links."""
+def _note_limits(joints: Sequence[Joint], notes: LoadNotes) -> None:
+    """In an SDF every joint is at 0 in the pose of the file."""
     for j in joints:
         low, high = j.lower or (0.0,) * j.kind.nv, j.upper or (0.0,) * j.kind.nv
         if any(a > 0.0 or b < 0.0 for a, b in zip(low, high, strict=True)):
             notes.add("limits that exclude the position in the file", f"joint {j.name!r} ({j.where})")
 
 
-# ---- From bodies and joints in any direction to a graph whose every body can be reached from the world.
-#
-# Joints are followed from parent to child as far as that leads; where only a joint's child is reached, the joint is
-# turned round. Bodies to which no joint leads from the world stand on it themselves, each group by one body.
-
-
-Placements = dict[str, Placement]
+# ---- direction of joints
 
 
 def rooted(
     bodies: Sequence[Body], joints: Sequence[Joint], at_child: Placements, stand: Callable[[str, bool], Joint]
 ) -> tuple[list[Joint], Placements, list[str]]:
-    """The joints in reachable directions with their places in the children, and the names of those turned round.
+    """The joints directed away from the world, their poses in the children, and the names of those reversed.
 
-    stand(body, only) gives the joint by which a body stands on the world; only: it is the only one that does.
+    stand(body, only) returns the joint that puts a body on the world; only: no other body needs one.
     """
     directed, places, turned = {j.name: j for j in joints}, dict(at_child), list[str]()
     standing: list[str] = []
@@ -129,7 +142,7 @@ def rooted(
     seen, children = {WORLD}, {j.child for j in joints}
 
     def grow(start: list[str]) -> None:
-        """Everything reached from `start`; joints are turned round only where there is no other way."""
+        """Reach everything from `start`; reverse joints only where there is no other way."""
         front, against = deque(start), deque[str]()
         while front or against:
             if front:

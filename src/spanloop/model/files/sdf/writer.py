@@ -20,6 +20,7 @@ from spanloop.model.files.xml_writer import angles, child, document, is_turned, 
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Coupling, Geometry, Joint, Loop, Placement
 from spanloop.model.poses import neutral_poses
+from spanloop.types import Floats3, Floats33
 
 VERSION = "1.11"
 
@@ -93,7 +94,7 @@ def _can_stand(model: Model) -> None:
         if j.kind.name not in TYPES and not on_world:
             raise UnsupportedError(
                 f"joint {j.name!r}: SDF has no {j.kind.name} joints{' between bodies' * (j.kind.name == 'free')}, "
-                "and without it nothing is left to stand on; save as .toml"
+                "and the rest depends on it; save as .toml"
             )
 
 
@@ -261,7 +262,7 @@ def _misses(kind: Any, pose: Placement) -> list[float]:
             return [math.inf]
 
 
-def _angle(axis, r) -> float:
+def _angle(axis: Floats3, r: Floats33) -> float:
     """The angle of a rotation about an axis."""
     sine = 0.5 * dot(axis, (r[2][1] - r[1][2], r[0][2] - r[2][0], r[1][0] - r[0][1]))
     return math.atan2(sine, 0.5 * (r[0][0] + r[1][1] + r[2][2] - 1.0))

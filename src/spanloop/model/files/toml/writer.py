@@ -1,6 +1,6 @@
-"""spanloop's own format: everything a model holds, as TOML that reads back bit for bit.
+"""Writer of spanloop's own format: everything a model holds, as TOML that reads back bit for bit.
 
-What has its default value is left out. Each joint stands before the body it carries.
+Default values are left out. Each joint precedes its child body.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from spanloop.errors import ModelError
 from spanloop.joints import JointKind
 from spanloop.model.model import Model
-from spanloop.model.parts import Body, Geometry, Inertia, Joint, Loop, Placement
+from spanloop.model.parts import Actuator, Body, Geometry, Inertia, Joint, Loop, Placement, Sensor
 
 FORMAT = 1
 
@@ -24,6 +24,9 @@ LIMITS = ("lower", "upper", "speed", "effort")
 Entry = tuple[str, Any, Any]  # key, value, the default that is not written
 
 ALWAYS = object()
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
+_CONTROL = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
 def dumps(model: Model) -> str:
@@ -119,7 +122,7 @@ def _placement(p: Placement, suffix: str = "") -> list[Entry]:
     ]
 
 
-def _settings(table: str, part) -> Iterable[str]:
+def _settings(table: str, part: Actuator | Sensor) -> Iterable[str]:
     if not part.settings:
         return
     owner = f"{table} {part.name!r}: setting"
@@ -130,12 +133,12 @@ def _settings(table: str, part) -> Iterable[str]:
     yield "\n".join([f"[{table}.settings]", *lines])
 
 
-def _single(values: tuple[float, ...] | None):
+def _single(values: tuple[float, ...] | None) -> float | tuple[float, ...] | None:
     """The number itself of a joint with one DoF."""
     return values[0] if values is not None and len(values) == 1 else values
 
 
-def _table(table: str, part, entries: list[Entry]) -> str:
+def _table(table: str, part: Any, entries: list[Entry]) -> str:
     return f"[[{table}]]\n" + _lines([("name", part.name, ALWAYS), *entries], f"{table} {part.name!r}")
 
 
@@ -151,18 +154,11 @@ def _lines(entries: list[Entry], owner: str) -> str:
     return "\n".join(lines)
 
 
-# ---- Values as TOML text that reads back bit for bit.
-
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
-
-_CONTROL = re.compile(r'["\\\x00-\x1f\x7f]')
+# ---- values
 
 
 def text(value: Any, owner: str) -> str:
-    """A truth value, whole number, float, string or sequence of these."""
+    """A boolean, integer, float, string or sequence of these."""
     if isinstance(value, str):
         return quoted(value, owner)
     if isinstance(value, bool):
@@ -173,9 +169,7 @@ def text(value: Any, owner: str) -> str:
         return repr(float(value))  # float(): a NumPy scalar prints otherwise
     if isinstance(value, (tuple, list)):
         return "[" + ", ".join(text(v, owner) for v in value) + "]"
-    raise ModelError(
-        f"{owner} is a {type(value).__name__}; a file holds numbers, texts, truth values and lists of these"
-    )
+    raise ModelError(f"{owner} is a {type(value).__name__}; a file holds numbers, strings, booleans and lists of these")
 
 
 def quoted(value: str, owner: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from spanloop.errors import FileError, nearest
@@ -14,6 +15,14 @@ from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Place
 from spanloop.types import Floats3
 
 SHAPES = ("box", "cylinder", "sphere", "mesh", "capsule")
+TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+WITH_AXIS: dict[str, Callable[[Floats3], JointKind]] = {
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "planar": Planar,
+}
+LIMITS = (("speed", "velocity"), ("effort", "effort"))  # our name, the file's
 
 
 def read_placement(origin: Element | None, notes: LoadNotes) -> Placement:
@@ -73,14 +82,7 @@ def _geometry(element: Element, notes: LoadNotes) -> Geometry:
     return Geometry(shape.tag, size, file, read_placement(element.one("origin"), notes), element.tag)
 
 
-# ---- URDF joints: kind, placement, limits, losses and mimics.
-
-
-TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-
-WITH_AXIS = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic, "planar": Planar}
-
-LIMITS = (("speed", "velocity"), ("effort", "effort"))  # our name, the file's
+# ---- joints
 
 
 def read_joint(element: Element, notes: LoadNotes) -> Joint:
@@ -141,7 +143,7 @@ def read_axis(element: Element, tag: str, notes: LoadNotes) -> Floats3:
 
 
 def _limits(element: Element, notes: LoadNotes) -> dict[str, float]:
-    """Lower, upper, speed, effort as given; a missing one of lower and upper is 0, as the standard says."""
+    """Lower, upper, speed, effort as given; a missing one of lower and upper is 0, as the standard specifies."""
     limit = element.one("limit")
     if limit is None:
         return {}

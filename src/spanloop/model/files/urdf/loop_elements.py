@@ -10,7 +10,7 @@ proposed for urdfdom (pull request 264). docs/urdf.md shows each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from spanloop.errors import FileError, ModelError, UnsupportedError, nearest
 from spanloop.joints import (
@@ -32,9 +32,14 @@ from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.files.urdf.links_and_joints import read_axis, read_placement
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Coupling, Joint, Loop, Placement
-from spanloop.types import Floats3
+from spanloop.types import Floats3, Floats33
 
-WITH_AXIS = {"revolute": Revolute, "continuous": Revolute, "prismatic": Prismatic, "cylindrical": Cylindrical}
+WITH_AXIS: dict[str, Callable[[Floats3], JointKind]] = {
+    "revolute": Revolute,
+    "continuous": Revolute,
+    "prismatic": Prismatic,
+    "cylindrical": Cylindrical,
+}
 WITHOUT_AXIS: dict[str, JointKind] = {"spherical": Spherical(), "fixed": Fixed(), "soft_finger": SoftFinger()}
 TYPES = (*WITH_AXIS, "planar", "helical", "universal", *WITHOUT_AXIS, "distance")
 CONSTRAINTS = ("revolute", "prismatic", "universal", "spherical", "link")
@@ -133,11 +138,12 @@ def _universal(element: Element, first: Floats3, second: Floats3) -> JointKind:
         raise FileError(f"{element.where}: constraint {element.text('name')!r}: {error}") from None
 
 
-def _turn(a: Floats3, b: Floats3):
+def _turn(a: Floats3, b: Floats3) -> Floats33:
     """A rotation that takes direction a to direction b."""
     if a == b:
         return IDENTITY3
-    return (toward(b) @ toward(a).T).matrix()
+    matrix: Floats33 = (toward(b) @ toward(a).T).matrix()
+    return matrix
 
 
 # ---- <coupling>, URDF+

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
@@ -64,7 +65,7 @@ def _advice(tag: str) -> str:
     return f"rename it to {extension}" if extension else "it cannot be read"
 
 
-def _unique(tag: str, parts) -> None:
+def _unique(tag: str, parts: Iterable[Body | Joint | Loop]) -> None:
     first: dict[str, str] = {}
     for part in parts:
         if part.name in first:
