@@ -26,7 +26,7 @@ from spanloop.compiler.lower.looping import lower
 from spanloop.compiler.runtime import kernel as kernel_module
 from spanloop.compiler.runtime import machine
 from spanloop.compiler.runtime.kernel import Kernel
-from spanloop.kernels import KNEE
+from spanloop.kernels import LOOP_THRESHOLD
 
 LENGTHS = (7, 16, 32, 48, 64, 128, 256, 1000, 3000, 10_000)
 LONGEST_UNROLLED = 256  # beyond, compiling takes too long
@@ -117,7 +117,7 @@ def main(words: list[str]) -> None:
     warnings.simplefilter("ignore")
     lengths = [int(w) for w in words] or list(LENGTHS)
     compiled(sl.zoo.chain(3, seed=1), "looped")  # LLVM itself is loaded once
-    print(f"spanloop {sl.__version__}; looped beyond {KNEE} links if nobody says otherwise\n")
+    print(f"spanloop {sl.__version__}; looped beyond {LOOP_THRESHOLD} links by default\n")
     print("| links | lowering | one call [ns a link] | batch [ns a link] | tracing and code [s] | data [s] |")
     print("|---|---|---|---|---|---|")
     found = {}

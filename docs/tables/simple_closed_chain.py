@@ -15,7 +15,7 @@ from counting import generic_arms, operations, plan_of, slope  # noqa: E402
 
 import spanloop as sl  # noqa: E402
 from spanloop import zoo  # noqa: E402
-from spanloop.compiler.lower.partition import in_phases  # noqa: E402
+from spanloop.compiler.lower.phases import in_phases  # noqa: E402
 from spanloop.kernels import KernelSpec  # noqa: E402
 from spanloop.kernels.lowering import chain_parts  # noqa: E402
 

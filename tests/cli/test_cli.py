@@ -60,7 +60,7 @@ def test_info_takes_a_number_for_mechanisms_of_any_size(capsys):
     assert "bodies    5" in run(capsys, "info", "zoo:chain:5")[1]
 
 
-def test_info_reads_a_file_and_says_warnings_as_notes(capsys, urdf):
+def test_info_prints_warnings_as_notes(capsys, urdf):
     code, out, err = run(capsys, "info", str(urdf))
     assert code == 0
     assert "1 revolute" in out
@@ -72,7 +72,7 @@ def test_info_with_a_free_base_has_six_more_dofs(capsys, urdf):
     assert (data["nq"], data["nv"]) == (8, 7)
 
 
-def test_info_as_json_holds_everything_the_text_says(capsys, urdf):
+def test_info_as_json_contains_everything_in_the_text(capsys, urdf):
     code, out, err = run(capsys, "info", str(urdf), "--json")
     data = json.loads(out)
     assert (code, err) == (0, "")
@@ -364,7 +364,7 @@ def test_simulate_as_json(capsys):
     assert len(data["end"]["joint1"]) == 1
 
 
-def test_a_run_becomes_a_moving_picture(capsys, tmp_path):
+def test_a_run_becomes_an_animated_svg(capsys, tmp_path):
     path = tmp_path / "run.svg"
     assert run(capsys, "simulate", "zoo:delta", "--duration", "0.2", "--output", str(path))[0] == 0
     tree = ET.parse(path)
@@ -411,7 +411,7 @@ def test_zoo_exports_what_loads_again(capsys, tmp_path):
     assert sl.load(tmp_path / "x.toml") == sl.zoo.stewart()
 
 
-def test_bench_measures_and_says_what_it_cannot(capsys):
+def test_bench_measures_and_gives_reasons_for_what_it_cannot(capsys):
     data = json.loads(run(capsys, "bench", "zoo:four_bar", "--seconds", "0.01", "--json")[1])
     costs = {c["what"]: c for c in data["costs"]}
     assert all(c["why_not"] or 0.0 < c["low"] <= c["median"] <= c["high"] for c in costs.values())

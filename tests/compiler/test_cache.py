@@ -73,6 +73,20 @@ def test_a_second_kernel_comes_from_disk_without_tracing(folder, compilations, m
     assert len(compilations) == 2
 
 
+def test_a_looped_kernel_finds_its_tables_on_disk(folder, compilations, monkeypatch):
+    model = zoo.chain(60, seed=4)
+    q, v = model.random_state(5)
+    first = sl.compile(model, "forward_dynamics")
+    expected, many = first(q, v, v), first(q[None], v, v)
+    monkeypatch.setattr(kernels.KernelSpec, "plan", None)
+    monkeypatch.setattr(kernels.KernelSpec, "program", None)
+    second = sl.compile(model, "forward_dynamics")
+    np.testing.assert_array_equal(second(q, v, v), expected)
+    np.testing.assert_array_equal(second(q[None], v, v), many)
+    assert second.from_cache
+    assert len(compilations) == 2
+
+
 def test_what_is_known_of_a_kernel_comes_from_disk_too(folder, monkeypatch):
     first = sl.compile(zoo.puma(), "inverse_dynamics")
     monkeypatch.setattr(kernels.KernelSpec, "plan", None)
@@ -104,9 +118,9 @@ def test_several_processes_at_once_give_one_set_of_entries(folder):
         "print(k(z, z, z).tolist())\n"
     )
     runs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    told = {run.communicate(timeout=120)[0] for run in runs}
+    printed = {run.communicate(timeout=120)[0] for run in runs}
     assert [run.returncode for run in runs] == [0] * 4
-    assert len(told) == 1
+    assert len(printed) == 1
     assert len(list(folder.iterdir())) == 1
 
 

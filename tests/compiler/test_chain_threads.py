@@ -25,7 +25,7 @@ from tape import interpreted, values_of
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.compiler.lower.partition import Division, Part, in_phases, shares
+from spanloop.compiler.lower.phases import Division, Part, in_phases, shares
 from spanloop.compiler.render.thread_team import ALIGNED, ASLEEP, BOX, LEFT
 from spanloop.compiler.runtime import machine, threaded
 from spanloop.compiler.runtime.threaded import ThreadedKernel
@@ -338,7 +338,7 @@ def test_wrong_options_get_a_sentence(options, sentence):
     assert str(raised.value) == sentence
 
 
-# ---- the door
+# ---- options of sl.compile
 
 
 def test_a_kernel_is_found_again_on_disk_under_its_number_of_threads():

@@ -13,7 +13,7 @@ import spanloop as sl
 from spanloop import zoo
 from spanloop.compiler.lower import Looped
 from spanloop.errors import StateError, UnsupportedError
-from spanloop.kernels import KNEE
+from spanloop.kernels import LOOP_THRESHOLD
 
 FUNCTIONS = {
     "forward_dynamics": ("q", "v", "x"),
@@ -63,14 +63,14 @@ def test_operations_grow_with_the_number_of_links():
 
 
 def test_long_chains_are_looped_unless_told_otherwise():
-    short, long = zoo.chain(KNEE, seed=1), zoo.chain(KNEE + 1, seed=1)
+    short, long = zoo.chain(LOOP_THRESHOLD, seed=1), zoo.chain(LOOP_THRESHOLD + 1, seed=1)
     assert not isinstance(sl.compile(short, "inverse_dynamics").plan, Looped)
     assert isinstance(sl.compile(long, "inverse_dynamics").plan, Looped)
     assert not isinstance(sl.compile(long, "gravity_torques", lowering="unrolled").plan, Looped)
 
 
 def test_a_kernel_from_disk_has_its_data():
-    model = zoo.chain(KNEE + 2, seed=2)
+    model = zoo.chain(LOOP_THRESHOLD + 2, seed=2)
     given = inputs(model, ("q", "v", "x"))
     first, second = (sl.compile(model, "forward_dynamics") for _ in range(2))
     assert second.from_cache
@@ -132,7 +132,7 @@ def test_what_cannot_be_looped_says_why():
 
 
 def test_an_empty_answer_is_not_looped():
-    model = zoo.chain(KNEE + 1, seed=2)
+    model = zoo.chain(LOOP_THRESHOLD + 1, seed=2)
     kernel = sl.compile(model, "closure_error")
     assert not isinstance(kernel.plan, Looped)
     assert kernel(np.zeros((5, model.nq))).shape == (5, 0)

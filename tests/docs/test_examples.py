@@ -23,7 +23,7 @@ def test_the_example_runs(path, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("page", "block"), SMALL + LARGE)
-def test_the_page_says_what_its_example_prints(page, block, tmp_path, monkeypatch):
+def test_the_page_contains_what_its_example_prints(page, block, tmp_path, monkeypatch):
     """And its pictures are those that can be drawn from what the example leaves behind."""
     monkeypatch.chdir(tmp_path)
     lines, left = run(block)

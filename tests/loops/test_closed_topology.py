@@ -22,7 +22,7 @@ from singular_cases import CASES as SINGULAR
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError
+from spanloop.errors import InputError, StateError, StateWarning, UnsupportedError
 from spanloop.joints import Spherical
 from spanloop.joints.distance import Distance
 from spanloop.joints.soft_finger import SoftFinger
@@ -224,7 +224,7 @@ def test_the_cheap_step_d_costs_the_same_for_every_arm():
     """The whole form factors a matrix of all rows."""
 
     def operations(step) -> int:
-        n = step.plan().operations
+        n = step.plan.operations
         return n.multiplications + n.additions
 
     steps = [sl.ClosedTopology(*arms_and_object(m, "spherical")[:3], target="python").step_d for m in (2, 3, 4)]
@@ -345,11 +345,11 @@ def test_states_without_an_answer_are_nan_and_harm_no_other():
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         a = pair.forward_dynamics(Q, c.v, c.tau)
-    assert [x.category for x in said] == [SpanloopWarning] * 3
+    assert [x.category for x in said] == [StateWarning] * 3
     assert "state 3: loop 'holding" in str(said[-1].message)
     assert np.isnan(a[1:4]).all()
     np.testing.assert_allclose(a[[0, 4]], np.stack([pair.forward_dynamics(c.q, c.v, c.tau)] * 2), rtol=1e-9, atol=1e-9)
-    with pytest.warns(SpanloopWarning):
+    with pytest.warns(StateWarning):
         assert np.isnan(pair.forward_dynamics(np.full_like(Q, np.nan), c.v, c.tau)).all()
 
 
@@ -433,13 +433,13 @@ def test_switchable_and_driven_closures():
         left = pair.model.without_loops(*idle)
         v = consistent(left, q, np.random.default_rng(4).normal(size=pair.model.nv))
         tau = np.random.default_rng(5).normal(size=pair.model.nv)
-        told = {"active": active, "given": {"holding1": [0.7]}}
-        found = pair.forward_dynamics(q, v, tau, **told)
-        assert difference(found, whole.forward_dynamics(q, v, tau, **told)) < AGREE
-    with pytest.raises(InputError, match="active names 'holding1', which is not a switchable loop"):
+        inputs = {"active_loops": active, "loop_accelerations": {"holding1": [0.7]}}
+        found = pair.forward_dynamics(q, v, tau, **inputs)
+        assert difference(found, whole.forward_dynamics(q, v, tau, **inputs)) < AGREE
+    with pytest.raises(InputError, match="active_loops names 'holding1', which is not a switchable loop"):
         pair.forward_dynamics(q, v, tau, active_loops=["holding1"])
     with pytest.raises(
-        InputError, match=r"the given acceleration of 'holding1' has shape \(\); expected \(\.\.\., 1\)"
+        InputError, match=r"the acceleration of loop 'holding1' has shape \(\); expected \(\.\.\., 1\)"
     ):
         pair.forward_dynamics(q, v, tau, loop_accelerations={"holding1": 0.7})
 

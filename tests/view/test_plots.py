@@ -254,7 +254,7 @@ def test_a_wrong_name_is_answered_with_the_nearest_one():
         flying_run().plot("closure_residual")
 
 
-def test_without_matplotlib_a_sentence_says_what_to_install(monkeypatch):
+def test_without_matplotlib_the_error_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with says(UnsupportedError, "plots need matplotlib, which is not installed; try: pip install 'spanloop[plots]'"):
         four_bar_run().plot("q")

@@ -146,7 +146,7 @@ def test_a_damaged_mesh_becomes_a_note(text, ending, tmp_path):
     assert notes[0].startswith(f"mesh 'bad{ending}' cannot be shown")
 
 
-def test_meshes_are_looked_for_beside_the_model_only(tmp_path):
+def test_meshes_are_searched_beside_the_model_only(tmp_path):
     binary_stl(tmp_path / "t.stl")
     look = (Geometry("mesh", (2.0, 2.0, 2.0), "t.stl"), Geometry("mesh", (), "../secret.stl"))
     body = Body("a", Inertia(1.0, moments=(0.1, 0, 0, 0.1, 0, 0.1)), look)

@@ -63,7 +63,7 @@ def test_the_other_sliders_stay_where_they_are():
     np.testing.assert_allclose([session.value(h) for h in session.handles], before, rtol=0.0, atol=1e-14)
 
 
-def test_a_crank_goes_all_the_way_around_and_comes_back():
+def test_a_crank_can_be_dragged_through_a_full_turn():
     model, q = made("four_bar")
     robot = sl.Dynamics(model)
     chosen = robot.independent_coordinates(q)
@@ -72,7 +72,7 @@ def test_a_crank_goes_all_the_way_around_and_comes_back():
     np.testing.assert_allclose(np.cos(there.q - q), 1.0, atol=1e-12)
 
 
-def test_a_slider_that_cannot_move_further_says_so():
+def test_a_slider_that_cannot_move_further_gives_the_reason():
     model, q = made("stewart")
     robot = sl.Dynamics(model)
     chosen = robot.independent_coordinates(q)
@@ -459,7 +459,7 @@ def test_what_cannot_be_shown_is_refused():
         show(sl.zoo.four_bar(), [0.0, 0.0], block=False)
 
 
-def test_without_viser_a_sentence_says_what_to_install(monkeypatch):
+def test_without_viser_the_error_names_the_package(monkeypatch):
     from spanloop.view.viewer import show
 
     monkeypatch.setitem(sys.modules, "viser", None)

@@ -1,4 +1,4 @@
-"""Arms on one object and a hexapod: forces at contacts and feet, torques, moving pictures."""
+"""Arms on one object and a hexapod: forces at contacts and feet, torques, animations."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 
 from spanloop.kernels.compile import compile, machine_kernel, operations
 from spanloop.kernels.explain import refuse_closures
-from spanloop.kernels.lowering import KNEE, UNIT_TOLERANCE
+from spanloop.kernels.lowering import LOOP_THRESHOLD, UNIT_TOLERANCE
 from spanloop.kernels.on_scalars import on_scalars
 from spanloop.kernels.spec import KernelSpec, content, source_hash
 
 __all__ = [
-    "KNEE",
+    "LOOP_THRESHOLD",
     "UNIT_TOLERANCE",
     "KernelSpec",
     "compile",

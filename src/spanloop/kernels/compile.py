@@ -70,7 +70,7 @@ def compile(
         regroup: False keeps every inertial number at its own body (more operations, same answer).
         on_singular: "raise" refuses a position where closures lose rank; "minimum_norm" answers with the rows left.
         lowering: "unrolled" writes the operations of every link out, "looped" traces each kind of link once and loops
-            over the links; "auto" loops over trees of more than KNEE links where the algorithm allows it.
+            over the links; "auto" loops over trees of more than LOOP_THRESHOLD links where the algorithm allows it.
         open_chain: of method "arms_on_object", the method for trees that it applies to each arm.
         points: of free_response and forced_response, the frames or bodies that closures may join.
 

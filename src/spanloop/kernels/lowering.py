@@ -18,7 +18,7 @@ from spanloop.topology.partition import parts_of
 if TYPE_CHECKING:
     from spanloop.kernels.spec import KernelSpec
 
-KNEE = 48  # links beyond which lowering="auto" loops
+LOOP_THRESHOLD = 48  # links beyond which lowering="auto" loops
 UNIT_TOLERANCE = 1e-6  # of the length of a quaternion
 POSITIONS = ("q", "start")  # inputs that hold coordinates
 

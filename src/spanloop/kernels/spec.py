@@ -203,7 +203,7 @@ class KernelSpec:
     @functools.cached_property
     def plan(self) -> Plan | Looped:
         """The operations in order, by the lowering of the spec."""
-        many = len(self.program[0].links) > lowering.KNEE and not self.live
+        many = len(self.program[0].links) > lowering.LOOP_THRESHOLD and not self.live
         if self.lowering == "looped" or (self.lowering == "auto" and many):
             try:
                 return lowering.looped_plan(self)

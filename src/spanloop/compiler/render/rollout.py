@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from spanloop.compiler.lower.schedule import STEP, TIME, Call, Repeat, Schedule, following
 from spanloop.compiler.render.batch import block_declarations, load_block, store_block
 from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
+from spanloop.compiler.render.plan_function import PlanFunction, function_source
 from spanloop.compiler.render.single import PACK
-from spanloop.compiler.render.stage import Stage, stage
 
 LOST = 1  # a number is not finite or out of range
 HALTED = 2  # an entry of `halt` is negative
@@ -35,9 +35,9 @@ _HEAD = (
 def rollout(schedule: Schedule, real: str, width: int) -> str:
     """Source of `rollout` with `width` runs to a vector."""
     t = Real(real, width)
-    stages = _stages(schedule)
-    functions = "".join(stage(s, t) for s in stages.values())
-    text = functions + _Loop(schedule, t, stages).source()
+    plan_functions = _plan_functions(schedule)
+    functions = "".join(function_source(s, t) for s in plan_functions.values())
+    text = functions + _Loop(schedule, t, plan_functions).source()
     wide = (t, t.wide(2), t.wide(PACK)) if width == 1 else (t,)
     masked = block_declarations(Body(t, _nothing)) if width > 1 else ""
     bits = 256 if width == 1 else width * t.size * 8
@@ -45,10 +45,10 @@ def rollout(schedule: Schedule, real: str, width: int) -> str:
     return text + declarations(*wide) + masked + attributes
 
 
-def _stages(schedule: Schedule) -> dict[int, Stage]:
+def _plan_functions(schedule: Schedule) -> dict[int, PlanFunction]:
     """The function of each plan, by the plan's identity."""
     sizes = {id(c.plan): tuple(schedule.sizes[n] for n in c.writes) for c in schedule.calls()}
-    return {id(p): Stage(f"s{k}.{p.name}", p, sizes[id(p)]) for k, p in enumerate(schedule.plans())}
+    return {id(p): PlanFunction(f"s{k}.{p.name}", p, sizes[id(p)]) for k, p in enumerate(schedule.plans())}
 
 
 def _nothing(body, node):
@@ -56,10 +56,10 @@ def _nothing(body, node):
 
 
 class _Loop:
-    """The function around the stages, block after block."""
+    """The time loop around the functions of the plans, block after block."""
 
-    def __init__(self, schedule: Schedule, t: Real, stages: dict[int, Stage]):
-        self.schedule, self.t, self.stages = schedule, t, stages
+    def __init__(self, schedule: Schedule, t: Real, plan_functions: dict[int, PlanFunction]):
+        self.schedule, self.t, self.plan_functions = schedule, t, plan_functions
         self.body = Body(t, _nothing)
         self.block = "entry"
         self.names = 0
@@ -134,7 +134,7 @@ class _Loop:
         self._line("ret void")
         return _HEAD + "\nentry:\n" + "\n".join(self.body.lines) + "\n}\n"
 
-    # ---- small words
+    # ---- instructions
 
     def _line(self, text: str) -> None:
         self.body.lines.append(text)
@@ -271,7 +271,7 @@ class _Loop:
         self._load(self._rows(start, "%run_stride"), self.schedule.controls)
 
     def _call(self, c: Call) -> None:
-        self._line(self.stages[id(c.plan)].call([self.memory[n] for n in (*c.reads, *c.writes)]))
+        self._line(self.plan_functions[id(c.plan)].call([self.memory[n] for n in (*c.reads, *c.writes)]))
 
     def _repeat(self, r: Repeat, k: int) -> str:
         """The loop; the mask of runs that were done in time."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spanloop.compiler.lower.partition import JOINT, PhasedPlan
+from spanloop.compiler.lower.phases import JOINT, PhasedPlan
 from spanloop.compiler.render.instructions import Body, Real, declarations
 from spanloop.compiler.render.segments import LENGTH, WHOLE, Segments, pieces_of, segmented
 from spanloop.compiler.render.single import ATTRIBUTES, PACK, input_places, piece_function, status_lines, store_outputs

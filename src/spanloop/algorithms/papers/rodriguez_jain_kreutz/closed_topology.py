@@ -15,12 +15,12 @@
 | omega | Ω, Λ | six Motions by two links | closure_admittance.py |
 | rows | A, U | by row | wrenches on links; known acceleration γ = −U along the row |
 | f | f̃ | by row | constraint forces |
-| more_rates | β̇ᵟ | by joint | |
+| forced_rates | β̇ᵟ | by joint | due to the constraint forces |
 
 The spanning trees of both systems are swept as one forest: their mass matrices do not couple. Step D takes the cheap
-form where the secondary system is one free body that every closure joins to an arm of its own with as many freedoms
+form where the secondary system is one free body that every closure joins to an arm of its own with as many DoFs
 as the grasp has rows: A_P Λ_P A_P* is then block diagonal and N_S = 6. Where an arm is in a singular position that
-form would fail; its pivots are held up and the solution refined, as in reference_member.py. Elsewhere A Λ A* is
+form would fail; its pivots are clamped and the solution refined, as in reference_member.py. Elsewhere A Λ A* is
 factored as a whole, O(N_E³). Loops inside either system are rows like all others.
 Departures: the force of a row acts as K f̃ on its links, signs included; points of closure are link origins. Slips
 mended: A.2 has T̂ for T; A.6: z(k) = ψ z(k−1) + x̂(k), ε = H z with x̂ = −BA*f̃; 2.17: U holds d/dt(AJ) β.
@@ -36,16 +36,15 @@ from spanloop.algorithms.papers.kreutz_rodriguez.grasps import Grasps, grasps
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
 from spanloop.algorithms.papers.lilly_orin.reference_member import ChainRows, balanced, convergence
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closure_admittance import (
-    laid_out,
     point_admittances,
     row_admittance,
+    row_ends,
+    row_forces,
 )
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.filter_sweeps import (
-    admitted,
-    bias_free_torque,
-    factored,
-    filtered,
-    smoothed,
+    ADMITTANCES,
+    FACTORS,
+    MassFactors,
 )
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_motion import bias_sweep, placed
@@ -73,7 +72,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
 
     def demands(m, here, world) -> list:
         far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
-        return far + (world.thin if redundancy.refuses_singular else [])
+        return far + (world.pivot_bounds if redundancy.refuses_singular else [])
 
     return Program(
         "forward_dynamics",
@@ -82,16 +81,13 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
             *placed(loaded),
             bias_sweep(mechanism),
             *((outward(fly, V=Motion()),) if flying else ()),
-            bias_free_torque(),
-            factored(),
-            filtered("T", None, "nu"),
-            smoothed("nu", "free_rates", "lam"),  # A, and B on the way
-            admitted(),
+            *FACTORS,
+            at_once(free_accelerations),  # A, and B on the way
+            ADMITTANCES,
             at_once(admittances),  # C
             at_once(_cheap(cheap, kept) if cheap else _whole(kept)),  # D
-            filtered(None, "push", "nu_more"),
-            smoothed("nu_more", "more_rates", "more"),  # E
-            outward(both),  # F
+            at_once(forced_accelerations),  # E
+            outward(accelerations),  # F
         ),
         result=lambda m, here, world: [x for h in here for x in h.rates],
         shape=(mechanism.nv,),
@@ -110,13 +106,21 @@ def secondary_body(mechanism, redundancy: Redundancy) -> Grasps | None:
     except UnsupportedError:
         return None
     for arm in g.arms:
-        freedoms = sum(mechanism.links[i].kind.nv for i in arm.links if not mechanism.links[i].driven)
-        if freedoms < len(set(mechanism.closures[arm.closure].rows) - redundancy.dropped):
+        dofs = sum(mechanism.links[i].kind.nv for i in arm.links if not mechanism.links[i].driven)
+        if dofs < len(set(mechanism.closures[arm.closure].rows) - redundancy.dropped):
             return None
     return g
 
 
-# ---- step C
+# ---- steps A to C
+
+
+def free_accelerations(m, here, world) -> tuple[Values, dict[int, Values]]:
+    """β̇ᶠ = M⁻¹ T̂, and the links' free accelerations beyond ζ."""
+    factors = MassFactors(m, here)
+    free = factors.response(factors.residuals([h.T for h in here]))
+    both = zip(free.rates, free.lam, strict=True)
+    return Values(), {i: Values(free_rates=rates, lam=lam) for i, (rates, lam) in enumerate(both)}
 
 
 def admittances(m, here, world) -> Values:
@@ -130,7 +134,7 @@ def admittances(m, here, world) -> Values:
 def _whole(kept: KeptRows):
     def solve(m, here, world) -> Values:
         """(3.11): A Λ A* as a whole."""
-        rows = [row for c in m.closures for row in laid_out(m, here, world, c, kept)]
+        rows = [row for c in m.closures for row in row_ends(m, here, world, c, kept)]
         masks = closure_kinematics.masks(m, world)
         on = [masks.get(number, 1.0) for number, _, _ in rows]
         L = row_admittance(world.omega, [ends for _, ends, _ in rows])
@@ -138,8 +142,8 @@ def _whole(kept: KeptRows):
         bounds = row_bounds(m, [number for number, _, _ in rows], L)
         factors = masked_factors(L, bounds, on)
         f = factors.solve(asked)
-        _lay_down(here, [ends for _, ends, _ in rows], f)
-        return Values(f=f, thin=pivot_demands(bounds, factors, on))
+        pushes = row_forces([ends for _, ends, _ in rows], f)
+        return Values(f=f, pushes=pushes, pivot_bounds=pivot_demands(bounds, factors, on))
 
     return solve
 
@@ -152,7 +156,7 @@ def _cheap(g: Grasps, kept: KeptRows):
         for arm in g.arms:
             c = m.closures[arm.closure]
             rows = []
-            for k, (number, sides, gamma) in enumerate(laid_out(m, here, world, c, kept)):
+            for k, (number, sides, gamma) in enumerate(row_ends(m, here, world, c, kept)):
                 K, A = (dict(sides)[i] for i in (arm.tip, g.body))
                 kind, mask = c.row_kind(c.rows.index(number)), masks.get(number, 1.0)
                 rows.append(Constraint((c.number, k), kind, K, A, gamma, mask=mask))
@@ -165,29 +169,25 @@ def _cheap(g: Grasps, kept: KeptRows):
         for k, armature in enumerate(link.armature):
             mass[k][k] = mass[k][k] + armature
         push = Force.of([-x for x in h.T])
-        lam, forces, step, balance = balanced(chains, ArticulatedInertia.of_rows(mass), push, link.inertia)
+        lam, forces, step, member = balanced(chains, ArticulatedInertia.of_rows(mass), push, link.inertia)
         f = [x for xs in forces for x in xs]
-        _lay_down(here, ends, f)
-        return Values(f=f, thin=convergence(balance, lam, step))
+        return Values(f=f, pushes=row_forces(ends, f), pivot_bounds=convergence(member, lam, step))
 
     return solve
 
 
-def _lay_down(here, rows: list, f: list) -> None:
-    """x̂ = −BA* f̃: a filter takes forces as loads that the joints must bear."""
-    terms: dict[int, list] = {}
-    for ends, x in zip(rows, f, strict=True):
-        for i, K in ends:
-            terms.setdefault(i, []).append(K * x)
-    for i, forces in terms.items():
-        here[i].push = Force.of([-total(six) for six in zip(*map(tuple, forces), strict=True)])
+# ---- steps E and F
 
 
-# ---- step F
+def forced_accelerations(m, here, world) -> tuple[Values, dict[int, Values]]:
+    """β̇ᵟ = −M⁻¹J*A* f̃; a filter takes forces as loads that the joints must bear: x̂ = −BA* f̃."""
+    factors = MassFactors(m, here)
+    forced = factors.response(factors.residuals(force={i: -push for i, push in world.pushes.items()}))
+    return Values(), {i: Values(forced_rates=rates) for i, rates in enumerate(forced.rates)}
 
 
-def both(link, here, parent) -> Values:
+def accelerations(link, here, parent) -> Values:
     """β̇ = β̇ᶠ + β̇ᵟ."""
     if link.driven:
         return Values(rates=here.tau)
-    return Values(rates=tuple(x + y for x, y in zip(here.free_rates, here.more_rates, strict=True)))
+    return Values(rates=tuple(x + y for x, y in zip(here.free_rates, here.forced_rates, strict=True)))

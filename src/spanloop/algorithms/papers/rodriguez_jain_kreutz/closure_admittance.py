@@ -15,11 +15,14 @@ A.5 hold for serial chains only: branches with a common ancestor a that moves co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spanloop.algorithms.closed.closure_rows import KeptRows, known_rows
 from spanloop.algorithms.papers.lilly_orin.general_joints import SIX
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.math.vector3 import total
 from spanloop.topology.paths import meeting, path
+from spanloop.types import Scalar
 
 
 def point_admittances(m, here, links) -> dict:
@@ -67,10 +70,19 @@ def row_admittance(omega: dict, rows: list) -> list[list]:
     return out
 
 
-def laid_out(m, here, world, closure, kept: KeptRows) -> list[tuple[int, list[tuple[int, Force]], object]]:
-    """Rows of a closure: number, ends on links that are there, known acceleration."""
+def row_ends(m, here, world, closure, kept: KeptRows) -> list[tuple[int, list[tuple[int, Force]], Scalar]]:
+    """The rows of a closure that are kept: number, wrenches by link (none for the world), known acceleration γ."""
     out = []
     for row, gamma in known_rows(m, here, world, closure, kept):
         ends = [(closure.a.link, row.on_a), (closure.b.link, row.on_b)]
         out.append((row.number, [(i, K) for i, K in ends if i >= 0], gamma))
     return out
+
+
+def row_forces(rows: Sequence[Sequence[tuple[int, Force]]], f: Sequence[Scalar]) -> dict[int, Force]:
+    """A* f̃ on each link, for rows as lists of (link, wrench)."""
+    terms: dict[int, list] = {}
+    for ends, x in zip(rows, f, strict=True):
+        for i, K in ends:
+            terms.setdefault(i, []).append(K * x)
+    return {i: Force.of([total(six) for six in zip(*map(tuple, own), strict=True)]) for i, own in terms.items()}

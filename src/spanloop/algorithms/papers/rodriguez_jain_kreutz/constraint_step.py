@@ -1,4 +1,4 @@
-"""Step D by itself: the forces of closures from what the two systems say of their points, and from nothing else.
+"""Step D by itself: the forces of closures from what the two systems report of their points, and nothing else.
 
 [Rodriguez, Jain & Kreutz, section 3]:  [A_P Λ_P A_P* + A_S Λ_S A_S*] f̃ = A_P α̃ᶠ_P + A_S α̃ᶠ_S − U       (3.11)
 
@@ -7,11 +7,11 @@ closure says depends on where its two points are and how they move, never on the
 
 | here | paper | shape | meaning | frame |
 |---|---|---|---|---|
-| primary, secondary | – | (24 k + 36 k²,) | what a system tells of its points: closed_columns.py | world |
+| primary, secondary | – | (24 k + 36 k²,) | what a system reports of its points: system_response.py | world |
 | X, V, free | –, Ṽ, α̃ᶠ | by point | pose; velocity; free acceleration (classical) | world, point, world |
 | omega | Λ | six Motions by two points | Λ_P and Λ_S; there is none between the systems | world |
 | rows | A, U | by row | wrenches on two points, known acceleration γ = A α̃ᶠ − U along the row | world |
-| push | −A* f̃ | (6 k,) | forces at all points, as closed_columns.forced_response takes them | world |
+| push | −A* f̃ | (6 k,) | forces at all points, as system_response.forced_response takes them | world |
 
 The cheap form has six equations, whatever the number of arms: where the secondary system is one free body, its
 inertia at its first point is Λ_S(1, 1)⁻¹, and A_P Λ_P A_P* has a block for each arm. Signs: a row's force acts as K f
@@ -28,7 +28,7 @@ from spanloop.algorithms.closed.pivot_tolerance import masked_factors, pivot_dem
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
 from spanloop.algorithms.papers.lilly_orin.reference_member import ChainRows, balanced, convergence
-from spanloop.algorithms.papers.rodriguez_jain_kreutz.closure_admittance import row_admittance
+from spanloop.algorithms.papers.rodriguez_jain_kreutz.closure_admittance import row_admittance, row_forces
 from spanloop.math.inertia import ArticulatedInertia, RigidInertia
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Field, Force, Motion, Transform, power
@@ -36,55 +36,56 @@ from spanloop.math.symmetric import inverse
 from spanloop.math.vector3 import ZERO3, subtract, total
 from spanloop.sweeps import Program, Values, at_once
 
-POINT = 24  # numbers that a system tells of a point, beside Λ: pose, velocity, acceleration
+POINT = 24  # numbers that a system reports of a point, besides Λ: pose, velocity, acceleration
 
 
-def told(k: int) -> int:
-    """How many numbers a system tells of k points."""
+def point_numbers(k: int) -> int:
+    """How many numbers a system reports of k points."""
     return POINT * k + 36 * k * k
 
 
 def constraint_step(
     mechanism, counts: tuple[int, int], coupled: Iterable[tuple[int, int]], cheap: bool, redundancy: Redundancy
 ) -> Program:
-    """Forces (6 k,) at all k points of closure, world axes, for what both systems tell of theirs.
+    """Forces (6 k,) at all k points of closure, world axes, for what both systems report of theirs.
 
     mechanism: of points and closures alone. counts: points of the primary and of the secondary system. coupled: pairs
-    of points of the primary that feel each other; the others have no Λ. cheap: has step D its cheap form?
+    of points of the primary that feel each other; the others have no Λ. cheap: step D takes its cheap form.
     """
     names = ("primary", "secondary")
-    sizes = {name: told(k) for name, k in zip(names, counts, strict=True) if k} | closure_kinematics.extra_inputs(
-        mechanism
-    )
+    sizes = {
+        name: point_numbers(k) for name, k in zip(names, counts, strict=True) if k
+    } | closure_kinematics.extra_inputs(mechanism)
     near = frozenset(coupled)
 
-    def arrive(m, here, world) -> Values:
+    def arrive(m, here, world) -> tuple[Values, dict[int, Values]]:
         """Points with their poses and motions; Λ."""
         omega: dict = {}
+        points: dict[int, Values] = {}
         for name, k, first in zip(names, counts, (0, counts[0]), strict=True):
             numbers = getattr(world, name, ())
             for i in range(k):
-                _place(here[first + i], numbers[POINT * i : POINT * (i + 1)])
+                points[first + i] = _point(numbers[POINT * i : POINT * (i + 1)])
             for i in range(k):
                 for j in range(k):
                     if name == "secondary" or (i, j) in near:
                         omega[first + i, first + j] = _columns(numbers[POINT * k :], i, j, k)
-        return Values(omega=omega)
+        return Values(omega=omega), points
 
-    def lay_out(m, here, world) -> Values:
+    def closure_rows(m, here, world) -> Values:
         """Rows of all closures: number, ends, γ."""
         given = closure_kinematics.given(m, world)
-        return Values(rows={c.number: _laid_out(m, here, c, redundancy.dropped, given) for c in m.closures})
+        return Values(rows={c.number: _row_ends(m, here, c, redundancy.dropped, given) for c in m.closures})
 
     def demands(m, here, world) -> list:
         far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
-        return far + (world.thin if redundancy.refuses_singular else [])
+        return far + (world.pivot_bounds if redundancy.refuses_singular else [])
 
     return Program(
         "constraint_step",
         tuple(sizes),
-        (at_once(arrive), at_once(lay_out), at_once(_cheap(counts[0]) if cheap else whole)),
-        result=lambda m, here, world: [x for h in here for x in getattr(h, "push", (0.0,) * 6)],
+        (at_once(arrive), at_once(closure_rows), at_once(_cheap(counts[0]) if cheap else whole)),
+        result=lambda m, here, world: [x for i in range(len(here)) for x in world.pushes.get(i, Force())],
         shape=(6 * sum(counts),),
         demands=demands,
         sizes=sizes,
@@ -108,13 +109,12 @@ def closure_errors(mechanism, program: Program) -> Program:
 # ---- what arrives
 
 
-def _place(h: Values, numbers) -> None:
+def _point(numbers) -> Values:
     """A point's pose, velocity in its own axes, free acceleration in the world's."""
     R = Rotation.full(tuple(tuple(numbers[4 * r : 4 * r + 3]) for r in range(3)))  # type: ignore[arg-type]
-    h.X = Transform(R, tuple(numbers[3:12:4]))
-    h.V = Motion.of(numbers[12:18]).turned(R.T)
-    h.field = Field(h.V.angular)
-    h.free = Motion.of(numbers[18:24])
+    V = Motion.of(numbers[12:18]).turned(R.T)
+    free = Motion.of(numbers[18:24])
+    return Values(X=Transform(R, tuple(numbers[3:12:4])), V=V, field=Field(V.angular), free=free)
 
 
 def _columns(numbers, i: int, j: int, k: int) -> list[Motion]:
@@ -122,7 +122,7 @@ def _columns(numbers, i: int, j: int, k: int) -> list[Motion]:
     return [Motion.of([numbers[(6 * i + r) * 6 * k + 6 * j + c] for r in range(6)]) for c in range(6)]
 
 
-def _laid_out(m, here, closure, dropped, given) -> list:
+def _row_ends(m, here, closure, dropped, given) -> list:
     """Rows of a closure: number, [(point, wrench in world axes)], γ."""
     out = []
     for row in rows(m, here, closure, basis_of(m, closure, dropped), Field(ZERO3)):
@@ -146,8 +146,8 @@ def whole(m, here, world) -> Values:
     bounds = row_bounds(m, [number for number, _, _ in numbered], L)
     factors = masked_factors(L, bounds, on)
     f = factors.solve([-gamma for _, _, gamma in numbered])
-    _lay_down(here, [ends for _, ends, _ in numbered], f)
-    return Values(thin=pivot_demands(bounds, factors, on))
+    pushes = row_forces([ends for _, ends, _ in numbered], f)
+    return Values(pushes=pushes, pivot_bounds=pivot_demands(bounds, factors, on))
 
 
 def _cheap(body: int):
@@ -160,8 +160,8 @@ def _cheap(body: int):
         for c in (c for c in m.closures if world.rows[c.number]):
             constraints = []
             for n, (number, sides, gamma) in enumerate(world.rows[c.number]):
-                (tip, K), (held, A) = sorted(sides, key=lambda side: side[0])
-                seen = Transform(translation=subtract(here[held].X.translation, origin)) @ A
+                (tip, K), (body_point, A) = sorted(sides, key=lambda side: side[0])
+                seen = Transform(translation=subtract(here[body_point].X.translation, origin)) @ A
                 kind, mask = c.row_kind(c.rows.index(number)), masks.get(number, 1.0)
                 constraints.append(Constraint((c.number, n), kind, K, seen, gamma, mask=mask))
                 ends.append(sides)
@@ -169,8 +169,8 @@ def _cheap(body: int):
             chains.append(ChainRows(constraints, L, [-r.gamma for r in constraints], len(constraints)))
         inertia, bulk = _weighed([tuple(column) for column in world.omega[body, body]])
         lam, forces, step, system = balanced(chains, inertia, Force(), bulk)
-        _lay_down(here, ends, [x for xs in forces for x in xs])
-        return Values(thin=convergence(system, lam, step))
+        pushes = row_forces(ends, [x for xs in forces for x in xs])
+        return Values(pushes=pushes, pivot_bounds=convergence(system, lam, step))
 
     return balance
 
@@ -180,13 +180,3 @@ def _weighed(admittance) -> tuple[ArticulatedInertia, RigidInertia]:
     rows = inverse(admittance)
     turning = inverse([column[:3] for column in admittance[:3]])
     return ArticulatedInertia.of_rows(rows), RigidInertia.at_center(rows[5][5], ZERO3, turning)  # type: ignore[arg-type]
-
-
-def _lay_down(here, sides: list, f: list) -> None:
-    """−A* f̃, summed at each point."""
-    terms: dict[int, list] = {}
-    for ends, x in zip(sides, f, strict=True):
-        for i, K in ends:
-            terms.setdefault(i, []).append(K * x)
-    for i, forces in terms.items():
-        here[i].push = tuple(total(six) for six in zip(*map(tuple, forces), strict=True))

@@ -5,113 +5,137 @@ M = (1 + HΦL) D (1 + HΦL)ᵀ;  M⁻¹ = (1 − HΨL)ᵀ D⁻¹ (1 − HΨL).
 | here | paper | shape | meaning | frame |
 |---|---|---|---|---|
 | T | T' | by joint | torque less the bias torque C = Hφ(Mφᵀa + b) | joint |
-| gains | H, G, D⁻¹, from P | by freedom | articulated inertia's gains (A.1) | link |
-| nu | ν = D⁻¹ ε | by freedom | weighted residual | joint |
-| lam | λ(k) | Motion | ψᵀ Hᵀ ν: acceleration beyond ζ (drifting.py) | link |
+| gains | H, G, D⁻¹, from P | by DoF | articulated inertia's gains (A.1) | link |
+| nu | ν = D⁻¹ ε | by DoF | weighted residual | joint |
+| lam | λ(k) | Motion | ψᵀ Hᵀ ν: acceleration beyond ζ (tree/link_motion.py) | link |
 | Lambda | Λ(k), Υ(k) | Admittance | ψᵀ Hᵀ D⁻¹ H ψ, its block on the diagonal (6.10) | link |
 
-A step is made for the names under which it finds its input and keeps its answer, since some algorithms apply an
-operator more than once. Joints of several freedoms pass one after the other; on trees sums run over children.
+`FACTORS` are sweeps of a program: they keep T and gains at every link. `MassFactors` applies the operators to
+quantities by link, as often as an algorithm needs them. Joints with several DoFs pass one after the other; on trees
+sums run over children.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, joint_rate, power
 from spanloop.sweeps import Sweep, Values, inward, outward
+from spanloop.sweeps.walk import carry_out
+from spanloop.types import Scalar
+
+ByDof = Sequence[Sequence[Scalar]]  # for each link, an entry for each of its DoFs
 
 
-def bias_free_torque() -> Sweep:
+# ---- sweeps that keep T, gains and Λ
+
+
+def bias_free_torque(link, here, arriving) -> tuple[Values, Values]:
     """T' = T − Hφ(Mφᵀa + b)                                                        (6.11a)"""
-
-    def unburden(link, here, arriving) -> tuple[Values, Values]:
-        """Torque less what the bias accelerations take."""
-        F = here.f + arriving.F
-        passive = link.passive_torque(here.q, here.v)
-        T = tuple(t + p - power(s, F) for s, t, p in zip(here.S, here.tau, passive, strict=True))
-        return Values(T=T), Values(F=here.X @ F)
-
-    return inward(unburden, F=Force())
+    F = here.f + arriving.F
+    passive = link.passive_torque(here.q, here.v)
+    T = tuple(t + p - power(s, F) for s, t, p in zip(here.S, here.tau, passive, strict=True))
+    return Values(T=T), Values(F=here.X @ F)
 
 
-def factored() -> Sweep:
+def factor(link, here, arriving) -> tuple[Values, Values]:
     """P, D, G                                                                      (A.1)"""
-
-    def factor(link, here, arriving) -> tuple[Values, Values]:
-        """Articulated inertia and the gains of the joint's freedoms."""
-        P = link.inertia.articulated() + arriving.P
-        gains = []
-        for s, armature in zip(link.free(here.S), link.armature, strict=False):
-            U = P @ s
-            over = reciprocal(power(s, U) + armature)
-            G = U * over
-            gains.append((s, G, over))
-            P = P.less(G, U)
-        return Values(gains=gains), Values(P=P.carried(here.X))
-
-    return inward(factor, P=ArticulatedInertia())
+    P = link.inertia.articulated() + arriving.P
+    gains = []
+    for s, armature in zip(link.free(here.S), link.armature, strict=False):
+        U = P @ s
+        inverse_pivot = reciprocal(power(s, U) + armature)
+        G = U * inverse_pivot
+        gains.append((s, G, inverse_pivot))
+        P = P.less(G, U)
+    return Values(gains=gains), Values(P=P.carried(here.X))
 
 
-def filtered(torque: str | None, force: str | None, nu: str) -> Sweep:
-    """ν = D⁻¹{T − Hψ(S L T + B f)}: of torques, of forces on the links, or of both.  (5.10b-d, 6.4a-c, 6.17)"""
-
-    def filter(link, here, arriving) -> tuple[Values, Values]:
-        """Weighted residuals."""
-        z = arriving.z + getattr(here, force, Force()) if force else arriving.z
-        torques = getattr(here, torque) if torque else (0.0,) * link.kind.nv
-        out = []
-        for (s, G, over), t in zip(here.gains, torques, strict=False):
-            e = t - power(s, z)
-            out.append(e * over)
-            z = z + G * e
-        return Values(**{nu: out}), Values(z=here.X @ z)
-
-    return inward(filter, z=Force())
-
-
-def smoothed(nu: str, rates: str, lam: str) -> Sweep:
-    """θ̈ = (1 − HΨL)ᵀ ν, and λ = ψᵀHᵀ ν on the way                                  (5.10e-g, 6.4d-f)"""
-
-    def smooth(link, here, parent) -> Values:
-        """Accelerations of the joint and of the link."""
-        m = here.X.T @ getattr(parent, lam)
-        found = []
-        for (s, G, _), x in reversed(list(zip(here.gains, getattr(here, nu), strict=True))):
-            rate = joint_rate(x, G, s, m)
-            m = m + s * rate
-            found.append(rate)
-        return Values(**{lam: m, rates: tuple(reversed(found))})
-
-    start: dict[str, Any] = {lam: Motion()}
-    return outward(smooth, **start)
-
-
-def accelerated(rates: str, lam: str) -> Sweep:
-    """φᵀHᵀ θ̈                                                                       (6.11c)"""
-
-    def accelerate(link, here, parent) -> Values:
-        """Acceleration of the link from those of the joints."""
-        m = here.X.T @ getattr(parent, lam)
-        for s, x in zip(link.free(here.S), getattr(here, rates), strict=False):
-            m = m + s * x
-        return Values(**{lam: m})
-
-    start: dict[str, Any] = {lam: Motion()}
-    return outward(accelerate, **start)
-
-
-def admitted() -> Sweep:
+def admit(link, here, parent) -> Values:
     """Λ(k) = ψᵀ Λ(k+1) ψ + Hᵀ D⁻¹ H                                                (6.10), [RJK A.5]"""
+    L = parent.Lambda.carried(here.X)
+    for s, G, inverse_pivot in reversed(here.gains):
+        L = L.joined(s, G, inverse_pivot)
+    return Values(Lambda=L)
 
-    def admit(link, here, parent) -> Values:
-        """Admittance of the link."""
-        L = parent.Lambda.carried(here.X)
-        for s, G, over in reversed(here.gains):
-            L = L.joined(s, G, over)
-        return Values(Lambda=L)
 
-    return outward(admit, Lambda=Admittance())
+GAINS = inward(factor, P=ArticulatedInertia())
+FACTORS = (inward(bias_free_torque, F=Force()), GAINS)
+ADMITTANCES = outward(admit, Lambda=Admittance())
+
+
+# ---- operators
+
+
+class Response(NamedTuple):
+    """Accelerations of joints by DoF, and of links beyond ζ."""
+
+    rates: ByDof
+    lam: Sequence[Motion]
+
+
+class MassFactors:
+    """The operators of M⁻¹ at a state, from links that keep X, S and gains; each one is a sweep."""
+
+    def __init__(self, mechanism, here: Sequence[Values]):
+        self.mechanism, self.here = mechanism, here
+
+    def residuals(self, torque: ByDof | None = None, force: Mapping[int, Force] | None = None) -> ByDof:
+        """ν = D⁻¹{T − Hψ(S L T + B f)}: of torques, of forces on links, or of both.  (5.10b-d, 6.4a-c, 6.17)"""
+        none, forces = [(0.0,) * link.kind.nv for link in self.mechanism.links], force or {}
+        given = [Values(torque=t, force=forces.get(i)) for i, t in enumerate(torque or none)]
+        return [v.nu for v in self._applied(inward(_filter, z=Force()), given)]
+
+    def response(self, nu: ByDof) -> Response:
+        """θ̈ = (1 − HΨL)ᵀ ν, and λ = ψᵀHᵀ ν on the way                                  (5.10e-g, 6.4d-f)"""
+        kept = self._applied(outward(_smooth, lam=Motion()), [Values(nu=x) for x in nu])
+        return Response([v.rates for v in kept], [v.lam for v in kept])
+
+    def accelerations(self, rates: ByDof) -> list[Motion]:
+        """φᵀHᵀ θ̈                                                                       (6.11c)"""
+        return [v.lam for v in self._applied(outward(_accelerate, lam=Motion()), [Values(rates=x) for x in rates])]
+
+    def _applied(self, sweep: Sweep, given: Sequence[Values]) -> list[Values]:
+        """What the sweep keeps at the links, with these values there."""
+        links = [Values(X=h.X, S=h.S, gains=h.gains, **vars(v)) for h, v in zip(self.here, given, strict=True)]
+        carry_out((sweep,), self.mechanism, links, Values())
+        return links
+
+
+def _filter(link, here, arriving) -> tuple[Values, Values]:
+    """Weighted residuals."""
+    z = arriving.z if here.force is None else arriving.z + here.force
+    nu = []
+    for (s, G, inverse_pivot), t in zip(here.gains, here.torque, strict=False):
+        e = t - power(s, z)
+        nu.append(e * inverse_pivot)
+        z = z + G * e
+    return Values(nu=nu), Values(z=here.X @ z)
+
+
+def _smooth(link, here, parent) -> Values:
+    """Accelerations of the joint and of the link."""
+    m = here.X.T @ parent.lam
+    found = []
+    for (s, G, _), x in reversed(list(zip(here.gains, here.nu, strict=True))):
+        rate = joint_rate(x, G, s, m)
+        m = m + s * rate
+        found.append(rate)
+    return Values(lam=m, rates=tuple(reversed(found)))
+
+
+def _accelerate(link, here, parent) -> Values:
+    """Acceleration of the link from those of the joints."""
+    m = here.X.T @ parent.lam
+    for s, x in zip(link.free(here.S), here.rates, strict=False):
+        m = m + s * x
+    return Values(lam=m)
+
+
+def added(one: ByDof, other: ByDof) -> list[tuple[Scalar, ...]]:
+    """The sum of two quantities by DoF."""
+    return [tuple(x + y for x, y in zip(a, b, strict=True)) for a, b in zip(one, other, strict=True)]

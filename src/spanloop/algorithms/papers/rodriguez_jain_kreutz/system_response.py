@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spanloop.algorithms.papers.lilly_orin.general_joints import SIX
+from spanloop.algorithms.papers.rodriguez_jain_kreutz.closed_topology import free_accelerations
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closure_admittance import point_admittances
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.filter_sweeps import (
-    admitted,
-    bias_free_torque,
-    factored,
-    filtered,
-    smoothed,
+    ADMITTANCES,
+    FACTORS,
+    GAINS,
+    MassFactors,
 )
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.kinematics import poses
@@ -44,7 +44,7 @@ def free_response(mechanism, points: Sequence[str], loaded=()) -> Program:
     def result(m, here, world) -> list:
         out = [x for link, h in zip(m.links, here, strict=True) for x in (h.tau if link.driven else h.free_rates)]
         for name in points:
-            out += _told(m, here, name)
+            out += _point_motion(m, here, name)
         links = {m.anchors[name].link for name in points}
         omega = point_admittances(m, here, links)
         blocks = [[_block(m, here, omega, a, b) for b in points] for a in points]
@@ -59,11 +59,9 @@ def free_response(mechanism, points: Sequence[str], loaded=()) -> Program:
             *placed(loaded),
             bias_sweep(mechanism),
             outward(fly, V=Motion()),
-            bias_free_torque(),
-            factored(),
-            filtered("T", None, "nu"),
-            smoothed("nu", "free_rates", "lam"),
-            admitted(),
+            *FACTORS,
+            at_once(free_accelerations),
+            ADMITTANCES,
             poses(),
         ),
         result,
@@ -76,19 +74,17 @@ def free_response(mechanism, points: Sequence[str], loaded=()) -> Program:
 def forced_response(mechanism, points: Sequence[str]) -> Program:
     """Step E: β̇ᵟ (nv,) for given q (nq,) and forces `push` (6k,) at the points, world axes."""
 
-    def lay_down(m, here, world) -> Values:
-        """Forces at the points, seen at their links; a filter takes them as loads."""
+    def forced_accelerations(m, here, world) -> Values:
+        """β̇ᵟ: a filter takes the forces at the points, seen at their links, as loads; driven joints do not yield."""
+        loads: dict[int, Force] = {}
         for n, name in enumerate(points):
             anchor = m.anchors[name]
             if anchor.link >= 0:
-                h = here[anchor.link]
-                f = Force.of(world.push[6 * n : 6 * n + 6]).turned(h.T.rotation.T)
-                h.load = getattr(h, "load", Force()) - Transform(translation=anchor.position) @ f
-        return Values()
-
-    def hold(link, here, parent) -> Values:
-        """Driven joints do not give way."""
-        return Values(rates=(0.0,) * link.kind.nv if link.driven else here.rates)
+                f = Force.of(world.push[6 * n : 6 * n + 6]).turned(here[anchor.link].T.rotation.T)
+                loads[anchor.link] = loads.get(anchor.link, Force()) - Transform(translation=anchor.position) @ f
+        factors = MassFactors(m, here)
+        rates = factors.response(factors.residuals(force=loads)).rates
+        return Values(rates=[(0.0,) * k.kind.nv if k.driven else x for k, x in zip(m.links, rates, strict=True)])
 
     sizes = {"push": 6 * len(points)}
     return Program(
@@ -97,20 +93,17 @@ def forced_response(mechanism, points: Sequence[str]) -> Program:
         (
             *placed(()),
             poses(),
-            factored(),
-            at_once(lay_down),
-            filtered(None, "load", "nu"),
-            smoothed("nu", "rates", "lam"),
-            outward(hold),
+            GAINS,
+            at_once(forced_accelerations),
         ),
-        lambda m, here, world: [x for h in here for x in h.rates],
+        lambda m, here, world: [x for rates in world.rates for x in rates],
         (mechanism.nv,),
         regroup=True,
         sizes=sizes,
     )
 
 
-def _told(m, here, name: str) -> list:
+def _point_motion(m, here, name: str) -> list:
     """Pose, velocity and free acceleration of a point; gravity taken out again."""
     anchor = m.anchors[name]
     if anchor.link < 0:

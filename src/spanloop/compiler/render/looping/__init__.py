@@ -8,7 +8,7 @@ record, the answer's entries, and of memory for the records of one state.
 """
 
 from spanloop.compiler.render.looping.batch import looped_batch, looped_scratch
+from spanloop.compiler.render.looping.passes import TABLE
 from spanloop.compiler.render.looping.single import looped_single
-from spanloop.compiler.render.looping.walk import TABLE
 
 __all__ = ["TABLE", "looped_batch", "looped_scratch", "looped_single"]

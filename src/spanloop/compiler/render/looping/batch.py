@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from spanloop.compiler.lower.looping import Looped
 from spanloop.compiler.render.batch import marked
 from spanloop.compiler.render.instructions import LIMIT, Real
-from spanloop.compiler.render.looping.walk import ending, walk
+from spanloop.compiler.render.looping.passes import ending, walk
 from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, OFF_GUARD
 
 
@@ -92,7 +92,7 @@ def _judged(n_out: int, largest: str, t: Real) -> list[str]:
     ]
 
 
-# ---- Rows of a group of states into lanes and back, with a look at every number on the way.
+# ---- rows of a group of states into lanes and back; every number is checked on the way
 
 
 def rows_into_lanes(inputs: Sequence[tuple[str, int]], t: Real, before: str) -> tuple[list[str], str, str, str]:

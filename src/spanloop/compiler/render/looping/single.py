@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spanloop.compiler.lower.looping import Looped
 from spanloop.compiler.render.instructions import LIMIT, Real
-from spanloop.compiler.render.looping.walk import ending, entry, walk
+from spanloop.compiler.render.looping.passes import ending, entry, walk
 from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, OFF_GUARD
 
 

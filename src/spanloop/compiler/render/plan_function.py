@@ -16,7 +16,7 @@ from spanloop.compiler.trace import INPUT, Expression
 
 
 @dataclass(frozen=True)
-class Stage:
+class PlanFunction:
     """A plan with the sizes of the arrays that its outputs fill."""
 
     name: str
@@ -36,7 +36,7 @@ class Stage:
         return f"call void @{self.name}({', '.join(f'ptr {x}' for x in arrays)})"
 
 
-def stage(s: Stage, t: Real) -> str:
+def function_source(s: PlanFunction, t: Real) -> str:
     """Source of the function."""
     segments = cut(s.plan)
     pack = PACK if t.width == 1 else 1
@@ -58,7 +58,7 @@ def _function(name: str, head: str, lines: Sequence[str]) -> str:
     return f"define internal void @{name}({head}) #0 {{\n" + "\n".join(lines) + "\nret void\n}\n"
 
 
-def _piece(s: Stage, segments: Segments, k: int, t: Real, pack: int) -> list[str]:
+def _piece(s: PlanFunction, segments: Segments, k: int, t: Real, pack: int) -> list[str]:
     body = Body(t, _fetch(s, segments), pack)
     body.add(segments.pieces[k])
     for n in segments.pieces[k]:
@@ -70,7 +70,7 @@ def _piece(s: Stage, segments: Segments, k: int, t: Real, pack: int) -> list[str
     return body.lines
 
 
-def _store(s: Stage, body: Body, outputs) -> None:
+def _store(s: PlanFunction, body: Body, outputs) -> None:
     t = body.t
     places = [(k, j) for k, size in enumerate(s.sizes) for j in range(size)]
     for n in outputs:
@@ -80,7 +80,7 @@ def _store(s: Stage, body: Body, outputs) -> None:
         body.lines.append(f"store {t.value} {value}, ptr {p}, align {t.size}")
 
 
-def _fetch(s: Stage, segments: Segments):
+def _fetch(s: PlanFunction, segments: Segments):
     where = input_places(s.plan)
 
     def fetch(body: Body, n: Expression) -> str:
