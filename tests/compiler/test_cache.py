@@ -118,9 +118,9 @@ def test_several_processes_at_once_give_one_set_of_entries(folder):
         "print(k(z, z, z).tolist())\n"
     )
     runs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    told = {run.communicate(timeout=120)[0] for run in runs}
+    printed = {run.communicate(timeout=120)[0] for run in runs}
     assert [run.returncode for run in runs] == [0] * 4
-    assert len(told) == 1
+    assert len(printed) == 1
     assert len(list(folder.iterdir())) == 1
 
 

@@ -338,7 +338,7 @@ def test_wrong_options_get_a_sentence(options, sentence):
     assert str(raised.value) == sentence
 
 
-# ---- the door
+# ---- options of sl.compile
 
 
 def test_a_kernel_is_found_again_on_disk_under_its_number_of_threads():

@@ -35,10 +35,10 @@ def test_the_table_has_what_kernels_say(capsys):
 def test_frames_and_json(capsys):
     code, out, _ = run(capsys, "zoo:puma", "--frame", "tool", "--json")
     assert code == 0
-    told = json.loads(out)
+    report = json.loads(out)
     kernel = sl.compile(zoo.puma(), "force_response", frames="tool")
-    assert told["operations"]["force_response"]["articulated_body"]["additions"] == kernel.operations.additions
-    assert "jacobian" in told["operations"]
+    assert report["operations"]["force_response"]["articulated_body"]["additions"] == kernel.operations.additions
+    assert "jacobian" in report["operations"]
 
 
 def test_a_closed_mechanism_is_counted_by_its_own_methods():

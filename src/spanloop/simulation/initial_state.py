@@ -51,7 +51,7 @@ def closed(
     robot: Dynamics, system: System, q: np.ndarray, v: np.ndarray, constants: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Rows q and v with the loops closed, and a note on what was changed, "" if nothing; open loops are refused."""
-    if system.closures == "none" or not system.closed:
+    if system.closures == "none" or not system.has_loops:
         return q, v, ""
     openness = _openness(robot, q)
     if not system.keeps_closed:

@@ -28,7 +28,7 @@ class Inputs:
     values: np.ndarray | None  # (*batch, steps or 1, width)
     callback: Callable | None = None
     size: int = 0
-    given: bool = True
+    exist: bool = True  # False: a controller without inputs
     kept: dict = field(default_factory=dict, compare=False)  # the callback's torques, step by step
 
     @property
@@ -108,7 +108,7 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
         return Inputs((), None, controller.function, model.nv)
     name, value = ("inputs", inputs) if controller is not None else ("tau", np.zeros(model.nv) if tau is None else tau)
     if value is None:
-        return Inputs((), np.zeros((1, 0)), given=False)
+        return Inputs((), np.zeros((1, 0)), exist=False)
     if isinstance(value, Mapping):
         value = _by_name(model, value)
     array = np.asarray(value)
@@ -123,17 +123,18 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
     return Inputs(array.shape[:-2], array if array.ndim > 1 else array[None])
 
 
-def _by_name(model: Model, torques: Mapping) -> np.ndarray:
+def _by_name(model: Model, torques: Mapping[str, Any]) -> np.ndarray:
+    """Torques (nv) from those of joints by name."""
     tau = np.zeros(model.nv)
     for name, value in torques.items():
         tau[model.v_slice(model.joint(name).name)] = value
     return tau
 
 
-def constant_forces(model: Model, forces: Mapping) -> Callable:
+def constant_forces(model: Model, forces: Mapping[str, Any]) -> Callable[..., dict[Any, Any]]:
     """{"body": six numbers} as a function that returns that."""
     known = [b.name for b in model.bodies]
-    fixed: dict[str, tuple[float, ...]] = {}
+    fixed: dict[Any, Any] = {}
     for body, six in forces.items():
         if body not in known:
             raise InputError(f"forces names {body!r}, which is not a body; {nearest(body, known)}")
@@ -146,7 +147,7 @@ def constant_forces(model: Model, forces: Mapping) -> Callable:
     return lambda t, q, v: fixed
 
 
-def constants(model: Model, loops: Closures, parameters, active: Iterable[str] | None) -> dict[str, np.ndarray]:
+def constants(model: Model, loops: Closures, parameters: Any, active: Iterable[str] | None) -> dict[str, np.ndarray]:
     """Arrays (..., n) by name that are constant during a run: parameters, active loops, accelerations, gains."""
     out: dict[str, np.ndarray] = {}
     if parameters is not None:
@@ -163,7 +164,7 @@ def constants(model: Model, loops: Closures, parameters, active: Iterable[str] |
     return out
 
 
-def _parameters(model, parameters) -> np.ndarray:
+def _parameters(model: Model, parameters: Any) -> np.ndarray:
     count = len(Parameters.of(model))
     values = np.asarray(getattr(parameters, "values", parameters))
     if values.dtype.kind not in "fiub" or values.shape[-1:] != (count,):
@@ -176,7 +177,7 @@ def _parameters(model, parameters) -> np.ndarray:
     return values.astype(float)
 
 
-def _gains(gains) -> np.ndarray:
+def _gains(gains: Any) -> np.ndarray:
     values = np.atleast_1d(np.asarray(FREQUENCY if gains is None else gains, float))
     if values.shape == (1,):
         values = np.array([2.0 * values[0], values[0] ** 2])

@@ -86,24 +86,24 @@ class Problem:
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
         active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
-        given = inputs_of(model, tau, controller, inputs)
+        controls = inputs_of(model, tau, controller, inputs)
         applied = applied_forces(
             model,
             None if isinstance(controller, Callback) else controller,
-            given.width if given.given else None,
+            controls.width if controls.exist else None,
             actuation(model, step) if model.actuators else None,
             _forces(model, forces, loops, active),
         )
         strict = robot.on_singular == "raise"
         system = System(model, applied, method, loops.stabilization, parameters is not None, strict)
         fixed = constants(model, loops, parameters, active)
-        shape = np.broadcast_shapes(given.batch, *(x.shape[:-1] for x in fixed.values()))
+        shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in fixed.values()))
         rows_q, rows_v, batch = initial_state.states(robot, q, v, shape)
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         watched = events_of(model, limits == "end", events)
         initial_state.warn_of_limits(watched, rows_q)
-        return Problem(robot, rows_q, rows_v, batch, note, system, given, watched, rows)
+        return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows)
 
     @property
     def model(self) -> Model:
@@ -195,7 +195,7 @@ class Problem:
         memory = shaped(samples.z) if samples.z.shape[-1] else None
         q, v = shaped(samples.q), shaped(samples.v)
         segment = Segment(times=samples.times, q=q, v=v, tau=shaped(tau), memory=memory, held=samples.held)
-        closures = self.system.closures if self.system.closed else "no loops"
+        closures = self.system.closures if self.system.has_loops else "no loops"
         known = {"closures": closures, "method": self.system.chosen_method, "spanloop": spanloop.__version__}
         known |= {"note": self.note} if self.note else {}
         six = shaped(forces)

@@ -89,19 +89,19 @@ class System:
     strict: bool = True  # a singular position is refused
 
     @property
-    def closed(self) -> bool:
+    def has_loops(self) -> bool:
         """Whether the model has loops or couplings."""
         return bool(self.model.loops or self.model.couplings)
 
     @property
     def projects(self) -> bool:
         """Whether every step is projected to the closed loops."""
-        return self.closed and self.closures == "project"
+        return self.has_loops and self.closures == "project"
 
     @property
     def minimal(self) -> bool:
         """Whether the actuated coordinates alone are integrated."""
-        return self.closed and self.closures == "minimal"
+        return self.has_loops and self.closures == "minimal"
 
     @property
     def keeps_closed(self) -> bool:
@@ -115,7 +115,7 @@ class System:
         known = {"t": 1, "h": 1, "q": model.nq, "v": model.nv, "u": applied.inputs, "z": applied.memory}
         if self.live:
             known["p"] = len(Parameters.of(model))
-        if self.closed:
+        if self.has_loops:
             known |= extra_inputs(self._baked) | ({"gains": 2} if self.closures == "feedback" else {})
         return known
 
@@ -240,7 +240,7 @@ class System:
             "forward_dynamics",
             method=MINIMAL_METHOD if self.minimal else self.method,
             forces=self.applied.bodies,
-            feedback=self.closed and self.closures == "feedback",
+            feedback=self.has_loops and self.closures == "feedback",
             on_singular="raise" if self.strict else "minimum_norm",
             refuses_open=not self.keeps_closed,
         )

@@ -22,8 +22,6 @@ RESOLVED = 1e-9  # of a step: how exactly an event is located
 BEYOND = 4.0  # steps in which a singular position is sought
 TRIALS = 5000  # parts of a step on the way to a singular position
 CLOSE = 1e-4  # a margin that counts as near a singular position
-
-
 ENDS = {Reason.SINGULAR_CLOSURE: EndReason.SINGULAR, Reason.OPEN_LOOP: EndReason.OPEN}
 
 
@@ -38,7 +36,7 @@ def event_met(events: Events, j: int, t: float) -> Outcome:
         limit = events.limits[j]
         words = (
             f"joint {limit.joint!r} reached its {limit.word} limit, {limit.bound:g}, at t = {t:.9g} s. "
-            "limits='ignore' goes on as if there were none"
+            "limits='ignore' does not check limits"
         )
         return Outcome(EndReason.LIMIT, words, t)
     name = events.conditions[j - len(events.limits)][0]

@@ -134,7 +134,7 @@ class _Loop:
         self._line("ret void")
         return _HEAD + "\nentry:\n" + "\n".join(self.body.lines) + "\n}\n"
 
-    # ---- small words
+    # ---- instructions
 
     def _line(self, text: str) -> None:
         self.body.lines.append(text)

@@ -70,7 +70,7 @@ def _fetch(t: Real, where, segments: Segments | None):
 
 
 def store_outputs(body: Body, outputs: Sequence[tuple[int, Expression | float]], n_outputs: int) -> str:
-    """Write these outputs (hidden ones excepted); the sum of 0·output, which is not zero if one is not finite.
+    """Write these outputs (flags of demands excepted); the sum of 0·output, which is not zero if one is not finite.
 
     The sum is taken of the values, not of the memory: reading back as vectors what was written as numbers would stall.
     """

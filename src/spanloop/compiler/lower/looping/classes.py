@@ -1,4 +1,4 @@
-"""Classes of links: those that differ in numbers only."""
+"""Classes of links that differ in numbers only, and the interfaces between links."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def link_classes(tree: Tree) -> list[LinkClass]:
     return list(found.values())
 
 
-# ---- Interfaces: what travels between links in one pass, in one layout for all classes.
+# ---- interfaces: what travels between links in one pass, in one layout for all classes
 
 
 @dataclass

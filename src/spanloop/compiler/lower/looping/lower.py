@@ -1,4 +1,4 @@
-"""The looped form of a walk."""
+"""Looped lowering of a walk: classes, traces, interfaces and layout, in this order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def looped(
     return laid_out(name, inputs, shape, tree, passes, classes, interfaces, traced, wanted)
 
 
-# ---- The answer of a looped walk: a selection of what links keep.
+# ---- the answer: a selection of what links keep
 
 
 class Token(tuple):

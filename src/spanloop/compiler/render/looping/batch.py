@@ -92,7 +92,7 @@ def _judged(n_out: int, largest: str, t: Real) -> list[str]:
     ]
 
 
-# ---- Rows of a group of states into lanes and back, with a look at every number on the way.
+# ---- rows of a group of states into lanes and back; every number is checked on the way
 
 
 def rows_into_lanes(inputs: Sequence[tuple[str, int]], t: Real, before: str) -> tuple[list[str], str, str, str]:

@@ -1,4 +1,4 @@
-"""The walk: loops over links, one a pass, and the answer collected from their records."""
+"""Passes over the links as loops, and the answer collected from the records of the links."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _copy_world(number: int, width: int, t: Real) -> list[str]:
     return body.lines
 
 
-# ---- One step of a looped walk as an internal function.
+# ---- one step as an internal function
 
 
 def step_function(plan: Looped, step: Step, t: Real) -> str:
@@ -155,7 +155,7 @@ def splat(body: Body, x: str, name: str) -> str:
     return body.line(f"{name}s", f"shufflevector {t.value} {one}, {t.value} poison, {zeros}")
 
 
-# ---- The table of addresses through which looped code finds its data, and what ends every source.
+# ---- the table of addresses through which looped code finds its data
 
 
 TABLE = ("numbers", "meta", "world", "answer", "memory")
