@@ -314,8 +314,8 @@ def test_the_sentence_of_an_answer_lost_to_rounding():
         if spec.reference(*state) is None:
             sentences.add(spec.explain(*state).sentence)
     assert sentences == {
-        "rounding has taken the answer of method 'virtual_work': a body is too thin or too light "
-        "beside what it carries. Use method 'articulated_body'"
+        "rounding errors are too large in method 'virtual_work': a body is too thin, or too light for what it "
+        "carries. Use method 'articulated_body'"
     }
 
 

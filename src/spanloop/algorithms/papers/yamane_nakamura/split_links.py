@@ -83,8 +83,8 @@ def missing(inertia: RigidInertia) -> str:
 def inertia_demands(inertia: RigidInertia) -> list[tuple]:
     """The same condition on numbers that are not known yet, as pairs of which the first must be less.
 
-    With principal moments a ≤ b ≤ c: abc > LEAST_MOMENT (a + b + c)³/8 means a > LEAST_MOMENT c where b is about c, and a
-    little more where b is small too.
+    With principal moments a ≤ b ≤ c: abc > LEAST_MOMENT (a + b + c)³/8 means a > LEAST_MOMENT c where b is about c,
+    and a little more where b is small too.
     """
     if isinstance(inertia.mass, float):
         return []
