@@ -1,7 +1,7 @@
-"""Snapping: rotations and axes that were computed from angles get back their exact zeros and right angles.
+"""Exact rotations: rotations and axes computed from angles get back their exact zeros and right angles.
 
-cos(1.57079632679) is 4.9e-12 and not 0: kernels then carry a term that the mechanism does not have. Every
-door through which angles come in (URDF, DH tables, the builder) sends its matrices through here, once.
+cos(1.57079632679) is 4.9e-12 and not 0: kernels would then carry a term that the mechanism does not have. Every
+reader of angles (URDF, DH tables, the builder) snaps its matrices once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _IDENTITY: Floats33 = IDENTITY3
 def snap_rotation(matrix: Sequence[Sequence[float]], tolerance: float = TOLERANCE) -> tuple[Floats33, bool]:
     """The rotation with exact zeros and right angles, orthonormal to rounding; did more than rounding change?
 
-    A matrix that is no rotation to 1e-9 is returned as it is: the model's check says what is wrong with it.
+    A matrix that is no rotation to 1e-9 is returned as it is: the model's check reports it.
     """
     given: Floats33 = tuple(tuple(float(x) + 0.0 for x in row) for row in matrix)  # type: ignore[assignment]
     if not _off_orthonormal(given) <= TOLERANCE or _dot(given[0], cross(given[1], given[2])) < 0.0:
@@ -36,7 +36,7 @@ def snap_rotation(matrix: Sequence[Sequence[float]], tolerance: float = TOLERANC
 def snap_axis(axis: Sequence[float]) -> tuple[Floats3, bool]:
     """The axis with length 1 and exact zeros; did more than its length and rounding change?
 
-    An axis without direction is returned as it is: the joint's check says what is wrong with it.
+    An axis without direction is returned as it is: the joint's check reports it.
     """
     given = _unit(tuple(float(x) + 0.0 for x in axis))  # type: ignore[arg-type]
     if not all(map(math.isfinite, given)) or not any(given):

@@ -30,6 +30,7 @@ class Parameters:
 
     @staticmethod
     def of(model: Model) -> Parameters:
+        """The parameters of a model."""
         pairs = list(_listed(model))
         return Parameters(tuple(n for n, _ in pairs), np.array([x for _, x in pairs], dtype=float))
 

@@ -184,7 +184,7 @@ BAD = {
     "not finite": (HEAD + "r, nan, 0, 1", "x.csv:2: a is 'nan'; expected a finite number"),
     "cells": (HEAD + "\nr, 1, 0", "x.csv:3: there are 3 cells; expected 4, as in the header"),
     "column": ("joint, alfa\nr, 1", "x.csv:1: there is no column 'alfa'; did you mean 'alpha'?"),
-    "twice": ("b, d\n1, 1", "x.csv:1: two columns say 'b' ('b' is one); expected one"),
+    "twice": ("b, d\n1, 1", "x.csv:1: two columns give 'b' ('b' is one); expected one"),
     "unit": ("a [deg]\n1", "x.csv:1: the unit of 'a [deg]' is not known; expected m, cm, mm"),
     "unit of none": ("damping [kg]\n1", "x.csv:1: the unit of 'damping [kg]' is not known; expected none (SI)"),
     "kind": ("joint\nx", "x.csv:2: joint is 'x'; expected r (revolute) or p (prismatic)"),
@@ -192,7 +192,7 @@ BAD = {
         "joint, lower [deg]\np, 1",
         "x.csv:2: 'lower [deg]' has no unit for the prismatic joint; name both, as in lower [deg or mm]",
     ),
-    "both": ("rx, cx\n1, 1", "x.csv:2: rx, ry, rz and cx, cy, cz are opposite ways to say the same; give one"),
+    "both": ("rx, cx\n1, 1", "x.csv:2: rx, ry, rz and cx, cy, cz are opposite vectors; give one of them"),
     "nothing": ("# only this", "x.csv: there is no row; expected a header (joint, a, b, alpha, theta, ...) and a row"),
     "convention": ("# convention: craig\na\n1", "x.csv:1: convention is 'craig'; there are 'standard', 'modified'"),
     "misspelt": (
@@ -236,7 +236,7 @@ def test_file_and_caller_must_agree(tmp_path):
         from_dh([])
     with says(InputError, "row 1: r and center are both given"):
         from_dh([{"r": (0, 0, 1), "center": (0, 0, -1)}])
-    with says(InputError, "x.csv: base='free' is for URDF files; a .csv file says itself"):
+    with says(InputError, "x.csv: base='free' is for URDF files; a .csv file describes itself"):
         sl.load(tmp_path / "x.csv", base="free")
 
 

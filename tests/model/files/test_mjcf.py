@@ -183,7 +183,7 @@ def test_an_inertia_that_mujoco_changes_is_said():
     assert model.body("b").inertia.moments == pytest.approx((7 / 3, 0.0, 0.0, 7 / 3, 0.0, 7 / 3))
     (note,) = (n for n in model.notes if "inertias" in n)
     assert note == (
-        "inertias that MuJoCo's compiler changed as its settings say, read as changed: body 'b' (text.xml:1), "
+        "inertias that MuJoCo's compiler changed as the file's settings ask, read as changed: body 'b' (text.xml:1), "
         "mass 1 kg is now 1 kg, moments 1, 1, 5 are now 2.333, 2.333, 2.333 kg m²"
     )
 
@@ -383,7 +383,7 @@ def test_a_rope_of_three_hundred_bodies_loads():
     inside = '<body pos="0 0 1"><joint type="ball"/><geom type="capsule" size="0.1" fromto="0 0 0 0 0 1"/>'
     model = loads(f"<mujoco><worldbody>{inside * n}{'</body>' * n}</worldbody></mujoco>")
     assert (model.n_bodies, model.nv) == (n, 3 * n)
-    with says(FileError, "text.xml:1: elements stand in each other more than 400 deep; none needs that"):
+    with says(FileError, "text.xml:1: elements are nested more than 400 deep; none needs that"):
         loads(f"<mujoco><worldbody>{inside * 2 * n}{'</body>' * 2 * n}</worldbody></mujoco>")
 
 

@@ -146,7 +146,7 @@ def test_what_urdf_cannot_hold_is_named(tmp_path):
     assert list(tmp_path.iterdir()) == []
     model.save(tmp_path / "x.urdf", force=True)
     assert "<loop " in (tmp_path / "x.urdf").read_text()
-    with says(UnsupportedError, "x.urdf: joint 'j': URDF has no spherical joints, and without it nothing is left"):
+    with says(UnsupportedError, "x.urdf: joint 'j': URDF has no spherical joints, and the rest depends on it"):
         sl.Builder("b").body("a", 1.0).spherical("j", "world", "a").build().save(tmp_path / "x.urdf", force=True)
     with says(ModelError, "'a\\x07' has the character '\\x07', which XML cannot hold; rename it"):
         urdf_writer.dumps(sl.Builder("b").body("a\x07", 1.0).revolute("j", "world", "a\x07").build())
@@ -335,7 +335,7 @@ def test_what_mjcf_cannot_hold_is_named(tmp_path):
     written = model.save(tmp_path / "m.xml", force=True)
     assert mujoco.MjModel.from_xml_string(written.text).nv == 2
     helical = sl.Builder("h").body("a", 1.0, inertia=(1, 1, 1)).helical("j", "world", "a", pitch=0.1).build()
-    with says(UnsupportedError, "h.xml: joint 'j': MuJoCo has no helical joints, and without it nothing is left"):
+    with says(UnsupportedError, "h.xml: joint 'j': MuJoCo has no helical joints, and the rest depends on it"):
         helical.save(tmp_path / "h.xml", force=True)
 
 

@@ -410,7 +410,7 @@ def test_inertia_is_turned_to_the_axes_of_the_link_and_has_defaults():
     i = model.body("a").inertia
     assert (i.mass, i.center, i.moments) == (2.0, (1.0, 2.0, 3.0), (2.0, -0.1, 0.0, 1.0, 0.0, 2.5))
     assert model.body("b").inertia.moments == (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
-    assert "without <inertial>, read as 1 kg with unit moments as SDF says: link 'b' (text.sdf:4)" in model.notes
+    assert "without <inertial>, read as 1 kg with unit moments as SDF specifies: link 'b' (text.sdf:4)" in model.notes
 
 
 def test_geometry_is_kept_and_moves_with_a_link_described_from_its_joint():
@@ -471,7 +471,7 @@ BAD = {
     "unknown frame": (
         sdf(link("arm"), link("b", "0 0 0 0 0 0", attributes='relative_to="amr"')),
         FileError,
-        "m.sdf:4: <link> names 'amr', which is not there; did you mean 'arm'?",
+        "m.sdf:4: <link> names 'amr', which does not exist; did you mean 'arm'?",
     ),
     "circle of poses": (
         sdf(
@@ -489,7 +489,7 @@ BAD = {
     "unknown child": (
         sdf(link("arm"), joint("j", "arm", "hand")),
         FileError,
-        "m.sdf:4: <child> names 'hand', which is not there; there are 'arm', 'j'",
+        "m.sdf:4: <child> names 'hand', which does not exist; there are 'arm', 'j'",
     ),
     "unknown type": (
         sdf(link("a"), link("b"), joint("j", "a", "b", "revolut")),

@@ -294,7 +294,7 @@ BAD = {
     "body is no tables": (HEAD + "body = [3]", "arm.toml: body is 3; expected a table"),
     "deep": (
         HEAD + "x = " + "[" * 100_000,
-        "arm.toml: lists stand in each other too deep; no mechanism needs that",
+        "arm.toml: lists are nested too deep; no mechanism needs that",
     ),
     "huge number": (
         HEAD + BODY + "mass = 1" + "0" * 400,

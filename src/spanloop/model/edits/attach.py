@@ -51,7 +51,7 @@ def _floating(model: Model, body: str) -> Joint | None:
 
 
 def _carries(model: Model, body: str, other: str) -> bool:
-    """Does a body carry another, or is it the other?"""
+    """Whether a body carries another one, or is it."""
     while other not in (body, WORLD):
         other = model.joints[model.body_number[other] - 1].parent
     return other == body
@@ -77,7 +77,7 @@ def attach(
     frame: frame of the other model that is placed at `at`; its world by default
 
     If the other model floats by one free joint, the floating body is attached and the free joint removed. Otherwise a
-    fixed joint puts what stands on the other world on `at`, and a joint that moves carries it by a body without mass,
+    fixed joint places the parts of the other world on `at`; a joint that moves carries them by a body without mass,
     "base". Raises InputError where both models have a part of the same name.
 
     >>> arm.attach(gripper, "tool", prefix="gripper_")

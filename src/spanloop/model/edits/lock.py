@@ -63,7 +63,7 @@ def _fixed(j: Joint, q: tuple[float, ...]) -> Joint:
 
 
 def _follow(model: Model, positions: Positions) -> list[str]:
-    """Add the positions that couplings give to `positions`; the notes that say so."""
+    """Add the positions that couplings determine to `positions`, and return notes about them."""
     notes: list[str] = []
     found = True
     while found:
@@ -78,7 +78,7 @@ def _follow(model: Model, positions: Positions) -> list[str]:
 
 
 def _follower(c: Coupling, positions: Positions) -> tuple[str, float] | None:
-    """The joint that a coupling holds when its other one is locked, and where."""
+    """The joint that a coupling fixes when its other one is locked, and its position."""
     if c.source in positions and c.joint not in positions:
         return c.joint, c.ratio * positions[c.source][0] + c.offset
     if c.joint in positions and c.source not in positions and c.ratio != 0.0:
@@ -87,7 +87,7 @@ def _follower(c: Coupling, positions: Positions) -> tuple[str, float] | None:
 
 
 def _off(c: Coupling, positions: Positions) -> bool:
-    """Are both joints locked where the coupling does not allow it?"""
+    """Whether both joints are locked at positions that the coupling excludes."""
     if c.joint not in positions or c.source not in positions:
         return False
     return abs(positions[c.joint][0] - c.ratio * positions[c.source][0] - c.offset) > _SAME

@@ -75,7 +75,7 @@ def _body(model: Model, name: str) -> Model:
 
 
 def _joint(model: Model, name: str) -> Model:
-    """The joint's body floats; at neutral coordinates it stands where it was."""
+    """The joint's body floats; at neutral coordinates it is where it was."""
     old = model.joint(name)
     at = neutral_poses(model)[old.parent] @ old.placement
     new = Joint(name, Free(), WORLD, old.child, Placement(at.rotation, at.position), actuated=False, where=old.where)

@@ -28,6 +28,8 @@ def label(what: str, part: Body | Joint) -> str:
 
 
 class Words(NamedTuple):
+    """How much a finding matters, its sentence, and what to try."""
+
     weight: str
     sentence: str
     advice: str = ""
@@ -149,14 +151,17 @@ WORDS = {
 
 
 def weight(finding: Finding) -> str:
+    """How much a finding matters, one of WEIGHTS."""
     return WORDS[finding.topic].weight
 
 
 def sentence(finding: Finding) -> str:
+    """The finding as a sentence."""
     return _filled(WORDS[finding.topic].sentence, finding)
 
 
 def advice(finding: Finding) -> str:
+    """What to try, or nothing."""
     return _filled(WORDS[finding.topic].advice, finding)
 
 
@@ -170,4 +175,5 @@ def _filled(text: str, finding: Finding) -> str:
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
+    """A number with its noun in the singular or plural."""
     return f"{n} {one if n == 1 else many or one + 's'}"

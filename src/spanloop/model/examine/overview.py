@@ -78,6 +78,7 @@ def meshes(model: Model, folder: Path) -> Iterator[Finding]:
 
 
 def notes(model: Model) -> Iterator[Finding]:
+    """Yield the notes of the model, but those about meshes."""
     for text in model.notes:
         if not text.startswith("meshes not found"):
             yield Finding("noted", values={"text": text})

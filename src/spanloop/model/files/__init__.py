@@ -166,8 +166,8 @@ def _check_base(path: Path, base: str | None) -> None:
     """Only URDF and SDF files leave the base open."""
     if base not in (None, "fixed"):
         raise InputError(
-            f"{path.name}: base={base!r} is for URDF files; a {path.suffix} file says itself how its bodies stand on "
-            "the world"
+            f"{path.name}: base={base!r} is for URDF files; a {path.suffix} file describes itself how its "
+            "bodies stand on the world"
         )
 
 

@@ -18,7 +18,7 @@ MOST = 2_000_000
 
 
 class Element:
-    """A tag with its attributes, the elements and the text inside it and the place where it stands."""
+    """A tag with its attributes, the elements and the text inside it, with file and line."""
 
     __slots__ = ("attributes", "children", "content", "file", "line", "tag")
 
@@ -29,9 +29,11 @@ class Element:
 
     @property
     def where(self) -> str:
+        """File and line."""
         return f"{self.file}:{self.line}"
 
     def all(self, tag: str) -> Iterator[Element]:
+        """The elements with this tag."""
         return (c for c in self.children if c.tag == tag)
 
     def one(self, tag: str) -> Element | None:
@@ -45,6 +47,7 @@ class Element:
         return found
 
     def needed(self, tag: str) -> Element:
+        """The only element with this tag; raises FileError if there is none."""
         found = self.one(tag)
         if found is None:
             raise FileError(f"{self.where}: <{self.tag}> has no <{tag}>; expected one")
@@ -73,7 +76,7 @@ class Element:
 
 
 def parsed_numbers(text: str, count: int, owner: str, *, infinite: bool = False) -> tuple[float, ...]:
-    """`count` numbers separated by blanks; `owner` says whose they are, file and line first."""
+    """`count` numbers separated by blanks; `owner` begins the error, file and line first."""
     try:
         values = tuple([float(x) + 0.0 for x in text.split()])  # + 0.0 turns -0.0 into 0.0
         good = len(values) == count and (
@@ -87,8 +90,8 @@ def parsed_numbers(text: str, count: int, owner: str, *, infinite: bool = False)
 
 
 def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST) -> Element:
-    """The outermost element of a document; content: keep the text inside elements too; deepest: how far elements may
-    stand in each other."""
+    """The outermost element of a document; content: keep the text inside elements too; deepest: levels of nesting
+    allowed."""
     from xml.parsers import expat
 
     parser = expat.ParserCreate()
@@ -101,7 +104,7 @@ def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST)
         seen += 1
         element = Element(tag, attributes, file, parser.CurrentLineNumber)
         if len(open_elements) > deepest:
-            raise FileError(f"{element.where}: elements stand in each other more than {deepest} deep; none needs that")
+            raise FileError(f"{element.where}: elements are nested more than {deepest} deep; none needs that")
         if seen > MOST:
             raise FileError(f"{element.where}: more than {MOST} elements; no mechanism needs that many")
         open_elements[-1].children.append(element)

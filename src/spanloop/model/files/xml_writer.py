@@ -71,10 +71,12 @@ def quaternion(rotation: Floats33) -> tuple[float, float, float, float]:
 
 
 def is_turned(rotation: Floats33) -> bool:
+    """Whether a rotation differs from the identity."""
     return rotation != IDENTITY3
 
 
 def checked(text: str) -> str:
+    """The text; raises ModelError for a character that XML cannot hold."""
     found = _FORBIDDEN.search(text)
     if found:
         raise ModelError(f"{text!r} has the character {found[0]!r}, which XML cannot hold; rename it")

@@ -8,7 +8,7 @@
 | others    | one number                                      | the same                                            |
 | force     | [torque; force] at the body's origin            | xfrc_applied: [force; torque] at the centre of mass |
 
-A free body's frame is the joint's, which stands at the body's place in the file: our neutral q is MuJoCo's qpos0. So
+A free body's frame is the joint's, which is at the body's place in the file: our neutral q is MuJoCo's qpos0. Hence
 velocities, accelerations and forces of free joints can only be converted together with their q.
 """
 

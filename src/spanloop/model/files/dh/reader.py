@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg tables as CSV files: one row a joint, columns by their names, units in the header.
+"""Reader of Denavit-Hartenberg tables in CSV files: a row for each joint, names and units of columns in the header.
 
 # convention: standard            (or modified)
 # about: center                   (or origin: what inertias are about)
@@ -61,6 +61,7 @@ class Column:
 
 
 def read_column(text: str, where: str) -> Column:
+    """The column of a cell of the header."""
     name, bracket, rest = text.partition("[")
     name = name.strip().lower()
     name = ALIASES.get(name, name)
@@ -86,14 +87,16 @@ def _either(units: list[str]) -> str:
     return f"expected {', '.join(units)}" if units else ""
 
 
-def unique(columns: list[Column], where: str) -> None:
+def check_unique(columns: list[Column], where: str) -> None:
+    """Raise FileError where two columns have one name."""
     names = [c.name for c in columns]
     for c in columns:
         if names.count(c.name) > 1:
-            raise FileError(f"{where}: two columns say {c.name!r} ({c.text!r} is one); expected one")
+            raise FileError(f"{where}: two columns give {c.name!r} ({c.text!r} is one); expected one")
 
 
 def read_number(text: str, column: Column, slides: bool, where: str) -> float:
+    """The number of a cell in SI units; slides: of a prismatic joint."""
     try:
         value = float(text)
     except ValueError:
@@ -123,7 +126,7 @@ def loads(data: bytes | str, file: str = "table.csv") -> Model:
 
 
 def read_table(path: str | os.PathLike[str]) -> tuple[list[DHRow], dict[str, Any]]:
-    """The rows of a file and what it says of how to read them."""
+    """The rows of a file and its settings."""
     path = checked_path(path)
     if path.suffix.lower() != ".csv":
         raise FileError(f"{path.name}: the extension is {path.suffix!r}; a Denavit-Hartenberg table is a .csv file")
@@ -132,6 +135,7 @@ def read_table(path: str | os.PathLike[str]) -> tuple[list[DHRow], dict[str, Any
 
 
 def parsed(text: str, file: str) -> tuple[list[DHRow], dict[str, Any]]:
+    """The rows and settings in the text of a file."""
     settings: dict[str, Any] = {}
     columns: list[Column] = []
     rows = []
@@ -142,7 +146,7 @@ def parsed(text: str, file: str) -> tuple[list[DHRow], dict[str, Any]]:
         elif line.strip() and not columns:
             separator = next((s for s in ";\t" if s in line), ",")
             columns = [read_column(cell, where) for cell in _cells(line, separator, where)]
-            unique(columns, where)
+            check_unique(columns, where)
         elif line.strip():
             cells = _cells(line, separator, where)
             if len(cells) != len(columns):
@@ -215,7 +219,7 @@ def _row(cells: dict[str, str], columns: list[Column], where: str) -> DHRow:
     vectors = {key: tuple(x.get(c + k, 0.0) for k in "xyz") for key, c in (("r", "r"), ("center", "c"))
                if any(c + k in x for k in "xyz")}  # fmt: skip
     if len(vectors) == 2:
-        raise FileError(f"{where}: rx, ry, rz and cx, cy, cz are opposite ways to say the same; give one")
+        raise FileError(f"{where}: rx, ry, rz and cx, cy, cz are opposite vectors; give one of them")
     return DHRow(
         **{k: x.get(k, 0.0) for k in ("a", "b", "alpha", "theta", "mass")},
         joint=joint.lower()[0],

@@ -156,7 +156,7 @@ def _row(row: DHRow | Mapping[str, Any], number: int) -> DHRow:
         if row.joint not in _KINDS:
             raise InputError(f"{owner}: joint is {row.joint!r}; expected 'r' (revolute) or 'p' (prismatic)")
         if row.r is not None and row.center is not None:
-            raise InputError(f"{owner}: r and center are both given; they are opposite ways to say the same, give one")
+            raise InputError(f"{owner}: r and center are both given; they are opposite vectors, give one of them")
         return row
     if not isinstance(row, Mapping):
         raise InputError(f"row {number}: {row!r} is not a row; expected a DHRow or a dict with a, b, alpha, theta, ...")

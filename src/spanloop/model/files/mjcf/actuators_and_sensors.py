@@ -111,7 +111,7 @@ def read_sensors(source: Any, sites: list[str], notes: LoadNotes) -> Iterator[Se
 
 
 def write_actuators(root: ET.Element, model: Model, report: LossReport) -> None:
-    """The model's actuators, and a motor for every other joint that has one: MJCF knows no other way to say it."""
+    """The model's actuators, and a motor for every other actuated joint, which MJCF describes in no other way."""
     single = {j.name: j for j in model.joints if j.kind.nv == 1}
     listed = list(model.actuators)
     known = {a.joint for a in listed}

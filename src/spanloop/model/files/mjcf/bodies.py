@@ -1,7 +1,7 @@
 """MJCF bodies: joints, inertias, shapes and sites.
 
 A body with several joints becomes a chain: each joint but the last carries a body without mass, called BODY::JOINT. A
-joint's coordinate is MuJoCo's own, `ref` included; a free body stands at its place in the file when q is neutral.
+joint's coordinate is MuJoCo's own, `ref` included; at neutral q a free body is at its place in the file.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Parts:
 
 
 def read_bodies(source: Any, notes: LoadNotes) -> Parts:
+    """All bodies with their joints, inertias, shapes and sites."""
     m = source.model
     parts = Parts(body_names(m))
     joints = joint_names(m)
@@ -216,7 +217,7 @@ def read_inertia(source: Any, element: Any, i: int, notes: LoadNotes) -> Inertia
             mass, center, tensor = written
         elif not _aligned(source, i, written, mass, tensor):
             notes.add(
-                "inertias that MuJoCo's compiler changed as its settings say, read as changed",
+                "inertias that MuJoCo's compiler changed as the file's settings ask, read as changed",
                 f"body {m.body(i).name!r} ({source.where(element)}), mass {written[0]:g} kg is now {mass:g} kg, "
                 f"moments {_moments(written[2])} are now {_moments(tensor)} kg m²",
             )

@@ -37,7 +37,7 @@ NOT_READ = {
 }
 NAMES = ("name", "class", "childclass", "model", "body", "joint", "site", "geom", "mesh", "file", "tendon", "actuator")
 NO_FILES = ("meshdir", "texturedir", "assetdir", "strippath")
-DEEPEST = 400  # bodies stand in each other
+DEEPEST = 400  # nested bodies
 MOST_INCLUDES, MOST_ELEMENTS, MOST_COPIES = 100, 2_000_000, 10_000
 
 
@@ -51,6 +51,7 @@ class Safe:
 
     @property
     def text(self) -> str:
+        """The whole text."""
         return "\n".join(self.lines)
 
     def place(self, element: Any) -> str:
@@ -60,6 +61,7 @@ class Safe:
         return self.where[number - 1] if 1 <= number <= len(self.where) else self.where[0]
 
     def add(self, line: str, element: Element) -> None:
+        """Append a line that comes from an element."""
         self.lines.append(line)
         self.where.append(element.where)
 
@@ -79,7 +81,7 @@ def safe_text(data: bytes, file: str, folder: Path | None, notes: LoadNotes) -> 
 
 
 def _included(root: Element, folder: Path | None, seen: set[str], count: list[int]) -> Element:
-    """The element with every <include> replaced by what stands in that file."""
+    """The element with every <include> replaced by the content of that file."""
     children: list[Element] = []
     for child in root.children:
         count[0] += 1
@@ -132,7 +134,7 @@ def _write(element: Element, safe: Safe, notes: LoadNotes, copies: int) -> None:
 
 
 def _finite(value: str) -> bool:
-    """Is the text anything but numbers of which one is infinite or no number?"""
+    """Whether the text is not numbers, or all of them are finite."""
     try:
         return all(math.isfinite(float(word)) for word in value.split())
     except ValueError:
@@ -140,7 +142,7 @@ def _finite(value: str) -> bool:
 
 
 def _copies(element: Element, so_far: int) -> int:
-    """How often what stands in a <replicate> is there, which must stay within reason."""
+    """The number of copies that a <replicate> makes, which is limited."""
     count = element.number("count")
     if not 1 <= count <= MOST_COPIES or so_far * count > MOST_COPIES:
         raise FileError(
@@ -166,7 +168,7 @@ def take_meshes(mujoco: Any, spec: Any, safe: Safe, folder: Path | None, notes: 
         else:
             mesh = files.get(geom.meshname)
             if mesh is None:
-                continue  # MuJoCo's compiler says it
+                continue  # MuJoCo's compiler reports it
             found.append((geom, _path(mesh.file, safe)))
             still = geom.parent.name == "world"
             if not still and (always or not geom.parent.explicitinertial):

@@ -26,6 +26,7 @@ WRITABLE = ("fixed", "spherical", "revolute", "distance")
 
 
 def read_equalities(source: Any, parts: Parts, notes: LoadNotes) -> tuple[list[Loop], list[Coupling]]:
+    """Loops of connect and weld, couplings of joint equalities; others are noted."""
     m, kinds = source.model, source.mujoco.mjtEq
     loops: list[Loop] = []
     couplings: list[Coupling] = []

@@ -73,7 +73,7 @@ def _can_stand(model: Model) -> None:
             reason = f"MuJoCo has free joints on the world only, this one is on {j.parent!r}"
         else:
             continue
-        raise UnsupportedError(f"joint {j.name!r}: {reason}, and without it nothing is left to stand on; save as .toml")
+        raise UnsupportedError(f"joint {j.name!r}: {reason}, and the rest depends on it; save as .toml")
 
 
 def _body(parent: ET.Element, j: Joint, b: Body, report: LossReport) -> ET.Element:

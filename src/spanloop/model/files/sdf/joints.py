@@ -207,7 +207,7 @@ def read_mimic(t: JointElement, elements: Sequence[JointElement], notes: LoadNot
     names = [x.joint.name for x in elements]
     if leader not in names:
         raise FileError(
-            f"{mimic.where}: <mimic> names the joint {leader!r}, which is not there; {nearest(leader, names)}"
+            f"{mimic.where}: <mimic> names the joint {leader!r}, which does not exist; {nearest(leader, names)}"
         )
     if mimic.attributes.get("axis", "axis") != "axis":
         raise UnsupportedError(

@@ -30,7 +30,7 @@ def _inertia(link: Element, notes: LoadNotes) -> Inertia:
     inertial = link.one("inertial")
     label = f"link {link.text('name')!r} ({link.where})"
     if inertial is None:
-        notes.add("without <inertial>, read as 1 kg with unit moments as SDF says", label)
+        notes.add("without <inertial>, read as 1 kg with unit moments as SDF specifies", label)
         return Inertia(1.0, moments=(1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
     if FLAGS.get(inertial.attributes.get("auto", "false").strip().lower(), False):
         raise UnsupportedError(f"{inertial.where}: <inertial auto='true'> is not read; write mass and inertia")

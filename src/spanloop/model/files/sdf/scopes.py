@@ -1,4 +1,4 @@
-"""Where the frames of an SDF are: links, joints, frames and models placed against each other by name.
+"""Scopes of an SDF: poses of links, joints, frames and models that are placed relative to each other by name.
 
 A scope is a model (or the world) with the frames it names. A pose is relative to what `relative_to` names, or to
 the scope itself; a joint's to its child, a frame's to what it is attached to. `a::b` is frame b of the model a
@@ -44,6 +44,7 @@ class Scope:
     known: dict[str, Placement] = field(default_factory=lambda: {"": Placement(), ITSELF: Placement()})
 
     def full(self, name: str) -> str:
+        """The path to a name of this scope."""
         return f"{self.path}::{name}" if self.path else name
 
     def pose(self, name: str, asked: Element) -> Placement:
@@ -110,9 +111,10 @@ class Scope:
         raise FileError(f"{self.element.where}: model {self.element.text('name')!r} has no <link>; expected one")
 
     def entry(self, name: str, asked: Element) -> Entry:
+        """The entry with a name; raises FileError at `asked` if there is none."""
         if name not in self.entries:
             offer = nearest(name, self.entries)
-            raise FileError(f"{asked.where}: <{asked.tag}> names {name!r}, which is not there; {offer}")
+            raise FileError(f"{asked.where}: <{asked.tag}> names {name!r}, which does not exist; {offer}")
         return self.entries[name]
 
     def _inside(self, name: str) -> tuple[Scope | None, str]:
@@ -183,7 +185,7 @@ def _enter(scope: Scope, name: str, entry: Entry) -> None:
 
 
 def joined(outer: Placement, inner: Placement) -> Placement:
-    """outer @ inner without the rounding that stands where zeros and right angles should."""
+    """outer @ inner without rounding errors in place of zeros and right angles."""
     both = outer @ inner
     scale = max(map(abs, (*outer.position, *inner.position, *both.position)))
     position = tuple(0.0 if abs(x) <= ROUNDING * scale else x for x in both.position)

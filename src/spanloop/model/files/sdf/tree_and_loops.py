@@ -116,7 +116,7 @@ def _note_loops(loops: tuple[Loop, ...], joints: dict[str, Joint], notes: LoadNo
 
 
 def _note_limits(joints: Sequence[Joint], notes: LoadNotes) -> None:
-    """In an SDF every joint stands at 0 where the file places the links."""
+    """In an SDF every joint is at 0 in the pose of the file."""
     for j in joints:
         low, high = j.lower or (0.0,) * j.kind.nv, j.upper or (0.0,) * j.kind.nv
         if any(a > 0.0 or b < 0.0 for a, b in zip(low, high, strict=True)):

@@ -1,4 +1,4 @@
-"""What stands between the tags of an SDF: numbers, flags, names and poses."""
+"""Values between the tags of an SDF: numbers, flags, names and poses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def text(parent: Element, tag: str, default: str = "") -> str:
 
 
 def flag(parent: Element, tag: str) -> bool:
-    """Is <tag> there and true?"""
+    """Whether <tag> is there and true."""
     element = parent.one(tag)
     if element is None:
         return False
@@ -54,7 +54,7 @@ def flag(parent: Element, tag: str) -> bool:
 
 
 def read_pose(element: Element | None, notes: LoadNotes) -> Placement:
-    """A <pose>: x y z [m], roll pitch yaw [rad, or degrees if it says so]; or x y z and a quaternion x y z w."""
+    """A <pose>: x y z [m] and roll pitch yaw [rad], in degrees where its attribute is set, or a quaternion x y z w."""
     if element is None or not element.content.strip():
         return Placement()
     style = element.attributes.get("rotation_format", "euler_rpy")

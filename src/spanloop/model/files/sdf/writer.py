@@ -94,7 +94,7 @@ def _can_stand(model: Model) -> None:
         if j.kind.name not in TYPES and not on_world:
             raise UnsupportedError(
                 f"joint {j.name!r}: SDF has no {j.kind.name} joints{' between bodies' * (j.kind.name == 'free')}, "
-                "and without it nothing is left to stand on; save as .toml"
+                "and the rest depends on it; save as .toml"
             )
 
 

@@ -17,7 +17,10 @@ _LETTERS = {3: "three", 6: "six"}
 
 
 class Table:
-    """The keys of one table and the words that say where it stands: `arm.toml: joint 'elbow'`."""
+    """The keys of one table, and its place for errors: `arm.toml: joint 'elbow'`.
+
+    Each key is read by type; a key that is missing, of another type or unknown raises FileError.
+    """
 
     def __init__(self, content: Any, file: str, what: str):
         self.where = f"{file}: {what}"
@@ -38,16 +41,19 @@ class Table:
             raise FileError(f"{self.where}: {key} is {value!r:.60}; expected {expected}")
 
     def text(self, key: str, default: Any = _NEEDED) -> str:
+        """A string."""
         value: str = self._get(key, default)
         self._must(isinstance(value, str), key, value, "a text in quotes")
         return value
 
     def flag(self, key: str, default: bool) -> bool:
+        """A boolean."""
         value: bool = self._get(key, default)
         self._must(isinstance(value, bool), key, value, "true or false")
         return value
 
     def number(self, key: str, default: Any = _NEEDED) -> float:
+        """A number."""
         value = self._get(key, default)
         self._must(_is_number(value), key, value, "a number")
         return float(value)
@@ -66,12 +72,14 @@ class Table:
         return value if value is None or _is_number(value) else self.numbers(key)
 
     def texts(self, key: str) -> tuple[str, ...]:
+        """A list of strings."""
         value = self._get(key, [])
         good = isinstance(value, list) and all(isinstance(v, str) for v in value)
         self._must(good, key, value, "a list of texts")
         return tuple(value)
 
     def placement(self, suffix: str = "") -> Placement:
+        """The pose of the keys position and rotation."""
         nowhere = Placement()
         position = self.numbers("position" + suffix, 3, nowhere.position)
         key = "rotation" + suffix
@@ -157,7 +165,7 @@ def _parsed(text: str, file: str) -> dict[str, Any]:
         reason = str(error)[: place.start()] if place else str(error).removesuffix(" (at end of document)")
         raise FileError(f"{file}:{line}: not readable as TOML ({reason}); expected key = value") from None
     except RecursionError:
-        raise FileError(f"{file}: lists stand in each other too deep; no mechanism needs that") from None
+        raise FileError(f"{file}: lists are nested too deep; no mechanism needs that") from None
     except ValueError as error:  # of a whole number with thousands of digits
         raise FileError(f"{file}: not readable as TOML ({error})") from None
 

@@ -143,7 +143,7 @@ def read_axis(element: Element, tag: str, notes: LoadNotes) -> Floats3:
 
 
 def _limits(element: Element, notes: LoadNotes) -> dict[str, float]:
-    """Lower, upper, speed, effort as given; a missing one of lower and upper is 0, as the standard says."""
+    """Lower, upper, speed, effort as given; a missing one of lower and upper is 0, as the standard specifies."""
     limit = element.one("limit")
     if limit is None:
         return {}

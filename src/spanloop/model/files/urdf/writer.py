@@ -47,8 +47,7 @@ def _can_stand(model: Model) -> None:
     for j in model.joints:
         if j.kind.name not in TYPES:
             raise UnsupportedError(
-                f"joint {j.name!r}: URDF has no {j.kind.name} joints, and without it nothing is left to stand on; "
-                "save as .toml"
+                f"joint {j.name!r}: URDF has no {j.kind.name} joints, and the rest depends on it; save as .toml"
             )
 
 
@@ -145,7 +144,7 @@ def _loop(robot: ET.Element, x: Loop, report: LossReport) -> None:
     kind: Any = x.kind
     report.lose("loops (written as <loop>, which only spanloop reads; other programs leave them open)", f"{x.name!r}")
     if kind.name in ("general", "free"):
-        report.lose("loops that <loop> cannot say either", f"{x.name!r} ({kind.name})")
+        report.lose("loops that <loop> cannot describe either", f"{x.name!r} ({kind.name})")
         return
     flags = {key: "true" for key in ("driven", "switchable") if getattr(x, key)}
     sizes = {key: numbers(getattr(kind, key)) for key in ("pitch", "length") if hasattr(kind, key)}
