@@ -25,11 +25,10 @@ from spanloop.algorithms.papers.saha.legs import NotLegs, legs_with
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.dynamics import Dynamics
 from spanloop.errors import StateError, UnsupportedError
-from spanloop.loops.arguments import external_forces
+from spanloop.loops.arguments import dof_names, external_forces
 from spanloop.loops.batching import one_state
-from spanloop.loops.checks import opened
 from spanloop.loops.closure_errors import mechanism_of
-from spanloop.loops.independent import dof_names
+from spanloop.loops.motion_refusals import open_loops
 from spanloop.math.spatial import Motion
 from spanloop.sweeps import walked
 from spanloop.topology import Mechanism
@@ -187,9 +186,9 @@ def parallel_complement(robot: Dynamics, q: ArrayLike) -> Complement:
         legs_with(m, redundancy)
     except NotLegs as error:
         raise UnsupportedError(f"parallel_complement is for legs on one platform: {error.why}{error.advice}") from None
-    open_loops = opened(robot, state[None])
-    if open_loops:
-        raise StateError(f"parallel_complement: {open_loops[0]}")
+    refusals = open_loops(robot, state[None])
+    if refusals:
+        raise StateError.of("parallel_complement", refusals[0])
     if not _regular(m, redundancy, state):
         raise StateError.of("parallel_complement", parallel_legs.SINGULAR)
     return _by_names(robot.model, m, parallel_matrices.parallel_complement(m, state))

@@ -141,7 +141,7 @@ def test_prints():
     assert repr(few) == "MinimalCoordinates('five_bar', 'drive1', 'drive2')"
     assert str(few).splitlines() == [
         "five_bar: 2 of 4 DoF determine the others: drive1, drive2.",
-        "Last state found: drive1 = 1.396, drive2 = 1.222.",
+        "Last state: drive1 = 1.396, drive2 = 1.222.",
     ]
     lines = str(robot.solve(start, np.zeros(4), np.zeros(4))).splitlines()
     assert [line.split()[0] for line in lines] == ["a", "tau", "meeting:", "status:"]

@@ -11,7 +11,7 @@ from motions import batch_of, flying_run, four_bar_run, integrated
 from sentences import says
 
 import spanloop as sl
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import InputError, StateWarning, UnsupportedError
 from spanloop.trajectory import Outcome, Segment, Trajectory
 
 
@@ -158,7 +158,8 @@ def test_states_without_an_answer_give_one_warning_and_nan():
     q = run.q.copy()
     q[5, :4] *= 1.1
     broken = replace(run, segments=(replace(run.segments[0], q=q),))
-    with pytest.warns(sl.SpanloopWarning, match=r"^energy: 1 of 201 samples have no answer; they are NaN\. The first:"):
+    sentence = r"^energy: 1 state has no answer, of 201; their rows are NaN\. The first is state 5: "
+    with pytest.warns(StateWarning, match=sentence):
         energy = broken.energy
     assert np.isnan(energy[5]).all()
     assert np.isfinite(np.delete(energy, 5, axis=0)).all()
@@ -178,9 +179,7 @@ def test_a_trajectory_survives_pickling():
 def test_driven_loops_have_no_accelerations_on_record():
     run = four_bar_run()
     driven = replace(run, model=run.model.drive("closing"))
-    with says(
-        UnsupportedError, "accelerations: loop 'closing' is driven, and the accelerations given to it are not record"
-    ):
+    with says(UnsupportedError, "accelerations: loop 'closing' is driven, and its accelerations are not record"):
         _ = driven.a
     with says(UnsupportedError, "reactions: loop 'closing' is driven"):
         driven.reactions()

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from spanloop.cli.arguments import add_model, initial_state, model_of
+from spanloop.cli.shared_arguments import add_model, initial_state, model_of
 from spanloop.cli.terminal import add_json, colored, print_json
 from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics

@@ -9,11 +9,11 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from spanloop.cli.arguments import ZOO, add_model, model_of
+from spanloop.cli.shared_arguments import ZOO, add_model, model_of
 from spanloop.cli.terminal import add_json, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning
-from spanloop.loops.loop_findings import examine_loops
+from spanloop.loops.diagnosis import examine_loops
 from spanloop.model import Model
 from spanloop.model.examine import Finding, examine
 from spanloop.model.examine.messages import advice, counted, sentence, weight

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spanloop.cli.arguments import add_model, model_of
+from spanloop.cli.shared_arguments import add_model, model_of
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.files import FORMATS, save, save_path, written_for

@@ -35,7 +35,7 @@ SIZES = range(3, 11)  # of a family, for its growth
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    from spanloop.cli.arguments import add_model
+    from spanloop.cli.shared_arguments import add_model
 
     add_model(parser)
     parser.add_argument("--frame", metavar="NAME", help="also count the functions of this frame")
@@ -45,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Print the counts of a model, or the growth of a family."""
-    from spanloop.cli.arguments import model_of
+    from spanloop.cli.shared_arguments import model_of
 
     frames = () if chosen.frame is None else (chosen.frame,)
     if chosen.growth:
@@ -89,7 +89,7 @@ def counts(model: Model, frames: Sequence[str] = ()) -> dict[tuple[str, str], Op
 
 def family_of(word: str, base: str | None = None) -> Callable[[int], Model]:
     """The mechanisms zoo:NAME:1, zoo:NAME:2, ..."""
-    from spanloop.cli.arguments import ZOO, model_of
+    from spanloop.cli.shared_arguments import ZOO, model_of
     from spanloop.errors import InputError
 
     if not word.startswith(ZOO) or word.count(":") != 1:

@@ -7,7 +7,7 @@ import math
 import warnings
 from typing import Any
 
-from spanloop.cli.arguments import add_model, model_of
+from spanloop.cli.shared_arguments import add_model, model_of
 from spanloop.cli.terminal import add_json, print_json
 from spanloop.errors import SpanloopWarning
 from spanloop.model import Model

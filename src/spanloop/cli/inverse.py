@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from spanloop.algorithms.catalog import FUNCTIONS
-from spanloop.cli.arguments import UNITS, add_model, initial_state, model_of, numbers
 from spanloop.cli.plot import FORMATS, draw
+from spanloop.cli.shared_arguments import UNITS, add_model, initial_state, model_of, numbers
 from spanloop.cli.simulate import DATA, PAGES
 from spanloop.cli.terminal import add_json, print_json
 from spanloop.dynamics import Dynamics

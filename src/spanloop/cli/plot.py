@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.cli.arguments import run_of
+from spanloop.cli.shared_arguments import run_of
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.trajectory import Trajectory
 

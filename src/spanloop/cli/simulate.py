@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from spanloop.cli.arguments import ZOO, add_model, by_name, initial_state, model_of, torques
+from spanloop.cli.shared_arguments import ZOO, add_model, by_name, initial_state, model_of, torques
 from spanloop.cli.terminal import add_json, colored, number, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from spanloop.cli.arguments import ZOO, initial_state, is_run, model_of, run_of
+from spanloop.cli.shared_arguments import ZOO, initial_state, is_run, model_of, run_of
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, UnsupportedError
 

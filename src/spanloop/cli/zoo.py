@@ -7,8 +7,8 @@ import inspect
 from pathlib import Path
 
 from spanloop import zoo
-from spanloop.cli.arguments import ZOO, model_of
 from spanloop.cli.info import info
+from spanloop.cli.shared_arguments import ZOO, model_of
 from spanloop.cli.terminal import add_json, print_json
 from spanloop.errors import InputError
 

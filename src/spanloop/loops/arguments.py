@@ -12,11 +12,30 @@ import numpy as np
 from spanloop.algorithms.closed.redundancy import row_mask
 from spanloop.algorithms.papers.kreutz_rodriguez import grasps
 from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
-from spanloop.loops.independent import dof_names, dofs_called
 from spanloop.math.spatial import Motion
 from spanloop.model import Model
 from spanloop.model.parts import Loop
 from spanloop.topology import mechanism
+
+
+def dof_names(model: Model) -> list[str]:
+    """A name for each entry of v: the joint's, with a number where it has several DoF."""
+    return [j.name if j.kind.nv == 1 else f"{j.name}[{k}]" for j in model.joints for k in range(j.kind.nv)]
+
+
+def dofs_called(model: Model, name: str) -> list[int]:
+    """Places in v of a joint, or of one of its DoF."""
+    names = dof_names(model)
+    if name in names:
+        return [names.index(name)]
+    joints = [j.name for j in model.joints]
+    if name not in joints:
+        raise InputError(f"model {model.name!r} has no joint or DoF {name!r}; {nearest(name, joints + names)}")
+    s = model.v_slice(name)
+    return list(range(s.start, s.stop))
+
+
+# ---- actuators
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +80,9 @@ def _weights(model: Model, chosen: Sequence[int], weights) -> np.ndarray:
             f"{len(chosen)} actuated DoF"
         )
     return out
+
+
+# ---- forces by name
 
 
 def wanted_forces(model: Model, internal_forces: Mapping | None) -> tuple[tuple[str, ...], np.ndarray]:

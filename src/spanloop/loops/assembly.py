@@ -1,4 +1,4 @@
-"""Closing the loops from a rough guess: damped Gauss-Newton steps on the closure error, within the joints' limits.
+"""Assembly: closed states from a rough guess, by damped Gauss-Newton steps within joint limits; projection.
 
 With J = U S Vᵀ a step is dq = −V S (S² + μ)⁻¹ Uᵀ e, which is the shortest one where rows are redundant. The damping μ
 falls while the error does. A guess from which no step helps (links all in a line) is shaken and tried again.
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.errors import listed
-from spanloop.loops.batching import Faults, Robot, over_states, resolution, values
+from spanloop.errors import Reason, Refusal, listed
+from spanloop.loops.batching import Refusals, Robot, over_states, resolution, values
 from spanloop.loops.closure_errors import errors, idle, positional, worst
 from spanloop.loops.constraint_rank import structure
 from spanloop.loops.reduced_inertia import Weighted
@@ -53,7 +53,7 @@ def assemble(
             reached = np.abs(task.error(found)).max(axis=1, initial=0.0)
             better = reached < size[left]
             best[left[better]], size[left[better]] = found[better], reached[better]
-        return (best,), {int(k): task.why(best[k], fixed) for k in np.flatnonzero(size > task.tolerance)}
+        return (best,), {int(k): task.refusal(best[k], fixed) for k in np.flatnonzero(size > task.tolerance)}
 
     return over_states("assemble", robot, compute, q=(guess, robot.model.nq))[0]
 
@@ -75,10 +75,10 @@ class _Task:
         if not shake:
             return q
         step = shake * np.random.default_rng(attempt).uniform(-1.0, 1.0, self.limits.nv)
-        return self.limits.within(self._moved(q, np.where(self.limits.held, 0.0, step)))
+        return self.limits.within(self._moved(q, np.where(self.limits.fixed, 0.0, step)))
 
     def descended(self, q: np.ndarray) -> np.ndarray:
-        """States (n, nq) of smaller error; closed ones if all goes well."""
+        """States (n, nq) of smaller error, closed where the descent succeeds."""
         q, e = q.copy(), self.error(q)
         damping = np.full(len(q), _DAMPING)
         for _ in range(self.max_steps):
@@ -101,7 +101,7 @@ class _Task:
         return self.limits.within(values(self.robot, "integrate", q, step))
 
     def _step(self, q: np.ndarray, J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
-        """A damped step (n, nv); DoF that would leave their limits are held, and the others find their way."""
+        """A damped step (n, nv); DoF that would leave their limits stay, and the others compensate."""
         down, up = self.limits.room(q)
         free = np.ones(down.shape, dtype=bool)
         for _ in range(4):
@@ -117,19 +117,23 @@ class _Task:
     def _turning(self) -> np.ndarray:
         return np.array([unit == "rad" for j in self.robot.model.joints for unit in j.kind.units], dtype=bool)
 
-    def why(self, q: np.ndarray, fixed: Sequence[str]) -> str:
+    def refusal(self, q: np.ndarray, fixed: Sequence[str]) -> Refusal:
         """Which loop stays open, by how much, and what to try."""
         model = self.robot.model
         miss = worst(model, errors(self.robot, q[None])[0])
         if miss.name in idle(model):
-            return f"{miss.what} is open by {miss.by()}, and no joint lies between its bodies. Move one of its frames"
+            sentence = (
+                f"{miss.what} is open by {miss.by()}, and no joint lies between its bodies. Move one of its frames"
+            )
+            return Refusal(Reason.NOT_CLOSABLE, sentence)
         advice = [f"fix fewer joints ({listed(map(repr, fixed), 5)})"] if fixed else []
         reached = self.limits.reached(q)
         advice += [f"widen the limits of {listed(map(repr, reached), 5)}"] if reached else []
         advice += [f"accept that with tolerance={2.0 * miss.size:.0e}"] if miss.size < SMALL else []
         advice += ["try another guess", "look at the frames and lengths around it"]
         text = ", ".join(advice[:-1]) + ", or " + advice[-1]
-        return f"{miss.what} stays open by {miss.by()} at the nearest position found. {text[0].upper()}{text[1:]}"
+        sentence = f"{miss.what} stays open by {miss.by()} at the nearest position found. {text[0].upper()}{text[1:]}"
+        return Refusal(Reason.NOT_CLOSABLE, sentence)
 
 
 def _damped(J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
@@ -143,7 +147,7 @@ def _square(e: np.ndarray) -> np.ndarray:
     return np.einsum("nr,nr->n", e, e)
 
 
-# ---- The limits of joints with one DoF, as arrays.
+# ---- limits of joints with one DoF, as arrays
 
 
 _NEAR = 1e-12  # rad or m: this near to a limit is at it
@@ -154,9 +158,9 @@ class Limits:
 
     def __init__(self, model: Model, fixed: Sequence[str] = ()):
         self.nv = model.nv
-        self.held = np.zeros(model.nv, dtype=bool)
+        self.fixed = np.zeros(model.nv, dtype=bool)
         for name in fixed:
-            self.held[model.v_slice(name)] = True
+            self.fixed[model.v_slice(name)] = True
         joints = [j for j in model.joints if _limited(j) and j.name not in fixed]
         self.names = [j.name for j in joints]
         self.in_q = np.array([model.q_slice(j.name).start for j in joints], dtype=int)
@@ -175,7 +179,7 @@ class Limits:
         down, up = np.full((len(q), self.nv), -np.inf), np.full((len(q), self.nv), np.inf)
         down[:, self.in_v] = self.lower - q[:, self.in_q]
         up[:, self.in_v] = self.upper - q[:, self.in_q]
-        down[:, self.held] = up[:, self.held] = 0.0
+        down[:, self.fixed] = up[:, self.fixed] = 0.0
         return np.where(down > -_NEAR, 0.0, down), np.where(up < _NEAR, 0.0, up)
 
     def reached(self, q: np.ndarray) -> list[str]:
@@ -189,7 +193,7 @@ def _limited(joint: Joint) -> bool:
     return joint.kind.nv == joint.kind.nq == 1 and (joint.lower is not None or joint.upper is not None)
 
 
-# ---- Bringing a state that has drifted back to the closed loops, by the change of least kinetic energy.
+# ---- projection: drifted states brought back to closed loops by the change of least kinetic energy
 
 
 _STEPS = 12
@@ -208,13 +212,13 @@ def project(robot: Robot, q, v=None):
         return over_states("project", robot, lambda x: _positions(robot, x), q=(q, model.nq))[0]
 
     def compute(q, v):
-        (closed,), faults = _positions(robot, q)
-        return (closed, v + _velocity_correction(robot, closed, v)), faults
+        (closed,), refusals = _positions(robot, q)
+        return (closed, v + _velocity_correction(robot, closed, v)), refusals
 
     return tuple(over_states("project", robot, compute, q=(q, model.nq), v=(v, model.nv)))
 
 
-def _positions(robot: Robot, q: np.ndarray) -> tuple[tuple[np.ndarray], Faults]:
+def _positions(robot: Robot, q: np.ndarray) -> tuple[tuple[np.ndarray], Refusals]:
     q, rows = q.copy(), None
     target, enough = (max(x, y * resolution(robot)) for x, y in ((_TARGET, 10.0), (_ENOUGH, 1000.0)))
     for _ in range(_STEPS):
@@ -233,7 +237,7 @@ def _positions(robot: Robot, q: np.ndarray) -> tuple[tuple[np.ndarray], Faults]:
     e = errors(robot, q)
     rows = _kept_positions(robot, q)
     left, anywhere = (np.abs(x).max(axis=1, initial=0.0) for x in (e[:, rows], e))
-    return (q,), {int(k): _why(robot, e[k]) for k in np.flatnonzero((left > enough) | (anywhere > SMALL))}
+    return (q,), {int(k): _not_projected(robot, e[k]) for k in np.flatnonzero((left > enough) | (anywhere > SMALL))}
 
 
 def _kept_positions(robot: Robot, q: np.ndarray) -> np.ndarray:
@@ -248,6 +252,7 @@ def _velocity_correction(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarr
     return Weighted(robot, q, J).correction(np.einsum("nrv,nv->nr", J, v))
 
 
-def _why(robot: Robot, error: np.ndarray) -> str:
+def _not_projected(robot: Robot, error: np.ndarray) -> Refusal:
     miss = worst(robot.model, error)
-    return f"{miss.what} stays open by {miss.by()}. Projection closes small errors only; try robot.assemble(q)"
+    sentence = f"{miss.what} stays open by {miss.by()}. Projection closes small errors only; try robot.assemble(q)"
+    return Refusal(Reason.NOT_CLOSABLE, sentence)

@@ -1,4 +1,4 @@
-"""Inverse dynamics of closed chains: the torques of actuators that make a motion, and the closure forces with them.
+"""Inverse dynamics of closed chains: the actuator torques that produce a motion, and the closure forces.
 
 The motion takes needed = M a + h in the spanning tree. Actuators and closures supply it: S u + Jᵀ λ = needed, with S
 the columns of the actuated DoF. With N the motions that the loops leave (J N = 0) the closures drop out:
@@ -33,11 +33,17 @@ from spanloop.loops.arguments import (
     on_bodies,
     wanted_forces,
 )
-from spanloop.loops.batching import Faults, over_states, resolution, values
-from spanloop.loops.checks import opened, singular, undriven, unfit
+from spanloop.loops.batching import Refusals, over_states, resolution, values
 from spanloop.loops.closure_errors import mechanism_of
-from spanloop.loops.constraint_rank import RANK, in_general, opening
+from spanloop.loops.constraint_rank import RANK, in_general
 from spanloop.loops.independent import complete_acceleration, resolved, structure_of
+from spanloop.loops.motion_refusals import (
+    missing_actuators,
+    open_loops,
+    opening_accelerations,
+    opening_velocities,
+    singular_positions,
+)
 from spanloop.loops.solution import REDUNDANT, Solution, shortest, times, wrench_map
 from spanloop.loops.subsystems import Stage, Subsystems, subsystems
 
@@ -50,8 +56,8 @@ def inverse_dynamics(robot, q, v, a, **options) -> np.ndarray:
 
 
 def solve_inverse(robot, q, v, a, **options) -> Solution:
-    """The torques with the closure forces that go with them; `robot` is a Dynamics."""
-    task, (tau, lam, residual, wrenches), a = _answers(robot, q, v, a, "solve_inverse", forces_too=True, **options)
+    """The torques together with the closure forces; `robot` is a Dynamics."""
+    task, (tau, lam, residual, wrenches), a = _answers(robot, q, v, a, "solve_inverse", with_forces=True, **options)
     closures = mechanism_of(robot.model).closures
     forces = {c.name: wrenches[..., 6 * k : 6 * k + 6] for k, c in enumerate(closures)}
     forces |= {name: forces[name] + six for name, six in task.carried.items()}
@@ -73,7 +79,7 @@ def _answers(
     loop_accelerations: Mapping | None = None,
     loop_forces: Mapping | None = None,
     by_subsystems: bool = False,
-    forces_too: bool = False,
+    with_forces: bool = False,
 ):
     model = robot.model
     if by_subsystems and internal_forces:
@@ -88,8 +94,8 @@ def _answers(
     rows = mechanism_of(model).given_rows
     driven = loop_acceleration_rows(model, loop_accelerations, name) if rows else np.zeros(0)
     a = _completed(robot, name, q, v, a, driven)
-    task = _Task(robot, name, by_subsystems, chosen, loops, bodies, forces_too, carried)
-    task.refuse_idle_wishes()
+    task = _Task(robot, name, by_subsystems, chosen, loops, bodies, with_forces, carried)
+    task.check_spare_actuators()
     inputs = {
         "q": (q, model.nq),
         "v": (v, model.nv),
@@ -114,31 +120,31 @@ def _completed(robot, name: str, q, v, a, driven) -> np.ndarray:
 
 @dataclass(eq=False)
 class _Task:
-    """One question about one robot, for rows of states."""
+    """Inverse dynamics of one robot with fixed options, for rows of states."""
 
     robot: Any  # a Dynamics
     name: str
     by_subsystems: bool
     actuators: Actuators
-    loops: tuple[str, ...]  # whose forces are asked for
-    bodies: tuple[str, ...]  # with forces from outside
-    forces_too: bool  # are closure forces asked for, too?
-    carried: dict[str, np.ndarray]  # [torque; force] by loop that are known along its DoF
+    loops: tuple[str, ...]  # whose internal forces are prescribed
+    bodies: tuple[str, ...]  # with external forces
+    with_forces: bool  # compute closure forces, too
+    carried: dict[str, np.ndarray]  # [torque; force] by loop along its DoF
     unique: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
-    def refuse_idle_wishes(self) -> None:
+    def check_spare_actuators(self) -> None:
         usual = in_general(self.robot.model) if self.loops else None
         if usual is not None and len(self.actuators) <= self.robot.model.nv - usual.rank:
             raise InputError(
-                f"{self.name}: internal forces are asked for, but {len(self.actuators)} actuated DoF have nothing "
-                f"to spare beside a mobility of {self.robot.model.nv - usual.rank}; leave out internal_forces="
+                f"{self.name}: internal_forces need more actuators than the motion: {len(self.actuators)} actuated DoF "
+                f"for a mobility of {self.robot.model.nv - usual.rank}; leave out internal_forces="
             )
 
-    def compute(self, q, v, a, internal, loads, given) -> tuple[tuple[np.ndarray, ...], Faults]:
+    def compute(self, q, v, a, internal, loads, loop_accelerations) -> tuple[tuple[np.ndarray, ...], Refusals]:
         robot, model = self.robot, self.robot.model
         rows = structure_of(robot, q)
         J, bias = values(robot, "closure_jacobian", q), values(robot, "closure_bias", q, v)
-        bias[:, list(mechanism_of(model).given_rows)] -= given
+        bias[:, list(mechanism_of(model).given_rows)] -= loop_accelerations
         options = {"forces": self.bodies} if self.bodies else {}
         extra = (loads,) if self.bodies else ()
         needed = values(robot, "tree_inverse_dynamics", q, v, a, *extra, **options)
@@ -154,15 +160,18 @@ class _Task:
         rest = np.einsum("nvk,nv->nk", N, needed - tau)
         size = np.linalg.norm(needed, axis=1) + np.linalg.norm(still, axis=1)
         short = np.linalg.norm(rest, axis=1) > max(_MADE, 100.0 * resolution(robot)) * size
-        faults = {int(k): undriven(robot, self.actuators, N[k], rest[k], driven[k]) for k in np.flatnonzero(short)}
-        faults |= unfit(robot, rows, J, a, bias) | opening(robot, rows, J, v) | singular(robot, lost) | opened(robot, q)
+        refusals = {
+            int(k): missing_actuators(robot, self.actuators, N[k], rest[k], driven[k]) for k in np.flatnonzero(short)
+        }
+        refusals |= opening_accelerations(robot, rows, J, a, bias) | opening_velocities(robot, rows, J, v)
+        refusals |= singular_positions(robot, lost) | open_loops(robot, q)
         answers: tuple[np.ndarray, ...] = (tau,)
-        if self.forces_too:
+        if self.with_forces:
             lam, self.unique = shortest(J, needed - tau)
             wrenches = [times(wrench_map(robot, c, q), lam[:, list(c.rows)]) for c in mechanism_of(model).closures]
             left = np.abs(times(J, a) + bias).max(axis=1, initial=0.0)
             answers += (lam, left, joined(wrenches) if wrenches else np.zeros((len(q), 0)))
-        return answers, faults
+        return answers, refusals
 
     def _strained(self, q, J, needed, torque, Z, internal) -> np.ndarray:
         """The change of u (n, m) along Z that brings the forces of the chosen loops nearest to those asked for."""
@@ -178,7 +187,7 @@ class _Task:
         return times(Z @ np.linalg.pinv(-forces[:, :, free] @ Z, rcond=REDUNDANT), miss)
 
 
-# ---- The linear algebra of inverse dynamics, for rows of states: motions that are left, least torques, stage by stage.
+# ---- linear algebra for rows of states: motions that the loops leave, least torques, stages
 
 
 def motions_left(J: np.ndarray, usual: int) -> tuple[np.ndarray, np.ndarray]:
@@ -197,15 +206,15 @@ def least_torques(N: np.ndarray, needed: np.ndarray, by: Actuators) -> tuple[np.
 
     Where there is no such u it leaves the least rest.
     """
-    over = 1.0 / np.sqrt(by.weights / by.weights.min(initial=np.inf))
-    B = np.swapaxes(N, 1, 2)[:, :, list(by.dofs)] * over
+    scale = 1.0 / np.sqrt(by.weights / by.weights.min(initial=np.inf))
+    B = np.swapaxes(N, 1, 2)[:, :, list(by.dofs)] * scale
     right = np.einsum("nvk,nv->nk", N, needed)
     U, s, Vt = np.linalg.svd(B, full_matrices=False)
     counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
     inner = np.where(counts, np.einsum("nkr,nk->nr", U, right) / np.where(counts, s, 1.0), 0.0)
     taken = Vt * counts[:, :, None]
     Z = np.eye(len(by)) - np.swapaxes(taken, 1, 2) @ taken
-    return over * np.einsum("nrm,nr->nm", Vt, inner), over[:, None] * Z, counts.sum(axis=1)
+    return scale * np.einsum("nrm,nr->nm", Vt, inner), scale[:, None] * Z, counts.sum(axis=1)
 
 
 def in_stages(found: Subsystems, by: Actuators, J: np.ndarray, needed: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the rows of a mechanism are worth in general: which are redundant, how long they are, and their rank.
+"""Rank of the closure rows of a mechanism: which rows are redundant, their lengths, rank and distance to singularity.
 
 Rows have units (m, rad) and lengths of their own; they are compared after division by the length that each has in
 general. Singular values below RANK of the largest count as zero.
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.algorithms.closed import closure_kinematics, redundancy
-from spanloop.loops.batching import Faults, Robot, resolution, values
-from spanloop.loops.closure_errors import mechanism_of, rows_of
+from spanloop.loops.batching import Robot, values
+from spanloop.loops.closure_errors import mechanism_of
 from spanloop.model import Model
 from spanloop.sweeps import walk
 
@@ -22,13 +22,13 @@ RANK = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """The rows of a mechanism."""
+    """The closure rows of a mechanism, in general or at one state."""
 
     redundant: tuple[int, ...]  # rows that depend on the others wherever the loops are closed
     kept: np.ndarray  # numbers of the other rows
     lengths: np.ndarray  # (n_rows,) of the rows in general; 1 for rows that are zero
     rank: int
-    distance: float  # smallest singular value that counts, beside the largest
+    distance: float  # smallest singular value that counts, divided by the largest
     general: bool  # from several closed states, not from one alone
     jacobian: np.ndarray  # (kept, nv), scaled, at a closed state
 
@@ -41,14 +41,14 @@ class Structure:
 
 
 def structure(robot: Robot, q: np.ndarray) -> Structure:
-    """Of the robot's mechanism in general; from the state q (nq,) alone where no closed states were found."""
+    """The rows in general; at the state q (nq,) alone if no closed state was found."""
     found = in_general(robot.model)
     return found if found is not None else _of(robot.model, [values(robot, "closure_jacobian", q)], general=False)
 
 
 @functools.lru_cache(maxsize=64)
 def in_general(model: Model) -> Structure | None:
-    """Of a few closed states; None if none was found."""
+    """The rows at a few closed states; None if no closed state was found."""
     m = mechanism_of(model)
     jacobians = [
         np.reshape(walk(closure_kinematics.closure_jacobian(m), m, {"q": q.tolist()}), (m.n_rows, m.nv)).astype(float)
@@ -76,37 +76,10 @@ def singular_values(jacobian: np.ndarray) -> np.ndarray:
 
 
 def distance(s: np.ndarray, r: int) -> float:
-    """The r-th singular value beside the largest: how far a rank of r is from being lost; 1 where there are no rows."""
+    """The r-th singular value divided by the largest: how far a rank of r is from being lost; 1 without rows."""
     return float(s[r - 1] / s[0]) if r and s[0] > 0.0 else float(r == 0)
 
 
 def rank(s: np.ndarray) -> int:
     """Number of singular values (k,) that count."""
     return int(np.sum(s > RANK * s.max(initial=0.0)))
-
-
-# ---- Velocities that would open a loop: J v is not zero.
-
-
-_FITS = 1e-6  # of |J| |v|: what may be left of J v
-
-
-def opening(robot: Robot, rows: Structure, J: np.ndarray, v: np.ndarray) -> Faults:
-    """States whose velocities v (n, nv) open a loop, with J (n, n_rows, nv); rates along driven loops are free."""
-    held = [r for r in rows.kept if r in set(mechanism_of(robot.model).velocity_rows)]
-    left = np.zeros(J.shape[:2])
-    left[:, held] = np.abs(np.einsum("nrv,nv->nr", J[:, held], v))
-    most = np.linalg.norm(v, axis=1)[:, None] * rows.lengths
-    wrong = (left > max(_FITS, 1e3 * resolution(robot)) * most).any(axis=1)
-    model, names = robot.model, rows_of(robot.model)
-    owners = [x.name for x in model.loops] + [c.name for c in model.couplings]
-
-    def why(k: int) -> str:
-        row = int(np.argmax(left[k] / rows.lengths))
-        by = f"{left[k, row]:.3g} {names[row].unit}/s"
-        return (
-            f"the velocities v open {owners[names[row].owner]!r} at {by}; J v must be 0. "
-            "Take the nearest that keep the loops closed: q, v = robot.project(q, v)"
-        )
-
-    return {int(k): why(int(k)) for k in np.flatnonzero(wrong)}

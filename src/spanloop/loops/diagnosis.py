@@ -1,4 +1,4 @@
-"""What a colleague would say of a closed mechanism at a state: closed or not, rank, mobility, what is redundant."""
+"""Diagnosis of a closed mechanism at a state: closure errors, rank, mobility, redundant rows, singularity."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.errors import listed
+from spanloop.errors import SpanloopError, listed
+from spanloop.loops.arguments import dof_names
+from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import Robot, one_state, resolution, values
 from spanloop.loops.closure_errors import Miss, errors, idle, mechanism_of, misses, rows_of
 from spanloop.loops.constraint_rank import Structure, distance, rank, singular_values, structure
-from spanloop.loops.independent import IndependentCoordinates, dof_names, independent_coordinates
+from spanloop.loops.independent import IndependentCoordinates, independent_coordinates
 from spanloop.model import Model
+from spanloop.model.examine import Finding
+from spanloop.model.examine.messages import counted
 from spanloop.topology.partition import connected_components, ties
 
 CLOSED = 1e-6  # m or rad: a loop with a larger error is not closed (in double precision)
@@ -34,11 +38,11 @@ class Diagnosis:
     tolerance: float  # m or rad: a loop with a larger error is not closed
     n_rows: int
     rank: int  # here
-    general_rank: int | None  # None: no closed states were found to tell
+    general_rank: int | None  # None: no closed state was found
     singular_values: np.ndarray  # of the rows at unit length, here
-    gap: float  # the smallest singular value that counts, over the next
+    gap: float  # the smallest singular value that counts, divided by the next
     redundant: tuple[str, ...]  # names of rows that depend on the others wherever the loops are closed
-    distance: float  # to singularity: smallest singular value of the rows that matter, beside the largest
+    distance: float  # to singularity: smallest singular value of the rows that count, divided by the largest
     general_distance: float
     direction: tuple[str, ...]  # DoF that move in the motion that is gained, or nearly so
     idle: tuple[str, ...]  # loops between bodies that no joint moves against each other
@@ -65,7 +69,7 @@ class Diagnosis:
 
     @property
     def singular(self) -> bool:
-        """Is the rank here below the general one?"""
+        """Whether the rank here is below the general one."""
         return self.general_rank is not None and self.rank < self.general_rank
 
     @property
@@ -73,7 +77,7 @@ class Diagnosis:
         return not self.singular and self.distance < NEAR * self.general_distance
 
     def __str__(self) -> str:
-        return told(self)
+        return report(self)
 
 
 def diagnose(robot: Robot, q) -> Diagnosis:
@@ -123,7 +127,7 @@ def _direction(robot: Robot, kept: np.ndarray, rows: Structure) -> tuple[str, ..
     return tuple(names[k] for k in order)
 
 
-# ---- The parts of a mechanism that move without regard to each other: nothing but the world joins them.
+# ---- parts that only the world joins, so that they move independently of each other
 
 
 @dataclass(frozen=True)
@@ -144,11 +148,11 @@ def parts(model: Model, jacobian: np.ndarray) -> tuple[Part, ...]:
     return tuple(out)
 
 
-# ---- A diagnosis in words.
+# ---- the printout
 
 
-def told(d: Diagnosis) -> str:
-    """The diagnosis as a few lines: what there is, then what deserves attention."""
+def report(d: Diagnosis) -> str:
+    """The diagnosis as a few lines: the facts, then warnings."""
     return "\n".join([*_facts(d), *_verdicts(d)])
 
 
@@ -156,16 +160,16 @@ def _facts(d: Diagnosis) -> Iterator[str]:
     if not d.n_rows:
         yield f"{d.model}: no loops. Mobility {d.mobility}: every DoF is independent."
         return
-    closing = _count(d.n_loops, "loop") + (f" and {_count(d.n_couplings, 'coupling')}" if d.n_couplings else "")
+    closing = counted(d.n_loops, "loop") + (f" and {counted(d.n_couplings, 'coupling')}" if d.n_couplings else "")
     yield f"{d.model}: {closing} on {d.n_dofs} DoF."
     if d.closed:
         error = max(miss.size for miss in d.misses)
         yield f"The loops are closed to {error:.0e} m or rad." if error else "The loops are closed exactly."
     if d.rank == d.n_rows:
-        yield f"{_count(d.n_rows, 'row')}, all of them independent."
+        yield f"{counted(d.n_rows, 'row')}, all of them independent."
     else:
         gap = f"{d.gap:.0e}" if d.gap < 1e15 else "1e15 or more"
-        yield f"{_count(d.n_rows, 'row')}, {d.rank} of them independent; the singular values show a gap of {gap}."
+        yield f"{counted(d.n_rows, 'row')}, {d.rank} of them independent; the singular values show a gap of {gap}."
     if d.redundant:
         where = "at this state" if d.general_rank is None else "wherever the loops are closed"
         yield f"Redundant {where}: {listed(d.redundant, 12)}."
@@ -184,8 +188,8 @@ def _verdicts(d: Diagnosis) -> Iterator[str]:
     if d.singular:
         gained = d.mobility - (d.general_mobility or 0)
         yield (
-            f"SINGULAR: {_count(gained, 'independent row')} fewer than in general; "
-            f"{listed(d.direction, 6)} can move beside the usual motion."
+            f"SINGULAR: {counted(gained, 'independent row')} fewer than in general; "
+            f"{listed(d.direction, 6)} can move in addition to the usual motion."
         )
     elif d.near_singular:
         yield f"NEAR A SINGULARITY: the rows hardly resist a motion of {listed(d.direction, 6)}."
@@ -197,8 +201,56 @@ def _verdicts(d: Diagnosis) -> Iterator[str]:
         shown = "; ".join(f"{listed(part.joints, 4)} (mobility {part.mobility})" for part in d.parts)
         yield f"{len(d.parts)} PARTS that only the world joins: {shown}."
     if d.n_rows and d.general_rank is None:
-        yield "No closed state was found from neutral, so that what is redundant is known for this state only."
+        yield "No closed state was found from neutral: redundant rows are those of this state only."
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+# ---- findings of `spanloop check`; model/examine/messages.py has their sentences
+
+
+def examine_loops(robot: Robot) -> tuple[Finding, ...]:
+    """Loops, mobility, redundant rows, and whether a closed state is found from neutral coordinates."""
+    model = robot.model
+    if not (model.loops or model.couplings):
+        return (Finding("tree"),) if model.nv else ()
+    loops = counted(len(model.loops), "loop") if model.loops else ""
+    gears = counted(len(model.couplings), "coupling") if model.couplings else ""
+    counts = {
+        "loops": " and ".join(x for x in (loops, gears) if x),
+        "dofs": f"{model.nv} DoF",
+        "rows": counted(len(rows_of(model)), "row"),
+    }
+    return (Finding("loops", values=counts), *_closing_findings(robot))
+
+
+def _closing_findings(robot: Robot) -> Iterator[Finding]:
+    model = robot.model
+    for name in idle(model):
+        yield Finding("idle_loop", (f"loop {name!r}",))
+    neutral = model.neutral()
+    off = [m for m in misses(model, errors(robot, neutral[None])[0]) if m.size > CLOSED]
+    if off:
+        count = counted(len(off), "loop or coupling is", "loops or couplings are")
+        worst = max(off, key=lambda miss: miss.size)
+        yield Finding("open_at_zero", tuple(repr(m.name) for m in off), {"by": worst.by(), "count": count})
+    try:
+        q = assemble(robot, neutral)
+    except SpanloopError as error:
+        yield Finding("not_assembled", values={"why": str(error)})
+        return
+    yield from _diagnosis_findings(diagnose(robot, q))
+
+
+def _diagnosis_findings(d: Diagnosis) -> Iterator[Finding]:
+    mobility = d.mobility if d.general_mobility is None else d.general_mobility
+    if mobility == 0:
+        yield Finding("structure")
+    else:
+        names = d.independent.names
+        shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        yield Finding("mobility", values={"mobility": mobility, "independent": shown or "no joints"})
+    if d.redundant:
+        yield Finding("redundant", d.redundant, {"count": counted(len(d.redundant), "row is", "rows are")})
+    if d.singular:
+        yield Finding("singular", values={"direction": ", ".join(d.direction[:6])})
+    if len(d.parts) > 1:
+        yield Finding("separate", values={"count": len(d.parts)})

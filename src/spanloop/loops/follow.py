@@ -1,4 +1,4 @@
-"""A motion of all joints from that of some: the others follow, sample by sample, where the loops leave no choice."""
+"""Motions of all joints from those of independent ones, sample by sample, in one assembly."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.errors import InputError, StateError
+from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import Robot, resolution, values
 from spanloop.loops.closure_errors import errors, positional
@@ -54,11 +54,13 @@ def _next(robot, last: np.ndarray, at: Mapping, k: int) -> np.ndarray:
     steps = [model.joint(name).kind.minus(x, last[model.q_slice(name)]) for name, x in at.items()]
     q, share = followed(robot, last, dofs, np.concatenate([np.asarray(x, dtype=float) for x in steps]))
     if share < 1.0:
-        raise StateError(
-            f"follow: between samples {k - 1} and {k} the mechanism comes to a singular position, behind which the "
-            f"other joints do not follow, or out of reach ({share:.0%} of the way could be taken). See "
-            f"robot.diagnose(q) at sample {k - 1}; change the path, or name other joints"
+        refusal = Refusal(
+            Reason.BLOCKED_PATH,
+            f"between samples {k - 1} and {k} the mechanism comes to a singular position, beyond which the other "
+            f"joints do not follow, or out of reach ({share:.0%} of the way could be taken). See "
+            f"robot.diagnose(q) at sample {k - 1}; change the path, or name other joints",
         )
+        raise StateError.of("follow", refusal)
     for name, x in at.items():
         q[model.q_slice(name)] = x
     return q
@@ -97,7 +99,7 @@ def _flat(x: np.ndarray) -> np.ndarray:
     return x[:, 0] if x.shape[1] == 1 else x
 
 
-# ---- Closed states along a straight way of some joints' positions, without a jump to another assembly.
+# ---- closed states along a straight way of some joints, without a jump to another assembly
 #
 # The way is taken in parts. In each, the dependent DoF first move along their rates, then Newton steps close the
 # loops. A part counts if every Newton step is at most half of the one before, and if the dependent columns J_d of the
@@ -170,15 +172,15 @@ class Way:
         return [k for k in range(self.robot.model.nv) if k not in self.dofs]
 
     def _lost(self, rows: Structure, J: np.ndarray) -> bool:
-        """Is the rank of the dependent columns less than that of all columns in general?"""
-        held = positional(self.robot.model)[rows.kept]
-        usual = rank(singular_values(rows.jacobian * held[:, None]))
+        """Whether the rank of the dependent columns is less than that of all columns in general."""
+        constrains = positional(self.robot.model)[rows.kept]
+        usual = rank(singular_values(rows.jacobian * constrains[:, None]))
         return int(np.sum(singular_values(J[:, self._rest]) > RANK * np.linalg.norm(J))) < usual
 
     def _jacobian(self, rows: Structure, q: np.ndarray) -> np.ndarray:
-        """(rows, nv), scaled; rows that hold no position are 0."""
-        held = positional(self.robot.model)
-        return rows.scaled(np.where(held[:, None], values(self.robot, "closure_jacobian", q[None])[0], 0.0))
+        """(rows, nv), scaled; rows that constrain velocities only are 0."""
+        constrains = positional(self.robot.model)
+        return rows.scaled(np.where(constrains[:, None], values(self.robot, "closure_jacobian", q[None])[0], 0.0))
 
     def _error(self, q: np.ndarray) -> np.ndarray:
         return np.where(positional(self.robot.model), errors(self.robot, q[None])[0], 0.0)

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.errors import InputError, nearest
-from spanloop.loops.batching import Faults, Robot, one_state, over_states, values
+from spanloop.errors import InputError, Reason, Refusal, listed
+from spanloop.loops.arguments import dof_names, dofs_called
+from spanloop.loops.batching import Refusals, Robot, one_state, over_states, values
 from spanloop.loops.closure_errors import mechanism_of
-from spanloop.loops.constraint_rank import RANK, Structure, in_general, opening, rank, singular_values, structure
+from spanloop.loops.constraint_rank import RANK, Structure, in_general, rank, singular_values, structure
+from spanloop.loops.motion_refusals import opening_velocities
 from spanloop.model import Model
 
 _PASSIVE, _ACTUATED, _DRIVEN, _NAMED = range(4)
@@ -72,8 +74,8 @@ def velocity_map(robot: Robot, q, dofs: Dofs = None) -> np.ndarray:
     chosen = resolved(robot, q, dofs, "velocity_map")
 
     def compute(q):
-        T, _, faults = maps(robot, q, chosen)
-        return (T,), faults
+        T, _, refusals = maps(robot, q, chosen)
+        return (T,), refusals
 
     return over_states("velocity_map", robot, compute, q=(q, robot.model.nq))[0]
 
@@ -83,8 +85,8 @@ def complete_velocity(robot: Robot, q, rates, dofs: Dofs = None) -> np.ndarray:
     chosen, rates = _given(robot, q, rates, dofs, "complete_velocity")
 
     def compute(q, rates):
-        T, _, faults = maps(robot, q, chosen)
-        return (np.einsum("nvk,nk->nv", T, rates),), faults
+        T, _, refusals = maps(robot, q, chosen)
+        return (np.einsum("nvk,nk->nv", T, rates),), refusals
 
     return over_states("complete_velocity", robot, compute, q=(q, robot.model.nq), rates=(rates, len(chosen)))[0]
 
@@ -107,13 +109,13 @@ def complete_acceleration(
     rows = list(mechanism_of(model).given_rows)
 
     def compute(q, v, rates, driven):
-        T, backward, faults = maps(robot, q, chosen)
+        T, backward, refusals = maps(robot, q, chosen)
         bias = values(robot, "closure_bias", q, v)
         bias[:, rows] -= driven
         general = structure_of(robot, q)
-        faults |= opening(robot, general, values(robot, "closure_jacobian", q), v)
+        refusals |= opening_velocities(robot, general, values(robot, "closure_jacobian", q), v)
         bias = general.scaled_errors(bias)
-        return (np.einsum("nvk,nk->nv", T, rates) - np.einsum("nvr,nr->nv", backward, bias),), faults
+        return (np.einsum("nvk,nk->nv", T, rates) - np.einsum("nvr,nr->nv", backward, bias),), refusals
 
     sizes = {"q": (q, model.nq), "v": (v, model.nv), "accelerations": (rates, len(chosen))}
     sizes["loop_accelerations"] = (np.zeros(len(rows)) if driven is None else driven, len(rows))
@@ -140,11 +142,6 @@ def mobility(robot: Robot, q=None):
     return found if found.ndim else int(found)
 
 
-def dof_names(model: Model) -> list[str]:
-    """A name for each entry of v: the joint's, with a number where it has several DoF."""
-    return [j.name if j.kind.nv == 1 else f"{j.name}[{k}]" for j in model.joints for k in range(j.kind.nv)]
-
-
 def resolved(robot: Robot, q, dofs: Dofs, name: str = "", option: str = "dofs=[...]") -> IndependentCoordinates:
     """The choice meant by names, numbers or nothing; of the right size. name: of who asks, option: how it is told."""
     model, owner = robot.model, name or f"model {robot.model.name!r}"
@@ -153,8 +150,8 @@ def resolved(robot: Robot, q, dofs: Dofs, name: str = "", option: str = "dofs=[.
     if isinstance(dofs, IndependentCoordinates):
         chosen = dofs
     elif dofs is not None:
-        listed = [dofs] if isinstance(dofs, str) else list(dofs)
-        each = [dofs_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in listed]
+        entries = [dofs] if isinstance(dofs, str) else list(dofs)
+        each = [dofs_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in entries]
         chosen = _choice(model, [k for part in each for k in part])
     elif in_general(model) is not None:
         chosen = independent_coordinates(robot)
@@ -194,7 +191,7 @@ def _given(robot: Robot, q, rates, dofs, name: str) -> tuple[IndependentCoordina
     return chosen, np.concatenate([np.broadcast_to(x, (*leading, x.shape[-1])) for x in columns], axis=-1)
 
 
-def maps(robot: Robot, q: np.ndarray, chosen: IndependentCoordinates) -> tuple[np.ndarray, np.ndarray, Faults]:
+def maps(robot: Robot, q: np.ndarray, chosen: IndependentCoordinates) -> tuple[np.ndarray, np.ndarray, Refusals]:
     """T (n, nv, k) and the answer of the dependent DoF to the rows, (n, nv, rows), at states q (n, nq)."""
     rows, nv = structure_of(robot, q), robot.model.nv
     J = rows.scaled(values(robot, "closure_jacobian", q))
@@ -208,11 +205,12 @@ def maps(robot: Robot, q: np.ndarray, chosen: IndependentCoordinates) -> tuple[n
     backward[:, rest] = np.einsum("nkv,nk,nrk->nvr", Vt, 1.0 / s, U, optimize=True)
     T = -backward @ J[:, :, free]
     T[:, free] = np.eye(len(free))
-    why = (
+    refusal = Refusal(
+        Reason.UNDETERMINED,
         f"{', '.join(chosen.names)} do not determine the other DoF at this state. "
-        "Choose others there: dofs=robot.independent_coordinates(q)"
+        "Choose others there: dofs=robot.independent_coordinates(q)",
     )
-    return T, backward, {int(k): why for k in np.flatnonzero(weak)}
+    return T, backward, {int(k): refusal for k in np.flatnonzero(weak)}
 
 
 def _dependent(J: np.ndarray, r: int, sorts: np.ndarray) -> set[int]:
@@ -242,18 +240,6 @@ def _sorts(model: Model, named: Sequence[int]) -> np.ndarray:
         _DRIVEN if j.driven else _ACTUATED if j.actuated else _PASSIVE for j in model.joints for _ in range(j.kind.nv)
     ]
     return np.array([_NAMED if k in named else s for k, s in enumerate(sorts)], dtype=int)
-
-
-def dofs_called(model: Model, name: str) -> list[int]:
-    """Places in v of a joint, or of one of its DoF."""
-    names = dof_names(model)
-    if name in names:
-        return [names.index(name)]
-    joints = [j.name for j in model.joints]
-    if name not in joints:
-        raise InputError(f"model {model.name!r} has no joint or DoF {name!r}; {nearest(name, joints + names)}")
-    s = model.v_slice(name)
-    return list(range(s.start, s.stop))
 
 
 def _choice(model: Model, dofs: Sequence[int]) -> IndependentCoordinates:

@@ -1,6 +1,6 @@
 """Minimal coordinates: a closed mechanism as an ordinary differential equation in its actuated DoF.
 
-Positions of the other joints are solved at every evaluation, along a way from the last ones found (`follow.py`).
+The positions of the other joints are solved at every evaluation, along a way from the last state (`follow.py`).
 [Saha, section 3, takes them as known]
 """
 
@@ -24,15 +24,15 @@ class MinimalCoordinates:
 
     names: of the joints, in the order of all arrays (n,) here.
 
-    It remembers the last state it found and the one it began with. From the last one the joints go straight to the new
-    positions, and the others follow without a jump to another assembly; where a singular position lies on that way,
-    straight from the first one; else the call is refused and nothing is forgotten. So the answer depends on positions
-    alone, but for whole turns of joints that follow and for mechanisms that change their assembly around a singular
-    position. Limits of joints are not looked at.
+    The object keeps its first and its last state. A call moves the joints straight from the last state to the new
+    positions, and the others follow without a jump to another assembly; if a singular position blocks that way,
+    straight from the first state; otherwise it raises StateError and keeps the last state. The result therefore
+    depends on the positions alone, except for whole turns of the other joints and for mechanisms that change their
+    assembly around a singular position. Joint limits are not checked.
     """
 
     def __init__(self, robot, start, joints: Sequence[str] | None = None):
-        """start (nq,): closed, or nearly so; it chooses the assembly. joints: the actuated ones if not named."""
+        """start (nq,): closed, or nearly so; it selects the assembly. joints: the actuated ones by default."""
         self.robot, model = robot, robot.model
         self.names = tuple(actuators(model, joints, None).names)
         for name in self.names:
@@ -45,7 +45,7 @@ class MinimalCoordinates:
 
     @property
     def last(self) -> np.ndarray:
-        """q (nq,) of the last state that was found."""
+        """q (nq,) of the last state."""
         return self._last.copy()
 
     def state(self, positions, rates) -> tuple[np.ndarray, np.ndarray]:
@@ -72,7 +72,7 @@ class MinimalCoordinates:
         return self.robot.inverse_dynamics(q, v, a, actuated=self.names)[list(self.dofs)]
 
     def restart(self, q) -> None:
-        """Begin again from a state q (nq,), closed or nearly so."""
+        """Start again from a state q (nq,), closed or nearly so."""
         self._last = self._first = assemble(self.robot, one_state("minimal_coordinates.restart", self.robot, q))
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ class MinimalCoordinates:
         model = self.robot.model
         return (
             f"{model.name}: {len(self.names)} of {model.nv} DoF determine the others: {', '.join(self.names)}.\n"
-            f"Last state found: {self._listed(self._last)}."
+            f"Last state: {self._listed(self._last)}."
         )
 
     def _state(self, positions: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,12 +95,14 @@ class MinimalCoordinates:
                 self._last = q
                 return q, v
             reached.append(q)
-        raise StateError(
-            f"minimal_coordinates: on the way from {self._listed(self._last)} to {_values(self.names, positions)} the "
-            f"mechanism comes to a singular position near {self._listed(reached[0])}, beyond which the other joints do "
-            "not follow (or the positions are out of reach). Take another way, through positions between them; or "
-            "start from another assembly: restart(q)"
+        refusal = Refusal(
+            Reason.BLOCKED_PATH,
+            f"on the way from {self._listed(self._last)} to {_values(self.names, positions)} the mechanism comes to a "
+            f"singular position near {self._listed(reached[0])}, beyond which the other joints do not follow (or the "
+            "positions are out of reach). Take another way, through positions between them; or start from another "
+            "assembly: restart(q)",
         )
+        raise StateError.of("minimal_coordinates", refusal)
 
     def _checked(self, function: str, what: str, x) -> np.ndarray:
         """Finite numbers (n,), or an error."""

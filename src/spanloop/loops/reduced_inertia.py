@@ -1,4 +1,4 @@
-"""Effective inertia of a closed mechanism: seen from its independent DoF, and from frames on its bodies."""
+"""Inertia of a closed mechanism in its independent DoF and at frames on its bodies."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def independent_mass_matrix(robot: Robot, q, dofs: Dofs = None, out: np.ndarray 
     chosen = resolved(robot, q, dofs, "mass_matrix")
 
     def compute(q):
-        T, _, faults = maps(robot, q, chosen)
-        return (np.swapaxes(T, 1, 2) @ values(robot, "mass_matrix", q) @ T,), faults
+        T, _, refusals = maps(robot, q, chosen)
+        return (np.swapaxes(T, 1, 2) @ values(robot, "mass_matrix", q) @ T,), refusals
 
     M = over_states("mass_matrix", robot, compute, q=(q, robot.model.nq))[0]
     if out is None:
@@ -45,7 +45,7 @@ def independent_mass_matrix(robot: Robot, q, dofs: Dofs = None, out: np.ndarray 
 def operational_inertia(robot: Robot, q, frames: str | Sequence[str]) -> OperationalInertia:
     """The inertia of the closed mechanism at one frame or several.
 
-    Λ⁻¹ = J_f Y J_fᵀ, where Y is the inverse mass that the loops leave. Driven joints do not give way.
+    Λ⁻¹ = J_f Y J_fᵀ, where Y is the inverse mass that the loops leave. Driven joints do not yield.
     """
     names = (frames,) if isinstance(frames, str) else tuple(frames)
     found = {name: robot.model.frame(name) for name in names}
@@ -67,8 +67,8 @@ def _inverted(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Inverse or pseudo-inverse of symmetric matrices (n, m, m), and where it is the inverse."""
     w, V = np.linalg.eigh(0.5 * (A + np.swapaxes(A, 1, 2)))
     counts = w > _CUT * w.max(axis=1, initial=0.0, keepdims=True)
-    over = np.where(counts, 1.0 / np.where(counts, w, 1.0), 0.0)
-    return np.einsum("nij,nj,nkj->nik", V, over, V, optimize=True), counts.all(axis=1)
+    inverse = np.where(counts, 1.0 / np.where(counts, w, 1.0), 0.0)
+    return np.einsum("nij,nj,nkj->nik", V, inverse, V, optimize=True), counts.all(axis=1)
 
 
 # ---- the loops in the metric of the mass matrix
@@ -87,18 +87,18 @@ class Weighted:
         self.root = _root(robot.model, values(robot, "mass_matrix", q))
         self.U, s, Vt = np.linalg.svd(jacobian @ self.root, full_matrices=False)
         self._counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
-        self.over = np.where(self._counts, 1.0 / np.where(self._counts, s, 1.0), 0.0)
+        self.inverse_s = np.where(self._counts, 1.0 / np.where(self._counts, s, 1.0), 0.0)
         self.V = np.swapaxes(Vt, 1, 2) * self._counts[:, None, :]
 
     def correction(self, error: np.ndarray) -> np.ndarray:
         """The step (n, nv) that removes errors (n, rows), to first order."""
-        inner = np.einsum("nrk,nr->nk", self.U, error) * self.over
+        inner = np.einsum("nrk,nr->nk", self.U, error) * self.inverse_s
         return -np.einsum("nij,njk,nk->ni", self.root, self.V, inner, optimize=True)
 
     def inverse_mass(self) -> np.ndarray:
         """(n, nv, nv): accelerations that torques cause while the loops stay closed."""
-        held = self.root @ self.V
-        return self.root @ np.swapaxes(self.root, 1, 2) - held @ np.swapaxes(held, 1, 2)
+        constrained = self.root @ self.V
+        return self.root @ np.swapaxes(self.root, 1, 2) - constrained @ np.swapaxes(constrained, 1, 2)
 
 
 def _root(model: Model, M: np.ndarray) -> np.ndarray:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanloop.errors import InputError
-from spanloop.loops.arguments import actuators
+from spanloop.loops.arguments import actuators, dof_names
 from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.constraint_rank import RANK, in_general
-from spanloop.loops.independent import dof_names
+from spanloop.model.examine.messages import counted
 from spanloop.topology.paths import path
 
 _NUMERALS = ((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))
@@ -73,12 +73,12 @@ class Subsystems:
     stages: tuple[Stage, ...]
 
     def __str__(self) -> str:
-        lines = [f"{self.model}: {_count(len(self.parts), 'subsystem')}."]
+        lines = [f"{self.model}: {counted(len(self.parts), 'subsystem')}."]
         for p in self.parts:
             kind = "determinate" if p.determinate else "indeterminate"
             lines.append(
                 f"{p.name}: {', '.join(p.joints)}. {len(p.dofs)} DoF, "
-                f"{_count(p.unknowns, 'unknown')} (loops: {', '.join(p.loops) or 'none'}; "
+                f"{counted(p.unknowns, 'unknown')} (loops: {', '.join(p.loops) or 'none'}; "
                 f"actuators: {', '.join(p.actuators) or 'none'}): {kind}."
             )
         return "\n".join([*lines, f"Solved in the order {', then '.join(map(str, self.stages))}."])
@@ -170,8 +170,4 @@ def _numeral(n: int) -> str:
 
 
 def _compared(unknowns: int, dofs: int) -> str:
-    return f"{_count(unknowns, 'unknown')} for {dofs} DoF"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    return f"{counted(unknowns, 'unknown')} for {dofs} DoF"

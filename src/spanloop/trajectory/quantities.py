@@ -1,4 +1,4 @@
-"""What follows from the samples: energies, momenta, closure errors, accelerations, reactions, frames."""
+"""Quantities derived from samples: energies, momenta, closure errors, accelerations, reactions, poses of frames."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanloop.compiler.runtime.refused_states import refuse_states
 from spanloop.dynamics import Dynamics
-from spanloop.errors import SpanloopWarning, StateWarning, UnsupportedError
+from spanloop.errors import Refusal, StateWarning, UnsupportedError
 from spanloop.loops.solution import Reactions
 from spanloop.model import Model
 from spanloop.topology import mechanism
@@ -46,12 +47,11 @@ def loaded(name: str, compute, forces: Mapping[str, np.ndarray], *arrays: np.nda
 
 
 def refuse_driven_loops(model: Model, what: str) -> None:
-    """Accelerations given along driven loops are not among the samples."""
+    """UnsupportedError if loops are driven: their accelerations are not recorded."""
     driven = [x.name for x in model.loops if x.driven]
     if driven:
         raise UnsupportedError(
-            f"{what}: loop {driven[0]!r} is driven, and the accelerations given to it are not recorded. Drive a joint "
-            "instead"
+            f"{what}: loop {driven[0]!r} is driven, and its accelerations are not recorded. Drive a joint instead"
         )
 
 
@@ -108,10 +108,10 @@ def reactions(run: Trajectory) -> Reactions:
     return Reactions({name: six[..., k, :] for k, name in enumerate(names)}, unique)
 
 
-# ---- Quantities at every sample: kernels over all rows that hold a state, NaN elsewhere.
+# ---- functions of a state at every sample
 
 
-ROWS = 8192  # states at once: what a kernel gives for them stays small
+ROWS = 8192  # states in one call, which bounds the memory of its result
 
 
 def over_samples(name: str, compute: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.ndarray:
@@ -121,19 +121,28 @@ def over_samples(name: str, compute: Callable[..., np.ndarray], *arrays: np.ndar
     """
     leading = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
     rows = [np.broadcast_to(a, (*leading, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
-    good = np.flatnonzero(np.logical_and.reduce([np.isfinite(a).all(axis=1) for a in rows]))
-    parts, said = [], list[Warning | str]()
-    for k in range(0, max(len(good), 1), ROWS):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", SpanloopWarning)
-            parts.append(compute(*(a[good[k : k + ROWS]] for a in rows)))
-        said += [w.message for w in caught if issubclass(w.category, SpanloopWarning)]
+    finite = np.flatnonzero(np.logical_and.reduce([np.isfinite(a).all(axis=1) for a in rows]))
+    parts, refusals = [], list[Refusal]()
+    for k in range(0, max(len(finite), 1), ROWS):
+        part, refusal = _with_refusal(compute, *(a[finite[k : k + ROWS]] for a in rows))
+        parts.append(part)
+        refusals += [] if refusal is None else [refusal]
     found = np.concatenate(parts)
-    if said:
-        lost = ~np.isfinite(found.reshape(len(found), -1)).all(axis=1)
-        why = said[0].refusal if isinstance(said[0], StateWarning) else said[0]
-        message = f"{name}: {lost.sum()} of {len(found)} samples have no answer; they are NaN. The first: {why}"
-        warnings.warn(message, SpanloopWarning, stacklevel=4)
     out = np.full((len(rows[0]), *found.shape[1:]), np.nan)
-    out[good] = found
+    out[finite] = found
+    if refusals:
+        refused = finite[~np.isfinite(found.reshape(len(found), -1)).all(axis=1)]
+        refuse_states(name, refused, lambda _: refusals[0], leading, out)
     return out.reshape(*leading, *found.shape[1:])
+
+
+def _with_refusal(compute: Callable[..., np.ndarray], *rows: np.ndarray) -> tuple[np.ndarray, Refusal | None]:
+    """compute(*rows), and why the first state without an answer has none; other warnings are passed on."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", StateWarning)
+        result = compute(*rows)
+    refusals = [w.message.refusal for w in caught if isinstance(w.message, StateWarning)]
+    for w in caught:
+        if not isinstance(w.message, StateWarning):
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+    return result, refusals[0] if refusals else None

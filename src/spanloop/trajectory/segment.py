@@ -1,36 +1,43 @@
-"""A stretch of motion with one topology, as plain arrays."""
+"""The data of a trajectory: segments of samples and outcomes of runs, and checks that they fit the model."""
 
 from __future__ import annotations
 
 import enum
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from spanloop.errors import InputError, nearest
+from spanloop.model import Model
+from spanloop.types import Array
+
+Setting = str | float | int | bool
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Samples of a motion, batch axes first; the runs of a batch share their times.
+    """Samples of a motion with one topology, batch axes first; the runs of a batch share their times.
 
-    times (n,) [s], q (..., n, nq), v (..., n, nv), tau (..., n, nv): what acted at the joints (a driven joint's entry
-    is its acceleration), memory (..., n, nz): states of controllers and actuators. After a run's end its rows are
-    NaN. held: is tau constant from each sample to the next?
+    times (n,) [s], q (..., n, nq), v (..., n, nv), tau (..., n, nv): the torques that acted at the joints (of a driven
+    joint, its acceleration), memory (..., n, nz): states of controllers and actuators. Rows after a run's end are NaN.
+    held: tau is constant from each sample to the next.
     """
 
-    times: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-    tau: np.ndarray
-    memory: np.ndarray | None = None
+    times: Array
+    q: Array
+    v: Array
+    tau: Array
+    memory: Array | None = None
     held: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("times", "q", "v", "tau", "memory"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, fixed(value, f"the segment's {name}"))
+                object.__setattr__(self, name, read_only(value, f"the segment's {name}"))
 
     def __len__(self) -> int:
         return self.q.shape[-2]
@@ -40,10 +47,10 @@ class Segment:
         """Shape of the batch; () for one run."""
         return self.q.shape[:-2]
 
-    def mapped(self, change) -> Segment:
+    def mapped(self, change: Callable[[Array], Array]) -> Segment:
         """The segment with change(array) in place of q, v, tau and memory."""
-        given = {name: getattr(self, name) for name in ("q", "v", "tau", "memory")}
-        return replace(self, **{name: change(x) for name, x in given.items() if x is not None})
+        arrays = {name: getattr(self, name) for name in ("q", "v", "tau", "memory")}
+        return replace(self, **{name: change(x) for name, x in arrays.items() if x is not None})
 
     def samples(self, which: slice) -> Segment:
         """The samples of a slice."""
@@ -55,8 +62,8 @@ class Segment:
         return self.mapped(lambda x: x[index])
 
 
-def fixed(value, what: str) -> np.ndarray:
-    """An array of floats that cannot be written to; what is not made of real numbers is refused."""
+def read_only(value: object, what: str) -> Array:
+    """An array of floats that cannot be written to; InputError unless it holds real numbers."""
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise InputError(f"{what} has entries of type {array.dtype}; expected real numbers")
@@ -65,9 +72,6 @@ def fixed(value, what: str) -> np.ndarray:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-# ---- How a run ended.
 
 
 class EndReason(enum.StrEnum):
@@ -92,16 +96,102 @@ class Outcome:
     sentence: str
     time: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.reason not in list(EndReason):
-            raise InputError(f"the outcome's reason is {self.reason!r}; {nearest(self.reason, list(EndReason))}")
+            reasons = [x.value for x in EndReason]
+            raise InputError(f"the outcome's reason is {self.reason!r}; {nearest(self.reason, reasons)}")
         object.__setattr__(self, "reason", EndReason(self.reason))
         object.__setattr__(self, "time", float(self.time))
 
     @property
     def finished(self) -> bool:
-        """Did the run last as long as was asked for?"""
+        """Whether the run lasted its whole duration."""
         return self.reason is EndReason.FINISHED
 
     def __str__(self) -> str:
         return self.sentence
+
+
+# ---- checks
+
+
+def checked_segments(model: Model, segments: Segment | Sequence[Segment]) -> tuple[Segment, ...]:
+    """The segments, if their shapes fit and time runs forward."""
+    segments = (segments,) if isinstance(segments, Segment) else tuple(segments)
+    if not segments or not all(len(s) for s in segments):
+        raise InputError("a trajectory needs samples; this one has none")
+    batch, end = segments[0].batch, -math.inf
+    for s in segments:
+        n = len(s)
+        _shape("times", s.times, (n,))
+        _shape("q", s.q, (*batch, n, model.nq))
+        _shape("v", s.v, (*batch, n, model.nv))
+        _shape("tau", s.tau, (*batch, n, model.nv))
+        if s.memory is not None:
+            _shape("memory", s.memory, (*batch, n, s.memory.shape[-1]))
+        if not np.isfinite(s.times).all() or s.times[0] < end or not (np.diff(s.times) > 0.0).all():
+            raise InputError("a trajectory's times must be finite and increase from sample to sample")
+        end = s.times[-1]
+    return segments
+
+
+def checked_ends(segments: tuple[Segment, ...], ends: Segment | None) -> Segment | None:
+    """The located ends: one sample (..., 1, size) a run, times (...)."""
+    if ends is None:
+        return None
+    first = segments[0]
+    _shape("times of ends", ends.times, first.batch)
+    for name in ("q", "v", "tau", "memory"):
+        one, many = getattr(ends, name), getattr(first, name)
+        if many is None or one is None:
+            if one is not many:
+                raise InputError(f"{name} is set for the samples or for the ends only; expected both or none")
+            continue
+        _shape(f"{name} of ends", one, (*first.batch, 1, many.shape[-1]))
+    return ends
+
+
+def checked_outcomes(batch: tuple[int, ...], outcomes: Outcome | Sequence[Outcome]) -> tuple[Outcome, ...]:
+    """One outcome a run."""
+    outcomes = (outcomes,) if isinstance(outcomes, Outcome) else tuple(outcomes)
+    if len(outcomes) != math.prod(batch):
+        raise InputError(f"{len(outcomes)} outcomes are given; expected one a run, {math.prod(batch)}")
+    return outcomes
+
+
+def checked_settings(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """Settings as plain values that files can hold."""
+    return {str(name): _plain(name, value) for name, value in settings.items()}
+
+
+def checked_forces(
+    model: Model, shape: tuple[int, ...], forces: Mapping[str, object] | None
+) -> dict[str, Array] | None:
+    """Forces (..., n, 6) by body, in the bodies' order."""
+    if not forces:
+        return None
+    known = [b.name for b in model.bodies]
+    for name in forces:
+        if name not in known:
+            raise InputError(f"forces names {name!r}, which is not a body; {nearest(name, known)}")
+    out = {name: read_only(forces[name], f"the force on {name!r}") for name in sorted(forces, key=known.index)}
+    for name, six in out.items():
+        _shape(f"the force on {name!r}", six, (*shape, 6))
+    return out
+
+
+def _plain(name: str, value: object) -> Setting:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if isinstance(value, str):
+        return str(value)
+    raise InputError(f"setting {name!r} is a {type(value).__name__}; expected text, a number or a truth value")
+
+
+def _shape(what: str, array: Array, expected: tuple[int, ...]) -> None:
+    if array.shape != expected:
+        raise InputError(f"{what} has shape {array.shape}; expected {expected}")

@@ -1,4 +1,4 @@
-"""What the sensors of a model would have read during a run.
+"""Readings of the sensors of a model during a run.
 
 | kind | at | reads |
 |---|---|---|
@@ -12,10 +12,10 @@
 
 | setting | of | meaning |
 |---|---|---|
-| rate [Hz] | all | readings change at these times only and are held in between |
-| counts, offset | encoder | counts in a turn (or a metre), and what is added to the position before counting |
-| bias | all | is added |
-| noise | all | standard deviation of white noise that is added |
+| rate [Hz] | all | readings change at these times only and stay constant in between |
+| counts, offset | encoder | counts in a turn (or a metre), and an offset of the position before counting |
+| bias | all | a constant error |
+| noise | all | standard deviation of white noise |
 | density | all | the same by its density [unit/√Hz]: a deviation of density · √rate |
 | cutoff | all | readings stay within −cutoff and cutoff |
 | seed | all | of the random numbers, 0 if not given |
@@ -29,20 +29,25 @@ Specific force is the acceleration of the frame's origin less that of gravity: a
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.model.parts import Sensor
-from spanloop.trajectory.sensor_kinds import KINDS, Readings, Settings
+from spanloop.trajectory import quantities
+from spanloop.trajectory.quantities import over_samples
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
-__all__ = ["sensed"]
+Readings = dict[str, np.ndarray]
 
-# ---- Readings of a sensor: what is exact, with bias, noise, counts and holding.
+ERRORS = ("bias", "noise", "density", "cutoff")  # settings of each reading
+
+_COMMON = ("rate", "seed")
 
 
 def sensed(run: Trajectory, name: str) -> Readings:
@@ -101,7 +106,7 @@ def _named(run: Trajectory, name: str) -> Sensor:
 
 
 def _placed(run: Trajectory, sensor: Sensor, place: str) -> None:
-    """Is the sensor where one of its kind can be?"""
+    """Check that the sensor is where one of its kind can be."""
     model = run.model
     if place == "frame":
         if sensor.at not in model.body_number and sensor.at not in [f.name for f in model.frames]:
@@ -116,3 +121,128 @@ def _placed(run: Trajectory, sensor: Sensor, place: str) -> None:
         raise InputError(
             f"sensor {sensor.name!r}: joint {sensor.at!r} is {kind.name}; an encoder reads joints of one DoF"
         )
+
+
+# ---- kinds
+
+
+@dataclass(frozen=True)
+class Kind:
+    """read(run, at) -> exact values by name; leads: what stands before the settings of a reading's errors."""
+
+    place: str  # "joint" or "frame"
+    read: Callable[[Trajectory, str], Readings]
+    leads: Mapping[str, str] = field(default_factory=dict)  # nothing, if it is not there
+    counts: bool = False  # it is an encoder
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Names of all its settings."""
+        errors = [lead + error for lead in (self.leads.values() or ("",)) for error in ERRORS]
+        return (*_COMMON, *errors, *(("counts", "offset") if self.counts else ()))
+
+
+def _position(run: Trajectory, at: str) -> Readings:
+    return {"position": run[at].q}
+
+
+def _velocity(run: Trajectory, at: str) -> Readings:
+    return {"velocity": run[at].v}
+
+
+def _torque(run: Trajectory, at: str) -> Readings:
+    return {"torque": run[at].tau}
+
+
+def _force_torque(run: Trajectory, at: str) -> Readings:
+    turn = quantities.pose(run, run.model.joint(at).child)[..., :3, :3]
+    six = run.reactions()[at]
+    return {"torque": _seen(turn, six[..., :3]), "force": _seen(turn, six[..., 3:])}
+
+
+def _angular_velocity(run: Trajectory, at: str) -> Readings:
+    turn = quantities.pose(run, at)[..., :3, :3]
+    return {"angular_velocity": _seen(turn, quantities.twist(run, at)[..., :3])}
+
+
+def _specific_force(run: Trajectory, at: str) -> Readings:
+    def accelerating(q, v, a):
+        J = run.robot.jacobian(q, at)[..., 3:, :]
+        return np.einsum("...rk,...k->...r", J, a) + run.robot.jacobian_bias(q, v, at)[..., 3:]
+
+    turn = quantities.pose(run, at)[..., :3, :3]
+    acceleration = over_samples("specific force", accelerating, run.q, run.v, run.a)
+    return {"specific_force": _seen(turn, acceleration - np.array(run.model.gravity))}
+
+
+def _imu(run: Trajectory, at: str) -> Readings:
+    return _angular_velocity(run, at) | _specific_force(run, at)
+
+
+def _place(run: Trajectory, at: str) -> Readings:
+    return {"position": run[at].position}
+
+
+def _seen(turn: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Rᵀ v."""
+    return np.einsum("...ji,...j->...i", turn, vector)
+
+
+KINDS: dict[str, Kind] = {
+    "encoder": Kind("joint", _position, counts=True),
+    "tachometer": Kind("joint", _velocity),
+    "torque": Kind("joint", _torque),
+    "force_torque": Kind("joint", _force_torque, {"torque": "torque_", "force": "force_"}),
+    "imu": Kind("frame", _imu, {"angular_velocity": "gyro_", "specific_force": "accelerometer_"}),
+    "gyro": Kind("frame", _angular_velocity),
+    "accelerometer": Kind("frame", _specific_force),
+    "position": Kind("frame", _place),
+}
+
+KINDS |= {"jointpos": KINDS["encoder"], "jointvel": KINDS["tachometer"]}  # as MJCF files name them
+
+
+# ---- settings
+
+
+class Settings:
+    """The settings of a sensor, each checked when it is read."""
+
+    def __init__(self, sensor: Sensor, known: tuple[str, ...]):
+        self.owner, self.values = f"sensor {sensor.name!r}", dict(sensor.settings)
+        for name in self.values:
+            if name not in known:
+                raise InputError(f"{self.owner}: {sensor.kind} has no setting {name!r}; {nearest(name, known)}")
+
+    def number(self, name: str) -> float:
+        x = self.values.get(name, 0.0)
+        if isinstance(x, bool) or not isinstance(x, (int, float)) or not math.isfinite(x):
+            raise InputError(f"{self.owner}: {name} is {x!r}; expected a finite number")
+        return float(x)
+
+    def not_negative(self, name: str) -> float:
+        x = self.number(name)
+        if x < 0.0:
+            raise InputError(f"{self.owner}: {name} is {x:g}; must be >= 0")
+        return x
+
+    def positive(self, name: str) -> float:
+        """0 if it is not set."""
+        x = self.number(name)
+        if name in self.values and x <= 0.0:
+            raise InputError(f"{self.owner}: {name} is {x:g}; must be > 0")
+        return x
+
+    def whole(self, name: str) -> int:
+        x = self.values.get(name, 0)
+        if isinstance(x, bool) or not isinstance(x, int) or x < 0:
+            raise InputError(f"{self.owner}: {name} is {x!r}; expected a whole number, not negative")
+        return x
+
+    def vector(self, name: str, shape: tuple[int, ...]) -> Any:
+        """A number, or as many as the reading has."""
+        x = self.values.get(name, 0.0)
+        array = np.asarray(x)
+        if array.dtype.kind not in "fiu" or array.shape not in ((), shape) or not np.isfinite(array).all():
+            raise InputError(f"{self.owner}: {name} is {x!r}; expected a number" + (", or three" if shape else ""))
+        return array

@@ -15,9 +15,9 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.loops.solution import Reactions
 from spanloop.model import Model
-from spanloop.trajectory import checks, quantities, report, resampling, selection
+from spanloop.trajectory import quantities, report, resampling, segment, selection
 from spanloop.trajectory.part import Part, roles
-from spanloop.trajectory.segment import Outcome, Segment, fixed
+from spanloop.trajectory.segment import Outcome, Segment, read_only
 
 if TYPE_CHECKING:
     from spanloop.trajectory.audit.audit import Audit
@@ -45,20 +45,20 @@ class Trajectory:
     residual: np.ndarray | None = None
 
     def __post_init__(self):
-        segments = checks.checked_segments(self.model, self.segments)
+        segments = segment.checked_segments(self.model, self.segments)
         batch, count = segments[0].batch, sum(map(len, segments))
-        ends = checks.checked_ends(segments, self.ends)
-        forces = checks.checked_forces(self.model, (*batch, count), self.forces)
+        ends = segment.checked_ends(segments, self.ends)
+        forces = segment.checked_forces(self.model, (*batch, count), self.forces)
         if not batch:
             segments, forces = selection.settled(segments, ends, forces)
             ends = None
         values = {
             "segments": segments,
-            "outcomes": checks.checked_outcomes(batch, self.outcomes),
-            "settings": checks.checked_settings(self.settings),
+            "outcomes": segment.checked_outcomes(batch, self.outcomes),
+            "settings": segment.checked_settings(self.settings),
             "forces": forces,
             "ends": ends,
-            "residual": None if self.residual is None else fixed(self.residual, "residual"),
+            "residual": None if self.residual is None else read_only(self.residual, "residual"),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -102,7 +102,7 @@ class Trajectory:
     def _joined(self, name: str, axis: int = -2) -> np.ndarray:
         if len(self.segments) == 1:
             return getattr(self.segments[0], name)
-        return fixed(np.concatenate([getattr(s, name) for s in self.segments], axis=axis), name)
+        return read_only(np.concatenate([getattr(s, name) for s in self.segments], axis=axis), name)
 
     @property
     def duration(self) -> float:

@@ -10,8 +10,6 @@ import ctypes
 import math
 import operator
 import os
-import sys
-import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -22,7 +20,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-import spanloop
 from spanloop.compiler.lower import Looped, Operations, Plan
 from spanloop.compiler.render.batch import batch, scratch_size
 from spanloop.compiler.render.call import call
@@ -30,7 +27,8 @@ from spanloop.compiler.render.looping import TABLE, looped_batch, looped_scratch
 from spanloop.compiler.render.single import FAR_ANGLE, single
 from spanloop.compiler.runtime import arrays, cache, machine, python_call
 from spanloop.compiler.runtime.cache import Artifact
-from spanloop.errors import InputError, Refusal, StateError, StateWarning, UnsupportedError
+from spanloop.compiler.runtime.refused_states import refuse_states
+from spanloop.errors import InputError, Refusal, StateError, UnsupportedError
 
 REAL = {"float64": "double", "float32": "float"}
 _POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
@@ -242,7 +240,13 @@ class Kernel:
                 row = flat[i].reshape(self.shape)
                 if not self._from_reference([_row(x, s, i) for x, s in laid], row):
                     flat[i], status[i] = row.ravel(), 0
-            self._warn(laid, status, leading)
+            refuse_states(
+                self.name,
+                np.flatnonzero(status),
+                lambda k: self.definition.explain(*(_row(x, s, k) for x, s in laid)),
+                leading,
+                flat,
+            )
 
     def _run_rows(self, laid: _Rows, target: np.ndarray, status: np.ndarray, count: int) -> int:
         function, scratch_numbers, _ = self._batch
@@ -261,33 +265,6 @@ class Kernel:
         edges = [min(count, width * (groups * k // parts)) for k in range(parts + 1)]
         others = [pool(parts).submit(run, a, b) for a, b in pairwise(edges[1:])]
         return run(edges[0], edges[1]) + sum(f.result() for f in others)  # this thread works too
-
-    def _warn(self, laid: _Rows, status: np.ndarray, leading: tuple[int, ...]) -> None:
-        wrong = np.flatnonzero(status)
-        if len(wrong):
-            first = int(wrong[0])
-            refusal = self.definition.explain(*(_row(x, s, first) for x, s in laid))
-            warn_of_states(self.name, len(wrong), len(status), first, leading, refusal)
-
-
-def warn_of_states(name: str, bad: int, count: int, first: int, leading: tuple[int, ...], refusal: Refusal) -> None:
-    """Warn once of the states of a batch that have no answer; refusal: of the first one."""
-    index = tuple(int(i) for i in np.unravel_index(first, leading))
-    states = "1 state has" if bad == 1 else f"{bad} states have"
-    message = (
-        f"{name}: {states} no answer, of {count}; their rows are NaN. "
-        f"The first is state {index if len(index) > 1 else index[0]}: {refusal}"
-    )
-    warnings.warn(StateWarning(message, refusal), stacklevel=_depth_of_caller())
-
-
-def _depth_of_caller() -> int:
-    """How many frames up the first one outside this package is."""
-    home = os.path.dirname(spanloop.__file__)
-    frame, depth = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(home):
-        frame, depth = frame.f_back, depth + 1
-    return depth
 
 
 def _row(x: np.ndarray, stride: int, i: int) -> np.ndarray:

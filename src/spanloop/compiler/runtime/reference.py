@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from spanloop.compiler.lower import Looped, Operations, Plan
 from spanloop.compiler.runtime import arrays
-from spanloop.compiler.runtime.kernel import Definition, checked_dtype, warn_of_states
+from spanloop.compiler.runtime.kernel import Definition, checked_dtype
+from spanloop.compiler.runtime.refused_states import refuse_states
 from spanloop.errors import InputError, StateError
 
 
@@ -60,16 +62,14 @@ class PythonKernel:
         return answer
 
     def _many(self, given: list[np.ndarray], leading: tuple[int, ...]) -> np.ndarray:
-        out = np.full(leading + self.shape, np.nan)
-        bad = []
-        for k, index in enumerate(np.ndindex(*leading)):
-            answer = self.definition.reference(*(a[index] for a in given))
+        rows = [a.reshape(-1, a.shape[-1]) for a in given]
+        out = np.full((math.prod(leading), *self.shape), np.nan)
+        refused = []
+        for k in range(len(out)):
+            answer = self.definition.reference(*(a[k] for a in rows))
             if answer is None:
-                bad.append((k, index))
+                refused.append(k)
             else:
-                out[index] = answer
-        if bad:
-            first, index = bad[0]
-            refusal = self.definition.explain(*(a[index] for a in given))
-            warn_of_states(self.name, len(bad), out[..., 0].size if self.shape else out.size, first, leading, refusal)
-        return out
+                out[k] = answer
+        refuse_states(self.name, refused, lambda k: self.definition.explain(*(a[k] for a in rows)), leading, out)
+        return out.reshape(leading + self.shape)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.kernels import compile
-from spanloop.loops.closed_topology.closures import frames_of
+from spanloop.loops.closed_topology.combined_model import frames_of
 from spanloop.model import Model
 from spanloop.topology import mechanism
 from spanloop.topology.paths import meeting

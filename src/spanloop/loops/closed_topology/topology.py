@@ -28,10 +28,8 @@ from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closed_topology import secondary_body
 from spanloop.compiler.runtime import arrays
 from spanloop.errors import InputError, nearest
-from spanloop.loops.arguments import loop_inputs
-from spanloop.loops.closed_topology.closures import PRIMARY, SECONDARY, as_loops, points, stand_in
-from spanloop.loops.closed_topology.closures import loads as _loads
-from spanloop.loops.closed_topology.combined_model import joined, of_points
+from spanloop.loops.arguments import external_forces, loop_inputs
+from spanloop.loops.closed_topology.combined_model import PRIMARY, SECONDARY, as_loops, joined, of_points, points
 from spanloop.loops.closed_topology.step_d import StepD
 from spanloop.loops.closed_topology.system import Column
 from spanloop.model import Model
@@ -162,7 +160,7 @@ class ClosedTopology:
         fine = np.isfinite(a).all(axis=-1)
         if not fine.any():
             return a
-        told_P, told_S, q_P, q_S = (stand_in(fine, x) for x in (told_P, told_S, q_P, q_S))
+        told_P, told_S, q_P, q_S = (_stand_in(fine, x) for x in (told_P, told_S, q_P, q_S))
         push = self.step_d.kernel.evaluate(*(x for x in (told_P, told_S) if x.shape[-1]), *extras)  # D
         fine &= np.isfinite(push).all(axis=-1)
         push, k = np.where(fine[..., None], push, 0.0), 6 * len(self.primary.points)
@@ -195,3 +193,15 @@ def _remade(primary, secondary, closures, ready, options) -> ClosedTopology:
 @functools.lru_cache(maxsize=64)
 def _redundancy(model: Model) -> Redundancy:
     return find_redundancy(mechanism(model))
+
+
+def _loads(model: Model, forces: Mapping) -> dict[str, np.ndarray]:
+    """External forces [torque; force] (..., 6) by body, in the model's order, their batch axes broadcast."""
+    names, _ = external_forces(model, "forward_dynamics", forces)
+    wide = np.broadcast_arrays(*(np.asarray(forces[n], float) for n in names)) if names else []
+    return dict(zip(names, wide, strict=True))
+
+
+def _stand_in(fine: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Rows (..., n) with the first that is fine in place of all that are not."""
+    return x if fine.all() else np.where(fine[..., None], x, x[fine][0])
