@@ -15,10 +15,11 @@ from sentences import says
 import spanloop as sl
 from spanloop import zoo
 from spanloop.compiler.runtime.rollout import Rollout
-from spanloop.errors import FileError, InputError, StateError
+from spanloop.errors import FileError, InputError, Reason, Refusal, StateError
 from spanloop.simulation.controllers import Controller
 from spanloop.simulation.initial_state import FEW
 from spanloop.simulation.simulate import AccuracyError
+from spanloop.simulation.termination import end_reason
 from spanloop.trajectory import EndReason
 
 KINDS = ["puma", "quadruped", "star", "chain_planar", "chain_general", "chain_helical", "chain_universal"]
@@ -578,6 +579,19 @@ def test_the_reason_of_an_outcome_is_data_that_equals_its_word():
     assert run.outcome.reason is EndReason.EVENT
     assert run.outcome.reason == "event"
     assert f"{run.outcome.reason}" == "event"
+
+
+@pytest.mark.parametrize(
+    ("reason", "end"),
+    [
+        (Reason.SINGULAR_CLOSURE, EndReason.SINGULAR),
+        (Reason.OPEN_LOOP, EndReason.OPEN),
+        (Reason.SINGULAR_MASS, EndReason.NOT_FINITE),
+        (Reason.ROUNDING, EndReason.NOT_FINITE),
+    ],
+)
+def test_why_a_run_ended_follows_from_the_reason_whatever_the_sentence(reason, end):
+    assert end_reason(Refusal(reason, "loop 'a' is in a singular position")) is end
 
 
 def test_a_few_starts_on_floats_are_those_of_many_by_a_kernel():

@@ -1,4 +1,4 @@
-"""The spatial operators of a model, with those of its closures: the door to sweeps/operators.py."""
+"""The spatial operators of a model, with those of its closures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from spanloop.topology import mechanism
 def operators(model: Model, q: Sequence[Any] | None = None, frames: str | Sequence[str] = ()) -> Operators:
     """The spatial operators of a model: at q (nq,), floats or traced, or for any q.
 
-    frames: names of the frames or bodies that B and J speak of. If there are none, and the model has loops, these are
-    the points of closure, two for each loop, and A, Lam and b are there, too. All other operators are those of the
+    frames: names of the frames or bodies of B and J. Without names, and where the model has loops, these are the points
+    of closure, two for each loop, and the operators A, Lam and b exist, too. All other operators are those of the
     spanning tree, in which loops are open; a driven joint is one like all others.
     """
     named = (frames,) if isinstance(frames, str) else tuple(frames)

@@ -1,4 +1,4 @@
-"""How far loops are from closed, and how that changes: error, Jacobian and bias of all closure rows.
+"""Closure error, Jacobian and bias of all closure rows, and which states count as closed.
 
 Rows are written in the axes of each closure's child frame, at its origin, whatever the state; gears come last.
 
@@ -19,7 +19,7 @@ from spanloop.math.vector3 import ZERO3, add, cross, total
 from spanloop.sweeps import Program, outward
 from spanloop.topology.paths import between, relative_pose
 
-OPEN = 1e-3  # a loop with an error above this [m or rad] is not closed: its accelerations would mean nothing
+OPEN = 1e-3  # a loop with an error above this [m or rad] is open: it has no meaningful accelerations
 
 
 def closure_error(mechanism) -> Program:
@@ -43,9 +43,8 @@ def closure_poses(mechanism, closure) -> Program:
 
 
 def openness(m, here, world) -> list:
-    """The sum of the squares of all closure errors must be less than OPEN², and no two frames may face away.
-
-    Gears are left out: they hold rates.
+    """Pairs of which the first must be less: the sum of the squares of all closure errors and OPEN²; 0 and the cosine
+    between the frames of each closure, which must not face away. Couplings are left out: they constrain rates.
     """
     mask = masks(m, world)
     squares = []
@@ -87,8 +86,8 @@ def closure_facing(mechanism) -> Program:
 
 
 def _facing(closure, r):
-    held = closure.kind.closure_error(closure.kind.closing_pose())
-    moments = sum(closure.row_kind(k) == "moment" and x is not None for k, x in enumerate(held))
+    errors = closure.kind.closure_error(closure.kind.closing_pose())
+    moments = sum(closure.row_kind(k) == "moment" and x is not None for k, x in enumerate(errors))
     if moments < 2:
         return 1.0
     return r[2][2] if moments == 2 else 0.5 * (r[0][0] + r[1][1] + r[2][2] - 1.0)
@@ -135,9 +134,9 @@ def closure_bias(mechanism) -> Program:
 
 
 def _rates(m, here, c):
-    """For every freedom on the closure's way: its number, and the rates of all rows that it makes.
+    """For every DoF on the closure's paths: its number, and the rates of all rows that it causes.
 
-    Wrenches of the rows are carried inward from both frames, so that a freedom more costs the same on any way.
+    Wrenches of the rows are carried inward from both frames, so that every DoF costs the same on any path.
     """
     to_b, to_a = between(m, here, c.a.link, c.b.link)[1], between(m, here, c.b.link, c.a.link)[1]
     x = relative_pose(m, here, c)

@@ -181,7 +181,7 @@ def _articulate(ancestors: Mapping[int, int], tolerance: PivotTolerance):
 def accelerate(link, here, parent) -> Values:
     """Accelerations of the joint, of the link beyond ζ, and the forces of the rows that met here."""
     f = dict(parent.f)
-    if here.is_free:  # on the world, which adds nothing
+    if here.is_free:  # its parent is the world, with a = 0
         a, rates = here.free_acceleration, tuple(here.free_acceleration)
     else:
         a, found = here.X.T @ parent.a, []

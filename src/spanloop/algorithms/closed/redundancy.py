@@ -1,7 +1,8 @@
-"""What elimination must know of a mechanism beforehand: rows that never matter, and closures that cannot stand alone.
+"""Redundant closure rows of a mechanism, and closures whose rows depend on each other without the free body they hold.
 
-Found on floats at assembled states, once, when a kernel is made. Rows count as redundant if at every one of these
-states they depend on the rows that are kept; only such rows may be dropped, because elsewhere they may matter.
+Both are found on floats at assembled states, once, when a kernel is made [docs/theory/elimination.md, section 7]. Rows
+are redundant if at every one of these states they depend on the rows that are kept; only these may be dropped, because
+elsewhere they may matter.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _STATES, _TRIES, _STEPS = 3, 12, 80
 
 @dataclass(frozen=True)
 class Redundancy:
-    """How a mechanism's closures are treated: found once, when a kernel is made."""
+    """Which closure rows of a mechanism are redundant, and which states its kernels refuse."""
 
     dropped: frozenset[int] = frozenset()  # rows that are redundant at every configuration
     weak: frozenset[int] = frozenset()  # closures whose own admittance is deficient: after the free body
@@ -34,12 +35,12 @@ class Redundancy:
 
 
 def find_redundancy(mechanism) -> Redundancy:
-    """The redundancy of a mechanism with loops."""
+    """The redundancy of a mechanism with loops; nothing is dropped where no assembled state is found."""
     states = assembled_states(mechanism)
     if not states:
         return Redundancy()
     jacobians = [without_traces(mechanism, _jacobian(mechanism, q)) for q in states]
-    movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that must stay, whatever they depend on
+    movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
     weak = _weak(mechanism, jacobians, redundant)
@@ -50,7 +51,7 @@ def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE
     """Rows that depend on the others at every one of the states; rows before number `first` are kept if they can be.
 
     Gram-Schmidt on rows of unit length, at all states side by side: the row that is best where it is worst is kept
-    next, until what is left of every other row is nothing at every state. Rows that still matter somewhere are all
+    next (23), until what is left of every other row vanishes at every state. Rows that still matter somewhere are all
     kept.
     """
     rests = []
@@ -145,7 +146,7 @@ def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
 
 
 def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -> frozenset[int]:
-    """Closures on free bodies whose rows depend on each other without those bodies' freedoms and driven ones."""
+    """Closures on free bodies whose rows depend on each other without the DoFs of these bodies and of driven joints."""
     floating = [link.number for link in mechanism.links if link.floats]
     if not floating:
         return frozenset()

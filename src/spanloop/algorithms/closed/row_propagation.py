@@ -1,4 +1,4 @@
-"""Rows on their way inward: the subtree that they have passed, as the rows and the next joint feel it.
+"""Closure rows that travel inward: the subtree that they have passed, as the rows and the next joint feel it.
 
 Equations in parentheses are those of docs/theory/elimination.md.
 

@@ -1,6 +1,6 @@
 """Forward dynamics of several arms that hold one object, with any open-chain algorithm underneath: CCFD.
 
-[Kreutz & Rodriguez: 4.9; grasps that leave freedoms: appendices A and B]
+[Kreutz & Rodriguez: 4.9; grasps that leave DoFs: appendices A and B]
 
     1) M θ̈_f + C = T            free accelerations, of every arm and of the object by themselves
     2) Ω f(0) = α_f(0) + ...     contact forces, Ω = J M⁻¹ Jᵀ + A M(C)⁻¹ Aᵀ
@@ -10,12 +10,12 @@
 | here | paper | shape | meaning |
 |---|---|---|---|
 | Part | – | | an arm, or the object: a mechanism of its own |
-| J | J, A | row by row | closure Jacobian of the part's freedoms, along the rows of the grasps |
-| columns | M⁻¹ Jᵀ | by row | what a unit contact force does to the part: the open-chain algorithm, asked at rest |
+| J | J, A | row by row | closure Jacobian of the part's DoFs, along the rows of the grasps |
+| columns | M⁻¹ Jᵀ | by row | what a unit contact force does to the part: the open-chain algorithm at rest |
 | Omega | Ω | rows × rows | |
 | f | f(0) | by row | contact forces along φᶜ |
 
-The open-chain algorithm is asked once for the free accelerations and once for each row, at rest and without gravity,
+The open-chain algorithm runs once for the free accelerations and once for each row, at rest and without gravity,
 springs and drives; equal expressions are computed once, so that its factors are shared. Departures: as in
 recursive_arms.py; the object is one more part, with M(C)⁻¹ found by the same algorithm.
 """
@@ -48,7 +48,7 @@ def forward_dynamics(
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration.
 
-    open_chain: the name of a method for trees, one of `solvers`; the first of them if not told.
+    open_chain: the name of a method for trees, one of `solvers`; the first of them by default.
     """
     chosen = open_chain or next(iter(solvers))
     if chosen not in solvers:
@@ -59,8 +59,8 @@ def forward_dynamics(
     jacobian, bias = closure_kinematics.closure_jacobian(mechanism), closure_kinematics.closure_bias(mechanism)
     g = grasps(mechanism, "arms_on_object")
     arms = [_part(mechanism, (*arm.base, *arm.links), loaded, mechanism.closures[arm.closure].rows) for arm in g.arms]
-    held = _part(mechanism, (g.body,), loaded, range(mechanism.n_rows))
-    parts = [*arms, held, *_others(mechanism, g, loaded)]
+    body = _part(mechanism, (g.body,), loaded, range(mechanism.n_rows))
+    parts = [*arms, body, *_others(mechanism, g, loaded)]
     program = {part: solvers[chosen](part.mechanism, part.loaded) for part in parts}
     still = {part: solvers[chosen](part.at_rest()) for part in parts}
 
@@ -94,8 +94,8 @@ def forward_dynamics(
             for n, place in enumerate(part.v):
                 more = [column[k][n] * x for column, x in zip(columns, f, strict=True) if column[k]]
                 answer[place] = total([free[k][n], *more])
-        thin = pivot_demands(bounds, factors, switched) if redundancy.refuses_singular else []
-        return Values(answer=answer, f=f, asked=demands + thin)
+        pivots = pivot_demands(bounds, factors, switched) if redundancy.refuses_singular else []
+        return Values(answer=answer, f=f, demands=demands + pivots)
 
     return Program(
         "forward_dynamics",
@@ -104,7 +104,7 @@ def forward_dynamics(
         lambda m, here, world: [world.answer[k] for k in range(m.nv)],
         (mechanism.nv,),
         demands=lambda m, here, world: (
-            (closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []) + world.asked
+            (closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []) + world.demands
         ),
         loaded=loaded,
         sizes=sizes,
@@ -163,7 +163,7 @@ def _part(mechanism, numbers, loaded, rows) -> Part:
 
 
 def _others(mechanism, g: Grasps, loaded) -> list[Part]:
-    """All that holds nothing, with what it stands on, as one part."""
+    """All links that do not hold the object, with what carries them, as one part."""
     busy = {g.body, *(i for arm in g.arms for i in arm.links)}
     wanted = {i for link in mechanism.links if link.number not in busy for i in path(mechanism.parents, link.number)}
     numbers = sorted(wanted - {-1})

@@ -1,7 +1,19 @@
-"""Several arms that hold one object: which links are which, and the rows of their grasps. [Kreutz & Rodriguez]
+"""Several arms that hold one object: their grasps, and the accelerations along the DoFs that these leave.
 
-The object floats and carries nothing; every closure joins it to a link of an arm. An arm is a tree on the world, or on
-a base whose motion is given, and holds the object once. Grasps may be of any kind of closure.
+[Kreutz & Rodriguez, sections 2 and 4, appendices A and B]. The object floats and carries no other body; every closure
+joins it to a link of an arm. An arm is a tree on the world, or on a base whose motion is given, and holds the object
+once. Grasps may be of any kind of closure.
+
+    α⁻(0) = α⁺(0) + Hᵀ(0) Ẇ(0) + Ḣᵀ(0) W(0),        Ẇ(0) = (H Hᵀ)⁻¹ H (α⁻ − α⁺ − Ḣᵀ W)     (a.8)
+
+| here | paper | shape | meaning | frame |
+|---|---|---|---|---|
+| K, A | φᶜ | Force by row | force of a unit contact force on the arm's last link, on the object | link |
+| motion | Hᵀ(0) | columns | motion space of a closure: a hinge 1, a soft finger 2, a ball 3 | child frame |
+| J, γ | – | rows × nv, rows | Ẇ = J a + γ: rows of Jacobian and bias that measure the DoFs of the closure | |
+
+Departure: Ẇ(0) follows from the accelerations of the joints, whichever method they come from, instead of b.6a, which
+needs Ω⁻¹ where Ω may have none.
 """
 
 from __future__ import annotations
@@ -52,7 +64,7 @@ class Contact:
 
 
 def grasps(mechanism, method: str) -> Grasps:
-    """Arms and object of a mechanism, or the reason why it has none."""
+    """The arms and the object of a mechanism; otherwise an UnsupportedError gives the reason."""
     links, closures = mechanism.links, mechanism.closures
 
     def refused(reason: str) -> UnsupportedError:
@@ -105,24 +117,15 @@ def contacts(m, here, world, g: Grasps, kept: KeptRows) -> list[list[Contact]]:
     return out
 
 
-# ---- Accelerations along the freedoms that closures leave: Ẇ(0). [Kreutz & Rodriguez, appendices A and B]
-#
-#     α⁻(0) = α⁺(0) + Hᵀ(0) Ẇ(0) + Ḣᵀ(0) W(0),        Ẇ(0) = (H Hᵀ)⁻¹ H (α⁻ − α⁺ − Ḣᵀ W)     (a.8)
-#
-# | here | paper | shape | meaning | frame |
-# |---|---|---|---|---|
-# | motion | Hᵀ(0) | columns | motion space of a closure: a hinge 1, a soft finger 2, a ball 3 | child frame |
-# | J, γ | – | rows × nv, rows | Ẇ = J a + γ: the rows of the closure's Jacobian and bias that measure its freedoms | |
-#
-# Departure: Ẇ(0) follows from the accelerations of the joints, whichever method they come from, instead of b.6a, which
-# needs Ω⁻¹ where Ω may have none.
+# ---- Ẇ(0)
 
 
 _ROLLING = {"soft_finger": (Motion(EX), Motion(EY))}  # of kinds that only close loops
 
 
 def grasp_accelerations(mechanism) -> Program:
-    """Ẇ(0) for given q (nq,), v (nv,), a (nv,): of all closures' freedoms in turn, of the child frame on the parent's.
+    """Ẇ(0) for given q (nq,), v (nv,), a (nv,): along the DoFs of all closures in turn, of the child frame
+    relative to the parent frame.
 
     Closures that leave none, and rods, have no entry.
     """
@@ -145,7 +148,7 @@ def grasp_accelerations(mechanism) -> Program:
 
 
 def motion(kind: JointKind, x: Transform) -> tuple[Motion, ...]:
-    """Motion space of a closure; a driven one's own freedoms."""
+    """Motion space of a closure; of a driven one, its own DoFs."""
     if kind.name in _ROLLING:
         return _ROLLING[kind.name]
     inner = getattr(kind, "of", kind)
@@ -154,7 +157,7 @@ def motion(kind: JointKind, x: Transform) -> tuple[Motion, ...]:
 
 @dataclass(frozen=True)
 class Measured(ClosureKind):
-    """Rows that measure the freedoms of the joint `of`, and hold nothing."""
+    """Rows that measure the DoFs of the joint `of` and constrain none."""
 
     of: JointKind = field(default_factory=Fixed)
 

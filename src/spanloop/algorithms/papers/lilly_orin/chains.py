@@ -157,7 +157,7 @@ def simple_chains(mechanism) -> Chains:
 
 
 def _work(mechanism, chains: Chains) -> int:
-    """Of factoring the rows of all groups: the cubes of their numbers; none where no loop lies inside a chain."""
+    """Work of factoring the rows of all groups: the cubes of their numbers; 0 where no loop lies inside a chain."""
     if not any(t.inner for t in chains.tips):
         return 0
     rows: dict[int, int] = {}
@@ -256,7 +256,7 @@ def given_links(mechanism) -> frozenset[int]:
 
 
 def closing_edges(mechanism, edges: Sequence[Edge], reference: int, support: frozenset[int]) -> dict[Edge, bool]:
-    """Joints that carry nothing and are no tips of chains; of each: does it close a loop inside its part?
+    """Joints that carry no link and are no tips of chains; True for those that close a loop inside their part.
 
     The others join a part that hangs on the reference member to a chain or the support.
     """
@@ -282,7 +282,7 @@ def closing_edges(mechanism, edges: Sequence[Edge], reference: int, support: fro
 
 
 def rows_of(mechanism, edge: Edge) -> int:
-    """How many directions a general joint holds."""
+    """How many directions a general joint constrains."""
     if edge.kind == CLOSURE:
         return len(mechanism.closures[edge.number].rows)
     link = mechanism.links[edge.number]
@@ -290,7 +290,7 @@ def rows_of(mechanism, edge: Edge) -> int:
 
 
 def _carries(mechanism, edge: Edge) -> bool:
-    """Can a chain stand on this closure? Not if it is switched, nor if it has no motion space of its own."""
+    """A chain can stand on this closure: it is not switched, and has a motion space of its own."""
     if edge.kind == JOINT:
         return False
     closure = mechanism.closures[edge.number]

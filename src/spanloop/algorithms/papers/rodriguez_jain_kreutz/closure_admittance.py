@@ -43,8 +43,8 @@ def point_admittances(m, here, links) -> dict:
 
 def _carried(m, here, columns: list[Motion], top: int, link: int) -> list[Motion]:
     """ψ*(top, link) of motions of link top."""
-    way = path(m.parents, link)
-    for k in reversed(way[: way.index(top)]):
+    inward = path(m.parents, link)
+    for k in reversed(inward[: inward.index(top)]):
         columns = [here[k].X.T @ c for c in columns]
         for s, G, _ in reversed(here[k].gains):
             columns = [c - s * power(c, G) for c in columns]  # τ̄* = 1 − H*G*

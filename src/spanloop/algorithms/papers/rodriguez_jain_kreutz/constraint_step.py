@@ -3,7 +3,7 @@
 [Rodriguez, Jain & Kreutz, section 3]:  [A_P Λ_P A_P* + A_S Λ_S A_S*] f̃ = A_P α̃ᶠ_P + A_S α̃ᶠ_S − U       (3.11)
 
 The mechanism that is walked has one free link for each point of closure, those of the primary system first: what a
-closure says depends on where its two points are and how they move, never on the joints behind them.
+closure constrains depends on where its two points are and how they move, never on the joints behind them.
 
 | here | paper | shape | meaning | frame |
 |---|---|---|---|---|

@@ -1,8 +1,8 @@
 """One system of a closed topology by itself: steps A to C, and step E, as programs of their own.
 
-[Rodriguez, Jain & Kreutz, section 3]. Neither knows the constraints, nor the other system. A new object compiles its
-own two programs, and those of the arms stay as they are; a new set of constraints between the same points compiles
-step D alone, which stands between the columns (constraint_step.py). sl.ClosedTopology puts them together.
+[Rodriguez, Jain & Kreutz, section 3]. Neither depends on the constraints or on the other system. A new object compiles
+its own two programs, and those of the arms stay; a new set of constraints between the same points compiles step D alone
+(constraint_step.py). sl.ClosedTopology combines them.
 
 | here | paper | shape | meaning | frame |
 |---|---|---|---|---|

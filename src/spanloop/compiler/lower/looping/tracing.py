@@ -80,7 +80,7 @@ def _trace(k: int, p: Pass, c: LinkClass, interface: Interface, tree: Tree, name
     here = namespace(forces=(), **own)
     for kept in c.kept:
         for attribute, (shape, bindings) in kept.items():
-            setattr(here, attribute, put_together(shape, [r.bound(b) for b in bindings]))
+            vars(here)[attribute] = put_together(shape, [r.bound(b) for b in bindings])
     faults = [x for x in tree.conditions(link, own) if x is not True] if k == 0 else []
     if not p.inward:
         kept = p.step(link, here, r.interface(interface, "other"))
