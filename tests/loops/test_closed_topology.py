@@ -438,9 +438,7 @@ def test_switchable_and_driven_closures():
         assert difference(found, whole.forward_dynamics(q, v, tau, **inputs)) < AGREE
     with pytest.raises(InputError, match="active_loops names 'holding1', which is not a switchable loop"):
         pair.forward_dynamics(q, v, tau, active_loops=["holding1"])
-    with pytest.raises(
-        InputError, match=r"the acceleration of loop 'holding1' has shape \(\); expected \(\.\.\., 1\)"
-    ):
+    with pytest.raises(InputError, match=r"the acceleration of loop 'holding1' has shape \(\); expected \(\.\.\., 1\)"):
         pair.forward_dynamics(q, v, tau, loop_accelerations={"holding1": 0.7})
 
 

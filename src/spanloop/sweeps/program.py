@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from spanloop.errors import Refusal
 
@@ -27,7 +27,13 @@ OUTWARD, INWARD, AT_ONCE = "outward", "inward", "at once"
 
 
 class Values(SimpleNamespace):
-    """Named quantities of one link."""
+    """Named quantities of one link, or of the world; steps read them, the walk alone adds to them."""
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"{name}: a step returns what is to be kept; it does not write into Values")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{name}: a step does not take anything out of Values")
 
     def __add__(self, other: Values) -> Values:
         return Values(**{k: x + getattr(other, k) for k, x in vars(self).items()})

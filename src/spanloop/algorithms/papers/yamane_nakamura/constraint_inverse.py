@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from spanloop.algorithms.tree.link_motion import driven_acceleration, link_acceleration
-from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.inertia import Mobility
-from spanloop.math.scalar import sqrt
-from spanloop.math.spatial import Field, Force, dual_basis, power
+from spanloop.math.spatial import Force, power
 from spanloop.math.symmetric import apply, inverse
-from spanloop.math.vector3 import is_zero, product, total, transpose
-from spanloop.sweeps import Values
+from spanloop.math.vector3 import product, total, transpose
 
 
 def added(joints, mobility: Mobility) -> tuple[list, dict]:
@@ -78,36 +74,3 @@ def _minus(m, n):
 
 def _sum(matrices):
     return [[total(x) for x in zip(*rows, strict=True)] for rows in zip(*matrices, strict=True)]
-
-
-# ---- Links as loose bodies: what acts on them, and what their joints ask of them. [Yamane & Nakamura, section 3.1-3.2]
-#
-# Symbols and departures are those of `virtual_work.py`.
-
-
-SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
-
-
-def turn(link, here, parent) -> Values:
-    """Velocities and what comes of them: b_k, h_m; the joint's constraints and its measures."""
-    moved = link_acceleration(link, here, parent.field, here.v, driven_acceleration(link, here))
-    field, c = Field(moved.omega), moved.motion  # the parent's acceleration is an unknown
-    KJ = dual_basis(link.free(here.S))
-    K = SIX if link.driven else link.kind.constraint_space(here.q)
-    rotors = tuple(w * sqrt(r) for w, r in zip(KJ, link.armature, strict=False) if not is_zero(r))
-    return Values(
-        field=field,
-        b=link.inertia.force(field),
-        c=c,
-        h=tuple(power(c, k) for k in K + rotors),  # (29)
-        K=K + rotors,
-        KJ=KJ,
-        compliance=(0.0,) * len(K) + (1.0,) * len(rotors),
-    )
-
-
-def push(link, here, arriving) -> tuple[Values, Values]:
-    """t_k: forces from outside, of velocities, of the link's own joint and of those that it carries."""
-    torque = [t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)]
-    drive = spanned(here.KJ, torque[: len(here.KJ)])  # H_Jᵀ n_J
-    return Values(t=here.external - here.b + drive + arriving.t), Values(t=-(here.X @ drive))  # (28)

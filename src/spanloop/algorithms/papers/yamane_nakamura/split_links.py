@@ -20,7 +20,7 @@ from spanloop.math.spatial import Transform
 from spanloop.math.vector3 import cross, dot, negate, scale, scale_matrix, trace
 from spanloop.topology.mechanism import Link, Mechanism
 
-THIN = 1e-5  # of the largest principal moment: beneath this the inverse has too few digits left
+LEAST_MOMENT = 1e-5  # relative to the largest principal moment: below this the inverse has too few digits left
 
 
 def split(mechanism: Mechanism) -> Mechanism:
@@ -38,7 +38,7 @@ def split(mechanism: Mechanism) -> Mechanism:
         inertia = shared(link.inertia, n)
         parts[i] = list(range(len(links), len(links) + n))
         links.append(replace(link, number=parts[i][0], parent=host, inertia=inertia))
-        links += [replace(glued(link), number=k, parent=k - 1, inertia=inertia) for k in parts[i][1:]]
+        links += [replace(fixed_part(link), number=k, parent=k - 1, inertia=inertia) for k in parts[i][1:]]
     anchors = {name: replace(a, link=parts[a.link][0]) for name, a in mechanism.anchors.items()}
     return replace(mechanism, links=tuple(links), anchors=anchors)
 
@@ -49,7 +49,7 @@ def shared(inertia: RigidInertia, parts: int) -> RigidInertia:
     return RigidInertia(k * inertia.mass, scale(k, inertia.first), scale_matrix(k, inertia.second))
 
 
-def glued(link: Link) -> Link:
+def fixed_part(link: Link) -> Link:
     """A further part of a link: on a fixed joint in the link's own frame; nameless, being no joint of the user."""
     q, v = slice(link.q.stop, link.q.stop), slice(link.v.stop, link.v.stop)
     bare = replace(link, name="", kind=Fixed(), placement=Transform(), driven=False, q=q, v=v)
@@ -77,14 +77,14 @@ def missing(inertia: RigidInertia) -> str:
         return "mass"
     about_center = inertia.moved(negate(scale(1.0 / inertia.mass, inertia.first)))
     moments = np.linalg.eigvalsh(np.array(about_center.inertia()))
-    return "inertia to speak of about one of its axes" if moments[0] <= THIN * moments[-1] else ""
+    return "significant inertia about one of its axes" if moments[0] <= LEAST_MOMENT * moments[-1] else ""
 
 
-def stout(inertia: RigidInertia) -> list[tuple]:
-    """The same of numbers that are not known yet, as pairs of which the first must be less.
+def inertia_demands(inertia: RigidInertia) -> list[tuple]:
+    """The same condition on numbers that are not known yet, as pairs of which the first must be less.
 
-    With principal moments a ≤ b ≤ c: abc > THIN (a + b + c)³/8 asks for a > THIN c where b is about c, and for a little
-    more where b is small too.
+    With principal moments a ≤ b ≤ c: abc > LEAST_MOMENT (a + b + c)³/8 means a > LEAST_MOMENT c where b is about c,
+    and a little more where b is small too.
     """
     if isinstance(inertia.mass, float):
         return []
@@ -92,4 +92,4 @@ def stout(inertia: RigidInertia) -> list[tuple]:
     x, y, z = about_center
     sum_of_moments = trace(about_center)
     product = dot(x, cross(y, z))
-    return [(0.0, inertia.mass), (0.125 * THIN * (sum_of_moments * sum_of_moments * sum_of_moments), product)]
+    return [(0.0, inertia.mass), (0.125 * LEAST_MOMENT * (sum_of_moments * sum_of_moments * sum_of_moments), product)]

@@ -35,28 +35,25 @@ from __future__ import annotations
 
 from functools import partial
 
-from spanloop.algorithms.papers.yamane_nakamura.constraint_inverse import (
-    added,
-    coupled,
-    push,
-    spanned,
-    transposed_times,
-    turn,
-)
-from spanloop.algorithms.papers.yamane_nakamura.split_links import refuse_bodies_without_inertia, split, stout
+from spanloop.algorithms.papers.yamane_nakamura.constraint_inverse import added, coupled, spanned, transposed_times
+from spanloop.algorithms.papers.yamane_nakamura.split_links import inertia_demands, refuse_bodies_without_inertia, split
 from spanloop.algorithms.tree.kinematics import poses
-from spanloop.algorithms.tree.link_motion import placed
+from spanloop.algorithms.tree.link_motion import driven_acceleration, link_acceleration, placed
 from spanloop.errors import Reason, Refusal
+from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.inertia import Mobility
-from spanloop.math.spatial import Field, Force, Motion, power
+from spanloop.math.scalar import sqrt
+from spanloop.math.spatial import Field, Force, Motion, dual_basis, power
 from spanloop.math.symmetric import apply, inverse
-from spanloop.math.vector3 import ZERO3, dot, negate, total
+from spanloop.math.vector3 import ZERO3, dot, is_zero, negate, total
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
-LARGEST_CORRECTION = 1e-7  # beside the accelerations themselves; what is left after it is its square
+SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
+
+LARGEST_CORRECTION = 1e-7  # relative to the accelerations; the error left after it is its square
 LOST = Refusal(
     Reason.ROUNDING,
-    "rounding has taken the answer of method 'virtual_work': a body is too thin or too light beside what it carries. "
+    "rounding errors are too large in method 'virtual_work': a body is too thin, or too light for what it carries. "
     "Use method 'articulated_body'",
 )
 
@@ -72,7 +69,7 @@ def forward_dynamics(mechanism, loaded=(), rewrite=split) -> Program:
         shape=(mechanism.nv,),
         loaded=loaded,
         rewrite=rewrite,
-        demands=trusted,
+        demands=demands,
         refusal=LOST,
         double=True,
     )
@@ -99,7 +96,7 @@ def constraint_forces(mechanism, loaded=(), rewrite=split) -> Program:
         loaded=loaded,
         whole=True,
         rewrite=rewrite,
-        demands=trusted,
+        demands=demands,
         refusal=LOST,
         double=True,
     )
@@ -114,7 +111,7 @@ def sweeps(mechanism, loaded):
     paths = (inward(gather, e=Union()), outward(release, n={}, a=Motion()))
     return (
         *placed(loaded),
-        outward(turn, field=Field(ZERO3, origin=negate(mechanism.gravity))),
+        outward(constrain, field=Field(ZERO3, origin=negate(mechanism.gravity))),
         inward(push, t=Force()),
         inward(connect, joints=Union()),
         *paths,
@@ -122,6 +119,34 @@ def sweeps(mechanism, loaded):
         *paths,
         outward(finish, a=Motion()),
     )
+
+
+# ---- links as loose bodies: what acts on them, and what their joints require (section 3.1-3.2)
+
+
+def constrain(link, here, parent) -> Values:
+    """Velocity terms b_k and h_m, the joint's constraint space K and the dual basis KJ of its motion space."""
+    moved = link_acceleration(link, here, parent.field, here.v, driven_acceleration(link, here))
+    field, c = Field(moved.omega), moved.motion  # the parent's acceleration is an unknown
+    KJ = dual_basis(link.free(here.S))
+    K = SIX if link.driven else link.kind.constraint_space(here.q)
+    rotors = tuple(w * sqrt(r) for w, r in zip(KJ, link.armature, strict=False) if not is_zero(r))
+    return Values(
+        field=field,
+        b=link.inertia.force(field),
+        c=c,
+        h=tuple(power(c, k) for k in K + rotors),  # (29)
+        K=K + rotors,
+        KJ=KJ,
+        compliance=(0.0,) * len(K) + (1.0,) * len(rotors),
+    )
+
+
+def push(link, here, arriving) -> tuple[Values, Values]:
+    """t_k: external forces, velocity terms, and torques of the link's own joint and of those that it carries."""
+    torque = [t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)]
+    drive = spanned(here.KJ, torque[: len(here.KJ)])  # H_Jᵀ n_J
+    return Values(t=here.external - here.b + drive + arriving.t), Values(t=-(here.X @ drive))  # (28)
 
 
 # ---- path 1, from the leaves to the root: first what does not depend on forces
@@ -199,8 +224,8 @@ def square(m: Motion):
     return dot(tuple(m), tuple(m))
 
 
-def trusted(m, here, world) -> list:
+def demands(m, here, world) -> list:
     """Pairs, the first to be less: the size of the correction, and of what it may be; live bodies must not be thin."""
     corrections, accelerations = (total(h.sizes[k] for h in here) for k in (0, 1))
-    live = [pair for link in m.links for pair in stout(link.inertia)]
+    live = [pair for link in m.links for pair in inertia_demands(link.inertia)]
     return [(corrections, LARGEST_CORRECTION**2 * accelerations + 1e-200), *live]
