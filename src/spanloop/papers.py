@@ -30,6 +30,7 @@ from spanloop.loops.batching import one_state
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.motion_refusals import open_loops
 from spanloop.math.spatial import Motion
+from spanloop.model import Model
 from spanloop.sweeps import walked
 from spanloop.topology import Mechanism
 from spanloop.types import Array
@@ -116,11 +117,13 @@ def _evaluated(
     inputs: tuple[Any, ...],
     out: Array | None = None,
     forces: Mapping[str, ArrayLike] | None = None,
-) -> Any:
+) -> Array:
     names, rows = external_forces(robot.model, function, {} if forces is None else forces)
     if names:
-        return robot.kernel(function, forces=names).evaluate(*inputs, rows, out=out)
-    return robot.kernel(function).evaluate(*inputs, out=out)
+        result: Array = robot.kernel(function, forces=names).evaluate(*inputs, rows, out=out)
+    else:
+        result = robot.kernel(function).evaluate(*inputs, out=out)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +149,10 @@ class Complement:
     @property
     def N(self) -> np.ndarray:
         """(6b, n): the product of the three."""
-        return self.N_l @ self.N_c @ self.N_d
+        product: Array = self.N_l @ self.N_c @ self.N_d
+        return product
 
-    def twists(self, rates) -> dict[str, np.ndarray]:
+    def twists(self, rates: ArrayLike) -> dict[str, np.ndarray]:
         """[angular; linear] velocity (6,) of every body at its origin, in its own axes, for rates (n,)."""
         t = (self.N @ np.asarray(rates, dtype=float)).reshape(-1, 6)
         return dict(zip(self.bodies, t, strict=True))
@@ -205,7 +209,7 @@ def _regular(m: Mechanism, redundancy: Redundancy, q: np.ndarray) -> bool:
     return all(a < b for a, b in demands)
 
 
-def _by_names(model, m: Mechanism, matrices) -> Complement:
+def _by_names(model: Model, m: Mechanism, matrices: Any) -> Complement:
     """Link axes become body axes: N_l → X N_l X⁻¹, N_c → X N_c Y⁻¹, N_d → Y N_d, with Y the actuated blocks of X."""
     carried = {j.name: j.child for j in model.joints}
     bodies = [carried[link.name] for link in m.links]
@@ -245,14 +249,14 @@ def _turned(matrix: np.ndarray, left: list[np.ndarray], right: list[np.ndarray])
     return out
 
 
-def _seen(anchor) -> np.ndarray:
+def _seen(anchor: Any) -> np.ndarray:
     """(6, 6): a link's twist, as that of a body fixed to it."""
     turn, (x, y, z) = np.array(anchor.rotation).T, anchor.position
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.block([[turn, np.zeros((3, 3))], [-turn @ cross, turn]])
 
 
-def _inertia(link) -> np.ndarray:
+def _inertia(link: Any) -> np.ndarray:
     """(6, 6), in the link's axes."""
     return np.array([tuple(link.inertia @ Motion.of(e)) for e in np.eye(6).tolist()], dtype=float).T
 

@@ -56,9 +56,9 @@ def test_a_sound_model_has_no_finding():
 def test_kilograms_told_in_grams_are_seen():
     f = found(heavier(arm().build(), mass=1000.0, inertia=1000.0), "heavy")
     assert sentence(f) == (
-        "Body 'upper': 2000 kg in the 3.27 litres that its inertia describes is 6.116e+05 kg/m³; no metal has that."
+        "Body 'upper': 2000 kg in the 3.27 litres of its inertia is 6.116e+05 kg/m³; no metal is that dense."
     )
-    assert advice(f) == "Are masses in grams?"
+    assert advice(f) == "Are the masses in grams?"
 
 
 @pytest.mark.parametrize("factor", [1e4, 1e6, 1e9])
@@ -102,7 +102,7 @@ def test_impossible_and_placeholder_inertias_are_seen():
     model = arm().build()
     flat = replace(model.body("fore"), inertia=Inertia(1.0, (0.2, 0, 0), (0.001, 0, 0, 0.013, 0, 0.05)))
     f = found(replace(model, bodies=(model.bodies[0], flat)), "triangle")
-    assert sentence(f).startswith("Body 'fore': principal moments of inertia 0.001, 0.013, 0.05 kg m²; in no body")
+    assert sentence(f).startswith("Body 'fore': principal moments of inertia 0.001, 0.013, 0.05 kg m²; no body has")
     unit = replace(flat, inertia=Inertia(1.0, (0.2, 0, 0), (1.0, 0, 0, 1.0, 0, 1.0)))
     f = found(replace(model, bodies=(model.bodies[0], unit)), "placeholder")
     assert "body 'fore'. The first has 1 kg and 1 kg m² about every axis" in sentence(f)
@@ -144,7 +144,7 @@ def test_meshes_that_cannot_be_reached_are_named(tmp_path):
     b = sl.Builder("m").body("a", 1.0, inertia=(0.1, 0.1, 0.1), geometry=mesh).revolute("j", "world", "a")
     (tmp_path / "there.stl").write_text("solid")
     (f,) = [f for f in examine(b.build(), tmp_path) if f.topic == "mesh"]
-    assert sentence(f) == "2 meshes cannot be reached: '../gone.stl', 'lost.stl'."
+    assert sentence(f) == "2 meshes not found: '../gone.stl', 'lost.stl'."
     assert advice(f).startswith("Refused, it leads out of the folder")
 
 
@@ -181,7 +181,7 @@ def test_names_of_loop_ends_are_understood():
     model = arm().build().with_frame("rod_loop_a", "fore", (0.4, 0, 0)).with_frame("rod_loop_b", "world", (0.5, 0, 0.3))
     f = found(model, "named")
     assert sentence(f) == (
-        "'rod_loop_a', 'rod_loop_b' are called like the two ends of a loop, 0.5 m apart at neutral coordinates."
+        "'rod_loop_a', 'rod_loop_b' are named like the two ends of a loop, 0.5 m apart at neutral coordinates."
     )
     assert advice(f).startswith("Write model.with_loop('rod_loop_a', 'rod_loop_b', sl.joints.Revolute((0, 1, 0)))")
     assert "named" not in topics(model.with_loop("rod_loop_a", "rod_loop_b", "spherical"))
@@ -251,7 +251,7 @@ def test_what_matters_gives_exit_code_1_and_comes_before_advice(capsys, tmp_path
     model.save(tmp_path / "arm.toml")
     code, out, _ = run(capsys, "check", str(tmp_path / "arm.toml"))
     assert code == 1
-    assert out.index("This matters") < out.index("Are inertias in kg mm²") < out.index("Worth a look")
+    assert out.index("This matters") < out.index("Are the inertias in kg mm²") < out.index("Worth a look")
     assert out.endswith("2 findings matter.\n")
     assert "\033" not in out
 

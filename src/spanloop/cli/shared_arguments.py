@@ -106,7 +106,7 @@ def initial_state(
     closed = bool(model.loops or model.couplings)
     if closed:
         q = robot.assemble(q, fixed=tuple(coordinates))
-    v = np.zeros(model.nv)
+    v: np.ndarray = np.zeros(model.nv)
     for name, values in rates.items():
         _put(v, model.v_slice(name), values, f"--v {name}")
     if closed and rates:

@@ -10,15 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from spanloop import loops
 from spanloop.compiler.runtime.arrays import checked_out
-from spanloop.dynamics.kernel_calls import KernelCalls
+from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, nearest
 from spanloop.loops import arguments, solution
 from spanloop.loops.independent import Dofs
 from spanloop.loops.solution import Reactions, Solution
 from spanloop.model import Model
 from spanloop.types import Array
-
-ByName = Mapping[str, ArrayLike]  # {"joint", "body" or "loop": numbers}
 
 
 class Dynamics(KernelCalls):

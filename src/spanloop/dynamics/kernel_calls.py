@@ -7,10 +7,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.kernels import compile
 from spanloop.loops import arguments
 from spanloop.model import Model
+from spanloop.types import Array
+
+ByName = Mapping[str, ArrayLike]  # {"joint", "body" or "loop": numbers}
+Inputs = tuple[Any, ...]  # of a kernel, before their check
 
 
 class KernelCalls:
@@ -52,7 +57,9 @@ class KernelCalls:
         """
         return self._kernel(function, **options)
 
-    def _loop_inputs(self, active_loops: Iterable[str] | None, loop_accelerations: Mapping | None) -> tuple:
+    def _loop_inputs(
+        self, active_loops: Iterable[str] | None, loop_accelerations: ByName | None
+    ) -> tuple[np.ndarray, ...]:
         """The kernel's inputs for switchable and for driven loops."""
         return arguments.loop_inputs(self.model, active_loops, loop_accelerations, self._row_mask)
 
@@ -73,14 +80,14 @@ class KernelCalls:
                     self._kernels[key] = compile(self.model, function, **own, **options, **self._options)
         return self._kernels[key]
 
-    def _plain(self, function: str, inputs: tuple, out, forces: Mapping | None = None) -> Any:
+    def _plain(self, function: str, inputs: Inputs, out: Array | None, forces: ByName | None = None) -> Array:
         if forces is not None:
             return self._loaded(function, inputs, out, forces)
         kernel = self._kernel(function)
         self._shorten(function, kernel)
         return self._call(kernel, inputs, out)
 
-    def _loaded(self, function: str, inputs: tuple, out, forces: Mapping, last: tuple = ()) -> Any:
+    def _loaded(self, function: str, inputs: Inputs, out: Array | None, forces: ByName, last: Inputs = ()) -> Array:
         names, rows = arguments.external_forces(self.model, function, forces)
         if not names:
             return self._call(self._kernel(function), (*inputs, *last), out)
@@ -95,5 +102,6 @@ class KernelCalls:
             setattr(self, function, kernel.entry(getattr(type(self), function).__get__(self)))
 
     @staticmethod
-    def _call(kernel: Any, inputs: tuple, out) -> Any:
-        return kernel(*inputs, out=out)
+    def _call(kernel: Any, inputs: Inputs, out: Array | None) -> Array:
+        result: Array = kernel(*inputs, out=out)
+        return result

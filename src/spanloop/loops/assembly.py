@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.errors import Reason, Refusal, listed
-from spanloop.loops.batching import Refusals, Robot, over_states, resolution, values
+from spanloop.loops.batching import Computed, Refusals, Robot, over_states, resolution, values
 from spanloop.loops.closure_errors import errors, idle, positional, worst
 from spanloop.loops.constraint_rank import structure
 from spanloop.loops.reduced_inertia import Weighted
@@ -31,7 +33,7 @@ _DAMPING, _STUCK = 1e-2, 1e6  # in squares of the largest singular value: at fir
 
 
 def assemble(
-    robot: Robot, guess, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100
+    robot: Robot, guess: ArrayLike, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100
 ) -> np.ndarray:
     """Coordinates q (..., nq) near the guess at which all loops are closed to `tolerance` [m or rad].
 
@@ -42,7 +44,7 @@ def assemble(
     fixed = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     task = _Task(robot, Limits(robot.model, fixed), max(tolerance, 100.0 * resolution(robot)), max_steps)
 
-    def compute(q):
+    def compute(q: np.ndarray) -> Computed:
         start = task.limits.within(q)
         best, size = start.copy(), np.full(len(q), np.inf)
         for attempt, shake in enumerate(_SHAKES):
@@ -201,7 +203,15 @@ _STEPS = 12
 _TARGET, _ENOUGH = 1e-14, 1e-11  # m or rad: where steps end, and what must be reached
 
 
-def project(robot: Robot, q, v=None):
+@overload
+def project(robot: Robot, q: ArrayLike, v: None = None) -> np.ndarray: ...
+
+
+@overload
+def project(robot: Robot, q: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+def project(robot: Robot, q: ArrayLike, v: ArrayLike | None = None) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
     """q (..., nq) with the loops closed; with v also v (..., nv) with J v = 0: (q, v).
 
     Positions by Newton steps −M⁻¹Jᵀ(J M⁻¹ Jᵀ)⁺ e, velocities by one such step on J v. For small errors; `assemble`
@@ -211,11 +221,12 @@ def project(robot: Robot, q, v=None):
     if v is None:
         return over_states("project", robot, lambda x: _positions(robot, x), q=(q, model.nq))[0]
 
-    def compute(q, v):
+    def compute(q: np.ndarray, v: np.ndarray) -> Computed:
         (closed,), refusals = _positions(robot, q)
         return (closed, v + _velocity_correction(robot, closed, v)), refusals
 
-    return tuple(over_states("project", robot, compute, q=(q, model.nq), v=(v, model.nv)))
+    closed, slow = over_states("project", robot, compute, q=(q, model.nq), v=(v, model.nv))
+    return closed, slow
 
 
 def _positions(robot: Robot, q: np.ndarray) -> tuple[tuple[np.ndarray], Refusals]:

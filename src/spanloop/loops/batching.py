@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.compiler.runtime.refused_states import refuse_states
@@ -15,6 +16,7 @@ from spanloop.kernels import UNIT_TOLERANCE
 from spanloop.model import Model
 
 Refusals = dict[int, Refusal]  # by number of the state
+Computed = tuple[tuple[np.ndarray, ...], Refusals]  # arrays (n, ...), and the states that have no answer
 
 
 class Robot(Protocol):
@@ -25,7 +27,7 @@ class Robot(Protocol):
     def kernel(self, function: str, **options: Any) -> Any: ...
 
 
-def values(robot: Robot, function: str, *inputs: np.ndarray, **options) -> np.ndarray:
+def values(robot: Robot, function: str, *inputs: np.ndarray, **options: Any) -> np.ndarray:
     """A kernel's answers for rows of states (n, ...), in double precision."""
     return np.asarray(robot.kernel(function, **options).evaluate(*inputs), dtype=float)
 
@@ -36,7 +38,7 @@ def resolution(robot: Robot) -> float:
 
 
 def over_states(
-    function: str, robot: Robot, compute: Callable[..., tuple[tuple[np.ndarray, ...], Refusals]], **inputs: tuple
+    function: str, robot: Robot, compute: Callable[..., Computed], **inputs: tuple[ArrayLike, int]
 ) -> list[np.ndarray]:
     """The results of compute(*rows (n, size)) for all states, with their batch axes.
 
@@ -59,7 +61,7 @@ def over_states(
     return [a.reshape(leading + a.shape[1:]) for a in results]
 
 
-def one_state(function: str, robot: Robot, q) -> np.ndarray:
+def one_state(function: str, robot: Robot, q: ArrayLike) -> np.ndarray:
     """q (nq,), checked; InputError for a batch."""
     if np.ndim(q) > 1:
         raise InputError(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.errors import SpanloopError, listed
 from spanloop.loops.arguments import dof_names
@@ -80,11 +81,11 @@ class Diagnosis:
         return report(self)
 
 
-def diagnose(robot: Robot, q) -> Diagnosis:
+def diagnose(robot: Robot, q: ArrayLike) -> Diagnosis:
     """The loops at one state q (nq,)."""
     model = robot.model
-    q = one_state("diagnose", robot, q)
-    rows, J = structure(robot, q), values(robot, "closure_jacobian", q)
+    state = one_state("diagnose", robot, q)
+    rows, J = structure(robot, state), values(robot, "closure_jacobian", state)
     kept = rows.scaled(J)
     s = singular_values(kept)
     r, all_values = rank(s), singular_values(J / rows.lengths[:, None])
@@ -94,7 +95,7 @@ def diagnose(robot: Robot, q) -> Diagnosis:
         n_loops=len(model.loops),
         n_couplings=len(model.couplings),
         n_dofs=model.nv,
-        misses=misses(model, errors(robot, q[None])[0]),
+        misses=misses(model, errors(robot, state[None])[0]),
         tolerance=max(CLOSED, 100.0 * resolution(robot)),
         n_rows=len(names),
         rank=r,
@@ -107,7 +108,7 @@ def diagnose(robot: Robot, q) -> Diagnosis:
         direction=_direction(robot, kept, rows),
         idle=idle(model),
         parts=parts(model, kept),
-        independent=independent_coordinates(robot, q),
+        independent=independent_coordinates(robot, state),
     )
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from spanloop.errors import InputError, Reason, Refusal, listed
 from spanloop.loops.arguments import dof_names, dofs_called
-from spanloop.loops.batching import Refusals, Robot, one_state, over_states, values
+from spanloop.loops.batching import Computed, Refusals, Robot, one_state, over_states, values
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, Structure, in_general, rank, singular_values, structure
 from spanloop.loops.motion_refusals import opening_velocities
@@ -38,7 +40,9 @@ class IndependentCoordinates:
 Dofs = Sequence[str | int] | IndependentCoordinates | str | None  # names of joints or DoF, places in v, or a choice
 
 
-def independent_coordinates(robot: Robot, q=None, prefer: Sequence[str] = ()) -> IndependentCoordinates:
+def independent_coordinates(
+    robot: Robot, q: ArrayLike | None = None, prefer: Sequence[str] = ()
+) -> IndependentCoordinates:
     """Independent DoF of the mechanism in general, or those that are best at one state q (nq,).
 
     Driven and actuated joints are preferred; joints named in `prefer` are taken, or the sentence says why not.
@@ -69,22 +73,24 @@ def independent_coordinates(robot: Robot, q=None, prefer: Sequence[str] = ()) ->
     return _choice(model, [k for k in range(model.nv) if k not in dependent])
 
 
-def velocity_map(robot: Robot, q, dofs: Dofs = None) -> np.ndarray:
+def velocity_map(robot: Robot, q: ArrayLike, dofs: Dofs = None) -> np.ndarray:
     """T (..., nv, n): v = T v_i, for n independent DoF (names, numbers, or the usual choice)."""
     chosen = resolved(robot, q, dofs, "velocity_map")
 
-    def compute(q):
+    def compute(q: np.ndarray) -> Computed:
         T, _, refusals = maps(robot, q, chosen)
         return (T,), refusals
 
     return over_states("velocity_map", robot, compute, q=(q, robot.model.nq))[0]
 
 
-def complete_velocity(robot: Robot, q, rates, dofs: Dofs = None) -> np.ndarray:
+def complete_velocity(
+    robot: Robot, q: ArrayLike, rates: ArrayLike | Mapping[str, ArrayLike], dofs: Dofs = None
+) -> np.ndarray:
     """v (..., nv) with J v = 0 from independent rates (..., n), or from {"joint": rate}."""
-    chosen, rates = _given(robot, q, rates, dofs, "complete_velocity")
+    chosen, rates = _rates(robot, q, rates, dofs, "complete_velocity")
 
-    def compute(q, rates):
+    def compute(q: np.ndarray, rates: np.ndarray) -> Computed:
         T, _, refusals = maps(robot, q, chosen)
         return (np.einsum("nvk,nk->nv", T, rates),), refusals
 
@@ -93,11 +99,11 @@ def complete_velocity(robot: Robot, q, rates, dofs: Dofs = None) -> np.ndarray:
 
 def complete_acceleration(
     robot: Robot,
-    q,
-    v,
-    rates,
+    q: ArrayLike,
+    v: ArrayLike,
+    accelerations: ArrayLike | Mapping[str, ArrayLike],
     dofs: Dofs = None,
-    driven=None,
+    driven: ArrayLike | None = None,
     name: str = "complete_acceleration",
 ) -> np.ndarray:
     """a (..., nv) with J a + γ = 0 from independent accelerations (..., n), or from {"joint": acceleration}.
@@ -105,10 +111,10 @@ def complete_acceleration(
     driven (..., k): the accelerations of the DoF of driven loops; 0 if not told. name: of who asks.
     """
     model = robot.model
-    chosen, rates = _given(robot, q, rates, dofs, name)
+    chosen, rates = _rates(robot, q, accelerations, dofs, name)
     rows = list(mechanism_of(model).given_rows)
 
-    def compute(q, v, rates, driven):
+    def compute(q: np.ndarray, v: np.ndarray, rates: np.ndarray, driven: np.ndarray) -> Computed:
         T, backward, refusals = maps(robot, q, chosen)
         bias = values(robot, "closure_bias", q, v)
         bias[:, rows] -= driven
@@ -122,7 +128,7 @@ def complete_acceleration(
     return over_states(name, robot, compute, **sizes)[0]
 
 
-def mobility(robot: Robot, q=None):
+def mobility(robot: Robot, q: ArrayLike | None = None) -> int | NDArray[np.integer[Any]]:
     """DoF that the loops leave: in general, or at states q (..., nq) (a whole number, or an array of them)."""
     model = robot.model
     if q is None:
@@ -134,7 +140,7 @@ def mobility(robot: Robot, q=None):
             )
         return model.nv - rows.rank
 
-    def compute(q):
+    def compute(q: np.ndarray) -> Computed:
         J = structure_of(robot, q).scaled(values(robot, "closure_jacobian", q))
         return (np.array([model.nv - rank(singular_values(x)) for x in J], dtype=int),), {}
 
@@ -142,7 +148,9 @@ def mobility(robot: Robot, q=None):
     return found if found.ndim else int(found)
 
 
-def resolved(robot: Robot, q, dofs: Dofs, name: str = "", option: str = "dofs=[...]") -> IndependentCoordinates:
+def resolved(
+    robot: Robot, q: ArrayLike, dofs: Dofs, name: str = "", option: str = "dofs=[...]"
+) -> IndependentCoordinates:
     """The choice meant by names, numbers or nothing; of the right size. name: of who asks, option: how it is told."""
     model, owner = robot.model, name or f"model {robot.model.name!r}"
     if np.shape(q)[-1:] != (model.nq,):
@@ -166,7 +174,7 @@ def resolved(robot: Robot, q, dofs: Dofs, name: str = "", option: str = "dofs=[.
     return chosen
 
 
-def _place(model: Model, number, owner: str) -> int:
+def _place(model: Model, number: object, owner: str) -> int:
     if not isinstance(number, int | np.integer) or not 0 <= number < model.nv:
         raise InputError(
             f"{owner}: {number!r} is no DoF; expected a joint's name, or a number from 0 to {model.nv - 1}"
@@ -179,14 +187,17 @@ def structure_of(robot: Robot, q: np.ndarray) -> Structure:
     return structure(robot, q[0] if len(q) else robot.model.neutral())
 
 
-def _given(robot: Robot, q, rates, dofs, name: str) -> tuple[IndependentCoordinates, np.ndarray]:
+def _rates(
+    robot: Robot, q: ArrayLike, rates: ArrayLike | Mapping[str, ArrayLike], dofs: Dofs, name: str
+) -> tuple[IndependentCoordinates, ArrayLike]:
+    """The independent DoF, and their rates (or accelerations) (..., n)."""
     if not isinstance(rates, Mapping):
         return resolved(robot, q, dofs, name), rates
     chosen = resolved(robot, q, list(rates), name, 'as {"joint": ...}')
     columns = []
-    for name, x in rates.items():
-        x = np.asarray(x, dtype=float)
-        columns.append(x[..., None] if len(dofs_called(robot.model, name)) == 1 else x)
+    for joint, numbers in rates.items():
+        x = np.asarray(numbers, dtype=float)
+        columns.append(x[..., None] if len(dofs_called(robot.model, joint)) == 1 else x)
     leading = np.broadcast_shapes(*(x.shape[:-1] for x in columns))
     return chosen, np.concatenate([np.broadcast_to(x, (*leading, x.shape[-1])) for x in columns], axis=-1)
 

@@ -7,8 +7,10 @@ The positions of the other joints are solved at every evaluation, along a way fr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.errors import InputError, Reason, Refusal, StateError, listed
@@ -17,6 +19,7 @@ from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import one_state
 from spanloop.loops.follow import followed
 from spanloop.loops.independent import complete_acceleration, complete_velocity, resolved
+from spanloop.types import Array
 
 
 class MinimalCoordinates:
@@ -31,7 +34,7 @@ class MinimalCoordinates:
     assembly around a singular position. Joint limits are not checked.
     """
 
-    def __init__(self, robot, start, joints: Sequence[str] | None = None):
+    def __init__(self, robot: Any, start: ArrayLike, joints: Sequence[str] | None = None):
         """start (nq,): closed, or nearly so; it selects the assembly. joints: the actuated ones by default."""
         self.robot, model = robot, robot.model
         self.names = tuple(actuators(model, joints, None).names)
@@ -48,30 +51,32 @@ class MinimalCoordinates:
         """q (nq,) of the last state."""
         return self._last.copy()
 
-    def state(self, positions, rates) -> tuple[np.ndarray, np.ndarray]:
+    def state(self, positions: ArrayLike, rates: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """q (nq,), v (nv,) of all joints."""
         positions, rates = self._checked("state", "positions", positions), self._checked("state", "rates", rates)
         return self._state(positions, rates)
 
-    def forward_dynamics(self, positions, rates, torques) -> np.ndarray:
+    def forward_dynamics(self, positions: ArrayLike, rates: ArrayLike, torques: ArrayLike) -> Array:
         """Accelerations (n,) under torques (n,)."""
         name = "forward_dynamics"
         positions, rates = self._checked(name, "positions", positions), self._checked(name, "rates", rates)
         tau = np.zeros(self.robot.model.nv)
         tau[list(self.dofs)] = self._checked(name, "torques", torques)
         q, v = self._state(positions, rates)
-        return self.robot.forward_dynamics(q, v, tau)[list(self.dofs)]
+        a: Array = self.robot.forward_dynamics(q, v, tau)[list(self.dofs)]
+        return a
 
-    def inverse_dynamics(self, positions, rates, accelerations) -> np.ndarray:
+    def inverse_dynamics(self, positions: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> Array:
         """Torques (n,) for accelerations (n,)."""
         name = "inverse_dynamics"
         positions, rates = self._checked(name, "positions", positions), self._checked(name, "rates", rates)
         accelerations = self._checked(name, "accelerations", accelerations)
         q, v = self._state(positions, rates)
         a = complete_acceleration(self.robot, q, v, accelerations, self.names)
-        return self.robot.inverse_dynamics(q, v, a, actuated=self.names)[list(self.dofs)]
+        tau: Array = self.robot.inverse_dynamics(q, v, a, actuated=self.names)[list(self.dofs)]
+        return tau
 
-    def restart(self, q) -> None:
+    def restart(self, q: ArrayLike) -> None:
         """Start again from a state q (nq,), closed or nearly so."""
         self._last = self._first = assemble(self.robot, one_state("minimal_coordinates.restart", self.robot, q))
 
@@ -104,7 +109,7 @@ class MinimalCoordinates:
         )
         raise StateError.of("minimal_coordinates", refusal)
 
-    def _checked(self, function: str, what: str, x) -> np.ndarray:
+    def _checked(self, function: str, what: str, x: ArrayLike) -> np.ndarray:
         """Finite numbers (n,), or an error."""
         n = len(self.names)
         order = f"one state ({n},), in the order {listed(self.names, 6)}"

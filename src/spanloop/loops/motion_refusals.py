@@ -90,8 +90,8 @@ def _worst_row(robot: Robot, rows: Structure, left: np.ndarray, per: str) -> tup
     """Name of the loop or coupling of the row that is farthest from zero, and by how much, with its unit."""
     row = int(np.argmax(left / rows.lengths))
     found = rows_of(robot.model)[row]
-    owner = (*robot.model.loops, *robot.model.couplings)[found.owner].name
-    return owner, f"{left[row]:.3g} {found.unit}{per}"
+    owners = [x.name for x in robot.model.loops] + [x.name for x in robot.model.couplings]
+    return owners[found.owner], f"{left[row]:.3g} {found.unit}{per}"
 
 
 def missing_actuators(robot, actuators: Actuators, N: np.ndarray, rest: np.ndarray, driven: int) -> Refusal:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import checked_out
-from spanloop.loops.batching import Robot, over_states, values
+from spanloop.loops.batching import Computed, Robot, over_states, values
 from spanloop.loops.constraint_rank import RANK
 from spanloop.loops.independent import Dofs, maps, resolved, structure_of
 from spanloop.model import Model
@@ -26,11 +27,11 @@ class OperationalInertia:
     regular: np.ndarray  # (...,) True where it has an inverse: the frames can be accelerated in every direction
 
 
-def independent_mass_matrix(robot: Robot, q, dofs: Dofs = None, out: np.ndarray | None = None) -> np.ndarray:
+def independent_mass_matrix(robot: Robot, q: ArrayLike, dofs: Dofs = None, out: np.ndarray | None = None) -> np.ndarray:
     """Tᵀ M T (..., n, n): the mass matrix in independent DoF, v = T v_i."""
     chosen = resolved(robot, q, dofs, "mass_matrix")
 
-    def compute(q):
+    def compute(q: np.ndarray) -> Computed:
         T, _, refusals = maps(robot, q, chosen)
         return (np.swapaxes(T, 1, 2) @ values(robot, "mass_matrix", q) @ T,), refusals
 
@@ -42,7 +43,7 @@ def independent_mass_matrix(robot: Robot, q, dofs: Dofs = None, out: np.ndarray 
     return out
 
 
-def operational_inertia(robot: Robot, q, frames: str | Sequence[str]) -> OperationalInertia:
+def operational_inertia(robot: Robot, q: ArrayLike, frames: str | Sequence[str]) -> OperationalInertia:
     """The inertia of the closed mechanism at one frame or several.
 
     Λ⁻¹ = J_f Y J_fᵀ, where Y is the inverse mass that the loops leave. Driven joints do not yield.
@@ -50,7 +51,7 @@ def operational_inertia(robot: Robot, q, frames: str | Sequence[str]) -> Operati
     names = (frames,) if isinstance(frames, str) else tuple(frames)
     found = {name: robot.model.frame(name) for name in names}
 
-    def compute(q):
+    def compute(q: np.ndarray) -> Computed:
         J = structure_of(robot, q).scaled(values(robot, "closure_jacobian", q))
         Y = Weighted(robot, q, J).inverse_mass()
         parts = [values(robot, "jacobian", q, frame=name, expressed_in="world") for name in found]

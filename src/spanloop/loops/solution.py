@@ -6,17 +6,24 @@ shortest λ in row units is given, and marked as not unique. `robot` is a Dynami
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.loops.arguments import loop_acceleration_rows, loop_wrenches, on_bodies
 from spanloop.loops.constraint_rank import in_general, rank, singular_values
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Transform
+from spanloop.model import Model
+from spanloop.model.parts import Loop
 from spanloop.sweeps import walk
 from spanloop.topology import mechanism
+
+ByName = Mapping[str, ArrayLike]
 
 REDUNDANT = 1e-9  # singular values of Jᵀ below this share of the largest count as zero
 
@@ -48,11 +55,19 @@ class Solution:
     unique_rows: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
     def __str__(self) -> str:
+        return report(self)
 
-        return said(self)
 
-
-def solve(robot, q, v, tau, forces=None, active_loops=None, loop_accelerations=None, loop_forces=None) -> Solution:
+def solve(
+    robot: Any,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    forces: ByName | None = None,
+    active_loops: Collection[str] | None = None,
+    loop_accelerations: ByName | None = None,
+    loop_forces: ByName | None = None,
+) -> Solution:
     """The Solution at one state or many; active_loops: a set of names, or None for all switchable ones."""
     model = robot.model
     options = {"active_loops": active_loops, "loop_accelerations": loop_accelerations, "loop_forces": loop_forces}
@@ -77,7 +92,7 @@ def solve(robot, q, v, tau, forces=None, active_loops=None, loop_accelerations=N
     return Solution(a, torque, by_name, lam, residual, alone, status, unique)
 
 
-def with_idle(model, fewer, found: Solution) -> Solution:
+def with_idle(model: Model, fewer: Model, found: Solution) -> Solution:
     """A Solution of the model with fewer loops as one of the whole model: the others carry nothing."""
     rows = np.zeros((*found.tau.shape[:-1], mechanism(model).n_rows))
     closed = _closed_rows(model, {x.name for x in fewer.loops})
@@ -89,7 +104,7 @@ def with_idle(model, fewer, found: Solution) -> Solution:
     return replace(found, rows=rows, loop_forces=loop_forces, unique=unique, unique_rows=alone)
 
 
-def _closed_rows(model, active_loops) -> list[int]:
+def _closed_rows(model: Model, active_loops: Collection[str] | None) -> list[int]:
     """Numbers of the rows that hold: all but those of loops that are switched off."""
     m = mechanism(model)
     idle = {
@@ -101,15 +116,16 @@ def _closed_rows(model, active_loops) -> list[int]:
     return [r for r in range(m.n_rows) if r not in idle]
 
 
-def _bias(robot, q, v, loop_accelerations) -> np.ndarray:
+def _bias(robot: Any, q: ArrayLike, v: ArrayLike, loop_accelerations: ByName | None) -> np.ndarray:
     """γ (..., n_rows), less the accelerations of driven loops: J a + γ = 0."""
-    bias, rows = robot.closure_bias(q, v), list(mechanism(robot.model).given_rows)
+    bias: np.ndarray = robot.closure_bias(q, v)
+    rows = list(mechanism(robot.model).given_rows)
     if rows:
         bias[..., rows] -= loop_acceleration_rows(robot.model, loop_accelerations)
     return bias
 
 
-class Reactions(dict):
+class Reactions(dict[str, np.ndarray]):
     """Forces by name; `unique[name]` is False where redundant constraints leave them undetermined."""
 
     def __init__(self, forces: dict[str, np.ndarray], unique: dict[str, bool]):
@@ -117,7 +133,16 @@ class Reactions(dict):
         self.unique = unique
 
 
-def reactions(robot, q, v, tau, forces=None, active_loops=None, loop_accelerations=None, loop_forces=None) -> Reactions:
+def reactions(
+    robot: Any,
+    q: ArrayLike,
+    v: ArrayLike,
+    tau: ArrayLike,
+    forces: ByName | None = None,
+    active_loops: Collection[str] | None = None,
+    loop_accelerations: ByName | None = None,
+    loop_forces: ByName | None = None,
+) -> Reactions:
     """[torque; force] (..., 6) by name, in world axes.
 
     Of each joint on its child, at that body's origin; of each loop on its body b, at the loop's child frame.
@@ -136,7 +161,7 @@ def reactions(robot, q, v, tau, forces=None, active_loops=None, loop_acceleratio
     return Reactions({**out, **found.loop_forces}, unique)
 
 
-def _around(model, loop) -> set[str]:
+def _around(model: Model, loop: Loop) -> set[str]:
     """Names of the joints between a loop's two bodies: all that its force can load."""
     ways = []
     for body in (loop.a, loop.b):
@@ -148,14 +173,14 @@ def _around(model, loop) -> set[str]:
     return ways[0] ^ ways[1]
 
 
-def _loads(robot, q, found: Solution, forces) -> dict[str, np.ndarray]:
+def _loads(robot: Any, q: ArrayLike, found: Solution, forces: ByName) -> dict[str, np.ndarray]:
     """All forces from outside the tree, by body, at body origins in world axes."""
     loads = on_bodies(robot, q, found.loop_forces, forces)
     order = [b.name for b in robot.model.bodies]
     return {name: loads[name] for name in sorted(loads, key=order.index)}
 
 
-def wrench_map(robot, closure, q) -> np.ndarray:
+def wrench_map(robot: Any, closure: Any, q: ArrayLike) -> np.ndarray:
     """(..., 6, rows): times a closure's λ, its force on body b at its child frame in world axes."""
     loop = robot.model.loops[closure.number]
     child = robot.pose(q, loop.b)[..., :3, :3] @ np.array(loop.placement_b.rotation)
@@ -164,7 +189,7 @@ def wrench_map(robot, closure, q) -> np.ndarray:
     return np.concatenate([turn @ space[..., :3, :], turn @ space[..., 3:, :]], axis=-2)
 
 
-def _space(robot, closure, q) -> np.ndarray:
+def _space(robot: Any, closure: Any, q: ArrayLike) -> np.ndarray:
     """φᶜ (..., rows, 6) in the child's axes."""
     if closure.kind.constant_space:
         return np.array([tuple(w) for w in closure.kind.constraint_space(closure.kind.neutral())])
@@ -192,7 +217,7 @@ def shortest(J: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lam, unique
 
 
-def _status(model, a: np.ndarray, J: np.ndarray) -> np.ndarray:
+def _status(model: Model, a: np.ndarray, J: np.ndarray) -> np.ndarray:
     """A word for each state: "ok", "singular" where the loops have less rank than they usually have, or "no answer"."""
     usual = in_general(model) if J.shape[-2] else None
     word = np.full(a.shape[:-1], "ok", dtype="<U9")
@@ -204,22 +229,23 @@ def _status(model, a: np.ndarray, J: np.ndarray) -> np.ndarray:
     return word
 
 
-def _driven(model) -> np.ndarray:
+def _driven(model: Model) -> np.ndarray:
     return np.array([j.driven for j in model.joints for _ in range(j.kind.nv)], dtype=bool)
 
 
 def times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """Matrices (..., i, j) times vectors (..., j)."""
-    return np.einsum("...ij,...j->...i", matrix, vector)
+    product: np.ndarray = np.einsum("...ij,...j->...i", matrix, vector)
+    return product
 
 
-# ---- A Solution in words.
+# ---- the printout of a Solution
 
 
 NOT_UNIQUE = " (not unique in every row: the shortest; see unique_rows)"
 
 
-def said(solution: Solution) -> str:
+def report(solution: Solution) -> str:
     """A line for each part of a single state's answer; of many states, how they came out."""
     if solution.a.ndim > 1:
         return _many(solution)

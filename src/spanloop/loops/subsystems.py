@@ -18,9 +18,11 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.loops.arguments import actuators, dof_names
+from spanloop.loops.batching import Robot
 from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.constraint_rank import RANK, in_general
 from spanloop.model.examine.messages import counted
+from spanloop.topology import Mechanism
 from spanloop.topology.paths import path
 
 _NUMERALS = ((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))
@@ -84,7 +86,7 @@ class Subsystems:
         return "\n".join([*lines, f"Solved in the order {', then '.join(map(str, self.stages))}."])
 
 
-def subsystems(robot, actuated: Sequence[str] | None = None) -> Subsystems:
+def subsystems(robot: Robot, actuated: Sequence[str] | None = None) -> Subsystems:
     """The subsystems of the robot's model, with its own actuators or with those named."""
     model = robot.model
     usual = in_general(model)
@@ -99,7 +101,7 @@ def subsystems(robot, actuated: Sequence[str] | None = None) -> Subsystems:
     acting = {k: {f for f in driving.dofs if f in _dofs(m, links)} for k, links in enumerate(branches)}
     touching = {k: _rows(m, links) & set(usual.kept.tolist()) for k, links in enumerate(branches)}
     names = dof_names(model)
-    owners = [x.name for x in (*model.loops, *model.couplings)]
+    owners = [x.name for x in model.loops] + [x.name for x in model.couplings]
     parts = []
     for k, links in enumerate(branches):
         free, rows = _dofs(m, links), touching[k]
@@ -117,7 +119,9 @@ def subsystems(robot, actuated: Sequence[str] | None = None) -> Subsystems:
     return Subsystems(model.name, tuple(parts), tuple(_stages(J, parts, touching, acting)))
 
 
-def _stages(J: np.ndarray, parts: Sequence[Subsystem], touching: dict, acting: dict) -> list[Stage]:
+def _stages(
+    J: np.ndarray, parts: Sequence[Subsystem], touching: dict[int, set[int]], acting: dict[int, set[int]]
+) -> list[Stage]:
     """Determinate subsystems one after the other; those left when there is none, together."""
     left, known, out = list(range(len(parts))), set[int](), []
     while left:
@@ -144,18 +148,18 @@ def _solvable(J: np.ndarray, dofs: Sequence[int], rows: set[int], acting: set[in
     return bool(s.min(initial=np.inf) > RANK * s.max(initial=0.0))
 
 
-def _branches(m) -> list[list[int]]:
+def _branches(m: Mechanism) -> list[list[int]]:
     """Links that hang together on one link at the world."""
     roots = [link.number for link in m.links if link.parent < 0]
     ways = {link.number: path(m.parents, link.number) for link in m.links}
     return [[i for i in range(len(m.links)) if root in ways[i]] for root in roots]
 
 
-def _dofs(m, links: Sequence[int]) -> list[int]:
+def _dofs(m: Mechanism, links: Sequence[int]) -> list[int]:
     return [f for i in links for f in range(m.links[i].v.start, m.links[i].v.stop)]
 
 
-def _rows(m, links: Sequence[int]) -> set[int]:
+def _rows(m: Mechanism, links: Sequence[int]) -> set[int]:
     """Rows of the loops and couplings that end on one of these links."""
     out = {r for c in m.closures if c.a.link in links or c.b.link in links for r in c.rows}
     return out | {g.row for g in m.gears if g.link in links or g.source in links}

@@ -274,8 +274,18 @@ class Builder:
 
     # ---- loops and couplings
 
-    def loop(self, a: str, b: str, joint: str | JointKind = "fixed", **options: Any) -> Builder:
-        """Add a joint that closes a loop between two frames or bodies; options: those of model.with_loop."""
+    def loop(
+        self,
+        a: str,
+        b: str,
+        joint: str | JointKind = "fixed",
+        *,
+        name: str | None = None,
+        switchable: bool = False,
+        driven: bool = False,
+    ) -> Builder:
+        """Add a joint that closes a loop between two frames or bodies; arguments as in model.with_loop."""
+        options = {"name": name, "switchable": switchable, "driven": driven}
         self._loops.append({"a": a, "b": b, "joint": joint, **options})
         return self
 

@@ -59,7 +59,7 @@ def check_inertias(model: Model, strict: bool) -> tuple[str, ...]:
         raise ModelError(f"{_who(model, groups, g)}: {_found(moments[g])}; no body can have a negative one. {HINT}")
     flat = np.nonzero(moments[:, 0] + moments[:, 1] < moments[:, 2] - TRIANGLE * largest - slack)[0]
     sentences = [
-        f"{_who(model, groups, g)}: {_found(moments[g])}; in no body one is larger than the sum of the others. {HINT}"
+        f"{_who(model, groups, g)}: {_found(moments[g])}; no body has one that exceeds the sum of the others. {HINT}"
         for g in flat
     ]
     if strict and sentences:
@@ -76,7 +76,7 @@ def check_inertia(inertia: Inertia, owner: str) -> None:
     if moments[0] < -slack:
         raise ModelError(f"{owner}: {_found(moments)}; no body can have a negative one. {HINT}")
     if moments[0] + moments[1] < moments[2] - slack:
-        raise ModelError(f"{owner}: {_found(moments)}; in no body one is larger than the sum of the others. {HINT}")
+        raise ModelError(f"{owner}: {_found(moments)}; no body has one that exceeds the sum of the others. {HINT}")
 
 
 def _groups(model: Model) -> Groups:

@@ -7,6 +7,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -40,17 +41,18 @@ class Segment:
                 object.__setattr__(self, name, read_only(value, f"the segment's {name}"))
 
     def __len__(self) -> int:
-        return self.q.shape[-2]
+        return int(self.q.shape[-2])
 
     @property
     def batch(self) -> tuple[int, ...]:
         """Shape of the batch; () for one run."""
         return self.q.shape[:-2]
 
-    def mapped(self, change: Callable[[Array], Array]) -> Segment:
+    def mapped(self, change: Callable[..., Array]) -> Segment:
         """The segment with change(array) in place of q, v, tau and memory."""
         arrays = {name: getattr(self, name) for name in ("q", "v", "tau", "memory")}
-        return replace(self, **{name: change(x) for name, x in arrays.items() if x is not None})
+        changed: dict[str, Any] = {name: change(x) for name, x in arrays.items() if x is not None}
+        return replace(self, **changed)
 
     def samples(self, which: slice) -> Segment:
         """The samples of a slice."""

@@ -1,15 +1,17 @@
-"""Trajectory: a motion that can be asked for what happened in it."""
+"""`Trajectory`: samples of a motion, and the quantities derived from them."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
@@ -17,7 +19,8 @@ from spanloop.loops.solution import Reactions
 from spanloop.model import Model
 from spanloop.trajectory import quantities, report, resampling, segment, selection
 from spanloop.trajectory.part import Part, roles
-from spanloop.trajectory.segment import Outcome, Segment, read_only
+from spanloop.trajectory.segment import Outcome, Segment, Setting, read_only
+from spanloop.types import Array
 
 if TYPE_CHECKING:
     from spanloop.trajectory.audit.audit import Audit
@@ -25,26 +28,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    """A motion of one run or of a batch of runs, sampled in time; batch axes come first, as everywhere.
+    """The motion of one run or of a batch of runs, sampled in time; batch axes come first.
 
-    segments: the samples, a segment for each topology. outcomes: how each run ended, in C order of the batch.
-    settings: how the motion was made (method, step, ...). forces: (..., n, 6) by body, [torque; force] at its origin in
-    world axes. ends: the located end of each run of a batch, times (...), q (..., 1, nq), ...; NaN where it has none.
-    residual (...): the largest closure error that was met at any step, where it was measured.
+    >>> import spanloop as sl
+    >>> run = sl.simulate(sl.zoo.four_bar(), sl.zoo.four_bar_start(), duration=0.1)
+    >>> run.q.shape == (len(run), 3)
+    True
+    >>> bool(run["crank_hinge"].q[0] == run.q[0, 0])
+    True
+    >>> len(run.at([0.01, 0.02]))
+    2
 
-    run["elbow"].q, run["tool"].pose, run["closing"].force give what belongs to a part; run[3] one run of a batch,
-    up to its end; run[10:20] samples.
+    run["elbow"].q, run["tool"].pose, run["closing"].force are the quantities of a joint, frame, body or loop; run[3] is
+    one run of a batch, up to its end; run[10:20] has some of the samples.
+
+    segments: the samples, one segment for each topology. outcomes: how each run ended, in C order of the batch.
+    settings: how the motion was computed (integrator, step, ...). forces: {"body": (..., n, 6)}, [torque; force] at
+    body origins in world axes [N m, N]. ends: the located end of each run of a batch, times (...), q (..., 1, nq), ...;
+    NaN where there is none. residual (...): the largest closure error of any step [m or rad], if it was measured.
     """
 
     model: Model
     segments: tuple[Segment, ...]
     outcomes: tuple[Outcome, ...]
-    settings: Mapping[str, str | float | int | bool]
-    forces: Mapping[str, np.ndarray] | None = None
+    settings: Mapping[str, Setting]
+    forces: Mapping[str, Array] | None = None
     ends: Segment | None = None
-    residual: np.ndarray | None = None
+    residual: Array | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         segments = segment.checked_segments(self.model, self.segments)
         batch, count = segments[0].batch, sum(map(len, segments))
         ends = segment.checked_ends(segments, self.ends)
@@ -75,33 +87,34 @@ class Trajectory:
         return self.segments[0].batch
 
     @cached_property
-    def times(self) -> np.ndarray:
-        """Times (n,) of the samples [s]; where topology changes a time stands twice, before and after."""
+    def times(self) -> Array:
+        """Times (n,) of the samples [s]; where the topology changes a time occurs twice, before and after."""
         return self._joined("times", 0)
 
     @cached_property
-    def q(self) -> np.ndarray:
+    def q(self) -> Array:
         """Coordinates (..., n, nq)."""
         return self._joined("q")
 
     @cached_property
-    def v(self) -> np.ndarray:
-        """Rates (..., n, nv)."""
+    def v(self) -> Array:
+        """Rates (..., n, nv) [rad/s, m/s]."""
         return self._joined("v")
 
     @cached_property
-    def tau(self) -> np.ndarray:
-        """What acted at the joints (..., n, nv); a driven joint's entry is its acceleration."""
+    def tau(self) -> Array:
+        """Torques and forces that acted at the joints (..., n, nv) [N m, N]; of a driven joint, its acceleration."""
         return self._joined("tau")
 
     @cached_property
-    def memory(self) -> np.ndarray | None:
+    def memory(self) -> Array | None:
         """States of controllers and actuators (..., n, nz), if there are any."""
         return None if any(s.memory is None for s in self.segments) else self._joined("memory")
 
-    def _joined(self, name: str, axis: int = -2) -> np.ndarray:
+    def _joined(self, name: str, axis: int = -2) -> Array:
         if len(self.segments) == 1:
-            return getattr(self.segments[0], name)
+            only: Array = getattr(self.segments[0], name)
+            return only
         return read_only(np.concatenate([getattr(s, name) for s in self.segments], axis=axis), name)
 
     @property
@@ -112,9 +125,9 @@ class Trajectory:
     @property
     def step(self) -> float:
         """The integrator's step [s]; if it is not among the settings, the time between samples, NaN if that varies."""
-        given = self.settings.get("step")
-        if isinstance(given, (int, float)):
-            return float(given)
+        step = self.settings.get("step")
+        if isinstance(step, (int, float)):
+            return float(step)
         gaps = np.diff(self.times)
         even = len(gaps) > 0 and np.ptp(gaps) <= 1e-9 * gaps.max()
         return float(gaps.mean()) if even else math.nan
@@ -128,9 +141,15 @@ class Trajectory:
             )
         return self.outcomes[0]
 
-    # ---- less of it
+    # ---- selection
 
-    def __getitem__(self, key):
+    @overload
+    def __getitem__(self, key: str) -> Part: ...
+
+    @overload
+    def __getitem__(self, key: int | slice | tuple[int | slice, ...]) -> Trajectory: ...
+
+    def __getitem__(self, key: str | int | slice | tuple[int | slice, ...]) -> Part | Trajectory:
         """A part by its name; one run of a batch by numbers; samples by a slice; run[3, 10:20] for both."""
         if isinstance(key, str):
             roles(self.model, key)
@@ -138,7 +157,8 @@ class Trajectory:
         keys = key if isinstance(key, tuple) else (key,)
         samples = keys[-1] if keys and isinstance(keys[-1], slice) else None
         try:
-            index = tuple(operator.index(k) for k in (keys if samples is None else keys[:-1]))
+            numbers: Any = keys if samples is None else keys[:-1]
+            index = tuple(operator.index(k) for k in numbers)
         except TypeError:
             raise InputError(f"run[{key!r}]: expected a name, numbers of runs, or a slice of samples") from None
         run = selection.picked(self, index) if index else self
@@ -154,7 +174,7 @@ class Trajectory:
         """The samples from time start to time stop [s], both included."""
         return selection.between(self, start, stop)
 
-    def at(self, times) -> Trajectory:
+    def at(self, times: ArrayLike) -> Trajectory:
         """The run at other times (k,) [s] within it, to fourth order in the time between samples; exact at samples."""
         return resampling.at(self, times)
 
@@ -162,14 +182,14 @@ class Trajectory:
         """The run at its first time and every `gap` [s] after it."""
         return resampling.every(self, gap)
 
-    def changed(self, **changes) -> Trajectory:
+    def changed(self, **changes: Any) -> Trajectory:
         """The same run with other fields; the kernels are shared."""
         other = replace(self, **changes)
         if other.model is self.model:
             other.__dict__["robot"] = self.robot
         return other
 
-    # ---- what follows from the samples; NaN after a run's end
+    # ---- derived quantities; NaN after a run's end
 
     @cached_property
     def robot(self) -> Dynamics:
@@ -177,38 +197,38 @@ class Trajectory:
         return Dynamics(self.model)
 
     @cached_property
-    def a(self) -> np.ndarray:
+    def a(self) -> Array:
         """Accelerations (..., n, nv) under the torques and forces that acted."""
         return quantities.accelerations(self)
 
     @cached_property
-    def energy(self) -> np.ndarray:
-        """(..., n, 2): kinetic and potential energy [J]."""
+    def energy(self) -> Array:
+        """Kinetic and potential energy (..., n, 2) [J]."""
         return quantities.quantity(self, "energy", "q", "v")
 
     @cached_property
-    def momentum(self) -> np.ndarray:
-        """(..., n, 6): [angular; linear] momentum about the centre of mass, world axes."""
+    def momentum(self) -> Array:
+        """[angular; linear] momentum (..., n, 6) about the centre of mass in world axes [N m s, N s]."""
         return quantities.quantity(self, "momentum", "q", "v")
 
     @cached_property
-    def center_of_mass(self) -> np.ndarray:
-        """(..., n, 3): centre of mass in the world [m]."""
+    def center_of_mass(self) -> Array:
+        """Centre of mass (..., n, 3) in the world [m]."""
         return quantities.quantity(self, "center_of_mass", "q")
 
     @cached_property
-    def closure_error(self) -> np.ndarray:
-        """(..., n, n_rows): errors of all closure rows, those of the loops, then of the couplings [m or rad]."""
+    def closure_error(self) -> Array:
+        """Errors (..., n, n_rows) of all closure rows: of the loops, then of the couplings [m or rad]."""
         return quantities.quantity(self, "closure_error", "q")
 
     @cached_property
-    def closure_residual(self) -> np.ndarray:
-        """(..., n): the largest closure error of each sample [m or rad]; 0 without loops."""
+    def closure_residual(self) -> Array:
+        """The largest closure error (..., n) of each sample [m or rad]; 0 without loops."""
         return quantities.closure_residual(self)
 
     @cached_property
-    def velocity_residual(self) -> np.ndarray:
-        """(..., n): the largest rate at which a closure opens [m/s or rad/s]; 0 without loops."""
+    def velocity_residual(self) -> Array:
+        """The largest rate (..., n) at which a closure opens [m/s or rad/s]; 0 without loops."""
         return quantities.velocity_residual(self)
 
     @cached_property
@@ -219,13 +239,13 @@ class Trajectory:
         """[torque; force] (..., n, 6) of every joint on its child and every loop on its body b, by name, world axes."""
         return self._reactions
 
-    # ---- judgement
+    # ---- audit
 
     def audit(self, **bounds: float) -> Audit:
-        """Is this motion to be trusted? Energy, momentum, closures, quaternions, limits, each against its bound.
+        """Check energy, momentum, closures, quaternions and limits of the motion, each against its bound.
 
-        bounds: energy=1e-6 and momentum=1e-6 of what is at stake, closure=1e-9 m or rad, velocity=1e-8 m/s or rad/s,
-        quaternion=1e-9.
+        bounds: energy=1e-6 and momentum=1e-6, relative to what the motion exchanges, closure=1e-9 m or rad,
+        velocity=1e-8 m/s or rad/s, quaternion=1e-9.
         """
         from spanloop.trajectory.audit.audit import audit
 
@@ -233,16 +253,15 @@ class Trajectory:
 
     # ---- files
 
-    def save(self, path) -> None:
-        """Write the run to a .nc or .h5 (netCDF-4), .npz, or .csv file (one run, to look at), completely or not at
-        all."""
+    def save(self, path: str | Path) -> None:
+        """Write the run to a .nc or .h5 (netCDF-4), .npz or .csv file (one run), completely or not at all."""
         from spanloop.trajectory.files.storage import save
 
         save(self, path)
 
     @staticmethod
-    def load(path) -> Trajectory:
-        """The run in a .nc, .h5 or .npz file, bit for bit."""
+    def load(path: str | Path) -> Trajectory:
+        """Read a run from a .nc, .h5 or .npz file, bit for bit."""
         from spanloop.trajectory.files.storage import load_run
 
         return load_run(path)
@@ -257,32 +276,32 @@ class Trajectory:
 
     # ---- sensors
 
-    def sensor(self, name: str) -> dict[str, np.ndarray]:
-        """What a sensor of the model would have read, by name, with its times: run.sensor("imu")["specific_force"]."""
+    def sensor(self, name: str) -> dict[str, Array]:
+        """The readings of a sensor of the model by name, with its times: run.sensor("imu")["specific_force"]."""
         from spanloop.trajectory.sensors import sensed
 
         return sensed(self, name)
 
     # ---- pictures
 
-    def plot(self, what: str, names=None, *, ax=None, **options):
-        """A figure with matplotlib: "q", "v", "a", "tau", "reactions", "energy", "closure_residual" or "phase".
+    def plot(self, what: str, names: Sequence[str] | str | None = None, *, ax: Any = None, **options: Any) -> Any:
+        """Draw a figure with matplotlib: "q", "v", "a", "tau", "reactions", "energy", "closure_residual" or "phase".
 
-        names: of the joints (or loops) in it, all if not told. ax: axes to draw on. Returns the axes, a tuple of them
-        where units differ; see spanloop.view.plots for what each figure takes.
+        names: of the joints or loops in it; all by default. ax: axes to draw on. Returns the axes, a tuple of them if
+        units differ; spanloop.view.plots documents the options of each figure.
         """
         from spanloop.view.plots import plot
 
         return plot(self, what, names, ax=ax, **options)
 
-    def view(self, *, port: int = 0, block: bool = True, **options):
-        """The run in the browser, with a timeline; see spanloop.view.viewer.show."""
+    def view(self, *, port: int = 0, block: bool = True, **options: Any) -> Any:
+        """Show the run in the browser, with a timeline; see spanloop.view.viewer.show."""
         from spanloop.view.viewer import show
 
         return show(self, port=port, block=block, **options)
 
-    def page(self, path, **options):
-        """Write the run as one HTML file: moving picture, plots and audit, for any browser, without a network."""
+    def page(self, path: str | Path, **options: Any) -> Any:
+        """Write the run as one HTML file: animation, plots and audit, for any browser, without a network."""
         from spanloop.view.page import write
 
         return write(self, path, **options)

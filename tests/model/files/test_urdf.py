@@ -552,7 +552,7 @@ def test_a_broken_triangle_is_a_note_for_files_and_an_error_for_hands():
     model = pendulum((1.0, 0.0, 0.0, 2.0, 0.0, 4.0))
     expected = (
         "body 'arm' (arm.urdf:41): its principal moments of inertia are 1, 2, 4 kg m²; "
-        "in no body one is larger than the sum of the others. Was a sign, a unit or the order of axes lost?"
+        "no body has one that exceeds the sum of the others. Was a sign, a unit or the order of axes lost?"
     )
     assert check_inertias(model, strict=False) == (expected,)
     with pytest.raises(ModelError) as caught:

@@ -63,8 +63,8 @@ def extra_inputs(m) -> dict[str, int]:
     return {name: size for name, size in sizes.items() if size}
 
 
-def given(m, world) -> dict:
-    """The acceleration of each row that is given."""
+def given_accelerations(m, world) -> dict:
+    """The given acceleration of each row of a driven closure."""
     return dict(zip(m.given_rows, world.given, strict=True)) if m.given_rows else {}
 
 

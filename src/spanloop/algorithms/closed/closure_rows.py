@@ -242,7 +242,7 @@ def known_rows(m, here, world, closure, kept: KeptRows, child_axes: bool = False
 
     child_axes: write them in the axes of the closure's child frame.
     """
-    given = closure_kinematics.given(m, world)
+    given = closure_kinematics.given_accelerations(m, world)
     own = child_axes or kept.bias.uses_child_axes
     for row in rows(m, here, closure, B if own else basis_of(m, closure, kept.dropped), Field(ZERO3)):
         if row.number in kept.dropped:

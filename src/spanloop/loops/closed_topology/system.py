@@ -61,7 +61,7 @@ class Column:
         return tuple((i, j) for i, j in pairs if meeting(m.parents, links[i], links[j]) >= 0)
 
     def response(self, q, v, tau, loads: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """A, B, C: β̇ᶠ (..., nv), and what step D is told (..., 24 k + 36 k²); loads: forces from outside by body."""
+        """A, B, C: β̇ᶠ (..., nv), and the input of step D (..., 24 k + 36 k²); loads: external forces by body."""
         own = {name: six for name, six in loads.items() if name in self.model.body_number}
         forces = [np.concatenate(list(own.values()), axis=-1)] if own else []
         numbers, nv = self.free(tuple(own)).evaluate(q, v, tau, *forces), self.sizes[1]

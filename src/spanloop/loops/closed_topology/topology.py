@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closed_topology import secondary_body
@@ -33,6 +34,7 @@ from spanloop.loops.closed_topology.combined_model import PRIMARY, SECONDARY, as
 from spanloop.loops.closed_topology.step_d import StepD
 from spanloop.loops.closed_topology.system import Column
 from spanloop.model import Model
+from spanloop.model.parts import Loop
 from spanloop.topology import mechanism
 
 
@@ -57,7 +59,7 @@ class ClosedTopology:
         self,
         primary: Model,
         secondary: Model,
-        closures: Sequence = (),
+        closures: Sequence[Any] = (),
         *,
         points: Sequence[str] = (),
         threads: int = 1,
@@ -74,13 +76,13 @@ class ClosedTopology:
             raise InputError(f"on_singular is {on_singular!r}; expected 'raise' or 'minimum_norm'")
         if target not in ("cpu", "python"):
             raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
-        self._given = (primary, secondary, as_loops(closures), tuple(points))
+        self._parts = (primary, secondary, as_loops(closures), tuple(points))
         self._options: dict[str, Any] = {"threads": threads, "target": target, "on_singular": on_singular}
         self._assemble(None)
 
     def _assemble(self, old: ClosedTopology | None) -> ClosedTopology:
         """Columns and step D: those of the old one where they will do."""
-        one, other, between, ready = self._given
+        one, other, between, ready = self._parts
         loops = (*one.loops, *other.loops, *between)
         made = {k: x for k, x in self._options.items() if k != "on_singular"}
         of = {name: points(loops, ready, name, one, other) for name in (PRIMARY, SECONDARY)}
@@ -92,7 +94,7 @@ class ClosedTopology:
         self.step_d = old.step_d if old and old.step_d == step else step
         return self
 
-    def _step_d(self, loops, made: dict) -> StepD | None:
+    def _step_d(self, loops: Sequence[Loop], made: dict[str, Any]) -> StepD | None:
         if not loops:
             return None
         m = mechanism(self.model)
@@ -112,32 +114,32 @@ class ClosedTopology:
 
     # ---- changes
 
-    def with_secondary(self, secondary: Model, closures: Sequence | None = None) -> ClosedTopology:
-        """The same with another secondary system, held by the same closures if no others are given."""
-        one, _, between, ready = self._given
+    def with_secondary(self, secondary: Model, closures: Sequence[Any] | None = None) -> ClosedTopology:
+        """The same with another secondary system, with the same closures unless others are named."""
+        one, _, between, ready = self._parts
         return self._changed(one, secondary, between if closures is None else as_loops(closures), ready)
 
-    def with_closures(self, closures: Sequence) -> ClosedTopology:
-        """The same with other closures in place of all that were given; loops of the two models stay."""
-        one, other, _, ready = self._given
+    def with_closures(self, closures: Sequence[Any]) -> ClosedTopology:
+        """The same with other closures instead of its own; loops of the two models stay."""
+        one, other, _, ready = self._parts
         return self._changed(one, other, as_loops(closures), ready)
 
-    def _changed(self, *given) -> ClosedTopology:
+    def _changed(self, *parts: Any) -> ClosedTopology:
         new = object.__new__(ClosedTopology)
-        new._given, new._options = given, self._options
+        new._parts, new._options = parts, self._options
         return new._assemble(self)
 
     # ---- dynamics
 
     def forward_dynamics(
         self,
-        q,
-        v,
-        tau,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
         *,
-        forces: Mapping | None = None,
+        forces: Mapping[str, ArrayLike] | None = None,
         active_loops: Iterable[str] | None = None,
-        loop_accelerations: Mapping | None = None,
+        loop_accelerations: Mapping[str, ArrayLike] | None = None,
     ) -> np.ndarray:
         """Accelerations a (..., nv) under torques tau; a driven joint's entry of tau is its acceleration.
 
@@ -152,22 +154,22 @@ class ClosedTopology:
         whole = [x if x.shape[:-1] == leading else np.broadcast_to(x, (*leading, x.shape[-1])) for x in state]
         (q_P, q_S), (v_P, v_S), (tau_P, tau_S) = map(self.split, whole)
 
-        free_P, told_P = self.primary.response(q_P, v_P, tau_P, loads)  # A, B, C
-        free_S, told_S = self.secondary.response(q_S, v_S, tau_S, loads)
+        free_P, points_P = self.primary.response(q_P, v_P, tau_P, loads)  # A, B, C
+        free_S, points_S = self.secondary.response(q_S, v_S, tau_S, loads)
         a = np.concatenate((free_P, free_S), axis=-1)
         if self.step_d is None:
             return a
         fine = np.isfinite(a).all(axis=-1)
         if not fine.any():
             return a
-        told_P, told_S, q_P, q_S = (_stand_in(fine, x) for x in (told_P, told_S, q_P, q_S))
-        push = self.step_d.kernel.evaluate(*(x for x in (told_P, told_S) if x.shape[-1]), *extras)  # D
+        points_P, points_S, q_P, q_S = (_stand_in(fine, x) for x in (points_P, points_S, q_P, q_S))
+        push = self.step_d.kernel.evaluate(*(x for x in (points_P, points_S) if x.shape[-1]), *extras)  # D
         fine &= np.isfinite(push).all(axis=-1)
         push, k = np.where(fine[..., None], push, 0.0), 6 * len(self.primary.points)
         more = (self.primary.forced(q_P, push[..., :k]), self.secondary.forced(q_S, push[..., k:]))  # E
         return np.where(fine[..., None], a + np.concatenate(more, axis=-1), np.nan)  # F
 
-    def split(self, x) -> tuple[np.ndarray, np.ndarray]:
+    def split(self, x: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """q (..., nq), or v, tau, a (..., nv), of both systems as (primary, secondary)."""
         x = np.asarray(x)
         sizes = dict(zip((size for _, size in self._sizes[:2]), self.primary.sizes, strict=True))
@@ -179,14 +181,16 @@ class ClosedTopology:
         return x[..., :n], x[..., n:]
 
     def __repr__(self) -> str:
-        one, other, between, _ = self._given
+        one, other, between, _ = self._parts
         return f"ClosedTopology({one.name!r}, {other.name!r}, {len(between)} closures, nv={self.model.nv})"
 
-    def __reduce__(self):
-        return _remade, (*self._given, self._options)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (*self._parts, self._options)
 
 
-def _remade(primary, secondary, closures, ready, options) -> ClosedTopology:
+def _remade(
+    primary: Model, secondary: Model, closures: Sequence[Any], ready: Sequence[str], options: dict[str, Any]
+) -> ClosedTopology:
     return ClosedTopology(primary, secondary, closures, points=ready, **options)
 
 
@@ -195,7 +199,7 @@ def _redundancy(model: Model) -> Redundancy:
     return find_redundancy(mechanism(model))
 
 
-def _loads(model: Model, forces: Mapping) -> dict[str, np.ndarray]:
+def _loads(model: Model, forces: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
     """External forces [torque; force] (..., 6) by body, in the model's order, their batch axes broadcast."""
     names, _ = external_forces(model, "forward_dynamics", forces)
     wide = np.broadcast_arrays(*(np.asarray(forces[n], float) for n in names)) if names else []

@@ -51,14 +51,14 @@ WORDS = {
     # loops
     "tree": Words("fact", "No loops: all degrees of freedom are independent."),
     "loops": Words("fact", "{loops} on {dofs}, {rows} in all."),
-    "mobility": Words("fact", "Mobility {mobility}; all else follows from {independent}."),
+    "mobility": Words("fact", "Mobility {mobility}; {independent} determine the rest."),
     "redundant": Words(
         "fact", "{count} redundant wherever the loops are closed ({parts}); kernels leave such rows out."
     ),
     "not_assembled": Words(
         "matters",
         "No closed state was found from neutral coordinates: {why}",
-        "Give robot.assemble(...) a guess that is nearer, or look at the places of the loops' two ends",
+        "Give robot.assemble(...) a guess that is nearer, or check the placements of the loops' two ends",
     ),
     "open_at_zero": Words(
         "fact", "At neutral coordinates {count} not closed ({parts}), by up to {by}; robot.assemble(q) closes them."
@@ -76,11 +76,11 @@ WORDS = {
         "The closed state found from neutral is singular: {direction} can move in addition to the usual motion.",
         "Start from another state",
     ),
-    "separate": Words("fact", "{count} parts that only the world joins."),
+    "separate": Words("fact", "{count} parts that are connected by the world only."),
     # inertias
     "triangle": Words(
         "matters",
-        "{parts}: principal moments of inertia {moments} kg m²; in no body one is larger than the sum of the others.",
+        "{parts}: principal moments of inertia {moments} kg m²; no body has one that exceeds the sum of the others.",
         "Was a sign, a unit or the order of axes lost?",
     ),
     "massless": Words(
@@ -96,7 +96,7 @@ WORDS = {
     "inertia_units": Words(
         "matters",
         "{parts}: {mass} kg and {moment} kg m² mean a body {width} m wide; the whole mechanism spans {span} m.",
-        "Are inertias in kg mm², kg cm² or g mm²?",
+        "Are the inertias in kg mm², kg cm² or g mm²?",
     ),
     "inertia_large": Words(
         "advice",
@@ -112,13 +112,13 @@ WORDS = {
     ),
     "heavy": Words(
         "matters",
-        "{parts}: {mass} kg in the {volume} litres that its inertia describes is {density} kg/m³; no metal has that.",
-        "Are masses in grams?",
+        "{parts}: {mass} kg in the {volume} litres of its inertia is {density} kg/m³; no metal is that dense.",
+        "Are the masses in grams?",
     ),
     "long": Words(
         "matters",
         "{parts} is {distance} m from its parent.",
-        "Are lengths in millimetres? model.scale(length=0.001) mends these, and inertias in kg mm² with them",
+        "Are the lengths in millimetres? model.scale(length=0.001) corrects these, and inertias in kg mm² with them",
     ),
     # joints
     "no_limits": Words(
@@ -128,23 +128,23 @@ WORDS = {
     "zero_limit": Words("advice", "{parts}: the limit of {what} is 0.", "Leave it out, or give its value"),
     "friction": Words("fact", "Coulomb friction on {count} ({parts}) is kept, and acts in simulation only."),
     # files
-    "mesh": Words("advice", "{count} cannot be reached: {parts}.", "{why}"),
+    "mesh": Words("advice", "{count} not found: {parts}.", "{why}"),
     "noted": Words("fact", "On loading: {text}"),
     # loops that may be missing
     "meet": Words(
         "advice",
-        "{parts} are at the same place at neutral coordinates, and part when the joints move. "
+        "{parts} coincide at neutral coordinates, and separate when the joints move. "
         "If they are the ends of a loop, close it.",
         "Write {close}",
     ),
     "named": Words(
         "advice",
-        "{parts} are called like the two ends of a loop, {apart} m apart at neutral coordinates.",
+        "{parts} are named like the two ends of a loop, {apart} m apart at neutral coordinates.",
         "Write {close}",
     ),
     "one_end": Words(
         "advice",
-        "{parts} is called like the end of a loop, but has no partner.",
+        "{parts} is named like the end of a loop, but has no partner.",
         "Write model.with_loop({first!r}, ..., 'spherical')",
     ),
 }

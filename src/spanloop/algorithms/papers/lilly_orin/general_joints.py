@@ -15,16 +15,18 @@ beyond ζ (tree/link_motion.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import KeptRows, known_rows
-from spanloop.algorithms.papers.lilly_orin.chains import JOINT, Hop, Tip
+from spanloop.algorithms.papers.lilly_orin.chains import JOINT, Body, Chains, Hop, Tip
 from spanloop.joints.kind import EX, EY, EZ
 from spanloop.math.scalar import sqrt
 from spanloop.math.spatial import Force, Motion, Transform, dual_basis
 from spanloop.math.vector3 import is_zero
+from spanloop.sweeps import Sum, Values
 from spanloop.topology.paths import relative_pose
 from spanloop.types import Scalar
 
@@ -54,7 +56,58 @@ class Constraint:
     gamma: Scalar
     compliance: Scalar = 0.0  # 1 for a row of a rotor
     mask: Scalar = 1.0  # 0 where a closure is switched off
+    link: int = -1
+    other: int = -1  # the reference member, or the other link of a loop inside a chain
+    inner: bool = False  # of a loop inside a chain
     number: int = 0  # among the rows of all tips
+
+    @property
+    def ends(self) -> tuple[tuple[int, Force], tuple[int, Force]]:
+        """The two links that the row joins, and what its unit force does to each."""
+        return (self.link, self.K), (self.other, self.B)
+
+
+def joints_at_state(chains: Chains, kept: KeptRows):
+    """The step that gives steps 1 to 4 what Table 1 has as given: φ, φᶜ, h, αᶜ, X₀ and ζ₀ of all general joints."""
+
+    def given(m, here, world) -> Values:
+        """Bodies with the joints that carry them and the rows that act on them; rows of each group, and its DoFs."""
+        f = {i: h.f for i, h in enumerate(here)}
+        by_group: dict[int, list[Constraint]] = {n: [] for n in sorted({t.group for t in chains.tips})}
+        for t in chains.tips:
+            rows, on_link, on_other = tip(m, here, world, t, kept)
+            by_group[t.group] += [replace(row, link=t.link, other=t.other, inner=t.inner) for row in rows]
+            for link, known in ((t.other, on_other), (t.link, on_link)):
+                if link not in chains.support:
+                    f[link] = f[link] - known  # (33): φ h
+        numbers = itertools.count()
+        tip_rows = {
+            group: [replace(row, number=next(numbers)) for row in sorted(rows, key=lambda row: not row.inner)]
+            for group, rows in by_group.items()
+            if rows
+        }
+        K: dict[int, dict[int, Force]] = {}
+        for row in (row for rows in tip_rows.values() for row in rows):
+            for link, wrench in row.ends:
+                K.setdefault(link, {})[row.number] = wrench
+        bodies = [_body(m, here, world, body, f, K, kept) for body in chains.links]
+        dofs: dict[int, int] = {}
+        for body, values in zip(chains.links, bodies, strict=True):
+            if body.hop:
+                dofs[body.hop.group] = dofs.get(body.hop.group, 0) + len(values.joint.dofs)
+        return Values(bodies=bodies, tip_rows=[(rows, dofs.get(group, 0)) for group, rows in tip_rows.items()])
+
+    return given
+
+
+def _body(m, here, world, body: Body, f: dict, K: dict, kept: KeptRows) -> Values:
+    """A body before it is swept; the reference member has no joint of its own."""
+    link = m.links[body.number]
+    own = Values(inertia=link.inertia.articulated(), own_f=f[body.number], own_K=Sum(K.get(body.number, {})))
+    if body.hop is None:
+        return own
+    given_rates = here[body.hop.edge.number].tau if body.hop.edge.kind == JOINT else ()
+    return Values(**vars(own), joint=carrier(m, here, world, body.hop, kept), given_rates=given_rates)
 
 
 def carrier(m, here, world, hop: Hop, kept: KeptRows) -> Carrier:

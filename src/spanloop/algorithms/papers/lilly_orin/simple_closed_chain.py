@@ -4,6 +4,15 @@ The steps are those of Table 1. Arms and fingers that hold an object (Type 0) an
 the same code: the support is the base of every chain (chains.py), the joint at its tip is a general joint, contact or
 hip (general_joints.py). Steps 1 and 4 are sweeps over the bodies of the chains, from the support outward.
 
+| Table 1 | here |
+|---|---|
+| given: φ, φᶜ, h, αᶜ, X₀, ζ₀ | `joints_at_state` (general_joints.py) |
+| step 1: q̈_open, ẍ_open, Ω, Λ⁻¹ | `open_chain`, `open_acceleration` |
+| step 2: a₀ (45), (46) | `reference_acceleration` |
+| step 3: f_k (47) | `tip_forces`; `refinement` repeats steps 2 and 3 for their residual |
+| step 4: q̈_k (48) | `closed_chain`; `carried_body` for bodies on the reference member |
+| step 5: next state | `sl.simulate`; `feedback=True` counteracts drift |
+
 | here | Lilly & Orin | shape | meaning | frame |
 |---|---|---|---|---|
 | x_open | ẍ_open | Motion by body | acceleration beyond ζ (tree/link_motion.py), the chains open | link |
@@ -31,14 +40,13 @@ a loop joins are one. Where rows are redundant, their forces are one possible ch
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import KeptRows
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.algorithms.papers.lilly_orin.chains import JOINT, Body, Chains, Tip, simple_chains
-from spanloop.algorithms.papers.lilly_orin.general_joints import Carrier, Constraint, carrier, tip
+from spanloop.algorithms.papers.lilly_orin.chains import JOINT, Body, Chains, simple_chains
+from spanloop.algorithms.papers.lilly_orin.general_joints import Carrier, joints_at_state
 from spanloop.algorithms.papers.lilly_orin.reference_member import ChainRows, ReferenceMember, convergence
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_motion import bias_sweep, placed
@@ -65,7 +73,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
             *placed(loaded),
             bias_sweep(mechanism),
             *((outward(fly, V=Motion()),) if kept.needs_velocities(mechanism) else ()),
-            at_once(general_joints(chains, kept)),
+            at_once(joints_at_state(chains, kept)),  # given
             chains.along(inward(open_chain, P=ArticulatedInertia(), f=Force(), K=Sum(), L=Sum())),  # step 1
             chains.along(outward(open_acceleration, x_open=Motion())),  # step 1
             at_once(reference_acceleration(chains)),  # step 2
@@ -88,55 +96,6 @@ def _demands(m, here, world, redundancy: Redundancy) -> list:
     """How open the loops are, and whether the refinement of the forces converges."""
     openness = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
     return openness + (convergence(world.member, world.a0, world.step) if redundancy.refuses_singular else [])
-
-
-# ---- given: φ, φᶜ, h, αᶜ, X₀ and ζ₀ of all general joints
-
-
-def general_joints(chains: Chains, kept: KeptRows):
-    def given(m, here, world) -> Values:
-        """The bodies of the chains with the joints that carry them; rows and known forces at the tips."""
-        f = {i: h.f for i, h in enumerate(here)}
-        K: dict[int, Sum] = {body.number: Sum() for body in chains.links}
-        rows: dict[int, list[tuple[Tip, Constraint]]] = {t.group: [] for t in sorted(chains.tips, key=_group)}
-        for t in chains.tips:
-            own, on_link, on_other = tip(m, here, world, t, kept)
-            rows[t.group] += [(t, row) for row in own]
-            for link, known in ((t.other, on_other), (t.link, on_link)):
-                if link not in chains.support:
-                    f[link] = f[link] - known  # (33): φ h
-        count, groups = itertools.count(), {}
-        for n, own in ((n, own) for n, own in rows.items() if own):
-            groups[n] = [(t, replace(row, number=next(count))) for t, row in sorted(own, key=_inner_first)]
-            for entry in groups[n]:
-                for link, wrench in _ends(entry):
-                    if link not in chains.support:
-                        K[link][entry[1].number] = wrench
-        bodies = [
-            Values(
-                joint=carrier(m, here, world, body.hop, kept) if body.hop else None,
-                inertia=m.links[body.number].inertia.articulated(), own_f=f[body.number], own_K=K[body.number],
-                given_rates=() if body.hop is None or body.hop.edge.kind != JOINT else here[body.hop.edge.number].tau,
-            )
-            for body in chains.links
-        ]  # fmt: skip
-        return Values(bodies=bodies, tip_rows=groups)
-
-    return given
-
-
-def _group(t: Tip) -> int:
-    return t.group
-
-
-def _inner_first(entry: tuple[Tip, Constraint]) -> bool:
-    return not entry[0].inner
-
-
-def _ends(entry: tuple[Tip, Constraint]):
-    """The two links that a row joins, and what its unit force does to each."""
-    t, row = entry
-    return (t.link, row.K), (t.other, row.B)
 
 
 # ---- step 1: q̈_open, ẍ_open, Ω and Λ⁻¹ of every chain
@@ -190,21 +149,16 @@ def _accelerated(joint: Carrier, dofs, x: Motion, nu):
 def reference_acceleration(chains: Chains):
     def solve_a0(m, here, world) -> Values:
         """[I₀ + Σ X₀ᵀ R_k] a₀ = Σ X₀ᵀ P_k − b₀ + g₀  (45), (46)."""
-        own = world.bodies[0]
-        x = {i: Motion() for i in chains.support}
-        x |= {body.number: values.x_open for body, values in zip(chains.links, world.bodies, strict=True)}
-        dofs: dict[int, int] = {}
-        for body, values in zip(chains.links[1:], world.bodies[1:], strict=True):
-            dofs[body.hop.group] = dofs.get(body.hop.group, 0) + len(values.joint.dofs)
-        groups = []
-        for group, entries in world.tip_rows.items():
-            rows = [replace(row, B=own.B.get(row.number, Force())) for _, row in entries]
+        x_open = {i: Motion() for i in chains.support}
+        x_open |= {body.number: values.x_open for body, values in zip(chains.links, world.bodies, strict=True)}
+        own, groups = world.bodies[0], []
+        for rows, n_dofs in world.tip_rows:
+            S = [-total([r.gamma, *(power(x_open[i], K) for i, K in r.ends)]) for r in rows]  # S_k (36)
             L = [[world.L.get(_pair(r.number, t.number), 0.0) for t in rows] for r in rows]  # M⁻¹ = φᶜᵀ Λ⁻¹ φᶜ (36)
             for k, row in enumerate(rows):
                 L[k][k] = L[k][k] + row.compliance
-            S = [-total([e[1].gamma, *(power(x[i], K) for i, K in _ends(e))]) for e in entries]  # S_k (36)
-            inner = sum(t.inner for t, _ in entries)
-            groups.append(ChainRows(rows, L, S, dofs.get(group, 0), inner))
+            seen = [replace(row, B=own.B.get(row.number, Force())) for row in rows]  # φᶜᵀ X₀
+            groups.append(ChainRows(seen, L, S, n_dofs, sum(row.inner for row in rows)))
         member = ReferenceMember(groups, own.P0, m.links[chains.reference].inertia)  # (46)
         return Values(member=member, a0=member.acceleration([c.S for c in groups], -own.f0))  # (45)
 
