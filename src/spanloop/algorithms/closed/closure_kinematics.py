@@ -17,7 +17,7 @@ from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.spatial import Field, Force, Motion, Transform, coriolis, power
 from spanloop.math.vector3 import ZERO3, add, cross, total
 from spanloop.sweeps import Program, outward
-from spanloop.topology.paths import between, relative_pose
+from spanloop.topology.tree_paths import between, relative_pose
 
 OPEN = 1e-3  # a loop with an error above this [m or rad] is open: it has no meaningful accelerations
 

@@ -25,7 +25,7 @@ from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Field, Force, Motion, power
 from spanloop.math.vector3 import ZERO3, add, cross, dot, negate, subtract, total
-from spanloop.topology.paths import point, relative_pose, rotation
+from spanloop.topology.tree_paths import point, relative_pose, rotation
 from spanloop.types import Scalar
 
 A, B, BOTH, LINK = "a", "b", "both", "link"

@@ -33,7 +33,7 @@ from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.math.vector3 import ZERO3, dot, is_zero, total
 from spanloop.sweeps import Program, Values, at_once, walked
 from spanloop.topology.mechanism import Link, Mechanism
-from spanloop.topology.paths import path
+from spanloop.topology.tree_paths import path
 
 
 def forward_dynamics(
