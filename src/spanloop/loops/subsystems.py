@@ -23,7 +23,7 @@ from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.constraint_rank import RANK, in_general
 from spanloop.model.examine.messages import counted
 from spanloop.topology import Mechanism
-from spanloop.topology.paths import path
+from spanloop.topology.tree_paths import path
 
 _NUMERALS = ((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))
 

@@ -22,7 +22,7 @@ from spanloop.math.vector3 import is_zero, total
 from spanloop.sweeps.program import Values, at_once
 from spanloop.sweeps.terms import FRAMES, ONE, ROWS, Term, is_starred, starred
 from spanloop.sweeps.walk import carry_out
-from spanloop.topology.paths import relative_pose
+from spanloop.topology.tree_paths import relative_pose
 
 
 class Wrench(NamedTuple):

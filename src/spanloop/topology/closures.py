@@ -15,7 +15,7 @@ from spanloop.joints.driven import DrivenClosure
 from spanloop.math.spatial import Force
 from spanloop.math.vector3 import ZERO3
 from spanloop.model import Model
-from spanloop.topology.paths import meeting
+from spanloop.topology.tree_paths import meeting
 
 if TYPE_CHECKING:
     from spanloop.topology.mechanism import Anchor

@@ -8,7 +8,7 @@ from spanloop.errors import listed
 from spanloop.model import Model
 from spanloop.topology.mechanism import Mechanism, mechanism
 from spanloop.topology.partition import connected_components
-from spanloop.topology.paths import path
+from spanloop.topology.tree_paths import path
 
 
 def loops_in_words(model: Model) -> str:

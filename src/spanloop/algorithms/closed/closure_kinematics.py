@@ -17,7 +17,7 @@ from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.spatial import Field, Force, Motion, Transform, coriolis, power
 from spanloop.math.vector3 import ZERO3, add, cross, total
 from spanloop.sweeps import Program, outward
-from spanloop.topology.paths import between, relative_pose
+from spanloop.topology.tree_paths import between, relative_pose
 
 OPEN = 1e-3  # a loop with an error above this [m or rad] is open: it has no meaningful accelerations
 
@@ -63,8 +63,8 @@ def extra_inputs(m) -> dict[str, int]:
     return {name: size for name, size in sizes.items() if size}
 
 
-def given(m, world) -> dict:
-    """The acceleration of each row that is given."""
+def given_accelerations(m, world) -> dict:
+    """The given acceleration of each row of a driven closure."""
     return dict(zip(m.given_rows, world.given, strict=True)) if m.given_rows else {}
 
 

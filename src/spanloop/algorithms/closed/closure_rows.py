@@ -25,7 +25,7 @@ from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Field, Force, Motion, power
 from spanloop.math.vector3 import ZERO3, add, cross, dot, negate, subtract, total
-from spanloop.topology.paths import point, relative_pose, rotation
+from spanloop.topology.tree_paths import point, relative_pose, rotation
 from spanloop.types import Scalar
 
 A, B, BOTH, LINK = "a", "b", "both", "link"
@@ -242,7 +242,7 @@ def known_rows(m, here, world, closure, kept: KeptRows, child_axes: bool = False
 
     child_axes: write them in the axes of the closure's child frame.
     """
-    given = closure_kinematics.given(m, world)
+    given = closure_kinematics.given_accelerations(m, world)
     own = child_axes or kept.bias.uses_child_axes
     for row in rows(m, here, closure, B if own else basis_of(m, closure, kept.dropped), Field(ZERO3)):
         if row.number in kept.dropped:

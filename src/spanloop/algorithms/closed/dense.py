@@ -36,7 +36,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None)
         flat = J.result(m, here, world)
         jacobian = [flat[r * m.nv : (r + 1) * m.nv] for r in rows]
         gamma = list(bias.result(m, here, world))
-        for r, x in closure_kinematics.given(m, world).items():
+        for r, x in closure_kinematics.given_accelerations(m, world).items():
             gamma[r] = gamma[r] - x
         groups = [row_groups(m).get(r, r) for r in rows]
         a, pivots = _accelerations(m, here, jacobian, [gamma[r] for r in rows], groups)

@@ -111,7 +111,10 @@ def _common_ancestors(mechanism) -> dict[int, int]:
 def _first_rows(redundancy: Redundancy, row_bias, ground: Field):
     def first_rows(mechanism, here, world) -> tuple[Values, Mapping[int, Values]]:
         """Every row at its two links: K, and l = γ at one of them (8)."""
-        mask, given = closure_kinematics.masks(mechanism, world), closure_kinematics.given(mechanism, world)
+        mask, given = (
+            closure_kinematics.masks(mechanism, world),
+            closure_kinematics.given_accelerations(mechanism, world),
+        )
         own = [PendingRows() for _ in here]
         coupled: list[dict] = [{} for _ in here]
         for c in mechanism.closures:

@@ -14,7 +14,7 @@ import numpy as np
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.sweeps import walk
-from spanloop.topology.paths import meeting, path
+from spanloop.topology.tree_paths import meeting, path
 
 TOLERANCE = 1e-8  # of the square of what is left of a row of unit length
 TRACE = TOLERANCE**0.5  # of a row that is usual: what is shorter is a trace of misalignment

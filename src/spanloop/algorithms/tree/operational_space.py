@@ -25,7 +25,7 @@ from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, Motion, gain, joint_rate, power
 from spanloop.math.vector3 import add, cross
 from spanloop.sweeps import Program, Union, Values, inward, outward
-from spanloop.topology.paths import meeting as meeting_link
+from spanloop.topology.tree_paths import meeting as meeting_link
 
 _UNITS = tuple(tuple(float(i == j) for j in range(6)) for i in range(6))
 

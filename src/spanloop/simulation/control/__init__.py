@@ -1,8 +1,8 @@
 """Controllers that are compiled into a simulation, and the paths they follow: sl.simulate(..., controller=...)."""
 
 from spanloop.simulation.control.joint_space import computed_torque, gravity, pd
+from spanloop.simulation.control.motion_paths import Path, cycloidal, given, hold, path, quintic, sine, turning
 from spanloop.simulation.control.operational import operational_space
-from spanloop.simulation.control.paths import Path, cycloidal, given, hold, path, quintic, sine, turning
 from spanloop.simulation.controllers import callback, together
 
 __all__ = [

@@ -23,7 +23,7 @@ from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
 from spanloop.model import Model
 from spanloop.model.user_input import number
-from spanloop.simulation.control.paths import Path
+from spanloop.simulation.control.motion_paths import Path
 from spanloop.simulation.control.targets import Goal, controllable, every_joint_controlled, gains, goal, no_loops
 from spanloop.simulation.controllers import Controller
 

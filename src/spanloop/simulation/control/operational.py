@@ -26,7 +26,7 @@ from spanloop.math.symmetric import solve
 from spanloop.math.vector3 import add, cross, dot, scale, transpose
 from spanloop.model import Model
 from spanloop.model.user_input import number, rotation
-from spanloop.simulation.control.paths import Path, hold, path
+from spanloop.simulation.control.motion_paths import Path, hold, path
 from spanloop.simulation.control.targets import every_joint_controlled, goal, no_loops
 from spanloop.simulation.controllers import Controller
 

@@ -11,7 +11,7 @@ import numpy as np
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.parts import Joint
-from spanloop.simulation.control.paths import Path, hold, path
+from spanloop.simulation.control.motion_paths import Path, hold, path
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Kreutz & Rodriguez: forward dynamics of several arms that hold one object; grasps."""

@@ -33,7 +33,7 @@ from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.math.vector3 import ZERO3, dot, is_zero, total
 from spanloop.sweeps import Program, Values, at_once, walked
 from spanloop.topology.mechanism import Link, Mechanism
-from spanloop.topology.paths import path
+from spanloop.topology.tree_paths import path
 
 
 def forward_dynamics(
@@ -76,7 +76,7 @@ def forward_dynamics(
         flat, masks = jacobian.result(m, here, world), closure_kinematics.masks(m, world)
         rows = [r for r in range(m.n_rows) if r not in redundancy.dropped]
         J = [[part.row(r, flat[r * m.nv : (r + 1) * m.nv]) for part in parts] for r in rows]
-        gamma, given = bias.result(m, here, world), closure_kinematics.given(m, world)
+        gamma, given = bias.result(m, here, world), closure_kinematics.given_accelerations(m, world)
         columns = [
             [_column(still[part], part, part.inputs(state), x) for part, x in zip(parts, row, strict=True)] for row in J
         ]

@@ -1,0 +1,1 @@
+"""Lilly & Orin: simulation of simple closed chains, m chains on one reference member, in O(mN)."""

@@ -27,7 +27,7 @@ from spanloop.math.scalar import sqrt
 from spanloop.math.spatial import Force, Motion, Transform, dual_basis
 from spanloop.math.vector3 import is_zero
 from spanloop.sweeps import Sum, Values
-from spanloop.topology.paths import relative_pose
+from spanloop.topology.tree_paths import relative_pose
 from spanloop.types import Scalar
 
 SIX = (Force(EX), Force(EY), Force(EZ), Force(linear=EX), Force(linear=EY), Force(linear=EZ))

@@ -71,8 +71,8 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
     )
 
     def demands(m, here, world) -> list:
-        far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
-        return far + (world.pivot_bounds if redundancy.refuses_singular else [])
+        openness = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+        return openness + (world.pivot_bounds if redundancy.refuses_singular else [])
 
     return Program(
         "forward_dynamics",

@@ -21,7 +21,7 @@ from spanloop.algorithms.closed.closure_rows import KeptRows, known_rows
 from spanloop.algorithms.papers.lilly_orin.general_joints import SIX
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.math.vector3 import total
-from spanloop.topology.paths import meeting, path
+from spanloop.topology.tree_paths import meeting, path
 from spanloop.types import Scalar
 
 

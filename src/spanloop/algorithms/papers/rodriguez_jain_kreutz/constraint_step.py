@@ -74,12 +74,12 @@ def constraint_step(
 
     def closure_rows(m, here, world) -> Values:
         """Rows of all closures: number, ends, γ."""
-        given = closure_kinematics.given(m, world)
+        given = closure_kinematics.given_accelerations(m, world)
         return Values(rows={c.number: _row_ends(m, here, c, redundancy.dropped, given) for c in m.closures})
 
     def demands(m, here, world) -> list:
-        far = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
-        return far + (world.pivot_bounds if redundancy.refuses_singular else [])
+        openness = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
+        return openness + (world.pivot_bounds if redundancy.refuses_singular else [])
 
     return Program(
         "constraint_step",

@@ -27,7 +27,7 @@ from spanloop.math.spatial import Field, Motion, Transform, combined, coriolis
 from spanloop.math.symmetric import LDL, PIVOT_TOLERANCE
 from spanloop.math.vector3 import ZERO3, cross, dot, negate
 from spanloop.sweeps import Values
-from spanloop.topology.paths import relative_pose
+from spanloop.topology.tree_paths import relative_pose
 
 
 @dataclass

@@ -13,7 +13,7 @@ import numpy as np
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.errors import UnsupportedError, listed
 from spanloop.joints.driven import DrivenClosure
-from spanloop.topology.paths import path
+from spanloop.topology.tree_paths import path
 
 _RANK = 1e-8  # of the largest singular value: what is smaller counts as zero
 _SHARE = 0.1  # of a motion of unit length: DoF with less have no part in it

@@ -13,7 +13,7 @@ from spanloop.kernels import compile
 from spanloop.loops.closed_topology.combined_model import frames_of
 from spanloop.model import Model
 from spanloop.topology import mechanism
-from spanloop.topology.paths import meeting
+from spanloop.topology.tree_paths import meeting
 
 
 @dataclass(frozen=True, eq=False)
