@@ -1,4 +1,4 @@
-"""Writes docs/singular.md: what forward dynamics returns at and near singular positions.
+"""Writes docs/singular.md: what forward dynamics returns at and near singular configurations.
 
 python docs/tables/singular.py
 """

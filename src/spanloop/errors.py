@@ -21,7 +21,7 @@ class Reason(enum.Enum):
     SINGULAR_CLOSURE = "closures lose rank"
     SINGULAR_MASS = "the mass matrix is singular, or numbers overflow"
     UNDETERMINED = "the chosen coordinates do not determine the others"
-    BLOCKED_PATH = "a path leads to a singular position or out of reach"
+    BLOCKED_PATH = "a path leads to a singular configuration or out of reach"
     UNDERACTUATED = "the actuators cannot produce the motion"
     ROUNDING = "rounding leaves no correct digits"
     UNSUPPORTED = "the method does not fit the live parameters"

@@ -175,7 +175,7 @@ def test_a_loop_on_one_body_is_refused():
         sl.compile(model, "forward_dynamics", method=METHOD)
 
 
-# ---- singular positions
+# ---- singular configurations
 
 
 def folded_in_series(number: int, distance: float) -> Case:

@@ -120,7 +120,7 @@ def test_chains_of_any_number_of_joints(method, joints):
     assert difference(a, exact(case.model, case.q, case.v, case.tau)) < AGREE
 
 
-# ---- grasps of all sorts, singular positions
+# ---- grasps of all sorts, singular configurations
 
 
 def _held(grasp, m: int = 2, **options):

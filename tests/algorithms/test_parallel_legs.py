@@ -191,7 +191,7 @@ def test_the_complement_is_refused_where_the_method_is():
     robot = sl.Dynamics(zoo.five_bar())
     with says(StateError, "parallel_complement: loop 'meeting', between 'far1' and 'far2', is open by"):
         sl.papers.parallel_complement(robot, np.zeros(4))
-    with says(StateError, "parallel_complement: the legs are in a singular position"):
+    with says(StateError, "parallel_complement: the legs are in a singular configuration"):
         sl.papers.parallel_complement(robot, five_bar_in_line(0.0).q)
     with says(InputError, "parallel_complement: q has shape (2, 4); expected one state (4,)"):
         sl.papers.parallel_complement(robot, np.zeros((2, 4)))
@@ -209,7 +209,7 @@ def test_the_singular_position_of_the_legs_is_told():
     """Distal links in line: the drives do not determine the point where they meet."""
     robot = sl.Dynamics(zoo.five_bar(), method="parallel_legs")
     state = five_bar_in_line(0.0)
-    with says(StateError, "the legs are in a singular position: the actuated joints do not determine the motion"):
+    with says(StateError, "the legs are in a singular configuration: the actuated joints do not determine the motion"):
         robot.forward_dynamics(state.q, state.v, state.tau)
     near = robot.minimal_coordinates(zoo.five_bar_start())
     a = near.forward_dynamics(zoo.five_bar_start()[[0, 2]], np.zeros(2), np.zeros(2))
@@ -231,7 +231,7 @@ def test_a_singular_position_is_refused_whatever_is_asked_for():
     robot = sl.Dynamics(zoo.five_bar(), method="parallel_legs", on_singular="minimum_norm")
     state, case = five_bar_in_line(0.0), case_of("five_bar")
     assert difference(robot.forward_dynamics(case.q, case.v, case.tau), answer_of("five_bar")) < AGREE
-    with says(StateError, "the legs are in a singular position"):
+    with says(StateError, "the legs are in a singular configuration"):
         robot.forward_dynamics(state.q, state.v, state.tau)
 
 

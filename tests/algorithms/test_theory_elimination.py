@@ -14,7 +14,7 @@ import pytest
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.algorithms.closed import correction, elimination
+from spanloop.algorithms.closed import closure_correction, elimination
 from spanloop.algorithms.closed.redundancy import find_redundancy
 from spanloop.math.spatial import Force
 from spanloop.sweeps import walk
@@ -228,7 +228,7 @@ def test_rows_that_are_dropped_depend_on_the_others(trees, name):
 def test_a_correction_is_the_acceleration_of_a_mechanism_at_rest(trees, name):
     """(24), and no other change that closes the loops has less kinetic energy."""
     tree = trees[name]
-    program = correction.position_correction(tree.m, tree.redundancy)
+    program = closure_correction.position_correction(tree.m, tree.redundancy)
     rng = np.random.default_rng(5)
     error = rng.uniform(-1, 1, tree.m.n_rows)
     found = np.array(walk(program, tree.m, {"q": tree.q.tolist(), "error": error.tolist()}))

@@ -295,7 +295,7 @@ def states_of(name: str, model: sl.Model) -> list[dict[str, np.ndarray]]:
 
 
 def _closed_state(name: str, model: sl.Model, rng, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Near the zoo's start, the loops closed again; of the parallelogram first the singular position, all in line."""
+    """Near the start of the zoo with closed loops; of the parallelogram first the singular configuration."""
     if name == "parallelogram":
         return 0.4 * k * np.array((1.0, -1.0, 1.0)), np.array((0.7, -0.7, 0.7))
     robot, v = sl.Dynamics(model), 0.5 * rng.normal(size=model.nv)

@@ -374,7 +374,7 @@ def folded(distance: float):
 def test_lost_rank_is_refused_or_answered_on_demand():
     crank, rocker, loops, case = folded(0.0)
     pair = sl.ClosedTopology(crank, rocker, loops)
-    with pytest.raises(StateError, match="the loops are in a singular position"):
+    with pytest.raises(StateError, match="the loops are in a singular configuration"):
         pair.forward_dynamics(case.q, case.v, case.tau)
     a = sl.ClosedTopology(crank, rocker, loops, on_singular="minimum_norm").forward_dynamics(case.q, case.v, case.tau)
     assert np.isfinite(a).all()

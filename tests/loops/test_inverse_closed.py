@@ -323,8 +323,8 @@ def test_a_singular_position_of_the_actuators_is_told():
     v = robot.complete_velocity(dead, {"crank_hinge": 1.0})
     with says(
         StateError,
-        "the actuators (slide) are in a singular position: here no torque of theirs acts on a motion of crank_pin, "
-        "crank_hinge, which this motion needs. Choose others",
+        "the actuators (slide) are in a singular configuration: here no torque of theirs acts on a motion of "
+        "crank_pin, crank_hinge, which this motion needs. Choose others",
     ):
         robot.inverse_dynamics(dead, v, {"crank_hinge": 1.0}, actuated=["slide"])
     assert np.isfinite(robot.inverse_dynamics(dead, v, {"crank_hinge": 1.0})).all()
@@ -333,7 +333,7 @@ def test_a_singular_position_of_the_actuators_is_told():
 def test_a_singular_position_of_the_loops_is_refused_unless_one_answer_is_wanted():
     model = zoo.four_bar(ground=2.0, crank=1.0, coupler=2.0, rocker=1.0)
     q, v, a = np.zeros(3), np.zeros(3), np.zeros(3)
-    with says(StateError, "the loops are in a singular position"):
+    with says(StateError, "the loops are in a singular configuration"):
         sl.Dynamics(model).inverse_dynamics(q, v, a)
     with says(StateError, "cannot produce this motion: none of them drives"):  # two motions here, one actuator
         sl.Dynamics(model, on_singular="minimum_norm").inverse_dynamics(q, v, a)
@@ -462,6 +462,6 @@ def test_a_path_beyond_a_singular_position_is_refused():
         f"drive{k}": (start[i] + s * 2.5 * t, s * 2.5 * np.ones(5), np.zeros(5)) for k, i, s in ((1, 0, 1), (2, 2, -1))
     }
     with pytest.raises(
-        StateError, match=r"follow: between samples \d and \d the mechanism comes to a singular position"
+        StateError, match=r"follow: between samples \d and \d the mechanism comes to a singular configuration"
     ):
         robot.follow(start, path)

@@ -141,7 +141,7 @@ def test_forces_of_redundant_rows_are_the_shortest_and_marked(name):
     assert not any(found.unique.values())
 
 
-# ---- singular positions
+# ---- singular configurations
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
@@ -174,7 +174,7 @@ def test_a_batch_through_a_singular_position_raises_nothing(case: Singular):
 
 def test_a_singular_position_is_called_by_its_name():
     case = folded_four_bar(0.0)
-    with says(StateError, "singular position"):
+    with says(StateError, "singular configuration"):
         sl.Dynamics(case.model).forward_dynamics(case.q, case.v, case.tau)
 
 

@@ -95,7 +95,7 @@ def test_where_the_branch_ends_the_call_is_refused_and_nothing_forgotten():
 def test_from_a_singular_position_nothing_is_followed():
     q = five_bar_in_line(0.0).q
     few = sl.Dynamics(zoo.five_bar()).minimal_coordinates(q)
-    with says(StateError, "the mechanism comes to a singular position"):
+    with says(StateError, "the mechanism comes to a singular configuration"):
         few.state(q[[0, 2]] + (0.1, -0.1), [0.0, 0.0])
 
 

@@ -163,7 +163,7 @@ def test_conditions_and_memory_work_as_with_projection():
     assert few.closure_residual.max() < 1e-13
 
 
-# ---- singular positions
+# ---- singular configurations
 
 
 @pytest.mark.parametrize("step", [5e-3, 2e-3, 1e-3, 3e-4])
@@ -222,7 +222,7 @@ def test_a_step_that_is_too_long_is_refused():
 
 def test_a_start_in_a_singular_position_is_refused():
     here = five_bar_in_line(0.0)
-    with says(StateError, "the run starts in a singular position of the legs, where the actuated joints do not"):
+    with says(StateError, "the run starts in a singular configuration of the legs, where the actuated joints do not"):
         minimal(zoo.five_bar(), here.q, here.v)
 
 
@@ -233,7 +233,7 @@ def test_a_motion_that_passes_close_to_one_is_told():
     driven = replace(model, joints=tuple(replace(j, actuated=j.name == slide) for j in model.joints))
     q[model.q_slice("crank_hinge")] = 5e-3
     q = sl.Dynamics(model).assemble(q, ("crank_hinge",))
-    with pytest.warns(SpanloopWarning, match="the legs passed close to a singular position"):
+    with pytest.warns(SpanloopWarning, match="the legs passed close to a singular configuration"):
         minimal(driven, q, duration=1e-3)
 
 
@@ -257,7 +257,7 @@ def test_the_start_is_completed_from_the_actuated_joints():
 
 
 def test_runs_of_a_batch_are_single_runs_to_the_bit():
-    """Eleven five-bars, three lanes' worth, of which some come to a singular position."""
+    """Eleven five-bars, three lanes' worth, of which some come to a singular configuration."""
     model, rng = zoo.five_bar(), np.random.default_rng(1)
     angles = np.radians((80.0, 70.0) + 5.0 * rng.normal(size=(11, 2)))
     q = np.array([zoo.five_bar_start(angles=tuple(x)) for x in angles])

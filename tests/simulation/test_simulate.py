@@ -359,10 +359,10 @@ def test_a_singular_position_ends_a_run_or_is_told():
     v = robot.complete_velocity(q, {"left": -3.0})
     run = sl.simulate(robot, q, v, duration=0.2, step=1e-5)
     assert run.outcome.reason == "singular"
-    assert "singular position" in run.outcome.sentence
+    assert "singular configuration" in run.outcome.sentence
     assert abs(run.q[-1, 0]) < 2e-3
     assert np.isfinite(run.q).all()
-    with pytest.warns(sl.SpanloopWarning, match="passed close to a singular position"):
+    with pytest.warns(sl.SpanloopWarning, match="passed close to a singular configuration"):
         through = sl.simulate(robot, q, v, duration=0.2, step=1e-3)
     assert through.outcome.finished
     assert through.settings["margin"] < 1e-4
@@ -591,7 +591,7 @@ def test_the_reason_of_an_outcome_is_data_that_equals_its_word():
     ],
 )
 def test_why_a_run_ended_follows_from_the_reason_whatever_the_sentence(reason, end):
-    assert end_reason(Refusal(reason, "loop 'a' is in a singular position")) is end
+    assert end_reason(Refusal(reason, "loop 'a' is in a singular configuration")) is end
 
 
 def test_a_few_starts_on_floats_are_those_of_many_by_a_kernel():

@@ -1,7 +1,7 @@
-"""Mechanisms at and near singular positions: for test_loops.py and for the table of docs/singular.md.
+"""Mechanisms at and near singular configurations: for test_loops.py and for the table of docs/singular.md.
 
-Each case is a function of the distance δ [rad] from the singular position; at δ = 0 it is exactly there. Coordinates
-are computed so that the loops are closed to rounding at any δ.
+Each case is a function of the distance δ [rad] from the singular configuration; at δ = 0 it is exactly there.
+Coordinates are computed so that the loops are closed to rounding at any δ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WRIST = (0.1, 0.6, -0.8, 0.2, 0.0, 0.4)  # of an arm whose roll and spin turn a
 
 @dataclass(frozen=True)
 class Singular:
-    """A family of states; `keeps_rank`: are the accelerations unique at the singular position too?"""
+    """A family of states; `keeps_rank`: are the accelerations unique at the singular configuration too?"""
 
     name: str
     at: object  # δ → Case

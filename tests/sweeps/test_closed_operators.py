@@ -176,9 +176,9 @@ def test_named_frames_leave_the_closures_out():
 def test_a_singular_position_is_refused():
     case = next(x for x in SINGULAR if x.name == "folded four-bar").at(0.0)
     S = sl.operators(case.model, case.q)
-    with pytest.raises(StateError, match="the loops are in a singular position at this q"):
+    with pytest.raises(StateError, match="the loops are in a singular configuration at this q"):
         dynamics(S) @ case.tau
-    with pytest.raises(StateError, match="the loops are in a singular position"):
+    with pytest.raises(StateError, match="the loops are in a singular configuration"):
         sl.compile(case.model, dynamics(sl.operators(case.model)))(case.q, case.tau)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from spanloop.algorithms.closed import closure_kinematics, correction, dense, elimination
+from spanloop.algorithms.closed import closure_correction, closure_kinematics, dense, elimination
 from spanloop.algorithms.papers.kreutz_rodriguez import arms_on_object, grasps, recursive_arms
 from spanloop.algorithms.papers.lilly_orin import simple_closed_chain
 from spanloop.algorithms.papers.rodriguez_jain_kreutz import closed_topology, system_response
@@ -122,8 +122,12 @@ FUNCTIONS: dict[str, Function] = {
     "closure_jacobian": Function({"paths": Algorithm(closure_kinematics.closure_jacobian)}),
     "closure_bias": Function({"paths": Algorithm(closure_kinematics.closure_bias)}),
     "grasp_accelerations": Function({"paths": Algorithm(grasps.grasp_accelerations)}),
-    "position_correction": Function({"elimination": Algorithm(correction.position_correction, ("redundancy",))}),
-    "velocity_correction": Function({"elimination": Algorithm(correction.velocity_correction, ("redundancy",))}),
+    "position_correction": Function(
+        {"elimination": Algorithm(closure_correction.position_correction, ("redundancy",))}
+    ),
+    "velocity_correction": Function(
+        {"elimination": Algorithm(closure_correction.velocity_correction, ("redundancy",))}
+    ),
     "inverse_dynamics": Function(
         {
             "newton_euler": Algorithm(newton_euler.inverse_dynamics, _FORCES),

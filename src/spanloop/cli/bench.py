@@ -87,7 +87,7 @@ def measured(robot: Dynamics, q: np.ndarray, v: np.ndarray, tau: np.ndarray, sec
     """Measure calls, batches and steps; one that fails carries the reason."""
     many = [np.tile(x, (BATCH, 1)) for x in (q, v, tau)]
     wide = [np.tile(x, (RUNS, 1)) for x in (q, v)]
-    through = Dynamics(robot.model, on_singular="minimum_norm")  # a random motion may pass a singular position
+    through = Dynamics(robot.model, on_singular="minimum_norm")  # a random motion may pass a singular configuration
 
     def steps(q, v):
         end = 1e-3 * STEPS

@@ -35,7 +35,7 @@ class Dynamics(KernelCalls):
     **Batches.** Arrays have batch axes first, any number of them, which broadcast: q (..., nq), v, a, tau (..., nv).
 
     **Errors.** InputError: an array or a name does not fit the model. StateError: a single state has no answer (numbers
-    that are not finite, a quaternion off unit length, an open loop, a singular position); `error.reason` is a
+    that are not finite, a quaternion off unit length, an open loop, a singular configuration); `error.reason` is a
     `spanloop.errors.Reason`. In a batch such a state's row is NaN, and one SpanloopWarning names the first; other rows
     are unaffected.
 

@@ -1,10 +1,10 @@
 """From a model and a function of the catalog to a kernel: spec, plan, machine code, refusals."""
 
 from spanloop.kernels.compile import compile, machine_kernel, operations
-from spanloop.kernels.explain import refuse_closures
 from spanloop.kernels.lowering import LOOP_THRESHOLD, UNIT_TOLERANCE
 from spanloop.kernels.on_scalars import on_scalars
 from spanloop.kernels.spec import KernelSpec, content, source_hash
+from spanloop.kernels.state_refusals import refuse_closures
 
 __all__ = [
     "LOOP_THRESHOLD",

@@ -34,7 +34,7 @@ def on_scalars(
     Returns:
         f, which takes the inputs of the kernel that sl.compile returns, one sequence each (q of nq numbers, v, a, tau
         of nv), in SI units, and returns a list, or a list of rows where the kernel returns a matrix. Where a state has
-        no answer (loops in a singular position) all numbers are NaN. Open loops are not refused.
+        no answer (loops in a singular configuration) all numbers are NaN. Open loops are not refused.
 
     Raises:
         InputError: an option, a name or the length of an input does not fit.

@@ -16,8 +16,7 @@ from spanloop.algorithms.catalog import Algorithm
 from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.compiler.lower import CannotLoop, Looped, Plan
 from spanloop.errors import InputError, Refusal, UnsupportedError
-from spanloop.kernels import explain as explaining
-from spanloop.kernels import lowering
+from spanloop.kernels import lowering, state_refusals
 from spanloop.model import Model
 from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters
@@ -80,7 +79,7 @@ class KernelSpec:
         method, algorithm = catalog.algorithm(name, method, closed=bool(model.loops or model.couplings))
         entry = catalog.function(name)
         if entry.needs_tree:
-            explaining.refuse_closures(model, name, entry.instead)
+            state_refusals.refuse_closures(model, name, entry.instead)
         options = _checked_options(
             model,
             name,
@@ -214,7 +213,7 @@ class KernelSpec:
 
     def reference(self, *arrays: np.ndarray) -> np.ndarray | None:
         """The answer of one state on Python floats; None if it has none."""
-        if explaining.input_fault(self, *arrays):
+        if state_refusals.input_fault(self, *arrays):
             return None
         inputs, shape = self.signature()
         given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
@@ -231,7 +230,7 @@ class KernelSpec:
 
     def explain(self, *arrays: np.ndarray) -> Refusal:
         """Why this state has no answer."""
-        return explaining.explain(self, *arrays)
+        return state_refusals.explain(self, *arrays)
 
 
 @functools.lru_cache(maxsize=64)

@@ -28,10 +28,10 @@ class MinimalCoordinates:
     names: of the joints, in the order of all arrays (n,) here.
 
     The object keeps its first and its last state. A call moves the joints straight from the last state to the new
-    positions, and the others follow without a jump to another assembly; if a singular position blocks that way,
+    positions, and the others follow without a jump to another assembly; if a singular configuration blocks that way,
     straight from the first state; otherwise it raises StateError and keeps the last state. The result therefore
     depends on the positions alone, except for whole turns of the other joints and for mechanisms that change their
-    assembly around a singular position. Joint limits are not checked.
+    assembly around a singular configuration. Joint limits are not checked.
     """
 
     def __init__(self, robot: Any, start: ArrayLike, joints: Sequence[str] | None = None):
@@ -103,8 +103,8 @@ class MinimalCoordinates:
         refusal = Refusal(
             Reason.BLOCKED_PATH,
             f"on the way from {self._listed(self._last)} to {_values(self.names, positions)} the mechanism comes to a "
-            f"singular position near {self._listed(reached[0])}, beyond which the other joints do not follow (or the "
-            "positions are out of reach). Take another way, through positions between them; or start from another "
+            f"singular configuration near {self._listed(reached[0])}, beyond which the other joints do not follow (or "
+            "the positions are out of reach). Take another way, through positions between them; or start from another "
             "assembly: restart(q)",
         )
         raise StateError.of("minimal_coordinates", refusal)

@@ -1,4 +1,4 @@
-"""Refusals of motions of closed mechanisms: open loops, singular positions, opening rates, missing actuators.
+"""Refusals of motions of closed mechanisms: open loops, singular configurations, opening rates, missing actuators.
 
 Each function returns a Refusal for every state that it refuses.
 """
@@ -39,7 +39,7 @@ def singular_positions(robot, rank_is_lost: np.ndarray) -> Refusals:
         return {}
     refusal = Refusal(
         Reason.SINGULAR_CLOSURE,
-        "the loops are in a singular position: constraints that are independent elsewhere depend on each other, "
+        "the loops are in a singular configuration: constraints that are independent elsewhere depend on each other, "
         "and torques are not determined. See robot.diagnose(q); on_singular='minimum_norm' gives one answer",
     )
     return {int(k): refusal for k in np.flatnonzero(rank_is_lost)}
@@ -106,8 +106,8 @@ def missing_actuators(robot, actuators: Actuators, N: np.ndarray, rest: np.ndarr
     if driven < _driven_in_general(robot, actuators):
         return Refusal(
             Reason.UNDERACTUATED,
-            f"the actuators ({who}) are in a singular position: here no torque of theirs acts on a motion of {moving}, "
-            "which this motion needs. Choose others: actuated=[...]",
+            f"the actuators ({who}) are in a singular configuration: here no torque of theirs acts on a motion of "
+            f"{moving}, which this motion needs. Choose others: actuated=[...]",
         )
     return Refusal(
         Reason.UNDERACTUATED,

@@ -56,7 +56,7 @@ def _next(robot, last: np.ndarray, at: Mapping, k: int) -> np.ndarray:
     if share < 1.0:
         refusal = Refusal(
             Reason.BLOCKED_PATH,
-            f"between samples {k - 1} and {k} the mechanism comes to a singular position, beyond which the other "
+            f"between samples {k - 1} and {k} the mechanism comes to a singular configuration, beyond which the other "
             f"joints do not follow, or out of reach ({share:.0%} of the way could be taken). See "
             f"robot.diagnose(q) at sample {k - 1}; change the path, or name other joints",
         )
@@ -104,8 +104,8 @@ def _flat(x: np.ndarray) -> np.ndarray:
 # The way is taken in parts. In each, the dependent DoF first move along their rates, then Newton steps close the
 # loops. A part counts if every Newton step is at most half of the one before, and if the dependent columns J_d of the
 # Jacobian changed by less than half of themselves: ‖J_d⁺ (J_d' − J_d)‖ < ½. J_d then has no zero determinant on the
-# straight line between the two, and the assembly is the same. Otherwise the part is halved. Towards a singular position
-# the parts become shorter without end; the way stops there.
+# straight line between the two, and the assembly is the same. Otherwise the part is halved. Towards a singular
+# configuration the parts become shorter without end; the way stops there.
 
 
 _HALF = 0.5

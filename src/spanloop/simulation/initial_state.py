@@ -157,8 +157,8 @@ def refuse_minimal(robot: Dynamics, method: str | None) -> None:
         )
     if robot.on_singular != "raise":
         raise InputError(
-            f"on_singular={robot.on_singular!r} has no meaning with closures='minimal': at a singular position the "
-            "actuated joints do not determine the motion. Use closures='project'"
+            f"on_singular={robot.on_singular!r} has no meaning with closures='minimal': at a singular configuration "
+            "the actuated joints do not determine the motion. Use closures='project'"
         )
     try:
         KernelSpec.of(robot.model, "position_completion").signature()
@@ -193,7 +193,7 @@ def completed(system: System, q: np.ndarray, v: np.ndarray, constants: np.ndarra
         found, left = np.empty(nq + nv + 1), np.inf
         for _ in range(_MOST):
             if not round_kernel.attempt([row[:nq].copy(), row[nq:].copy(), *given], found):
-                raise StateError(f"simulate: {_which(k, out)} in a singular position of the legs, {_UNDETERMINED}")
+                raise StateError(f"simulate: {_which(k, out)} in a singular configuration of the legs, {_UNDETERMINED}")
             before, left = left, float(found[-1])
             row[:] = found[:-1]
             if left < _CLOSED or left > 0.5 * before:

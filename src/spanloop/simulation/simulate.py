@@ -204,13 +204,14 @@ def _warn_of_margin(margin: float, ends: list[End], minimal: bool) -> None:
     if margin < CLOSE and not any(e.outcome.reason is EndReason.SINGULAR for e in ends):
         if minimal:
             words = (
-                f"the legs passed close to a singular position (margin {margin:.1e}, 0 where the actuated joints do "
-                "not determine the others), where numbers lose digits. closures='project' loses none there"
+                f"the legs passed close to a singular configuration (margin {margin:.1e}, 0 where the actuated joints "
+                "do not determine the others), where numbers lose digits. closures='project' loses none there"
             )
         else:
             words = (
-                f"the loops passed close to a singular position (margin {margin:.1e}, 0 where they lose rank), where a "
-                "mechanism may go on in more than one way; what is computed is the way that its velocities point"
+                f"the loops passed close to a singular configuration (margin {margin:.1e}, 0 where they lose rank), "
+                "where a mechanism may go on in more than one way; what is computed is the way of its "
+                "velocities"
             )
         warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=5)
 

@@ -39,7 +39,7 @@ from spanloop.topology import Mechanism, mechanism
 
 CLOSURES = ("project", "feedback", "minimal", "none")
 FREQUENCY = 50.0  # rad/s, of the feedback of closure errors, if no gains are given
-SINGULAR = 1e-8  # a margin below this is a singular position
+SINGULAR = 1e-8  # a margin below this is a singular configuration
 SLIP = 1e-2  # rad/s or m/s: where Coulomb friction has 71 % of its strength
 ROUNDS = 2  # corrections of position after a step, all with one set of factors
 
@@ -86,7 +86,7 @@ class System:
     method: str | None = None  # of forward dynamics
     closures: str = "project"
     live: bool = False  # parameters are inputs
-    strict: bool = True  # a singular position is refused
+    strict: bool = True  # a singular configuration is refused
 
     @property
     def has_loops(self) -> bool:

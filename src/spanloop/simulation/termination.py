@@ -19,9 +19,9 @@ from spanloop.simulation.time_loop import Progress, TimeLoop
 from spanloop.trajectory import EndReason, Outcome
 
 RESOLVED = 1e-9  # of a step: how exactly an event is located
-BEYOND = 4.0  # steps in which a singular position is sought
-TRIALS = 5000  # parts of a step on the way to a singular position
-CLOSE = 1e-4  # a margin that counts as near a singular position
+BEYOND = 4.0  # steps in which a singular configuration is sought
+TRIALS = 5000  # parts of a step on the way to a singular configuration
+CLOSE = 1e-4  # a margin that counts as near a singular configuration
 ENDS = {Reason.SINGULAR_CLOSURE: EndReason.SINGULAR, Reason.OPEN_LOOP: EndReason.OPEN}
 
 
@@ -154,7 +154,7 @@ class Termination:
         margin = float(state[self.layout.places["loops"]][1]) if self.problem.system.projects else 1.0
         if margin < max(CLOSE, SINGULAR):
             words = (
-                f"the loops came to a singular position at t = {t:.6g} s (margin {margin:.1e}); "
+                f"the loops came to a singular configuration at t = {t:.6g} s (margin {margin:.1e}); "
                 "see robot.diagnose(q) there"
             )
             return Outcome(EndReason.SINGULAR, words, t)

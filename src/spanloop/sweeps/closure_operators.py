@@ -6,7 +6,7 @@
 Each closure has two points: its frame on body a, then its frame on body b; Ṽ and forces at them are in those frames'
 own axes. A row w of the closure, a wrench at b, gives A the block wᵀ at b and −(φ w)ᵀ at a, the same wrench reversed
 and seen at a: A Ṽ is the velocity of b on a along the rows. Rows that depend on the others at every configuration are
-left out, so that A J has full rank but in singular positions. Loops in the primary system, in the secondary and
+left out, so that A J has full rank but in singular configurations. Loops in the primary system, in the secondary and
 between them are rows like all others: [A_P A_S] with the columns in the order of the closures. All that can be
 switched are closed; a driven loop's DoF are rows, too, and U = 0 means that their given accelerations are zero.
 """

@@ -131,8 +131,9 @@ class Algebra:
         demands = pivot_demands(self.mechanism, here, world)
         if any(isinstance(less < more, bool) and not less < more for less, more in demands):
             raise StateError(
-                f"{term.text}: the loops are in a singular position at this q: rows that are independent elsewhere "
-                "depend on each other, and their admittance has no inverse. See sl.Dynamics(model).diagnose(q)"
+                f"{term.text}: the loops are in a singular configuration at this q: rows that are independent "
+                "elsewhere depend on each other, and their admittance has no inverse. "
+                "See sl.Dynamics(model).diagnose(q)"
             )
         y = self.found(self.mechanism, term.rows, here, world, "y")
         return np.array(y) if all(isinstance(v, float) for v in y) else tuple(y)

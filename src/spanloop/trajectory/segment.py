@@ -82,7 +82,7 @@ class EndReason(enum.StrEnum):
     FINISHED = "finished"  # it lasted for the whole duration
     EVENT = "event"  # a condition of `events` was met
     LIMIT = "limit"  # a joint reached its limit
-    SINGULAR = "singular"  # the loops, or the legs, came to a singular position
+    SINGULAR = "singular"  # the loops, or the legs, came to a singular configuration
     OPEN = "open"  # a loop opened
     NOT_FINITE = "not_finite"  # numbers grew beyond bounds, or accelerations do not exist
     NOT_CONVERGED = "not_converged"  # an implicit step did not converge

@@ -31,7 +31,7 @@ from spanloop.compiler.runtime import arrays
 from spanloop.errors import InputError, nearest
 from spanloop.loops.arguments import external_forces, loop_inputs
 from spanloop.loops.closed_topology.combined_model import PRIMARY, SECONDARY, as_loops, joined, of_points, points
-from spanloop.loops.closed_topology.step_d import StepD
+from spanloop.loops.closed_topology.constraint_force_step import StepD
 from spanloop.loops.closed_topology.system_kernels import Column
 from spanloop.model import Model
 from spanloop.model.parts import Loop

@@ -9,7 +9,7 @@
 
     F = Λ (w − J̇ v − J a₀),    tau = inverse dynamics of a₀ + M⁻¹ Jᵀ F
 
-which is Khatib's law with M a₀ projected to the null space of the frame. At a singular position of the arm Λ⁻¹
+which is Khatib's law with M a₀ projected to the null space of the frame. At a singular configuration of the arm Λ⁻¹
 has no inverse and the run ends there.
 """
 

@@ -1,8 +1,8 @@
 """The compiled right-hand side of one run, for adaptive integrators, and its projection to the closed loops.
 
 In minimal coordinates an integrator's positions of unactuated joints are where Newton's method begins, and let it
-estimate its error there; no rate depends on them. An evaluation across a singular position from the last accepted step
-is NaN, which shortens the step.
+estimate its error there; no rate depends on them. An evaluation across a singular configuration from the last
+accepted step is NaN, which shortens the step.
 """
 
 from __future__ import annotations

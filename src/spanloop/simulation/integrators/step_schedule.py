@@ -7,7 +7,7 @@ carries one row of numbers from step to step:
 | name | numbers | meaning |
 |---|---|---|
 | q, v | nq, nv | state |
-| loops | 2 | largest closure error after any step, smallest margin to a singular position |
+| loops | 2 | largest closure error after any step, smallest margin to a singular configuration |
 | z | | memory of controllers and actuators |
 | g | | values of the events after the last step |
 | q.rest, v.rest | nq, nv | what sums lost (float32) |

@@ -48,22 +48,22 @@ class Completion:
         return [v[i] if i in self.actuated else dot(row, theta) for i, row in enumerate(T)]
 
     def margin(self, T: Sequence[Sequence[Any]]) -> Any:
-        """1 where the others rest, 0 at a singular position, where they would have to be infinitely fast."""
+        """1 where the others rest, 0 at a singular configuration, where they would have to be infinitely fast."""
         return len(self.actuated) / self.likeness(T, T)
 
     def refusal(self, T: Sequence[Sequence[float]]) -> Refusal | None:
-        """Why a run ends here, if it is near a singular position; else None."""
+        """Why a run ends here, if it is near a singular configuration; else None."""
         margin = self.margin(T)
         if margin > NEAR:
             return None
         return Refusal(
             Reason.SINGULAR_CLOSURE,
-            f"the legs came to a singular position (margin {margin:.1e}), where the actuated joints do not determine "
-            "the motion of the others. closures='project' goes on wherever the loops themselves are regular",
+            f"the legs came to a singular configuration (margin {margin:.1e}), where the actuated joints do not "
+            "determine the motion of the others. closures='project' goes on wherever the loops themselves are regular",
         )
 
     def likeness(self, before: Sequence[Sequence[Any]], after: Sequence[Sequence[Any]]) -> Any:
-        """Positive where two T belong to neighbours on one side of a singular position, negative across it.
+        """Positive where two T belong to neighbours on one side of a singular configuration, negative across it.
 
         There T has a pole, and changes its sign. Lengths count in units of the model's size.
         """

@@ -8,7 +8,7 @@ Integrators move all joints; the positions of unactuated ones are only where New
 | left, worst | 1 | largest closure error after Newton's steps: of a stage, of all stages of a step |
 | T | nv · n | rates of all joints for unit actuated rates at the start of the step |
 
-An integrator's rates of unactuated joints miss T θ̇ by about its own error. Near a singular position, where
+An integrator's rates of unactuated joints miss T θ̇ by about its own error. Near a singular configuration, where
 T makes much of small errors, a step that misses by more than a tenth of the root of the margin is refused.
 """
 
@@ -48,7 +48,7 @@ def take(x: Arrays) -> tuple:
 
 
 def end(system: System, x: Arrays, most: float) -> Answers:
-    """q.next, v.next, loops.next after a step; one that crosses a singular position, or is lost near it, is refused."""
+    """q.next, v.next, loops.next after a step; a step across a singular configuration is refused."""
     completion, n = system.completion, len(system.completion.actuated)
     q, left = system.closed_position({**x, "q": x["q.after"]})
     T, pivots = system.actuated_rates({**x, "q": q})

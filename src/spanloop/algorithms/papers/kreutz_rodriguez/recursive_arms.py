@@ -13,8 +13,8 @@
 | known | a'(C) | by row | known acceleration along the rows: of ζ, velocities, and the object by itself |
 
 Departures. f(0) is sought along φᶜ only, where H(0) f(0) = 0 holds by itself: Π of b.7 is φᶜ(φᶜᵀ Ω φᶜ)⁻¹φᶜᵀ, which
-also exists where Ω has no inverse (an arm in a singular position, or with fewer than six joints). Contact forces act on
-the arm as K f, on the object as A f, signs included. The object is an arm without joints: P = M(C).
+also exists where Ω has no inverse (an arm in a singular configuration, or with fewer than six joints). Contact forces
+act on the arm as K f, on the object as A f, signs included. The object is an arm without joints: P = M(C).
 Slips mended: the missing H and minus of 6.11g, minus in 6.4, H in 6.5a; k = 1 belongs to the loop of 6.4; transposes in
 6.18e; 6.9b ends in H_i(k) ψ; b.4a has Jᵀ; 5.1d, b.4c and b.9a mean J̇ θ̇ where J θ̇ is printed.
 """

@@ -18,10 +18,10 @@ rows, and have B = 0. Eliminating them first leaves, of L_k and S_k, what the ch
 closed: L_tt − L_ti L_ii⁻¹ L_it, S_t − L_ti L_ii⁻¹ S_i. Their pivots vanish only where their rows depend on each other,
 whatever the reference member does.
 
-M_k must not be a pseudo-inverse: where a chain cannot yield (fewer than six DoFs, a singular position) its row fixes
-the reference member itself, with a force that is yet unknown. Such pivots of L_k are clamped at CLAMP of their scale,
-and the whole system is refined: every refinement multiplies the error by about CLAMP, more where the other chains let
-the reference member yield much less than by itself. Sums over chains are shaped as trees.
+M_k must not be a pseudo-inverse: where a chain cannot yield (fewer than six DoFs, a singular configuration) its row
+fixes the reference member itself, with a force that is yet unknown. Such pivots of L_k are clamped at CLAMP of their
+scale, and the whole system is refined: every refinement multiplies the error by about CLAMP, more where the other
+chains let the reference member yield much less than by itself. Sums over chains are shaped as trees.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@
 
 The spanning trees of both systems are swept as one forest: their mass matrices do not couple. Step D takes the cheap
 form where the secondary system is one free body that every closure joins to an arm of its own with as many DoFs
-as the grasp has rows: A_P Λ_P A_P* is then block diagonal and N_S = 6. Where an arm is in a singular position that
+as the grasp has rows: A_P Λ_P A_P* is then block diagonal and N_S = 6. Where an arm is in a singular configuration that
 form would fail; its pivots are clamped and the solution refined, as in reference_member.py. Elsewhere A Λ A* is
 factored as a whole, O(N_E³). Loops inside either system are rows like all others.
 Departures: the force of a row acts as K f̃ on its links, signs included; points of closure are link origins. Slips

@@ -36,7 +36,7 @@ from spanloop.sweeps import Program, Values, at_once, outward
 
 SINGULAR = Refusal(
     Reason.SINGULAR_CLOSURE,
-    "the legs are in a singular position: the actuated joints do not determine the motion of the others here. "
+    "the legs are in a singular configuration: the actuated joints do not determine the motion of the others here. "
     "See robot.diagnose(q); method 'elimination' answers wherever the loops themselves are regular",
 )
 

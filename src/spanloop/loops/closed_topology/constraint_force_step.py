@@ -98,8 +98,8 @@ class StepD:
             )
         return Refusal(
             Reason.SINGULAR_CLOSURE,
-            "the loops are in a singular position, or too near one: constraints that are independent elsewhere depend "
-            "on each other here, so that accelerations are not unique. See sl.Dynamics(pair.model).diagnose(q); "
+            "the loops are in a singular configuration, or too near one: constraints that are independent elsewhere "
+            "depend on each other here, so that accelerations are not unique. See sl.Dynamics(pair.model).diagnose(q); "
             "on_singular='minimum_norm' gives one answer",
         )
 

@@ -24,7 +24,7 @@ SINGULAR_MASS = Refusal(
 )
 SINGULAR_CLOSURE = Refusal(
     Reason.SINGULAR_CLOSURE,
-    "the loops are in a singular position, or too near one: constraints that are independent elsewhere depend on "
+    "the loops are in a singular configuration, or too near one: constraints that are independent elsewhere depend on "
     "each other here, so that accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' "
     "gives one answer",
 )
