@@ -1,4 +1,4 @@
-"""robot.minimal: the assembly stays what it was, whatever is asked in which order; sentences and prints."""
+"""robot.minimal_coordinates: the assembly stays what it was, whatever is asked in which order; sentences and prints."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from spanloop.compiler.runtime.arrays import checked_out
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, nearest
 from spanloop.loops import arguments, solution
-from spanloop.loops.independent import Dofs
+from spanloop.loops.independent_dofs import Dofs
 from spanloop.loops.solution import Reactions, Solution
 from spanloop.model import Model
 from spanloop.types import Array

@@ -1,10 +1,9 @@
-"""Kinematics of closed loops: assembling, projecting, independent DoF, diagnosis, effective inertia."""
+"""Closed loops: assembly, projection, independent coordinates, diagnosis, inverse dynamics, subsystems."""
 
 from spanloop.loops.assembly import assemble, project
 from spanloop.loops.closed_inverse import inverse_dynamics, solve_inverse
 from spanloop.loops.diagnosis import Diagnosis, diagnose
-from spanloop.loops.follow import follow
-from spanloop.loops.independent import (
+from spanloop.loops.independent_dofs import (
     IndependentCoordinates,
     complete_acceleration,
     complete_velocity,
@@ -13,6 +12,7 @@ from spanloop.loops.independent import (
     velocity_map,
 )
 from spanloop.loops.minimal_coordinates import MinimalCoordinates
+from spanloop.loops.path_following import follow
 from spanloop.loops.reduced_inertia import OperationalInertia, independent_mass_matrix, operational_inertia
 from spanloop.loops.subsystems import Subsystems, subsystems
 

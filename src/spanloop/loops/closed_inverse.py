@@ -36,7 +36,7 @@ from spanloop.loops.arguments import (
 from spanloop.loops.batching import Refusals, over_states, resolution, values
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, in_general
-from spanloop.loops.independent import complete_acceleration, resolved, structure_of
+from spanloop.loops.independent_dofs import complete_acceleration, resolved, structure_of
 from spanloop.loops.motion_refusals import (
     missing_actuators,
     open_loops,
@@ -108,7 +108,7 @@ def _answers(
 
 
 def _completed(robot, name: str, q, v, a, driven) -> np.ndarray:
-    """Accelerations of all DoF: as given, or completed from {"joint": a} or from the independent ones (..., n)."""
+    """Accelerations of all DoF: unchanged, or completed from {"joint": a} or from the independent ones (..., n)."""
     if isinstance(a, Mapping):
         return complete_acceleration(robot, q, v, a, driven=driven, name=name)
     if robot.model.loops and np.shape(a)[-1:] not in ((robot.model.nv,), ()):

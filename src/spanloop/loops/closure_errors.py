@@ -1,4 +1,4 @@
-"""How far each loop is from closed, in metres and radians, whatever the state."""
+"""Closure errors of loops and couplings by name, in metres and radians."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import Robot, one_state, resolution, values
 from spanloop.loops.closure_errors import Miss, errors, idle, mechanism_of, misses, rows_of
 from spanloop.loops.constraint_rank import Structure, distance, rank, singular_values, structure
-from spanloop.loops.independent import IndependentCoordinates, independent_coordinates
+from spanloop.loops.independent_dofs import IndependentCoordinates, independent_coordinates
 from spanloop.model import Model
 from spanloop.model.examine import Finding
 from spanloop.model.examine.messages import counted

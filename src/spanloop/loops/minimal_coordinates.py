@@ -1,6 +1,6 @@
 """Minimal coordinates: a closed mechanism as an ordinary differential equation in its actuated DoF.
 
-The positions of the other joints are solved at every evaluation, along a way from the last state (`follow.py`).
+The positions of the other joints are solved at every evaluation, along a way from the last state (`path_following.py`).
 [Saha, section 3, takes them as known]
 """
 
@@ -17,8 +17,8 @@ from spanloop.errors import InputError, Reason, Refusal, StateError, listed
 from spanloop.loops.arguments import actuators
 from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import one_state
-from spanloop.loops.follow import followed
-from spanloop.loops.independent import complete_acceleration, complete_velocity, resolved
+from spanloop.loops.independent_dofs import complete_acceleration, complete_velocity, resolved
+from spanloop.loops.path_following import followed
 from spanloop.types import Array
 
 

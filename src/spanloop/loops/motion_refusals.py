@@ -81,7 +81,7 @@ def opening_accelerations(robot: Robot, rows: Structure, J: np.ndarray, a: np.nd
 
 
 def _beyond(robot: Robot, left: np.ndarray, most: np.ndarray) -> list[int]:
-    """Numbers of the states with a row that is not zero, beside what it could be at most."""
+    """Numbers of the states with a row that is not zero, relative to `most`."""
     wrong = (left > max(_FITS, 1e3 * resolution(robot)) * most).any(axis=1)
     return [int(k) for k in np.flatnonzero(wrong)]
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from spanloop.compiler.runtime.arrays import checked_out
 from spanloop.loops.batching import Computed, Robot, over_states, values
 from spanloop.loops.constraint_rank import RANK
-from spanloop.loops.independent import Dofs, maps, resolved, structure_of
+from spanloop.loops.independent_dofs import Dofs, maps, resolved, structure_of
 from spanloop.model import Model
 
 _CUT = 1e-10  # of the largest eigenvalue of the inverse inertia: what is smaller counts as no motion

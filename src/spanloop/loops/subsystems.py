@@ -2,7 +2,7 @@
 
 [Saha, section 4.1-4.2]. The unknowns of a subsystem are the forces of the loops that it takes part in and the torques
 of its actuators. It is determinate if these are as many as its DoF, and its equations (eq. 42) determine them.
-What is then known makes others determinate. Where none is, those left are taken together (eq. 43-46).
+Its solution makes others determinate. If none is determinate, the rest are solved together (eq. 43-46).
 
 Slips: eq. 42 is printed as "(10)"; eq. 40 has M_j W_j t_j where 38 has W_j M_j E_j t_j.
 Departures: rows that are redundant wherever the loops are closed have force 0 and do not count, so that a loop in a
@@ -92,7 +92,7 @@ def subsystems(robot: Robot, actuated: Sequence[str] | None = None) -> Subsystem
     usual = in_general(model)
     if usual is None:
         raise InputError(
-            f"subsystems: no closed state of model {model.name!r} was found, so what is redundant is not known"
+            f"subsystems: no closed state of model {model.name!r} was found, so its redundant rows are unknown"
         )
     driving, m = actuators(model, actuated, None), mechanism_of(model)
     J = np.zeros((m.n_rows, m.nv))
@@ -123,17 +123,17 @@ def _stages(
     J: np.ndarray, parts: Sequence[Subsystem], touching: dict[int, set[int]], acting: dict[int, set[int]]
 ) -> list[Stage]:
     """Determinate subsystems one after the other; those left when there is none, together."""
-    left, known, out = list(range(len(parts))), set[int](), []
+    left, solved, out = list(range(len(parts))), set[int](), []
     while left:
-        ready = [k for k in left if _solvable(J, parts[k].dofs, touching[k] - known, acting[k])][:1]
+        ready = [k for k in left if _solvable(J, parts[k].dofs, touching[k] - solved, acting[k])][:1]
         chosen = ready or left
-        rows = set[int]().union(*(touching[k] for k in chosen)) - known
+        rows = set[int]().union(*(touching[k] for k in chosen)) - solved
         torques = set[int]().union(*(acting[k] for k in chosen))
         free = sorted(f for k in chosen for f in parts[k].dofs)
         names = tuple(parts[k].name for k in chosen)
         determinate = bool(ready) or _solvable(J, free, rows, torques)
         out.append(Stage(names, tuple(free), tuple(sorted(rows)), tuple(sorted(torques)), determinate))
-        known |= rows
+        solved |= rows
         left = [k for k in left if k not in chosen]
     return out
 

@@ -1,4 +1,4 @@
-"""What a simulation gives: trajectories with named access, resampling, an audit in words, files."""
+"""Trajectories: samples of motions, parts by name, resampling, audit, sensors, files."""
 
 from spanloop.trajectory.segment import EndReason, Outcome, Segment
 from spanloop.trajectory.trajectory import Trajectory

@@ -1,4 +1,4 @@
-"""What a trajectory knows of one part: a joint, a frame or body, a loop."""
+"""The quantities of one part of a trajectory: a joint, a frame or body, a loop."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def roles(model: Model, name: str) -> tuple[str, ...]:
-    """What a name stands for: "joint", "frame", "loop", several of these, or an error with the nearest name."""
-    sorts = {
+    """The roles of a name: "joint", "frame", "loop", several of these, or an error with the nearest name."""
+    kinds = {
         "joint": [j.name for j in model.joints],
         "frame": [*(f.name for f in model.frames), *model.body_number],
         "loop": [*(x.name for x in model.loops), *(c.name for c in model.couplings)],
     }
-    found = tuple(sort for sort, names in sorts.items() if name in names)
+    found = tuple(kind for kind, names in kinds.items() if name in names)
     if not found:
-        known = [n for names in sorts.values() for n in names]
+        known = [n for names in kinds.values() for n in names]
         what = "joint, frame, body, loop or coupling"
         raise InputError(f"model {model.name!r} has no {what} {name!r}; {nearest(name, known)}")
     return found
@@ -102,25 +102,25 @@ class Part:
         found = self.run.reactions()
         if self.name not in found:
             raise InputError(
-                f"{self.name!r} is {_told(roles(self.run.model, self.name))}; force is of joints and loops"
+                f"{self.name!r} is {_described(roles(self.run.model, self.name))}; force is of joints and loops"
             )
         return found[self.name]
 
-    def _joint(self, wish: str, slices: str) -> slice:
-        self._is("joint", wish)
+    def _joint(self, quantity: str, slices: str) -> slice:
+        self._is("joint", quantity)
         return getattr(self.run.model, slices)(self.name)
 
-    def _is(self, role: str, wish: str) -> None:
+    def _is(self, role: str, quantity: str) -> None:
         found = roles(self.run.model, self.name)
         if role not in found:
-            raise InputError(f"{self.name!r} is {_told(found)}; {wish} is of {_OWNERS[role]}")
+            raise InputError(f"{self.name!r} is {_described(found)}; {quantity} is of {_OWNERS[role]}")
 
 
 _OWNERS = {"joint": "joints", "frame": "frames and bodies", "loop": "loops and couplings"}
 _KINDS = {"joint": "a joint", "frame": "a frame or body", "loop": "a loop or coupling"}
 
 
-def _told(found: tuple[str, ...]) -> str:
+def _described(found: tuple[str, ...]) -> str:
     return " and ".join(_KINDS[role] for role in found)
 
 

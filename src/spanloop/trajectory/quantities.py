@@ -56,12 +56,12 @@ def refuse_driven_loops(model: Model, what: str) -> None:
 
 
 def closure_residual(run: Trajectory) -> np.ndarray:
-    """The largest error (..., n) over the closure rows that hold positions [m or rad]."""
+    """The largest error (..., n) over the closure rows that constrain positions [m or rad]."""
     return largest(run.closure_error, mechanism(run.model).position_rows)
 
 
 def velocity_residual(run: Trajectory) -> np.ndarray:
-    """The largest rate (..., n) over the closure rows that are to be zero [m/s or rad/s]."""
+    """The largest rate (..., n) over the closure rows that constrain velocities [m/s or rad/s]."""
     rows = mechanism(run.model).velocity_rows
 
     def rates(q, v):

@@ -1,4 +1,4 @@
-"""A trajectory in words: one line, or a few."""
+"""The printout of a trajectory: one line, or a few."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def line(run: Trajectory) -> str:
 
 
 def report(run: Trajectory) -> str:
-    """What was simulated, how, how it ended, and the range of each joint."""
+    """The model, the settings, the outcome, and the range of each joint."""
     return "\n".join([headline(run), ending(run), *_ranges(run)])
 
 
 def headline(run: Trajectory) -> str:
-    """What was simulated, and how."""
+    """The model and the settings."""
     runs = f"{_shape(run)} runs of " if run.batch else ""
     first = f"{run.model.name}: {runs}{run.duration:g} s in {_samples(run)}, from {run.times[0]:g} s."
     how = ", ".join(f"{name} {_value(value)}" for name, value in run.settings.items())

@@ -1,4 +1,4 @@
-"""The motion at other times.
+"""Resampling: a motion at other times.
 
 Coordinates follow a cubic between neighbouring samples that has their q and v at both ends. Where coordinates are no
 vector space (quaternions) it is drawn by de Casteljau's construction, with q ⊕ s (q' ⊖ q) in place of straight lines:
@@ -138,7 +138,7 @@ def _cut(forces, which: slice):
     return {name: six[..., which, :] for name, six in forces.items()} if forces else None
 
 
-# ---- Rates of values that are known at some times, by cubic splines.
+# ---- rates of sampled values, by cubic splines
 
 
 LEAST = 4  # samples that determine a cubic

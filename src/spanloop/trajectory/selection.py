@@ -1,4 +1,4 @@
-"""Runs of a batch, and samples in time: the same trajectory, less of it."""
+"""Selection of runs of a batch, and of samples in time."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@
 | noise | all | standard deviation of white noise |
 | density | all | the same by its density [unit/√Hz]: a deviation of density · √rate |
 | cutoff | all | readings stay within −cutoff and cutoff |
-| seed | all | of the random numbers, 0 if not given |
+| seed | all | of the random numbers, 0 by default |
 
 An imu has bias, noise, density and cutoff for each of its readings, as gyro_bias and accelerometer_bias; a force_torque
 sensor as torque_bias and force_bias.

@@ -23,7 +23,7 @@ from spanloop.topology import Mechanism, mechanism
 
 @dataclass(frozen=True)
 class StepD:
-    """What its kernel is made from; equal ones have one kernel."""
+    """Step D as data; equal ones share a kernel."""
 
     points: Model  # of points and loops alone: joined.of_points
     counts: tuple[int, int]  # points of the primary and of the secondary system

@@ -102,12 +102,12 @@ class ClosedTopology:
         found = replace(
             found, refuses_singular=found.refuses_singular and self._options["on_singular"] == "raise", weak=frozenset()
         )
-        held = secondary_body(m, found)
+        body = secondary_body(m, found)
         return StepD(
             of_points(self.primary.points + self.secondary.points, loops),
             (len(self.primary.points), len(self.secondary.points)),
             self.primary.coupled,
-            held is not None and held.body >= len(mechanism(self.primary.model).links),
+            body is not None and body.body >= len(mechanism(self.primary.model).links),
             found,
             tuple(made.items()),
         )

@@ -1,1 +1,1 @@
-"""Is a motion to be trusted? Integrals over samples, energy and momentum against their causes, limits, the words."""
+"""Audit of a motion: balances of energy and momentum, closures, limits, with integrals over samples."""

@@ -1,4 +1,4 @@
-"""An audit: is a motion to be trusted? Each finding stands against a bound that it states."""
+"""The audit of a motion: findings, each compared with a bound that it states."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Audit:
 
     @property
     def well(self) -> bool:
-        """Is nothing found that is not well?"""
+        """Whether no finding fails its bound."""
         return not self.faults
 
     @property
@@ -69,8 +69,8 @@ class Audit:
     def _verdict(self) -> str:
         unknown = [f.name for f in self.findings if f.verdict == NOT_JUDGED]
         good = "What could be judged is well." if unknown else "All is well."
-        said = f"Not well: {', '.join(self.faults)}." if self.faults else good
-        return f"{said} Not judged: {', '.join(unknown)}." if unknown else said
+        sentence = f"Not well: {', '.join(self.faults)}." if self.faults else good
+        return f"{sentence} Not judged: {', '.join(unknown)}." if unknown else sentence
 
 
 def _line(f: Finding) -> str:
@@ -109,8 +109,8 @@ def _outcome(run: Trajectory) -> Finding:
 def _energy(run: Trajectory, bound: float) -> Finding:
     driven = [x.name for x in run.model.loops if x.driven]
     if driven:
-        said = f"Loop {driven[0]!r} is driven; the work that this takes is not recorded."
-        return Finding("energy", np.nan, bound, "J", NOT_JUDGED, said)
+        sentence = f"Loop {driven[0]!r} is driven; the work that this takes is not recorded."
+        return Finding("energy", np.nan, bound, "J", NOT_JUDGED, sentence)
     found = balance(run)
     rounding = 1e-12 * highest(np.abs(run.energy).max(axis=-1))
     allowed = np.maximum(bound * found.scale, rounding)
@@ -118,38 +118,38 @@ def _energy(run: Trajectory, bound: float) -> Finding:
     stake = f"{bound:g} of what is at stake" if limit > rounding[k[:-1]] else "for rounding"
     against = f"(bound {limit:.2g} J, {stake})"
     if not found.work:
-        said = f"Nothing does work; energy changes by up to {value:.2g} J{where} {against}."
-        return Finding("energy", value, limit, "J", _verdict(value, limit, 0.0), said)
+        sentence = f"Nothing does work; energy changes by up to {value:.2g} J{where} {against}."
+        return Finding("energy", value, limit, "J", _verdict(value, limit, 0.0), sentence)
     did = ", ".join(f"{name} {x[k[:-1]]:.4g} J" for name, x in found.work.items())
-    said = f"Work of {did}; energy differs from it by up to {value:.2g} J{where} {against}."
-    return _doubted("energy", value, limit, doubt, "J", said)
+    sentence = f"Work of {did}; energy differs from it by up to {value:.2g} J{where} {against}."
+    return _doubted("energy", value, limit, doubt, "J", sentence)
 
 
 def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
-    for sort, unit, drift in zip(("angular", "linear"), ("kg m²/s", "kg m/s"), balances.drifts(run), strict=True):
+    for kind, unit, drift in zip(("angular", "linear"), ("kg m²/s", "kg m/s"), balances.drifts(run), strict=True):
         value, limit, doubt, where, _ = _worst(run, drift.error, drift.doubt, bound * drift.scale)
-        said = (
-            f"Nothing holds the mechanism; {sort} momentum changes without a cause by up to {value:.2g} {unit}{where} "
+        sentence = (
+            f"Nothing holds the mechanism; {kind} momentum changes without a cause by up to {value:.2g} {unit}{where} "
             f"(bound {limit:.2g} {unit}, {bound:g} of what the motion can carry)."
         )
-        yield _doubted(f"{sort} momentum", value, limit, doubt, unit, said)
+        yield _doubted(f"{kind} momentum", value, limit, doubt, unit, sentence)
 
 
 def _closure(run: Trajectory, bound: float) -> Finding:
     value, where, k = _largest(run, run.closure_residual)
     rows = rows_of(run.model)
     errors = np.abs(run.closure_error[k]) * [r.positional for r in rows]
-    said = f"Loops open by up to {value:.2g} m or rad, in {rows[int(np.argmax(errors))].name!r}{where}"
+    sentence = f"Loops open by up to {value:.2g} m or rad, in {rows[int(np.argmax(errors))].name!r}{where}"
     if run.residual is not None and np.isfinite(run.residual).any() and np.nanmax(run.residual) > value:
         value = float(np.nanmax(run.residual))
-        said = f"Loops open by up to {value:.2g} m or rad, between samples"
-    return Finding("closure", value, bound, "m or rad", _verdict(value, bound, 0.0), f"{said} (bound {bound:.2g}).")
+        sentence = f"Loops open by up to {value:.2g} m or rad, between samples"
+    return Finding("closure", value, bound, "m or rad", _verdict(value, bound, 0.0), f"{sentence} (bound {bound:.2g}).")
 
 
 def _closure_velocity(run: Trajectory, bound: float) -> Finding:
     value, where, _ = _largest(run, run.velocity_residual)
-    said = f"Loops open at a rate of up to {value:.2g} m/s or rad/s{where} (bound {bound:.2g})."
-    return Finding("closure velocity", value, bound, "m/s or rad/s", _verdict(value, bound, 0.0), said)
+    sentence = f"Loops open at a rate of up to {value:.2g} m/s or rad/s{where} (bound {bound:.2g})."
+    return Finding("closure velocity", value, bound, "m/s or rad/s", _verdict(value, bound, 0.0), sentence)
 
 
 def _quaternions(run: Trajectory, bound: float) -> Iterator[Finding]:
@@ -159,8 +159,8 @@ def _quaternions(run: Trajectory, bound: float) -> Iterator[Finding]:
         off += [np.abs(np.sqrt(sum(x * x for x in part)) - 1.0) for part in j.kind.unit_parts(tuple(q))]
     if off:
         value, where, _ = _largest(run, np.max(off, axis=0))
-        said = f"Quaternions are off unit length by up to {value:.2g}{where} (bound {bound:.2g})."
-        yield Finding("quaternions", value, bound, "1", _verdict(value, bound, 0.0), said)
+        sentence = f"Quaternions are off unit length by up to {value:.2g}{where} (bound {bound:.2g})."
+        yield Finding("quaternions", value, bound, "1", _verdict(value, bound, 0.0), sentence)
 
 
 def _limits(run: Trajectory) -> Iterator[Finding]:
@@ -170,19 +170,21 @@ def _limits(run: Trajectory) -> Iterator[Finding]:
     if not found:
         yield Finding("limits", 0.0, 1e-9, "", WELL, "All joints stay within their limits.")
         return
-    told = [
+    parts = [
         f"{x.joint!r} is beyond its {x.limit} by up to {x.by:.3g} {x.unit}{_when(run, x.sample)}"
         for x in found[:_SHOWN]
     ]
     more = f"; {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    yield Finding("limits", found[0].by, 1e-9, found[0].unit, NOT_WELL, "; ".join(told) + more + " (bound 0).")
+    yield Finding("limits", found[0].by, 1e-9, found[0].unit, NOT_WELL, "; ".join(parts) + more + " (bound 0).")
 
 
-def _doubted(name: str, value: float, bound: float, doubt: float, unit: str, said: str) -> Finding:
+def _doubted(name: str, value: float, bound: float, doubt: float, unit: str, sentence: str) -> Finding:
     verdict = _verdict(value, bound, doubt)
     if verdict == NOT_JUDGED:
-        said += f" The samples are too far apart to tell: the integral over them is uncertain by {doubt:.2g} {unit}."
-    return Finding(name, value, bound, unit, verdict, said)
+        sentence += (
+            f" The samples are too far apart to tell: the integral over them is uncertain by {doubt:.2g} {unit}."
+        )
+    return Finding(name, value, bound, unit, verdict, sentence)
 
 
 def _verdict(value: float, bound: float, doubt: float) -> str:
@@ -216,7 +218,7 @@ def _when(run: Trajectory, k: tuple[int, ...]) -> str:
     return f", at {run.times[k[-1]]:g} s{which}"
 
 
-# ---- Joints beyond their limits: which, by how much, when.
+# ---- joints beyond their limits
 
 
 _TORQUES = {"rad": "N m", "m": "N"}

@@ -1,4 +1,4 @@
-"""Energy in and out: what joints, forces and dampers did, against what the mechanism has."""
+"""Balances of energy and momentum: the work of joints, forces and dampers against the energy of the mechanism."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _power_of_forces(run: Trajectory) -> np.ndarray:
 
 
 def _work_of_torques(run: Trajectory, dofs: np.ndarray) -> Integral:
-    """∫ tau · v dt; a torque that is held does its work along the way of its coordinate, exactly, where it has one."""
+    """∫ tau · v dt; the work of a constant torque follows exactly from its coordinate, where it has one."""
     way_of = _coordinates(run.model) if all(s.held for s in run.segments) else {}
     others = [k for k in dofs if k not in way_of]
     total = integral(run, lambda r: np.sum((r.tau * r.v)[..., others], axis=-1))
@@ -112,7 +112,7 @@ def _any(values: np.ndarray) -> bool:
     return bool(np.any(np.nan_to_num(values)))
 
 
-# ---- The momentum of a mechanism that nothing holds: it changes by gravity and by forces from outside alone.
+# ---- momentum of a floating mechanism: only gravity and external forces change it
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class Drift:
 
 
 def floats(model: Model) -> bool:
-    """Does nothing hold the mechanism? Joints to the world are free ones without springs, dampers and drives."""
+    """Whether the mechanism floats: joints to the world are free, without springs, dampers and drives."""
     roots = [j for j in model.joints if j.parent == WORLD]
     loose = all(j.kind.name == "free" and not (j.driven or any(j.damping) or any(j.stiffness)) for j in roots)
     return bool(roots) and loose and not any(WORLD in (x.a, x.b) for x in model.loops)

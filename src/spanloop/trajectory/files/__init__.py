@@ -1,1 +1,1 @@
-"""Runs to files and back."""
+"""Files of runs: netCDF-4, .npz, .csv."""

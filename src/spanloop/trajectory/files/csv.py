@@ -1,4 +1,4 @@
-"""Runs as .csv, to look at elsewhere: a line a sample, columns named by joint and DoF, with units."""
+"""Runs as .csv for other programs: a line a sample, columns named by joint and DoF, with units."""
 
 from __future__ import annotations
 

@@ -129,8 +129,8 @@ def _variable(f, name: str, values, axes: list[str], meaning: str = "") -> None:
     data = f.create_dataset(name, **_content(values))
     for k, axis in enumerate(axes):
         data.dims[k].attach_scale(f[axis])
-    told, unit, beside = _MEANING.get(name, (meaning, "", ""))
-    for attribute, text in (("long_name", told), ("units", unit), ("coordinates", beside)):
+    long_name, unit, coordinates = _MEANING.get(name, (meaning, "", ""))
+    for attribute, text in (("long_name", long_name), ("units", unit), ("coordinates", coordinates)):
         if text:
             data.attrs[attribute] = text
 

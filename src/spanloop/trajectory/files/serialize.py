@@ -1,4 +1,4 @@
-"""A run as a header of plain values and a few arrays: what every format of file holds."""
+"""A run as a header of plain values and a few arrays, which every file format stores; .npz files."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _segment(arrays: Arrays, prefix: str = "") -> Segment:
 
 
 def check_format(header: Header, file: str) -> None:
-    """Is this a format that this spanloop reads?"""
+    """Check that this version reads the format."""
     if header.get("format") != FORMAT:
         raise FileError(
             f"{file}: the run has format {header.get('format')!r}; this spanloop reads format {FORMAT}. "
@@ -86,7 +86,7 @@ def check_format(header: Header, file: str) -> None:
         )
 
 
-# ---- Runs as .npz: the arrays as NumPy stores them, the header as JSON text. Needs nothing beside NumPy.
+# ---- .npz: the arrays as NumPy stores them, the header as JSON text
 
 
 def dumped(packed: tuple[Header, Arrays], file: str) -> bytes:

@@ -1,5 +1,4 @@
-"""Runs to files and back: .nc and .h5 (netCDF-4), .npz, .csv (to look at only). A file is written completely or not at
-all."""
+"""Saving and loading runs: .nc, .h5 (netCDF-4), .npz, .csv (write only); files are complete or not written at all."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from spanloop.loops import IndependentCoordinates
 from spanloop.loops.arguments import dof_names
 from spanloop.loops.assembly import Limits
 from spanloop.loops.closure_errors import errors, positional, worst
-from spanloop.loops.independent import maps, structure_of
+from spanloop.loops.independent_dofs import maps, structure_of
 
 CLOSED = 1e-12  # m or rad: closure error that may remain
 STRIDE = 0.1  # rad or m: largest change of any degree of freedom in one step

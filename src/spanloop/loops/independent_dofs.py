@@ -22,7 +22,7 @@ from spanloop.loops.motion_refusals import opening_velocities
 from spanloop.model import Model
 
 _PASSIVE, _ACTUATED, _DRIVEN, _NAMED = range(4)
-# a DoF of at most this sort becomes dependent if its column has at least this share of the best one
+# a DoF of at most this kind becomes dependent if its column has at least this share of the best one
 _SHARES = ((_PASSIVE, 1e-2), (_ACTUATED, 1e-6), (_DRIVEN, 1e-6), (_NAMED, 0.0))
 
 
@@ -62,7 +62,7 @@ def independent_coordinates(
         q = one_state("independent_coordinates", robot, q)
         J = structure(robot, q).scaled(values(robot, "closure_jacobian", q))
         r = rank(singular_values(J))
-    dependent = _dependent(J, r, _sorts(model, named))
+    dependent = _dependent(J, r, _kinds(model, named))
     lost = [k for k in named if k in dependent]
     if lost:
         names = dof_names(model)
@@ -108,7 +108,7 @@ def complete_acceleration(
 ) -> np.ndarray:
     """a (..., nv) with J a + γ = 0 from independent accelerations (..., n), or from {"joint": acceleration}.
 
-    driven (..., k): the accelerations of the DoF of driven loops; 0 if not told. name: of who asks.
+    driven (..., k): the accelerations of the DoF of driven loops; 0 by default. name: of the calling function.
     """
     model = robot.model
     chosen, rates = _rates(robot, q, accelerations, dofs, name)
@@ -151,7 +151,7 @@ def mobility(robot: Robot, q: ArrayLike | None = None) -> int | NDArray[np.integ
 def resolved(
     robot: Robot, q: ArrayLike, dofs: Dofs, name: str = "", option: str = "dofs=[...]"
 ) -> IndependentCoordinates:
-    """The choice meant by names, numbers or nothing; of the right size. name: of who asks, option: how it is told."""
+    """The independent DoF that names, numbers or None mean. name: of the calling function; option: for the error."""
     model, owner = robot.model, name or f"model {robot.model.name!r}"
     if np.shape(q)[-1:] != (model.nq,):
         raise InputError(f"{owner}: q has shape {np.shape(q)}; expected (..., {model.nq})")
@@ -224,33 +224,33 @@ def maps(robot: Robot, q: np.ndarray, chosen: IndependentCoordinates) -> tuple[n
     return T, backward, {int(k): refusal for k in np.flatnonzero(weak)}
 
 
-def _dependent(J: np.ndarray, r: int, sorts: np.ndarray) -> set[int]:
-    """Columns of J that follow from the others: the longest left each time, but unwanted sorts last."""
+def _dependent(J: np.ndarray, r: int, kinds: np.ndarray) -> set[int]:
+    """Columns of J that follow from the others: the longest left each time, but unwanted kinds last."""
     left = J.copy()
     taken: list[int] = []
     for _ in range(r):
         lengths = np.linalg.norm(left, axis=0)
         lengths[taken] = 0.0
-        k = _next(lengths, sorts)
+        k = _next(lengths, kinds)
         taken.append(k)
         e = left[:, k] / lengths[k]
         left -= np.outer(e, e @ left)
     return set(taken)
 
 
-def _next(lengths: np.ndarray, sorts: np.ndarray) -> int:
-    for sort, share in _SHARES:
-        allowed = np.where(sorts <= sort, lengths, -1.0)
+def _next(lengths: np.ndarray, kinds: np.ndarray) -> int:
+    for kind, share in _SHARES:
+        allowed = np.where(kinds <= kind, lengths, -1.0)
         if allowed.max() > share * lengths.max():
             break
     return int(np.argmax(allowed))
 
 
-def _sorts(model: Model, named: Sequence[int]) -> np.ndarray:
-    sorts = [
+def _kinds(model: Model, named: Sequence[int]) -> np.ndarray:
+    kinds = [
         _DRIVEN if j.driven else _ACTUATED if j.actuated else _PASSIVE for j in model.joints for _ in range(j.kind.nv)
     ]
-    return np.array([_NAMED if k in named else s for k, s in enumerate(sorts)], dtype=int)
+    return np.array([_NAMED if k in named else s for k, s in enumerate(kinds)], dtype=int)
 
 
 def _choice(model: Model, dofs: Sequence[int]) -> IndependentCoordinates:

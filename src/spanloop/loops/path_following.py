@@ -12,7 +12,7 @@ from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import Robot, resolution, values
 from spanloop.loops.closure_errors import errors, positional
 from spanloop.loops.constraint_rank import RANK, Structure, rank, singular_values, structure
-from spanloop.loops.independent import complete_acceleration, complete_velocity
+from spanloop.loops.independent_dofs import complete_acceleration, complete_velocity
 
 
 def follow(robot, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
