@@ -47,6 +47,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def inertia_factors(robot: Dynamics, q: ArrayLike) -> tuple[Array, Array]:
     """Return U and D (..., nv, nv) with M = U D Uᵀ: U unit upper triangular, D diagonal. [Saha, eq. 18]
 
