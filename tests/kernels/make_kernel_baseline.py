@@ -60,7 +60,7 @@ def geared_arm() -> dict[str, Any]:
     steps.append(["revolute", ["shoulder", "world", "upper", "y"], losses])
     steps.append(["revolute", ["elbow", "upper", "fore", "y", [0.4, 0.0, 0.0]], {}])
     steps.append(["revolute", ["wrist", "fore", "hand", "z", [0.4, 0.0, 0.0]], {"damping": 0.05}])
-    return _built("geared_arm", [*steps, ["couple", ["gear", "elbow", "shoulder", -2.0], {}]])
+    return _built("geared_arm", [*steps, ["coupling", ["gear", "elbow", "shoulder", -2.0], {}]])
 
 
 def rod_between_pendulums() -> dict[str, Any]:
@@ -70,7 +70,7 @@ def rod_between_pendulums() -> dict[str, Any]:
         steps.append(["body", [side, 1.5, [0.0, 0.01, -0.4], [0.05, 0.06, 0.02]], {}])
         steps.append(["universal", [f"{side}_cardan", "world", side, "x", "y", [x, 0.0, 0.0]], {}])
         steps.append(["frame", [f"{side}_tip", side, [0.0, 0.0, -0.8]], {}])
-    rod = ["close", ["left_tip", "right_tip", joint("Distance", 1.0)], {"name": "rod"}]
+    rod = ["loop", ["left_tip", "right_tip", joint("Distance", 1.0)], {"name": "rod"}]
     return _built("rod_between_pendulums", [*steps, rod])
 
 
@@ -189,7 +189,7 @@ KERNELS: list[tuple[str, str, str | None, dict[str, Any]]] = [
     ("long_chain", "forward_dynamics", None, LOOPED),
     ("long_chain", "inverse_dynamics", None, LOOPED),
     ("long_chain", "bias", None, LOOPED),
-    ("long_chain", "gravity", None, LOOPED),
+    ("long_chain", "gravity_torques", None, LOOPED),
     ("tree", "forward_dynamics", None, LOOPED),
     # inverse dynamics and what belongs to it
     *((model, "inverse_dynamics", "newton_euler", {}) for model in ("puma", "quadruped", "random_floating")),
@@ -203,7 +203,7 @@ KERNELS: list[tuple[str, str, str | None, dict[str, Any]]] = [
         for model in ("panda_like", "arms")
         for method in ("newton_euler", "decoupled_complement")
     ),
-    *((model, "gravity", "newton_euler", {}) for model in ("quadruped", "stewart")),
+    *((model, "gravity_torques", "newton_euler", {}) for model in ("quadruped", "stewart")),
     *((model, "reactions", "newton_euler", {}) for model in ("puma", "star", "four_bar")),
     *(("puma", "constraint_forces", method, {}) for method in ("virtual_work", "virtual_work_unsplit")),
     ("chain_spherical", "constraint_forces", "virtual_work", {}),

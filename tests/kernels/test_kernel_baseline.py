@@ -48,19 +48,6 @@ MODELS, STATES, KERNELS, ROLLOUTS = map(section, ("models", "states", "kernels",
 # ---- from entries to models and kernels
 
 
-# methods of the baseline that have another name today, by what they are called on
-RENAMED = {
-    (sl.Model, "close"): "with_loop",
-    (sl.Builder, "close"): "loop",
-    (sl.Builder, "couple"): "coupling",
-}
-RENAMED_FUNCTIONS = {"gravity": "gravity_torques"}
-
-
-def today(function: str) -> str:
-    return RENAMED_FUNCTIONS.get(function, function)
-
-
 def made(recipe: Any) -> Any:
     """The object that a recipe describes; anything that is no recipe is itself."""
     if not (isinstance(recipe, dict) and "make" in recipe):
@@ -68,7 +55,7 @@ def made(recipe: Any) -> Any:
     make = operator.attrgetter(recipe["make"])(sl)
     value = make(*map(made, recipe.get("arguments", ())), **_options(recipe.get("options", {})))
     for method, arguments, options in recipe.get("then", ()):
-        value = getattr(value, RENAMED.get((type(value), method), method))(*map(made, arguments), **_options(options))
+        value = getattr(value, method)(*map(made, arguments), **_options(options))
     return value
 
 
@@ -86,7 +73,7 @@ def compiled(model: sl.Model, function: str, method: str | None, options: dict[s
     """The kernel of an entry; function 'operators' is the product of the spatial operators that its options name."""
     if function == "operators":
         return sl.compile(model, operator_product(model, **options), **more)
-    return sl.compile(model, today(function), method=method, **options, **more)
+    return sl.compile(model, function, method=method, **options, **more)
 
 
 def operator_product(model: sl.Model, product: list[str], frames: list[str] = ()):

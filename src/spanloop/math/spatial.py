@@ -68,8 +68,8 @@ class Force(_Pair):
     __slots__ = ()
 
 
-def power(m: Motion, f: Force) -> Scalar:
-    """mᵀ f."""
+def power(m: Motion, f: Force | Motion) -> Scalar:
+    """mᵀ f; f may also be a motion, of which the six numbers are multiplied alike."""
     return total((*(a * b for a, b in zip(m, f, strict=True)),))
 
 
