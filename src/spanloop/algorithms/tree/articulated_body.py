@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.link_motion import bias_acceleration, placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Field, Force, Motion, gain, joint_rate, power
+from spanloop.math.spatial import Field, Force, Motion, dof_acceleration, gain, power
 from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
 
@@ -42,7 +42,7 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
             inward(filtered, P=ArticulatedInertia(), z=Force()),
             outward(smooth, lam=Motion()),
         ),
-        result=lambda m, here, world: [x for h in here for x in h.rates],
+        result=lambda m, here, world: [x for h in here for x in h.accelerations],
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
@@ -69,9 +69,9 @@ def filtered(link, here, arriving) -> tuple[Values, Values]:
 def smooth(link, here, parent) -> Values:
     """θ̈ = ν − Lᵀ λ(k+1), λ(k) = ψᵀ λ(k+1) + Hᵀ ν.                                  (5.14d; 5.10f, g)"""
     lam = here.X.T @ parent.lam
-    rates = []
+    accelerations = []
     for s, G, nu in reversed(here.residuals):
-        rate = joint_rate(nu, G, s, lam)  # ν − Gᵀ λ
-        lam = lam + s * rate
-        rates.append(rate)
-    return Values(lam=lam, rates=tuple(reversed(rates)) if here.residuals else here.tau)
+        acceleration = dof_acceleration(nu, G, s, lam)  # ν − Gᵀ λ
+        lam = lam + s * acceleration
+        accelerations.append(acceleration)
+    return Values(lam=lam, accelerations=tuple(reversed(accelerations)) if here.residuals else here.tau)
