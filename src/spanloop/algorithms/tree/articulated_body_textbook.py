@@ -54,7 +54,7 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     z = here.z + arriving.z
     torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
     eliminated = []
-    for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):
+    for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):  # a driven joint: no column
         U = P @ s
         D = power(s, U) + armature  # D = H P H*           [A.1]
         G, inverse_pivot = gain(U, D)  # G = P H* D⁻¹
