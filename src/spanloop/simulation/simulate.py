@@ -22,7 +22,7 @@ from spanloop.simulation.integrators.integrator import ORDER, Integrator, rollou
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.system import Closures
-from spanloop.simulation.termination import CLOSE, Termination
+from spanloop.simulation.termination import CLOSE, Termination, end_at_start
 from spanloop.simulation.time_loop import MOST_STEPS, Grid, Progress, ProgressBar, TimeLoop, grid
 from spanloop.trajectory import EndReason, Trajectory
 
@@ -76,7 +76,8 @@ def simulate(
             to the constraints, "minimal" integrates the actuated joints alone, "none" lets loops drift; or an
             sl.Closures, which also has gains, active_loops, loop_accelerations and loop_forces.
         limits: "end" ends a run at a joint's limit, "ignore" does not check limits.
-        events: a function (t, q, v) -> number, or {"name": function}; a run ends where one is no longer positive.
+        events: a function (t, q, v) -> number, or {"name": function}; a run ends where one is no longer positive, at
+            t = 0 if it starts there.
         parameters: live parameters (..., n), packed as model.parameters().
         sample: time between the samples that are kept [s]; every step by default.
 
@@ -131,6 +132,7 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     constants = np.ascontiguousarray(problem.constants, compiled.dtype)
     loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs)
     progress = loop.begin(problem.state(layout), problem.model.nq + problem.model.nv + problem.applied.memory)
+    end_at_start(problem, layout, progress)
     _run(loop, progress, integrator)
     return _trajectory(problem, loop, progress, layout, integrator)
 
