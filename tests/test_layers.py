@@ -48,6 +48,12 @@ def test_a_file_imports_only_its_own_room_and_rooms_above_it():
     assert not wrong
 
 
+def test_no_folder_has_more_than_sixteen_files():
+    folders = {p.parent for p in FILES}
+    crowded = {f.relative_to(HOUSE).as_posix(): n for f in folders if (n := len(list(f.glob("*.py")))) > 16}
+    assert not crowded
+
+
 def test_every_room_is_in_the_list():
     assert {room_of(p) for p in FILES} <= set(ROOMS)
 

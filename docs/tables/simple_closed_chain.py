@@ -60,8 +60,8 @@ ALONE = {"a₀": lambda m: (86, 27 * m + 71)}
 
 def opened(m, here, world) -> list:
     """Accelerations of the open chains: of joints, and of links."""
-    rates = [x for body in world.bodies[1:] for x in body.q_open]
-    return rates + [x for body in world.bodies for x in body.x_open]
+    accelerations = [x for body in world.bodies[1:] for x in body.q_open]
+    return accelerations + [x for body in world.bodies for x in body.x_open]
 
 
 def admitted(m, here, world) -> list:
@@ -78,7 +78,7 @@ def solved(m, here, world) -> list:
 
 
 def finished(m, here, world) -> list:
-    return solved(m, here, world) + [x for body in world.bodies[1:] for x in body.rates]
+    return solved(m, here, world) + [x for body in world.bodies[1:] for x in body.accelerations]
 
 
 STAGES = {

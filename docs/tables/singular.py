@@ -26,7 +26,7 @@ for a row of a batch. An error is the largest difference from the solution of th
 numbers, relative to the largest acceleration. "refused" is a `StateError` from a single call; in a batch that row is NaN,
 one warning counts such rows, and other rows are unaffected. σ is the ratio of the smallest to the largest singular value
 of the closure rows, without redundant rows. `docs/tables/singular.py` writes the page; the cases are those of
-`tests/support/singular_cases.py`, and `tests/loops/test_loops_limits.py` checks them.
+`tests/support/singular_cases.py`, and `tests/loops/test_singular_loops.py` checks them.
 
 How to read it:
 

@@ -49,7 +49,7 @@ class Tree:
         program = replace(program, result=lambda m, here, world: kept.extend((here, world)) or [])
         walk(program, self.m, {"q": self.q.tolist(), "v": v.tolist(), "tau": tau.tolist()})
         self.here, self.world = kept
-        self.rates = np.array([x for h in self.here for x in h.rates])
+        self.accelerations = np.array([x for h in self.here for x in h.accelerations])
         self.parents = [link.parent for link in self.m.links]
         self.X = [np.array([tuple(h.X @ unit) for unit in _units()]).T for h in self.here]  # forces, to the parent
         self.S = [np.array([tuple(s) for s in h.S]).reshape(-1, 6) for h in self.here]
@@ -136,7 +136,7 @@ def test_accelerations_solve_the_equations_of_motion(trees, name):
     M, h, J, gamma = tree.dense()
     n, k = len(M), len(J)
     solution = np.linalg.solve(np.block([[M, -J.T], [J, np.zeros((k, k))]]), np.concatenate([-h, -gamma]))
-    assert same(tree.rates, solution[:n])
+    assert same(tree.accelerations, solution[:n])
     forces = {r: f for h in tree.here for r, f in h.f.items()}
     assert same([forces[r] for r in tree.rows], solution[n:])
 

@@ -8,7 +8,7 @@ import pytest
 from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.sparse_ldl import SparseLDL, System, block_order
-from spanloop.math.spatial import Force, Motion, dual_basis, joint_rate, power
+from spanloop.math.spatial import Force, Motion, dof_acceleration, dual_basis, power
 from spanloop.math.symmetric import (
     LDL,
     PIVOT_TOLERANCE,
@@ -127,7 +127,7 @@ def test_an_admittance_beyond_a_joint_is_the_products_that_define_it(s, armature
 @pytest.mark.parametrize("s", [AXIS, six(3)], ids=["turn", "any"])
 def test_a_joints_rate_is_its_residual_less_the_gain_times_the_motion(s):
     G, m = six(4), six(5)
-    found = joint_rate(0.7, Force.of(G.tolist()), Motion.of(s.tolist()), Motion.of(m.tolist()))
+    found = dof_acceleration(0.7, Force.of(G.tolist()), Motion.of(s.tolist()), Motion.of(m.tolist()))
     assert found == pytest.approx(0.7 - G @ m, abs=EXACT)
 
 

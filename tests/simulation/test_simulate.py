@@ -327,7 +327,8 @@ def test_conditions_stop_each_run_of_a_batch_by_itself():
     model = zoo.pendulum()
     start = np.array([[1.0], [0.1], [1.4]])
     run = sl.simulate(model, start, duration=2.0, events={"low": lambda t, q, v: q[0] - 0.5}, limits="ignore")
-    assert [o.reason for o in run.outcomes] == ["event", "finished", "event"]
+    assert [o.reason for o in run.outcomes] == ["event", "event", "event"]
+    assert run.outcomes[1].time == 0.0  # starts where the condition is met
     for k in (0, 2):
         one = sl.simulate(model, start[k], duration=2.0, events={"low": lambda t, q, v: q[0] - 0.5}, limits="ignore")
         assert abs(one.q[-1, 0] - 0.5) < 1e-9

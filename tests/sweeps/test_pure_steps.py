@@ -1,45 +1,45 @@
-"""Steps return what is to be kept; none writes into `here`, `parent` or `world`."""
+"""Steps are pure: the walk keeps what they return, and nothing can be written into what they are given."""
 
 from __future__ import annotations
 
 import pytest
 
 from spanloop import zoo
-from spanloop.algorithms.catalog import FUNCTIONS, algorithm
-from spanloop.algorithms.closed.redundancy import find_redundancy
-from spanloop.sweeps import Values, walk
+from spanloop.sweeps import Program, Values, at_once, inward, outward, walk
 from spanloop.topology import mechanism
 
-TREE = [("forward_dynamics", name) for name in FUNCTIONS["forward_dynamics"].methods]
-TREE += [(name, None) for name in ("inverse_dynamics", "mass_matrix", "mass_matrix_inverse", "energy", "momentum")]
-LOOPS = [("forward_dynamics", name) for name in FUNCTIONS["forward_dynamics"].closed or {}]
-LOOPS += [(name, None) for name in ("position_correction", "velocity_correction", "closure_jacobian", "closure_bias")]
+M = mechanism(zoo.puma())
 
 
-@pytest.fixture
-def sealed(monkeypatch):
-    """Values that refuse assignments; the walk stores what steps return without one."""
-
-    def refuse(self, name, value):
-        raise AssertionError(f"a step writes {name!r}")
-
-    monkeypatch.setattr(Values, "__setattr__", refuse)
+def program(*sweeps) -> Program:
+    return Program("step", ("q",), sweeps, lambda m, here, world: [h.kept for h in here], (len(M.links),))
 
 
-def walked(function: str, method: str | None, model) -> list:
-    m, chosen = mechanism(model), algorithm(function, method, closed=bool(model.loops))[1]
-    program = chosen.make(m, **({"redundancy": find_redundancy(m)} if "redundancy" in chosen.takes else {}))
-    sizes = {"q": m.nq, "v": m.nv, "tau": m.nv, "a": m.nv, **program.sizes}
-    given = {name: [0.1] * sizes[name] for name in program.inputs}
-    return walk(program, m, given | {"q": model.neutral().tolist()})
+def test_a_step_at_once_keeps_values_at_the_links_that_it_names():
+    def number(m, here, world):
+        return Values(n=len(here)), {i: Values(kept=float(i)) for i in range(len(here))}
+
+    assert walk(program(at_once(number)), M, {"q": [0.0] * M.nq}) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
-@pytest.mark.parametrize(("function", "method"), TREE)
-def test_steps_of_trees_are_pure(sealed, function, method):
-    assert walked(function, method, zoo.puma())
+def into_here(link, here, other):
+    here.kept = 1.0
 
 
-@pytest.mark.parametrize(("function", "method"), LOOPS)
-def test_steps_of_loops_are_pure(sealed, function, method):
-    legs = method == "parallel_legs"
-    assert walked(function, method, zoo.five_bar() if legs else zoo.arms_with_object(2, grasp="spherical"))
+def into_all(m, here, world):
+    here[0].kept = 1.0
+
+
+def into_world(m, here, world):
+    world.kept = 1.0
+
+
+@pytest.mark.parametrize("sweep", [outward(into_here), inward(into_here), at_once(into_all), at_once(into_world)])
+def test_a_step_that_writes_is_refused(sweep):
+    with pytest.raises(AttributeError, match="kept: a step returns what is to be kept"):
+        walk(program(sweep), M, {"q": [0.0] * M.nq})
+
+
+def test_nothing_can_be_taken_out():
+    with pytest.raises(AttributeError, match="q: a step does not take anything out"):
+        del Values(q=1.0).q

@@ -29,7 +29,7 @@ class KernelCalls:
         options: dict[str, Any],
         chain_threads: int = 1,
     ):
-        self.model = model
+        self._model = model
         self._options = options
         self._method, self._open_chain, self._chain_threads = method, open_chain, chain_threads
         self._has_loop_inputs = any(x.switchable or x.driven for x in model.loops)
@@ -39,6 +39,11 @@ class KernelCalls:
         self._shortened: set[str] = set()  # functions whose attribute is the compiled call
         if method is not None or open_chain is not None or chain_threads != 1:
             self._kernel("forward_dynamics")  # reports an unknown method
+
+    @property
+    def model(self) -> Model:
+        """The mechanism; kernels are compiled for it, so it cannot be exchanged. sl.Dynamics(other) makes another."""
+        return self._model
 
     @property
     def method(self) -> str | None:

@@ -22,7 +22,8 @@ Computed = tuple[tuple[np.ndarray, ...], Refusals]  # arrays (n, ...), and the s
 class Robot(Protocol):
     """A model with compiled kernels by name; Dynamics is one."""
 
-    model: Model
+    @property
+    def model(self) -> Model: ...
 
     def kernel(self, function: str, **options: Any) -> Any: ...
 

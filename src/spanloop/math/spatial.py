@@ -81,7 +81,7 @@ def gain(f: Force, d: Scalar) -> tuple[Force, Scalar]:
     return f * inverse_pivot, inverse_pivot
 
 
-def joint_rate(nu: Scalar, G: Force, s: Motion, m: Motion) -> Scalar:
+def dof_acceleration(nu: Scalar, G: Force, s: Motion, m: Motion) -> Scalar:
     """ν − Gᵀ m: the acceleration of a degree of freedom with motion s and gain G that moves beyond a motion m.
 
     Gᵀ m is split into (G − s)ᵀ m and sᵀ m, which comes last: the link's acceleration m + s rate then loses its own part
@@ -207,9 +207,9 @@ __all__ = [
     "Transform",
     "combined",
     "coriolis",
+    "dof_acceleration",
     "dot",
     "dual_basis",
     "gain",
-    "joint_rate",
     "power",
 ]

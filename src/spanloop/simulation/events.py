@@ -41,6 +41,10 @@ class Events:
     def __len__(self) -> int:
         return len(self.limits) + len(self.conditions)
 
+    def name(self, j: int) -> str:
+        """The name of event j, a condition."""
+        return self.conditions[j - len(self.limits)][0]
+
     def values(self, x: Mapping[str, Sequence[Any]]) -> list:
         """One number each on any scalar, positive while the run goes on."""
         q, v = Named.of(x["q"], self.model, False), Named.of(x["v"], self.model, True)

@@ -13,7 +13,7 @@ from spanloop.algorithms.closed.closure_kinematics import OPEN
 from spanloop.algorithms.papers.saha.legs import NotLegs
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, SpanloopWarning, StateError, UnsupportedError
+from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, UnsupportedError
 from spanloop.kernels import KernelSpec
 from spanloop.loops.batching import faulty_states
 from spanloop.loops.closure_errors import errors, positional, worst
@@ -72,7 +72,8 @@ def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
         k = int(far[0])
         miss = worst(robot.model, every[k])
         which = f"run {k} starts where " if len(q) > 1 else ""
-        raise StateError(f"simulate: {which}{miss.what} is open by {miss.by()}. Close it first: q = robot.assemble(q)")
+        words = f"{which}{miss.what} is open by {miss.by()}. Close it first: q = robot.assemble(q)"
+        raise StateError.of("simulate", Refusal(Reason.OPEN_LOOP, words))
     return openness
 
 
@@ -193,16 +194,18 @@ def completed(system: System, q: np.ndarray, v: np.ndarray, constants: np.ndarra
         found, left = np.empty(nq + nv + 1), np.inf
         for _ in range(_MOST):
             if not round_kernel.attempt([row[:nq].copy(), row[nq:].copy(), *given], found):
-                raise StateError(f"simulate: {_which(k, out)} in a singular configuration of the legs, {_UNDETERMINED}")
+                words = f"{_which(k, out)} in a singular configuration of the legs, {_UNDETERMINED}"
+                raise StateError.of("simulate", Refusal(Reason.UNDETERMINED, words))
             before, left = left, float(found[-1])
             row[:] = found[:-1]
             if left < _CLOSED or left > 0.5 * before:
                 break
         if not left < _ENOUGH:
-            raise StateError(
-                f"simulate: {_which(k, out)} where the loops do not close with the actuated joints as they are: "
+            words = (
+                f"{_which(k, out)} where the loops do not close with the actuated joints as they are: "
                 f"{left:.3g} m or rad is left. Close them first: q = robot.assemble(q)"
             )
+            raise StateError.of("simulate", Refusal(Reason.NOT_CLOSABLE, words))
     return out[:, :nq], out[:, nq:]
 
 

@@ -18,11 +18,11 @@ from spanloop.model.parameters import Parameters
 from spanloop.simulation.checkpoint import Checkpoint, key_of
 from spanloop.simulation.controllers import Callback, Controller
 from spanloop.simulation.integrators import adaptive
-from spanloop.simulation.integrators.integrator import ORDER, Integrator, rollout
+from spanloop.simulation.integrators.integrator import ADAPTIVE, FIXED_STEP, ORDER, Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.system import Closures
-from spanloop.simulation.termination import CLOSE, Termination
+from spanloop.simulation.termination import CLOSE, Termination, end_at_start
 from spanloop.simulation.time_loop import MOST_STEPS, Grid, Progress, ProgressBar, TimeLoop, grid
 from spanloop.trajectory import EndReason, Trajectory
 
@@ -76,7 +76,8 @@ def simulate(
             to the constraints, "minimal" integrates the actuated joints alone, "none" lets loops drift; or an
             sl.Closures, which also has gains, active_loops, loop_accelerations and loop_forces.
         limits: "end" ends a run at a joint's limit, "ignore" does not check limits.
-        events: a function (t, q, v) -> number, or {"name": function}; a run ends where one is no longer positive.
+        events: a function (t, q, v) -> number, or {"name": function}; a run ends where one is no longer positive, at
+            t = 0 if it starts there.
         parameters: live parameters (..., n), packed as model.parameters().
         sample: time between the samples that are kept [s]; every step by default.
 
@@ -91,8 +92,11 @@ def simulate(
     Example:
         run = sl.simulate(sl.zoo.four_bar(), sl.zoo.four_bar_start(), duration=5.0, integrator="midpoint", step=1e-3)
     """
+    if not isinstance(model, Model | Dynamics):
+        raise InputError(f"simulate: model is a {type(model).__name__}; expected a Model or a Dynamics")
     robot = model if isinstance(model, Dynamics) else _robot(model)
     chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
+    _refuse_integrator_as_method(method)
     problem = Problem.of(
         robot,
         q,
@@ -114,11 +118,19 @@ def simulate(
     return _integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
 
 
+def _refuse_integrator_as_method(method: str | None) -> None:
+    """`method` is the algorithm of forward dynamics; an integrator's name there has a better place."""
+    name = {x.lower(): x for x in (*FIXED_STEP, *ADAPTIVE)}.get(str(method).lower())
+    if name is not None:
+        raise InputError(
+            f"simulate: method is {method!r}, the name of an integrator; method is the algorithm of forward dynamics. "
+            f"Use integrator={name!r}"
+        )
+
+
 @functools.lru_cache(maxsize=16)
 def _robot(model: Model) -> Dynamics:
     """The dynamics of a model, kept for a while: simulations come in series."""
-    if not isinstance(model, Model):
-        raise InputError(f"simulate: model is a {type(model).__name__}; expected a Model or a Dynamics")
     return Dynamics(model)
 
 
@@ -131,6 +143,7 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     constants = np.ascontiguousarray(problem.constants, compiled.dtype)
     loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs)
     progress = loop.begin(problem.state(layout), problem.model.nq + problem.model.nv + problem.applied.memory)
+    end_at_start(problem, layout, progress)
     _run(loop, progress, integrator)
     return _trajectory(problem, loop, progress, layout, integrator)
 

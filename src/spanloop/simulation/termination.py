@@ -39,8 +39,33 @@ def event_met(events: Events, j: int, t: float) -> Outcome:
             "limits='ignore' does not check limits"
         )
         return Outcome(EndReason.LIMIT, words, t)
-    name = events.conditions[j - len(events.limits)][0]
-    return Outcome(EndReason.EVENT, f"condition {name!r} was met at t = {t:.9g} s", t)
+    return Outcome(EndReason.EVENT, f"condition {events.name(j)!r} was met at t = {t:.9g} s", t)
+
+
+def met_at_start(events: Events, values: np.ndarray, t: float = 0.0) -> Outcome | None:
+    """The outcome of a run in which a condition is not positive at its start; values (events,) there.
+
+    Limits are left out: a joint that starts beyond one may come inside (initial_state.warn_of_limits).
+    """
+    for j in range(len(events.limits), len(events)):
+        if not values[j] > 0.0:
+            words = (
+                f"condition {events.name(j)!r} was met at t = {t:.9g} s: it is {values[j]:g} at the start, "
+                "and a run goes on only while it is positive"
+            )
+            return Outcome(EndReason.EVENT, words, t)
+    return None
+
+
+def end_at_start(problem: Problem, layout: StateLayout, p: Progress) -> None:
+    """End the runs in which a condition is not positive at the start; their only sample is the start."""
+    if not problem.events.conditions:
+        return
+    values = p.state[:, layout.places["g"]][:, len(problem.events.limits) :]
+    met = ~(values > 0.0).all(axis=1)
+    kept = [layout.places[name] for name in ("q", "v", "z") if name in layout]
+    p.why[met] = HALTED
+    p.record[met, 0] = np.concatenate([p.state[met, place] for place in kept], axis=1)
 
 
 class Termination:
@@ -58,6 +83,10 @@ class Termination:
         g = self.loop.grid
         t = self.loop.start + int(p.counts[k]) * g.h
         bits = int(p.why[k])
+        if "g" in self.layout and not p.counts[k]:
+            met = met_at_start(self.events, p.state[k, self.layout.places["g"]], t)
+            if met is not None:
+                return End(met)
         step = _Step(self, p, k, t)
         if bits & NOT_CONVERGED and self._refusal(t, step.begin, step) is None:
             advice = f"Take a shorter step than {g.h:g} s, or integrator='rk4'"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, StateError
+from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.model import Model
 from spanloop.sweeps.closure_operators import pivot_demands
 from spanloop.sweeps.operator_blocks import preparation
@@ -130,11 +130,12 @@ class Algebra:
         carry_out(term.sweeps("x", "y"), self.mechanism, here, world)
         demands = pivot_demands(self.mechanism, here, world)
         if any(isinstance(less < more, bool) and not less < more for less, more in demands):
-            raise StateError(
-                f"{term.text}: the loops are in a singular configuration at this q: rows that are independent "
+            words = (
+                "the loops are in a singular configuration at this q: rows that are independent "
                 "elsewhere depend on each other, and their admittance has no inverse. "
                 "See sl.Dynamics(model).diagnose(q)"
             )
+            raise StateError.of(term.text, Refusal(Reason.SINGULAR_CLOSURE, words))
         y = self.found(self.mechanism, term.rows, here, world, "y")
         return np.array(y) if all(isinstance(v, float) for v in y) else tuple(y)
 
@@ -189,12 +190,13 @@ def _checked(model: Model, q: Sequence[Any]) -> list[Any]:
     if len(values) != model.nq:
         raise InputError(f"operators: q has {len(values)} entries; expected {model.nq} of model {model.name!r}")
     if any(isinstance(x, float) and not np.isfinite(x) for x in values):
-        raise StateError("operators: every entry of q must be finite")
+        raise StateError.of("operators", Refusal(Reason.NOT_FINITE, "every entry of q must be finite"))
     for joint in model.joints:
         for part in joint.kind.unit_parts(tuple(values[model.q_slice(joint.name)])):
             if all(isinstance(x, float) for x in part) and abs(np.linalg.norm(part) - 1.0) > _UNIT:
-                raise StateError(
-                    f"operators: joint {joint.name!r} has a quaternion of length {np.linalg.norm(part):.9g}; "
+                words = (
+                    f"joint {joint.name!r} has a quaternion of length {np.linalg.norm(part):.9g}; "
                     f"expected 1 to within {_UNIT:g}. Divide it by its length"
                 )
+                raise StateError.of("operators", Refusal(Reason.QUATERNION, words))
     return values

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import PositionError, VelocityError
-from spanloop.algorithms.closed.elimination import closed_sweeps, joint_rates
+from spanloop.algorithms.closed.elimination import closed_sweeps, joint_accelerations
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_motion import placed
@@ -43,7 +43,7 @@ def _program(name, inputs, mechanism, redundancy, sizes, row_bias, moving) -> Pr
             outward(rest),
             *closed_sweeps(mechanism, redundancy or Redundancy(), row_bias, Field(ZERO3)),
         ),
-        result=joint_rates,
+        result=joint_accelerations,
         shape=(mechanism.nv,),
         regroup=True,
         sizes=sizes,

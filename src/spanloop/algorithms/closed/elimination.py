@@ -29,7 +29,7 @@ from spanloop.algorithms.closed.row_propagation import PendingRows
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_motion import bias_acceleration, placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Field, Force, Motion, gain, joint_rate, power
+from spanloop.math.spatial import Field, Force, Motion, dof_acceleration, gain, power
 from spanloop.math.vector3 import ZERO3, is_zero, negate, total
 from spanloop.sweeps import Program, Values, at_once, inward, outward
 
@@ -54,7 +54,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
             *((outward(fly, V=Motion()),) if needs_velocities else ()),
             *closed_sweeps(mechanism, redundancy, FeedbackBias() if feedback else VelocityBias(), ground),
         ),
-        result=joint_rates,
+        result=joint_accelerations,
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
@@ -80,9 +80,9 @@ def closed_sweeps(mechanism, redundancy: Redundancy, row_bias, ground: Field) ->
     )  # fmt: skip
 
 
-def joint_rates(m, here, world) -> list:
+def joint_accelerations(m, here, world) -> list:
     """Accelerations (nv,) of all joints."""
-    return [x for h in here for x in h.rates]
+    return [x for h in here for x in h.accelerations]
 
 
 def joint_torque(link, here, parent) -> Values:
@@ -185,14 +185,14 @@ def accelerate(link, here, parent) -> Values:
     """Accelerations of the joint, of the link beyond ζ, and the forces of the rows that met here."""
     f = dict(parent.f)
     if here.is_free:  # its parent is the world, with a = 0
-        a, rates = here.free_acceleration, tuple(here.free_acceleration)
+        a, accelerations = here.free_acceleration, tuple(here.free_acceleration)
     else:
         a, found = here.X.T @ parent.a, []
         for (s, G, nu), share in reversed(tuple(zip(here.dofs, here.shares, strict=True))):
-            rate = joint_rate(total([nu, *(x * f[r] for r, x in share.items())]), G, s, a)  # (9)
-            a = a + s * rate  # (1)
-            found.append(rate)
-        rates = tuple(reversed(found)) if here.dofs else here.tau
+            acceleration = dof_acceleration(total([nu, *(x * f[r] for r, x in share.items())]), G, s, a)  # (9)
+            a = a + s * acceleration  # (1)
+            found.append(acceleration)
+        accelerations = tuple(reversed(found)) if here.dofs else here.tau
     for r, K, l, inverse_pivot, others in reversed(here.eliminated):
         f[r] = -(inverse_pivot * total([l, power(a, K), *(x * f[s] for s, x in others.items())]))  # (14)
-    return Values(a=a, f=f, rates=rates)
+    return Values(a=a, f=f, accelerations=accelerations)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.link_motion import driven_acceleration, link_acceleration, placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Field, Force, Motion, gain, joint_rate, power
+from spanloop.math.spatial import Field, Force, Motion, dof_acceleration, gain, power
 from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
 
@@ -34,7 +34,7 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
             inward(articulate, P=ArticulatedInertia(), z=Force()),
             outward(accelerate, a=Motion(linear=negate(mechanism.gravity))),
         ),
-        result=lambda m, here, world: [x for h in here for x in h.rates],
+        result=lambda m, here, world: [x for h in here for x in h.accelerations],
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
@@ -54,7 +54,7 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     z = here.z + arriving.z
     torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
     eliminated = []
-    for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):
+    for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):  # a driven joint: no column
         U = P @ s
         D = power(s, U) + armature  # D = H P H*           [A.1]
         G, inverse_pivot = gain(U, D)  # G = P H* D⁻¹
@@ -69,9 +69,9 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
 def accelerate(link, here, parent) -> Values:
     """Accelerations: of the link, of its joint."""
     a = here.X.T @ parent.a + here.c  # φ* a₋ + c
-    rates = []
+    accelerations = []
     for s, G, nu in reversed(here.eliminated):
-        rate = joint_rate(nu, G, s, a)  # ν − G* a
-        a = a + s * rate
-        rates.append(rate)
-    return Values(a=a, rates=tuple(reversed(rates)) if here.eliminated else here.tau)
+        acceleration = dof_acceleration(nu, G, s, a)  # ν − G* a
+        a = a + s * acceleration
+        accelerations.append(acceleration)
+    return Values(a=a, accelerations=tuple(reversed(accelerations)) if here.eliminated else here.tau)

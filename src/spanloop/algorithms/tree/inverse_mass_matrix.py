@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Force, Motion, gain, joint_rate, power
+from spanloop.math.spatial import Force, Motion, dof_acceleration, gain, power
 from spanloop.math.symmetric import mirrored
 from spanloop.sweeps import Program, Union, Values, inward, outward
 
@@ -64,7 +64,7 @@ def accelerate(link, here, parent) -> Values:
     row = {}
     for k, (s, G, nu) in reversed(tuple(enumerate(here.eliminated))):
         for j, m in a.items():
-            x = joint_rate(nu.get(j, 0.0), G, s, m)
+            x = dof_acceleration(nu.get(j, 0.0), G, s, m)
             a[j] = m + s * x
             row[first + k, j] = x
     return Values(a=Union(a), row=row)

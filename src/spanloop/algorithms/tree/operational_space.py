@@ -22,7 +22,7 @@ from spanloop.algorithms.tree.kinematics import poses
 from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
-from spanloop.math.spatial import Force, Motion, gain, joint_rate, power
+from spanloop.math.spatial import Force, Motion, dof_acceleration, gain, power
 from spanloop.math.vector3 import add, cross
 from spanloop.sweeps import Program, Union, Values, inward, outward
 from spanloop.topology.tree_paths import meeting as meeting_link
@@ -74,7 +74,7 @@ def force_response(mechanism, frames: tuple[str, ...]) -> Program:
         return propagate(link, here, arriving, mechanism, frames, lambda f: True)
 
     def result(m, here, world):
-        return [x for h in here for row in h.rates for x in row]
+        return [x for h in here for row in h.accelerations for x in row]
 
     return Program(
         "force_response",
@@ -130,8 +130,8 @@ def admit(link, here, parent) -> Values:
 
 
 def respond(link, here, parent) -> Values:
-    """a = ψ* a₋ + H* ν and the joint's rates ν − K* a₋, for every unit force.   [A.6]"""
-    a, rates = [], [[] for _ in here.S]  # type: ignore[var-annotated]
+    """a = ψ* a₋ + H* ν and the joint's accelerations ν − K* a₋, for every unit force.   [A.6]"""
+    a, accelerations = [], [[] for _ in here.S]  # type: ignore[var-annotated]
     for k, columns in enumerate(parent.a):
         moved = []
         for i, m in enumerate(columns):
@@ -139,13 +139,13 @@ def respond(link, here, parent) -> Values:
             for f in reversed(range(len(here.dofs))):
                 s, G, inverse_pivot = here.dofs[f]
                 nu = here.felt[k][f][i] * inverse_pivot if k in here.felt else 0.0
-                rate = joint_rate(nu, G, s, m)
-                m = m + s * rate
-                rates[f].append(rate)
+                acceleration = dof_acceleration(nu, G, s, m)
+                m = m + s * acceleration
+                accelerations[f].append(acceleration)
             moved.append(m)
         a.append(tuple(moved))
     given = [[0.0] * (6 * len(parent.a))] * (0 if here.dofs else len(here.S))  # a driven joint keeps its own
-    return Values(a=tuple(a), rates=given or rates)
+    return Values(a=tuple(a), accelerations=given or accelerations)
 
 
 def _columns(mechanism, here, name: str) -> list[Force]:

@@ -16,7 +16,7 @@ from spanloop.errors import InputError, UnsupportedError
 from spanloop.simulation.integrators.integrator import Integrator
 from spanloop.simulation.integrators.right_hand_side import minimal_right_hand_side, right_hand_side
 from spanloop.simulation.problem import End, Problem, Samples
-from spanloop.simulation.termination import RESOLVED, end_reason, event_met
+from spanloop.simulation.termination import RESOLVED, end_reason, event_met, met_at_start
 from spanloop.simulation.time_loop import ProgressBar, grid
 from spanloop.trajectory import EndReason, Outcome, Trajectory
 
@@ -80,6 +80,10 @@ class _Run:
         y = np.concatenate([self.problem.q[self.k], self.problem.v[self.k]])
         self._keep(0, y)
         values = self._event_values(0.0, y)
+        met = met_at_start(self.problem.events, values)
+        if met is not None:
+            self.end = End(met)
+            return
         solver = self._solver(0.0, y)
         try:
             while solver.status == "running":

@@ -185,8 +185,7 @@ class ScheduleBuilder:
         def compute(x):
             at = {"t": [x["t"][0] + x["h"][0]], "q": x["q.next"], "v": x["v.next"], "u": x["u"], "z": x["z"]}
             now = self.events.values(at)
-            crossed = [(a > 0.0) & ~(b > 0.0) for a, b in zip(x["g"], now, strict=True)]
-            return now, [where(c, -1.0, 1.0) for c in crossed]
+            return now, [_halt(a, b) for a, b in zip(x["g"], now, strict=True)]
 
         n = len(self.events)
         reads = ("t", "h", "q.next", "v.next", "u", "z", "g")
@@ -292,6 +291,13 @@ class ScheduleBuilder:
 
         inputs = tuple((n, sizes[n]) for n in reads)
         return with_demands_in_output(traced("what acts on the mechanism", lambda: unrolled(name, inputs, (0,), flat)))
+
+
+def _halt(before: Any, now: Any) -> Any:
+    """−1 where an event is no longer positive, 1 elsewhere; `now` is a plain number where the event is a constant."""
+    if isinstance(now, int | float):
+        return 1.0 if now > 0.0 else where(before > 0.0, -1.0, 1.0)
+    return where((before > 0.0) & ~(now > 0.0), -1.0, 1.0)
 
 
 def _once(*names: str) -> tuple[str, ...]:

@@ -70,8 +70,8 @@ def forward_dynamics(
         state["forces"] = _forces(m, here, loaded)
         free, demands = [], []
         for part in parts:  # step 1 (4.9a)
-            rates, asked = walked(program[part], part.mechanism, part.inputs(state))
-            free.append(rates)
+            accelerations, asked = walked(program[part], part.mechanism, part.inputs(state))
+            free.append(accelerations)
             demands += asked
         flat, masks = jacobian.result(m, here, world), closure_kinematics.masks(m, world)
         rows = [r for r in range(m.n_rows) if r not in redundancy.dropped]
@@ -122,13 +122,13 @@ class Part:
     loaded: tuple[str, ...]
     rows: Collection[int]  # of the grasps that touch it
 
-    def of(self, rates) -> list:
-        """Its own among all rates."""
-        return [rates[k] for k in self.v]
+    def of(self, entries) -> list:
+        """Its own among entries (nv,) of the whole mechanism."""
+        return [entries[k] for k in self.v]
 
-    def row(self, r: int, rates) -> list:
+    def row(self, r: int, entries) -> list:
         """Its part of a row of the closure Jacobian."""
-        return self.of(rates) if r in self.rows else [0.0] * len(self.v)
+        return self.of(entries) if r in self.rows else [0.0] * len(self.v)
 
     def inputs(self, state: Mapping) -> dict:
         forces = [x for body in self.loaded for x in state["forces"][body]]

@@ -4,7 +4,7 @@
 
 | here | paper | shape | meaning |
 |---|---|---|---|
-| rates, a_f | θ̈, α_f(0) | by joint, Motion by link | accelerations of joints and links; links' beyond ζ |
+| accelerations, a_f | θ̈, α_f(0) | by joint, Motion by link | accelerations of joints and links; links' beyond ζ |
 | nu | ν | by DoF | weighted residuals (filter_sweeps.py) |
 | J M⁻¹ Jᵀ | Λ(0) | block diagonal | of the arms, along the rows of the grasps |
 | Omega | Ω | rows × rows | J M⁻¹ Jᵀ + A M(C)⁻¹ Aᵀ |
@@ -64,10 +64,10 @@ def forward_dynamics_3(mechanism, loaded=(), redundancy: Redundancy | None = Non
 
 def rccfd_1(arms: HeldObject) -> tuple[ByDof, Sequence[Scalar]]:
     """RCCFD 1."""
-    theta_f = arms.response(arms.residuals(arms.T)).rates  # (6.11b)
-    a_f = arms.accelerations(theta_f)  # (6.11c)
+    theta_f = arms.response(arms.residuals(arms.T)).accelerations  # (6.11b)
+    a_f = arms.link_accelerations(theta_f)  # (6.11c)
     f = arms.contact_forces([-(x + y) for x, y in zip(arms.along_rows(a_f), arms.known, strict=True)])  # (6.11d-f)
-    change = arms.response(arms.residuals(force=arms.loads(f))).rates  # (6.4): (6.11g)
+    change = arms.response(arms.residuals(force=arms.loads(f))).accelerations  # (6.4): (6.11g)
     return added(theta_f, change), f  # (6.11i)
 
 
@@ -75,7 +75,7 @@ def rccfd_2(arms: HeldObject) -> tuple[ByDof, Sequence[Scalar]]:
     """RCCFD 2."""
     lam = arms.response(arms.residuals(arms.T)).lam  # Bᵀψᵀ Hᵀ D⁻¹(1 − HΨL) T'
     f = arms.contact_forces([-(x + y) for x, y in zip(arms.along_rows(lam), arms.known, strict=True)])  # (6.18b-d)
-    return arms.response(arms.residuals(arms.T, arms.loads(f))).rates, f  # (6.18e)
+    return arms.response(arms.residuals(arms.T, arms.loads(f))).accelerations, f  # (6.18e)
 
 
 def rccfd_3(arms: HeldObject) -> tuple[ByDof, Sequence[Scalar]]:
@@ -85,8 +85,8 @@ def rccfd_3(arms: HeldObject) -> tuple[ByDof, Sequence[Scalar]]:
     zeta = arms.contact_forces(arms.known)  # ζ(C) = Ω⁻¹ a'(C) (6.22d)
     f_2 = [-x for x in zeta]
     drawn = arms.residuals(force=arms.loads(f_1))  # −D⁻¹HψBΩ⁻¹BᵀψᵀHᵀD⁻¹ (1 − HΨL)T'
-    theta_1 = arms.response(added(nu, drawn)).rates  # (6.22f)
-    theta_2 = arms.response(arms.residuals(force=arms.loads(f_2))).rates  # (6.22g)
+    theta_1 = arms.response(added(nu, drawn)).accelerations  # (6.22f)
+    theta_2 = arms.response(arms.residuals(force=arms.loads(f_2))).accelerations  # (6.22g)
     return added(theta_1, theta_2), [x + y for x, y in zip(f_1, f_2, strict=True)]  # (6.22h), (6.22e)
 
 
@@ -141,7 +141,7 @@ class HeldObject(MassFactors):
             out[tip] = Force.of([-total(tuple(r.K)[k] * x for r, x in mine) for k in range(6)])
         return out
 
-    def body_rates(self, f: Sequence[Scalar]) -> tuple:
+    def body_accelerations(self, f: Sequence[Scalar]) -> tuple:
         """α(C), beyond ζ."""
         pushed = [total(tuple(row.A)[k] * x for row, x in zip(self.rows, f, strict=True)) for k in range(6)]
         return tuple(a + b for a, b in zip(self.free, apply(self.mobility, pushed), strict=True))
@@ -153,10 +153,10 @@ def _program(algorithm: Callable, method: str, mechanism, loaded, redundancy: Re
 
     def solve(m, here, world) -> Values:
         arms = HeldObject(m, here, world, g, kept)
-        rates, f = algorithm(arms)
+        accelerations, f = algorithm(arms)
         given = {link.number: here[link.number].tau for link in m.links if link.driven}
-        by_link = dict(enumerate(rates)) | given | {g.body: arms.body_rates(f)}
-        return Values(f=f, rates=[by_link[link.number] for link in m.links], pivot_bounds=arms.pivot_bounds)
+        by_link = dict(enumerate(accelerations)) | given | {g.body: arms.body_accelerations(f)}
+        return Values(f=f, accelerations=[by_link[link.number] for link in m.links], pivot_bounds=arms.pivot_bounds)
 
     def demands(m, here, world) -> list:
         openness = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
@@ -174,7 +174,7 @@ def _program(algorithm: Callable, method: str, mechanism, loaded, redundancy: Re
             ADMITTANCES,
             at_once(solve),
         ),
-        lambda m, here, world: [x for rates in world.rates for x in rates],
+        lambda m, here, world: [x for joint in world.accelerations for x in joint],
         (mechanism.nv,),
         regroup=True,
         loaded=loaded,

@@ -106,8 +106,8 @@ def _body(m, here, world, body: Body, f: dict, K: dict, kept: KeptRows) -> Value
     own = Values(inertia=link.inertia.articulated(), own_f=f[body.number], own_K=Sum(K.get(body.number, {})))
     if body.hop is None:
         return own
-    given_rates = here[body.hop.edge.number].tau if body.hop.edge.kind == JOINT else ()
-    return Values(**vars(own), joint=carrier(m, here, world, body.hop, kept), given_rates=given_rates)
+    given_accelerations = here[body.hop.edge.number].tau if body.hop.edge.kind == JOINT else ()
+    return Values(**vars(own), joint=carrier(m, here, world, body.hop, kept), given_accelerations=given_accelerations)
 
 
 def carrier(m, here, world, hop: Hop, kept: KeptRows) -> Carrier:

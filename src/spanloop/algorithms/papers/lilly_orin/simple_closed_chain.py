@@ -16,7 +16,7 @@ hip (general_joints.py). Steps 1 and 4 are sweeps over the bodies of the chains,
 | here | Lilly & Orin | shape | meaning | frame |
 |---|---|---|---|---|
 | x_open | ẍ_open | Motion by body | acceleration beyond ζ (tree/link_motion.py), the chains open | link |
-| q_open, rates | q̈_open, q̈ | by joint | accelerations of the joints | joint |
+| q_open, accelerations | q̈_open, q̈ | by joint | accelerations of the joints | joint |
 | P, f | – | 6×6, Force by body | articulated inertia and bias force of the chain from its tip | link |
 | K | – | Force by row | what a unit force of a row does to the body with all that it carries | link |
 | shares | D⁻¹φᵀK | by row | of Ω the part that the joint itself adds | joint |
@@ -52,7 +52,7 @@ from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_motion import bias_sweep, placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Force, Motion, dual_basis, joint_rate, power
+from spanloop.math.spatial import Force, Motion, dof_acceleration, dual_basis, power
 from spanloop.math.vector3 import total
 from spanloop.sweeps import Program, Sum, Values, at_once, inward, outward
 
@@ -82,7 +82,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
             chains.along(outward(closed_chain, x=Motion())),  # step 4
             chains.along(outward(carried_body, begin=lambda world: Values(x=world.a0))),  # step 4
         ),  # step 5 is simulate()
-        result=closed_rates(chains),
+        result=closed_accelerations(chains),
         shape=(mechanism.nv,),
         regroup=chains.outward,
         loaded=loaded,
@@ -129,18 +129,18 @@ def open_acceleration(body: Body, here, parent) -> Values:
     if body.is_reference:
         return Values(x_open=Motion())
     start = here.joint.far.T @ parent.x_open + here.joint.c
-    x_open, rates = _accelerated(here.joint, here.dofs, start, [nu for _, _, nu, _ in here.dofs])
-    return Values(x_open=x_open, q_open=rates if here.dofs else here.given_rates)
+    x_open, accelerations = _accelerated(here.joint, here.dofs, start, [nu for _, _, nu, _ in here.dofs])
+    return Values(x_open=x_open, q_open=accelerations if here.dofs else here.given_accelerations)
 
 
 def _accelerated(joint: Carrier, dofs, x: Motion, nu):
     """Accelerations of the body and of its joint, from that of what carries it."""
-    rates = []
+    accelerations = []
     for (s, G, _, _), y in reversed(list(zip(dofs, nu, strict=True))):
-        rate = joint_rate(y, G, s, x)
-        x = x + s * rate
-        rates.append(rate)
-    return joint.near.T @ x, tuple(reversed(rates))
+        acceleration = dof_acceleration(y, G, s, x)
+        x = x + s * acceleration
+        accelerations.append(acceleration)
+    return joint.near.T @ x, tuple(reversed(accelerations))
 
 
 # ---- step 2: a₀
@@ -201,8 +201,8 @@ def closed_chain(body: Body, here, parent) -> Values:
         return Values(x=Motion())
     nu = [total(terms) for terms in here.due]
     x, response = _accelerated(here.joint, here.dofs, here.joint.far.T @ parent.x, nu)  # −Ω f
-    rates = tuple(a + b for a, b in zip(here.q_open, response, strict=True)) if here.dofs else here.q_open
-    return Values(x=x, rates=rates)
+    accelerations = tuple(a + b for a, b in zip(here.q_open, response, strict=True)) if here.dofs else here.q_open
+    return Values(x=x, accelerations=accelerations)
 
 
 def carried_body(body: Body, here, parent) -> Values:
@@ -213,23 +213,23 @@ def carried_body(body: Body, here, parent) -> Values:
         return Values(x=parent.x)  # a₀
     start = here.joint.far.T @ parent.x + here.joint.c
     nu = [total([own, *terms]) for (_, _, own, _), terms in zip(here.dofs, here.due, strict=True)]
-    x, rates = _accelerated(here.joint, here.dofs, start, nu)
-    return Values(x=x, rates=rates if here.dofs else here.given_rates)
+    x, accelerations = _accelerated(here.joint, here.dofs, start, nu)
+    return Values(x=x, accelerations=accelerations if here.dofs else here.given_accelerations)
 
 
-def closed_rates(chains: Chains):
+def closed_accelerations(chains: Chains):
     def result(m, here, world) -> list:
         """q̈ (nv,) of the joints of the tree."""
         x = {i: Motion() for i in chains.support}
-        rates = {i: here[i].tau for i in chains.support if i >= 0}
+        accelerations = {i: here[i].tau for i in chains.support if i >= 0}
         for body, values in zip(chains.links, world.bodies, strict=True):
             x[body.number] = values.x
             if body.hop and body.hop.edge.kind == JOINT:
-                rates[body.hop.edge.number] = values.rates
+                accelerations[body.hop.edge.number] = values.accelerations
         for t in chains.tips:
             if t.edge.kind == JOINT:
-                rates[t.edge.number] = _across(m, here, t.edge.number, x)
-        return [y for link in m.links for y in rates[link.number]]
+                accelerations[t.edge.number] = _across(m, here, t.edge.number, x)
+        return [y for link in m.links for y in accelerations[link.number]]
 
     return result
 

@@ -11,11 +11,11 @@
 
 | here | paper | shape | meaning |
 |---|---|---|---|
-| free_rates, lam | β̇ᶠ, α̂ᶠ | by joint, Motion by link | free accelerations; those of links beyond ζ |
+| free_accelerations, lam | β̇ᶠ, α̂ᶠ | by joint, Motion by link | free accelerations; those of links beyond ζ |
 | omega | Ω, Λ | six Motions by two links | closure_admittance.py |
 | rows | A, U | by row | wrenches on links; known acceleration γ = −U along the row |
 | f | f̃ | by row | constraint forces |
-| forced_rates | β̇ᵟ | by joint | due to the constraint forces |
+| forced_accelerations | β̇ᵟ | by joint | due to the constraint forces |
 
 The spanning trees of both systems are swept as one forest: their mass matrices do not couple. Step D takes the cheap
 form where the secondary system is one free body that every closure joins to an arm of its own with as many DoFs
@@ -89,7 +89,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
             at_once(forced_accelerations),  # E
             outward(accelerations),  # F
         ),
-        result=lambda m, here, world: [x for h in here for x in h.rates],
+        result=lambda m, here, world: [x for h in here for x in h.accelerations],
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
@@ -119,8 +119,8 @@ def free_accelerations(m, here, world) -> tuple[Values, dict[int, Values]]:
     """β̇ᶠ = M⁻¹ T̂, and the links' free accelerations beyond ζ."""
     factors = MassFactors(m, here)
     free = factors.response(factors.residuals([h.T for h in here]))
-    both = zip(free.rates, free.lam, strict=True)
-    return Values(), {i: Values(free_rates=rates, lam=lam) for i, (rates, lam) in enumerate(both)}
+    both = zip(free.accelerations, free.lam, strict=True)
+    return Values(), {i: Values(free_accelerations=x, lam=lam) for i, (x, lam) in enumerate(both)}
 
 
 def admittances(m, here, world) -> Values:
@@ -183,11 +183,12 @@ def forced_accelerations(m, here, world) -> tuple[Values, dict[int, Values]]:
     """β̇ᵟ = −M⁻¹J*A* f̃; a filter takes forces as loads that the joints must bear: x̂ = −BA* f̃."""
     factors = MassFactors(m, here)
     forced = factors.response(factors.residuals(force={i: -push for i, push in world.pushes.items()}))
-    return Values(), {i: Values(forced_rates=rates) for i, rates in enumerate(forced.rates)}
+    return Values(), {i: Values(forced_accelerations=x) for i, x in enumerate(forced.accelerations)}
 
 
 def accelerations(link, here, parent) -> Values:
     """β̇ = β̇ᶠ + β̇ᵟ."""
     if link.driven:
-        return Values(rates=here.tau)
-    return Values(rates=tuple(x + y for x, y in zip(here.free_rates, here.forced_rates, strict=True)))
+        return Values(accelerations=here.tau)
+    both = zip(here.free_accelerations, here.forced_accelerations, strict=True)
+    return Values(accelerations=tuple(x + y for x, y in both))

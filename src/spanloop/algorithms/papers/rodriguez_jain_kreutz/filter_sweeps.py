@@ -23,7 +23,7 @@ from typing import NamedTuple
 from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Force, Motion, joint_rate, power
+from spanloop.math.spatial import Force, Motion, dof_acceleration, power
 from spanloop.sweeps import Sweep, Values, inward, outward
 from spanloop.sweeps.walk import carry_out
 from spanloop.types import Scalar
@@ -74,7 +74,7 @@ ADMITTANCES = outward(admit, Lambda=Admittance())
 class Response(NamedTuple):
     """Accelerations of joints by DoF, and of links beyond ζ."""
 
-    rates: ByDof
+    accelerations: ByDof
     lam: Sequence[Motion]
 
 
@@ -93,11 +93,12 @@ class MassFactors:
     def response(self, nu: ByDof) -> Response:
         """θ̈ = (1 − HΨL)ᵀ ν, and λ = ψᵀHᵀ ν on the way                                  (5.10e-g, 6.4d-f)"""
         kept = self._applied(outward(_smooth, lam=Motion()), [Values(nu=x) for x in nu])
-        return Response([v.rates for v in kept], [v.lam for v in kept])
+        return Response([v.accelerations for v in kept], [v.lam for v in kept])
 
-    def accelerations(self, rates: ByDof) -> list[Motion]:
+    def link_accelerations(self, accelerations: ByDof) -> list[Motion]:
         """φᵀHᵀ θ̈                                                                       (6.11c)"""
-        return [v.lam for v in self._applied(outward(_accelerate, lam=Motion()), [Values(rates=x) for x in rates])]
+        given = [Values(accelerations=x) for x in accelerations]
+        return [v.lam for v in self._applied(outward(_accelerate, lam=Motion()), given)]
 
     def _applied(self, sweep: Sweep, given: Sequence[Values]) -> list[Values]:
         """What the sweep keeps at the links, with these values there."""
@@ -122,16 +123,16 @@ def _smooth(link, here, parent) -> Values:
     m = here.X.T @ parent.lam
     found = []
     for (s, G, _), x in reversed(list(zip(here.gains, here.nu, strict=True))):
-        rate = joint_rate(x, G, s, m)
-        m = m + s * rate
-        found.append(rate)
-    return Values(lam=m, rates=tuple(reversed(found)))
+        acceleration = dof_acceleration(x, G, s, m)
+        m = m + s * acceleration
+        found.append(acceleration)
+    return Values(lam=m, accelerations=tuple(reversed(found)))
 
 
 def _accelerate(link, here, parent) -> Values:
     """Acceleration of the link from those of the joints."""
     m = here.X.T @ parent.lam
-    for s, x in zip(link.free(here.S), here.rates, strict=False):
+    for s, x in zip(link.free(here.S), here.accelerations, strict=False):
         m = m + s * x
     return Values(lam=m)
 

@@ -42,7 +42,8 @@ def free_response(mechanism, points: Sequence[str], loaded=()) -> Program:
     k = len(points)
 
     def result(m, here, world) -> list:
-        out = [x for link, h in zip(m.links, here, strict=True) for x in (h.tau if link.driven else h.free_rates)]
+        joints = [h.tau if k.driven else h.free_accelerations for k, h in zip(m.links, here, strict=True)]
+        out = [x for joint in joints for x in joint]
         for name in points:
             out += _point_motion(m, here, name)
         links = {m.anchors[name].link for name in points}
@@ -83,8 +84,9 @@ def forced_response(mechanism, points: Sequence[str]) -> Program:
                 f = Force.of(world.push[6 * n : 6 * n + 6]).turned(here[anchor.link].T.rotation.T)
                 loads[anchor.link] = loads.get(anchor.link, Force()) - Transform(translation=anchor.position) @ f
         factors = MassFactors(m, here)
-        rates = factors.response(factors.residuals(force=loads)).rates
-        return Values(rates=[(0.0,) * k.kind.nv if k.driven else x for k, x in zip(m.links, rates, strict=True)])
+        found = factors.response(factors.residuals(force=loads)).accelerations
+        own = [(0.0,) * k.kind.nv if k.driven else x for k, x in zip(m.links, found, strict=True)]
+        return Values(accelerations=own)
 
     sizes = {"push": 6 * len(points)}
     return Program(
@@ -96,7 +98,7 @@ def forced_response(mechanism, points: Sequence[str]) -> Program:
             GAINS,
             at_once(forced_accelerations),
         ),
-        lambda m, here, world: [x for rates in world.rates for x in rates],
+        lambda m, here, world: [x for joint in world.accelerations for x in joint],
         (mechanism.nv,),
         regroup=True,
         sizes=sizes,

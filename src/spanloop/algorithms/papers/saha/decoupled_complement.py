@@ -31,7 +31,7 @@ from __future__ import annotations
 from spanloop.algorithms.tree.link_motion import link_acceleration, placed
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
-from spanloop.math.spatial import Field, Force, Motion, combined, joint_rate, power
+from spanloop.math.spatial import Field, Force, Motion, combined, dof_acceleration, power
 from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
 
@@ -69,7 +69,7 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
             inward(eliminate, M=ArticulatedInertia(), eta=Force()),  # steps 1 and 2
             outward(substitute, mu=Motion()),  # step 3
         ),
-        result=lambda m, here, world: [x for h in here for x in h.rates],
+        result=lambda m, here, world: [x for h in here for x in h.accelerations],
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
@@ -133,9 +133,9 @@ def eliminate(link, here, arriving) -> tuple[Values, Values]:
 def substitute(link, here, parent) -> Values:
     """θ̈ = U⁻ᵀ φ̃, the joint's first DoF first."""
     mu = here.X.T @ parent.mu  # μ̃_i,i−1 = A μ̃_i−1                                  (21b)
-    rates = []
+    accelerations = []
     for p, psi, x in reversed(here.eliminated):
-        rate = joint_rate(x, psi, p, mu)  # θ̈ = φ̃ − ψᵀ μ̃                           (21a)
-        mu = mu + p * rate  # μ̃ = p θ̈ + μ̃                                          (21b)
-        rates.append(rate)
-    return Values(mu=mu, rates=tuple(rates) if here.eliminated else here.tau)
+        acceleration = dof_acceleration(x, psi, p, mu)  # θ̈ = φ̃ − ψᵀ μ̃                           (21a)
+        mu = mu + p * acceleration  # μ̃ = p θ̈ + μ̃                                          (21b)
+        accelerations.append(acceleration)
+    return Values(mu=mu, accelerations=tuple(accelerations) if here.eliminated else here.tau)

@@ -65,7 +65,7 @@ def forward_dynamics(mechanism, loaded=(), rewrite=split) -> Program:
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()),
         sweeps(mechanism, loaded),
-        result=lambda m, here, world: [x for h in here for x in h.rates],
+        result=lambda m, here, world: [x for h in here for x in h.accelerations],
         shape=(mechanism.nv,),
         loaded=loaded,
         rewrite=rewrite,
@@ -213,10 +213,10 @@ def remain(link, here, parent) -> Values:
 def finish(link, here, parent) -> Values:
     """Joint accelerations and constraint forces of both walks together."""
     slip = here.first.slip + (here.a - here.X.T @ parent.a)
-    rates = tuple(power(slip, w) for w in here.KJ) if here.KJ else here.tau  # (14), (53)
+    accelerations = tuple(power(slip, w) for w in here.KJ) if here.KJ else here.tau  # (14), (53)
     n = [x + y for x, y, soft in zip(here.first.n, here.own, here.compliance, strict=True) if not soft]
     sizes = (square(here.a), square(here.first.a))
-    return Values(a=here.a, rates=rates, constraint=spanned(here.K[: len(n)], n), sizes=sizes)
+    return Values(a=here.a, accelerations=accelerations, constraint=spanned(here.K[: len(n)], n), sizes=sizes)
 
 
 def square(m: Motion):
