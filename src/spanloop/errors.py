@@ -105,7 +105,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     known = list(dict.fromkeys(known))
     if not known:
         return "there are none"
-    match = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
+    match = [k for k in known if str(k).lower() == str(name).lower()]
+    match = match or difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
     match = match or [k for k in known if str(name) and str(k).startswith(str(name))]
     if match:
         return f"did you mean {' or '.join(map(repr, match[:4]))}?"

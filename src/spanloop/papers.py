@@ -24,6 +24,7 @@ from spanloop.algorithms.papers.saha import parallel_legs, parallel_matrices
 from spanloop.algorithms.papers.saha.legs import NotLegs, legs_with
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.dynamics import Dynamics
+from spanloop.dynamics.robot_arguments import robot_of
 from spanloop.errors import StateError, UnsupportedError
 from spanloop.loops.arguments import dof_names, external_forces
 from spanloop.loops.batching import one_state
@@ -103,7 +104,7 @@ def constraint_forces(
 
 def grasp_velocities(robot: Dynamics, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
     """Return W (..., n): rates along the DoF of the loops, of body b on body a, in the loops' order."""
-    nv = robot.model.nv
+    nv = robot_of(robot, "grasp_velocities").model.nv
     rates = converted("grasp_velocities", "v", nv, v, robot.kernel("grasp_accelerations").dtype)
     return _evaluated(robot, "grasp_accelerations", (q, np.zeros(nv), rates), out)  # Ẇ = J a + γ, γ = 0 at rest: J v
 
@@ -122,6 +123,7 @@ def _evaluated(
     out: Array | None = None,
     forces: Mapping[str, ArrayLike] | None = None,
 ) -> Array:
+    robot_of(robot, function)
     names, rows = external_forces(robot.model, function, {} if forces is None else forces)
     if names:
         result: Array = robot.kernel(function, forces=names).evaluate(*inputs, rows, out=out)
@@ -182,7 +184,7 @@ def parallel_complement(robot: Dynamics, q: ArrayLike) -> Complement:
     open, or the position is singular.
     """
     # algorithms/papers/saha/parallel_matrices.py has the formulas, in the axes of links
-    state = one_state("parallel_complement", robot, q)
+    state = one_state("parallel_complement", robot_of(robot, "parallel_complement"), q)
     m = mechanism_of(robot.model)
     if not m.closures:
         raise UnsupportedError(

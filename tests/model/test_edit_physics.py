@@ -189,6 +189,11 @@ def test_scale_says_what_is_wrong():
 # ---- rename
 
 
+def test_names_to_rename_are_a_mapping():
+    with says(InputError, "rename: names is a list; expected a mapping {'old name': 'new name'}"):
+        zoo.puma().rename(["joint1", "hip"])
+
+
 def test_a_renamed_model_moves_alike():
     model = zoo.stewart()
     new = {part.name: f"new {part.name}" for part in (*model.joints, *model.bodies)}

@@ -12,6 +12,7 @@ from spanloop import loops
 from spanloop.compiler.runtime.arrays import checked_out
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, nearest
+from spanloop.kernels import check_call_options, checked_model
 from spanloop.loops import arguments, solution
 from spanloop.loops.independent_dofs import Dofs
 from spanloop.loops.solution import Reactions, Solution
@@ -82,6 +83,8 @@ class Dynamics(KernelCalls):
 
         open_chain: for method "arms_on_object", the tree method that it applies to each arm.
         """
+        checked_model(model, "Dynamics")
+        check_call_options(dtype, threads, target, on_singular)
         options = {"dtype": dtype, "threads": threads, "target": target, "on_singular": on_singular}
         super().__init__(model, method, open_chain, options, chain_threads)
         self._with_fewer_loops: dict[frozenset[str], Dynamics] = {}  # by set of active loops

@@ -3,13 +3,15 @@
 from spanloop.kernels.compile import compile, machine_kernel, operations
 from spanloop.kernels.lowering import LOOP_THRESHOLD, UNIT_TOLERANCE
 from spanloop.kernels.on_scalars import on_scalars
-from spanloop.kernels.spec import KernelSpec, content, source_hash
+from spanloop.kernels.spec import KernelSpec, check_call_options, checked_model, content, source_hash
 from spanloop.kernels.state_refusals import refuse_closures
 
 __all__ = [
     "LOOP_THRESHOLD",
     "UNIT_TOLERANCE",
     "KernelSpec",
+    "check_call_options",
+    "checked_model",
     "compile",
     "content",
     "machine_kernel",

@@ -12,9 +12,9 @@ import numpy as np
 
 from spanloop.algorithms import catalog
 from spanloop.compiler.lower import Division, Operations
-from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.errors import InputError, UnsupportedError
 from spanloop.kernels.lowering import chain_parts
-from spanloop.kernels.spec import KernelSpec
+from spanloop.kernels.spec import KernelSpec, check_target, checked_model
 from spanloop.model import Model
 from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.vectors import Vector
@@ -22,8 +22,6 @@ from spanloop.sweeps.vectors import Vector
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Definition, Kernel
     from spanloop.compiler.runtime.reference import PythonKernel
-
-_LATER = ("gpu", "cuda", "jax", "c")
 
 
 def compile(
@@ -87,6 +85,7 @@ def compile(
         >>> kernel(np.zeros(6)).shape
         (6, 6)
     """
+    checked_model(model, "compile")
     if chain_threads != 1:
         lowering = _lowering_for_chains(target, lowering)
     if isinstance(function, str):
@@ -112,14 +111,11 @@ def compile(
         )
     if _is_single(dtype) and spec.needs_double:
         raise UnsupportedError(f"{function}: method {spec.method!r} needs double precision; leave out dtype='float32'")
+    check_target(target)
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
         return PythonKernel(spec, dtype)
-    if target in _LATER:
-        raise UnsupportedError(f"target {target!r} is not there yet; use 'cpu' or 'python'")
-    if target != "cpu":
-        raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
     division = _division(spec, chain_threads) if chain_threads != 1 else None
     return machine_kernel(spec, dtype=dtype, threads=threads, division=division)
 

@@ -15,7 +15,7 @@ from spanloop.algorithms import catalog
 from spanloop.algorithms.catalog import Algorithm
 from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.compiler.lower import CannotLoop, Looped, Plan
-from spanloop.errors import InputError, Refusal, UnsupportedError
+from spanloop.errors import InputError, Refusal, UnsupportedError, nearest
 from spanloop.kernels import lowering, state_refusals
 from spanloop.model import Model
 from spanloop.model.motors import reflected
@@ -25,6 +25,7 @@ from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.vectors import Vector
 from spanloop.topology import Mechanism, mechanism
 
+_LATER = ("gpu", "cuda", "jax", "c")  # targets
 CHOICES = {
     "parameters": ("baked", "live"),
     "on_singular": ("raise", "minimum_norm"),
@@ -74,6 +75,7 @@ class KernelSpec:
 
         feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
         """
+        checked_model(model, name)
         live = _chosen("parameters", parameters) == "live"
         strict = _chosen("on_singular", on_singular) == "raise"
         method, algorithm = catalog.algorithm(name, method, closed=bool(model.loops or model.couplings))
@@ -250,6 +252,34 @@ def _chosen(option: str, value: str) -> str:
 
 def _names(x: str | Sequence[str]) -> tuple[str, ...]:
     return (x,) if isinstance(x, str) else tuple(x)
+
+
+def checked_model(model: Any, owner: str) -> Model:
+    """The model, if it is one; owner: what was called."""
+    if not isinstance(model, Model):
+        kind = type(model).__name__
+        held = isinstance(getattr(model, "model", None), Model)
+        hint = f"give the model of the {kind}, its .model" if held else "sl.load(file), sl.zoo and sl.Builder make one"
+        raise InputError(f"{owner}: model is a {kind}; expected a Model: {hint}")
+    return model
+
+
+def check_call_options(dtype: Any, threads: Any, target: Any, on_singular: Any) -> None:
+    """Refuse options of every kernel of a Dynamics that no kernel has."""
+    from spanloop.compiler.runtime.kernel import checked_dtype, checked_threads
+
+    checked_dtype(dtype)
+    checked_threads(threads)
+    check_target(target)
+    _chosen("on_singular", on_singular)
+
+
+def check_target(target: Any) -> None:
+    """Refuse a target that kernels are not compiled for."""
+    if target in _LATER:
+        raise UnsupportedError(f"target {target!r} is not there yet; use 'cpu' or 'python'")
+    if target not in ("cpu", "python"):
+        raise InputError(f"target is {target!r}; {nearest(target, ('cpu', 'python'))}")
 
 
 def _checked_options(

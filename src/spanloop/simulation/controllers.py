@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from spanloop.compiler.lower import unrolled
+from spanloop.dynamics import Dynamics
+from spanloop.dynamics.robot_arguments import model_of
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 
@@ -231,7 +233,7 @@ def callback(function: Callable[..., Any]) -> Callback:
     return Callback(function)
 
 
-def together(model: Model, *controllers: Callable[..., Any] | Controller) -> Controller:
+def together(model: Model | Dynamics, *controllers: Callable[..., Any] | Controller) -> Controller:
     """Several controllers as one: their torques add up.
 
     Args:
@@ -253,7 +255,7 @@ def together(model: Model, *controllers: Callable[..., Any] | Controller) -> Con
         raise InputError(
             "together: a function (t, q, v, u) does not say how many inputs it takes; make it a Controller"
         )
-    return _Sum(model, parts)
+    return _Sum(model_of(model, "together"), parts)
 
 
 class _Sum(Controller):

@@ -18,7 +18,7 @@ from spanloop.model.parameters import Parameters
 from spanloop.simulation.checkpoint import Checkpoint, key_of
 from spanloop.simulation.controllers import Callback, Controller
 from spanloop.simulation.integrators import adaptive
-from spanloop.simulation.integrators.integrator import ORDER, Integrator, rollout
+from spanloop.simulation.integrators.integrator import ADAPTIVE, FIXED_STEP, ORDER, Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.system import Closures
@@ -92,8 +92,11 @@ def simulate(
     Example:
         run = sl.simulate(sl.zoo.four_bar(), sl.zoo.four_bar_start(), duration=5.0, integrator="midpoint", step=1e-3)
     """
+    if not isinstance(model, Model | Dynamics):
+        raise InputError(f"simulate: model is a {type(model).__name__}; expected a Model or a Dynamics")
     robot = model if isinstance(model, Dynamics) else _robot(model)
     chosen = integrator if isinstance(integrator, Integrator) else Integrator(integrator)
+    _refuse_integrator_as_method(method)
     problem = Problem.of(
         robot,
         q,
@@ -115,11 +118,19 @@ def simulate(
     return _integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
 
 
+def _refuse_integrator_as_method(method: str | None) -> None:
+    """`method` is the algorithm of forward dynamics; an integrator's name there has a better place."""
+    name = {x.lower(): x for x in (*FIXED_STEP, *ADAPTIVE)}.get(str(method).lower())
+    if name is not None:
+        raise InputError(
+            f"simulate: method is {method!r}, the name of an integrator; method is the algorithm of forward dynamics. "
+            f"Use integrator={name!r}"
+        )
+
+
 @functools.lru_cache(maxsize=16)
 def _robot(model: Model) -> Dynamics:
     """The dynamics of a model, kept for a while: simulations come in series."""
-    if not isinstance(model, Model):
-        raise InputError(f"simulate: model is a {type(model).__name__}; expected a Model or a Dynamics")
     return Dynamics(model)
 
 

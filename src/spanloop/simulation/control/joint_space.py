@@ -19,6 +19,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from spanloop.dynamics import Dynamics
+from spanloop.dynamics.robot_arguments import model_of
 from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
 from spanloop.model import Model
@@ -29,7 +31,7 @@ from spanloop.simulation.controllers import Controller
 
 
 def pd(
-    model: Model,
+    model: Model | Dynamics,
     kp: float | ArrayLike | Mapping[str, Any],
     kd: float | ArrayLike | Mapping[str, Any],
     target: ArrayLike | Path | Mapping[str, Any],
@@ -58,6 +60,7 @@ def pd(
     Example:
         control.pd(model, kp=80.0, kd=8.0, target={"elbow": 0.3})
     """
+    model = model_of(model, "pd")
     aim, stiffness, damping = goal(model, target, "pd"), gains(model, kp, "kp"), gains(model, kd, "kd")
     if gravity:
         no_loops(model, "gravity compensation")
@@ -70,7 +73,7 @@ def pd(
 
 
 def computed_torque(
-    model: Model,
+    model: Model | Dynamics,
     target: ArrayLike | Path | Mapping[str, Any],
     kp: float | ArrayLike | Mapping[str, Any],
     kd: float | ArrayLike | Mapping[str, Any],
@@ -95,6 +98,7 @@ def computed_torque(
     Example:
         control.computed_torque(model, control.quintic(start, end, duration=1.0), kp=400.0, kd=40.0)
     """
+    model = model_of(model, "computed_torque")
     no_loops(model, "computed_torque")
     every_joint_controlled(model, "computed_torque")
     aim, k, d = goal(model, target, "computed_torque"), gains(model, kp, "kp"), gains(model, kd, "kd")
@@ -110,7 +114,7 @@ def computed_torque(
     return _Law(aim, law)
 
 
-def gravity(model: Model) -> Controller:
+def gravity(model: Model | Dynamics) -> Controller:
     """Gravity compensation: the torques that hold a tree against gravity, at its actuated joints.
 
     Args:
@@ -125,6 +129,7 @@ def gravity(model: Model) -> Controller:
     Example:
         sl.simulate(model, duration=1.0, controller=control.gravity(model))
     """
+    model = model_of(model, "gravity")
     no_loops(model, "gravity compensation")
     holding = _gravity(model)
     return _Law(Goal(model, ()), lambda t, q, v, u: holding(q))

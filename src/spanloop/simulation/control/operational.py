@@ -20,6 +20,8 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
+from spanloop.dynamics import Dynamics
+from spanloop.dynamics.robot_arguments import model_of
 from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
 from spanloop.math.symmetric import solve
@@ -34,7 +36,7 @@ WHO = "operational_space"
 
 
 def operational_space(
-    model: Model,
+    model: Model | Dynamics,
     frame: str,
     target: ArrayLike | Path | Callable[..., Any],
     kp: float,
@@ -70,6 +72,7 @@ def operational_space(
     Example:
         control.operational_space(arm, "tip", circle, 400.0, 40.0, axes="xz")
     """
+    model = model_of(model, WHO)
     no_loops(model, WHO)
     every_joint_controlled(model, WHO)
     name = model.frame(frame).name

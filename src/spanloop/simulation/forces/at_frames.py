@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.dynamics import Dynamics
+from spanloop.dynamics.robot_arguments import model_of
 from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
 from spanloop.math.scalar import sqrt, where
@@ -66,7 +68,9 @@ class Point:
         return {self.body: [*torque, *force]}
 
 
-def wrench(model: Model, frame: str, six: ArrayLike | Callable[[Any], Sequence[Any]], axes: str = "world") -> Force:
+def wrench(
+    model: Model | Dynamics, frame: str, six: ArrayLike | Callable[[Any], Sequence[Any]], axes: str = "world"
+) -> Force:
     """A torque and a force at the origin of a frame.
 
     Args:
@@ -84,6 +88,7 @@ def wrench(model: Model, frame: str, six: ArrayLike | Callable[[Any], Sequence[A
     Example:
         forces.wrench(model, "tool", lambda t: [0, 0, 0, 1.0 + t, 0, 0])
     """
+    model = model_of(model, "wrench")
     point = Point(model, frame)
     point.must_move("wrench")
     turn = None if axes == WORLD else on_scalars(model, "pose", frame=model.frame(axes).name)
@@ -101,7 +106,9 @@ def wrench(model: Model, frame: str, six: ArrayLike | Callable[[Any], Sequence[A
     return acting
 
 
-def drag(model: Model, frame: str, linear: float = 0.0, quadratic: float = 0.0, angular: float = 0.0) -> Force:
+def drag(
+    model: Model | Dynamics, frame: str, linear: float = 0.0, quadratic: float = 0.0, angular: float = 0.0
+) -> Force:
     """Resistance of a medium at a frame: the force −(linear + quadratic |u|) u and the torque −angular ω.
 
     Args:
@@ -120,7 +127,7 @@ def drag(model: Model, frame: str, linear: float = 0.0, quadratic: float = 0.0, 
     Example:
         forces.drag(model, "tool", quadratic=0.2)
     """
-    point = Point(model, frame)
+    point = Point(model_of(model, "drag"), frame)
     point.must_move("drag")
     first, second, turning = (
         not_negative(x, f"drag: {n}") for x, n in ((linear, "linear"), (quadratic, "quadratic"), (angular, "angular"))
@@ -134,7 +141,7 @@ def drag(model: Model, frame: str, linear: float = 0.0, quadratic: float = 0.0, 
     return acting
 
 
-def spring(model: Model, a: str, b: str, stiffness: float, rest: float = 0.0, damping: float = 0.0) -> Force:
+def spring(model: Model | Dynamics, a: str, b: str, stiffness: float, rest: float = 0.0, damping: float = 0.0) -> Force:
     """A spring and damper between the origins of two frames: the tension is k (length − rest) + c · rate.
 
     Args:
@@ -153,6 +160,7 @@ def spring(model: Model, a: str, b: str, stiffness: float, rest: float = 0.0, da
     Example:
         forces.spring(model, "eye", "world", stiffness=50.0, rest=0.5, damping=1.0)
     """
+    model = model_of(model, "spring")
     k, c = not_negative(stiffness, "spring: stiffness"), not_negative(damping, "spring: damping")
     length = not_negative(rest, "spring: rest")
     first, second = Point(model, a), Point(model, b)
@@ -178,7 +186,7 @@ def spring(model: Model, a: str, b: str, stiffness: float, rest: float = 0.0, da
     return acting
 
 
-def damper(model: Model, a: str, b: str, damping: float) -> Force:
+def damper(model: Model | Dynamics, a: str, b: str, damping: float) -> Force:
     """A damper between the origins of two frames: the tension is c times the rate of their distance.
 
     Args:
@@ -195,7 +203,7 @@ def damper(model: Model, a: str, b: str, damping: float) -> Force:
     Example:
         forces.damper(model, "tool", "world", damping=2.0)
     """
-    return spring(model, a, b, 0.0, 0.0, damping)
+    return spring(model_of(model, "damper"), a, b, 0.0, 0.0, damping)
 
 
 def together(*forces: Force) -> Force:

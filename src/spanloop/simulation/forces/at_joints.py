@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spanloop.dynamics import Dynamics
+from spanloop.dynamics.robot_arguments import model_of
 from spanloop.errors import InputError
 from spanloop.math.scalar import sqrt, where
 from spanloop.model import Joint, Model
@@ -13,7 +15,9 @@ from spanloop.simulation.forces.at_frames import Acting, Force, not_negative
 FAR = 1e6  # rad or m: a limit beyond this is none
 
 
-def stops(model: Model, stiffness: float, damping: float = 0.0, joints: Sequence[str] | None = None) -> Force:
+def stops(
+    model: Model | Dynamics, stiffness: float, damping: float = 0.0, joints: Sequence[str] | None = None
+) -> Force:
     """Springs and dampers beyond the limits of joints, which push back and never pull.
 
     Simulate with limits="ignore": otherwise the run ends at the limit.
@@ -33,6 +37,7 @@ def stops(model: Model, stiffness: float, damping: float = 0.0, joints: Sequence
     Example:
         sl.simulate(model, duration=1.0, forces=forces.stops(model, 1e4, 10.0), limits="ignore")
     """
+    model = model_of(model, "stops")
     k, c = not_negative(stiffness, "stops: stiffness"), not_negative(damping, "stops: damping")
     limited = [j.name for j in model.joints if not j.driven and any(_ends(j))]
     chosen = limited if joints is None else [model.joint(name).name for name in joints]
@@ -62,7 +67,7 @@ def stops(model: Model, stiffness: float, damping: float = 0.0, joints: Sequence
     return acting
 
 
-def friction(model: Model, strength: Mapping[str, float], slip: float = 1e-2) -> Force:
+def friction(model: Model | Dynamics, strength: Mapping[str, float], slip: float = 1e-2) -> Force:
     """Coulomb friction at joints, smoothed: −strength · v / √(v² + slip²).
 
     A joint's own friction of the same form is the joint's friction=.
@@ -81,6 +86,7 @@ def friction(model: Model, strength: Mapping[str, float], slip: float = 1e-2) ->
     Example:
         forces.friction(model, {"elbow": 0.1})
     """
+    model = model_of(model, "friction")
     small = not_negative(slip, "friction: slip")
     if small == 0.0:
         raise InputError("friction: slip is 0; must be > 0, since a jump at v = 0 cannot be integrated")

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.dynamics import Dynamics
+from spanloop.dynamics.robot_arguments import model_of
 from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
 from spanloop.loops.arguments import checked_loop_forces, loop_with_force, motion
@@ -19,7 +21,7 @@ from spanloop.types import Matrix3
 
 
 def along_loops(
-    model: Model,
+    model: Model | Dynamics,
     loop_forces: Mapping[str, ArrayLike] | Callable[..., Mapping[str, Any]],
     active_loops: Collection[str] | None = None,
 ) -> Force:
@@ -40,6 +42,7 @@ def along_loops(
     Example:
         forces.along_loops(model, {"closing": [1.3]})
     """
+    model = model_of(model, "along_loops")
     given = loop_forces if callable(loop_forces) else _constant(model, loop_forces, active_loops)
     pushes: dict[str, Callable[..., Force]] = {}
 

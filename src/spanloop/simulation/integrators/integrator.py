@@ -8,7 +8,10 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from spanloop.compiler.lower import Schedule
+from spanloop.compiler.runtime.kernel import checked_threads
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import InputError, nearest
 from spanloop.kernels import source_hash
@@ -57,8 +60,9 @@ class Integrator:
             raise InputError(f"integrator is {self.name!r}; {nearest(self.name, names)}")
         if self.dtype not in ("float64", "float32"):
             raise InputError(f"dtype is {self.dtype!r}; expected 'float64' or 'float32'")
-        if self.accuracy is not None and not (math.isfinite(self.accuracy) and self.accuracy > 0.0):
+        if self.accuracy is not None and not _is_positive(self.accuracy):
             raise InputError(f"accuracy is {self.accuracy!r}; must be positive (rad or m)")
+        checked_threads(self.threads)
         if self.adaptive and self.dtype != "float64":
             raise InputError(f"integrator {self.name!r} works in float64; dtype is {self.dtype!r}")
         if self.adaptive and self.checkpoint is not None:
@@ -70,6 +74,10 @@ class Integrator:
     def adaptive(self) -> bool:
         """Whether the integrator chooses the length of its steps."""
         return self.name in ADAPTIVE
+
+
+def _is_positive(x: object) -> bool:
+    return isinstance(x, int | float | np.number) and math.isfinite(x) and x > 0.0
 
 
 def schedule(system: System, events: Events, name: str, dtype: str) -> Schedule:
