@@ -38,7 +38,8 @@ How to read it:
   pivot of about δ². Method `elimination` refuses the state when that pivot is below 1e-12 of its scale, that is within
   about 1e-6 rad; it refuses arms that hold a free body (taut arms) from about 1e-4 rad, where the refinement no
   longer converges. At the configuration itself the mechanism can continue in more than one way, and no acceleration is
-  unique. `dense`, the baseline, compares its pivots in the same way and refuses somewhat later or earlier.
+  unique. `dense`, the baseline, compares its pivots in the same way and refuses somewhat later or earlier. A simulation
+  ends sooner, when the same ratio of pivot and scale (its `margin`) is below 1e-8, that is within about 1e-4 rad.
 """
 
 

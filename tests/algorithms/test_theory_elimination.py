@@ -20,10 +20,20 @@ from spanloop.math.spatial import Force
 from spanloop.sweeps import walk
 from spanloop.topology import mechanism
 
+
+def armature_on_the_free_body() -> sl.Model:
+    """Arms on a free body, whose own joint has armature, another one for each direction."""
+    model = zoo.arms_with_object(2, grasp="spherical")
+    (free,) = (joint for joint in model.joints if joint.kind.name == "free")
+    loaded = replace(free, armature=(0.3, 0.5, 0.7, 2.0, 3.0, 4.0))
+    return replace(model, joints=tuple(loaded if joint is free else joint for joint in model.joints))
+
+
 MODELS = {
     "rows that meet at the world": zoo.four_bar,
     "rows that meet at a moving link": lambda: zoo.n_four_bar(2),
     "arms on a free body": lambda: zoo.arms_with_object(2, grasp="spherical"),
+    "arms on a free body with armature": armature_on_the_free_body,
     "loops inside arms on a free body": zoo.arms_with_linkage,
 }
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -53,7 +63,7 @@ class Tree:
         self.parents = [link.parent for link in self.m.links]
         self.X = [np.array([tuple(h.X @ unit) for unit in _units()]).T for h in self.here]  # forces, to the parent
         self.S = [np.array([tuple(s) for s in h.S]).reshape(-1, 6) for h in self.here]
-        self.M = [np.array(link.inertia.articulated().rows(), dtype=float) for link in self.m.links]
+        self.I = [np.array(link.inertia.articulated().rows(), dtype=float) for link in self.m.links]
         self.rho = [link.armature for link in self.m.links]
         self.z = [np.array(tuple(h.z)) for h in self.here]
         self.torque = [h.torque for h in self.here]
@@ -70,7 +80,7 @@ class Tree:
             a = self.X[i].T @ A[link.parent] if link.parent >= 0 else np.zeros((6, self.m.nv))
             a[:, link.v] += self.S[i].T
             A.append(a)
-        M = sum(a.T @ m @ a for a, m in zip(A, self.M, strict=True)) + np.diag(np.concatenate(self.rho))
+        M = sum(a.T @ m @ a for a, m in zip(A, self.I, strict=True)) + np.diag(np.concatenate(self.rho))
         h = sum(a.T @ z for a, z in zip(A, self.z, strict=True)) - np.concatenate(self.torque)
         J = np.array([sum(A[i].T @ k[r] for i, k in enumerate(self.K) if r in k) for r in self.rows])
         return M, h, J, np.array([sum(l.get(r, 0.0) for l in self.l) for r in self.rows])
@@ -83,7 +93,7 @@ def _units():
 def inward(tree: Tree, eliminate: bool = True):
     """Sections 2-4 of the page: P, z and K of every link, seen from its parent; L and l of the rows that are left."""
     rows, at = tree.rows, {r: k for k, r in enumerate(tree.rows)}
-    P, z = [m.copy() for m in tree.M], [x.copy() for x in tree.z]
+    P, z = [m.copy() for m in tree.I], [x.copy() for x in tree.z]
     K = [np.array([own.get(r, np.zeros(6)) for r in rows]) for own in tree.K]
     l = np.array([sum(own.get(r, 0.0) for own in tree.l) for r in rows])
     L = np.zeros((len(rows), len(rows)))
@@ -118,7 +128,8 @@ def root(tree: Tree):
     A, b = L[np.ix_(left, left)], -l[left]
     for i in free:
         border = K[i][left]  # Kᵀ
-        A = np.block([[A, np.vstack([border, np.zeros((len(A) - len(left), 6))])], [np.zeros((6, len(A))), -P[i]]])
+        own = -(P[i] + np.diag(tree.rho[i]))
+        A = np.block([[A, np.vstack([border, np.zeros((len(A) - len(left), 6))])], [np.zeros((6, len(A))), own]])
         A[-6:, : len(left)] = border.T
         b = np.concatenate([b, z[i] - np.array(tree.torque[i])])
     return A, b, left, free
@@ -188,16 +199,17 @@ def test_the_root_system_gives_the_rows_forces_and_the_bodies_accelerations(tree
     assert same([y for i in free for y in tree.here[i].free_acceleration], x[len(left) :])
 
 
-def test_what_is_left_for_a_free_body_is_a_six_by_six(trees):
+@pytest.mark.parametrize("name", ["arms on a free body", "arms on a free body with armature"])
+def test_what_is_left_for_a_free_body_is_a_six_by_six(trees, name):
     """(18)"""
-    tree = trees["arms on a free body"]
+    tree = trees[name]
     P, z, K, l, L, _ = inward(tree)
     (i,) = (i for i in range(tree.n) if tree.m.links[i].floats)
     for first in tree.m.closures:
         others = [k for k, r in enumerate(tree.rows) if r not in first.rows]
         own = [k for k, r in enumerate(tree.rows) if r in first.rows]
         assert same(L[np.ix_(own, others)], np.zeros((len(own), len(others))))  # a block for each arm
-    left = -(P[i] + K[i].T @ np.linalg.solve(L, K[i]))
+    left = -(P[i] + np.diag(tree.rho[i]) + K[i].T @ np.linalg.solve(L, K[i]))
     a = np.linalg.solve(left, z[i] - np.array(tree.torque[i]) + K[i].T @ np.linalg.solve(L, l))
     assert same(tuple(tree.here[i].free_acceleration), a)
 

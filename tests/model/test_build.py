@@ -153,6 +153,76 @@ def test_an_inertia_that_is_not_symmetric_is_refused():
         Builder("m").body("a", 1.0, inertia=((1, 0.1, 0), (0, 1, 0), (0, 0, 1)))
 
 
+# ---- joints that become loops
+
+
+def four_bar(**options) -> Builder:
+    """A four-bar of hinges a, b, c, d with options for any of them; b or d can close the loop."""
+    b = Builder("four bar")
+    for name, length in (("crank", 0.4), ("coupler", 1.0), ("rocker", 0.8)):
+        b.body(name, 1.0, (length / 2, 0, 0), (0.01, 0.1, 0.1))
+    b.revolute("a", "world", "crank", "y", **options.get("a", {}))
+    b.revolute("b", "crank", "coupler", "y", (0.4, 0, 0), **options.get("b", {}))
+    b.revolute("c", "world", "rocker", "y", (0.9, 0, 0), **options.get("c", {}))
+    return b.revolute("d", "rocker", "coupler", "y", (0.8, 0, 0), child_position=(1, 0, 0), **options.get("d", {}))
+
+
+HOLDS = "it becomes a loop, which holds no losses, springs or limits, but has"
+
+
+@pytest.mark.parametrize("option", ["damping", "stiffness", "friction"])
+def test_a_loss_of_a_joint_that_becomes_a_loop_is_refused(option):
+    b = four_bar(d={option: 0.1})
+    with pytest.raises(ModelError) as error:
+        b.build()
+    assert str(error.value) == (
+        f"joint 'd': {HOLDS} {option} 0.1. Cut another joint of the loop, build(cut=['b']), "
+        "or leave it out here and simulate with sl.forces.along_loops(...)"
+    )
+    model = b.build(cut=["b"])
+    assert [x.name for x in model.loops] == ["b"]
+    assert getattr(model.joint("d"), option) == (0.1,)
+
+
+@pytest.mark.parametrize("option", ["armature", "lower", "upper", "speed", "effort"])
+def test_an_armature_or_a_limit_of_a_joint_that_becomes_a_loop_is_refused(option):
+    with pytest.raises(ModelError) as error:
+        four_bar(b={option: 2.0}).build(cut=["b"])
+    assert str(error.value) == f"joint 'b': {HOLDS} {option} 2. Cut another joint of the loop, build(cut=['d'])"
+
+
+def test_where_no_other_joint_can_be_cut_none_is_offered():
+    with says(ModelError, f"joint 'd': {HOLDS} effort 5. Leave it out, or describe the loop so that another joint"):
+        four_bar(b={"damping": 1.0}, d={"effort": 5.0}).build()
+
+
+def test_a_joint_that_becomes_a_loop_may_be_passive_driven_or_without_bounds():
+    (loop,) = four_bar(d={"actuated": False, "driven": True, "upper": np.inf, "damping": 0.0}).build().loops
+    assert (loop.name, loop.driven) == ("d", True)
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "sentence"),
+    [
+        ("word", "a", "joint 'j': its parent 'word' is not a body; did you mean 'world'?"),
+        ("world", "aa", "joint 'j': its child 'aa' is not a body; did you mean 'a'?"),
+    ],
+)
+def test_a_misspelt_body_of_a_joint_is_named(parent, child, sentence):
+    with pytest.raises(ModelError) as error:
+        one_body().revolute("j", parent, child).build()
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_method_of_a_joint_shows_where_it_is_in_the_child(kind):
+    assert {"child_position", "child_rotation"} <= inspect.signature(getattr(Builder, kind)).parameters.keys()
+    b = one_body()
+    at = {"child_position": (0.1, 0, 0), "child_rotation": (0, 0, np.pi / 2)}
+    getattr(b, kind)("j", "world", "a", **at, **MORE.get(kind, {}))
+    assert b.build().body("a").inertia.center == (0.0, 0.0, 0.0)
+
+
 # ---- shapes
 
 

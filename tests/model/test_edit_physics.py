@@ -189,6 +189,11 @@ def test_scale_says_what_is_wrong():
 # ---- rename
 
 
+def test_names_to_rename_are_a_mapping():
+    with says(InputError, "rename: names is a list; expected a mapping {'old name': 'new name'}"):
+        zoo.puma().rename(["joint1", "hip"])
+
+
 def test_a_renamed_model_moves_alike():
     model = zoo.stewart()
     new = {part.name: f"new {part.name}" for part in (*model.joints, *model.bodies)}
@@ -330,7 +335,7 @@ def test_attach_says_what_is_wrong():
 
 
 def test_a_body_goes_with_all_that_it_carries():
-    model = zoo.quadruped().with_actuator("m", "fl_knee").with_sensor("s", "contact", "fl_foot")
+    model = zoo.quadruped().with_actuator("m", "fl_knee").with_sensor("s", "touch", "fl_foot")
     less = model.remove("fl_thigh")
     gone = [b.name for b in model.bodies if b not in less.bodies]
     assert "fl_thigh" in gone

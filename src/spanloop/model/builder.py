@@ -35,16 +35,19 @@ from spanloop.model.exact_rotations import snap_axis, snap_rotation
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Coupling, Frame, Geometry, Inertia, Joint, Placement
-from spanloop.model.spanning_tree import Graph, spanned
+from spanloop.model.spanning_tree import Graph, check_cut_joints, spanned
 from spanloop.types import Floats3
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     Axis = str | Sequence[float]
+    _Pose = tuple[ArrayLike, ArrayLike | None]
+    _ChildPose = tuple[ArrayLike | None, ArrayLike | None]
 
 _ORIGIN = (0.0, 0.0, 0.0)
 _STRUCTURE = {"name", "kind", "parent", "child", "placement"}
+_AT_CHILD = ("child_position", "child_rotation")
 OPTIONS = tuple(f.name for f in fields(Joint) if f.name not in _STRUCTURE)
 
 
@@ -55,11 +58,22 @@ class Builder:
 
     position: (3,) [m], in the axes of the parent body (of a frame: of its body)
     rotation: None, roll pitch yaw (3,) [rad] (Rz(yaw) Ry(pitch) Rx(roll)), or a matrix (3, 3)
+    child_position, child_rotation: of the joint in the child body, if it is not at the child's origin; for example the
+        second joint of a body, which closes a loop
     axis: "x", "-y", ... or (3,), in the joint's frame; of any length
     options: further fields of a joint. lower, upper [rad or m], speed [rad/s or m/s] and effort [N m or N] are limits;
         damping [N m s/rad or N s/m], friction [N m or N], armature [kg m² or kg], stiffness [N m/rad or N/m] and rest
         [rad or m] of a spring act at the joint; driven and actuated are booleans. Numbers are for all DoF of the joint,
         sequences have one entry for each.
+
+    >>> arm = sl.Builder("arm")
+    >>> arm = arm.body("upper", mass=2.0, center=(0.25, 0, 0), inertia=(0.002, 0.04, 0.04))
+    >>> arm = arm.body("fore", mass=1.0, center=(0.2, 0, 0), inertia=(0.001, 0.013, 0.013))
+    >>> arm = arm.revolute("shoulder", "world", "upper", axis="y", lower=-1.5, upper=1.5)
+    >>> arm = arm.revolute("elbow", "upper", "fore", axis="y", position=(0.5, 0, 0), damping=0.1)
+    >>> model = arm.frame("tool", "fore", position=(0.4, 0, 0)).build()
+    >>> model.nv, model.actuated
+    (2, ('shoulder', 'elbow'))
     """
 
     def __init__(self, name: str = "model", gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
@@ -111,10 +125,14 @@ class Builder:
         axis: Axis = "z",
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
+        *,
+        child_position: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
         """Add a hinge about an axis."""
-        return self.joint(name, Revolute(_axis(axis, name)), parent, child, position, rotation, **options)
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(name, Revolute(_axis(axis, name)), parent, child, at, at_child, options)
 
     def prismatic(
         self,
@@ -124,10 +142,14 @@ class Builder:
         axis: Axis = "z",
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
+        *,
+        child_position: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
         """Add a slider along an axis."""
-        return self.joint(name, Prismatic(_axis(axis, name)), parent, child, position, rotation, **options)
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(name, Prismatic(_axis(axis, name)), parent, child, at, at_child, options)
 
     def helical(
         self,
@@ -138,12 +160,15 @@ class Builder:
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
         *,
+        child_position: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
         pitch: float,
         **options: Any,
     ) -> Builder:
         """Add a screw about an axis; pitch in metres per radian."""
         kind = Helical(_axis(axis, name), user_input.number(pitch, f"joint {name!r}: pitch"))
-        return self.joint(name, kind, parent, child, position, rotation, **options)
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(name, kind, parent, child, at, at_child, options)
 
     def cylindrical(
         self,
@@ -153,10 +178,14 @@ class Builder:
         axis: Axis = "z",
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
+        *,
+        child_position: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
         """Add a joint that rotates about an axis and slides along it."""
-        return self.joint(name, Cylindrical(_axis(axis, name)), parent, child, position, rotation, **options)
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(name, Cylindrical(_axis(axis, name)), parent, child, at, at_child, options)
 
     def universal(
         self,
@@ -167,11 +196,15 @@ class Builder:
         second_axis: Axis = "y",
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
+        *,
+        child_position: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
         """Add two hinges whose axes intersect, the first fixed in the parent, the second in the child."""
         kind = Universal(_axis(axis, name), _axis(second_axis, name))
-        return self.joint(name, kind, parent, child, position, rotation, **options)
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(name, kind, parent, child, at, at_child, options)
 
     def spherical(
         self,
@@ -180,10 +213,14 @@ class Builder:
         child: str,
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
+        *,
+        child_position: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
         """Add a ball joint."""
-        return self.joint(name, Spherical(), parent, child, position, rotation, **options)
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(name, Spherical(), parent, child, at, at_child, options)
 
     def planar(
         self,
@@ -193,10 +230,14 @@ class Builder:
         axis: Axis = "z",
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
+        *,
+        child_position: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
         """Add a joint that moves in the plane whose normal is the axis."""
-        return self.joint(name, Planar(_axis(axis, name)), parent, child, position, rotation, **options)
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(name, Planar(_axis(axis, name)), parent, child, at, at_child, options)
 
     def free(
         self,
@@ -205,10 +246,14 @@ class Builder:
         child: str,
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
+        *,
+        child_position: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
         """Add a joint with six DoF: the child floats."""
-        return self.joint(name, Free(), parent, child, position, rotation, **options)
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(name, Free(), parent, child, at, at_child, options)
 
     def fixed(
         self,
@@ -217,10 +262,14 @@ class Builder:
         child: str,
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
+        *,
+        child_position: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
         """Add a joint without DoF."""
-        return self.joint(name, Fixed(), parent, child, position, rotation, **options)
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(name, Fixed(), parent, child, at, at_child, options)
 
     def general(
         self,
@@ -230,12 +279,15 @@ class Builder:
         position: ArrayLike = _ORIGIN,
         rotation: ArrayLike | None = None,
         *,
+        child_position: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
         motion: tuple[tuple[float, ...], ...],
         constraint: tuple[tuple[float, ...], ...] = (),
         **options: Any,
     ) -> Builder:
         """Add a joint with any motion space that is constant in the child's axes: columns of six, angular first."""
-        return self.joint(name, General(motion, constraint), parent, child, position, rotation, **options)
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(name, General(motion, constraint), parent, child, at, at_child, options)
 
     def joint(
         self,
@@ -252,25 +304,14 @@ class Builder:
     ) -> Builder:
         """Add a joint of any kind; a kind given by name has its default axis.
 
-        position, rotation: of the joint in the parent; child_position, child_rotation: in the child, if not at its
-        origin.
+        >>> cart = sl.Builder("cart").body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
+        >>> cart.joint("rail", sl.joints.Prismatic("x"), "world", "block").build().nv
+        1
         """
-        owner = f"joint {name!r}"
-        if child_position is not None or child_rotation is not None:
-            place = self._placement(_ORIGIN if child_position is None else child_position, child_rotation, owner)
-            self._at_child[name] = place
-        for option in options:
-            if option not in OPTIONS:
-                raise InputError(f"{owner}: there is no option {option!r}; {nearest(option, OPTIONS)}")
-        if isinstance(options.get("rest"), (int, float)):
-            options["rest"] = (options["rest"],)
-        kind = self._snapped_axes(user_input.joint_kind(kind, owner), owner)
-        placement = self._placement(position, rotation, owner)
-        try:
-            self._joints.append(Joint(name, kind, parent, child, placement, **options))
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{owner}: an option is not a number or a sequence of numbers ({error})") from None
-        return self
+        at, at_child = (position, rotation), (child_position, child_rotation)
+        return self._add_joint(
+            name, user_input.joint_kind(kind, f"joint {name!r}"), parent, child, at, at_child, options
+        )
 
     # ---- loops and couplings
 
@@ -284,7 +325,13 @@ class Builder:
         switchable: bool = False,
         driven: bool = False,
     ) -> Builder:
-        """Add a joint that closes a loop between two frames or bodies; arguments as in model.with_loop."""
+        """Add a joint that closes a loop between two frames or bodies; arguments as in model.with_loop.
+
+        >>> b = sl.Builder("tied").body("bar", mass=1.0, center=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
+        >>> b = b.free("root", "world", "bar").frame("tip", "bar", position=(1.0, 0, 0))
+        >>> [x.name for x in b.loop("tip", "world", "spherical", name="anchor").build().loops]
+        ['anchor']
+        """
         options = {"name": name, "switchable": switchable, "driven": driven}
         self._loops.append({"a": a, "b": b, "joint": joint, **options})
         return self
@@ -306,9 +353,21 @@ class Builder:
 
         Joints may form cycles: the spanning tree keeps the shortest way to each body, and the other joints become
         loops. cut: names of joints that become loops in any case.
-        Raises ModelError for parts that form no mechanism and for inertias that no body can have.
+        Raises ModelError for parts that form no mechanism, for inertias that no body can have, and for losses or limits
+        of a joint that becomes a loop, which holds none.
+
+        >>> b = sl.Builder("four bar")
+        >>> for name, length in (("crank", 0.4), ("coupler", 1.0), ("rocker", 0.8)):
+        ...     b = b.body(name, mass=1.0, center=(length / 2, 0, 0), inertia=(0.01, 0.1, 0.1))
+        >>> b = b.revolute("a", "world", "crank", "y").revolute("b", "crank", "coupler", "y", (0.4, 0, 0))
+        >>> b = b.revolute("c", "world", "rocker", "y", (0.9, 0, 0))
+        >>> b = b.revolute("d", "rocker", "coupler", "y", (0.8, 0, 0), child_position=(1.0, 0, 0))
+        >>> [x.name for x in b.build().loops], [x.name for x in b.build(cut=["b"]).loops]
+        (['d'], ['b'])
         """
-        tree, loops = spanned(Graph(self._bodies, self._joints, self._frames, self._at_child), cut)
+        graph = Graph(self._bodies, self._joints, self._frames, self._at_child)
+        tree, loops = spanned(graph, cut)
+        check_cut_joints(graph, [x.name for x in loops], cut)
         model = Model(
             self.name,
             tuple(tree.bodies),
@@ -321,6 +380,34 @@ class Builder:
         for loop in self._loops:
             model = model.with_loop(**loop)
         return replace(model, notes=(*self._notes, *check_inertias(model, strict=True)))
+
+    def _add_joint(
+        self,
+        name: str,
+        kind: JointKind,
+        parent: str,
+        child: str,
+        at: _Pose,
+        at_child: _ChildPose,
+        options: dict[str, Any],
+    ) -> Builder:
+        """at, at_child: position and rotation of the joint in its parent and in its child (None: at the origin)."""
+        owner = f"joint {name!r}"
+        position, rotation = at_child
+        if position is not None or rotation is not None:
+            self._at_child[name] = self._placement(_ORIGIN if position is None else position, rotation, owner)
+        for option in options:
+            if option not in OPTIONS:
+                raise InputError(f"{owner}: there is no option {option!r}; {nearest(option, (*OPTIONS, *_AT_CHILD))}")
+        if isinstance(options.get("rest"), (int, float)):
+            options["rest"] = (options["rest"],)
+        kind = self._snapped_axes(kind, owner)
+        placement = self._placement(*at, owner)
+        try:
+            self._joints.append(Joint(name, kind, parent, child, placement, **options))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{owner}: an option is not a number or a sequence of numbers ({error})") from None
+        return self
 
     def _placement(self, position: ArrayLike, rotation: ArrayLike | None, owner: str) -> Placement:
         matrix, changed = snap_rotation(user_input.rotation(rotation, owner))

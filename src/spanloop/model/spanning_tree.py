@@ -2,17 +2,23 @@
 
 The tree grows outward from the world, nearest bodies first, so that loops stay short. Where a body can be reached
 by several joints equally soon, an actuated one is kept in the tree and the others are cut; joints the user names
-are cut before all others. A joint is followed from its parent to its child only.
+are cut before all others. A joint is followed from its parent to its child only. A loop holds no losses and no limits:
+`check_cut_joints` refuses to cut a joint that has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 
-from spanloop.errors import InputError, ModelError, nearest
+from spanloop.errors import InputError, ModelError, listed, nearest
 from spanloop.math.vector3 import IDENTITY3, add, product, times, transpose
 from spanloop.model.parts import WORLD, Body, Frame, Inertia, Joint, Loop, Placement
+from spanloop.model.structure_check import check_ends
+
+LOSSES = ("damping", "stiffness", "friction", "armature")
+LIMITS = ("lower", "upper", "speed", "effort")
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ def spanned(graph: Graph, cut: Collection[str] = ()) -> tuple[Graph, tuple[Loop,
     for name in cut:
         if name not in names:
             raise InputError(f"cut names {name!r}, which is not a joint; {nearest(name, names)}")
+    check_ends(graph.joints, [b.name for b in graph.bodies])
     kept = _reached(graph.joints, cut)
     _all_reached(graph.bodies, graph.joints, kept, cut)
     moved = {
@@ -101,3 +108,61 @@ def _all_reached(bodies: Sequence[Body], joints: Sequence[Joint], kept: set[str]
 def _loop(j: Joint, at_child: Placement) -> Loop:
     """The cut joint as a closure."""
     return Loop(j.name, j.kind, j.parent, j.child, j.placement, at_child, j.driven, where=j.where)
+
+
+# ---- losses and limits of the joints that are cut
+
+
+def check_cut_joints(graph: Graph, cut_joints: Collection[str], cut: Collection[str] = ()) -> None:
+    """Raise ModelError for a joint that becomes a loop although it has losses or limits, which a loop does not hold.
+
+    cut_joints: the joints that `spanned` made loops; cut: those of them that the user names.
+    """
+    for j in graph.joints:
+        found = _lost(j) if j.name in cut_joints else {}
+        if not found:
+            continue
+        others = [name for name in _other_cuts(graph, j, cut_joints, cut) if name not in cut]
+        ways = [f"Cut another joint of the loop, build(cut=[{others[0]!r}])"] if others else []
+        if {"damping", "stiffness", "friction"} & found.keys():
+            ways.append("leave it out here and simulate with sl.forces.along_loops(...)")
+        ways = ways or ["Leave it out, or describe the loop so that another joint closes it"]
+        advice = ", or ".join(ways)
+        values = listed(f"{name} {value if len(value) > 1 else format(value[0], 'g')}" for name, value in found.items())
+        raise ModelError(
+            f"joint {j.name!r}: it becomes a loop, which holds no losses, springs or limits, but has {values}. "
+            f"{advice[0].upper()}{advice[1:]}"
+        )
+
+
+def _lost(j: Joint) -> dict[str, tuple[float, ...]]:
+    """Losses and limits of a joint."""
+    losses = {name: getattr(j, name) for name in LOSSES if any(getattr(j, name))}
+    return losses | {name: getattr(j, name) for name in LIMITS if any(map(isfinite, getattr(j, name) or ()))}
+
+
+def _other_cuts(graph: Graph, j: Joint, cut_joints: Collection[str], cut: Collection[str]) -> list[str]:
+    """Joints of the loop of j without losses and limits, of which any can be cut in the place of j."""
+    kept = {x.child: x for x in graph.joints if x.name not in cut_joints}
+    bodies, rest = {b.name for b in graph.bodies}, set(cut) - {j.name}
+    found = []
+    for candidate in _ring(kept, j):
+        reached = _reached(graph.joints, {*rest, candidate.name})
+        whole = bodies <= {x.child for x in graph.joints if x.name in reached}
+        if whole and j.name in reached and not _lost(candidate):
+            found.append(candidate.name)
+    return found
+
+
+def _ring(kept: Mapping[str, Joint], j: Joint) -> list[Joint]:
+    """The joints of the tree that form a loop with j, those at its child first; kept: by their child."""
+
+    def way(body: str) -> list[Joint]:
+        out = []
+        while body in kept:
+            out.append(kept[body])
+            body = out[-1].parent
+        return out
+
+    one, other = way(j.child), way(j.parent)
+    return [x for x in one if x not in other] + [x for x in other if x not in one]

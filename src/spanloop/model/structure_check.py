@@ -65,12 +65,7 @@ def _plural(what: str) -> str:
 
 def _ends_exist(model: Model, bodies: dict[str, Body]) -> None:
     known = [WORLD, *bodies]
-    ends: list[tuple[Joint | Loop, str, str]] = [(j, j.parent, "parent") for j in model.joints]
-    ends += [(j, j.child, "child") for j in model.joints]
-    ends += [(x, x.a, "body a") for x in model.loops] + [(x, x.b, "body b") for x in model.loops]
-    for part, name, role in ends:
-        if name not in bodies and name != WORLD:
-            raise ModelError(f"{_at('joint', part)}: its {role} {name!r} is not a body; {nearest(name, known)}")
+    check_ends((*model.joints, *model.loops), bodies)
     for f in model.frames:
         if f.body not in bodies and f.body != WORLD:
             raise ModelError(f"{_at('frame', f)}: its body {f.body!r} is not a body; {nearest(f.body, known)}")
@@ -83,6 +78,19 @@ def _ends_exist(model: Model, bodies: dict[str, Body]) -> None:
     for x in model.sensors:
         if x.at not in places:
             raise ModelError(f"sensor {x.name!r}: {x.at!r} is not a joint, body or frame; {nearest(x.at, places)}")
+
+
+def check_ends(parts: Iterable[Joint | Loop], bodies: Iterable[str]) -> None:
+    """Raise ModelError, with the nearest name, for a joint or loop whose ends are not bodies."""
+    known = dict.fromkeys((WORLD, *bodies))
+    for part in parts:
+        if isinstance(part, Joint):
+            ends = {"parent": part.parent, "child": part.child}
+        else:
+            ends = {"body a": part.a, "body b": part.b}
+        for role, name in ends.items():
+            if name not in known:
+                raise ModelError(f"{_at('joint', part)}: its {role} {name!r} is not a body; {nearest(name, known)}")
 
 
 def _depth_first(model: Model, bodies: dict[str, Body]) -> tuple[Joint, ...]:

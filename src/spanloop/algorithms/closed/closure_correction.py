@@ -1,6 +1,6 @@
 """The change of a state that closes its loops and has the least kinetic energy, with the factors of elimination.
 
-    delta = −M⁻¹Jᵀ(J M⁻¹Jᵀ)⁺ e        (24) of docs/theory/elimination.md
+    Δ = −M⁻¹Jᵀ(J M⁻¹Jᵀ)⁺ e        (24) of docs/theory/elimination.md; `delta` in the code
 
 is the acceleration of the mechanism at rest, without gravity and springs, whose rows have the bias e: the sweeps are
 those of elimination. In one kernel with forward dynamics at the same q the factors are computed once.

@@ -10,10 +10,15 @@ solved in one root system, together with the accelerations of the free bodies th
 | symbol | shape | meaning | frame |
 |---|---|---|---|
 | ζ, z | | as in tree/link_motion | link |
-| P, D, G | | as in tree/articulated_body | link |
+| P, U, D, G, e, nu | | as in tree/articulated_body; e and nu are ε and ν of the page | link |
 | a | Motion | acceleration beyond ζ | link |
-| K, l, L | by row | as in row_propagation | link |
+| accelerations | by DoF | θ̈ of the joint | joint |
+| own | PendingRows | rows that act on the link itself: K_r,i, and γ as l at one of the two links | link |
+| pending | PendingRows | K, l, L of all rows that have arrived at the link (row_propagation) | link |
+| coupled | scalar by row | σ of the couplings that hold the joint's rate | – |
+| shares | scalar by row, a DoF each | κ/D | – |
 | f | scalar by row | force of the row | – |
+| mask | scalar by row | 1 or 0 for a row that can be switched | – |
 """
 
 from __future__ import annotations
@@ -160,17 +165,18 @@ def _articulate(ancestors: Mapping[int, int], tolerance: PivotTolerance):
             rest = pending.without_wrenches()
             return kept, Values(P=ArticulatedInertia(), z=Force(), rows=rest, free_bodies=body)
         dofs, shares = [], []
-        for k, (s, t, armature) in enumerate(zip(link.free(here.S), here.torque, link.armature, strict=False)):
+        # a driven joint has no free column; couplings join joints with one DoF, which is the first
+        for k, (s, tau, armature) in enumerate(zip(link.free(here.S), here.torque, link.armature, strict=False)):
             U = P @ s
             G, inverse_pivot = gain(U, power(s, U) + armature)  # G = U/D, 1/D (9)
-            e = t - power(s, z)
+            e = tau - power(s, z)  # ε (9)
             pending, share = pending.past_dof(s, G, e, inverse_pivot, here.coupled if k == 0 else {})
-            dofs.append((s, G, e * inverse_pivot))
+            dofs.append((s, G, e * inverse_pivot))  # ν (9)
             shares.append(share)
             P = P.less(G, U)  # (10)
             z = z + G * e  # (10)
-        for r, factor in here.coupled.items() if link.driven else ():
-            pending = pending.with_acceleration(r, factor * here.tau[0])  # (12)
+        for r, sigma in here.coupled.items() if link.driven else ():
+            pending = pending.with_acceleration(r, sigma * here.tau[0])  # (12)
         kept = Values(dofs=dofs, shares=shares, eliminated=eliminated, pivot_bounds=bounds, is_free=False)
         inboard = Values(P=P.carried(here.X), z=here.X @ z, rows=pending.moved(here.X))  # (13)
         return kept, Values(**vars(inboard), free_bodies=arriving.free_bodies)
@@ -194,5 +200,5 @@ def accelerate(link, here, parent) -> Values:
             found.append(acceleration)
         accelerations = tuple(reversed(found)) if here.dofs else here.tau
     for r, K, l, inverse_pivot, others in reversed(here.eliminated):
-        f[r] = -(inverse_pivot * total([l, power(a, K), *(x * f[s] for s, x in others.items())]))  # (14)
+        f[r] = -(inverse_pivot * total([l, power(a, K), *(x * f[t] for t, x in others.items())]))  # (14)
     return Values(a=a, f=f, accelerations=accelerations)

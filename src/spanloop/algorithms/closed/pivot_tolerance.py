@@ -2,8 +2,8 @@
 
 A pivot is compared with the admittance of its closure before any row is eliminated (19). At a common ancestor, or last
 in the root system, a pivot below PIVOT_TOLERANCE of that counts as zero. Before a free body it is clamped at CLAMP of
-that and the solution refined once (20), (21): clamping changes the solution by about CLAMP, rounding by ε/CLAMP, and
-the refinement squares the sum.
+that and the solution refined once (20), (21): clamping changes the solution by about CLAMP, rounding by 1e-16/CLAMP,
+and the refinement squares the sum.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spanloop.math.symmetric import LDL, PIVOT_TOLERANCE, guarded_inverse, pivot
 from spanloop.math.vector3 import is_zero, total
 from spanloop.types import Scalar
 
-CLAMP = 1e-8  # √ε balances the two
+CLAMP = 1e-8  # the root of 1e-16 balances the two
 
 
 def row_groups(mechanism) -> dict[int, tuple]:
@@ -48,7 +48,7 @@ class PivotTolerance:
     def scale(self, r: int, L0: Mapping[int, Scalar]) -> Scalar:
         """The admittance of all rows in the group of row r, before any row is eliminated (19)."""
         key = self.group.get(r)
-        return total(x for s, x in L0.items() if (s == r if key is None else self.group.get(s) == key))
+        return total(x for t, x in L0.items() if (t == r if key is None else self.group.get(t) == key))
 
     def inverse(self, r: int, pivot, L0: Mapping[int, Scalar], mask: Mapping[int, Scalar]):
         """1/pivot, or 0 where the pivot counts as zero or the row is switched off (19)."""

@@ -1,7 +1,16 @@
 """The root system: rows that reach the world, and the accelerations of free bodies that they touch.
 
-    [ L   Kᵀ ] [f]   [ −l      ]
-    [ K  −P  ] [a] = [ z − tau ]        (17) of docs/theory/elimination.md
+    [ L      Kᵀ    ] [f]   [ −l    ]
+    [ K  −(P + ρ)  ] [a] = [ z − τ ]        (17) of docs/theory/elimination.md
+
+| symbol | shape | meaning | frame |
+|---|---|---|---|
+| f, l, L | by row | forces, known accelerations, admittances of the rows that reach the world (row_propagation) | – |
+| a | Motion by body | acceleration of a free body beyond ζ: six unknowns | link |
+| P, z, K | by body | articulated inertia, bias force, wrenches of the rows (16) | link |
+| ρ, τ | six by body | armature (link.armature) and torque (here.torque) of its joint (16) | link |
+| L0 | by row | scale of the row's pivot (19) | – |
+| added | by row | δ, what clamping adds to a pivot (20) | – |
 
 Blocks are eliminated in an order of little fill: with m arms on an object each arm's closure comes by itself and the
 object last, which is the 6×6 of [Lilly & Orin 45-46], (18). Rows eliminated before a free body have their pivots
@@ -56,9 +65,9 @@ def root_system(mechanism, redundancy: Redundancy, ancestors: Mapping[int, int])
         for r in open_rows:
             blocks.setdefault(block_of.get(r, ("gear", r)), []).append(r)
             system.right[r] = -pending.l[r]
-            for s in open_rows:
-                if s <= r:
-                    system.add(r, s, pending.admittance(r, s))
+            for t in open_rows:
+                if t <= r:
+                    system.add(r, t, pending.admittance(r, t))
         for i, body in world.free_bodies.items():
             blocks["body", i] = _add_body(system, mechanism.links[i], here[i], body)
         if not blocks:
@@ -71,7 +80,7 @@ def root_system(mechanism, redundancy: Redundancy, ancestors: Mapping[int, int])
 
 
 def _add_body(system: System, link, here, body: FreeBody) -> list:
-    """Adds the rows −P a + K f = z − tau of a free body (16) to the system; the names of its unknowns, in order."""
+    """Adds the rows K f − (P + ρ) a = z − τ of a free body (16) to the system; the names of its unknowns, in order."""
     rows = body.P.rows()
     for k in range(6):
         for j in range(k + 1):
@@ -103,7 +112,7 @@ def _solve(system: System, blocks: dict, redundancy: Redundancy, tolerance: Pivo
     if clamped:
         product = system.times(x)
         step = factors.solve({n: b - product.get(n, 0.0) for n, b in system.right.items()})  # (21)
-        x = {n: t + step[n] for n, t in x.items()}
+        x = {n: y + step[n] for n, y in x.items()}
         residual = total((d * step[n]) * (d * step[n]) for n, d in added.items())  # (22)
         scale = total(y * y for y in [*(system.right[n] for n in added), *(x[n] for n in x if isinstance(n, tuple))])
         bounds.append((residual, LARGEST_RESIDUAL**2 * scale + 1e-24))

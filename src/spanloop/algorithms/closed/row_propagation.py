@@ -1,6 +1,6 @@
 """Closure rows that travel inward: the subtree that they have passed, as the rows and the next joint feel it.
 
-Equations in parentheses are those of docs/theory/elimination.md.
+Equations in parentheses are those of docs/theory/elimination.md; r, t and u are rows.
 
 | symbol | shape | meaning |
 |---|---|---|
@@ -8,7 +8,11 @@ Equations in parentheses are those of docs/theory/elimination.md.
 | l | scalar by row | acceleration along the row at zero forces and zero acceleration of the link (7) |
 | L | scalar by two rows | admittance: acceleration along one row due to a unit force of the other (7) |
 | L0 | scalar by row | the row's own admittance before any row is eliminated: the scale of its pivot (19) |
-| κ | scalar by row | torque that a unit force of the row exerts at a degree of freedom |
+| s, G, D, e | Motion, Force, scalars | a degree of freedom's motion, gain, pivot, torque left (ε) (9) |
+| σ (coupled) | scalar by row | factor of the degree of freedom's own rate in a coupling's row (4) |
+| κ | scalar by row | torque that a unit force of the row exerts at a degree of freedom (9) |
+| shares | scalar by row | κ/D: acceleration of the degree of freedom due to a unit force of the row (9) |
+| others | scalar by row | L_rt of an eliminated row r by the rows t that are still pending (14) |
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from spanloop.types import Scalar
 
 
 class EliminatedRow(NamedTuple):
-    """A row with its force f = −(l + Kᵀ a + Σ L f)/L_rr, a the link's acceleration, f in Σ the other rows' (14)."""
+    """A row r with its force f_r = −(l + Kᵀ a + Σ L_rt f_t)/L_rr, where a is the link's acceleration beyond ζ (14)."""
 
     row: int
     K: Force
@@ -46,9 +50,9 @@ class PendingRows:
         """The rows of two subtrees that meet at a link (8)."""
         return PendingRows(_sum(self.K, other.K), _sum(self.l, other.l), _sum(self.L, other.L), _sum(self.L0, other.L0))
 
-    def admittance(self, r: int, s: int) -> Scalar:
-        """L_rs."""
-        return self.L.get(_pair(r, s), 0.0)
+    def admittance(self, r: int, t: int) -> Scalar:
+        """L_rt."""
+        return self.L.get(_pair(r, t), 0.0)
 
     def with_acceleration(self, r: int, acceleration: Scalar) -> PendingRows:
         """With a known acceleration along row r more (12)."""
@@ -60,7 +64,7 @@ class PendingRows:
     ) -> tuple[PendingRows, dict[int, Scalar]]:
         """The rows beyond a degree of freedom with motion s, gain G and residual torque e; κ/D of each row (9)-(11).
 
-        coupled: rows that hold the rate of this degree of freedom itself, and their factors σ.
+        coupled: σ of the rows that hold the rate of this degree of freedom itself.
         """
         K = dict(self.K) | {r: Force() for r in coupled if r not in self.K}
         kappa = {r: power(s, k) for r, k in self.K.items()}
@@ -68,7 +72,7 @@ class PendingRows:
             kappa[r] = kappa.get(r, 0.0) + factor
         kappa = {r: x for r, x in kappa.items() if not is_zero(x)}  # κ = sᵀ K + σ (9)
         shares = {r: x * inverse_pivot for r, x in kappa.items()}
-        more = {_pair(r, q): shares[r] * kappa[q] for r in kappa for q in kappa if q <= r}
+        more = {_pair(r, t): shares[r] * kappa[t] for r in kappa for t in kappa if t <= r}
         L = _sum(self.L, {pair: x for pair, x in more.items() if not is_zero(x)})  # L⁺ = L + κ κᵀ/D (11)
         L0 = _sum(self.L0, {r: shares[r] * x for r, x in kappa.items()})
         K |= {r: K[r] - G * x for r, x in kappa.items()}  # K⁺ = K − G κ (10)
@@ -80,15 +84,15 @@ class PendingRows:
     ) -> tuple[PendingRows, EliminatedRow]:
         """The other rows with row r closed, and row r as a function of them (14), (15)."""
         K, l = dict(self.K), dict(self.l)
-        k, a = K.pop(r), l.pop(r, 0.0)
+        K_r, l_r = K.pop(r), l.pop(r, 0.0)
         inverse_pivot = tolerance.inverse(r, self.admittance(r, r), self.L0, mask)
-        others = {s: x for s in K if not is_zero(x := self.admittance(r, s))}
-        gains = {s: x * inverse_pivot for s, x in others.items()}
-        less = {_pair(s, t): -(gains[s] * others[t]) for s in others for t in others if t <= s}
+        others = {t: x for t in K if not is_zero(x := self.admittance(r, t))}
+        gains = {t: x * inverse_pivot for t, x in others.items()}  # L_rt/L_rr
+        less = {_pair(t, u): -(gains[t] * others[u]) for t in others for u in others if u <= t}
         L = _sum(self.L, {pair: x for pair, x in less.items() if not is_zero(x)})
-        K |= {s: K[s] - k * gain for s, gain in gains.items()}
-        l |= {s: l.get(s, 0.0) - gain * a for s, gain in gains.items()}
-        return PendingRows(K, l, L, self.L0), EliminatedRow(r, k, a, inverse_pivot, others)
+        K |= {t: K[t] - K_r * gain for t, gain in gains.items()}
+        l |= {t: l.get(t, 0.0) - gain * l_r for t, gain in gains.items()}
+        return PendingRows(K, l, L, self.L0), EliminatedRow(r, K_r, l_r, inverse_pivot, others)
 
     def moved(self, X: Transform) -> PendingRows:
         """The rows seen from the parent (13)."""
@@ -99,8 +103,8 @@ class PendingRows:
         return replace(self, K={})
 
 
-def _pair(r: int, s: int) -> tuple[int, int]:
-    return min(r, s), max(r, s)
+def _pair(r: int, t: int) -> tuple[int, int]:
+    return min(r, t), max(r, t)
 
 
 def _sum(one: Mapping, other: Mapping) -> dict:

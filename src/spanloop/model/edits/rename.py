@@ -22,7 +22,12 @@ def rename(model: Model, names: Mapping[str, str], *, name: str | None = None) -
     name: a new name for the model itself
 
     Raises InputError for a name that the model does not have, and for the world's.
+
+    >>> sl.zoo.pendulum(1).rename({"hinge1": "hinge"}).actuated
+    ('hinge',)
     """
+    if not isinstance(names, Mapping):
+        raise InputError(f"rename: names is a {type(names).__name__}; expected a mapping {{'old name': 'new name'}}")
     known = all_names(model)
     for old, new in names.items():
         if old == WORLD or new == WORLD:

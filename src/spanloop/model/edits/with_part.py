@@ -12,6 +12,7 @@ from spanloop.model import motors, user_input
 from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.inertia_check import check_inertia
 from spanloop.model.parts import Actuator, Frame, Inertia, Loop, Placement, Sensor
+from spanloop.model.sensor_settings import check_sensor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -111,14 +112,20 @@ def with_inertia(
 def with_actuator(model: Model, /, name: str, joint: str, **settings: Any) -> Model:
     """Return the model with one more actuator, on a joint that moves.
 
-    settings: numbers, texts, booleans or tuples of these; spanloop.model.motors lists those of motors.
+    settings: of a motor, as spanloop.model.motors lists them (gear, rotor_inertia, max_torque, ...)
 
-    >>> sl.zoo.puma().with_actuator("motor1", "joint1", gear=50.0, rotor_inertia=2e-4)
+    Raises ModelError for a setting that there is not, with the nearest name, and for a value that no motor can have.
+
+    >>> model = sl.zoo.puma().with_actuator("motor1", "joint1", gear=50.0, rotor_inertia=2e-4)
+    >>> model.actuators[0].settings
+    (('gear', 50.0), ('rotor_inertia', 0.0002))
     """
     kind = model.joint(joint).kind
     if kind.nv == 0:
         raise InputError(f"actuator {name!r}: joint {joint!r} is fixed; there is nothing to move")
-    return replace(model, actuators=(*model.actuators, Actuator(name, joint, tuple(settings.items()))))
+    actuator = Actuator(name, joint, tuple(settings.items()))
+    motors.check_settings(actuator)
+    return replace(model, actuators=(*model.actuators, actuator))
 
 
 def without_actuators(model: Model, *names: str) -> Model:
@@ -128,10 +135,26 @@ def without_actuators(model: Model, *names: str) -> Model:
 
 
 def with_sensor(model: Model, /, name: str, kind: str, at: str, **settings: Any) -> Model:
-    """Return the model with one more sensor of a kind ("encoder", "imu", ...) at a joint, body or frame."""
+    """Return the model with one more sensor at a joint, body or frame; run.sensor(name) returns its readings.
+
+    kind: "encoder", "tachometer", "torque" or "force_torque" at a joint; "imu", "gyro", "accelerometer" or "position"
+        at a frame or body; spanloop.model.sensor_settings lists all
+    at: name of the joint, frame or body
+    settings: rate [Hz], bias, noise, ... as listed there
+
+    Raises InputError for a kind or setting that there is not, with the nearest name, for a place where no sensor of the
+    kind can be, and for an impossible value.
+
+    >>> model = sl.zoo.puma().with_sensor("angle", "encoder", "joint2", counts=4096)
+    >>> model.sensors[0].at
+    'joint2'
+    """
     if not isinstance(kind, str) or not kind:
         raise InputError(f"sensor {name!r}: kind is {kind!r}; expected a word, as 'encoder'")
-    return replace(model, sensors=(*model.sensors, Sensor(name, kind, at, tuple(settings.items()))))
+    sensor = Sensor(name, kind, at, tuple(settings.items()))
+    measured = replace(model, sensors=(*model.sensors, sensor))
+    check_sensor(sensor, measured)
+    return measured
 
 
 def without_sensors(model: Model, *names: str) -> Model:
