@@ -24,8 +24,8 @@ BEGINNING = """# Behaviour at and near singular configurations
 This page tabulates what `forward_dynamics` returns at a distance δ [rad] from a singular configuration, for one call and
 for a row of a batch. An error is the largest difference from the solution of the dense equations in 50 digits at the same
 numbers, relative to the largest acceleration. "refused" is a `StateError` from a single call; in a batch that row is NaN,
-one warning counts such rows, and other rows are unaffected. σ is the ratio of the smallest to the largest singular value
-of the closure rows, without redundant rows. `docs/tables/singular.py` writes the page; the cases are those of
+one warning counts such rows and explains the first, and other rows are unaffected. σ is the ratio of the smallest to the
+largest singular value of the closure rows, without redundant rows. `docs/tables/singular.py` writes the page; the cases are those of
 `tests/support/singular_cases.py`, and `tests/loops/test_singular_loops.py` checks them.
 
 How to read it:

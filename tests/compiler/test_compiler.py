@@ -656,7 +656,7 @@ def test_threads_change_nothing(n):
     assert (two.forward_dynamics(q, v, tau) == a).all()
     assert (all_.forward_dynamics(q, v, tau) == a).all()
     q[n // 2, 8] = np.nan
-    with pytest.warns(SpanloopWarning, match=f"1 state has no answer, of {n}; .* The first is state {n // 2}: "):
+    with pytest.warns(SpanloopWarning, match=f"1 of {n} states has no answer; .* It is state {n // 2}: "):
         b = two.forward_dynamics(q, v, tau)
     assert np.isnan(b[n // 2]).all()
     rest = np.arange(n) != n // 2
@@ -676,7 +676,7 @@ def test_a_bad_state_harms_no_other(name, which, value):
     assert len(caught) == 1
     letter = ("q", "v", "tau")[which]
     sentence = str(caught[0].message)
-    start = "forward_dynamics: 2 states have no answer, of 21; their rows are NaN. The first is state 4: "
+    start = "forward_dynamics: 2 of 21 states have no answer; their rows are NaN. The first is state 4: "
     assert sentence.startswith(f"{start}{letter}[3] (joint ")
     assert sentence.endswith(f"is {value}; every number must be finite")
     assert np.isnan(a[[4, 20]]).all()
@@ -702,7 +702,7 @@ def test_a_bad_state_in_a_shaped_batch_is_named_by_its_index():
     robot, (q, v, tau) = robot_and_batch(6)
     q = q.reshape(2, 3, 6)
     q[1, 2, 0] = np.nan
-    with pytest.warns(SpanloopWarning, match=r"1 state has no answer, of 6; .* The first is state \(1, 2\): q\[0\]"):
+    with pytest.warns(SpanloopWarning, match=r"1 of 6 states has no answer; .* It is state \(1, 2\): q\[0\]"):
         robot.forward_dynamics(q, v.reshape(2, 3, 6), tau[0])
 
 
@@ -725,7 +725,7 @@ def test_numbers_that_overflow_are_said():
     robot, (q, v, tau) = robot_and_batch(2)
     with says(StateError, "forward_dynamics: the answer is not finite at this state"):
         robot.forward_dynamics(q[0], 1e200 * v[0], tau[0])
-    with pytest.warns(SpanloopWarning, match="1 state has no answer"):
+    with pytest.warns(SpanloopWarning, match="1 of .* states has no answer"):
         a = robot.forward_dynamics(q, np.stack([v[0], 1e200 * v[1]]), tau)
     assert np.isfinite(a[0]).all()
     assert np.isnan(a[1]).all()
@@ -934,7 +934,7 @@ def test_a_bad_state_is_bad_even_where_the_answer_does_not_depend_on_it(function
     q[4, 2] = np.nan
     with says(StateError, "q[2] (joint 'joint3') is nan"):
         getattr(robot, function)(q[4], "world")
-    with pytest.warns(SpanloopWarning, match="1 state has no answer, of 9; .* state 4: "):
+    with pytest.warns(SpanloopWarning, match="1 of 9 states has no answer; .* state 4: "):
         answer = getattr(robot, function)(q, "world")
     assert np.isnan(answer[4]).all()
     assert np.isfinite(np.delete(answer, 4, axis=0)).all()

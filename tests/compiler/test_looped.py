@@ -87,7 +87,7 @@ def test_states_without_an_answer_are_reported():
         kernel(bent, v, x)
     with says(StateError, "v[3] (joint"):
         kernel(q, np.where(np.arange(model.nv) == 3, np.nan, v), x)
-    with pytest.warns(sl.SpanloopWarning, match="1 state has no answer, of 10"):
+    with pytest.warns(sl.SpanloopWarning, match="1 of 10 states has no answer"):
         out = kernel(np.array([q] * 4 + [bent] + [q] * 5), v, x)
     assert np.isnan(out[4]).all()
     assert np.isfinite(np.delete(out, 4, axis=0)).all()

@@ -410,9 +410,7 @@ def test_an_error_is_a_value_error_and_one_of_ours():
 
 
 def test_a_batch_never_raises_for_a_state():
-    with pytest.warns(
-        sl.SpanloopWarning, match="1 state has no answer, of 2; their rows are NaN. The first is state 1: "
-    ):
+    with pytest.warns(sl.SpanloopWarning, match="1 of 2 states has no answer; its row is NaN. It is state 1: "):
         a = robot().gravity_torques(np.stack([Z, NAN]))
     assert np.isnan(a[1]).all()
     assert np.isfinite(a[0]).all()

@@ -335,7 +335,7 @@ def test_attach_says_what_is_wrong():
 
 
 def test_a_body_goes_with_all_that_it_carries():
-    model = zoo.quadruped().with_actuator("m", "fl_knee").with_sensor("s", "contact", "fl_foot")
+    model = zoo.quadruped().with_actuator("m", "fl_knee").with_sensor("s", "touch", "fl_foot")
     less = model.remove("fl_thigh")
     gone = [b.name for b in model.bodies if b not in less.bodies]
     assert "fl_thigh" in gone

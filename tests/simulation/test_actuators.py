@@ -11,6 +11,8 @@ from sentences import says
 import spanloop as sl
 from spanloop.errors import InputError, ModelError, SpanloopWarning
 from spanloop.model import Actuator, motor
+from spanloop.model.files.mjcf.actuators_and_sensors import ACTUATORS
+from spanloop.model.motors import LAWS
 from spanloop.simulation import control
 
 TAUS = np.linspace(-5.0, 5.0, 20)[:, None]
@@ -237,9 +239,36 @@ def test_power_of_the_motors_is_what_the_energy_gains():
 def test_impossible_settings_are_said(settings, sentence):
     with says(ModelError, sentence):
         motor("m", "joint1", **settings)
+    with says(ModelError, sentence):
+        sl.zoo.puma().with_actuator("m", "joint1", **settings)
     if "rotor_intertia" not in settings:
         with says(ModelError, sentence):
             replace(sl.zoo.puma(), actuators=(Actuator("m", "joint1", tuple(settings.items())),))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"kind": "moter"}, "actuator 'm': there is no kind 'moter'; did you mean 'motor'?"),
+        (
+            {"kind": "position", "stifness": 5.0},
+            "actuator 'm': a 'position' has no setting 'stifness'; did you mean 'stiffness'?",
+        ),
+        (
+            {"kind": "velocity", "lag": 0.1},
+            "actuator 'm': a 'velocity' has no setting 'lag'; there are 'damping', 'kind'",
+        ),
+    ],
+)
+def test_a_kind_or_setting_that_there_is_not_is_said_when_an_actuator_is_added(settings, sentence):
+    with says(ModelError, sentence):
+        sl.zoo.puma().with_actuator("m", "joint1", **settings)
+
+
+def test_actuators_that_only_files_hold_have_settings_that_mjcf_has():
+    assert {kind: set(names) for kind, names in ACTUATORS.items() if kind != "motor"} == {
+        kind: set(names) for kind, names in LAWS.items() if kind != "muscle"
+    }
 
 
 def test_what_simulation_cannot_do_is_said():

@@ -11,7 +11,9 @@ from sentences import says
 import spanloop as sl
 from spanloop.errors import InputError
 from spanloop.model import Sensor
+from spanloop.model.sensor_settings import ERRORS, KINDS
 from spanloop.simulation import control
+from spanloop.trajectory.sensors import READERS
 
 START = np.array([0.1, -0.5, 0.4, 0.2, 0.6, -0.1])
 
@@ -210,9 +212,28 @@ def test_sensors_go_through_a_file(tmp_path):
     ],
 )
 def test_a_sensor_that_cannot_be_is_said(kind, at, settings, sentence):
+    """When it is added, and when a model that came from elsewhere is read."""
+    with says(InputError, sentence):
+        sl.zoo.puma().with_sensor("it", kind, at, **settings)
     run = swing(kind, at, 0.005, **settings)
     with says(InputError, sentence):
         run.sensor("it")
+
+
+def test_every_kind_of_sensor_can_be_added_and_read():
+    assert READERS.keys() == KINDS.keys()
+    for name, kind in KINDS.items():
+        at = "joint2" if kind.place == "joint" else "tool"
+        one = {lead + error: 0.1 for lead in kind.readings.values() for error in ERRORS}
+        model = sl.zoo.puma().with_sensor("it", name, at, rate=100, seed=1, **one)
+        assert dict(model.sensors[0].settings)["seed"] == 1
+        assert kind.readings.keys() <= sl.simulate(model, duration=0.005).sensor("it").keys()
+
+
+def test_sensors_that_only_files_hold_have_the_settings_of_all():
+    assert sl.zoo.puma().with_sensor("skin", "touch", "tool", noise=0.1).sensors[0].kind == "touch"
+    with says(InputError, "sensor 'skin': touch has no setting 'noize'; did you mean 'noise'?"):
+        sl.zoo.puma().with_sensor("skin", "touch", "tool", noize=0.1)
 
 
 def test_a_sensor_that_is_not_there_is_said():

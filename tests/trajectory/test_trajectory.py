@@ -158,7 +158,7 @@ def test_states_without_an_answer_give_one_warning_and_nan():
     q = run.q.copy()
     q[5, :4] *= 1.1
     broken = replace(run, segments=(replace(run.segments[0], q=q),))
-    sentence = r"^energy: 1 state has no answer, of 201; their rows are NaN\. The first is state 5: "
+    sentence = r"^energy: 1 of 201 states has no answer; its row is NaN\. It is state 5: "
     with pytest.warns(StateWarning, match=sentence):
         energy = broken.energy
     assert np.isnan(energy[5]).all()

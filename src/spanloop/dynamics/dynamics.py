@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spanloop import loops
 from spanloop.compiler.runtime.arrays import checked_out
+from spanloop.compiler.runtime.refused_states import OneWarning
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, nearest
 from spanloop.kernels import check_call_options, checked_model
@@ -37,8 +38,8 @@ class Dynamics(KernelCalls):
 
     **Errors.** InputError: an array or a name does not fit the model. StateError: a single state has no answer (numbers
     that are not finite, a quaternion off unit length, an open loop, a singular configuration); `error.reason` is a
-    `spanloop.errors.Reason`. In a batch such a state's row is NaN, and one SpanloopWarning names the first; other rows
-    are unaffected.
+    `spanloop.errors.Reason`. In a batch such a state's row is NaN, and one SpanloopWarning counts these states and
+    explains the first; other rows are unaffected.
 
     **Common arguments.**
 
@@ -121,7 +122,10 @@ class Dynamics(KernelCalls):
         if active_loops is not None:
             active_loops = arguments.checked_active_loops(self.model, active_loops)
         if loop_forces is not None:
-            forces = arguments.with_loop_forces(self, q, loop_forces, forces or {}, active_loops)
+            with OneWarning("forward_dynamics"):
+                loads = arguments.with_loop_forces(self, q, loop_forces, forces or {}, active_loops)
+                extra = self._loop_inputs(active_loops, loop_accelerations) if self._has_loop_inputs else ()
+                return self._loaded("forward_dynamics", (q, v, tau), out, loads, extra)
         if self._has_loop_inputs or active_loops is not None or loop_accelerations is not None:
             extra = self._loop_inputs(active_loops, loop_accelerations)
             return self._loaded("forward_dynamics", (q, v, tau), out, forces or {}, extra)
@@ -168,19 +172,20 @@ class Dynamics(KernelCalls):
         robot, accelerations = self._with_checked_loops(
             "inverse_dynamics", active_loops, loop_accelerations, loop_forces
         )
-        tau = loops.inverse_dynamics(
-            robot,
-            q,
-            v,
-            a,
-            actuated=actuated,
-            weights=weights,
-            internal_forces=internal_forces,
-            forces=forces,
-            loop_accelerations=accelerations,
-            loop_forces=loop_forces,
-            by_subsystems=by_subsystems,
-        )
+        with OneWarning("inverse_dynamics"):
+            tau = loops.inverse_dynamics(
+                robot,
+                q,
+                v,
+                a,
+                actuated=actuated,
+                weights=weights,
+                internal_forces=internal_forces,
+                forces=forces,
+                loop_accelerations=accelerations,
+                loop_forces=loop_forces,
+                by_subsystems=by_subsystems,
+            )
         return tau if out is None else _written("inverse_dynamics", out, tau)
 
     def solve(
@@ -199,7 +204,8 @@ class Dynamics(KernelCalls):
         Arguments as of forward_dynamics.
         """
         names = self._active("solve", active_loops)
-        return solution.solve(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
+        with OneWarning("solve"):
+            return solution.solve(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
 
     def solve_inverse(
         self,
@@ -222,19 +228,20 @@ class Dynamics(KernelCalls):
         the same arguments.
         """
         robot, accelerations = self._with_checked_loops("solve_inverse", active_loops, loop_accelerations, loop_forces)
-        found = loops.solve_inverse(
-            robot,
-            q,
-            v,
-            a,
-            actuated=actuated,
-            weights=weights,
-            internal_forces=internal_forces,
-            forces=forces,
-            loop_accelerations=accelerations,
-            loop_forces=loop_forces,
-            by_subsystems=by_subsystems,
-        )
+        with OneWarning("solve_inverse"):
+            found = loops.solve_inverse(
+                robot,
+                q,
+                v,
+                a,
+                actuated=actuated,
+                weights=weights,
+                internal_forces=internal_forces,
+                forces=forces,
+                loop_accelerations=accelerations,
+                loop_forces=loop_forces,
+                by_subsystems=by_subsystems,
+            )
         return found if robot is self else solution.with_idle(self.model, robot.model, found)
 
     def reactions(
@@ -254,7 +261,8 @@ class Dynamics(KernelCalls):
         Arguments as of forward_dynamics.
         """
         names = self._active("reactions", active_loops)
-        return solution.reactions(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
+        with OneWarning("reactions"):
+            return solution.reactions(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
 
     def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None, forces: ByName | None = None) -> Array:
         """Return the torques h (..., nv) at zero acceleration: Coriolis terms, gravity, dampers, springs."""

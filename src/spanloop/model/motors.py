@@ -2,7 +2,7 @@
 
 | setting | unit | meaning |
 |---|---|---|
-| kind | | "motor"; other kinds come from files; their laws are not implemented |
+| kind | | "motor"; the other kinds in LAWS come from MJCF files and go to them; their laws are not implemented |
 | gear | | motor's turns for one of the joint (rad/m where it slides); may be negative |
 | rotor_inertia | kg m² | gear² times it is in the mass matrix, like armature |
 | damping | N m s/rad | viscous friction of the motor; gear² times it is in bias, like the damping of a joint |
@@ -39,6 +39,8 @@ _NOT_NEGATIVE = ("rotor_inertia", "damping", "friction", "lag", "delay")
 _NUMBERS = ("gear", "gain", "efficiency", *_POSITIVE, *_NOT_NEGATIVE)
 _RANGES = ("force_range", "control_range")
 SETTINGS = ("kind", "dof", *_NUMBERS, *_RANGES)
+LAWS = {"position": ("stiffness", "damping"), "velocity": ("damping",), "general": ("gain", "bias"), "muscle": ()}
+_OF_LAWS = ("kind", "dof", "gear", "dynamics", *_RANGES)  # settings of actuators with any of these laws
 
 
 def is_motor(actuator: Actuator) -> bool:
@@ -49,16 +51,27 @@ def is_motor(actuator: Actuator) -> bool:
 
 def motor(name: str, joint: str, **settings: Any) -> Actuator:
     """Return a motor on a joint, its settings checked (see the table above)."""
-    for setting in settings:
-        if setting not in SETTINGS:
-            raise ModelError(f"actuator {name!r}: there is no setting {setting!r}; {nearest(setting, SETTINGS)}")
     made = Actuator(name, joint, tuple(settings.items()))
+    check_settings(made)
     _check_numbers(made)
     return made
 
 
+def check_settings(actuator: Actuator) -> None:
+    """Raise ModelError, with the nearest name, for a kind or a setting that there is not."""
+    settings = dict(actuator.settings)
+    kind, kinds = settings.get("kind", KIND), (KIND, *LAWS)
+    if kind not in kinds:
+        raise ModelError(f"actuator {actuator.name!r}: there is no kind {kind!r}; {nearest(str(kind), kinds)}")
+    known = SETTINGS if kind == KIND else (*LAWS[kind], *_OF_LAWS)
+    for name in settings:
+        if name not in known:
+            what = "there is" if kind == KIND else f"a {kind!r} has"
+            raise ModelError(f"actuator {actuator.name!r}: {what} no setting {name!r}; {nearest(name, known)}")
+
+
 def check_actuator(actuator: Actuator, joint: Joint) -> None:
-    """Raise ModelError for settings that no motor can have; settings of other names are not checked."""
+    """Raise ModelError for values that no motor can have; files may hold settings of other names."""
     if not is_motor(actuator):
         return
     settings = _check_numbers(actuator)

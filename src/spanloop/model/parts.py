@@ -173,7 +173,7 @@ class Actuator:
 
 @dataclass(frozen=True)
 class Sensor:
-    """Something that measures at a joint, body or frame; simulation evaluates it."""
+    """Something that measures at a joint, body or frame; spanloop.model.sensor_settings lists kinds and settings."""
 
     name: str
     kind: str

@@ -18,7 +18,7 @@ import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import InputError, ModelError, UnsupportedError
 from spanloop.joints import Cylindrical, Distance, Revolute, Universal
-from spanloop.model import Coupling, Geometry, Model, Placement
+from spanloop.model import Coupling, Geometry, Model, Placement, Sensor
 from spanloop.model.files.dh import writer as dh_writer
 from spanloop.model.files.dh.reader import loads as csv_loads
 from spanloop.model.files.mjcf import writer as mjcf_writer
@@ -327,7 +327,7 @@ def test_what_mjcf_cannot_hold_is_named(tmp_path):
     b = sl.Builder("m").body("a", 1.0, inertia=(0, 1, 1), geometry=(Geometry("mesh", (), "a.stl"),))
     b.body("b", 1.0, inertia=(1, 1, 1)).revolute("j", "world", "a", speed=2.0).revolute("k", "a", "b", driven=True)
     model = b.loop("b", "world", Cylindrical(), name="tube").build()
-    model = model.with_actuator("x", "j", kind="muscle").with_sensor("cam", "camera", "b")
+    model = replace(model.with_actuator("x", "j", kind="muscle"), sensors=(Sensor("cam", "camera", "b"),))
     lost = " ".join(mjcf_writer.dumps(model).lost)
     for word in ("meshes: 'a.stl' of body 'a'", "no moment about an axis", "limits of speed", "driven: joint 'k'",
                  "loops of a kind that MuJoCo cannot hold: 'tube' (cylindrical)", "'x' (muscle)", "'cam'"):  # fmt: skip

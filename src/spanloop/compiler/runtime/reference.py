@@ -62,7 +62,7 @@ class PythonKernel:
         return answer
 
     def _many(self, given: list[np.ndarray], leading: tuple[int, ...]) -> np.ndarray:
-        rows = [a.reshape(-1, a.shape[-1]) for a in given]
+        rows = [a.reshape(math.prod(leading), a.shape[-1]) for a in given]
         out = np.full((math.prod(leading), *self.shape), np.nan)
         refused = []
         for k in range(len(out)):

@@ -6,6 +6,8 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,19 +29,67 @@ def refuse_states(
     """
     if not len(refused):
         return
-    first = int(min(refused))
     if not leading:
-        raise StateError.of(function, explain(first))
+        raise StateError.of(function, explain(int(min(refused))))
     for rows in results:
         rows[list(refused)] = np.nan if rows.dtype.kind == "f" else -1
+    batch = _Refused(leading, frozenset(int(k) for k in refused), explain)
+    collected = _collected.get()
+    if collected is None:
+        _warn(function, [batch])
+    else:
+        collected.append(batch)
+
+
+class OneWarning:
+    """A context in which several kernels are called for one function: what they refuse in batches is one warning."""
+
+    def __init__(self, function: str):
+        """function: the name that the warning begins with."""
+        self.function = function
+
+    def __enter__(self) -> None:
+        self._batches: list[_Refused] = []
+        outer = _collected.get()  # inside another such context that one warns
+        self._token = _collected.set(self._batches if outer is None else outer)
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        _collected.reset(self._token)
+        if self._batches and kind is None:
+            _warn(self.function, self._batches)
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """The states that one call refused: their numbers in a batch with the axes `leading`."""
+
+    leading: tuple[int, ...]
+    numbers: frozenset[int]
+    explain: Callable[[int], Refusal]
+
+    def within(self, leading: tuple[int, ...]) -> np.ndarray:
+        """The number here of each state of a batch with more axes, flat."""
+        own = np.arange(np.prod(self.leading, dtype=int)).reshape(self.leading)
+        return np.broadcast_to(own, leading).ravel()
+
+
+_collected: ContextVar[list[_Refused] | None] = ContextVar("collected", default=None)
+
+
+def _warn(function: str, batches: list[_Refused]) -> None:
+    """One warning for all of these; the reason is that of the first call that refused the first state."""
+    leading = np.broadcast_shapes(*(x.leading for x in batches))
+    numbers = [x.within(leading) for x in batches]
+    refused = np.logical_or.reduce([np.isin(n, list(x.numbers)) for n, x in zip(numbers, batches, strict=True)])
+    count, first = int(refused.sum()), int(np.argmax(refused))
+    refusal = next(x.explain(int(n[first])) for n, x in zip(numbers, batches, strict=True) if n[first] in x.numbers)
     index = tuple(int(i) for i in np.unravel_index(first, leading))
-    states = "1 state has" if len(refused) == 1 else f"{len(refused)} states have"
-    refusal = explain(first)
-    message = (
-        f"{function}: {states} no answer, of {np.prod(leading)}; their rows are NaN. "
-        f"The first is state {index if len(index) > 1 else index[0]}: {refusal}"
-    )
-    warnings.warn(StateWarning(message, refusal), stacklevel=_depth_of_caller())
+    place = index if len(index) > 1 else index[0]
+    if count == 1:
+        which = f"1 of {refused.size} states has no answer; its row is NaN. It is state {place}"
+    else:
+        which = f"{count} of {refused.size} states have no answer; their rows are NaN. The first is state {place}"
+    warnings.warn(StateWarning(f"{function}: {which}: {refusal}", refusal), stacklevel=_depth_of_caller())
 
 
 def _depth_of_caller() -> int:

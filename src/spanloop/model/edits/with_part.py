@@ -12,6 +12,7 @@ from spanloop.model import motors, user_input
 from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.inertia_check import check_inertia
 from spanloop.model.parts import Actuator, Frame, Inertia, Loop, Placement, Sensor
+from spanloop.model.sensor_settings import check_sensor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -39,7 +40,9 @@ def with_loop(
 
     Raises InputError where a and b are on one body, or where a joint or loop has the name.
 
-    >>> leg = leg.with_loop("rod_tip", "anchor", "spherical")
+    >>> model = sl.zoo.puma().with_frame("anchor", "world", position=(0.4, 0, 0.5))
+    >>> model.with_loop("tool", "anchor", "spherical", name="grip").loops[0].b
+    'world'
     """
     start, end = model.frame(a), model.frame(b)
     name = name or f"{a}_{b}"
@@ -55,7 +58,11 @@ def with_loop(
 
 
 def without_loops(model: Model, *names: str) -> Model:
-    """Return the model without these loops; for example, the kinematics while some loops are released."""
+    """Return the model without these loops; for example, the kinematics while some loops are released.
+
+    >>> sl.zoo.four_bar().without_loops("closing").loops
+    ()
+    """
     _check_names(model, "loop", names, (x.name for x in model.loops))
     return replace(model, loops=tuple(x for x in model.loops if x.name not in names))
 
@@ -67,6 +74,9 @@ def with_frame(
 
     position: (3,) of the frame's origin in the body [m]; rotation: None, roll pitch yaw (3,) [rad], or a matrix (3, 3).
     Raises InputError where a frame or body has the name.
+
+    >>> sl.zoo.puma().with_frame("camera", "link6", position=(0, 0.05, 0)).frame("camera").body
+    'link6'
     """
     owner = f"frame {name!r}"
     if name in model.body_number or name in [f.name for f in model.frames]:
@@ -80,7 +90,11 @@ def with_frame(
 
 
 def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
-    """Return the model in another field of gravity (3,) [m/s²], in the world's axes."""
+    """Return the model in another field of gravity (3,) [m/s²], in the world's axes.
+
+    >>> sl.zoo.puma().with_gravity((0, 0, -1.62)).gravity
+    (0.0, 0.0, -1.62)
+    """
     return replace(model, gravity=user_input.three(gravity, f"model {model.name!r}: gravity"))
 
 
@@ -96,6 +110,9 @@ def with_inertia(
     mass [kg]; center: (3,) centre of mass in the body's frame [m]; inertia: about the centre of mass, in the body's
     axes [kg m²], as 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3).
     Raises ModelError for an inertia that no body can have.
+
+    >>> sl.zoo.puma().with_inertia("link6", mass=1.5).body("link6").inertia.mass
+    1.5
     """
     old, owner = model.body(body), f"body {body!r}"
     new = Inertia(
@@ -111,31 +128,61 @@ def with_inertia(
 def with_actuator(model: Model, /, name: str, joint: str, **settings: Any) -> Model:
     """Return the model with one more actuator, on a joint that moves.
 
-    settings: numbers, texts, booleans or tuples of these; spanloop.model.motors lists those of motors.
+    settings: of a motor, as spanloop.model.motors lists them (gear, rotor_inertia, max_torque, ...)
 
-    >>> sl.zoo.puma().with_actuator("motor1", "joint1", gear=50.0, rotor_inertia=2e-4)
+    Raises ModelError for a setting that there is not, with the nearest name, and for a value that no motor can have.
+
+    >>> model = sl.zoo.puma().with_actuator("motor1", "joint1", gear=50.0, rotor_inertia=2e-4)
+    >>> model.actuators[0].settings
+    (('gear', 50.0), ('rotor_inertia', 0.0002))
     """
     kind = model.joint(joint).kind
     if kind.nv == 0:
         raise InputError(f"actuator {name!r}: joint {joint!r} is fixed; there is nothing to move")
-    return replace(model, actuators=(*model.actuators, Actuator(name, joint, tuple(settings.items()))))
+    actuator = Actuator(name, joint, tuple(settings.items()))
+    motors.check_settings(actuator)
+    return replace(model, actuators=(*model.actuators, actuator))
 
 
 def without_actuators(model: Model, *names: str) -> Model:
-    """Return the model without these actuators."""
+    """Return the model without these actuators.
+
+    >>> sl.zoo.puma().with_actuator("motor1", "joint1", gear=50.0).without_actuators("motor1").actuators
+    ()
+    """
     _check_names(model, "actuator", names, (a.name for a in model.actuators))
     return replace(model, actuators=tuple(a for a in model.actuators if a.name not in names))
 
 
 def with_sensor(model: Model, /, name: str, kind: str, at: str, **settings: Any) -> Model:
-    """Return the model with one more sensor of a kind ("encoder", "imu", ...) at a joint, body or frame."""
+    """Return the model with one more sensor at a joint, body or frame; run.sensor(name) returns its readings.
+
+    kind: "encoder", "tachometer", "torque" or "force_torque" at a joint; "imu", "gyro", "accelerometer" or "position"
+        at a frame or body; spanloop.model.sensor_settings lists all
+    at: name of the joint, frame or body
+    settings: rate [Hz], bias, noise, ... as listed there
+
+    Raises InputError for a kind or setting that there is not, with the nearest name, for a place where no sensor of the
+    kind can be, and for an impossible value.
+
+    >>> model = sl.zoo.puma().with_sensor("angle", "encoder", "joint2", counts=4096)
+    >>> model.sensors[0].at
+    'joint2'
+    """
     if not isinstance(kind, str) or not kind:
         raise InputError(f"sensor {name!r}: kind is {kind!r}; expected a word, as 'encoder'")
-    return replace(model, sensors=(*model.sensors, Sensor(name, kind, at, tuple(settings.items()))))
+    sensor = Sensor(name, kind, at, tuple(settings.items()))
+    measured = replace(model, sensors=(*model.sensors, sensor))
+    check_sensor(sensor, measured)
+    return measured
 
 
 def without_sensors(model: Model, *names: str) -> Model:
-    """Return the model without these sensors."""
+    """Return the model without these sensors.
+
+    >>> sl.zoo.puma().with_sensor("imu", "imu", "tool").without_sensors("imu").sensors
+    ()
+    """
     _check_names(model, "sensor", names, (s.name for s in model.sensors))
     return replace(model, sensors=tuple(s for s in model.sensors if s.name not in names))
 
@@ -144,6 +191,9 @@ def without_losses(model: Model) -> Model:
     """Return the model without damping, friction, armature and springs of its joints and motors.
 
     Use it to compare with libraries that ignore these.
+
+    >>> sl.zoo.quadruped().without_losses().joint("fl_knee").damping
+    (0.0,)
     """
     actuators = tuple(map(motors.without_losses, model.actuators))
     joints = (replace(j, damping=(), friction=(), armature=(), stiffness=()) for j in model.joints)
