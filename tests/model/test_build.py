@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import doctest
 import inspect
-import textwrap
 
 import numpy as np
 import pytest
 from frames import body_pose
 from sentences import says
 
+import spanloop as sl
 from spanloop.errors import InputError, ModelError
 from spanloop.joints import KINDS
-from spanloop.model import Placement, builder
+from spanloop.model import Placement
 from spanloop.model.builder import Builder
 from spanloop.model.files.dh.table import DHRow, from_dh
 from spanloop.model.solid_inertia import ball, box, cylinder, rod
@@ -24,11 +25,12 @@ ROUNDING = 1e-14
 # ---- builder
 
 
-def test_the_two_link_arm_of_the_docstring_takes_ten_lines_and_runs():
-    lines = textwrap.dedent(inspect.getdoc(builder).split("\n\n", 1)[1])
-    assert len(lines.strip().splitlines()) <= 10
-    names = {"Builder": Builder, "rod": rod}
-    exec(lines, names)
+def test_the_two_link_arm_of_the_docstring_takes_few_lines_and_is_one():
+    examples = doctest.DocTestParser().get_examples(inspect.getdoc(Builder))
+    assert len(examples) <= 10
+    names = {"sl": sl}
+    for example in examples[:-1]:  # the last one prints
+        exec(example.source, names)
     arm = names["model"]
     assert (arm.nq, arm.nv, arm.mass) == (2, 2, 3.0)
     tool = body_pose(arm, (0.0, -np.pi / 2), "tool")

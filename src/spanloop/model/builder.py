@@ -1,13 +1,4 @@
-"""Builder: a mechanism described part by part. A two-link arm with a tool:
-
-arm = Builder("arm")
-arm.body("upper", mass=2.0, center=(0.25, 0, 0), inertia=rod(2.0, 0.5))
-arm.body("fore", mass=1.0, center=(0.2, 0, 0), inertia=rod(1.0, 0.4))
-arm.revolute("shoulder", "world", "upper", axis="y")
-arm.revolute("elbow", "upper", "fore", axis="y", position=(0.5, 0, 0), damping=0.1)
-arm.frame("tool", "fore", position=(0.4, 0, 0))
-model = arm.build()
-"""
+"""Builder: a mechanism described part by part."""
 
 from __future__ import annotations
 

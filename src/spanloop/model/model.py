@@ -33,6 +33,10 @@ class Model:
     bodies, joints, frames, loops, couplings, actuators, sensors: its parts (spanloop.model.parts)
     gravity: (3,) [m/s²] in the world
     notes: sentences about what a reader or an edit changed
+
+    >>> model = sl.zoo.puma()
+    >>> model.nq, model.nv, model.joint("joint2").parent, model.v_slice("joint3")
+    (6, 6, 'link1', slice(2, 3, None))
     """
 
     name: str
@@ -149,6 +153,10 @@ class Model:
         """Return a random state q (nq,), v (nv,): angles and displacements of order 1, quaternions uniform.
 
         Loops are ignored; robot.assemble and robot.project close them.
+
+        >>> q, v = sl.zoo.puma().random_state(seed=1)
+        >>> q.shape, v.shape
+        ((6,), (6,))
         """
         rng = np.random.default_rng(seed)
         q = []
@@ -200,6 +208,11 @@ class Model:
         nothing is written; force: write the rest.
 
         Returns the text (`text`), what it lacks (`lost`) and what it represents in another way (`remarks`).
+
+        >>> sl.zoo.four_bar().save("four_bar.toml").lost
+        ()
+        >>> sl.load("four_bar.toml") == sl.zoo.four_bar()
+        True
         """
         from spanloop.model.files import save
 

@@ -3,7 +3,9 @@
 For a closed mechanism `name(...)`, `name_start(...)` takes the same arguments and returns coordinates q (nq,) at which
 its loops are closed.
 
->>> model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
+>>> model, q = sl.zoo.four_bar(crank=0.8), sl.zoo.four_bar_start(crank=0.8)
+>>> model.nq == len(q)
+True
 """
 
 from collections.abc import Callable
@@ -61,6 +63,9 @@ def names(closed: bool | None = None) -> tuple[str, ...]:
     """Return the names of the functions that return a model.
 
     closed: True selects those with loops, False those without; None selects all.
+
+    >>> sl.zoo.names(closed=True)[:3]
+    ('four_bar', 'slider_crank', 'five_bar')
     """
     chosen = (*_OPEN, *_CLOSED) if closed is None else _CLOSED if closed else _OPEN
     return tuple(f.__name__ for f in chosen)

@@ -19,6 +19,9 @@ def drive(model: Model, *names: str) -> Model:
 
     names: joints or loops with at least one DoF. Raises InputError for a name that the model does not have and for a
     joint without DoF.
+
+    >>> sl.zoo.puma().drive("joint1", "joint2").driven
+    ('joint1', 'joint2')
     """
     parts: dict[str, Joint | Loop] = {j.name: j for j in model.joints} | {x.name: x for x in model.loops}
     for name in names:
@@ -40,7 +43,8 @@ def actuate(model: Model, *joints: str, only: bool = False) -> Model:
     joints: names of joints with at least one DoF; only: make every other joint passive (see unactuate).
     `model.actuated` lists the actuated joints.
 
-    >>> sl.zoo.four_bar().actuate("crank", only=True)
+    >>> sl.zoo.five_bar().actuate("drive1", only=True).actuated
+    ('drive1',)
     """
     changed = _with_actuated(model, joints, True)
     return unactuate(changed, *(name for name in changed.actuated if name not in joints)) if only else changed
@@ -50,6 +54,9 @@ def unactuate(model: Model, *joints: str) -> Model:
     """Return the model with these joints passive: they carry no motor torque.
 
     Their actuators are removed, with a note each.
+
+    >>> sl.zoo.pendulum(2).unactuate("hinge2").actuated
+    ('hinge1',)
     """
     removed = [a for a in model.actuators if a.joint in joints]
     notes = (f"actuator {a.name!r}: left out, its joint {a.joint!r} is passive" for a in removed)

@@ -24,6 +24,9 @@ def weld(model: Model, a: str, b: str, *, name: str | None = None) -> Model:
     If the body of b (or else that of a) floats on the world by a free joint, a fixed joint to the other body replaces
     the free joint, and no loop is needed. Otherwise a fixed loop holds the two together.
     Raises InputError where both are on one body.
+
+    >>> [x.name for x in sl.zoo.puma().weld("tool", "world", name="grip").loops]
+    ['grip']
     """
     start, end = model.frame(a), model.frame(b)
     if start.body == end.body:
@@ -80,7 +83,9 @@ def attach(
     fixed joint places the parts of the other world on `at`; a joint that moves carries them by a body without mass,
     "base". Raises InputError where both models have a part of the same name.
 
-    >>> arm.attach(gripper, "tool", prefix="gripper_")
+    >>> arm, rod = sl.zoo.puma(), sl.zoo.pendulum(1)
+    >>> arm.attach(rod, "tool", prefix="rod_").joints[-1].name
+    'rod_hinge1'
     """
     place = model.frame(at)
     kind = user_input.joint_kind(joint, "attach")

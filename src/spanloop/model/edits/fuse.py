@@ -22,6 +22,10 @@ def fuse(model: Model) -> Model:
     Inertia, geometry, frames, loops and children move to the parent body. A fused body stays a frame with its name.
     A body fixed to the world becomes part of it, and its mass is dropped. A loop whose ends are then on one body is
     removed, with a note.
+
+    >>> model = sl.zoo.puma().lock("joint5", "joint6").fuse()
+    >>> model.n_bodies, model.frame("link6").body
+    (4, 'link4')
     """
     hosts = hosts_of(model)
     guests: dict[str, list[Body]] = {}

@@ -30,7 +30,8 @@ def lock(model: Model, *names: str, at: Mapping[str, float | Sequence[float]] | 
     a note. Losses, limits and actuators of locked joints are dropped. Raises ModelError where `at` contradicts a
     coupling.
 
-    >>> sl.zoo.puma().lock("joint6", at={"joint5": 0.5})
+    >>> sl.zoo.puma().lock("joint6", at={"joint5": 0.5}).nv
+    4
     """
     at = at or {}
     joints = {j.name: j for j in model.joints}

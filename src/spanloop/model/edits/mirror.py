@@ -41,7 +41,10 @@ def mirror(model: Model, normal: str | Sequence[float] = "y", *, swap: Sequence[
     Joints with one DoF at equal coordinates are in mirrored postures. Raises ModelError for a joint whose limits or
     losses belong to axes that the mirror mixes.
 
-    >>> right_leg = left_leg.mirror("y", swap=("left", "right"))
+    >>> leg = sl.Builder("leg").body("left_thigh", mass=2.0, center=(0, 0, -0.2), inertia=(0.03, 0.03, 0.002))
+    >>> leg = leg.revolute("left_hip", "world", "left_thigh", "x", (0, 0.1, 0)).build()
+    >>> leg.mirror("y", swap=("left", "right")).joint("right_hip").placement.position
+    (0.0, -0.1, 0.0)
     """
     s = reflection(normal)
     out = mapped(

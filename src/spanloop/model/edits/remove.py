@@ -26,6 +26,9 @@ def remove(model: Model, *names: str, kind: str | None = None) -> Model:
     Removing a body removes its subtree and the loops, couplings, actuators, sensors and frames on it. Removing a joint
     lets its body float: a free joint of the same name on the world replaces it. Notes list the loops and couplings
     removed with another part. Raises InputError for a name that the model does not have.
+
+    >>> sl.zoo.puma().remove("link5").nv
+    4
     """
     if kind is not None and kind not in PARTS:
         raise InputError(f"remove: kind is {kind!r}; {nearest(kind, PARTS)}")

@@ -23,7 +23,9 @@ def rezero(model: Model, q: ArrayLike) -> Model:
     Angles and displacements count from there, q' = q − q₀; limits, springs and couplings shift with them. Velocities
     stay the same. Raises UnsupportedError for a joint with several DoF whose springs or limits cannot shift.
 
-    >>> model.rezero(robot.assemble(guess))
+    >>> model = sl.zoo.four_bar().rezero(sl.zoo.four_bar_start())  # its loop is closed at neutral coordinates
+    >>> model.neutral()
+    array([0., 0., 0.])
     """
     q = np.asarray(q, dtype=float)
     if q.shape != (model.nq,) or not np.isfinite(q).all():

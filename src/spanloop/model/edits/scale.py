@@ -37,7 +37,9 @@ def scale(model: Model, *, length: float = 1.0, mass: float = 1.0, time: float |
     Inertias, losses, limits and gravity follow. Settings of actuators and sensors stay, with a note.
     Raises InputError for a factor that is not positive.
 
-    >>> sl.load("arm_in_millimetres.urdf").scale(length=0.001)
+    >>> arm_in_millimetres = sl.zoo.pendulum(1, length=500.0)
+    >>> arm_in_millimetres.scale(length=0.001).frame("tip").placement.position
+    (0.0, 0.0, -0.5)
     """
     length, mass = _factor(length, "length"), _factor(mass, "mass")
     time = math.sqrt(length) if time is None else _factor(time, "time")

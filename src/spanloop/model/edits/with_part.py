@@ -40,7 +40,9 @@ def with_loop(
 
     Raises InputError where a and b are on one body, or where a joint or loop has the name.
 
-    >>> leg = leg.with_loop("rod_tip", "anchor", "spherical")
+    >>> model = sl.zoo.puma().with_frame("anchor", "world", position=(0.4, 0, 0.5))
+    >>> model.with_loop("tool", "anchor", "spherical", name="grip").loops[0].b
+    'world'
     """
     start, end = model.frame(a), model.frame(b)
     name = name or f"{a}_{b}"
@@ -56,7 +58,11 @@ def with_loop(
 
 
 def without_loops(model: Model, *names: str) -> Model:
-    """Return the model without these loops; for example, the kinematics while some loops are released."""
+    """Return the model without these loops; for example, the kinematics while some loops are released.
+
+    >>> sl.zoo.four_bar().without_loops("closing").loops
+    ()
+    """
     _check_names(model, "loop", names, (x.name for x in model.loops))
     return replace(model, loops=tuple(x for x in model.loops if x.name not in names))
 
@@ -68,6 +74,9 @@ def with_frame(
 
     position: (3,) of the frame's origin in the body [m]; rotation: None, roll pitch yaw (3,) [rad], or a matrix (3, 3).
     Raises InputError where a frame or body has the name.
+
+    >>> sl.zoo.puma().with_frame("camera", "link6", position=(0, 0.05, 0)).frame("camera").body
+    'link6'
     """
     owner = f"frame {name!r}"
     if name in model.body_number or name in [f.name for f in model.frames]:
@@ -81,7 +90,11 @@ def with_frame(
 
 
 def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
-    """Return the model in another field of gravity (3,) [m/s²], in the world's axes."""
+    """Return the model in another field of gravity (3,) [m/s²], in the world's axes.
+
+    >>> sl.zoo.puma().with_gravity((0, 0, -1.62)).gravity
+    (0.0, 0.0, -1.62)
+    """
     return replace(model, gravity=user_input.three(gravity, f"model {model.name!r}: gravity"))
 
 
@@ -97,6 +110,9 @@ def with_inertia(
     mass [kg]; center: (3,) centre of mass in the body's frame [m]; inertia: about the centre of mass, in the body's
     axes [kg m²], as 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3).
     Raises ModelError for an inertia that no body can have.
+
+    >>> sl.zoo.puma().with_inertia("link6", mass=1.5).body("link6").inertia.mass
+    1.5
     """
     old, owner = model.body(body), f"body {body!r}"
     new = Inertia(
@@ -129,7 +145,11 @@ def with_actuator(model: Model, /, name: str, joint: str, **settings: Any) -> Mo
 
 
 def without_actuators(model: Model, *names: str) -> Model:
-    """Return the model without these actuators."""
+    """Return the model without these actuators.
+
+    >>> sl.zoo.puma().with_actuator("motor1", "joint1", gear=50.0).without_actuators("motor1").actuators
+    ()
+    """
     _check_names(model, "actuator", names, (a.name for a in model.actuators))
     return replace(model, actuators=tuple(a for a in model.actuators if a.name not in names))
 
@@ -158,7 +178,11 @@ def with_sensor(model: Model, /, name: str, kind: str, at: str, **settings: Any)
 
 
 def without_sensors(model: Model, *names: str) -> Model:
-    """Return the model without these sensors."""
+    """Return the model without these sensors.
+
+    >>> sl.zoo.puma().with_sensor("imu", "imu", "tool").without_sensors("imu").sensors
+    ()
+    """
     _check_names(model, "sensor", names, (s.name for s in model.sensors))
     return replace(model, sensors=tuple(s for s in model.sensors if s.name not in names))
 
@@ -167,6 +191,9 @@ def without_losses(model: Model) -> Model:
     """Return the model without damping, friction, armature and springs of its joints and motors.
 
     Use it to compare with libraries that ignore these.
+
+    >>> sl.zoo.quadruped().without_losses().joint("fl_knee").damping
+    (0.0,)
     """
     actuators = tuple(map(motors.without_losses, model.actuators))
     joints = (replace(j, damping=(), friction=(), armature=(), stiffness=()) for j in model.joints)

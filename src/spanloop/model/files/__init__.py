@@ -32,7 +32,9 @@ def load(path: str | os.PathLike[str], base: str | None = None, loops: str | os.
     Raises FileError, with file and line, for a file that cannot be read; UnsupportedError for content that a model
     cannot hold; ModelError for parts that form no mechanism. docs/files.md lists what each format can hold.
 
-    >>> model = sl.load("leg.urdf", base="free")
+    >>> written = sl.zoo.puma().without_losses().save("arm.urdf")
+    >>> sl.load("arm.urdf").nv
+    6
     """
     from spanloop.model.files.file_io import checked_path, read_file
     from spanloop.model.inertia_check import check_inertias

@@ -81,8 +81,13 @@ class MujocoOrder:
     Arrays may have any batch axes in front. Raises InputError where the joints of the two differ, UnsupportedError
     for a joint of a kind that MuJoCo does not have.
 
-    >>> order = sl.MujocoOrder(model, mj_model)
-    >>> data.qpos, data.qvel = order.q_to(q), order.v_to(q, v)
+    With MuJoCo, data.qpos, data.qvel = order.q_to(q), order.v_to(q, v) sets the state q, v.
+
+    >>> block = sl.Builder("block").body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    >>> model = block.free("root", "world", "block").build()
+    >>> order = sl.MujocoOrder(model, ["root"])  # or the MjModel in the place of the names
+    >>> order.q_to([1, 0, 0, 0, 0.1, 0.2, 0.3])
+    array([0.1, 0.2, 0.3, 1. , 0. , 0. , 0. ])
     """
 
     def __init__(self, model: Model, theirs: Any) -> None:

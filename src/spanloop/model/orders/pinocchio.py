@@ -78,8 +78,14 @@ class PinocchioOrder:
     Arrays may have any batch axes in front. Raises InputError where the joints of the two differ, UnsupportedError
     for a joint of a kind that Pinocchio does not have.
 
-    >>> order = sl.PinocchioOrder(model, list(pin_model.names), list(pin_model.nqs))
-    >>> a = order.v_from(pinocchio.aba(pin_model, data, order.q_to(q), order.v_to(v), order.v_to(tau)))
+    With Pinocchio, order.v_from(pinocchio.aba(theirs, data, order.q_to(q), order.v_to(v), order.v_to(tau))) are our
+    accelerations, theirs being the pinocchio.Model.
+
+    >>> block = sl.Builder("block").body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    >>> model = block.free("root", "world", "block").build()
+    >>> order = sl.PinocchioOrder(model, ["universe", "root"])  # list(theirs.names)
+    >>> order.q_to([1, 0, 0, 0, 0.1, 0.2, 0.3])
+    array([0.1, 0.2, 0.3, 0. , 0. , 0. , 1. ])
     """
 
     def __init__(self, model: Model, names: Sequence[str], nqs: Sequence[int] | None = None) -> None:

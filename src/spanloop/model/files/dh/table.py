@@ -95,6 +95,8 @@ def from_dh(
     inertia that no body can have.
 
     >>> arm = sl.from_dh([{"a": 0.5, "mass": 2.0, "center": (-0.2, 0, 0), "inertia": (0.002, 0.04, 0.04)}])
+    >>> arm.frame("tool").placement.position
+    (0.5, 0.0, 0.0)
     """
     settings: dict[str, Any] = {}
     if isinstance(table, (str, os.PathLike)):
