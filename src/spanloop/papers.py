@@ -66,7 +66,13 @@ def inertia_factors(robot: Dynamics, q: ArrayLike) -> tuple[Array, Array]:
 
 
 def convective_inertia(robot: Dynamics, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-    """Return C (..., nv, nv): C v is the bias torque without gravity, dampers and springs. [Saha, eq. 16]"""
+    """Return C (..., nv, nv): C v is the bias torque without gravity, dampers and springs. [Saha, eq. 16]
+
+    >>> robot = sl.Dynamics(sl.zoo.puma().with_gravity((0, 0, 0)))
+    >>> q, v = robot.model.random_state(seed=1)
+    >>> bool(np.allclose(sl.papers.convective_inertia(robot, q, v) @ v, robot.bias(q, v)))
+    True
+    """
     return _evaluated(robot, "convective_inertia", (q, v), out)
 
 
@@ -82,6 +88,10 @@ def actuated_inverse_dynamics(
     """Return the torques (..., n) of the n actuated DoF of legs on one platform. [Saha, section 3]
 
     Only the actuated entries of a are read; the other accelerations follow inside the kernel.
+
+    >>> robot, q = sl.Dynamics(sl.zoo.five_bar()), sl.zoo.five_bar_start()
+    >>> sl.papers.actuated_inverse_dynamics(robot, q, np.zeros(4), np.zeros(4)).shape
+    (2,)
     """
     return _evaluated(robot, "actuated_inverse_dynamics", (q, v, a), out, forces)
 
@@ -98,12 +108,21 @@ def constraint_forces(
     """Return [torque; force] (..., n_joints, 6) of every joint's constraint on its child, of trees. [Yamane & Nakamura]
 
     At the child's origin in world axes, without the joint's own torque, which robot.reactions includes.
+
+    >>> robot = sl.Dynamics(sl.zoo.puma())
+    >>> sl.papers.constraint_forces(robot, robot.model.neutral(), np.zeros(6), np.zeros(6)).shape
+    (6, 6)
     """
     return _evaluated(robot, "constraint_forces", (q, v, tau), out, forces)
 
 
 def grasp_velocities(robot: Dynamics, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-    """Return W (..., n): rates along the DoF of the loops, of body b on body a, in the loops' order."""
+    """Return W (..., n): rates along the DoF of the loops, of body b on body a, in the loops' order.
+
+    >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+    >>> sl.papers.grasp_velocities(robot, q, robot.complete_velocity(q, [1.0])).shape  # of the hinge that closes it
+    (1,)
+    """
     nv = robot_of(robot, "grasp_velocities").model.nv
     rates = converted("grasp_velocities", "v", nv, v, robot.kernel("grasp_accelerations").dtype)
     return _evaluated(robot, "grasp_accelerations", (q, np.zeros(nv), rates), out)  # Ẇ = J a + γ, γ = 0 at rest: J v
@@ -112,7 +131,12 @@ def grasp_velocities(robot: Dynamics, q: ArrayLike, v: ArrayLike, *, out: Array 
 def grasp_accelerations(
     robot: Dynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None
 ) -> Array:
-    """Return Ẇ (..., n): accelerations along the DoF of the loops, of body b on body a, in the loops' order."""
+    """Return Ẇ (..., n): accelerations along the DoF of the loops, of body b on body a, in the loops' order.
+
+    >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+    >>> sl.papers.grasp_accelerations(robot, q, np.zeros(3), np.zeros(3))
+    array([0.])
+    """
     return _evaluated(robot, "grasp_accelerations", (q, v, a), out)
 
 
@@ -182,6 +206,10 @@ def parallel_complement(robot: Dynamics, q: ArrayLike) -> Complement:
 
     UnsupportedError: the mechanism is not legs on one platform, or its actuators do not fit. StateError: a loop is
     open, or the position is singular.
+
+    >>> robot, q = sl.Dynamics(sl.zoo.five_bar()), sl.zoo.five_bar_start()
+    >>> sl.papers.parallel_complement(robot, q).joints
+    ('drive1', 'drive2')
     """
     # algorithms/papers/saha/parallel_matrices.py has the formulas, in the axes of links
     state = one_state("parallel_complement", robot_of(robot, "parallel_complement"), q)

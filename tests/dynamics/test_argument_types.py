@@ -81,3 +81,9 @@ def test_laws_and_forces_take_a_dynamics_for_its_model():
         for of in (MODEL, ROBOT)
     ]
     assert ends[0] == ends[1]
+
+
+def test_constraint_forces_of_loops_lead_to_calls_that_have_them():
+    advice = r"Use robot\.reactions\(q, v, tau\) or robot\.solve\(q, v, tau\), or lock"
+    with pytest.raises(UnsupportedError, match=advice):
+        sl.papers.constraint_forces(sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start(), [0.0] * 3, [0.0] * 3)

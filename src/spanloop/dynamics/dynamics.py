@@ -164,6 +164,11 @@ class Dynamics(KernelCalls):
         by_subsystems: solve the branches of robot.subsystems() one after the other.
 
         StateError: the actuators cannot produce the motion, or v or a open a loop.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> tau = robot.inverse_dynamics(q, np.zeros(3), {"crank_hinge": 2.0})
+        >>> bool(abs(robot.forward_dynamics(q, np.zeros(3), tau)[0] - 2.0) < 1e-9)
+        True
         """
         options = (actuated, weights, internal_forces, active_loops, loop_accelerations, loop_forces)
         has_options = any(x is not None for x in options) or isinstance(a, Mapping) or by_subsystems
@@ -202,6 +207,11 @@ class Dynamics(KernelCalls):
         """Return the accelerations together with closure forces, torques at driven joints, residual and status.
 
         Arguments as of forward_dynamics.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> found = robot.solve(q, np.zeros(3), np.zeros(3))
+        >>> found.loop_forces["closing"].shape, str(found.status)
+        ((6,), 'ok')
         """
         names = self._active("solve", active_loops)
         with OneWarning("solve"):
@@ -226,6 +236,11 @@ class Dynamics(KernelCalls):
 
         Arguments as of inverse_dynamics. The forces at the other joints are robot.reactions(q, v, solution.tau) with
         the same arguments.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> found = robot.solve_inverse(q, np.zeros(3), {"crank_hinge": 2.0})
+        >>> found.tau.shape, found.loop_forces["closing"].shape
+        ((3,), (6,))
         """
         robot, accelerations = self._with_checked_loops("solve_inverse", active_loops, loop_accelerations, loop_forces)
         with OneWarning("solve_inverse"):
@@ -259,6 +274,10 @@ class Dynamics(KernelCalls):
 
         A joint's reaction acts at its child's origin, a loop's at its child frame; the joint's own torque is included.
         Arguments as of forward_dynamics.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> sorted(robot.reactions(q, np.zeros(3), np.zeros(3)))
+        ['closing', 'coupler_hinge', 'crank_hinge', 'rocker_hinge']
         """
         names = self._active("reactions", active_loops)
         with OneWarning("reactions"):
@@ -455,6 +474,12 @@ class Dynamics(KernelCalls):
 
         start (nq,): a state near the first sample; it selects the assembly.
         path: {"joint": (positions, rates, accelerations)}, each (n,), of joints that determine the others.
+
+        >>> robot, start = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+        >>> angles = start[0] + np.linspace(0.0, 0.5, 11)
+        >>> q, v, a = robot.follow(start, {"crank_hinge": (angles, np.ones(11), np.zeros(11))})
+        >>> bool(np.abs(robot.closure_error(q)).max() < 1e-11)
+        True
         """
         return loops.follow(self, start, path)
 

@@ -35,7 +35,14 @@ def reciprocal(x: Scalar) -> Scalar:
 
 
 def where(condition, yes: Scalar, no: Scalar) -> Scalar:
-    """`yes` where the condition holds, `no` elsewhere; both are evaluated."""
+    """`yes` where the condition holds, `no` elsewhere; both are evaluated.
+
+    >>> def push(t, q, v):  # a controller with a choice
+    ...     return [sl.where(q[0] > 0.5, -2.0, 0.0)]
+    >>> run = sl.simulate(sl.zoo.pendulum(), [1.0], duration=0.1, controller=push)
+    >>> float(run.tau[0, 0]), sl.where(1.0 > 2.0, "yes", "no")
+    (-2.0, 'no')
+    """
     if hasattr(condition, "select"):
         return condition.select(yes, no)
     return yes if condition else no

@@ -236,7 +236,8 @@ def callback(function: Callable[..., Any]) -> Callback:
         InputError: `function` cannot be called.
 
     Example:
-        sl.simulate(model, duration=1.0, controller=sl.control.callback(lambda t, q, v: -3.0 * v))
+        >>> brake = sl.control.callback(lambda t, q, v: -3.0 * v)
+        >>> run = sl.simulate(sl.zoo.puma(), duration=0.01, controller=brake)
     """
     return Callback(function)
 
@@ -256,7 +257,9 @@ def together(model: Model | Dynamics, *controllers: Callable[..., Any] | Control
         InputError: a function (t, q, v, u) does not say how many inputs it takes.
 
     Example:
-        control.together(model, control.gravity(model), lambda t, q, v: [-3.0 * x for x in v])
+        >>> arm = sl.zoo.puma()
+        >>> law = sl.control.together(arm, sl.control.gravity(arm), lambda t, q, v: [-3.0 * x for x in v])
+        >>> run = sl.simulate(arm, duration=0.1, controller=law)
     """
     parts = [controller_of(c) for c in controllers]
     if any(c.inputs is None for c in parts):

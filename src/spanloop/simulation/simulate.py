@@ -94,7 +94,10 @@ def simulate(
         UnsupportedError: the model cannot be simulated in this way.
 
     Example:
-        run = sl.simulate(sl.zoo.four_bar(), sl.zoo.four_bar_start(), duration=5.0, integrator="midpoint", step=1e-3)
+        >>> model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
+        >>> run = sl.simulate(model, q, duration=0.5, integrator="midpoint", step=1e-3)
+        >>> print(run.outcome.reason, run.q.shape)
+        finished (501, 3)
     """
     if not isinstance(model, Model | Dynamics):
         raise InputError(f"simulate: model is a {type(model).__name__}; expected a Model or a Dynamics")

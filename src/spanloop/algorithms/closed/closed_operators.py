@@ -20,6 +20,12 @@ def operators(model: Model, q: Sequence[Any] | None = None, frames: str | Sequen
     frames: names of the frames or bodies of B and J. Without names, and where the model has loops, these are the points
     of closure, two for each loop, and the operators A, Lam and b exist, too. All other operators are those of the
     spanning tree, in which loops are open; a driven joint is one like all others.
+
+    >>> robot, q = sl.Dynamics(sl.zoo.puma()), np.full(6, 0.3)
+    >>> s = sl.operators(robot.model, q)
+    >>> M = s.H @ s.phi @ s.Mb @ s.phi.T @ s.H.T
+    >>> bool(np.allclose(M @ np.ones(6), robot.mass_matrix(q) @ np.ones(6)))
+    True
     """
     named = (frames,) if isinstance(frames, str) else tuple(frames)
     return Operators(Algebra(model, q, named, functools.partial(_kept, model)))

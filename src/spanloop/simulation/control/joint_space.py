@@ -58,7 +58,9 @@ def pd(
         UnsupportedError: gravity=True on a model with loops.
 
     Example:
-        control.pd(model, kp=80.0, kd=8.0, target={"elbow": 0.3})
+        >>> arm = sl.zoo.puma()
+        >>> law = sl.control.pd(arm, kp=80.0, kd=8.0, target={"joint3": 0.3}, gravity=True)
+        >>> run = sl.simulate(arm, duration=0.1, controller=law)
     """
     model = model_of(model, "pd")
     aim, stiffness, damping = goal(model, target, "pd"), gains(model, kp, "kp"), gains(model, kd, "kd")
@@ -96,7 +98,11 @@ def computed_torque(
         UnsupportedError: the model has loops, or a joint without a torque.
 
     Example:
-        control.computed_torque(model, control.quintic(start, end, duration=1.0), kp=400.0, kd=40.0)
+        >>> arm = sl.zoo.puma()
+        >>> way = sl.control.quintic([0.0] * 6, [0.2] * 6, duration=0.1)
+        >>> run = sl.simulate(arm, duration=0.1, controller=sl.control.computed_torque(arm, way, kp=400.0, kd=40.0))
+        >>> bool(np.abs(run.q[-1] - 0.2).max() < 1e-4)
+        True
     """
     model = model_of(model, "computed_torque")
     no_loops(model, "computed_torque")
@@ -127,7 +133,10 @@ def gravity(model: Model | Dynamics) -> Controller:
         UnsupportedError: the model has loops.
 
     Example:
-        sl.simulate(model, duration=1.0, controller=control.gravity(model))
+        >>> arm = sl.zoo.puma()
+        >>> run = sl.simulate(arm, duration=0.1, controller=sl.control.gravity(arm))
+        >>> bool(np.abs(run.v).max() < 1e-9)
+        True
     """
     model = model_of(model, "gravity")
     no_loops(model, "gravity compensation")

@@ -51,7 +51,8 @@ def hold(values: ArrayLike) -> Path:
         InputError: a value is not a finite number.
 
     Example:
-        control.hold([0.3, -0.2])
+        >>> sl.control.hold([0.3, -0.2])(1.0)
+        ([0.3, -0.2], [0.0, 0.0], [0.0, 0.0])
     """
     x = _numbers(values, "hold: values")
     return Path(len(x), lambda t, u: (list(x), [0.0] * len(x), [0.0] * len(x)), constant=True)
@@ -70,7 +71,8 @@ def path(function: Callable[[Any], Any]) -> Path:
         InputError: the function does not return three sequences of one length.
 
     Example:
-        control.path(lambda t: ([0.1 * t, 0.0], [0.1, 0.0], [0.0, 0.0]))
+        >>> sl.control.path(lambda t: ([0.1 * t, 0.0], [0.1, 0.0], [0.0, 0.0]))(2.0)
+        ([0.2, 0.0], [0.1, 0.0], [0.0, 0.0])
     """
     found = _three_lists(function(0.0))
     sizes = {len(part) for part in found}
@@ -90,7 +92,10 @@ def given(size: int, rates: bool = False) -> Path:
         A Path that reads inputs.
 
     Example:
-        sl.simulate(arm, duration=1.0, controller=control.pd(arm, 50.0, 5.0, control.given(2)), inputs=wave)
+        >>> arm = sl.zoo.pendulum(2)
+        >>> follow = sl.control.pd(arm, 50.0, 5.0, sl.control.given(2))
+        >>> wave = 0.3 * np.sin(np.linspace(0.0, 6.0, 100))  # a row for each step
+        >>> run = sl.simulate(arm, duration=0.1, controller=follow, inputs=np.column_stack([wave, -wave]))
     """
 
     def motion(t: Any, u: Any) -> Three:
@@ -116,7 +121,9 @@ def cycloidal(start: ArrayLike, end: ArrayLike, duration: float, begin: float = 
         InputError: start and end differ in size, or duration is not positive.
 
     Example:
-        control.cycloidal([0.0, 0.0], [0.5, -0.3], duration=2.0)
+        >>> x, dx, ddx = sl.control.cycloidal([0.0, 0.0], [0.5, -0.3], duration=2.0)(2.0)
+        >>> x
+        [0.5, -0.3]
     """
 
     def shape(s: Any) -> tuple[Any, Any, Any]:
@@ -141,7 +148,9 @@ def quintic(start: ArrayLike, end: ArrayLike, duration: float, begin: float = 0.
         InputError: start and end differ in size, or duration is not positive.
 
     Example:
-        control.quintic(q_start, q_end, duration=1.0)
+        >>> x, dx, ddx = sl.control.quintic([0.0, 0.0], [0.5, -0.3], duration=1.0)(1.0)
+        >>> x
+        [0.5, -0.3]
     """
 
     def shape(s: Any) -> tuple[Any, Any, Any]:
@@ -169,7 +178,9 @@ def sine(center: ArrayLike, amplitude: ArrayLike, frequency: float, phase: float
         InputError: center and amplitude differ in size, or a number is not finite.
 
     Example:
-        control.sine(0.0, 0.3, frequency=0.5)
+        >>> x, dx, ddx = sl.control.sine(0.0, 0.3, frequency=0.5)(0.5)
+        >>> x
+        [0.3]
     """
     c, a = _pair(center, amplitude, "sine", "center", "amplitude")
     w, phase = 2.0 * math.pi * number(frequency, "sine: frequency"), number(phase, "sine: phase")
@@ -200,7 +211,8 @@ def turning(start: ArrayLike, axis: ArrayLike, angle: Path) -> Callable[[Any], t
         InputError: the axis has length 0, or the path does not fit.
 
     Example:
-        control.turning((0.0, 0.0, 0.0), (0, 0, 1), control.quintic(0.0, 1.0, duration=2.0))
+        >>> turn = sl.control.turning((0.0, 0.0, 0.0), (0, 0, 1), sl.control.quintic(0.0, 1.0, duration=2.0))
+        >>> rotation, omega, alpha = turn(1.0)
     """
     r0 = rotation(start, "turning: start")
     length = math.hypot(*three(axis, "turning: axis"))

@@ -70,7 +70,13 @@ def operational_space(
         UnsupportedError: the model has loops, or a joint without a torque.
 
     Example:
-        control.operational_space(arm, "tip", circle, 400.0, 40.0, axes="xz")
+        >>> arm, q = sl.zoo.puma(), [0.1, -0.8, 0.4, 0.2, 0.6, 0.0]
+        >>> x, z = sl.Dynamics(arm).pose(q, "tool")[[0, 2], 3]
+        >>> way = sl.control.quintic([x, z], [x + 0.01, z], duration=0.1)
+        >>> law = sl.control.operational_space(arm, "tool", way, 400.0, 40.0, axes="xz")
+        >>> run = sl.simulate(arm, q, duration=0.1, controller=law)
+        >>> bool(abs(run["tool"].position[-1, 0] - x - 0.01) < 1e-4)
+        True
     """
     model = model_of(model, WHO)
     no_loops(model, WHO)

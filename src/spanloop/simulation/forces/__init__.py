@@ -10,3 +10,7 @@ from spanloop.simulation.forces.at_joints import friction, stops
 from spanloop.simulation.forces.in_loops import along_loops
 
 __all__ = ["along_loops", "damper", "drag", "friction", "spring", "stops", "together", "wrench"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

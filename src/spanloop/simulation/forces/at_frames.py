@@ -86,7 +86,9 @@ def wrench(
         InputError: there is no such frame, it is fixed in the world, or `six` is not six finite numbers.
 
     Example:
-        forces.wrench(model, "tool", lambda t: [0, 0, 0, 1.0 + t, 0, 0])
+        >>> arm = sl.zoo.puma()
+        >>> push = sl.forces.wrench(arm, "tool", lambda t: [0, 0, 0, 1.0 + t, 0, 0])
+        >>> run = sl.simulate(arm, duration=0.1, forces=push)
     """
     model = model_of(model, "wrench")
     point = Point(model, frame)
@@ -125,7 +127,8 @@ def drag(
         InputError: there is no such frame, it is fixed in the world, or a coefficient is negative.
 
     Example:
-        forces.drag(model, "tool", quadratic=0.2)
+        >>> arm = sl.zoo.puma()
+        >>> run = sl.simulate(arm, duration=0.1, forces=sl.forces.drag(arm, "tool", quadratic=0.2))
     """
     point = Point(model_of(model, "drag"), frame)
     point.must_move("drag")
@@ -158,7 +161,9 @@ def spring(model: Model | Dynamics, a: str, b: str, stiffness: float, rest: floa
         InputError: there is no such frame, both are on one body, or a number is negative.
 
     Example:
-        forces.spring(model, "eye", "world", stiffness=50.0, rest=0.5, damping=1.0)
+        >>> arm = sl.zoo.puma()
+        >>> rope = sl.forces.spring(arm, "tool", "world", stiffness=50.0, rest=0.5, damping=1.0)
+        >>> run = sl.simulate(arm, duration=0.1, forces=rope)
     """
     model = model_of(model, "spring")
     k, c = not_negative(stiffness, "spring: stiffness"), not_negative(damping, "spring: damping")
@@ -201,7 +206,8 @@ def damper(model: Model | Dynamics, a: str, b: str, damping: float) -> Force:
         InputError: there is no such frame, both are on one body, or damping is negative.
 
     Example:
-        forces.damper(model, "tool", "world", damping=2.0)
+        >>> arm = sl.zoo.puma()
+        >>> run = sl.simulate(arm, duration=0.1, forces=sl.forces.damper(arm, "tool", "world", damping=2.0))
     """
     return spring(model_of(model, "damper"), a, b, 0.0, 0.0, damping)
 
@@ -219,7 +225,9 @@ def together(*forces: Force) -> Force:
         InputError: one of them cannot be called.
 
     Example:
-        forces.together(forces.drag(model, "tool", 0.3), forces.friction(model, {"elbow": 0.1}))
+        >>> arm = sl.zoo.puma()
+        >>> drag, friction = sl.forces.drag(arm, "tool", 0.3), sl.forces.friction(arm, {"joint2": 0.1})
+        >>> run = sl.simulate(arm, duration=0.1, forces=sl.forces.together(drag, friction))
     """
     for f in forces:
         if not callable(f):

@@ -35,7 +35,12 @@ def stops(
         InputError: a joint has no limits, or a number is negative.
 
     Example:
-        sl.simulate(model, duration=1.0, forces=forces.stops(model, 1e4, 10.0), limits="ignore")
+        >>> rod = sl.Builder("rod").body("link", 1.0, (0.5, 0.0, 0.0), (0.1, 0.1, 0.1))
+        >>> model = rod.revolute("hinge", "world", "link", "y", upper=0.5).build()
+        >>> stops = sl.forces.stops(model, 1e4, 10.0)
+        >>> run = sl.simulate(model, duration=1.0, forces=stops, limits="ignore")
+        >>> bool(0.5 < run.q.max() < 0.52)
+        True
     """
     model = model_of(model, "stops")
     k, c = not_negative(stiffness, "stops: stiffness"), not_negative(damping, "stops: damping")
@@ -84,7 +89,8 @@ def friction(model: Model | Dynamics, strength: Mapping[str, float], slip: float
         InputError: there is no such joint, a strength is negative, or slip is not positive.
 
     Example:
-        forces.friction(model, {"elbow": 0.1})
+        >>> arm = sl.zoo.puma()
+        >>> run = sl.simulate(arm, duration=0.1, forces=sl.forces.friction(arm, {"joint2": 0.1}))
     """
     model = model_of(model, "friction")
     small = not_negative(slip, "friction: slip")

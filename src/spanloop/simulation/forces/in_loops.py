@@ -40,7 +40,8 @@ def along_loops(
         InputError: there is no such loop, or its numbers are not as many as its degrees of freedom.
 
     Example:
-        forces.along_loops(model, {"closing": [1.3]})
+        >>> model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
+        >>> run = sl.simulate(model, q, duration=0.1, forces=sl.forces.along_loops(model, {"closing": [1.3]}))
     """
     model = model_of(model, "along_loops")
     given = loop_forces if callable(loop_forces) else _constant(model, loop_forces, active_loops)

@@ -45,6 +45,12 @@ class Integrator:
 
     Raises:
         InputError: there is no integrator of this name, or an option does not fit it.
+
+    Example:
+        >>> precise = sl.Integrator("DOP853", accuracy=1e-10)
+        >>> run = sl.simulate(sl.zoo.pendulum(), [1.0], duration=0.1, integrator=precise)
+        >>> run.settings["accuracy"]
+        1e-10
     """
 
     name: str = "rk4"

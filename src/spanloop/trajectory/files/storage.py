@@ -30,7 +30,17 @@ def save(run: Trajectory, path) -> None:
 
 
 def load_run(path) -> Trajectory:
-    """The run in a .nc, .h5 or .npz file that run.save has written, bit for bit."""
+    """The run in a .nc, .h5 or .npz file that run.save has written, bit for bit.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> run = sl.simulate(sl.zoo.pendulum(), [1.0], duration=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run.save(Path(folder) / "run.npz")
+    ...     again = sl.load_run(Path(folder) / "run.npz")
+    >>> bool((again.q == run.q).all())
+    True
+    """
     path = _checked(path, READ, "runs are read from .nc, .h5 or .npz")
     extension = path.suffix.lower()
     _refuse(path)
