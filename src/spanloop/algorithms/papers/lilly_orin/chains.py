@@ -99,7 +99,11 @@ class Chains:
         return (own, *(Body(hop.link, place.get(hop.base, -1), hop) for hop in self.hops))
 
     def along(self, sweep: Sweep) -> Sweep:
-        """The sweep over the bodies of the chains instead of the links of the tree; world.bodies holds their values."""
+        """The sweep over the bodies of the chains instead of the links of the tree.
+
+        world.bodies holds the bodies' values, in the order of `links`; what a sweep inward sends to the support is kept
+        at the world, as with a sweep over the tree.
+        """
 
         @functools.wraps(sweep.step)
         def walk_chains(m, here, world) -> Values:

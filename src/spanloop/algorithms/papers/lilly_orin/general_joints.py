@@ -1,16 +1,22 @@
 """General joints at a state: motion space, constraint space, and what is known across them. [Lilly & Orin, section 2]
 
 A joint of the tree, taken in its own direction or against it, and a closure look alike. Accelerations are those
-beyond ζ (tree/link_motion.py).
+beyond ζ, the acceleration of a body while no free joint accelerates (tree/link_motion.py). The paper's ζ₀ᵏ is another
+quantity and is written with its indices: velocity terms between the reference member's origin and the tip of chain k.
 
 | here | Lilly & Orin | shape | meaning | frame |
 |---|---|---|---|---|
-| S | φ | Motions | motion space: of the link on the next body toward the support | joint |
+| s, dofs | φ | Motion by DoF | motion space: of the link on the next body toward the support | joint |
 | c | – | Motion | relative acceleration while the DoFs have none | joint |
 | near | – | Transform | pose of the link in the joint's frame | joint |
 | far | – | Transform | pose of the joint's frame in the next body | body |
-| K, B | φᶜ, X₀ᵀφᶜ | Force by row | constraint space of a tip, on its link and at the other end | link, other |
-| gamma | φᶜᵀζ₀ − αᶜ | by row | relative acceleration along the row that is known | – |
+| K, B | −φᶜ, X₀ᵀφᶜ | Force by row | what a unit force of a tip's row does to its link, to the other end | link, other |
+| gamma | φᶜᵀζ₀ᵏ − αᶜ | by row | known relative acceleration along the row; ours with ζ of both ends | – |
+| drive, known | φ h | Force | known force of a tip | link |
+| own_z | b₀ − g₀ | Force by body | force that ζ takes, less external and known ones | link |
+| own_K | – | Force by row | K or B of the rows that act on the body | link |
+
+Row by row (30) reads  Kᵀ a_link + Bᵀ a_other + gamma = 0.
 """
 
 from __future__ import annotations
@@ -68,18 +74,18 @@ class Constraint:
 
 
 def joints_at_state(chains: Chains, kept: KeptRows):
-    """The step that gives steps 1 to 4 what Table 1 has as given: φ, φᶜ, h, αᶜ, X₀ and ζ₀ of all general joints."""
+    """The step that gives steps 1 to 4 what Table 1 has as given: φ, φᶜ, h, αᶜ, X₀, ζ₀ᵏ of all joints, b₀, g₀."""
 
     def given(m, here, world) -> Values:
         """Bodies with the joints that carry them and the rows that act on them; rows of each group, and its DoFs."""
-        f = {i: h.f for i, h in enumerate(here)}
+        z = {i: h.f for i, h in enumerate(here)}  # of bias_sweep: M ζ + b, b₀ − g₀ of the reference member among them
         by_group: dict[int, list[Constraint]] = {n: [] for n in sorted({t.group for t in chains.tips})}
         for t in chains.tips:
             rows, on_link, on_other = tip(m, here, world, t, kept)
             by_group[t.group] += [replace(row, link=t.link, other=t.other, inner=t.inner) for row in rows]
             for link, known in ((t.other, on_other), (t.link, on_link)):
                 if link not in chains.support:
-                    f[link] = f[link] - known  # (33): φ h
+                    z[link] = z[link] - known  # (33): φ h
         numbers = itertools.count()
         tip_rows = {
             group: [replace(row, number=next(numbers)) for row in sorted(rows, key=lambda row: not row.inner)]
@@ -90,7 +96,7 @@ def joints_at_state(chains: Chains, kept: KeptRows):
         for row in (row for rows in tip_rows.values() for row in rows):
             for link, wrench in row.ends:
                 K.setdefault(link, {})[row.number] = wrench
-        bodies = [_body(m, here, world, body, f, K, kept) for body in chains.links]
+        bodies = [_body(m, here, world, body, z, K, kept) for body in chains.links]
         dofs: dict[int, int] = {}
         for body, values in zip(chains.links, bodies, strict=True):
             if body.hop:
@@ -100,10 +106,10 @@ def joints_at_state(chains: Chains, kept: KeptRows):
     return given
 
 
-def _body(m, here, world, body: Body, f: dict, K: dict, kept: KeptRows) -> Values:
+def _body(m, here, world, body: Body, z: dict, K: dict, kept: KeptRows) -> Values:
     """A body before it is swept; the reference member has no joint of its own."""
     link = m.links[body.number]
-    own = Values(inertia=link.inertia.articulated(), own_f=f[body.number], own_K=Sum(K.get(body.number, {})))
+    own = Values(inertia=link.inertia.articulated(), own_z=z[body.number], own_K=Sum(K.get(body.number, {})))
     if body.hop is None:
         return own
     given_accelerations = here[body.hop.edge.number].tau if body.hop.edge.kind == JOINT else ()
@@ -137,6 +143,7 @@ def carrier(m, here, world, hop: Hop, kept: KeptRows) -> Carrier:
 
 
 def _dofs(link, h, columns):
+    """(s, torque, armature) of each DoF; none of a driven joint, which has no free column."""
     torque = link.passive_torque(h.q, h.v)
     return tuple((s, t + p, r) for s, t, p, r in zip(columns, h.tau, torque, link.armature, strict=False))
 
@@ -166,8 +173,7 @@ def _tip_of_joint(m, here, t: Tip) -> tuple[list[Constraint], Force, Force]:
     """A joint of the tree as a tip: its torque is known (a hip of a legged machine), rotors are rows that yield."""
     i = t.edge.number
     link, h = m.links[i], here[i]
-    S = link.free(h.S)
-    measures = dual_basis(S)
+    measures = dual_basis(link.free(h.S))  # none of a driven joint, whose torques are left over
     torque = [x + p for x, p in zip(h.tau, link.passive_torque(h.q, h.v), strict=True)]
     drive = Force()
     for w, x in zip(measures, torque, strict=False):

@@ -1,17 +1,23 @@
 """Linear systems of steps 2 and 3: the reference member and the rows at the tips of all chains. [Lilly & Orin 36-47]
 
-    L_k h_k + B_k a₀ = S_k  for every chain (36),      P₀ a₀ − Σ B_kᵀ h_k = −f₀ (43).
+    L_k h_k + B_k a₀ = S_k  for every chain (36),      P₀ a₀ − Σ B_kᵀ h_k = −z₀ (43).
 
 | here | Lilly & Orin | shape | meaning |
 |---|---|---|---|
 | L | φᶜᵀ Λ⁻¹ φᶜ = M⁻¹ | n_c × n_c | admittance of a chain along the rows of its tip |
 | B | φᶜᵀ X₀ | n_c Forces | the rows seen from the reference member |
 | S | S_k | n_c | acceleration along the rows that the forces at the tip have to undo |
-| h | h_kᶜ | n_c | forces along the rows |
+| h | h_kᶜ | n_c | unknown forces along the rows, on the reference member; the known h_k act on the open chain |
+| factors | M_k | n_c × n_c | LDLᵀ of L, clamped: solves for h |
+| reflected | X₀ᵀR_k | 6×6 | inertia of a chain as the reference member feels it, R_k = φᶜ M_k φᶜᵀ X₀ (41) |
+| pushes | X₀ᵀP_k | 6 | force of a chain on a reference member without acceleration, P_k = φᶜ M_k S_k (41) |
 | L_ii, S_i | – | n_i × n_i, n_i | the same of loops inside a chain: its first rows |
 | L_tt, S_t | – | n_c × n_c, n_c | the same of its tip |
-| P0, f0 | I₀, b₀ − g₀ | 6×6, Force | inertia and bias force of the reference member with all that only it carries |
-| a0 | a₀ | Motion | its acceleration beyond ζ |
+| P0, z0 | I₀, b₀ − g₀ | 6×6, Force | inertia and bias force of the reference member with all that only it carries |
+| a0 | a₀ | Motion | its acceleration beyond ζ (tree/link_motion.py) |
+
+P is an articulated inertia in all our files; P_k and f_k = P_k − R_k a₀ are the paper's, forces without a name here.
+The term φ h_k of its P_k acts on the bodies themselves (general_joints.py), in z0 and in what moves the chain.
 
 The paper does not print the factorisation of M⁻¹, nor what follows. Rows of loops inside a chain are the first of its
 rows, and have B = 0. Eliminating them first leaves, of L_k and S_k, what the chain has at its tip with its own loops
@@ -130,11 +136,11 @@ def _push(rows: Sequence[Constraint], h: Sequence[Scalar]) -> Force:
     return Force.of([total(tuple(r.B)[x] * y for r, y in zip(rows, h, strict=True)) for x in range(6)])
 
 
-def balanced(chains: Sequence[ChainRows], P0: ArticulatedInertia, f0: Force, body: RigidInertia) -> tuple:
+def balanced(chains: Sequence[ChainRows], P0: ArticulatedInertia, z0: Force, body: RigidInertia) -> tuple:
     """a₀, h by chain, the last correction of a₀, and the system: steps 2 and 3 with their refinement."""
     member, S = ReferenceMember(chains, P0, body), [c.S for c in chains]
-    a0 = member.acceleration(S, -f0)
-    return *member.refined(S, -f0, a0, member.tip_forces(S, a0), member.refinements), member
+    a0 = member.acceleration(S, -z0)
+    return *member.refined(S, -z0, a0, member.tip_forces(S, a0), member.refinements), member
 
 
 # ---- pivots

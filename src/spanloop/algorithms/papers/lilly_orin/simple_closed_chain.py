@@ -2,11 +2,14 @@
 
 The steps are those of Table 1. Arms and fingers that hold an object (Type 0) and legs that carry a body (Type 1) take
 the same code: the support is the base of every chain (chains.py), the joint at its tip is a general joint, contact or
-hip (general_joints.py). Steps 1 and 4 are sweeps over the bodies of the chains, from the support outward.
+hip (general_joints.py). Steps 1 and 4 are sweeps over the bodies of the chains, from the support outward: `along`
+(chains.py) runs them. What such a sweep keeps at a body is in world.bodies, the reference member first; what one that
+runs inward sends to the support arrives at the world: world.L has the admittance of all rows, two row numbers a key.
 
 | Table 1 | here |
 |---|---|
-| given: φ, φᶜ, h, αᶜ, X₀, ζ₀ | `joints_at_state` (general_joints.py) |
+| given: φ, φᶜ, h, αᶜ, X₀, ζ₀ᵏ | `joints_at_state` (general_joints.py) |
+| given: b₀, g₀ | `bias_sweep` (tree/link_motion.py), for every body; z0 of the reference member |
 | step 1: q̈_open, ẍ_open, Ω, Λ⁻¹ | `open_chain`, `open_acceleration` |
 | step 2: a₀ (45), (46) | `reference_acceleration` |
 | step 3: f_k (47) | `tip_forces`; `refinement` repeats steps 2 and 3 for their residual |
@@ -17,18 +20,22 @@ hip (general_joints.py). Steps 1 and 4 are sweeps over the bodies of the chains,
 |---|---|---|---|---|
 | x_open | ẍ_open | Motion by body | acceleration beyond ζ (tree/link_motion.py), the chains open | link |
 | q_open, accelerations | q̈_open, q̈ | by joint | accelerations of the joints | joint |
-| P, f | – | 6×6, Force by body | articulated inertia and bias force of the chain from its tip | link |
+| P, z | – | 6×6, Force by body | articulated inertia and bias force of the chain from its tip | link |
+| U, G, e, nu | – | by DoF | as in tree/articulated_body.py | joint |
 | K | – | Force by row | what a unit force of a row does to the body with all that it carries | link |
-| shares | D⁻¹φᵀK | by row | of Ω the part that the joint itself adds | joint |
+| kappa, shares | φᵀK, D⁻¹φᵀK | by row | of −Ω φᶜ the part that the joint itself adds (K is −φᶜ at a tip) | joint |
 | L | φᶜᵀ Λ⁻¹ φᶜ | n_c × n_c | inverse operational inertia along the rows | rows |
 | B, S, h | φᶜᵀ X₀, S_k, h_kᶜ | | as in reference_member.py | |
 | a0 | a₀ | Motion | acceleration of the reference member beyond ζ | link |
+| x | – | Motion by body | what the tip forces add to x_open; after `carried_body` their sum | link |
 
 Departures. Of Λ⁻¹ and Ω only what φᶜ sees is computed, by propagating the forces of the rows from the tip inward; Ω is
 applied to a force by one sweep outward and never written out. Known forces φ h_k act on the open chain, so that S_k
 needs no Λ⁻¹ φ h_k: at a tip that is a joint of the tree (a hip) φ h_k is its torque; at one that is a closure it comes
-from outside, as forces on the closure's two bodies (`loop_forces=`). Accelerations are classical. A chain may branch,
-and the reference member may carry bodies of its own: I₀ is its articulated inertia with these.
+from outside, as forces on the closure's two bodies (`loop_forces=`). Accelerations are classical, and those of bodies
+are counted from ζ (tree/link_motion.py): our a0 and x_open are the paper's a₀ and ẍ_open less what the body does while
+no free joint accelerates. Velocity terms are thus in ζ, and along the rows, with ζ₀ᵏ, in gamma (general_joints.py). A
+chain may branch, and the reference member may carry bodies of its own: I₀ is its articulated inertia with these.
 
 A chain may have loops inside. The rows of a joint that closes one travel inward from both of its ends, together with
 those of the tip: L and S have entries for them, and they are eliminated before the tip's (reference_member.py). What
@@ -74,7 +81,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
             bias_sweep(mechanism),
             *((outward(fly, V=Motion()),) if kept.needs_velocities(mechanism) else ()),
             at_once(joints_at_state(chains, kept)),  # given
-            chains.along(inward(open_chain, P=ArticulatedInertia(), f=Force(), K=Sum(), L=Sum())),  # step 1
+            chains.along(inward(open_chain, P=ArticulatedInertia(), z=Force(), K=Sum(), L=Sum())),  # step 1
             chains.along(outward(open_acceleration, x_open=Motion())),  # step 1
             at_once(reference_acceleration(chains)),  # step 2
             at_once(tip_forces),  # step 3
@@ -88,7 +95,7 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
         loaded=loaded,
         demands=lambda m, here, world: _demands(m, here, world, redundancy),
         sizes=sizes,
-        double=True,
+        double=True,  # pivots clamped at 1e-7 of their scale leave no digits in float32
     )
 
 
@@ -103,25 +110,25 @@ def _demands(m, here, world, redundancy: Redundancy) -> list:
 
 def open_chain(body: Body, here, arriving) -> tuple[Values, Values]:
     """Articulated inertia, bias force and forces of the rows, past the general joint toward the support: Ω, Λ⁻¹."""
-    P, f, K, L = here.inertia + arriving.P, here.own_f + arriving.f, here.own_K + arriving.K, arriving.L
+    P, z, K, L = here.inertia + arriving.P, here.own_z + arriving.z, here.own_K + arriving.K, arriving.L
     if body.is_reference:
-        return Values(P0=P, f0=f, B=K), Values(P=ArticulatedInertia(), f=Force(), K=Sum(), L=L)
+        return Values(P0=P, z0=z, B=K), Values(P=ArticulatedInertia(), z=Force(), K=Sum(), L=L)
     joint = here.joint
-    P, f, K = P.carried(joint.near), joint.near @ f, {r: joint.near @ k for r, k in K.items()}
+    P, z, K = P.carried(joint.near), joint.near @ z, {r: joint.near @ k for r, k in K.items()}
     dofs = []
     for s, torque, armature in joint.dofs:
         U = P @ s
         inverse_pivot = reciprocal(power(s, U) + armature)  # D⁻¹
-        G, e = U * inverse_pivot, torque - power(s, f)
+        G, e = U * inverse_pivot, torque - power(s, z)
         kappa = {r: power(s, k) for r, k in K.items()}
         shares = {r: x * inverse_pivot for r, x in kappa.items()}
         L = L + Sum({(t, r): kappa[r] * shares[t] for r in K for t in K if t <= r})  # Λ⁻¹ += Kᵀφ D⁻¹ φᵀK
         K = {r: k - G * kappa[r] for r, k in K.items()}
         dofs.append((s, G, e * inverse_pivot, shares))
-        P, f = P.less(G, U), f + G * e
-    f = f + P @ joint.c
+        P, z = P.less(G, U), z + G * e
+    z = z + P @ joint.c
     K = Sum({r: joint.far @ k for r, k in K.items()})
-    return Values(dofs=dofs), Values(P=P.carried(joint.far), f=joint.far @ f, K=K, L=L)
+    return Values(dofs=dofs), Values(P=P.carried(joint.far), z=joint.far @ z, K=K, L=L)
 
 
 def open_acceleration(body: Body, here, parent) -> Values:
@@ -160,7 +167,7 @@ def reference_acceleration(chains: Chains):
             seen = [replace(row, B=own.B.get(row.number, Force())) for row in rows]  # φᶜᵀ X₀
             groups.append(ChainRows(seen, L, S, n_dofs, sum(row.inner for row in rows)))
         member = ReferenceMember(groups, own.P0, m.links[chains.reference].inertia)  # (46)
-        return Values(member=member, a0=member.acceleration([c.S for c in groups], -own.f0))  # (45)
+        return Values(member=member, a0=member.acceleration([c.S for c in groups], -own.z0))  # (45)
 
     return solve_a0
 
@@ -180,7 +187,7 @@ def tip_forces(m, here, world) -> Values:
 def refinement(m, here, world) -> Values:
     """Steps 2 and 3 again for what clamped pivots leave of their equations (reference_member.py)."""
     member = world.member
-    S, force = [c.S for c in member.chains], -world.bodies[0].f0
+    S, force = [c.S for c in member.chains], -world.bodies[0].z0
     a0, h, step = member.refined(S, force, world.a0, world.h, member.refinements)
     forces = {row.number: x for c, xs in zip(member.chains, h, strict=True) for row, x in zip(c.rows, xs, strict=True)}
     bodies = [Values(**vars(values), due=_due(values, forces)) for values in world.bodies]
