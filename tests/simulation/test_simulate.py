@@ -342,6 +342,34 @@ def test_starting_beyond_a_limit_is_told():
         sl.simulate(model, duration=0.002)
 
 
+def test_starting_exactly_at_a_limit_is_worded_so():
+    b = sl.Builder("arm").body("link", 1.0, (0.1, 0.0, 0.0), (0.1, 0.1, 0.1))
+    model = b.revolute("hinge", "world", "link", "y", lower=-1.0, upper=1.0).build()
+    with pytest.warns(sl.SpanloopWarning, match="joint 'hinge' starts at 1, exactly at its upper limit 1;"):
+        sl.simulate(model, [1.0], duration=0.002)
+
+
+def test_a_torque_that_is_not_finite_has_its_reason():
+    with pytest.raises(StateError) as refused:
+        sl.simulate(zoo.pendulum(), duration=0.1, tau=[math.nan])
+    assert refused.value.reason is Reason.NOT_FINITE
+
+
+@pytest.mark.parametrize(("closures", "measured"), [("project", True), ("feedback", False), ("none", False)])
+def test_the_residual_is_that_of_steps_that_measure_it(closures, measured):
+    run = sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.01, closures=closures)
+    assert (run.residual is not None) is measured
+    assert np.isfinite(run.closure_residual).all()
+
+
+def test_step_and_sample_are_adjusted_to_the_duration():
+    run = sl.simulate(zoo.pendulum(), duration=1.0, step=0.3)
+    assert run.settings["step"] == 1.0 / 3.0
+    run = sl.simulate(zoo.pendulum(), duration=1.0, step=3e-3, sample=0.3)
+    assert np.allclose(run.times, [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0])
+    assert math.isclose(run.settings["step"], 1.0 / 3.0 / 111)
+
+
 def parallelogram():
     b = sl.Builder("parallelogram", gravity=(0.0, -9.81, 0.0))
     for name, length in (("crank", 0.5), ("coupler", 1.0), ("rocker", 0.5)):
@@ -502,25 +530,38 @@ WRONG = {
     "too many steps": ({"step": 1e-12}, "at most 2e+09"),
     "no duration": ({"duration": 0.0}, "duration is 0 s; must be positive"),
     "endless": ({"duration": math.inf}, "duration is inf s; must be positive"),
-    "sample too short": ({"sample": 1e-5}, "sample is 1e-05 s, shorter than the step of 0.001 s"),
+    "sample too short": (
+        {"sample": 1e-5},
+        "sample is 1e-05 s, shorter than the step of 0.001 s; must be at least that",
+    ),
     "integrator": ({"integrator": "rk5"}, "integrator is 'rk5'; did you mean"),
     "closures": (
         {"closures": "springs"},
         "closures is 'springs'; expected one of 'project', 'feedback', 'minimal', 'none'",
     ),
     "limits": ({"limits": "bounce"}, "limits is 'bounce'; expected 'end' or 'ignore'"),
-    "gains": ({"closures": sl.Closures(gains=3.0)}, "gains are for closures='feedback'"),
+    "gains": (
+        {"closures": sl.Closures(gains=3.0)},
+        "gains are for closures='feedback' of a model with loops; closures is 'project'",
+    ),
+    "gains of a tree": (
+        {"closures": sl.Closures("feedback", gains=3.0)},
+        "gains are for closures='feedback' of a model with loops; model 'pendulum' has none. Leave gains out",
+    ),
     "q": ({"q": [0.0, 1.0]}, "q has shape (2,); expected (..., 1)"),
     "empty batch": ({"q": np.zeros((0, 1))}, "the batch has the shape (0,); there is nothing to simulate"),
     "v": ({"v": [math.nan]}, "v[0] is nan; every number must be finite"),
     "tau shape": ({"tau": [1.0, 2.0]}, "tau has shape (2,); expected (..., 1)"),
     "tau nan": ({"tau": [math.inf]}, "tau[0] is inf; every number must be finite"),
-    "tau steps": ({"tau": np.zeros((7, 1))}, "inputs are given for 7 steps; the simulation has 1000"),
+    "tau steps": ({"tau": np.zeros((7, 1))}, "tau has 7 rows, one for each step; the simulation has 1000 steps"),
     "tau name": ({"tau": {"elbow": 1.0}}, "elbow"),
     "two drives": ({"tau": [1.0], "controller": lambda t, q, v: [0.0]}, "tau and controller are both given"),
     "inputs alone": ({"inputs": [1.0]}, "inputs are for a controller"),
     "controller": ({"controller": 3.0}, "controller is a float; expected a function"),
     "controller shape": ({"controller": lambda t, q, v: [1.0, 2.0]}, "2 numbers were returned; expected 1"),
+    "controller of an array": ({"controller": lambda t, q, v: -3 * v}, "as in [-3.0 * x for x in v]"),
+    "controller of another": ({"controller": lambda t, q, v: -3.0 * v}, "as in [-3.0 * x for x in v]"),
+    "controller of a difference": ({"controller": lambda t, q, v: [1.0] - q}, "as in [-3.0 * x for x in v]"),
     "controller nan": ({"controller": lambda t, q, v: [math.nan]}, "number 0 is nan"),
     "controller arguments": ({"controller": lambda q: [0.0]}, "takes 1 arguments; expected (t, q, v)"),
     "controller needs u": ({"controller": lambda t, q, v, u: [u[0]]}, "takes inputs u, but none are given"),

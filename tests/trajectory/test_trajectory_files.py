@@ -191,9 +191,7 @@ def test_a_driven_joints_column_is_an_acceleration(tmp_path):
 
 def test_extensions_and_batches_that_do_not_fit_get_a_sentence(tmp_path):
     run = four_bar_run()
-    with says(
-        InputError, "run.mat: the extension is '.mat'; runs are saved as .nc, .h5 or .npz: there are '.nc', '.h5',"
-    ):
+    with says(InputError, "run.mat: the extension is '.mat'; runs are saved as .nc, .h5, .npz or .csv"):
         run.save(tmp_path / "run.mat")
     with says(InputError, "run.ncd: the extension is '.ncd'; runs are read from .nc, .h5 or .npz: did you mean '.nc'?"):
         sl.load_run(tmp_path / "run.ncd")

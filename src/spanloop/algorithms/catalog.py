@@ -172,6 +172,7 @@ FUNCTIONS: dict[str, Function] = {
             "virtual_work_unsplit": Algorithm(virtual_work.constraint_forces_unsplit, _FORCES),
         },
         needs_tree=True,
+        instead="robot.reactions(q, v, tau) or robot.solve(q, v, tau)",
     ),
     "pose": Function({"sweep": Algorithm(kinematics.pose, ("frame",))}),
     "poses": Function({"sweep": Algorithm(kinematics.all_poses)}),

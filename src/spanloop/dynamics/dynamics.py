@@ -424,6 +424,8 @@ class Dynamics(KernelCalls):
     def complete_velocity(self, q: ArrayLike, rates: ArrayLike | ByName, dofs: Dofs = None) -> Array:
         """Return v (..., nv) that keeps the loops closed, from independent rates (..., n) or {"joint": rate}.
 
+        q must have closed loops (robot.assemble). This is not checked; at an open q the result satisfies J v = 0.
+
         >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
         >>> v = robot.complete_velocity(q, {"crank_hinge": 1.0})
         >>> bool(np.abs(robot.closure_jacobian(q) @ v).max() < 1e-12)

@@ -46,6 +46,14 @@ class Named(tuple[Any, ...]):
         return part[0] if len(part) == 1 else tuple(part)
 
 
+def _without_arithmetic(*_: Any) -> Any:
+    raise TypeError("q and v are sequences of numbers without arithmetic of their own, as in [-3.0 * x for x in v]")
+
+
+for _operator in ("neg", "sub", "rsub", "mul", "rmul", "truediv"):  # a tuple would repeat itself for 3 * v
+    setattr(Named, f"__{_operator}__", _without_arithmetic)
+
+
 class Controller:
     """A controller with a memory: numbers that are constant during a step and updated after it.
 

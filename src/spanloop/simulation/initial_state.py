@@ -117,14 +117,16 @@ def _note(openness: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
 
 
 def warn_of_limits(events: Events, q: np.ndarray) -> None:
-    """Warn of joints that start beyond a limit, which is not checked before they have come inside."""
+    """Warn of joints that start at or beyond a limit, which is not checked before they have come inside."""
     beyond = [x for x in events.limits if (x.value(q.T) <= 0.0).any()]
     if beyond:
         first = beyond[0]
-        at = float(q[np.argmin(first.value(q.T)), first.place])
+        values = first.value(q.T)
+        at = float(q[np.argmin(values), first.place])
+        where = "beyond" if values.min() < 0.0 else "exactly at"
         more = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
         warnings.warn(
-            f"simulate: joint {first.joint!r} starts at {at:g}, beyond its {first.word} limit {first.bound:g}{more}; "
+            f"simulate: joint {first.joint!r} starts at {at:g}, {where} its {first.word} limit {first.bound:g}{more}; "
             "that limit ends the run only after the joint has come inside. limits='ignore' leaves limits out",
             SpanloopWarning,
             stacklevel=4,

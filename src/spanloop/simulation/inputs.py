@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
 from spanloop.loops.arguments import loop_inputs
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
@@ -29,6 +29,7 @@ class Inputs:
     callback: Callable | None = None
     size: int = 0
     exist: bool = True  # False: a controller without inputs
+    name: str = "inputs"  # of the argument
     kept: dict = field(default_factory=dict, compare=False)  # the callback's torques, step by step
 
     @property
@@ -44,7 +45,8 @@ class Inputs:
         given = self.values.shape[-2]
         if given not in (1, steps):
             raise InputError(
-                f"inputs are given for {given} steps; the simulation has {steps}. Give a row for each, or one for all"
+                f"{self.name} has {given} rows, one for each step; the simulation has {steps} steps. Give a row for "
+                f"each, one row for all, or for {given} runs an array ({given}, 1, {self.width})"
             )
         if self.values.shape[:-2] == ():
             return self.values[None]
@@ -119,8 +121,9 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
     array = array.astype(float)
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise InputError(f"{name}{list(where)} is {array[where]}; every number must be finite")
-    return Inputs(array.shape[:-2], array if array.ndim > 1 else array[None])
+        words = f"{name}{list(where)} is {array[where]}; every number must be finite"
+        raise StateError.of("simulate", Refusal(Reason.NOT_FINITE, words))
+    return Inputs(array.shape[:-2], array if array.ndim > 1 else array[None], name=name)
 
 
 def _by_name(model: Model, torques: Mapping[str, Any]) -> np.ndarray:
@@ -158,9 +161,10 @@ def constants(model: Model, loops: Closures, parameters: Any, active: Iterable[s
     if loops.stabilization == "feedback" and (model.loops or model.couplings):
         out["gains"] = _gains(loops.gains)
     elif loops.gains is not None:
-        raise InputError(
-            f"gains are for closures='feedback' of a model with loops; closures is {loops.stabilization!r}"
-        )
+        found = f"closures is {loops.stabilization!r}"
+        if loops.stabilization == "feedback":
+            found = f"model {model.name!r} has none. Leave gains out"
+        raise InputError(f"gains are for closures='feedback' of a model with loops; {found}")
     return out
 
 

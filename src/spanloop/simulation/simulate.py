@@ -62,7 +62,9 @@ def simulate(
         q: coordinates (..., nq) at the start; the neutral position, with its loops assembled, by default.
         v: velocities (..., nv) at the start; zero by default.
         duration: of the motion [s].
-        step: length of a fixed step, or the longest adaptive step [s]; fixed steps are 1 ms by default.
+        step: length of a fixed step, or the longest adaptive step [s]; fixed steps are 1 ms by default. The length is
+            adjusted so that whole steps fill the time between samples, and whole samples the duration:
+            run.settings["step"] has the one that was used.
         integrator: "rk4", "euler", "midpoint", an adaptive method of SciPy ("DOP853", "Radau", ...), or an
             sl.Integrator, which also has accuracy, dtype, threads, checkpoint and progress.
         method: the algorithm of forward dynamics, as in sl.Dynamics.
@@ -79,14 +81,16 @@ def simulate(
         events: a function (t, q, v) -> number, or {"name": function}; a run ends where one is no longer positive, at
             t = 0 if it starts there.
         parameters: live parameters (..., n), packed as model.parameters().
-        sample: time between the samples that are kept [s]; every step by default.
+        sample: time between the samples that are kept [s], at least a step; every step by default, and less often
+            where that would be more than 20 million numbers. Adjusted so that whole samples fill the duration;
+            run.times has their times.
 
     Returns:
         The Trajectory up to the end of each run; `outcome` has the reason why it ended. Ctrl-C returns what there is.
 
     Raises:
         InputError: an argument does not fit the model.
-        StateError: a start is not finite or far from closed.
+        StateError: a start or a torque is not finite, or a start is far from closed.
         UnsupportedError: the model cannot be simulated in this way.
 
     Example:

@@ -49,7 +49,11 @@ class Grid:
 
 
 def grid(duration: Any, step: Any, sample: Any, width: int) -> Grid:
-    """The grid of a run. width: numbers in one sample of all runs."""
+    """The grid of a run; width: numbers in one sample of all runs.
+
+    The duration is kept, and divided evenly: samples first, then whole steps from each sample to the next, each as near
+    as possible to the length that was asked for.
+    """
     duration = _positive(duration, "duration")
     h = _positive(STEP if step is None else step, "step")
     if h > duration * (1.0 + 1e-9):
@@ -64,7 +68,7 @@ def grid(duration: Any, step: Any, sample: Any, width: int) -> Grid:
     if gap > duration * (1.0 + 1e-9):
         raise InputError(f"sample is {gap:g} s, longer than the duration of {duration:g} s; must be at most that")
     if gap < h * (1.0 - 1e-9):
-        raise InputError(f"sample is {gap:g} s, shorter than the step of {h:g} s; must be a multiple of it")
+        raise InputError(f"sample is {gap:g} s, shorter than the step of {h:g} s; must be at least that")
     samples = max(1, round(duration / gap))
     every = max(1, round(duration / samples / h))
     return Grid(duration, samples * every, every)

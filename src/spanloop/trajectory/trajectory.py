@@ -45,7 +45,8 @@ class Trajectory:
     segments: the samples, one segment for each topology. outcomes: how each run ended, in C order of the batch.
     settings: how the motion was computed (integrator, step, ...). forces: {"body": (..., n, 6)}, [torque; force] at
     body origins in world axes [N m, N]. ends: the located end of each run of a batch, times (...), q (..., 1, nq), ...;
-    NaN where there is none. residual (...): the largest closure error of any step [m or rad], if it was measured.
+    NaN where there is none. residual (...): the largest closure error of any step [m or rad]; None for a tree and
+    with closures="feedback" or "none", which do not measure it in every step: run.closure_residual has that of samples.
     """
 
     model: Model

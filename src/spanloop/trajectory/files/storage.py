@@ -15,12 +15,13 @@ from spanloop.trajectory.files.serialize import pack, unpack
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
-EXTENSIONS = (".nc", ".h5", ".npz", ".csv")
+READ = (".nc", ".h5", ".npz")
+EXTENSIONS = (*READ, ".csv")
 
 
 def save(run: Trajectory, path) -> None:
     """Writes a run to a file by its extension."""
-    path = _checked(path, "runs are saved as")
+    path = _checked(path, EXTENSIONS, "runs are saved as .nc, .h5, .npz or .csv")
     extension = path.suffix.lower()
     if extension == ".csv":
         write_file(path, csv.dumped(run, path.name))
@@ -30,10 +31,8 @@ def save(run: Trajectory, path) -> None:
 
 def load_run(path) -> Trajectory:
     """The run in a .nc, .h5 or .npz file that run.save has written, bit for bit."""
-    path = _checked(path, "runs are read from")
+    path = _checked(path, READ, "runs are read from .nc, .h5 or .npz")
     extension = path.suffix.lower()
-    if extension == ".csv":
-        raise UnsupportedError(f"{path}: a .csv file holds no model, so that no run can be read from it")
     _refuse(path)
     header, arrays = (serialize if extension == ".npz" else netcdf).loaded(path)
     try:
@@ -42,14 +41,18 @@ def load_run(path) -> Trajectory:
         raise FileError(f"{path}: is damaged ({error}); expected a run that run.save has written") from None
 
 
-def _checked(path, what: str) -> Path:
+def _checked(path, extensions: tuple[str, ...], expected: str) -> Path:
     try:
         path = Path(path)
     except TypeError:
         raise InputError(f"path is a {type(path).__name__}; expected text or a pathlib.Path") from None
-    if path.suffix.lower() not in EXTENSIONS:
-        near = nearest(path.suffix, EXTENSIONS)
-        raise InputError(f"{path}: the extension is {path.suffix!r}; {what} .nc, .h5 or .npz: {near}")
+    extension = path.suffix.lower()
+    if extension == ".csv" and extension not in extensions:
+        raise UnsupportedError(f"{path}: a .csv file holds no model, so that no run can be read from it")
+    if extension not in extensions:
+        near = nearest(path.suffix, extensions)
+        hint = f": {near}" if near.startswith("did") else ""
+        raise InputError(f"{path}: the extension is {path.suffix!r}; {expected}{hint}")
     return path
 
 
