@@ -64,7 +64,8 @@ def test_names_of_driven_and_known_loops_are_checked():
     with pytest.raises(InputError) as said:
         robot.forward_dynamics(q, z, z, loop_accelerations={"D": [1.0]})
     assert (
-        str(said.value) == "forward_dynamics: loop_accelerations names 'D', which is not a driven loop; there are 'd'"
+        str(said.value)
+        == "forward_dynamics: loop_accelerations names 'D', which is not a driven loop; did you mean 'd'?"
     )
     with pytest.raises(InputError) as said:
         robot.forward_dynamics(q, z, z, loop_forces={"d": [1.0, 2.0]})

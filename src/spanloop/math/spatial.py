@@ -84,8 +84,8 @@ def gain(f: Force, d: Scalar) -> tuple[Force, Scalar]:
 def dof_acceleration(nu: Scalar, G: Force, s: Motion, m: Motion) -> Scalar:
     """ν − Gᵀ m: the acceleration of a degree of freedom with motion s and gain G that moves beyond a motion m.
 
-    Gᵀ m is split into (G − s)ᵀ m and sᵀ m, which comes last: the link's acceleration m + s rate then loses its own part
-    along s, so that for s along a coordinate axis, where G is 1, nothing is computed twice.
+    Gᵀ m is split into (G − s)ᵀ m and sᵀ m, which comes last: the link's acceleration m + s (ν − Gᵀ m) then loses its
+    own part along s, so that for s along a coordinate axis, where G is 1, nothing is computed twice.
     """
     rest = Force.of([g - x for g, x in zip(G, s, strict=True)])
     return (nu - power(m, rest)) - power(m, s)

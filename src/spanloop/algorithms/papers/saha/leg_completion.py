@@ -13,7 +13,7 @@ the unactuated joints to the closures' errors while the actuated ones rest, by t
 from __future__ import annotations
 
 from spanloop.algorithms.closed.redundancy import Redundancy
-from spanloop.algorithms.papers.saha.leg_elimination import answering_rates, eliminated, joined, unit_rates
+from spanloop.algorithms.papers.saha.leg_elimination import eliminated, joined, joint_response, unit_rates
 from spanloop.algorithms.papers.saha.legs import Leg, Legs, NotLegs, legs_with
 from spanloop.algorithms.papers.saha.parallel_legs import SINGULAR
 from spanloop.algorithms.tree.link_motion import placed
@@ -31,7 +31,7 @@ def position_completion(mechanism, redundancy: Redundancy | None = None) -> Prog
     def answer(m, here, world) -> Values:
         """Steps of all joints."""
         parts, demands = eliminated(m, legs, here, lambda leg: closing_step(m, legs, leg, here, world.error))
-        delta, pivots = answering_rates(m, legs, parts, Motion())
+        delta, pivots = joint_response(m, legs, parts, Motion())
         return Values(answer=delta, pivots=demands + pivots)
 
     return _program("position_completion", ("q", "error"), mechanism, answer, {"error": mechanism.n_rows})

@@ -135,8 +135,11 @@ def unit_rates(m, legs: Legs, parts: list[Eliminated]) -> tuple[list, list]:
     return [[column[i] for column in columns] for i in range(m.nv)], pivots
 
 
-def answering_rates(m, legs: Legs, parts: list[Eliminated], bias: Motion) -> tuple[list, list]:
-    """Rates (nv) of all joints that answer the legs' beta while the actuated ones rest; and the pivots on the way."""
+def joint_response(m, legs: Legs, parts: list[Eliminated], bias: Motion) -> tuple[list, list]:
+    """What all joints (nv) do in response to the legs' beta while the actuated ones rest; and the pivots on the way.
+
+    Accelerations where beta is one, changes of position where it is a closure error: both obey the rates' equations.
+    """
     (t,), pivots = platform_twists(parts, [_sum([part.projected(part.beta) for part in parts])])
     return rates_of(m, legs, parts, t, dict.fromkeys(legs.actuated, 0.0), bias), pivots
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.saha.leg_elimination import (
-    answering_rates,
     eliminated,
+    joint_response,
     leg_bias,
     unit_rates,
     velocity_terms,
@@ -99,7 +99,7 @@ def eliminate(m, here, legs: Legs, still: Field) -> Values:
     """T and c: what every joint does when the actuated ones move."""
     parts, demands = eliminated(m, legs, here, lambda leg: leg_bias(m, legs, leg, here, still))
     T, pivots = unit_rates(m, legs, parts)
-    c, _ = answering_rates(m, legs, parts, here[legs.platform].field.motion)
+    c, _ = joint_response(m, legs, parts, here[legs.platform].field.motion)
     return Values(T=T, c=c, pivots=demands + pivots)
 
 
