@@ -80,9 +80,9 @@ class _Run:
         y = np.concatenate([self.problem.q[self.k], self.problem.v[self.k]])
         self._keep(0, y)
         values = self._event_values(0.0, y)
-        met = met_at_start(self.problem.events, values)
-        if met is not None:
-            self.end = End(met)
+        at_once = met_at_start(self.problem.events, values)
+        if at_once is not None:
+            self.end = End(at_once)
             return
         solver = self._solver(0.0, y)
         try:

@@ -83,7 +83,7 @@ class Integrator:
 
 
 def _is_positive(x: object) -> bool:
-    return isinstance(x, int | float | np.number) and math.isfinite(x) and x > 0.0
+    return isinstance(x, int | float | np.integer | np.floating) and math.isfinite(x) and bool(x > 0.0)
 
 
 def schedule(system: System, events: Events, name: str, dtype: str) -> Schedule:
