@@ -33,6 +33,7 @@ PINOCCHIO_JOINTS = ("revolute", "prismatic", "helical", "cylindrical", "spherica
 # ---- against a dense solution in 50 digits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["elimination", "dense"])
 @pytest.mark.parametrize("name", ZOO)
 def test_zoo_agrees_with_fifty_digits(name, method):
@@ -44,6 +45,7 @@ def test_the_python_target_agrees_with_fifty_digits(name):
     assert difference(accelerations(case_of(name), target="python"), answer_of(name)) < AGREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", DAILY)
 def test_random_loops_agree_with_fifty_digits(seed):
     case, expected = case_of(f"random {seed}"), answer_of(f"random {seed}")
@@ -93,6 +95,7 @@ def test_plane_loops_closed_by_a_hinge_agree_with_fifty_digits(seed):
         assert difference(accelerations(case, **options), expected) < AGREE, options
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_a_doubled_closure_changes_nothing(seed):
     assert difference(accelerations(case_of(f"doubled {seed}")), answer_of(f"random {seed}")) < AGREE
@@ -121,6 +124,7 @@ def test_external_forces_agree_with_fifty_digits(name, method):
     assert difference(a, exact(case.model, case.q, case.v, case.tau, forces)) < AGREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["elimination", "dense"])
 @pytest.mark.parametrize(
     ("name", "driven"),
@@ -145,6 +149,7 @@ def test_driven_joints_have_their_given_accelerations(name, driven, method):
     assert difference(a, exact(model, case.q, case.v, case.tau)) < AGREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["elimination", "dense"])
 @pytest.mark.parametrize("name", ["four_bar", "five_bar", "arms 2", "n_four_bar 8", "stewart", "random 4"])
 def test_live_parameters_give_the_model_with_those_masses(name, method):
@@ -274,6 +279,7 @@ def test_zoo_agrees_with_pinocchio(name):
     np.testing.assert_allclose(accelerations(case), peer, atol=1e-9 * max(1.0, np.abs(peer).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closing", ["spherical", "fixed"])
 @pytest.mark.parametrize("seed", range(6))
 def test_random_loops_agree_with_pinocchio(seed, closing):

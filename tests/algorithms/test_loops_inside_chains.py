@@ -49,6 +49,7 @@ def test_random_loops_inside_chains_agree_with_fifty_digits(seed):
     assert _agrees(random_inside(seed))
 
 
+@pytest.mark.slow
 def test_the_random_loops_are_inside():
     """Few of them can be undone by another choice of the reference member; pins have redundant rows."""
     models = [random_inside(seed).model for seed in range(10)]
@@ -110,6 +111,7 @@ def test_machine_code_agrees_with_fifty_digits_alone_and_in_a_batch(name):
     assert difference(many, np.stack([expected] * 9)) < AGREE
 
 
+@pytest.mark.slow
 def test_forces_from_outside():
     case = case_of("arms with linkage")
     rng = np.random.default_rng(11)
@@ -119,12 +121,14 @@ def test_forces_from_outside():
     assert difference(a, exact(case.model, case.q, case.v, case.tau, forces)) < AGREE
 
 
+@pytest.mark.slow
 def test_driven_joints_inside_a_loop():
     case = case_of("arms with linkage")
     model = case.model.drive("arm1_lever_motor", "arm2_turn")
     assert _agrees(replace(case, model=model))
 
 
+@pytest.mark.slow
 def test_loops_inside_that_are_switched():
     """A rod that lets go of the forearm; and of a pin in a plane only the rows that matter act."""
     case = case_of("arms with linkage")
@@ -187,6 +191,7 @@ def folded_in_series(number: int, distance: float) -> Case:
     return Case(model, q, np.array(rates), np.linspace(-0.5, 0.5, 15))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(5))
 def test_a_loop_that_loses_rank_is_refused_and_never_silently_wrong(number):
     """Inside a chain, on the reference member, and on what it carries. Beside it an answer may have lost eps/δ²."""
@@ -197,6 +202,7 @@ def test_a_loop_that_loses_rank_is_refused_and_never_silently_wrong(number):
     assert outcome(folded_in_series(number, 0.0))[0] == "refused"  # by elimination, too
 
 
+@pytest.mark.slow
 def test_a_singular_loop_harms_no_other_state_of_a_batch():
     """Machine code, alone and in a batch."""
     good, bad = folded_in_series(3, 0.5), folded_in_series(3, 0.0)
@@ -222,6 +228,7 @@ def _arms_with_loops(m: int):
     return replace(model, loops=(*model.loops, *inner))
 
 
+@pytest.mark.slow
 def test_operations_grow_linearly_with_the_number_of_chains():
     counts = [operations(plan_of(_arms_with_loops(m), METHOD)) for m in (1, 2, 4, 8)]
     each = np.diff(counts) / (1, 2, 4)

@@ -48,6 +48,7 @@ def near(found, expected, bound=BOUND):
 COMPILED = ("random2", "random3", "floating100", "chain_universal", "tree", "star")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "target"), [*((n, "python") for n in TREES), *((n, "cpu") for n in COMPILED)])
 def test_it_is_what_dense_matrices_give(name, target):
     model = TREES[name]()
@@ -58,6 +59,7 @@ def test_it_is_what_dense_matrices_give(name, target):
     near(robot.force_response(q, frames), inverse @ J.T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_it_is_what_pinocchio_gives(seed):
     model = with_known_kinds(zoo.random_model(seed, 7, kinds=PEER_KINDS)).without_losses()
@@ -113,6 +115,7 @@ def counted(function, model, frames) -> int:
     return n.multiplications + n.additions + n.divisions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ["operational_inverse_inertia", "force_response"])
 def test_operations_grow_linearly_with_the_chain(function):
     """Every doubling adds twice what the one before added; from 32 to 64 links the slope is at most 1.05."""
@@ -123,6 +126,7 @@ def test_operations_grow_linearly_with_the_chain(function):
     assert np.log(counts[-1] / counts[-2]) / np.log(2.0) <= 1.05
 
 
+@pytest.mark.slow
 def test_branches_that_carry_no_frame_cost_their_articulated_inertia_only():
     """Of a star's legs the admittance of one is found, whatever their number; all of them respond."""
     sizes = (7, 9, 11)  # angles between the legs that are nothing special; equal ones share a tenth of the work

@@ -289,6 +289,7 @@ def test_thin_bodies_cost_no_digits_that_are_not_missed(kind):
     assert all("rounding errors are too large" in why for ratio, why in refused if ratio > 1e-6)
 
 
+@pytest.mark.slow
 def test_an_answer_lost_to_rounding_is_refused_also_in_machine_code():
     """With live parameters, too: one state raises and names the body, a batch has a row of NaN."""
     good, bad = (thin_chain(9, "cylindrical", ratio, 2) for ratio in (0.1, 1e-7))
@@ -450,12 +451,14 @@ FAMILIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("method", ["virtual_work", "decoupled_complement", "articulated_body"])
 def test_the_count_grows_with_the_number_of_links(method, family):
     assert slope(*FAMILIES[family], method) <= 1.05
 
 
+@pytest.mark.slow
 def test_without_splitting_and_with_unit_vectors_stars_cost_more_than_in_proportion():
     assert slope(zoo.star, (8, 16), "virtual_work_unsplit") > 2.0
     assert slope(zoo.star, (8, 16), "unit_vector") > 1.8

@@ -64,6 +64,7 @@ def test_actuators_may_be_anywhere(actuated):
     assert difference(a, answer_of("five_bar")) < AGREE
 
 
+@pytest.mark.slow
 def test_forces_live_parameters_and_batches():
     case = case_of("stewart")
     push = {"platform": np.arange(6.0), "piston2": np.ones(6)}
@@ -148,6 +149,7 @@ def legs_called(name) -> tuple[sl.Model, np.ndarray]:
 COMPLEMENTS = ("five_bar", "stewart", "slider_crank", "three legs", "random 0", "random 1", "random 2", "random 3")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPLEMENTS)
 def test_the_complement_by_names_gives_the_twists_of_bodies(name):
     """N θ̇ beside Jacobians at completed rates, in each body's axes; I = Nᵀ M N beside Tᵀ M T."""
@@ -216,6 +218,7 @@ def test_the_singular_position_of_the_legs_is_told():
     assert np.isfinite(a).all()
 
 
+@pytest.mark.slow
 def test_motions_that_the_actuators_leave_free_are_never_guessed():
     """Two arms that hold an object by points leave it a spin."""
     with says(UnsupportedError, "wherever the loops are closed, the actuated joints leave a motion of 'floating' free"):

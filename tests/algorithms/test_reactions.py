@@ -30,6 +30,7 @@ def state(name):
     return model, robot, q, v, rng.normal(size=model.nv)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_every_body_obeys_newton_and_euler(name):
     """Its joint, what it carries, its loops and gravity against its inertia, about the world's origin.

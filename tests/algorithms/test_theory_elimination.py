@@ -140,6 +140,7 @@ def trees():
     return {name: Tree(name) for name in MODELS}
 
 
+@pytest.mark.slow
 @every_model
 def test_accelerations_solve_the_equations_of_motion(trees, name):
     """(5)"""

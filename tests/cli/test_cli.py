@@ -196,6 +196,7 @@ def test_an_interrupt_leaves_without_a_traceback(capsys, monkeypatch):
     assert run(capsys, "demo") == (130, "", "spanloop: error: interrupted\n")
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error():
     listing = subprocess.Popen(
         [sys.executable, "-m", "spanloop.cli.main", "info", "zoo:chain:3000"],
@@ -279,6 +280,7 @@ def test_first_steps_of_the_help_are_commands_that_work(capsys, tmp_path, monkey
 # ---- demo
 
 
+@pytest.mark.slow
 def test_demo_reports_and_writes_a_page(capsys, tmp_path):
     code, out, err = run(capsys, "demo", "--output", str(tmp_path), "--seconds", "0.3")
     assert (code, err) == (0, "")
@@ -293,6 +295,7 @@ def test_demo_reports_and_writes_a_page(capsys, tmp_path):
     assert 0.0 < low < high
 
 
+@pytest.mark.slow
 def test_the_lines_of_python_do_the_same(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     out = run(capsys, "demo", "--seconds", "0.3", "--no-browser")[1]
@@ -305,6 +308,7 @@ def test_the_lines_of_python_do_the_same(capsys, tmp_path, monkeypatch):
     assert space["run"].duration == pytest.approx(0.3)
 
 
+@pytest.mark.slow
 def test_demo_ends_with_1_when_the_motion_is_not_to_be_trusted(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "STEP", 0.1)
     monkeypatch.setattr(demo, "SAMPLE", 0.1)
@@ -313,6 +317,7 @@ def test_demo_ends_with_1_when_the_motion_is_not_to_be_trusted(capsys, tmp_path,
     assert "Not well" in out
 
 
+@pytest.mark.slow
 def test_demo_opens_nothing_where_nobody_looks(capsys, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
@@ -364,6 +369,7 @@ def test_simulate_as_json(capsys):
     assert len(data["end"]["joint1"]) == 1
 
 
+@pytest.mark.slow
 def test_a_run_becomes_an_animated_svg(capsys, tmp_path):
     path = tmp_path / "run.svg"
     assert run(capsys, "simulate", "zoo:delta", "--duration", "0.2", "--output", str(path))[0] == 0

@@ -92,6 +92,7 @@ def test_a_simulated_arm_gives_its_torques_back(capsys, tmp_path, method):
     np.testing.assert_allclose(found.tau, np.broadcast_to(tau, found.tau.shape), atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--by-subsystems",)])
 @pytest.mark.parametrize("all_joints", [True, False])
 def test_a_closed_chain_gives_its_torque_back(capsys, tmp_path, options, all_joints):

@@ -110,6 +110,7 @@ def test_another_process_finds_what_this_one_made(folder):
     np.testing.assert_allclose(eval(done.stdout), EXPECTED, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_several_processes_at_once_give_one_set_of_entries(folder):
     code = (
         "import numpy as np, spanloop as sl\n"

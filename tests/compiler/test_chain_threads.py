@@ -136,6 +136,7 @@ TAPES = [
 TAPES += [("arms 2 ball", "closed_topology"), ("support 0", METHOD), ("support 1", METHOD), ("arms 2 ball", "dense")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), TAPES)
 @pytest.mark.parametrize(("min_phase", "threads"), [(1, 2), (300, 9)])
 def test_phases_hold_every_operation_once_after_what_it_needs_elsewhere(name, method, min_phase, threads):
@@ -203,6 +204,7 @@ NUMBERS = [
 NUMBERS += [("arms 2 ball", m) for m in ("elimination", "closed_topology", "arms_on_object_2")] + [EIGHT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "method"), NUMBERS)
 def test_threads_give_what_one_thread_gives(name, method):
     kernel = divided(name, method)
@@ -409,6 +411,7 @@ def test_helpers_sleep_when_there_is_nothing_to_do():
     assert threaded._started >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(sys, "setdlopenflags"), reason="processes are forked on POSIX only")
 def test_a_forked_process_computes_alone_and_ends():
     """A kernel that it inherited, and one that it makes; neither process is held up by helpers when it ends."""

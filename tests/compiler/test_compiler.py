@@ -353,6 +353,7 @@ def test_a_hinge_turned_far_is_answered(angle):
 # ---- float32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["puma", "quadruped", *ROBOTS])
 def test_single_precision_is_as_good_as_its_digits_allow(name):
     """‖M a + h − tau‖ ≤ 1e-6 (‖M‖‖a‖ + ‖h‖ + ‖tau‖), forward errors ≤ eps₃₂ cond₂(M), the others 4e-6 of their size.
@@ -604,6 +605,7 @@ def test_out_holds_as_many_references_as_before():
     assert sys.getrefcount(robot.forward_dynamics(*args)) == sys.getrefcount(np.zeros(6))
 
 
+@pytest.mark.slow
 def test_many_calls_leak_nothing():
     import tracemalloc
 
@@ -631,6 +633,7 @@ def test_many_calls_leak_nothing():
     assert after - before < 20_000, where  # bytes; one array a call would be 10 MB
 
 
+@pytest.mark.slow
 def test_a_refused_call_gives_back_the_references_it_took():
     robot, (q, v, tau) = robot_and_batch(1)
     args, out = (q[0].copy(), v[0].copy(), tau[0] * np.inf), np.zeros(6)
@@ -742,6 +745,7 @@ def test_a_body_without_inertia_on_a_free_end_is_said():
 # ---- lives and copies
 
 
+@pytest.mark.slow
 def test_a_kernel_outlives_its_robot():
     robot, (q, v, tau) = robot_and_batch(2)
     expected = robot.forward_dynamics(q[0], v[0], tau[0])
@@ -757,6 +761,7 @@ def test_a_kernel_outlives_its_robot():
     assert (call(q, v, tau)[0] == expected).all()
 
 
+@pytest.mark.slow
 def test_a_dropped_robot_is_freed():
     robot, (q, v, tau) = robot_and_batch(1)
     robot.forward_dynamics(q[0], v[0], tau[0])

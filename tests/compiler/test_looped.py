@@ -62,6 +62,7 @@ def test_operations_grow_with_the_number_of_links():
     assert ratio < 2.02
 
 
+@pytest.mark.slow
 def test_long_chains_are_looped_unless_told_otherwise():
     short, long = zoo.chain(LOOP_THRESHOLD, seed=1), zoo.chain(LOOP_THRESHOLD + 1, seed=1)
     assert not isinstance(sl.compile(short, "inverse_dynamics").plan, Looped)

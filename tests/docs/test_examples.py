@@ -16,12 +16,14 @@ SMALL = [x for x in WRITTEN if not x.values[1].options]
 ALONE = [p for p in EXAMPLES if p not in {x.values[1].script for x in SMALL}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ALONE, ids=lambda p: p.stem)
 def test_the_example_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(Block(path, (), "", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "block"), SMALL + LARGE)
 def test_the_page_contains_what_its_example_prints(page, block, tmp_path, monkeypatch):
     """And its pictures are those that can be drawn from what the example leaves behind."""

@@ -354,6 +354,7 @@ def test_external_forces_act_as_the_transposed_jacobian_says(name):
     assert norm(again - a) <= 100 * EPS * np.linalg.cond(M) * (norm(a) + size / norm(M))
 
 
+@pytest.mark.slow
 def test_forces_by_name_broadcast_over_a_batch():
     robot = sl.Dynamics(model_of("quadruped"))
     q, v, tau = batch(robot.model, 5, seed=16)

@@ -47,6 +47,7 @@ def test_a_closed_mechanism_is_counted_by_its_own_methods():
     assert not any(function == "inverse_dynamics" and method == "newton_euler" for function, method in found)
 
 
+@pytest.mark.slow
 def test_growth_is_a_formula(capsys):
     code, out, _ = run(capsys, "zoo:pendulum", "--growth", "--json")
     assert code == 0
@@ -86,6 +87,7 @@ def test_polynomials_are_found_exactly_or_not_at_all():
     assert polynomial(3, [3, 5, 9, 15]) is None  # one value beyond a parabola's three is no confirmation
 
 
+@pytest.mark.slow
 def test_a_generic_arm_takes_as_few_operations_as_we_say():
     """Inverse at most 81n−104 / 69n−95; forward grows linearly, 913 / 826 at six joints."""
     found = growth(zoo.dh_arm, range(3, 9))
@@ -105,6 +107,7 @@ def test_the_growth_of_a_family_needs_a_family():
         family_of("arm.urdf")
 
 
+@pytest.mark.slow
 def test_the_page_of_counts_is_what_is_counted():
     """If it fails after a change of an algorithm: python docs/tables/counts.py writes the page anew."""
     page = runpy.run_path(str(DOCS / "tables" / "counts.py"))["page"]()

@@ -88,6 +88,7 @@ def test_a_second_call_visits_no_file():
     assert files == []
 
 
+@pytest.mark.slow
 def test_a_first_simulation_of_a_four_bar_is_a_walk_of_bounded_length():
     files, _ = walk(FOUR_BAR, "sl.simulate(model, q, duration=0.1)")
     assert len(files) <= 65, files

@@ -85,6 +85,7 @@ BOTH = [("fixed", "python"), ("spherical", "cpu")]
 BOTH += [pytest.param(g, "cpu", marks=[pytest.mark.slow]) for g in ("fixed", "revolute")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("grasp", "target"), BOTH)
 def test_arms_and_object_by_both_forms_of_step_d(grasp, target):
     """The cheap form, six equations of the object, and A Λ A* as a whole."""
@@ -99,6 +100,7 @@ def test_arms_and_object_by_both_forms_of_step_d(grasp, target):
 CHAINS = [pytest.param(s, marks=[pytest.mark.slow] if s >= 2 else []) for s in range(30)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", CHAINS)
 def test_random_arms_on_an_object_agree_with_fifty_digits(seed):
     """Arms of all kinds of joints, some on a driven support, some with fewer joints than their grasp has rows."""
@@ -162,6 +164,7 @@ def linkage():
     return arms, held, between, np.concatenate((q[n:], q[:n]))
 
 
+@pytest.mark.slow
 def test_loops_inside_both_systems_with_redundant_rows():
     arms, held, between, q = linkage()
     pair = sl.ClosedTopology(arms, held, between, target="python")
@@ -265,6 +268,7 @@ def test_a_new_object_compiles_its_own_column_only(cache):
     assert cache() == sorted([*before, "forced_response", "free_response"])
 
 
+@pytest.mark.slow
 def test_new_closures_between_the_same_points_compile_step_d_only(cache):
     arms, held, closures, q = arms_and_object(2, "spherical")
     pair = sl.ClosedTopology(arms, held, closures)
@@ -281,6 +285,7 @@ def test_new_closures_between_the_same_points_compile_step_d_only(cache):
     assert pair.with_closures(closures).step_d.kernel is pair.step_d.kernel
 
 
+@pytest.mark.slow
 def test_released_and_taken_again_compiles_nothing(cache):
     """No closures at all: steps A to C are the dynamics. Points that are named beforehand are there when needed."""
     arms, held, closures, q = arms_and_object(2, "spherical")
@@ -297,6 +302,7 @@ def test_released_and_taken_again_compiles_nothing(cache):
     assert cache() == before
 
 
+@pytest.mark.slow
 def test_step_d_asks_nothing_of_the_joints():
     """Its inputs are poses, velocities, accelerations and Λ of points: arms of other lengths have the same kernel."""
     arms, held, closures, _ = arms_and_object(2, "spherical")
@@ -399,6 +405,7 @@ def test_an_arm_in_a_singular_position_is_no_obstacle(which):
 # ---- all that acts on them
 
 
+@pytest.mark.slow
 def test_forces_from_outside():
     arms, held, closures, q = arms_and_object(2, "spherical")
     pair = sl.ClosedTopology(arms, held, closures, target="python")

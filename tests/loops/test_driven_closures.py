@@ -169,6 +169,7 @@ def test_every_body_obeys_newton_and_euler_whatever_acts_in_loops(kind, seed):
         np.testing.assert_allclose(net[b.name], rate_of_momentum(model, robot, b, q, v, a), atol=1e-11 * largest)
 
 
+@pytest.mark.slow
 def test_forces_of_loops_that_are_not_active_are_zero_in_a_batch():
     robot, q = sl.Dynamics(zoo.hexapod(switchable=True)), zoo.hexapod_start()
     nv = robot.model.nv
@@ -315,6 +316,7 @@ def test_what_is_said_of_loops_is_checked_in_every_call():
 # ---- motions
 
 
+@pytest.mark.slow
 def test_a_known_force_moves_a_linkage_as_the_torque_of_that_joint_does():
     (first, q, v), (second, q2, v2), _ = matching_states(linkage("d"), linkage("b"))
 

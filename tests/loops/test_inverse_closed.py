@@ -41,6 +41,7 @@ def motion(case: str, seed: int = 0):
 # ---- there and back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_forward_dynamics_returns_the_motion(case):
     robot, q, v, a = motion(case)
@@ -68,6 +69,7 @@ def test_pinocchio_returns_the_motion(case):
     np.testing.assert_allclose(found, a, atol=1e-9 * max(1.0, np.abs(a).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_random_loops_return_the_motion(seed):
     """Every DoF is actuated: the loops leave torques open, the shortest are taken."""

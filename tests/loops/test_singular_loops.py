@@ -96,6 +96,7 @@ def test_a_drifted_state_moves_as_one_nearby(name, tilt):
     assert difference(kernel(case.q, case.v + step, case.tau), expected) < FACTOR * tilt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arms 2", "four_bar", "linkage_leg", "stewart"])
 def test_a_closure_said_twice_changes_nothing(name):
     case = moving(*mechanism(name), np.random.default_rng(1))
@@ -156,6 +157,7 @@ def test_at_singular_positions_the_answer_is_right_or_refused(case: Singular, di
         assert distance <= 1e-4  # well before, rounding leaves half of the digits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SINGULAR, ids=lambda c: c.name)
 def test_a_batch_through_a_singular_position_raises_nothing(case: Singular):
     """Rows are right or NaN, those that are NaN are counted in one warning."""

@@ -125,6 +125,7 @@ def test_the_motion_is_that_of_scipy_on_the_actuated_coordinates(torques):
     np.testing.assert_allclose(y, (*run.q[-1, [0, 2]], *run.v[-1, [0, 2]]), atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["DOP853", "RK45", "Radau", "BDF", "LSODA"])
 def test_integrators_with_their_own_steps_agree(method):
     """The five-bar and three legs, tolerance 1e-9; BDF and LSODA reach about a thousand times that."""
@@ -285,6 +286,7 @@ def test_single_precision_follows():
     np.testing.assert_allclose(run.q, exact.q, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_live_parameters_are_those_of_a_model_made_with_them():
     """Masses and lengths: the start is completed with the lengths of each run."""
     model, q = zoo.five_bar(), zoo.five_bar_start()

@@ -50,6 +50,7 @@ def test_a_led_linkage_needs_no_correction():
     assert run.closure_residual.max() < 1e-12
 
 
+@pytest.mark.slow
 def test_a_led_object_comes_back_and_its_loops_stay_closed():
     model, start = sl.zoo.three_pumas(), sl.zoo.three_pumas_start()
 

@@ -64,6 +64,7 @@ def test_steps_are_those_of_the_method(name, method):
         assert np.abs(found - exact).max() <= bound * max(1.0, np.abs(exact).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_stay_closed_and_motion_is_that_of_projected_steps(name):
     _, robot, q, v = loop(name)

@@ -62,6 +62,7 @@ def test_lambda_is_the_admittance_of_the_points_of_closure(closed):
     near(closed.S.Lam.matrix(), J @ np.linalg.solve(closed.M, J.T))
 
 
+@pytest.mark.slow
 def test_b_is_a_root_of_the_admittance_of_the_rows(closed):
     """b*b = A Λ A* = (AJ) M⁻¹ (AJ)*."""
     S = closed.S
@@ -71,6 +72,7 @@ def test_b_is_a_root_of_the_admittance_of_the_rows(closed):
     near((S.A @ S.Lam @ S.A.T).inverse().matrix() @ expected, np.eye(len(expected)), 1e-9)
 
 
+@pytest.mark.slow
 def test_the_middle_of_3_13_is_a_projector(closed):
     """Onto motions that no closure feels, in the whitened joints: I − b (b*b)⁻¹ b*."""
     S = closed.S
@@ -81,6 +83,7 @@ def test_the_middle_of_3_13_is_a_projector(closed):
     assert np.trace(P) == pytest.approx(closed.model.nv - len(closed.J), abs=1e-8)
 
 
+@pytest.mark.slow
 def test_3_13_gives_the_accelerations_of_the_closed_mechanism(closed):
     """At rest, gravity being part of T̂ = tau − C."""
     tau = np.random.default_rng(1).normal(size=closed.model.nv)
@@ -90,6 +93,7 @@ def test_3_13_gives_the_accelerations_of_the_closed_mechanism(closed):
     near(closed.S.A @ (closed.S.J @ a), np.zeros(len(closed.J)), 1e-9 * np.abs(a).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["four_bar", "arms 2 ball"])
 @pytest.mark.parametrize("target", ["cpu", "python"])
 def test_3_13_becomes_a_kernel(name, target):

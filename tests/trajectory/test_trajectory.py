@@ -87,6 +87,7 @@ def test_quantities_are_those_of_each_state():
     assert run.closure_residual.max() < 1e-10  # what the method itself keeps at 1 ms
 
 
+@pytest.mark.slow
 def test_external_forces_count_in_accelerations_and_reactions():
     run = flying_run()
     push = np.zeros((len(run), 6))

@@ -86,6 +86,7 @@ def differing(a, b):
     return float((np.abs(a - b).max(axis=-1) > 24).mean())
 
 
+@pytest.mark.slow
 def test_it_moves_with_the_timeline(opened):
     start = picture(opened)
     assert (start[..., 3] > 200).mean() > 0.02  # bodies are there
@@ -96,6 +97,7 @@ def test_it_moves_with_the_timeline(opened):
     assert differing(start, picture(opened)) < 1e-4
 
 
+@pytest.mark.slow
 def test_it_plays_by_itself_and_begins_again(opened):
     opened.evaluate("spanloop.timeline.seek(0.95); spanloop.timeline.play(true)")
     opened.until("spanloop.timeline.time < 0.5")
@@ -136,6 +138,7 @@ def test_a_curve_can_be_taken_away(opened):
     opened.until(f"spanloop.plots[0].shown.size === {before - 1}")
 
 
+@pytest.mark.slow
 def test_dragging_turns_the_view_and_the_wheel_brings_it_nearer(opened):
     start = picture(opened)
     opened.drag((500, 400), (650, 430))
@@ -150,6 +153,7 @@ def test_dragging_turns_the_view_and_the_wheel_brings_it_nearer(opened):
     assert differing(start, picture(opened)) < 1e-4
 
 
+@pytest.mark.slow
 def test_steps_begin_at_the_time_not_at_what_was_drawn(opened):
     """Time moves, and a key comes before the next picture."""
     key = "window.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }))"
@@ -159,6 +163,7 @@ def test_steps_begin_at_the_time_not_at_what_was_drawn(opened):
     assert found == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_keys_step_and_switch(opened):
     opened.evaluate("document.getElementById('scene').focus()")
     opened.key("ArrowRight")
@@ -173,6 +178,7 @@ def test_keys_step_and_switch(opened):
         opened.key(letter)
 
 
+@pytest.mark.slow
 def test_a_name_appears_under_the_pointer(opened):
     found = opened.evaluate(
         """(() => {
@@ -205,6 +211,7 @@ def test_the_audit_is_reported_in_words(opened):
     assert "closure velocity: well" in words
 
 
+@pytest.mark.slow
 def test_loops_that_open_are_red(browser, tmp_path):
     """A four-bar pulled apart by a centimetre."""
     model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
@@ -229,6 +236,7 @@ def test_loops_that_open_are_red(browser, tmp_path):
     assert quiet(browser) == []
 
 
+@pytest.mark.slow
 def test_a_phone_sees_all_of_it(opened):
     opened.resize(*PHONE, mobile=True)
     opened.until("spanloop.stage.drawing.canvas.clientWidth < 400")
@@ -260,6 +268,7 @@ def test_names_stay_text(browser, tmp_path):
     assert quiet(browser) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pendulum", "stewart", "quadruped", "random_model"])
 def test_other_mechanisms_are_drawn_without_a_word(name, browser, tmp_path):
     model = getattr(sl.zoo, name)(*((2,) if name in ("pendulum", "random_model") else ()))

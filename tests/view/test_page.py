@@ -123,12 +123,14 @@ def resting(model, q, duration, samples):
     return Trajectory(model, segment, Outcome("finished", "done", duration), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["three_pumas", "hexapod"])
 def test_ten_seconds_are_less_than_six_megabytes(name):
     run = resting(getattr(sl.zoo, name)(), getattr(sl.zoo, f"{name}_start")(), 10.0, 10_001)
     assert len(page.text(run)) < 2e6
 
 
+@pytest.mark.slow
 def test_many_bodies_have_fewer_frames():
     text = page.text(resting(sl.zoo.chain(60), np.zeros(60), 60.0, 6001))
     assert len(text) < 6e6

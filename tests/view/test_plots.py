@@ -159,6 +159,7 @@ def test_lines_are_distinct_however_many_there_are():
         assert len({(str(p["color"]), str(p["linestyle"])) for p in line_styles(count)}) == count
 
 
+@pytest.mark.slow
 def test_thirty_joints_have_a_legend_inside_the_picture():
     run = sl.simulate(sl.zoo.chain(30), duration=0.01)
     ax = run.plot("q")
@@ -211,6 +212,7 @@ def test_sparsity_shows_the_entries_that_there_are():
         plots.sparsity(sl.zoo.chain(2), "closure_jacobian")
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_the_kernels():
     model = sl.zoo.chain(3)
     ax = plots.counts(model)

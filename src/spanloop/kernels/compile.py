@@ -86,7 +86,7 @@ def compile(
         (6, 6)
     """
     checked_model(model, "compile")
-    if chain_threads != 1:
+    if chain_threads is True or chain_threads != 1:
         lowering = _lowering_for_chains(target, lowering)
     if isinstance(function, str):
         spec = KernelSpec.of(
@@ -116,7 +116,7 @@ def compile(
         from spanloop.compiler.runtime.reference import PythonKernel
 
         return PythonKernel(spec, dtype)
-    division = _division(spec, chain_threads) if chain_threads != 1 else None
+    division = _division(spec, chain_threads) if chain_threads is True or chain_threads != 1 else None
     return machine_kernel(spec, dtype=dtype, threads=threads, division=division)
 
 

@@ -107,6 +107,7 @@ def test_cassie_stands_closed_as_told_and_assembles_within_its_limits():
     assert robot.mobility(q) == 18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_cassies_accelerations_are_those_of_the_dense_equations(seed):
     model = quietly(cassie("cassie_v2.sdf"))
@@ -123,6 +124,7 @@ def test_cassies_accelerations_are_those_of_the_dense_equations(seed):
     assert error < 1e-11, f"seed {seed}"
 
 
+@pytest.mark.slow
 def test_away_from_its_pose_cassie_moves_as_if_its_axes_were_parallel():
     """The digits of the file tilt the ankles' hinges by 1e-6; what that would block is found redundant."""
     model = quietly(cassie("cassie_v2.sdf"))

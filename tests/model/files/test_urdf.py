@@ -136,6 +136,7 @@ def test_limits_are_those_of_pinocchio():
         assert j.speed == (theirs.velocityLimit[i],)
 
 
+@pytest.mark.slow
 @needs_robots
 def test_every_urdf_of_the_wheel_loads_and_saves_or_fails_with_the_true_reason():
     assert ROBOTS is not None
@@ -167,6 +168,7 @@ def test_every_robot_of_the_table_has_pinocchios_freedoms():
     assert found == {name: LOADED[name][1] for name in found}
 
 
+@pytest.mark.slow
 def test_a_chain_of_ten_thousand_links_loads():
     n = 10_000
     links = [link(f"l{i}") for i in range(n + 1)]
