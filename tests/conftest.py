@@ -10,7 +10,7 @@ from collections import defaultdict
 
 import pytest
 
-DAILY_CASES = 3  # of each parametrised test; the others are marked slow
+DAILY_CASES = 2  # of each parametrised test; the others are marked slow
 
 _OWN = "PYTEST_XDIST_WORKER" not in os.environ  # workers share the folder of the session that started them
 if _OWN:

@@ -40,6 +40,7 @@ def test_zoo_agrees_with_fifty_digits(name, method):
     assert difference(accelerations(case_of(name), method=method), answer_of(name)) < AGREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_the_python_target_agrees_with_fifty_digits(name):
     assert difference(accelerations(case_of(name), target="python"), answer_of(name)) < AGREE
@@ -59,6 +60,7 @@ def test_more_random_loops_agree_with_fifty_digits(seed):
     assert difference(accelerations(case_of(f"random {seed}")), answer_of(f"random {seed}")) < AGREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [44, 80, 173, 196])
 def test_closures_that_are_deficient_together_without_the_free_body(seed):
     """Each closure alone could be eliminated before the free body that it touches, all of them together could not."""
@@ -107,6 +109,7 @@ def test_a_doubled_closure_changes_nothing(seed):
 FEW = ("four_bar", "five_bar", "stewart", "arms 2 cardan", "n_four_bar 8", "hexapod", "random 0", "random 5", "plane 1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FEW)
 def test_regrouped_inertias_give_the_same(name):
     case = case_of(name)

@@ -76,6 +76,7 @@ def test_every_method_satisfies_the_equations_of_motion_and_agrees(seed):
         assert norm(a - known) <= rounding, method
 
 
+@pytest.mark.slow
 def test_the_trees_are_as_the_goal_has_them():
     """1 to 60 bodies, every kind of joint, floating ones, and links with twelve children."""
     models = [tree(s) for s in range(ALL)]

@@ -212,11 +212,13 @@ def test_threads_give_what_one_thread_gives(name, method):
     assert difference(kernel(*state(name)), plain(name, method)(*state(name))) < ROUNDING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arms 2", "arms 3 pin", "hexapod"])
 def test_threads_agree_with_fifty_digits(name):
     assert difference(divided(name)(*state(name)), answer_of(name)) < AGREE
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_who_computes():
     """Called at once, and after a pause in which helpers fall asleep."""
     for kernel in (divided("arms 3 pin"), divided("arms 3 pin", threads=3)):
@@ -352,6 +354,7 @@ def test_a_kernel_is_found_again_on_disk_under_its_number_of_threads():
     assert not sl.compile(case("arms 2").model, "forward_dynamics", method=METHOD, chain_threads=2).from_cache
 
 
+@pytest.mark.slow
 def test_dynamics_takes_the_option_and_keeps_it_when_it_is_pickled():
     c = case("arms 3 pin")
     robot = pickle.loads(pickle.dumps(sl.Dynamics(c.model, method=METHOD, chain_threads=2)))

@@ -12,6 +12,8 @@ import subprocess
 import sys
 from itertools import pairwise
 
+import pytest
+
 WALK = """
 import json, os, sys
 from pathlib import Path

@@ -51,6 +51,7 @@ def test_forward_dynamics_returns_the_motion(case):
     assert difference(robot.forward_dynamics(q, v, tau), a) < RETURNS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["four_bar", "five_bar", "stewart", "delta", "andrews", "linkage_leg", "n_four_bar 8"])
 def test_as_many_actuators_as_dofs_have_one_answer(case):
     """The torques that made a motion come back."""
@@ -61,6 +62,7 @@ def test_as_many_actuators_as_dofs_have_one_answer(case):
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), tau, atol=1e-9 * np.abs(tau).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if ClosedPeer.knows(mechanism(c)[0])])
 def test_pinocchio_returns_the_motion(case):
     """Its proximal solver stops at 1e-10 of the rows' residual."""
@@ -219,6 +221,7 @@ def test_accelerations_can_be_those_of_the_independent_joints():
     np.testing.assert_array_equal(robot.inverse_dynamics(q, v, [0.3, -0.2]), expected)
 
 
+@pytest.mark.slow
 def test_forces_from_outside_are_borne():
     robot, q, v, a = motion("delta")
     push = {"platform": np.array((0.1, 0.2, -0.1, 3.0, -2.0, 5.0)), "arm1": np.arange(6.0)}

@@ -66,6 +66,7 @@ def test_a_led_object_comes_back_and_its_loops_stay_closed():
     assert run.audit().well
 
 
+@pytest.mark.slow
 def test_torques_are_the_smallest_that_do_it():
     """Any other torques of the same power in every allowed motion are larger: they are in the range of the map."""
     model, start = sl.zoo.three_pumas(), sl.zoo.three_pumas_start()

@@ -18,6 +18,7 @@ from spanloop.view import page
 
 NEEDED = os.environ.get("SPANLOOP_BROWSER") == "required"  # then a missing browser is a failure
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.skipif(
         chromium.found() is None and not NEEDED,
