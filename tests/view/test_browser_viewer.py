@@ -14,7 +14,6 @@ import spanloop as sl
 pytest.importorskip("viser", reason="the live viewer needs viser")
 pytest.importorskip("PIL", reason="pictures are read with Pillow")
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.slow,  # without a graphics card a picture takes most of a second
     pytest.mark.skipif(browser.why_none() is not None, reason=f"browser test: {browser.why_none()}"),
 ]
