@@ -22,7 +22,7 @@ from timing import calls, compare
 
 import spanloop as sl
 from spanloop import kernels as compiling
-from spanloop.compiler.lower.looping import lower
+from spanloop.compiler.lower.rolled import lower
 from spanloop.compiler.runtime import kernel as kernel_module
 from spanloop.compiler.runtime import machine
 from spanloop.compiler.runtime.kernel import Kernel

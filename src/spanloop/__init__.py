@@ -31,7 +31,7 @@ _PUBLIC = {
     "load": "spanloop.model.files",
     "load_run": "spanloop.trajectory.files.storage",
     "on_scalars": "spanloop.kernels",
-    "operators": "spanloop.algorithms.closed.closed_operators",
+    "operators": "spanloop.algorithms.closed.model_operators",
     "simulate": "spanloop.simulation.simulate",
     "where": "spanloop.math.scalar",
 }
@@ -75,7 +75,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from spanloop import joints, papers, zoo
-    from spanloop.algorithms.closed.closed_operators import operators
+    from spanloop.algorithms.closed.model_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning
     from spanloop.kernels.compile import compile

@@ -11,7 +11,7 @@ import pytest
 import spanloop as sl
 
 MODULES = [
-    "spanloop.algorithms.closed.closed_operators",
+    "spanloop.algorithms.closed.model_operators",
     "spanloop.dynamics.dynamics",
     "spanloop.math.scalar",
     "spanloop.papers",

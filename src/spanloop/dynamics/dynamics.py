@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from spanloop import loops
 from spanloop.compiler.runtime.arrays import checked_out
-from spanloop.compiler.runtime.refused_states import OneWarning
+from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, nearest
 from spanloop.kernels import check_call_options, checked_model
-from spanloop.loops import arguments, solution
+from spanloop.loops import arguments, dynamics_solution
+from spanloop.loops.dynamics_solution import Reactions, Solution
 from spanloop.loops.independent_dofs import Dofs
-from spanloop.loops.solution import Reactions, Solution
 from spanloop.model import Model
 from spanloop.types import Array
 
@@ -215,7 +215,7 @@ class Dynamics(KernelCalls):
         """
         names = self._active("solve", active_loops)
         with OneWarning("solve"):
-            return solution.solve(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
+            return dynamics_solution.solve(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
 
     def solve_inverse(
         self,
@@ -257,7 +257,7 @@ class Dynamics(KernelCalls):
                 loop_forces=loop_forces,
                 by_subsystems=by_subsystems,
             )
-        return found if robot is self else solution.with_idle(self.model, robot.model, found)
+        return found if robot is self else dynamics_solution.with_idle(self.model, robot.model, found)
 
     def reactions(
         self,
@@ -281,7 +281,7 @@ class Dynamics(KernelCalls):
         """
         names = self._active("reactions", active_loops)
         with OneWarning("reactions"):
-            return solution.reactions(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
+            return dynamics_solution.reactions(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
 
     def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None, forces: ByName | None = None) -> Array:
         """Return the torques h (..., nv) at zero acceleration: Coriolis terms, gravity, dampers, springs."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import converted, leading_shape
-from spanloop.compiler.runtime.refused_states import refuse_states
+from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import UNIT_TOLERANCE
 from spanloop.model import Model

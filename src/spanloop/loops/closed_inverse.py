@@ -36,6 +36,7 @@ from spanloop.loops.arguments import (
 from spanloop.loops.batching import Refusals, over_states, resolution, values
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, in_general
+from spanloop.loops.dynamics_solution import REDUNDANT, Solution, shortest, times, wrench_map
 from spanloop.loops.independent_dofs import complete_acceleration, resolved, structure_of
 from spanloop.loops.motion_refusals import (
     missing_actuators,
@@ -44,7 +45,6 @@ from spanloop.loops.motion_refusals import (
     opening_velocities,
     singular_positions,
 )
-from spanloop.loops.solution import REDUNDANT, Solution, shortest, times, wrench_map
 from spanloop.loops.subsystems import Stage, Subsystems, subsystems
 
 _MADE = 1e-7  # of the torques: what may be left that the actuators do not supply

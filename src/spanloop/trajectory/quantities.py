@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.compiler.runtime.refused_states import refuse_states
+from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.dynamics import Dynamics
 from spanloop.errors import Refusal, StateWarning, UnsupportedError
-from spanloop.loops.solution import Reactions
+from spanloop.loops.dynamics_solution import Reactions
 from spanloop.model import Model
 from spanloop.topology import mechanism
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
-from spanloop.loops.solution import Reactions
+from spanloop.loops.dynamics_solution import Reactions
 from spanloop.model import Model
 from spanloop.trajectory import quantities, report, resampling, segment, selection
 from spanloop.trajectory.part import Part, roles

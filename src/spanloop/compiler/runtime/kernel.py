@@ -23,11 +23,11 @@ from numpy.typing import ArrayLike
 from spanloop.compiler.lower import Looped, Operations, Plan
 from spanloop.compiler.render.batch import batch, scratch_size
 from spanloop.compiler.render.call import call
-from spanloop.compiler.render.looping import TABLE, looped_batch, looped_scratch, looped_single
+from spanloop.compiler.render.rolled import TABLE, looped_batch, looped_scratch, looped_single
 from spanloop.compiler.render.single import FAR_ANGLE, single
 from spanloop.compiler.runtime import arrays, cache, machine, python_call
 from spanloop.compiler.runtime.cache import Artifact
-from spanloop.compiler.runtime.refused_states import refuse_states
+from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.errors import InputError, Refusal, StateError, UnsupportedError
 
 REAL = {"float64": "double", "float32": "float"}

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from spanloop.compiler.lower import Looped, Operations, Plan
 from spanloop.compiler.runtime import arrays
 from spanloop.compiler.runtime.kernel import Definition, checked_dtype
-from spanloop.compiler.runtime.refused_states import refuse_states
+from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.errors import InputError, StateError
 
 

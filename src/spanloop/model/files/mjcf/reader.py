@@ -18,8 +18,8 @@ from spanloop.errors import FileError, UnsupportedError
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mjcf.actuators_and_sensors import read_actuators, read_sensors
 from spanloop.model.files.mjcf.bodies import read_bodies
-from spanloop.model.files.mjcf.compiler_input import Safe, safe_text, take_meshes
 from spanloop.model.files.mjcf.equality import read_equalities
+from spanloop.model.files.mjcf.safe_source import Safe, safe_text, take_meshes
 from spanloop.model.model import Model
 from spanloop.model.parts import Frame, Placement
 from spanloop.model.spanning_tree import Graph, spanned

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.compiler.lower.looping.classes import Interface, LinkClass
-from spanloop.compiler.lower.looping.ir import Looped, Pass, Step, Tree
-from spanloop.compiler.lower.looping.tracing import Traced
 from spanloop.compiler.lower.plan import Plan, live
+from spanloop.compiler.lower.rolled.classes import Interface, LinkClass
+from spanloop.compiler.lower.rolled.ir import Looped, Pass, Step, Tree
+from spanloop.compiler.lower.rolled.tracing import Traced
 from spanloop.compiler.trace import INPUT, Expression
 
 

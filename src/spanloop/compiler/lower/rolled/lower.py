@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from spanloop.compiler.lower.looping.classes import LinkClass, interface_of, link_classes
-from spanloop.compiler.lower.looping.ir import CannotLoop, Looped, Pass, Tree
-from spanloop.compiler.lower.looping.layout import laid_out
-from spanloop.compiler.lower.looping.pytree import NotPlain, put_together
-from spanloop.compiler.lower.looping.tracing import Traced, bindings_of, settled
+from spanloop.compiler.lower.rolled.classes import LinkClass, interface_of, link_classes
+from spanloop.compiler.lower.rolled.ir import CannotLoop, Looped, Pass, Tree
+from spanloop.compiler.lower.rolled.layout import laid_out
+from spanloop.compiler.lower.rolled.pytree import NotPlain, put_together
+from spanloop.compiler.lower.rolled.tracing import Traced, bindings_of, settled
 
 
 def looped(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spanloop.compiler.lower.looping import Looped
+from spanloop.compiler.lower.rolled import Looped
 from spanloop.compiler.render.instructions import LIMIT, Real
-from spanloop.compiler.render.looping.passes import ending, entry, walk
+from spanloop.compiler.render.rolled.passes import ending, entry, walk
 from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, OFF_GUARD
 
 

@@ -8,7 +8,7 @@ each other is found by assuming the most and taking back what a trace refutes, u
 Nothing here knows what the links are: steps are functions, links are values that can be taken apart.
 """
 
-from spanloop.compiler.lower.looping.ir import CannotLoop, Looped, Pass, Step, Tree
-from spanloop.compiler.lower.looping.lower import looped
+from spanloop.compiler.lower.rolled.ir import CannotLoop, Looped, Pass, Step, Tree
+from spanloop.compiler.lower.rolled.lower import looped
 
 __all__ = ["CannotLoop", "Looped", "Pass", "Step", "Tree", "looped"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from spanloop.compiler.lower.looping.classes import Interface, LinkClass
-from spanloop.compiler.lower.looping.ir import CannotLoop, Pass, Tree
-from spanloop.compiler.lower.looping.pytree import put_together, taken_apart
+from spanloop.compiler.lower.rolled.classes import Interface, LinkClass
+from spanloop.compiler.lower.rolled.ir import CannotLoop, Pass, Tree
+from spanloop.compiler.lower.rolled.pytree import put_together, taken_apart
 from spanloop.compiler.trace import INPUT, Expression, Graph
 
 _ROUNDS = 20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spanloop.compiler.lower.looping import Looped
+from spanloop.compiler.lower.rolled import Looped
 from spanloop.compiler.render.batch import marked
 from spanloop.compiler.render.instructions import LIMIT, Real
-from spanloop.compiler.render.looping.passes import ending, walk
+from spanloop.compiler.render.rolled.passes import ending, walk
 from spanloop.compiler.render.single import FAR_ANGLE, NOT_FINITE, OFF_GUARD
 
 

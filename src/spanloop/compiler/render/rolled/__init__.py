@@ -7,8 +7,8 @@ as for unrolled plans. The host fills the table `data` when the code is loaded: 
 record, the answer's entries, and of memory for the records of one state.
 """
 
-from spanloop.compiler.render.looping.batch import looped_batch, looped_scratch
-from spanloop.compiler.render.looping.passes import TABLE
-from spanloop.compiler.render.looping.single import looped_single
+from spanloop.compiler.render.rolled.batch import looped_batch, looped_scratch
+from spanloop.compiler.render.rolled.passes import TABLE
+from spanloop.compiler.render.rolled.single import looped_single
 
 __all__ = ["TABLE", "looped_batch", "looped_scratch", "looped_single"]

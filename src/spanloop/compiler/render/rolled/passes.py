@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanloop.compiler.lower.looping import Looped, Step
+from spanloop.compiler.lower.rolled import Looped, Step
 from spanloop.compiler.render.instructions import Body, Real, declarations
 from spanloop.compiler.trace import INPUT, Expression
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.compiler.lower.looping.ir import CannotLoop, Tree
-from spanloop.compiler.lower.looping.pytree import put_together, taken_apart
+from spanloop.compiler.lower.rolled.ir import CannotLoop, Tree
+from spanloop.compiler.lower.rolled.pytree import put_together, taken_apart
 from spanloop.compiler.trace import Expression
 
 
