@@ -547,7 +547,7 @@ WRONG = {
     ),
     "gains of a tree": (
         {"closures": sl.Closures("feedback", gains=3.0)},
-        "gains are for closures='feedback' of a model with loops; model 'pendulum' has none. Leave gains out",
+        "gains are for closures='feedback' of a model with loops; model 'pendulum1' has none. Leave gains out",
     ),
     "q": ({"q": [0.0, 1.0]}, "q has shape (2,); expected (..., 1)"),
     "empty batch": ({"q": np.zeros((0, 1))}, "the batch has the shape (0,); there is nothing to simulate"),
