@@ -493,7 +493,9 @@ class Dynamics(KernelCalls):
     # ---- sets of active loops
 
     def _with_active_loops(self, active_loops: Iterable[str] | None) -> Dynamics:
-        """This robot, or the one without the switchable loops that are open."""
+        """This robot, or the one without the switchable loops that are open; None: all loops are closed."""
+        if active_loops is None:
+            return self
         names = arguments.checked_active_loops(self.model, active_loops)
         switchable = arguments.switchable_loops(self.model)
         if len(names) == len(switchable):

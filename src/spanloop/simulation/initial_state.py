@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateE
 from spanloop.kernels import KernelSpec
 from spanloop.loops.batching import faulty_states
 from spanloop.loops.closure_errors import errors, positional, worst
-from spanloop.model import Model
 from spanloop.simulation.events import Events
 from spanloop.simulation.minimal.completion import METHOD
 from spanloop.simulation.system import SINGULAR, System
@@ -27,7 +25,6 @@ NOTICED = 1e-9  # m, rad or their rates: a smaller correction of the start is no
 _MOST = 20  # Newton steps in minimal coordinates
 _CLOSED = 1e-14  # m or rad: a smaller closure error is not corrected
 _ENOUGH = 1e-9  # m or rad: must be reached
-FEW = 8  # states that are checked on floats; a kernel is compiled for more
 _UNDETERMINED = "where the actuated joints do not determine the motion of the others. Use closures='project'"
 
 
@@ -65,7 +62,7 @@ def closed(
 
 def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
     """The largest closure error (n,) of each state [m or rad]; states with a loop far from closed are refused."""
-    every = errors(_OnFloats(robot.model) if len(q) <= FEW else robot, q)
+    every = errors(robot, q)
     openness = np.abs(every[:, positional(robot.model)]).max(axis=1, initial=0.0)
     far = np.flatnonzero(openness > OPEN)
     if len(far):
@@ -75,24 +72,6 @@ def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
         words = f"{which}{miss.what} is open by {miss.by()}. Close it first: q = robot.assemble(q)"
         raise StateError.of("simulate", Refusal(Reason.OPEN_LOOP, words))
     return openness
-
-
-class _OnFloats:
-    """A model whose functions are evaluated on floats: for a few states faster than to compile them."""
-
-    def __init__(self, model: Model):
-        self.model = model
-
-    def kernel(self, function: str, **options: Any) -> _Reference:
-        return _Reference(KernelSpec.of(self.model, function, **options))
-
-
-@dataclass(frozen=True)
-class _Reference:
-    spec: KernelSpec
-
-    def evaluate(self, *rows: np.ndarray) -> np.ndarray:
-        return np.array([self.spec.reference(*row) for row in zip(*rows, strict=True)], float)
 
 
 def _projected(robot: Dynamics, q: np.ndarray, v: np.ndarray, openness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

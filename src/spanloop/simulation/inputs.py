@@ -157,7 +157,8 @@ def constants(model: Model, loops: Closures, parameters: Any, active: Iterable[s
         out["p"] = _parameters(model, parameters)
     switchable, driven = any(x.switchable for x in model.loops), any(x.driven for x in model.loops)
     names = [name for name, there in (("active", switchable), ("given", driven)) if there]
-    out |= dict(zip(names, loop_inputs(model, active, loops.loop_accelerations), strict=True))
+    if names or active is not None or loops.loop_accelerations:
+        out |= dict(zip(names, loop_inputs(model, active, loops.loop_accelerations), strict=True))
     if loops.stabilization == "feedback" and (model.loops or model.couplings):
         out["gains"] = _gains(loops.gains)
     elif loops.gains is not None:
