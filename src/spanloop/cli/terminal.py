@@ -61,7 +61,7 @@ def printable_output() -> Iterator[None]:
     for stream in before:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    sys.stdout, sys.stderr = (PrintableStream(stream) for stream in before)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (PrintableStream(stream) for stream in before)
     try:
         yield
     finally:
