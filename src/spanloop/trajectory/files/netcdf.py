@@ -83,6 +83,8 @@ def _axes(f, header: Header, arrays: Arrays) -> list[str]:
     if "forces" in arrays:
         _scale(f, "body", header["bodies"], "bodies on which forces act")
         _scale(f, "component", _COMPONENTS, "components of a force")
+    if "parameters" in arrays:
+        _scale(f, "parameter", model.parameters().names, "masses, lengths, ... of the model")
     for name, axis, units in (
         ("coordinate_unit", "coordinate", labels.coordinate_units(model)),
         ("dof_unit", "dof", labels.dof_units(model)),
@@ -104,6 +106,8 @@ def _samples(f, arrays: Arrays, runs: list[str]) -> None:
         _variable(f, "force", arrays["forces"], [*runs, "time", "body", "component"])
     if "residual" in arrays:
         _variable(f, "residual", arrays["residual"], runs)
+    if "parameters" in arrays:
+        _variable(f, "parameters", arrays["parameters"], [*runs, "parameter"], "parameters of each run")
 
 
 def _texts(f, header: Header, runs: list[str], shape: tuple[int, ...]) -> None:
@@ -163,7 +167,7 @@ def _header(f) -> Header:
 
 
 def _arrays(f) -> Arrays:
-    names = {"times": "time", **{name: name for name in SAMPLES}, "forces": "force", "residual": "residual"}
+    names = {"times": "time", "forces": "force", **{name: name for name in (*SAMPLES, "residual", "parameters")}}
     arrays = {key: f[name][()] for key, name in names.items() if name in f}
     if "end_time" in f:
         arrays["end_times"] = f["end_time"][()]
