@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def test_slices_cover_every_number_once_and_keep_units_together(count, unit, eff
     found = list(Slices(count, unit, effort, threads))
     assert found[0][0] == 0
     assert found[-1][1] == count
-    assert all(a[1] == b[0] and a[1] % unit == 0 for a, b in zip(found, found[1:], strict=False))
+    assert all(a[1] == b[0] and a[1] % unit == 0 for a, b in pairwise(found))
     assert all((end - begin) / unit * effort <= max(machine.SLICE, effort) for begin, end in found)
 
 

@@ -38,9 +38,7 @@ def builtin(code: Code, name: str, dtype: np.dtype, fallback: Callable, document
     where = (ctypes.c_void_p * len(table)).from_address(code.address("api"))
     for k, address in enumerate(table):
         where[k] = address
-    definition = _MethodDefinition(
-        name.encode(), code.address("call"), _FASTCALL_WITH_KEYWORDS, documentation.encode()
-    )
+    definition = _MethodDefinition(name.encode(), code.address("call"), _FASTCALL_WITH_KEYWORDS, documentation.encode())
     _definitions.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
