@@ -36,6 +36,7 @@ def checked_tree(model: Model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
 
 
 def _unique(model: Model) -> None:
+    _check_name(model.name, "model")
     for what, names in (
         ("body", [b.name for b in model.bodies] + [WORLD]),
         ("joint", [j.name for j in model.joints] + [x.name for x in model.loops]),
@@ -45,6 +46,7 @@ def _unique(model: Model) -> None:
         ("sensor", [x.name for x in model.sensors]),
     ):
         for name, n in Counter(names).items():
+            _check_name(name, f"model {model.name!r}: {_a(what)}")
             if name == "":
                 raise ModelError(f"model {model.name!r}: {_a(what)} has an empty name; every {what} needs one")
             if n > 1:
@@ -53,6 +55,16 @@ def _unique(model: Model) -> None:
                         f"model {model.name!r}: a body is called 'world', which is the ground's own name; rename it"
                     )
                 raise ModelError(f"model {model.name!r}: {n} {_plural(what)} are called {name!r}; names must be unique")
+
+
+def _check_name(name: str, owner: str) -> None:
+    """Raise ModelError for a name that no file and no screen can show."""
+    if not isinstance(name, str):
+        raise ModelError(f"{owner} is called {name!r}; expected a text")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ModelError(f"{owner} is called {name!r}, which is not text (half a character); rename it") from None
 
 
 def _a(what: str) -> str:

@@ -94,6 +94,8 @@ def _axes(f, header: Header, arrays: Arrays) -> list[str]:
     if "forces" in arrays:
         _scale(f, "body", header["bodies"], "bodies on which forces act")
         _scale(f, "component", _COMPONENTS, "components of a force")
+    if "parameters" in arrays:
+        _scale(f, "parameter", model.parameters().names, "masses, lengths, ... of the model")
     for name, axis, units in (
         ("coordinate_unit", "coordinate", labels.coordinate_units(model)),
         ("dof_unit", "dof", labels.dof_units(model)),
@@ -115,6 +117,8 @@ def _samples(f, arrays: Arrays, runs: list[str]) -> None:
         _variable(f, "force", arrays["forces"], [*runs, "time", "body", "component"])
     if "residual" in arrays:
         _variable(f, "residual", arrays["residual"], runs)
+    if "parameters" in arrays:
+        _variable(f, "parameters", arrays["parameters"], [*runs, "parameter"], "parameters of each run")
 
 
 def _texts(f, header: Header, runs: list[str], shape: tuple[int, ...]) -> None:
@@ -155,6 +159,36 @@ def _content(values) -> dict[str, Any]:
     return {"data": array}
 
 
+<<<<<<< HEAD
+=======
+# ---- reading
+
+
+def _header(f) -> Header:
+    def texts(name: str) -> list[str]:
+        return [str(x) for x in np.ravel(f[name].asstr()[()])]
+
+    times = [float(x) for x in np.ravel(f["outcome_time"][()])]
+    outcomes = zip(texts("outcome"), texts("outcome_sentence"), times, strict=True)
+    return {
+        "model": texts("model")[0],
+        "settings": json.loads(f.attrs["settings"]),
+        "segments": json.loads(f.attrs["segments"]),
+        "outcomes": [list(x) for x in outcomes],
+        "bodies": texts("body") if "body" in f else [],
+    }
+
+
+def _arrays(f) -> Arrays:
+    names = {"times": "time", "forces": "force", **{name: name for name in (*SAMPLES, "residual", "parameters")}}
+    arrays = {key: f[name][()] for key, name in names.items() if name in f}
+    if "end_time" in f:
+        arrays["end_times"] = f["end_time"][()]
+        arrays |= {f"end_{name}": f[f"end_{name}"][()][..., None, :] for name in SAMPLES if f"end_{name}" in f}
+    return arrays
+
+
+>>>>>>> main
 def _h5py(file: str):
     try:
         import h5py

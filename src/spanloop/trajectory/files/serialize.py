@@ -43,7 +43,7 @@ def pack(run: Trajectory) -> tuple[Header, Arrays]:
         arrays["forces"] = np.stack(list(run.forces.values()), axis=-2)
     if run.ends is not None:
         arrays |= {f"end_{name}": getattr(run.ends, name) for name in ("times", *SAMPLES)}
-    arrays["residual"] = run.residual
+    arrays |= {"residual": run.residual, "parameters": run.parameters}
     return header, {name: x for name, x in arrays.items() if x is not None}
 
 
@@ -66,6 +66,7 @@ def unpack(header: Header, arrays: Arrays) -> Trajectory:
         {body: arrays["forces"][..., k, :] for k, body in enumerate(header["bodies"])},
         _segment(arrays, "end_") if "end_times" in arrays else None,
         arrays.get("residual"),
+        arrays.get("parameters"),
     )
 
 
