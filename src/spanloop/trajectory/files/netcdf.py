@@ -55,7 +55,7 @@ def loaded(data: bytes, file: str) -> tuple[Header, Arrays]:
     """Header and arrays of a file's content; ValueError or KeyError if it is no run."""
     with _h5py(file).File(io.BytesIO(data), "r") as f:
         text = _stored(f, "spanloop", len(data)).tobytes().rstrip(b"\0")
-        names = {"times": "time", **{name: name for name in SAMPLES}, "forces": "force", "residual": "residual"}
+        names = {"times": "time", "forces": "force", **{name: name for name in (*SAMPLES, "residual", "parameters")}}
         names |= {"end_times": "end_time"} | {f"end_{name}": f"end_{name}" for name in SAMPLES}
         arrays = {key: _stored(f, name, len(data)) for key, name in names.items() if name in f}
     arrays |= {f"end_{name}": arrays[f"end_{name}"][..., None, :] for name in SAMPLES if f"end_{name}" in arrays}
@@ -159,36 +159,6 @@ def _content(values) -> dict[str, Any]:
     return {"data": array}
 
 
-<<<<<<< HEAD
-=======
-# ---- reading
-
-
-def _header(f) -> Header:
-    def texts(name: str) -> list[str]:
-        return [str(x) for x in np.ravel(f[name].asstr()[()])]
-
-    times = [float(x) for x in np.ravel(f["outcome_time"][()])]
-    outcomes = zip(texts("outcome"), texts("outcome_sentence"), times, strict=True)
-    return {
-        "model": texts("model")[0],
-        "settings": json.loads(f.attrs["settings"]),
-        "segments": json.loads(f.attrs["segments"]),
-        "outcomes": [list(x) for x in outcomes],
-        "bodies": texts("body") if "body" in f else [],
-    }
-
-
-def _arrays(f) -> Arrays:
-    names = {"times": "time", "forces": "force", **{name: name for name in (*SAMPLES, "residual", "parameters")}}
-    arrays = {key: f[name][()] for key, name in names.items() if name in f}
-    if "end_time" in f:
-        arrays["end_times"] = f["end_time"][()]
-        arrays |= {f"end_{name}": f[f"end_{name}"][()][..., None, :] for name in SAMPLES if f"end_{name}" in f}
-    return arrays
-
-
->>>>>>> main
 def _h5py(file: str):
     try:
         import h5py
