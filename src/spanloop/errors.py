@@ -25,6 +25,7 @@ class Reason(enum.Enum):
     BLOCKED_PATH = "a path leads to a singular configuration or out of reach"
     UNDERACTUATED = "the actuators cannot produce the motion"
     ROUNDING = "rounding leaves no correct digits"
+    IMPOSSIBLE_PARAMETER = "a live parameter is one that no mechanism has"
     UNSUPPORTED = "the method does not fit the live parameters"
     OTHER = "another reason"
 
