@@ -79,14 +79,10 @@ def _needed() -> Iterator[Check]:
 
 
 def _vectors() -> Check:
-    import llvmlite.binding as llvm
-
     from spanloop.compiler.runtime import machine
 
     width = machine.lanes("double")
-    message = (
-        f"{llvm.get_host_cpu_name()}: {width} doubles or {machine.lanes('float')} floats per vector, used for batches"
-    )
+    message = f"{machine.processor()}: {width} doubles or {machine.lanes('float')} floats per vector, used for batches"
     if width >= 4:
         return Check("vectors", WELL, message)
     return Check("vectors", ADVICE, f"{message}; without AVX2 or AVX-512 batches gain a factor of 2, not of 4 or 8")
