@@ -1,7 +1,7 @@
 """Random closed mechanisms that are hard.
 
-Every closure kind, redundant and over-constrained linkages, several assemblies, singular positions, sizes from 1e-5 m to
-1e3 m, mass ratios to 1e6.
+Every closure kind, redundant and over-constrained linkages, several assemblies, singular positions, sizes from 1e-5 m
+to 1e3 m, mass ratios to 1e6.
 """
 
 from __future__ import annotations
@@ -177,12 +177,27 @@ def four_bar(rng, size, mass) -> ClosedCase:
     b.loop("tip", "end", closure, name="loop")
     special = []
     if shape != "general":
-        special = [np.zeros(3)] + [_near(rng) * np.array([1.0, 0.0, 1.0]) for _ in range(6)]
+        special = [np.zeros(3)]
+        for sign in (1, 1, 1, -1, -1, -1):
+            special += triangle(crank, coupler, ground, rocker, _near(rng), sign)
     return ClosedCase(f"four-bar, {shape}, {kind}", b.build(), size, mass, None, special)
 
 
 def _near(rng) -> float:
     return 10.0 ** rng.uniform(-9.0, -1.0)
+
+
+def triangle(crank, coupler, ground, rocker, angle, sign) -> list[np.ndarray]:
+    """The state of a four-bar at a crank angle, by the law of cosines; none where it does not close."""
+    crank, coupler, ground, rocker, angle = (real(x) for x in (crank, coupler, ground, rocker, angle))
+    x, y = crank * np.cos(angle) - ground, crank * np.sin(angle)
+    far = np.hypot(x, y)
+    cosine = (far**2 + rocker**2 - coupler**2) / (2 * far * rocker)
+    if not abs(cosine) <= 1:
+        return []
+    third = np.arctan2(y, x) + sign * np.arccos(cosine)
+    second = np.arctan2(rocker * np.sin(third) - y, rocker * np.cos(third) - x) - angle
+    return [np.array([angle, second, third], dtype=float)]
 
 
 def slider_crank(rng, size, mass) -> ClosedCase:
@@ -199,7 +214,9 @@ def slider_crank(rng, size, mass) -> ClosedCase:
     b.loop("tip", "slider", str(rng.choice(("revolute", "spherical"))), name="loop")
     special = []
     if rod == crank:
-        special = [np.array([np.pi / 2 + d, np.pi - 2 * d, 0.0]) for d in (0.0, 1e-9, 1e-6, 1e-4)]
+        for d in (0.0, 1e-9, 1e-6, 1e-4, _near(rng)):
+            special.append(np.array([np.pi / 2 + d, np.pi, 0.0]))
+            special.append(np.array([np.pi / 2 + d, np.pi - 2 * d, -2 * crank * np.sin(d)]))
     return ClosedCase("slider-crank", b.build(), size, mass, None, special)
 
 
@@ -207,7 +224,8 @@ def five_bar(rng, size, mass) -> ClosedCase:
     """Two arms of two links with their tips on one hinge; sometimes all links can be in line."""
     R, z = _plane(rng), (0.0, 0.0, 1.0)
     a, c, e, g = size * rng.uniform(0.5, 1.0, 4)
-    base = (a + c) + (e + g) if rng.uniform() < 0.3 else size * rng.uniform(0.2, 1.0)
+    in_line = rng.uniform() < 0.4 and a + c - e + g > 0.2 * size
+    base = a + c - e + g if in_line else size * rng.uniform(0.2, 1.0)
     b = sl.Builder("five bar", gravity=9.81 * direction(rng))
     for name in ("l1", "l2", "r1", "r2"):
         _body(b, name, rng, mass, size, 2.0)
@@ -215,7 +233,7 @@ def five_bar(rng, size, mass) -> ClosedCase:
     b.revolute("j3", "world", "r1", z, R @ (base, 0.0, 0.0), R).revolute("j4", "r1", "r2", z, (e, 0, 0))
     b.frame("left", "l2", (c, 0, 0)).frame("right", "r2", (g, 0, 0))
     b.loop("left", "right", str(rng.choice(("revolute", "spherical"))), name="loop")
-    special = [np.array([0.0, 0.0, np.pi, 0.0])] if base > 2 * size * 0.99 else []
+    special = [np.array([0.0, 0.0, 0.0, np.pi])] if in_line else []
     return ClosedCase("five-bar", b.build(), size, mass, None, special)
 
 
