@@ -122,7 +122,9 @@ def _noise(link: Link) -> tuple[Scalar, ...]:
 def _felt(s: Motion, mass: Scalar, moment: Scalar) -> Scalar:
     """A bound of sᵀ M s for a body of this mass whose second moment has the trace `moment`."""
     turning, sliding = dot(s.angular, s.angular), dot(s.linear, s.linear)
-    return (2.0 if turning and sliding else 1.0) * (turning * moment + sliding * mass)
+    if not turning:  # the moment may be infinite
+        return sliding * mass
+    return (2.0 if sliding else 1.0) * (turning * moment + sliding * mass)
 
 
 def _own_pivots(link: Link) -> list[float]:
