@@ -20,6 +20,7 @@ class Distance(ClosureKind):
 
     name = "distance"
     constant_space = False
+    row_names = {0: "force along the rod"}
 
     def __post_init__(self):
         if not (math.isfinite(self.length) and self.length > 0.0):

@@ -184,7 +184,7 @@ def wrench_map(robot: Any, closure: Any, q: ArrayLike) -> np.ndarray:
     """(..., 6, rows): times a closure's λ, its force on body b at its child frame in world axes."""
     loop = robot.model.loops[closure.number]
     child = robot.pose(q, loop.b)[..., :3, :3] @ np.array(loop.placement_b.rotation)
-    turn = child @ np.array(loop.kind.sides().after.matrix())
+    turn = child @ np.array(closure.child_axes)
     space = np.swapaxes(_space(robot, closure, q), -1, -2)
     return np.concatenate([turn @ space[..., :3, :], turn @ space[..., 3:, :]], axis=-2)
 
