@@ -126,9 +126,7 @@ def promised(robot) -> np.ndarray:
 def test_the_rows_of_a_driven_loop_have_names_as_well(axis):
     robot, q = tied(sl.joints.Cylindrical(axis), driven=True)
     v = np.random.default_rng(1).normal(size=12)
-    np.testing.assert_allclose(
-        robot.closure_jacobian(q) @ v, promised(robot) @ relative_twist(robot, q, v), atol=2e-3
-    )
+    np.testing.assert_allclose(robot.closure_jacobian(q) @ v, promised(robot) @ relative_twist(robot, q, v), atol=2e-3)
 
 
 @pytest.mark.parametrize("axis", ["y", "-y", OBLIQUE])
@@ -205,3 +203,89 @@ def test_the_dof_of_a_planar_loop_stay_along_the_axes_of_the_planar_joint(axis):
     motion = np.array([tuple(s) for s in kind.motion_space(kind.neutral())]).T
     rates = np.linalg.lstsq(motion, relative_twist(robot, q, v), rcond=None)[0]
     np.testing.assert_allclose((robot.closure_jacobian(q) @ v)[3:], rates, atol=1e-11)
+
+
+# ---- redundant directions
+
+
+def tilted_four_bar(turn, closure, base=None, tip=None):
+    """A four-bar in the plane of the first two columns of `turn`, hinges along the third.
+
+    base: rotation of its world frame, given in the placements of joints; tip: rotation of the closure's child frame.
+    """
+    base, axis = np.eye(3) if base is None else base, tuple(turn[:, 2])
+    b = sl.Builder("tilted")
+    for name, length in (("crank", 1.0), ("coupler", 2.2), ("rocker", 1.8)):
+        b.body(name, 1.0, turn @ (0.5 * length, 0, 0), turn @ np.diag([0.01, 0.3, 0.3]) @ turn.T)
+        b.frame(f"{name}_tip", name, turn @ (length, 0, 0), rotation=np.eye(3) if tip is None else tip)
+    b.revolute("crank_hinge", "world", "crank", axis, rotation=base)
+    b.revolute("coupler_hinge", "crank", "coupler", axis, turn @ (1.0, 0, 0))
+    b.revolute("rocker_hinge", "world", "rocker", axis, base @ turn @ (2.0, 0, 0), rotation=base)
+    robot = sl.Dynamics(b.loop("coupler_tip", "rocker_tip", closure, name="closing").build())
+    return robot, robot.assemble(sl.zoo.four_bar_start())
+
+
+def turn_of(axis) -> np.ndarray:
+    return np.array(along_axes(sl.joints.Revolute(axis).axis).matrix())
+
+
+PLANES = {
+    "x": ("moment about y", "moment about z", "force along x"),
+    "y": ("moment about x", "moment about z", "force along y"),
+    "z": ("moment about x", "moment about y", "force along z"),
+    "-y": ("moment about x", "moment about z", "force along y"),
+    OBLIQUE: (
+        "moment about (0.9428, -0.2357, -0.2357)",
+        "moment about (0, 0.7071, -0.7071)",
+        "force along (0.3333, 0.6667, 0.6667)",
+    ),
+}
+
+
+@pytest.mark.parametrize("axis", PLANES)
+def test_a_plane_loop_reports_what_is_square_to_its_plane_in_the_axes_of_the_child_frame(axis):
+    """In `diagnose`, `solve` and `check`; the same where placements turn the whole, turned where axes do."""
+    names = tuple(f"closing: {name}" for name in PLANES[axis])
+    for base in (None, rotation(np.random.default_rng(5))):
+        robot, q = tilted_four_bar(turn_of(axis), sl.joints.Revolute(axis), base)
+        found = robot.diagnose(q)
+        assert (found.redundant, found.redundant_here) == (names, ())
+        assert f"Redundant wherever the loops are closed: {', '.join(names)}." in str(found)
+        solved = robot.solve(q, np.zeros(3), np.zeros(3))
+        assert solved.undetermined == names
+        assert f"not unique: {', '.join(names)}" in str(solved)
+    rows = [name for name in found.rows if name.replace("-", "") in [n.replace("-", "") for n in names]]
+    assert [found.rows[k] for k in np.flatnonzero(~solved.unique_rows)] == rows
+
+
+@pytest.mark.parametrize("axis", PLANES)
+def test_a_direction_that_is_no_row_is_a_vector_in_the_axes_of_the_child_frame(axis):
+    """A ball has rows along the frame's axes; what it cannot transmit in a plane loop is along the hinges."""
+    rng = np.random.default_rng(6)
+    turn, tip = turn_of(axis), rotation(rng)
+    robot, q = tilted_four_bar(turn, sl.joints.Spherical(), rotation(rng), tip)
+    (name,) = robot.diagnose(q).redundant
+    expected = tip.T @ turn[:, 2]
+    found = wrench(name)[3:]
+    np.testing.assert_allclose(found * np.sign(found @ expected), expected, atol=1e-4)
+    assert robot.solve(q, np.zeros(3), np.zeros(3)).undetermined == (name,)
+
+
+def test_directions_of_one_state_stand_beside_those_of_all():
+    lengths = {"ground": 2.0, "crank": 1.0, "coupler": 2.0, "rocker": 1.0}
+    found = sl.Dynamics(sl.zoo.four_bar(**lengths)).diagnose(np.zeros(3))
+    assert found.redundant == tuple(f"closing: {name}" for name in PLANES["y"])
+    assert found.redundant_here == ("closing: force along x",)
+    assert "Redundant at this state: closing: force along x." in str(found)
+
+
+def test_a_direction_in_several_loops_has_a_share_in_each():
+    """Three parallel rods hold a plate in its plane: their forces balance without moving it."""
+    b = sl.Builder("rods").body("plate", 1.0, (0.1, 0.2, 0.0), (0.1, 0.1, 0.2)).planar("plane", "world", "plate", "z")
+    for k, y in enumerate((0.0, 1.0, 2.0)):
+        b.frame(f"w{k}", "world", (0.0, y, 0.0)).frame(f"p{k}", "plate", (0.0, y, 0.0))
+        b.loop(f"w{k}", f"p{k}", sl.joints.Distance(0.5), name=f"rod{k}")
+    found = sl.Dynamics(b.build()).diagnose([0.0, 0.5, 0.0])
+    (name,) = found.redundant + found.redundant_here
+    rods = [f"rod{k}: force along the rod" for k in range(3)]
+    assert name == f"0.5 {rods[0]} with -1 {rods[1]} with 0.5 {rods[2]}"

@@ -20,13 +20,15 @@ class Distance(ClosureKind):
 
     name = "distance"
     constant_space = False
-    row_names = {0: "force along the rod"}
 
     def __post_init__(self):
         if not (math.isfinite(self.length) and self.length > 0.0):
             raise ModelError(
                 f"distance joint: length is {self.length}; must be > 0. For length 0 use a spherical joint"
             )
+
+    def row_names(self):
+        return {0: "force along the rod"}
 
     def closing_pose(self) -> Transform:
         return Transform(translation=(self.length, 0.0, 0.0))

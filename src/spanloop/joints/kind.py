@@ -48,7 +48,6 @@ class JointKind(ABC):
     carries: ClassVar[bool] = True  # can it carry a body, as a joint of the tree?
     symmetric_space: ClassVar[bool] = True  # is φᶜ the same space seen from the parent's axes?
     constant_space: ClassVar[bool] = True  # is φᶜ constant in the child's axes?
-    row_names: ClassVar[dict[int, str]] = {}  # of the rows of a closure that are not constant in the child's axes
 
     @property
     def nv(self) -> int:
@@ -80,6 +79,10 @@ class JointKind(ABC):
     def closure_sides(self) -> Sides:
         """The closure seen between frames in which its axis is z, and x and y are axes of the user's frames."""
         return self.sides()
+
+    def row_names(self) -> dict[int, str]:
+        """By number, names of the rows of the closure whose wrenches are not constant in the child's axes."""
+        return {}
 
     def closure_space(self, x: Transform) -> tuple[Force, ...]:
         """φᶜ for the child frame at pose x in the parent frame, one column a row of the closure."""

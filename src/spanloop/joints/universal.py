@@ -28,7 +28,6 @@ class Universal(JointKind):
     name = "universal"
     symmetric_space = False
     constant_space = False
-    row_names = {0: "moment square to both axes"}
     units = ("rad", "rad")
     nq = 2
 
@@ -71,6 +70,9 @@ class Universal(JointKind):
         first, second = self.motion_space(q)
         normal = cross(first.angular, second.angular)
         return (Force(normal), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
+
+    def row_names(self):
+        return {0: "moment square to both axes"}
 
     def closure_space(self, x):
         return (Force(cross(self._first(x), EZ)), Force(linear=EX), Force(linear=EY), Force(linear=EZ))

@@ -63,7 +63,7 @@ class Closure:
 
     def row_name(self, k: int) -> str:
         """Name of row k: the closure, and what the row transmits, in the axes of the user's child frame."""
-        own = self.kind.row_names.get(k)
+        own = self.kind.row_names().get(k)
         return f"{self.name}: {own or wrench_name(self.child_row(k))}"
 
     def child_row(self, k: int) -> Force:
@@ -115,7 +115,7 @@ def gears(model: Model, links: dict[str, int], parents: Sequence[int], first_row
 
 
 def wrench_name(w: Force) -> str:
-    """A wrench in words: "moment about y", "force along (0.6, 0, 0.8)"; of both, the moment about the frame's origin."""
+    """A wrench in words: "moment about y", "force along (0.6, 0, 0.8)"; of both, with the moment at the origin."""
     moment, force = (math.hypot(*part) for part in (w.angular, w.linear))
     if force <= _NOTHING * moment:
         return f"moment about {_direction(w.angular)}"
