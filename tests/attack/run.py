@@ -90,9 +90,10 @@ def run(names: list[str], minutes: float, seed: int, workers: int) -> dict[str, 
 
 def table(tallies: dict[str, Tally]) -> str:
     """The counts as a Markdown table."""
-    lines = ["| attack | tried | right | refused | wrong |", "|---|---|---|---|---|"]
+    lines = ["| attack | tried | right | refused | wrong | of these |", "|---|---|---|---|---|---|"]
     for name, t in sorted(tallies.items()):
-        lines.append(f"| {name} | {t.tried} | {t.right} | {t.refused} | {t.wrong} |")
+        notes = ", ".join(f"{x} {what}" for what, x in sorted(t.notes.items()))
+        lines.append(f"| {name} | {t.tried} | {t.right} | {t.refused} | {t.wrong} | {notes} |")
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 KEPT = 200  # failures that a tally remembers; `wrong` counts all
@@ -12,6 +13,7 @@ class Tally:
     """Cases tried, answers that were right, refusals that were right, and all that were wrong.
 
     failures: one line for each kind of failure seen, with the seed and the case that repeats it.
+    notes: further counts by name, such as mechanisms.
     """
 
     tried: int = 0
@@ -19,6 +21,7 @@ class Tally:
     refused: int = 0
     wrong: int = 0
     failures: list[str] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
@@ -27,6 +30,7 @@ class Tally:
             self.refused + other.refused,
             self.wrong + other.wrong,
             (self.failures + other.failures)[:KEPT],
+            self.notes + other.notes,
         )
 
     def count(self, right: int = 0, refused: int = 0) -> None:

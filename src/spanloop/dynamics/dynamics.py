@@ -391,7 +391,8 @@ class Dynamics(KernelCalls):
         fixed: names of joints that keep their coordinates. tolerance: largest closure error [m or rad]. max_steps: for
         each of six attempts.
 
-        StateError: no closed state was found; the message names the loop.
+        StateError: no closed state was found; the message names the loop. A loop that constrains velocities alone (a
+        general joint) has no such state: a SpanloopWarning names it.
 
         >>> robot = sl.Dynamics(sl.zoo.four_bar())
         >>> q = robot.assemble([0.3, 0.3, 0.3])
@@ -446,7 +447,7 @@ class Dynamics(KernelCalls):
     def complete_velocity(self, q: ArrayLike, rates: ArrayLike | ByName, dofs: Dofs = None) -> Array:
         """Return v (..., nv) that keeps the loops closed, from independent rates (..., n) or {"joint": rate}.
 
-        q must have closed loops (robot.assemble). This is not checked; at an open q the result satisfies J v = 0.
+        StateError: a loop is open at q (robot.assemble closes it), or the DoF do not determine the others there.
 
         >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
         >>> v = robot.complete_velocity(q, {"crank_hinge": 1.0})
@@ -477,6 +478,8 @@ class Dynamics(KernelCalls):
 
         start (nq,): a state near the first sample; it selects the assembly.
         path: {"joint": (positions, rates, accelerations)}, each (n,), of joints that determine the others.
+
+        UnsupportedError: a loop constrains velocities alone (a general joint, a soft finger, a driven loop).
 
         >>> robot, start = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
         >>> angles = start[0] + np.linspace(0.0, 0.5, 11)

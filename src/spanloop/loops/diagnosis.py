@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import SpanloopError, listed
 from spanloop.loops.arguments import dof_names
-from spanloop.loops.assembly import assemble
+from spanloop.loops.assembly import assemble, velocity_loops
 from spanloop.loops.batching import Robot, one_state, resolution, values
 from spanloop.loops.closure_errors import Miss, errors, idle, mechanism_of, misses, rows_of
 from spanloop.loops.constraint_rank import Structure, distance, rank, singular_values, structure
@@ -49,6 +49,7 @@ class Diagnosis:
     distance: float  # to singularity: smallest singular value of the rows that count, divided by the largest
     general_distance: float
     direction: tuple[str, ...]  # DoF that move in the motion that is gained, or nearly so
+    velocity_loops: tuple[str, ...]  # loops without a row for positions: nothing closes or opens them
     idle: tuple[str, ...]  # loops between bodies that no joint moves against each other
     parts: tuple[Part, ...]
     independent: IndependentCoordinates
@@ -114,6 +115,7 @@ def diagnose(robot: Robot, q: ArrayLike) -> Diagnosis:
         distance=distance(s, rows.rank),
         general_distance=rows.distance,
         direction=_direction(robot, kept, rows),
+        velocity_loops=velocity_loops(model, whole=True),
         idle=idle(model),
         parts=parts(model, kept),
         independent=independent_coordinates(robot, state),
@@ -171,9 +173,13 @@ def _facts(d: Diagnosis) -> Iterator[str]:
         return
     closing = counted(d.n_loops, "loop") + (f" and {counted(d.n_couplings, 'coupling')}" if d.n_couplings else "")
     yield f"{d.model}: {closing} on {d.n_dofs} DoF."
-    if d.closed:
-        error = max(miss.size for miss in d.misses)
-        yield f"The loops are closed to {error:.0e} m or rad." if error else "The loops are closed exactly."
+    if d.velocity_loops:
+        yield f"No position closes or opens {listed(map(repr, d.velocity_loops), 6)}: velocities alone are constrained."
+    measured = [miss.size for miss in d.misses if miss.name not in d.velocity_loops]
+    if d.closed and measured:
+        error = max(measured)
+        others = "other loops" if d.velocity_loops else "loops"
+        yield f"The {others} are closed to {error:.0e} m or rad." if error else f"The {others} are closed exactly."
     if d.rank == d.n_rows:
         yield f"{counted(d.n_rows, 'row')}, all of them independent."
     else:
