@@ -11,7 +11,7 @@ from spanloop.algorithms.tree import operational_space
 from spanloop.errors import Reason, Refusal, UnsupportedError
 from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
 from spanloop.model import Model
-from spanloop.model.parameters import Parameters
+from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative
 from spanloop.sweeps import walked
 from spanloop.sweeps.tested_pivots import IN_MATRIX, IN_SWEEPS, PivotTest
 from spanloop.topology import mechanism
@@ -40,7 +40,7 @@ def explain(spec: KernelSpec, *arrays: np.ndarray) -> Refusal:
 
 
 def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
-    """The first number that is not finite, or quaternion off unit length; None where the inputs are in order."""
+    """The first number that is not finite or possible, or quaternion off unit length; None if all is in order."""
     inputs, _ = spec.signature()
     for (name, _), x in zip(inputs, arrays, strict=True):
         wrong = np.flatnonzero(~np.isfinite(x))
@@ -60,6 +60,11 @@ def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
                             "is a quaternion of length "
                             f"{length:.9g}; expected 1 to within {UNIT_TOLERANCE:g}. Divide it by its length",
                         )
+        if name == "parameters":
+            for parameter, value in not_negative(spec.model, [float(v) for v in x]):
+                if value < -NEGLIGIBLE:
+                    words = f"parameters: {parameter!r} is {value:g}; must be >= 0"
+                    return Refusal(Reason.IMPOSSIBLE_PARAMETER, words)
     return None
 
 
@@ -69,16 +74,20 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     m, program = spec.program
     if program.demands is None:
         return None
-    q = [float(x) for x in arrays[[n for n, _ in inputs].index("q")]]
+    given = {n: [float(x) for x in a] for (n, _), a in zip(inputs, arrays, strict=True)}
+    if spec.live:
+        m = mechanism(spec.model, given["parameters"])
+    q = given["q"]
     errors = np.abs(np.array(walked(closure_kinematics.closure_error(m), m, {"q": q})[0], dtype=float))
     worst = max(m.closures, key=lambda c: max(errors[list(c.rows)], default=0.0), default=None)
     if worst is None or errors[list(worst.rows)].max() < 0.5 * closure_kinematics.OPEN:
         return None
     loop = next(x for x in spec.model.loops if x.name == worst.name)
+    closer = "sl.Dynamics(model.with_parameters(parameters))" if spec.live else "robot"
     return Refusal(
         Reason.OPEN_LOOP,
         f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is open by {errors[list(worst.rows)].max():.3g} "
-        "(metres or radians). Close it first: q = robot.assemble(q)",
+        f"(metres or radians). Close it first: q = {closer}.assemble(q)",
     )
 
 

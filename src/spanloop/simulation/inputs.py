@@ -11,7 +11,7 @@ import numpy as np
 from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
 from spanloop.loops.arguments import loop_inputs
 from spanloop.model import Model
-from spanloop.model.parameters import Parameters
+from spanloop.model.parameters import Parameters, impossible
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.system import FREQUENCY, Closures
 
@@ -179,7 +179,12 @@ def _parameters(model: Model, parameters: Any) -> np.ndarray:
         )
     if not np.isfinite(values).all():
         raise InputError("parameters holds a number that is not finite; every number must be")
-    return values.astype(float)
+    values = values.astype(float)
+    found = impossible(model, values.reshape(-1, count))
+    if found:
+        run = f" of run {found[0]}" if values.ndim > 1 else ""
+        raise InputError(f"simulate: parameters{run}: {found[1]}")
+    return values
 
 
 def _gains(gains: Any) -> np.ndarray:

@@ -80,7 +80,9 @@ def simulate(
         limits: "end" ends a run at a joint's limit, "ignore" does not check limits.
         events: a function (t, q, v) -> number, or {"name": function}; a run ends where one is no longer positive, at
             t = 0 if it starts there.
-        parameters: live parameters (..., n), packed as model.parameters().
+        parameters: live parameters (..., n), packed as model.parameters(): masses, lengths, losses, gravity. The start
+            is checked and closed with them, and run.model has them; controllers and forces keep the numbers of the
+            model that they were made with.
         sample: time between the samples that are kept [s], at least a step; every step by default, and less often
             where that would be more than 20 million numbers. Adjusted so that whole samples fill the duration;
             run.times has their times.
@@ -251,7 +253,7 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
         if times.steps > MOST_STEPS:
             break
         fine = _integrated(problem, times, integrator)
-        error = _difference(coarse, fine) / factor
+        error = _difference(problem.robot, coarse, fine) / factor
         if error <= accuracy:
             object.__setattr__(fine, "settings", {**fine.settings, "accuracy": accuracy, "estimated_error": error})
             return fine
@@ -264,9 +266,9 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
     )
 
 
-def _difference(a: Trajectory, b: Trajectory) -> float:
+def _difference(robot: Dynamics, a: Trajectory, b: Trajectory) -> float:
     """The largest difference of any coordinate at the samples that both have."""
     n = min(len(a), len(b))
-    delta = a.robot.difference(a.q[..., :n, :], b.q[..., :n, :])
+    delta = robot.difference(a.q[..., :n, :], b.q[..., :n, :])
     well = np.isfinite(delta)
     return float(np.abs(delta[well]).max(initial=0.0))

@@ -130,6 +130,14 @@ class System:
         """Names of the arrays that are constant during a run."""
         return tuple(n for n in self.sizes if n not in ("t", "h", "q", "v", "u", "z"))
 
+    def live_parameters(self, rows: np.ndarray) -> np.ndarray | None:
+        """The live parameters (runs, n), or (n,) if all runs share them, among rows of constants; None: none are."""
+        if not self.live:
+            return None
+        before = sum(self.sizes[n] for n in self.constants[: self.constants.index("p")])
+        found = rows[:, before : before + self.sizes["p"]]
+        return found if len(rows) > 1 else found[0]
+
     def key(self) -> str:
         """A hash of everything that a step depends on; traces the user's functions only."""
         friction = [j.friction for j in self.model.joints]
