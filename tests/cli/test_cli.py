@@ -468,6 +468,26 @@ def test_bench_measures_and_gives_reasons_for_what_it_cannot(capsys):
     assert data["operations"]["multiplications"] > 0
 
 
+def test_cache_shows_and_empties_the_folder_of_kernels(capsys, tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("SPANLOOP_CACHE", str(folder))
+    sl.compile(sl.zoo.pendulum(1), "bias")
+    (folder / "letter.txt").write_text("not a kernel")
+    code, out, _ = run(capsys, "cache")
+    assert code == 0
+    assert f"folder   {folder}" in out
+    assert "kernels  1\n" in out
+    assert " of at most 512 MB" in out
+    found = json.loads(run(capsys, "cache", "--clear", "--json")[1])
+    assert (found["kernels"], found["bytes"], found["removed"]) == (0, 0, 1)
+    assert [p.name for p in folder.iterdir()] == ["letter.txt"]
+    monkeypatch.setenv("SPANLOOP_CACHE", "off")
+    assert run(capsys, "cache", "--clear")[:2] == (
+        0,
+        "The cache is off (SPANLOOP_CACHE); every process compiles its kernels again.\n",
+    )
+
+
 def test_doctor_is_well_here(capsys):
     code, out, _ = run(capsys, "doctor")
     assert code == 0

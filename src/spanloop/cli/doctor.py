@@ -102,9 +102,8 @@ def _cache() -> Check:
         return Check("cache", ADVICE, "off (SPANLOOP_CACHE); every process compiles its kernels again")
     if not where.exists():
         return Check("cache", WELL, f"{where}, created with the first kernel")
-    entries = [e for e in os.scandir(where) if e.is_file()]
-    size = sum(e.stat().st_size for e in entries) / 1e6
-    message = f"{where}: {len(entries)} kernels, {size:.1f} MB"
+    sizes = [f.size for f in cache.files() if f.is_kernel]
+    message = f"{where}: {len(sizes)} kernels, {sum(sizes) / 1e6:.1f} MB of at most {cache.bound() / 1e6:g} MB"
     if not cache.is_trusted(where):
         return Check(
             "cache", ADVICE, f"{message}; not used, because other users may write there. Try chmod 700 {where}"

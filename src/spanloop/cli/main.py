@@ -35,6 +35,7 @@ COMMANDS = {
     "count": "count the operations of every function and method",
     "bench": "measure the time of a call and of a step on this machine",
     "zoo": "list, show or export the ready-made mechanisms",
+    "cache": "show or empty the folder of compiled kernels",
     "doctor": "check the installation and this machine",
 }
 
