@@ -489,6 +489,7 @@ def test_a_simulation_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     from spanloop.simulation import checkpoint
 
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "_SHARE", np.inf)
     file = tmp_path / "run.ckpt"
     original, calls = Rollout.run, []
 
