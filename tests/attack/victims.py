@@ -16,10 +16,10 @@ PATIENCE = 60.0  # s that a victim may take for what is not timed
 class Victim:
     """A Python process that runs a file of this folder; prints lines, and reads one before each action."""
 
-    def __init__(self, script: str, *words: Any, **environment: str):
+    def __init__(self, script: str, *words: Any, interpreter: str = sys.executable, **environment: str):
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", script, *map(str, words)],
+            [interpreter, "-X", "faulthandler", script, *map(str, words)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
