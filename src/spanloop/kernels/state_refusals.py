@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.tree import operational_space
 from spanloop.errors import Reason, Refusal, UnsupportedError
 from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
 from spanloop.model import Model
 from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative
 from spanloop.sweeps import walked
+from spanloop.sweeps.tested_pivots import IN_MATRIX, IN_SWEEPS, PivotTest
 from spanloop.topology import mechanism
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ SINGULAR_CLOSURE = Refusal(
 
 def explain(spec: KernelSpec, *arrays: np.ndarray) -> Refusal:
     """Why this state has no answer."""
-    return input_fault(spec, *arrays) or _open_loop(spec, *arrays) or _unmet_demand(spec, *arrays) or SINGULAR_MASS
+    causes = (input_fault, _open_loop, _singular_joint, _unmet_demand)
+    return next((found for cause in causes if (found := cause(spec, *arrays))), SINGULAR_MASS)
 
 
 def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
@@ -86,6 +89,17 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
         f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is open by {errors[list(worst.rows)].max():.3g} "
         f"(metres or radians). Close it first: q = {closer}.assemble(q)",
     )
+
+
+def _singular_joint(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
+    """The joint whose pivot of the mass matrix is smallest for what it carries; None where all are large enough."""
+    given = {n: [float(v) for v in x] for (n, _), x in zip(spec.signature()[0], arrays, strict=True)}
+    if "q" not in given:
+        return None
+    m = mechanism(spec.model, given.get("parameters"))
+    tested = PivotTest(m, IN_MATRIX if spec.method in ("composite_body", "unit_vector") else IN_SWEEPS)
+    numbers = walked(operational_space.pivots(m, tested), m, given)[0]
+    return tested.refusal(m, list(zip(numbers[::2], numbers[1::2], strict=True)))
 
 
 def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:

@@ -31,6 +31,7 @@ class Structure:
     distance: float  # smallest singular value that counts, divided by the largest
     general: bool  # from several closed states, not from one alone
     jacobian: np.ndarray  # (kept, nv), scaled, at a closed state
+    jacobians: tuple[np.ndarray, ...]  # (n_rows, nv) of all rows, at the closed states
 
     def scaled(self, jacobian: np.ndarray) -> np.ndarray:
         """The kept rows (..., kept, nv) of a Jacobian (..., n_rows, nv), of about unit length."""
@@ -68,7 +69,10 @@ def _of(model: Model, jacobians: list[np.ndarray], general: bool) -> Structure:
     spectra = [singular_values(J) for J in scaled]
     best = max(range(len(spectra)), key=lambda k: (rank(spectra[k]), distance(spectra[k], rank(spectra[k]))))
     r = rank(spectra[best])
-    return Structure(tuple(sorted(redundant)), kept, lengths, r, distance(spectra[best], r), general, scaled[best])
+    distances = distance(spectra[best], r)
+    return Structure(
+        tuple(sorted(redundant)), kept, lengths, r, distances, general, scaled[best], jacobians=tuple(jacobians)
+    )
 
 
 def singular_values(jacobian: np.ndarray) -> np.ndarray:

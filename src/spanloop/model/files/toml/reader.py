@@ -116,7 +116,7 @@ class Table:
     def _setting(self, name: str, value: Any) -> Any:
         if isinstance(value, list):
             return tuple(self._setting(name, v) for v in value)
-        good = isinstance(value, (bool, int, float, str))
+        good = isinstance(value, (bool, str)) or _is_number(value)
         self._must(good, f"setting {name!r}", value, "a number, string, boolean or list of these")
         return value
 
@@ -135,7 +135,7 @@ class Table:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, float) or (isinstance(x, int) and not isinstance(x, bool) and abs(x) < 10**300)
+    return isinstance(x, float) or (isinstance(x, int) and not isinstance(x, bool) and abs(x) < 2**63)  # TOML's bound
 
 
 FORMAT = 1
