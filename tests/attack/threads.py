@@ -1,8 +1,8 @@
 """Attack with threads: many that call, compile and simulate at once, on kernels of their own and of all.
 
-A case is a process or two with a shared cache, which may be far too small, in which threads do random things for a second;
-every number must have the bits that one thread alone gets. Free-threaded CPython, where one is found with everything
-that spanloop needs, is attacked as well.
+A case is a process or two with a shared cache, which may be far too small, in which threads do random things for a
+second; every number must have the bits that one thread alone gets. Free-threaded CPython, where one is found with
+everything that spanloop needs, is attacked as well.
 """
 
 from __future__ import annotations

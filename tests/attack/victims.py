@@ -17,7 +17,7 @@ class Victim:
     """A Python process that runs a file of this folder; prints lines, and reads one before each action."""
 
     def __init__(self, script: str, *words: Any, interpreter: str = sys.executable, **environment: str):
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
             [interpreter, "-X", "faulthandler", script, *map(str, words)],
             stdin=subprocess.PIPE,

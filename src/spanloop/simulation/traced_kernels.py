@@ -23,8 +23,8 @@ def kernel(name: str, sizes: Mapping[str, int], count: int, compute: Callable, k
     found = _kernels.pop(digest, None)
     if found is None:
         found = machine_kernel(TracedFunction(name, digest, inputs, count, compute))
-    for oldest in list(_kernels)[: max(0, len(_kernels) - _MOST + 1)]:
-        _kernels.pop(oldest, None)  # another thread may have done so
+    if len(_kernels) >= _MOST:
+        _kernels.pop(list(_kernels)[0], None)  # another thread may have done so
     _kernels[digest] = found
     return found
 

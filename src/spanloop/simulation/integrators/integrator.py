@@ -113,6 +113,6 @@ def rollout(system: System, events: Events, name: str, dtype: str = "float64", t
     if found is None:
         found = Rollout(key, lambda: schedule(system, events, name, dtype), dtype, threads)
     if len(_rollouts) >= _MOST:
-        del _rollouts[next(iter(_rollouts))]
+        _rollouts.pop(list(_rollouts)[0], None)  # another thread may have done so
     _rollouts[key, dtype, threads] = found
     return found
