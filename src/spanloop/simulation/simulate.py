@@ -218,10 +218,10 @@ def _trajectory(
     residual = None
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
-        residual, margin = loops[:, 0], float(loops[:, 1].min())
+        residual, margin = loops[:, 0], float(loops[:, 1:].min(initial=1.0))
         if problem.system.minimal:
             settings["actuation_margin"] = margin
-        elif problem.system.measures_margin:
+        elif problem.system.projects and problem.system.measures_margin:
             settings["margin"] = margin
         _warn_of_margin(margin, ends, problem.system.minimal)
     steps = np.minimum(p.counts, g.steps - 1)
