@@ -25,7 +25,7 @@ import spanloop as sl
 from spanloop.algorithms.catalog import FUNCTIONS
 from spanloop.errors import Reason
 
-STATES = 240
+STATES = 500
 DRAWS = 3
 REGULAR = 1e-4  # a state whose pivots (sines of angles between rows) are all above this must be answered
 NOISE = 1e-13  # pivots of redundant rows are below this, unless the state is near a singular position
