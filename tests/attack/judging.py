@@ -13,7 +13,7 @@ BOUND = 1e-9
 ROUNDINGS = 100  # effects of one rounding of the inputs
 SMALL = 1e-12
 SINGULAR = 1e-14  # a pivot below this of its scale: an answer is wrong
-REGULAR = 1e-10  # a pivot above this: a refusal is wrong
+REGULAR = 1e-5  # a pivot above this: a refusal is wrong; rounding leaves an error of 1e-15 over the pivot
 
 
 def tolerance(exact, shaken, weights, single: bool = False, terms=None) -> np.ndarray:
