@@ -16,16 +16,18 @@ SINGULAR = 1e-14  # a pivot below this of its scale: an answer is wrong
 REGULAR = 1e-10  # a pivot above this: a refusal is wrong
 
 
-def tolerance(exact, shaken, weights, single: bool = False) -> np.ndarray:
+def tolerance(exact, shaken, weights, single: bool = False, terms=None) -> np.ndarray:
     """What each number of `exact` (numbers, n) may be off.
 
     shaken: the same numbers from inputs moved by one rounding, one array a draw. weights (numbers,): factors that make
     numbers of different units comparable (a length for angles). single: of a kernel in single precision.
+    terms: numbers like `exact` that cancel in it.
     """
     effect = np.max([np.abs(x - exact) for x in shaken], axis=0)
     weights = np.asarray(weights, dtype=exact.dtype)[:, None]
     size = np.abs(exact)
-    largest = (weights * size).max(0) / weights if len(size) else size
+    all_terms = size if terms is None else np.maximum(size, np.abs(terms))
+    largest = (weights * all_terms).max(0) / weights if len(size) else size
     if single:
         return np.maximum(1e-4 * largest, ROUNDINGS * 2.0**29 * effect)
     return np.maximum.reduce((BOUND * size, ROUNDINGS * effect, SMALL * largest))

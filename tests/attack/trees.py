@@ -196,9 +196,9 @@ class Judge:
             if found.any():
                 k = int(np.flatnonzero(found)[np.argmax(np.nan_to_num(times[found]))])
                 found_pivot = None if pivot is None else float(pivot[k])
-                sentence = _sentence(answer[k], exact[:, k], allowed[:, k], found_pivot)
+                text = sentence(answer[k], exact[:, k], allowed[:, k], found_pivot)
                 count = int(found.sum())
-                self._fault(f"{name} {how}: {what}, {count} states, the worst is {k}: {sentence}", found)
+                self._fault(f"{name} {how}: {what}, {count} states, the worst is {k}: {text}", found)
         if name == "forward_dynamics" and not how.endswith("float32"):
             self.refused |= none
         self.tally.notes["answers"] += len(none)
@@ -232,7 +232,7 @@ class Judge:
         return self.tally
 
 
-def _sentence(answer, exact, allowed, pivot) -> str:
+def sentence(answer, exact, allowed, pivot) -> str:
     """The number that is off most, and what it may be off."""
     if not exact.size:
         return "no numbers"

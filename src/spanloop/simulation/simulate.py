@@ -214,8 +214,12 @@ def _trajectory(
     residual = None
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
-        residual, settings["margin"] = loops[:, 0], float(loops[:, 1].min())
-        _warn_of_margin(settings["margin"], ends, problem.system.minimal)
+        residual, margin = loops[:, 0], float(loops[:, 1].min())
+        if problem.system.minimal:
+            settings["actuation_margin"] = margin
+        elif problem.system.measures_margin:
+            settings["margin"] = margin
+        _warn_of_margin(margin, ends, problem.system.minimal)
     steps = np.minimum(p.counts, g.steps - 1)
     at_ends = problem.inputs.at(problem.batch, steps[:, None])[:, 0]
     return problem.trajectory(samples, ends, at_ends, settings, residual)
