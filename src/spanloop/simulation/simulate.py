@@ -153,7 +153,7 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs)
     progress = loop.begin(problem.state(layout), problem.model.nq + problem.model.nv + problem.applied.memory)
     end_at_start(problem, layout, progress)
-    _run(loop, progress, integrator)
+    _run(problem, loop, progress, integrator)
     return _trajectory(problem, loop, progress, layout, integrator)
 
 
@@ -166,15 +166,17 @@ def _state_of(problem: Problem, layout: StateLayout) -> Callable[[np.ndarray], l
     return state_of
 
 
-def _run(loop: TimeLoop, progress: Progress, integrator: Integrator) -> None:
+def _run(problem: Problem, loop: TimeLoop, progress: Progress, integrator: Integrator) -> None:
     """Run the time loop, with a progress bar and a checkpoint if there is one."""
     kept = None
     if integrator.checkpoint is not None:
         controls = "callback" if callable(loop.controls) else loop.controls
         key = key_of(loop.rollout.key, loop.grid, progress.state, loop.constants, controls)
-        kept = Checkpoint(integrator.checkpoint, key, loop.grid.every)
-        kept.resume(progress)
+        kept = Checkpoint(integrator.checkpoint, key, loop.grid.every, problem.inputs)
+        kept.begin(progress)
     bar = ProgressBar(loop.grid.steps, loop.grid.h, len(progress.state), integrator.progress)
+    if progress.resumed:
+        bar.say(f"{integrator.checkpoint}: the simulation continues at t = {progress.resumed * loop.grid.h:.6g} s")
 
     def report(p: Progress) -> None:
         bar.draw(p.done)
@@ -184,7 +186,7 @@ def _run(loop: TimeLoop, progress: Progress, integrator: Integrator) -> None:
     loop.run(progress, report)
     bar.erase()
     if kept is not None and progress.interrupted:
-        kept.write(progress)
+        kept.keep(progress, now=True)
     elif kept is not None:
         kept.remove()
 
@@ -211,13 +213,15 @@ def _trajectory(
         problem.system.inputs_are_torques and (g.every == 1 or one_row),
     )
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
+    if p.resumed:
+        settings["resumed"] = f"at {p.resumed * g.h:.6g} s"
     residual = None
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
-        residual, margin = loops[:, 0], float(loops[:, 1].min())
+        residual, margin = loops[:, 0], float(loops[:, 1:].min(initial=1.0))
         if problem.system.minimal:
             settings["actuation_margin"] = margin
-        elif problem.system.measures_margin:
+        elif problem.system.projects and problem.system.measures_margin:
             settings["margin"] = margin
         _warn_of_margin(margin, ends, problem.system.minimal)
     steps = np.minimum(p.counts, g.steps - 1)

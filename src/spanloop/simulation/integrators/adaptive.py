@@ -54,7 +54,7 @@ def integrate(
     samples = Samples(t[:last], rows[:, :last, :nq], rows[:, :last, nq:], np.empty((len(problem), last, 0)), u)
     settings = {"integrator": name, "accuracy": tolerance, "steps": sum(r.steps for r in runs)}
     settings["dtype"] = integrator.dtype
-    residual = np.array([r.residual for r in runs]) if problem.system.keeps_closed else None
+    residual = np.array([r.residual for r in runs]) if problem.system.has_loops else None
     return problem.trajectory(samples, [r.end for r in runs], u[:, 0], settings, residual)
 
 

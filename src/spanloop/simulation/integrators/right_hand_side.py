@@ -27,8 +27,8 @@ class RightHandSide:
     """Functions of rows y = (q, v).
 
     rates(t, y): dy/dt, NaN where there is none. project(y): the row with loops closed and quaternions of unit length,
-    the closure error left, and by how much y was off. inputs: of the run. jacobian(t, y): of rates, where an
-    integrator should not estimate it by itself.
+    the closure error left (that of y where loops are not kept closed), and by how much y was off. inputs: of the run.
+    jacobian(t, y): of rates, where an integrator should not estimate it by itself.
     """
 
     rates: Callable[[float, np.ndarray], np.ndarray]
@@ -48,7 +48,7 @@ def right_hand_side(problem: Problem, k: int) -> RightHandSide:
 
     def closed(x):
         if not system.projects:
-            return [*system.moved(x["q"], [0.0] * nv), *x["v"], 0.0], ()
+            return [*system.moved(x["q"], [0.0] * nv), *x["v"], system.openness(x)], ()
         q, left = system.closed_position(x)
         return [*q, *system.closed_velocity({**x, "q": q}), left], ()
 
