@@ -1,4 +1,4 @@
-"""A quaternion that misses length 1 by less than kernels tolerate gives the rotation of the unit quaternion along it."""
+"""A quaternion whose length misses 1 by less than kernels tolerate gives the rotation of the unit one along it."""
 
 from __future__ import annotations
 
