@@ -11,7 +11,7 @@ from spanloop.errors import Reason, Refusal, UnsupportedError
 from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
-from spanloop.sweeps import walked
+from spanloop.sweeps import walk
 
 if TYPE_CHECKING:
     from spanloop.kernels.spec import KernelSpec
@@ -27,6 +27,14 @@ SINGULAR_CLOSURE = Refusal(
     "the loops are in a singular configuration, or too near one: constraints that are independent elsewhere depend on "
     "each other here, so that accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' "
     "gives one answer",
+)
+
+
+OTHER_ASSEMBLY = Refusal(
+    Reason.OTHER_ASSEMBLY,
+    "constraints of the loops that depend on each other in the assemblies known so far are independent here, and the "
+    "accelerations found do not satisfy all of them. See robot.diagnose(q); sl.compile(..., near=q) makes a kernel for "
+    "this assembly",
 )
 
 
@@ -63,19 +71,26 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     """The loop that is open most, and by how much; None where all are closed or the method checks none."""
     inputs, _ = spec.signature()
     m, program = spec.program
-    if program.demands is None:
+    if program.demands is None or not m.closures:
         return None
-    q = [float(x) for x in arrays[[n for n, _ in inputs].index("q")]]
-    errors = np.abs(np.array(walked(closure_kinematics.closure_error(m), m, {"q": q})[0], dtype=float))
-    worst = max(m.closures, key=lambda c: max(errors[list(c.rows)], default=0.0), default=None)
-    if worst is None or errors[list(worst.rows)].max() < 0.5 * closure_kinematics.OPEN:
-        return None
+    given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
+    m = spec.mechanism_of(given)
+    q = {"q": given["q"]}
+    errors = np.abs(np.array(walk(closure_kinematics.closure_error(m), m, q), dtype=float))
+    facing = walk(closure_kinematics.closure_facing(m), m, q)
+    shares = errors / np.array(m.row_lengths)
+    worst = max(m.closures, key=lambda c: max(shares[list(c.rows)].max(initial=0.0), 10.0 * (facing[c.number] <= 0.0)))
+    rows = list(worst.rows)
     loop = next(x for x in spec.model.loops if x.name == worst.name)
-    return Refusal(
-        Reason.OPEN_LOOP,
-        f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is open by {errors[list(worst.rows)].max():.3g} "
-        "(metres or radians). Close it first: q = robot.assemble(q)",
-    )
+    which = f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is"
+    if facing[worst.number] <= 0.0:
+        sentence = f"{which} turned the wrong way round: its frames face away from each other"
+    elif shares[rows].max(initial=0.0) >= 0.5 * closure_kinematics.OPEN:
+        k = int(np.argmax(shares[rows]))
+        sentence = f"{which} open by {errors[rows[k]]:.3g} {'m' if worst.row_kind(k) == 'force' else 'rad'}"
+    else:
+        return None
+    return Refusal(Reason.OPEN_LOOP, f"{sentence}. Close it first: q = robot.assemble(q)")
 
 
 def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
@@ -83,13 +98,16 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     inputs, _ = spec.signature()
     given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
     try:
-        _, demands = spec.compute(given)
+        answer, demands = spec.compute(given)
+        dropped = spec.dropped_row_demands(spec.mechanism_of(given), given, answer)
     except (ZeroDivisionError, OverflowError):
         return None
     except UnsupportedError as error:  # a method does not fit these live parameters
         return Refusal(Reason.UNSUPPORTED, str(error))
     if all(a < b for a, b in demands):
         return None
+    if dropped and all(a < b for a, b in demands[: -len(dropped)]):
+        return OTHER_ASSEMBLY
     return spec.program[1].refusal or SINGULAR_CLOSURE
 
 
