@@ -118,7 +118,7 @@ class KernelSpec:
             strict,
             refuses_open,
             _chosen("lowering", lowering),
-            None if near is None else redundancy_near(model, near),
+            None if near is None else redundancy_of(model, near),
         )
 
     @staticmethod
@@ -197,7 +197,7 @@ class KernelSpec:
     @property
     def redundancy(self) -> Redundancy:
         """The rows that are redundant in the assembly that the kernel is for."""
-        return self.assembly or _redundancy(self.model)
+        return self.assembly or redundancy_of(self.model)
 
     @property
     def needs_double(self) -> bool:
@@ -274,7 +274,7 @@ class KernelSpec:
         if not self._drops_rows or self.explain(*arrays).reason not in _OTHER_ASSEMBLY:
             return None
         q = arrays[[n for n, _ in self.signature()[0]].index("q")]
-        found, own = redundancy_near(self.model, q), self.redundancy
+        found, own = redundancy_of(self.model, q), self.redundancy
         if not found.is_known or (found.dropped, found.weak) == (own.dropped, own.weak):
             return None
         return replace(self, assembly=found)
@@ -298,19 +298,14 @@ class KernelSpec:
 _OTHER_ASSEMBLY = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY)  # reasons that another assembly may explain
 
 
-@functools.lru_cache(maxsize=64)
-def _redundancy(model: Model) -> Redundancy:
-    return find_redundancy(mechanism(model))
-
-
-def redundancy_near(model: Model, q: Sequence[float]) -> Redundancy:
-    """The redundancy of the assembly that the state q (nq,) belongs to."""
-    return _redundancy_near(model, tuple(map(float, q)))
+def redundancy_of(model: Model, near: Sequence[float] | None = None) -> Redundancy:
+    """The redundant rows of a model in the assemblies near its neutral state, or in that of the state q (nq,) given."""
+    return _redundancy(model, None if near is None else tuple(map(float, near)))
 
 
 @functools.lru_cache(maxsize=256)
-def _redundancy_near(model: Model, q: tuple[float, ...]) -> Redundancy:
-    return find_redundancy(mechanism(model), near=np.array(q))
+def _redundancy(model: Model, near: tuple[float, ...] | None) -> Redundancy:
+    return find_redundancy(mechanism(model), None if near is None else np.array(near))
 
 
 # ---- checks of the options

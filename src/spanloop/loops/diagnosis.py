@@ -20,7 +20,7 @@ from spanloop.model.examine import Finding
 from spanloop.model.examine.messages import counted
 from spanloop.topology.partition import connected_components, ties
 
-CLOSED = 1e-6  # m or rad: a loop with a larger error is not closed (in double precision)
+CLOSED = 1e-6  # rad, or of the loop's length: a loop with a larger error is not closed (in double precision)
 
 NEAR = 1e-2  # of the distance to singularity in general: what is less is near
 
@@ -36,7 +36,7 @@ class Diagnosis:
     n_couplings: int
     n_dofs: int
     misses: tuple[Miss, ...]  # closure error of every loop, then of every coupling
-    tolerance: float  # m or rad: a loop with a larger error is not closed
+    tolerance: float  # rad, or of the loop's length: a loop with a larger error is not closed
     n_rows: int
     rank: int  # here
     general_rank: int | None  # None: no closed state was found
@@ -88,7 +88,7 @@ def diagnose(robot: Robot, q: ArrayLike) -> Diagnosis:
     rows, J = structure(robot, state), values(robot, "closure_jacobian", state)
     kept = rows.scaled(J)
     s = singular_values(kept)
-    r, all_values = rank(s), singular_values(J / rows.lengths[:, None])
+    r, all_values = rank(s), singular_values(J / rows.lengths[:, None] * rows.dof_lengths)
     names = rows_of(model)
     return Diagnosis(
         model=model.name,
@@ -164,15 +164,15 @@ def _facts(d: Diagnosis) -> Iterator[str]:
     closing = counted(d.n_loops, "loop") + (f" and {counted(d.n_couplings, 'coupling')}" if d.n_couplings else "")
     yield f"{d.model}: {closing} on {d.n_dofs} DoF."
     if d.closed:
-        error = max(miss.size for miss in d.misses)
-        yield f"The loops are closed to {error:.0e} m or rad." if error else "The loops are closed exactly."
+        miss = max(d.misses, key=lambda miss: miss.size)
+        yield f"The loops are closed to {miss.by()}." if miss.size else "The loops are closed exactly."
     if d.rank == d.n_rows:
         yield f"{counted(d.n_rows, 'row')}, all of them independent."
     else:
         gap = f"{d.gap:.0e}" if d.gap < 1e15 else "1e15 or more"
         yield f"{counted(d.n_rows, 'row')}, {d.rank} of them independent; the singular values show a gap of {gap}."
     if d.redundant:
-        where = "at this state" if d.general_rank is None else "wherever the loops are closed"
+        where = "at this state" if d.general_rank is None else "in this assembly"
         yield f"Redundant {where}: {listed(d.redundant, 12)}."
     known = "" if d.general_mobility is None else f" here, {d.general_mobility} in general"
     same = d.general_mobility == d.mobility
@@ -202,7 +202,7 @@ def _verdicts(d: Diagnosis) -> Iterator[str]:
         shown = "; ".join(f"{listed(part.joints, 4)} (mobility {part.mobility})" for part in d.parts)
         yield f"{len(d.parts)} PARTS that only the world joins: {shown}."
     if d.n_rows and d.general_rank is None:
-        yield "No closed state was found from neutral: redundant rows are those of this state only."
+        yield "No closed state was found from neutral or from here: redundant rows are those of this state only."
 
 
 # ---- findings of `spanloop check`; model/examine/messages.py has their sentences

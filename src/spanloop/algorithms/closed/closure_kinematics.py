@@ -14,6 +14,7 @@ from __future__ import annotations
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.kinematics import velocity_product
 from spanloop.algorithms.tree.link_motion import placed
+from spanloop.math.scalar import where
 from spanloop.math.spatial import Field, Force, Motion, Transform, coriolis, power
 from spanloop.math.vector3 import ZERO3, add, cross, total
 from spanloop.sweeps import Program, Values, outward
@@ -45,10 +46,15 @@ def closure_poses(mechanism, closure) -> Program:
 def openness(m, here, world) -> list:
     """Pairs of which the first must be less: the sum of the squares of all closure errors and OPEN²; 0 and the cosine
     between the frames of each closure, which must not face away. Couplings are left out: they constrain rates.
-
-    Errors of lengths are taken as shares of their loop's length.
     """
-    mask = masks(m, world)
+    squares = squared_errors(m, here, world)
+    facing = [(0.0, _facing(c, relative_pose(m, here, c).rotation.matrix())) for c in m.closures if not c.switchable]
+    return ([(total(squares), OPEN**2)] if squares else []) + facing
+
+
+def squared_errors(m, here, world) -> list:
+    """The squares of the closure errors that the closures have, lengths as shares of their loop's length."""
+    mask = closed_masks(m, world)
     squares = []
     for c in m.closures:
         own: dict[str, list] = {"moment": [], "force": []}
@@ -57,8 +63,7 @@ def openness(m, here, world) -> list:
                 own[c.row_kind(k)].append(x * x * mask[r] if r in mask else x * x)
         squares += own["moment"]
         squares += [total(own["force"]) * (1.0 / (c.length * c.length))] if own["force"] else []
-    facing = [(0.0, _facing(c, relative_pose(m, here, c).rotation.matrix())) for c in m.closures if not c.switchable]
-    return ([(total(squares), OPEN**2)] if squares else []) + facing
+    return squares
 
 
 def extra_inputs(m) -> dict[str, int]:
@@ -74,8 +79,18 @@ def given_accelerations(m, world) -> dict:
 
 
 def masks(m, world) -> dict:
-    """1 or 0 for each row of a closure that can be switched."""
-    return dict(zip(m.switched_rows, world.active, strict=True)) if m.switched_rows else {}
+    """1 or 0 for each row of a closure that can be switched: whether it carries a force."""
+    return {r: where(x > 0.5, 1.0, 0.0) for r, x in _switches(m, world)}
+
+
+def closed_masks(m, world) -> dict:
+    """1 or 0 for each row of a closure that can be switched: whether its closure is closed."""
+    return {r: x * x for r, x in _switches(m, world)}
+
+
+def _switches(m, world) -> list[tuple]:
+    """The rows that can be switched with their entries of `active`: 1, 0, or −1 for an idle row of a closed closure."""
+    return list(zip(m.switched_rows, world.active, strict=True)) if m.switched_rows else []
 
 
 def closure_facing(mechanism) -> Program:

@@ -37,6 +37,7 @@ class Redundancy:
     refuses_singular: bool = False  # a kernel refuses positions at which rows that are kept lose rank
     is_known: bool = False  # closed states were found; without them nothing is dropped
     refuses_open: bool = True  # a kernel refuses positions at which a loop is open
+    idle: frozenset[int] = frozenset()  # rows that can be switched and depend on others while all are active
     misaligned: float = 0.0  # share of a dropped row of unit length that does not depend on the kept ones
     yields: tuple[float, ...] = field(default=(), compare=False, repr=False)  # acceleration of each DoF by unit torque
     jacobians: tuple[np.ndarray, ...] = field(default=(), compare=False, repr=False)  # of all rows, at closed states
@@ -50,7 +51,8 @@ def find_redundancy(mechanism, near: np.ndarray | None = None) -> Redundancy:
     states = assembled_states(mechanism, near=near)
     if not states:
         return Redundancy(refuses_singular=True)
-    jacobians = [without_traces(mechanism, scaled_jacobian(mechanism, q)) for q in states]
+    whole = [scaled_jacobian(mechanism, q) for q in states]
+    jacobians = [without_traces(mechanism, J) for J in whole]
     movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
@@ -59,10 +61,11 @@ def find_redundancy(mechanism, near: np.ndarray | None = None) -> Redundancy:
     return Redundancy(
         dropped=redundant,
         weak=weak,
+        idle=frozenset(mechanism.switched_rows) & _dependent(jacobians, kept),
         refuses_singular=True,
         is_known=True,
-        misaligned=max((independent_share(J, kept, sorted(redundant)) for J in jacobians), default=0.0),
-        yields=_torque_yields(mechanism, states) if redundant else (),
+        misaligned=max((independent_share(J, kept, sorted(redundant)) for J in whole), default=0.0),
+        yields=_torque_yields(mechanism, states),
         jacobians=tuple(jacobians),
     )
 
@@ -71,9 +74,9 @@ def independent_share(J: np.ndarray, kept: Sequence[int], dropped: Sequence[int]
     """The largest part of any dropped row of a scaled Jacobian (n_rows, nv) that is independent of the kept rows."""
     if not len(dropped):
         return 0.0
-    span = np.linalg.svd(J[kept], full_matrices=False)
-    basis = span[2][span[1] > TRACE * span[1].max(initial=0.0)] if len(kept) else np.zeros((0, J.shape[1]))
-    rest = J[dropped] - (J[dropped] @ basis.T) @ basis
+    rows, (_, s, Vt) = J[list(dropped)], np.linalg.svd(J[list(kept)], full_matrices=False)
+    basis = Vt[s > TRACE * s.max(initial=0.0)]
+    rest = rows - (rows @ basis.T) @ basis
     return float(np.linalg.norm(rest, axis=1).max(initial=0.0))
 
 
@@ -120,8 +123,8 @@ def without_traces(mechanism, J: np.ndarray) -> np.ndarray:
 
 
 def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
-    """1 for every row of `active` that the set of active closures needs, 0 for the rest; for the kernel's input
-    `active`."""
+    """For the kernel's input `active`: 1 for every switched row that the set of active closures needs, −1 for a row of
+    an active closure that depends on others, 0 for the rows of the other closures."""
     on = [r for c in mechanism.closures if not c.switchable or c.name in active for r in c.rows]
     permanent = {r for c in mechanism.closures if not c.switchable for r in c.rows}
     switched = [r for r in on if r not in permanent]
@@ -131,7 +134,7 @@ def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
         order = [r for r in on if r in permanent] + switched  # permanent rows first: they stay
         jacobians = [without_traces(mechanism, scaled_jacobian(mechanism, q))[order] for q in states]
         idle = frozenset(order[k] for k in redundant_rows(jacobians, first=len(order) - len(switched)))
-    return np.array([1.0 if r in switched and r not in idle else 0.0 for r in mechanism.switched_rows])
+    return np.array([0.0 if r not in switched else -1.0 if r in idle else 1.0 for r in mechanism.switched_rows])
 
 
 def assembled_states(mechanism, count: int = _STATES, seed: int = 0, near: np.ndarray | None = None) -> list:
@@ -204,6 +207,16 @@ def _torque_yields(mechanism, states: Sequence[np.ndarray]) -> tuple[float, ...]
         M = np.reshape(walk(mass_matrix(mechanism), mechanism, {"q": q.tolist()}), (n, n)).astype(float)
         found.append(np.diag(np.linalg.pinv(M * np.outer(lengths, lengths))) * lengths)
     return tuple(np.max(found, axis=0).tolist())
+
+
+def _dependent(jacobians: Sequence[np.ndarray], rows: Sequence[int]) -> frozenset[int]:
+    """Those of the rows that take part in a dependency at any of the states."""
+    out: set[int] = set()
+    for J in jacobians:
+        U, s, _ = np.linalg.svd(J[rows])
+        null = U[:, int(np.sum(s > TRACE * s.max(initial=0.0))) :]
+        out |= {r for r, x in zip(rows, np.linalg.norm(null, axis=1), strict=True) if x > TRACE}
+    return frozenset(out)
 
 
 def _touches(mechanism, closure, floating: Sequence[int]) -> bool:
