@@ -57,6 +57,8 @@ def find_redundancy(mechanism, near: np.ndarray | None = None) -> Redundancy:
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
     kept = [r for r in range(mechanism.n_rows) if r not in redundant]
+    if _isolated(mechanism, states, [J[kept] for J in jacobians]):
+        return Redundancy(refuses_singular=True)
     weak = _weak(mechanism, jacobians, redundant)
     return Redundancy(
         dropped=redundant,
@@ -181,6 +183,25 @@ def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
             damping = min(damping * 8.0, 1e3)
     closed = np.linalg.norm(error) < MISALIGNED and min(_facing(mechanism, q), default=1.0) > 0.0
     return q if closed else None
+
+
+def _isolated(mechanism, states: Sequence[np.ndarray], jacobians: Sequence[np.ndarray]) -> bool:
+    """Do all guesses lead to one state although the rows leave a motion there? Then it is a singular position."""
+    ranks = [int(np.linalg.matrix_rank(J, tol=TRACE)) for J in jacobians]
+    if len(states) < 2 or max(ranks) >= mechanism.nv:
+        return False
+    apart = np.max([np.abs(q - states[0]) / _coordinate_lengths(mechanism) for q in states[1:]])
+    return bool(apart < _NEAR[0] * TRACE**0.5)
+
+
+def _coordinate_lengths(mechanism) -> np.ndarray:
+    """By which each entry of q is divided: a characteristic length for metres, 1 for angles and quaternions."""
+    out: list[float] = []
+    for link in mechanism.links:
+        own = mechanism.dof_lengths[link.v]
+        sliding = [x for x, unit in zip(own, link.kind.units, strict=True) if unit == "m"]
+        out += own if link.kind.nq == link.kind.nv else [1.0] * (link.kind.nq - len(sliding)) + sliding
+    return np.array(out)
 
 
 def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -> frozenset[int]:
