@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import enum
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ class Reason(enum.Enum):
     BLOCKED_PATH = "a path leads to a singular configuration or out of reach"
     UNDERACTUATED = "the actuators cannot produce the motion"
     ROUNDING = "rounding leaves no correct digits"
+    IMPOSSIBLE_PARAMETER = "a live parameter is one that no mechanism has"
     UNSUPPORTED = "the method does not fit the live parameters"
     OTHER = "another reason"
 
@@ -99,6 +101,14 @@ class StateWarning(SpanloopWarning):
 
 
 _SHOWN = 12  # names in a list
+# control characters except tab and newline, marks that reorder text or break lines, halves of characters
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text with an escape (u001b after a backslash) for every character that could control a terminal or reorder
+    what is read. Escapes are those of JSON, which stays valid."""
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from spanloop import kernels
 from spanloop.cli import demo
 from spanloop.cli.main import COMMANDS, FIRST_STEPS, main
 from spanloop.cli.terminal import ProgressBar
+from spanloop.compiler.runtime.rollout import Rollout
 
 RUBBING = """<robot name="r">
   <link name="base"/>
@@ -45,6 +47,33 @@ def urdf(tmp_path):
     path = tmp_path / "r.urdf"
     path.write_text(RUBBING)
     return path
+
+
+# ---- simulate
+
+
+@pytest.mark.slow
+def test_simulate_continues_from_a_checkpoint_and_says_so(capsys, tmp_path, monkeypatch):
+    words = ("simulate", "zoo:four_bar", "--duration", "0.5", "--checkpoint", str(tmp_path / "run.ckpt"))
+    original, calls = Rollout.run, []
+
+    def interrupted(self, *args):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return original(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rollout, "run", interrupted)
+        code, out, _ = run(capsys, *words)
+    assert code == 1
+    assert f"{tmp_path / 'run.ckpt'} holds the progress: the same command continues from there" in out
+    code, out, _ = run(capsys, *words, "--output", str(tmp_path / "run.npz"))
+    assert code == 0
+    assert f"continued from {tmp_path / 'run.ckpt'} at 0.0" in out
+    run(capsys, *words[:-2], "--output", str(tmp_path / "whole.npz"))
+    assert np.array_equal(sl.load_run(tmp_path / "run.npz").q, sl.load_run(tmp_path / "whole.npz").q)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.npz", "whole.npz"]
 
 
 # ---- info
@@ -194,6 +223,20 @@ def test_an_interrupt_leaves_without_a_traceback(capsys, monkeypatch):
 
     monkeypatch.setattr(demo, "carry_disc", interrupted)
     assert run(capsys, "demo") == (130, "", "spanloop: error: interrupted\n")
+
+
+def test_a_fault_of_our_own_is_one_line_and_says_how_to_report_it(capsys, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("float division by zero")
+
+    monkeypatch.setattr(demo, "carry_disc", broken)
+    code, out, err = run(capsys, "demo")
+    assert (code, out, err.count("\n")) == (70, "", 1)
+    assert "a fault of spanloop" in err
+    assert "ZeroDivisionError: float division by zero" in err
+    monkeypatch.setenv("SPANLOOP_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["demo"])
 
 
 @pytest.mark.slow
@@ -425,6 +468,26 @@ def test_bench_measures_and_gives_reasons_for_what_it_cannot(capsys):
     assert data["operations"]["multiplications"] > 0
 
 
+def test_cache_shows_and_empties_the_folder_of_kernels(capsys, tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("SPANLOOP_CACHE", str(folder))
+    sl.compile(sl.zoo.pendulum(1), "bias")
+    (folder / "letter.txt").write_text("not a kernel")
+    code, out, _ = run(capsys, "cache")
+    assert code == 0
+    assert f"folder   {folder}" in out
+    assert "kernels  1\n" in out
+    assert " of at most 512 MB" in out
+    found = json.loads(run(capsys, "cache", "--clear", "--json")[1])
+    assert (found["kernels"], found["bytes"], found["removed"]) == (0, 0, 1)
+    assert [p.name for p in folder.iterdir()] == ["letter.txt"]
+    monkeypatch.setenv("SPANLOOP_CACHE", "off")
+    assert run(capsys, "cache", "--clear")[:2] == (
+        0,
+        "The cache is off (SPANLOOP_CACHE); every process compiles its kernels again.\n",
+    )
+
+
 def test_doctor_is_well_here(capsys):
     code, out, _ = run(capsys, "doctor")
     assert code == 0
@@ -452,6 +515,58 @@ def test_doctor_ends_with_1_when_kernels_are_wrong(capsys, monkeypatch):
     code, out, _ = run(capsys, "doctor")
     assert code == 1
     assert "result is wrong by" in out
+
+
+# ---- control characters of names
+
+STEERING = "a\x1b]0;title\x07\x1b[2J\x9b31m\u202e\u2066\r\x7f"
+ESCAPED = r"a\u001b]0;title\u0007\u001b[2J\u009b31m\u202e\u2066\u000d\u007f"
+
+
+@pytest.fixture
+def steering(tmp_path):
+    """A file whose names hold escape codes."""
+    b = sl.Builder(STEERING).body(STEERING, 1.0, center=(0, 0, 1), inertia=(0.1, 0.1, 0.1))
+    b.revolute(STEERING, "world", STEERING, "y", friction=0.1, lower=-1.0, upper=1.0)
+    path = tmp_path / "steering.toml"
+    b.build().save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("info",),
+        ("info", "--json"),
+        ("check",),
+        ("check", "--json"),
+        ("simulate", "--duration", "0.01"),
+        ("simulate", "--duration", "0.01", "--q", "b=1"),
+        ("count",),
+        ("convert", "x.urdf"),
+    ],
+    ids=" ".join,
+)
+def test_names_cannot_steer_the_terminal(words, steering, capsys, monkeypatch):
+    monkeypatch.chdir(steering.parent)
+    code, out, err = run(capsys, words[0], str(steering), *words[1:])
+    assert code in (0, 1, 2)
+    shown = out + err
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
+    if "--json" in words:
+        assert json.loads(out)["name"] == STEERING
+    else:
+        assert ESCAPED in shown or repr(STEERING)[1:-1] in shown
+
+
+def test_on_a_terminal_our_colours_pass_and_names_do_not(steering, monkeypatch):
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    main(["check", str(steering)])
+    assert "\033[1m" in screen.getvalue()
+    assert "\033[2J" not in screen.getvalue()
 
 
 # ---- colours

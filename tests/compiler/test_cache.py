@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from dataclasses import replace
 
@@ -28,7 +29,8 @@ def folder(tmp_path, monkeypatch):
     """An empty cache of this test's own, and no memory of warnings."""
     where = tmp_path / "cache"
     monkeypatch.setenv("SPANLOOP_CACHE", str(where))
-    monkeypatch.setattr(cache, "_warned", False)
+    monkeypatch.setattr(cache, "_warned", set())
+    monkeypatch.setattr(cache, "_unmeasured", float("inf"))
     return where
 
 
@@ -384,3 +386,62 @@ def test_where_entries_are_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     if os.name == "posix":
         assert cache.folder() == tmp_path / ".cache" / "spanloop"
+
+
+# ---- bounded
+
+
+def kept(size: int, days: float, name: str) -> str:
+    """An entry of this size that was last used some days ago."""
+    key = cache.key(name, name)
+    cache.write(key, cache.Artifact(bytes(size)))
+    then = time.time() - 86400 * days
+    os.utime(cache.folder() / key, (then, then))
+    return key
+
+
+def test_the_entries_unused_for_longest_are_removed_beyond_the_bound(folder, monkeypatch):
+    monkeypatch.setenv("SPANLOOP_CACHE_MB", "1")
+    old, older, oldest = (kept(300_000, days, f"day{days}") for days in (1, 2, 3))
+    assert cache.read(oldest) is not None  # which is a use
+    newest = kept(300_000, 0, "today")
+    assert {f.path.name for f in cache.files()} == {oldest, old, newest}
+    assert older not in {f.path.name for f in cache.files()}
+
+
+def test_an_entry_larger_than_the_bound_is_kept_alone(folder, monkeypatch):
+    monkeypatch.setenv("SPANLOOP_CACHE_MB", "0.1")
+    kept(50_000, 1, "small")
+    large = kept(300_000, 0, "large")
+    assert [f.path.name for f in cache.files()] == [large]
+
+
+def test_the_folder_is_measured_only_now_and_then(folder, monkeypatch):
+    kept(1000, 0, "first")
+    monkeypatch.setattr(cache, "files", None)
+    kept(1000, 0, "second")
+
+
+def test_what_is_not_a_kernel_stays(folder, monkeypatch):
+    folder.mkdir(mode=0o700)
+    (folder / "thesis.tex").write_text("x" * 1000)
+    monkeypatch.setenv("SPANLOOP_CACHE_MB", "0")
+    kept(1000, 0, "first")
+    assert (folder / "thesis.tex").exists()
+    assert [f.path.name for f in cache.files()] == [cache.key("first", "first")]
+
+
+def test_parts_that_nobody_finishes_are_removed(folder):
+    folder.mkdir(mode=0o700)
+    (folder / ".new-abcdefgh").write_bytes(b"left behind")
+    (folder / ".new-12345678").write_bytes(b"being written")
+    os.utime(folder / ".new-abcdefgh", (1e9, 1e9))
+    kept(1000, 0, "first")
+    assert [f.path.name for f in cache.files() if not f.is_kernel] == [".new-12345678"]
+
+
+def test_a_bound_that_is_no_number_is_reported_once(folder, monkeypatch):
+    monkeypatch.setenv("SPANLOOP_CACHE_MB", "much")
+    with pytest.warns(SpanloopWarning, match="SPANLOOP_CACHE_MB is 'much'; expected a number of megabytes"):
+        assert cache.bound() == 512e6
+    assert cache.bound() == 512e6

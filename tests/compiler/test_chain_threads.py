@@ -387,8 +387,8 @@ def test_a_helper_that_sleeps_is_woken_and_one_that_is_late_is_not_waited_for():
     divided("arms 2 ball")(*state("arms 2 ball"))  # there is one
     own, boxes = threaded._team()
     code = machine.Code(machine.object_code(HELP))
-    post = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(own.function("post"))
-    finish = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(own.function("finish"))
+    post = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(own.address("post"))
+    finish = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(own.address("finish"))
     memory = np.zeros(64, np.int64)
     first = -memory.ctypes.data % ALIGNED // 8
     job = memory[first : first + 16]
@@ -396,13 +396,13 @@ def test_a_helper_that_sleeps_is_woken_and_one_that_is_late_is_not_waited_for():
         if sleeping:
             until(lambda: boxes[0] == ASLEEP)
         job[:] = 0
-        job[0] = code.function("help")
+        job[0] = code.address("help")
         assert post(job.ctypes.data, 1) == 1
         until(lambda: job[LEFT + 1] == 1)
         finish(job.ctypes.data, 1)
         assert job[LEFT] == 1
     job[:] = 0
-    job[0] = code.function("help")
+    job[0] = code.address("help")
     finish(job.ctypes.data, post(job.ctypes.data, 1))  # at once: taken back or done, but not both
     assert tuple(job[LEFT : LEFT + 2]) in ((0, 0), (1, 1))
 

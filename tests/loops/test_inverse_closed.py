@@ -413,7 +413,7 @@ def test_too_few_and_too_many_unknowns_are_told_apart():
 
 
 def test_a_tree_is_solved_branch_by_branch():
-    robot = sl.Dynamics(zoo.star(3, "revolute"))
+    robot = sl.Dynamics(zoo.star(3, "revolute").actuate("root"))
     q, v = robot.model.random_state(2)
     found = robot.subsystems(actuated=[j.name for j in robot.model.joints])
     assert [s.subsystems for s in found.stages] == [("I",)]

@@ -16,6 +16,8 @@ from spanloop.joints import KINDS
 from spanloop.model import Placement
 from spanloop.model.builder import Builder
 from spanloop.model.files.dh.table import DHRow, from_dh
+from spanloop.model.files.toml.reader import loads
+from spanloop.model.files.toml.writer import dumps
 from spanloop.model.solid_inertia import ball, box, cylinder, rod
 
 # products of some ten rotations, lengths of order 1
@@ -129,6 +131,22 @@ WRONG = {
         "coupling 'gear': ratio is nan; expected a finite number",
     ),
 }
+
+
+def test_a_free_body_has_no_motor_unless_it_is_given_one():
+    """Otherwise inverse dynamics of arms with an object would put a wrench on the object."""
+
+    def loose() -> Builder:
+        return Builder("m").body("a", 1.0, inertia=(1.0, 1.0, 1.0))
+
+    models = [
+        loose().free("root", "world", "a").build(),
+        loose().joint("root", "free", "world", "a").build(),
+        loose().free("root", "world", "a", actuated=True).build(),
+        loose().planar("root", "world", "a").build(),
+    ]
+    assert [m.actuated for m in models] == [(), (), ("root",), ("root",)]
+    assert [loads(dumps(m)).actuated for m in models] == [m.actuated for m in models]
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -15,10 +15,12 @@ import spanloop as sl
 from spanloop import zoo
 from spanloop.cli import check as room
 from spanloop.cli.main import main
+from spanloop.errors import ModelError
 from spanloop.joints import Revolute, Spherical
 from spanloop.model import Geometry, Inertia, Loop, Model
 from spanloop.model.examine import Finding, examine
 from spanloop.model.examine.messages import WEIGHTS, WORDS, advice, sentence, weight
+from spanloop.model.solid_inertia import rod
 
 
 def topics(model: Model, *weights: str) -> set[str]:
@@ -127,7 +129,7 @@ def test_a_moving_end_without_mass_matters():
 
 def test_joints_without_limits_room_or_strength_are_worth_a_look():
     assert sentence(found(arm(lower=None, upper=None).build(), "no_limits")) == (
-        "1 driven joint is without limits of position: 'elbow'."
+        "1 joint with a motor is without limits of position: 'elbow'."
     )
     assert topics(arm(lower=0, upper=0).build()) == {"no_room"}
     assert sentence(found(arm(effort=0.0).build(), "zero_limit")) == "Joint 'elbow': the limit of effort is 0."
@@ -304,3 +306,18 @@ def test_every_topic_has_a_weight_and_is_found_by_something():
         assert words.weight in WEIGHTS
         assert f'"{topic}"' in source, topic
     assert np.all([w.sentence.endswith((".", "}")) for w in WORDS.values()])
+
+
+@pytest.mark.parametrize(("mass", "length"), [(10.0, 0.2), (5.0, 0.1), (0.02, 0.02), (2.0, 0.5)])
+def test_a_thin_rod_is_not_suspect(mass, length):
+    b = sl.Builder("arm").body("upper", mass, center=(length / 2, 0, 0), inertia=rod(mass, length))
+    topics = {f.topic for f in examine(b.revolute("j", "world", "upper", "y").build())}
+    assert not topics & {"heavy", "inertia_small", "inertia_large", "inertia_units"}
+
+
+def test_a_site_far_away_is_no_fault():
+    b = sl.Builder("arm").body("upper", 1.0, inertia=(1, 1, 1)).revolute("j", "world", "upper")
+    model = b.frame("one", "upper", (1e100, 0, 0)).frame("two", "upper", (1e99, 0, 0)).build()
+    assert examine(model)
+    with pytest.raises(ModelError, match="at most 1e\\+100"):
+        b.frame("three", "upper", (1e308, 0, 0)).build()

@@ -11,7 +11,8 @@ from sentences import says
 from spanloop import zoo
 from spanloop.errors import InputError, ModelError
 from spanloop.joints import Prismatic, Revolute, Spherical
-from spanloop.model import Body, Coupling, Frame, Inertia, Joint, Loop, Model, Placement
+from spanloop.model import Body, Coupling, Frame, Geometry, Inertia, Joint, Loop, Model, Placement
+from spanloop.model.parts import Actuator, Sensor
 
 HINGE = Revolute()
 
@@ -27,7 +28,62 @@ def hinge(**options) -> Joint:
     return Joint("one", HINGE, "world", "a", **options)
 
 
+def shaped(*shape, **more) -> Model:
+    return model(bodies=(Body("a", geometry=(Geometry(*shape, **more),)), "b"))
+
+
+def sensing(**settings) -> Model:
+    return model(sensors=(Sensor("s", "encoder", "one", tuple(settings.items())),))
+
+
 WRONG = {
+    "half a character": (
+        lambda: model(bodies=("a", "b\ud800")),
+        "model 'm': a body is called 'b\\ud800', which is not text (half a character); rename it",
+    ),
+    "a negative speed": (
+        lambda: model(joints=(hinge(speed=-1.0), ("two", "a", "b"))),
+        "joint 'one': speed is (-1.0,); must be >= 0",
+    ),
+    "a negative effort": (
+        lambda: model(joints=(hinge(effort=-2.0), ("two", "a", "b"))),
+        "joint 'one': effort is (-2.0,); must be >= 0",
+    ),
+    "an endless lower limit": (
+        lambda: model(joints=(hinge(lower=math.inf), ("two", "a", "b"))),
+        "joint 'one': limits (inf,) and None leave no room; expected -inf below or inf above for no limit",
+    ),
+    "an offset that is no number": (
+        lambda: model(joints=(Joint("one", Revolute(offset=math.nan), "world", "a"), ("two", "a", "b"))),
+        "joint 'one': offset is nan; every number must be finite",
+    ),
+    "a length whose square is no number": (
+        lambda: model(frames=(Frame("tool", "a", Placement(position=(1e308, 0.0, 0.0))),)),
+        "frame 'tool': position is (1e+308, 0.0, 0.0); every number must be at most 1e+100 in SI units",
+    ),
+    "a shape of no size": (
+        lambda: shaped("box", (math.nan, 1.0, 1.0)),
+        "body 'a': the size of a box is (nan, 1.0, 1.0); every number must be finite",
+    ),
+    "a shape with too few sizes": (lambda: shaped("box", (1.0,)), "body 'a': a box has 1 sizes; expected 3"),
+    "a shape that there is not": (
+        lambda: shaped("bax", (1.0, 1.0, 1.0)),
+        "body 'a': there is no shape 'bax'; did you mean 'box'?",
+    ),
+    "a shape with a negative size": (
+        lambda: shaped("sphere", (-1.0,)),
+        "body 'a': the size of a sphere is (-1.0,); must be >= 0",
+    ),
+    "a sensor without a rate": (
+        lambda: sensing(rate=math.nan),
+        "sensor 's': rate is nan; every number must be finite",
+    ),
+    "a sensor with a negative rate": (lambda: sensing(rate=-1.0), "sensor 's': rate is -1.0; must be > 0"),
+    "a sensor with negative noise": (lambda: sensing(noise=-1.0), "sensor 's': noise is -1.0; must be >= 0"),
+    "a gear whose square is no number": (
+        lambda: model(actuators=(Actuator("m", "one", (("gear", 1e200), ("rotor_inertia", 1.0))),)),
+        "actuator 'm': gear is 1e+200; every number must be at most 1e+100 in SI units",
+    ),
     "two bodies of one name": (
         lambda: model(bodies=("a", "a")),
         "model 'm': 2 bodies are called 'a'; names must be unique",
@@ -85,7 +141,8 @@ WRONG = {
     ),
     "limits that cross": (
         lambda: model(("a",), (hinge(lower=1, upper=-1),)),
-        "joint 'one': lower limit (1.0,) is above upper limit (-1.0,)",
+        "joint 'one': lower limit (1.0,) is above upper limit (-1.0,); expected lower <= upper. "
+        "Are the two swapped, or is one in degrees?",
     ),
     "two numbers for one freedom": (
         lambda: model(("a",), (hinge(damping=(1, 2)),)),
@@ -97,7 +154,7 @@ WRONG = {
     ),
     "infinite stiffness": (
         lambda: model(("a",), (hinge(stiffness=math.inf),)),
-        "joint 'one': stiffness is (inf,); must be finite",
+        "joint 'one': stiffness is inf; every number must be finite",
     ),
     "a mirror as rotation": (
         lambda: model(("a",), (hinge(placement=Placement(((1, 0, 0), (0, 1, 0), (0, 0, -1)))),)),

@@ -308,7 +308,7 @@ def test_controllers_that_cannot_be_added_are_said():
 
 
 def test_what_cannot_be_controlled_is_said():
-    four_bar, puma, dog = sl.zoo.four_bar(), sl.zoo.puma(), sl.zoo.quadruped()
+    four_bar, puma, dog = sl.zoo.four_bar(), sl.zoo.puma(), sl.zoo.quadruped().actuate("root")
     with says(UnsupportedError, "computed_torque: model 'four_bar' has a loop or coupling ('closing')"):
         control.computed_torque(four_bar, four_bar.neutral(), 1.0, 1.0)
     with says(UnsupportedError, "gravity compensation: model 'four_bar' has a loop"):

@@ -515,7 +515,7 @@ def test_a_simulation_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
 def test_a_broken_checkpoint_is_said_so(tmp_path):
     file = tmp_path / "run.ckpt"
     file.write_bytes(b"no checkpoint")
-    with says(FileError, "cannot be read as a checkpoint"):
+    with says(FileError, "run.ckpt: is not a checkpoint, or not all of one"):
         sl.simulate(zoo.pendulum(), duration=0.01, integrator=sl.Integrator(checkpoint=file))
     assert file.read_bytes() == b"no checkpoint"
 

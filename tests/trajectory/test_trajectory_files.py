@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import errno
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +23,7 @@ from sentences import says
 import spanloop as sl
 from spanloop.errors import FileError, InputError, UnsupportedError
 from spanloop.trajectory import Outcome, Segment, Trajectory
+from spanloop.trajectory.files.seal import sealed
 
 FORMATS = (".nc", ".h5", ".npz")
 
@@ -216,7 +219,7 @@ def test_missing_h5py_is_said_with_the_cure(tmp_path, monkeypatch):
     )
     with says(UnsupportedError, sentence):
         four_bar_run().save(tmp_path / "run.nc")
-    (tmp_path / "run.nc").write_bytes(b"x")
+    (tmp_path / "run.nc").write_bytes(sealed(b"x"))
     with says(UnsupportedError, sentence):
         sl.load_run(tmp_path / "run.nc")
 
@@ -232,7 +235,10 @@ def test_files_that_are_no_runs_get_a_sentence(extension, tmp_path):
     path.rmdir()
     for content in (b"", b"hello", b"\x89HDF\r\n\x1a\n", b"PK\x03\x04"):
         path.write_bytes(content)
-        with pytest.raises(FileError, match=rf"run\{extension}: (cannot be read|is no \.npz file, or not all of one)"):
+        with says(FileError, f"run{extension}: is not a run that run.save has written, or not all of one: the seal"):
+            sl.load_run(path)
+        path.write_bytes(sealed(content))
+        with pytest.raises(FileError, match=rf"run\{extension}: is damaged \(.+\); expected a run that run.save has"):
             sl.load_run(path)
 
 
@@ -245,46 +251,137 @@ def test_a_file_that_is_cut_off_or_overwritten_gets_a_sentence(extension, tmp_pa
         path.write_bytes(whole[: int(part * len(whole))])
         with pytest.raises(FileError):
             sl.load_run(path)
-    rng = np.random.default_rng(3)
-    for _ in range(40):  # bytes that changed: a sentence, or a run (of other numbers), never another error
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_every_flipped_bit_is_found(extension, tmp_path):
+    path = tmp_path / f"run{extension}"
+    four_bar_run()[:20].save(path)
+    whole, rng = path.read_bytes(), np.random.default_rng(10)
+    for _ in range(300):
         broken = bytearray(whole)
-        start = int(rng.integers(len(whole)))
-        broken[start : start + 8] = rng.bytes(8)
+        broken[rng.integers(len(whole))] ^= 1 << int(rng.integers(8))
         path.write_bytes(broken)
-        with contextlib.suppress(FileError):
-            assert isinstance(sl.load_run(path), Trajectory)
+        with pytest.raises(FileError, match=r"is damaged: its bytes have changed|the seal .* is missing"):
+            sl.load_run(path)
+
+
+# ---- sizes are checked before they are allocated
+
+
+def archive(path, arrays, compressed=False):
+    """A sealed .npz file of these arrays; those that are bytes are stored as they are."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as file:
+        for name, x in arrays.items():
+            data = io.BytesIO()
+            if not isinstance(x, bytes):
+                np.save(data, x)
+            file.writestr(f"{name}.npy", x if isinstance(x, bytes) else data.getvalue())
+    path.write_bytes(sealed(out.getvalue()))
+
+
+def parts_of(tmp_path):
+    four_bar_run().save(tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz", allow_pickle=False) as found:
+        return dict(found)
+
+
+def peak(call):
+    """The most memory [bytes] that Python held during a call that raises FileError, and the error."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileError) as error:
+            call()
+        return tracemalloc.get_traced_memory()[1], str(error.value)
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_archive_that_unpacks_to_much_more_is_refused_before_it_is_read(tmp_path):
+    bomb = parts_of(tmp_path) | {"v": np.zeros((10_000_000,))}
+    archive(tmp_path / "run.npz", bomb, compressed=True)
+    assert (tmp_path / "run.npz").stat().st_size < 1_000_000
+    memory, sentence = peak(lambda: sl.load_run(tmp_path / "run.npz"))
+    assert "run.npz: is damaged (it holds compressed arrays; expected plain ones)" in sentence
+    assert memory < 2_000_000
+
+
+def test_a_header_that_claims_eight_petabytes_is_refused(tmp_path):
+    text = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000, 1), }".ljust(117) + b"\n"
+    lie = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+    archive(tmp_path / "run.npz", parts_of(tmp_path) | {"q": lie})
+    memory, sentence = peak(lambda: sl.load_run(tmp_path / "run.npz"))
+    assert "is damaged (an array claims 8000000000000000 bytes of float64; it has 0)" in sentence
+    assert memory < 2_000_000
+
+
+@pytest.mark.parametrize("layout", [{"chunks": (1000,)}, {"chunks": (1000,), "compression": "gzip"}, {}])
+def test_an_hdf5_file_that_claims_much_more_than_it_has_is_refused(layout, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "run.nc"
+    four_bar_run().save(path)
+    with h5py.File(path, "a") as f:
+        for name in list(f):
+            if name == "q":
+                del f[name]
+        f.create_dataset("q", shape=(10**13,), dtype=float, **layout)
+    path.write_bytes(sealed(path.read_bytes()))
+    memory, sentence = peak(lambda: sl.load_run(path))
+    expected = "is not stored as one piece" if layout else "claims 80000000000000 bytes of float64"
+    assert f"run.nc: is damaged ('q' {expected}" in sentence
+    assert memory < 2_000_000
+
+
+def test_an_hdf5_file_does_not_lead_to_other_files(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "run.nc"
+    four_bar_run().save(path)
+    with h5py.File(tmp_path / "other.h5", "w") as f:
+        f["q"] = np.zeros((301, 3))
+    with h5py.File(path, "a") as f:
+        del f["q"]
+        f["q"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "q")
+    path.write_bytes(sealed(path.read_bytes()))
+    with says(FileError, "run.nc: is damaged ('q' is not in the file)"):
+        sl.load_run(path)
 
 
 def test_foreign_files_of_the_right_kind_get_a_sentence(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "run.nc", "w") as f:
         f["x"] = 1.0
-    with says(FileError, "run.nc: is an HDF5 file but holds no run of spanloop"):
-        sl.load_run(tmp_path / "run.nc")
     np.savez(tmp_path / "run.npz", x=np.zeros(3))
-    with says(FileError, "run.npz: holds arrays but no run of spanloop"):
-        sl.load_run(tmp_path / "run.npz")
+    for name in ("run.nc", "run.npz"):
+        with says(FileError, f"{name}: is not a run that run.save has written"):
+            sl.load_run(tmp_path / name)
 
 
-def test_a_later_format_is_refused_with_its_number(tmp_path):
+def test_a_file_that_another_program_wrote_to_is_refused(tmp_path):
     h5py = pytest.importorskip("h5py")
     four_bar_run().save(tmp_path / "run.nc")
     with h5py.File(tmp_path / "run.nc", "a") as f:
-        f.attrs["spanloop_format"] = 7
-    sentence = "run.nc: the run has format 7; this spanloop reads format 1. It was written by spanloop"
-    with says(FileError, sentence):
+        f["q"][3] = 0.0
+    with says(FileError, "It was cut off, another program wrote it, or wrote to it since. Take another copy of it"):
         sl.load_run(tmp_path / "run.nc")
 
 
+def test_a_later_format_is_refused_with_its_number(tmp_path):
+    parts = parts_of(tmp_path)
+    header = json.loads(parts["header"].tobytes()) | {"format": 7}
+    archive(tmp_path / "run.npz", parts | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)})
+    sentence = "run.npz: the run has format 7; this spanloop reads format 2. It was written by spanloop"
+    with says(FileError, sentence):
+        sl.load_run(tmp_path / "run.npz")
+
+
 def test_parts_that_do_not_fit_together_are_damage(tmp_path):
-    four_bar_run().save(tmp_path / "run.npz")
-    with np.load(tmp_path / "run.npz") as found:
-        arrays = dict(found)
-    np.savez(tmp_path / "run.npz", **(arrays | {"v": arrays["v"][:, :2]}))
+    arrays = parts_of(tmp_path)
+    archive(tmp_path / "run.npz", arrays | {"v": arrays["v"][:, :2]})
     with says(FileError, "run.npz: is damaged (v has shape (301, 2); expected (301, 3)); expected a run that run.save"):
         sl.load_run(tmp_path / "run.npz")
     del arrays["tau"]
-    np.savez(tmp_path / "run.npz", **arrays)
+    archive(tmp_path / "run.npz", arrays)
     with says(FileError, "run.npz: is damaged ('tau'); expected a run that run.save has written"):
         sl.load_run(tmp_path / "run.npz")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import browser
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from motions import four_bar_run
 
 import spanloop as sl
+from spanloop.model.parts import Geometry
 
 pytest.importorskip("viser", reason="the live viewer needs viser")
 pytest.importorskip("PIL", reason="pictures are read with Pillow")
@@ -109,6 +111,30 @@ def test_start_makes_it_move_by_itself(page):
         assert difference(before, scenery(page)) > CHANGED
         assert page.strangers() == []
         assert page.complaints == []
+
+
+def test_names_of_a_model_run_no_script(page, tmp_path):
+    from spanloop.view.viewer import record, show
+
+    names = "<iframe srcdoc='<script>parent.pwned=1</script>'></iframe><img src=x onerror=pwned=1>"
+    b = sl.Builder(names).body(names, 1.0, center=(0, 0, 1), inertia=(0.1, 0.1, 0.1))
+    model = b.revolute(names, "world", names, "y", lower=-1.0, upper=1.0).build()
+    mesh = Geometry("mesh", (), names + ".stl")
+    model = replace(model, bodies=tuple(replace(x, geometry=(mesh,)) for x in model.bodies))
+    with show(model, [0.5], block=False, folder=tmp_path) as viewer:
+        page.open(viewer.url)
+        page.until("document.querySelectorAll('canvas').length > 0")
+        viewer.session.message = f"joint {names!r} is at its limit"
+        viewer.request("arrows", 1.0)
+        viewer.settled()
+        page.until("document.body.innerText.split('srcdoc').length > 3")  # the note, the status, the slider
+        assert page.evaluate("window.pwned") is None
+        assert page.evaluate("document.querySelectorAll('iframe').length") == 0
+    record(sl.simulate(model, [0.5], duration=0.05), tmp_path / "run.html", folder=tmp_path)
+    page.open((tmp_path / "run.html").as_uri())
+    page.until("document.querySelectorAll('canvas').length > 0")
+    time.sleep(1.0)
+    assert page.evaluate("window.pwned") is None
 
 
 def test_a_recording_plays_from_one_file(page, tmp_path):

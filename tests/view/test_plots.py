@@ -11,7 +11,7 @@ from sentences import says
 
 import spanloop as sl
 from spanloop.algorithms.catalog import FUNCTIONS
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import InputError, UnsupportedError, printable
 from spanloop.trajectory.files import labels
 
 matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib")
@@ -260,3 +260,13 @@ def test_without_matplotlib_the_error_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with says(UnsupportedError, "plots need matplotlib, which is not installed; try: pip install 'spanloop[plots]'"):
         four_bar_run().plot("q")
+
+
+@pytest.mark.parametrize("name", ["$\\frac$", "_hidden", "$x$", "tab\x1b[2J"])
+def test_names_are_neither_mathematics_nor_hidden(name, tmp_path):
+    b = sl.Builder(name).body(name, 1.0, center=(0, 0, 1), inertia=(0.1, 0.1, 0.1)).revolute(name, "world", name, "y")
+    run = sl.simulate(b.build(), [0.3], duration=0.01)
+    for axes in (run.plot("q"), run.plot("phase", name), plots.topology(run.model), plots.sparsity(run.model)):
+        axes.figure.savefig(tmp_path / "x.png")
+    (shown,) = [t.get_text() for t in run.plot("q").get_legend().get_texts()]
+    assert shown.strip().replace(r"\$", "$") == printable(name)

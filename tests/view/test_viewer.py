@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import html
+import re
 import socket
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import MagicMock
 from urllib.request import urlopen
 
 import numpy as np
@@ -16,9 +20,15 @@ from sentences import says
 
 import spanloop as sl
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.model.parts import Geometry
+from spanloop.view.scene import scene
+from spanloop.view.viewer import Viewer
 from spanloop.view.viewer.camera import camera, upward
 from spanloop.view.viewer.drag import drag
+from spanloop.view.viewer.escaping import plain
 from spanloop.view.viewer.live import Live
+from spanloop.view.viewer.panels import Panels
+from spanloop.view.viewer.server import is_allowed
 from spanloop.view.viewer.session import Session, Timeline, playback
 from spanloop.view.viewer.viser_shapes import quaternions
 
@@ -306,6 +316,46 @@ def test_a_mesh_that_cannot_be_read_is_replaced_with_a_note(tmp_path):
     assert seen.notes[-1].endswith("a simple shape replaces it")
 
 
+# ---- text from models
+
+SCRIPT = "<iframe srcdoc='<script>parent.pwned=1</script>'></iframe>![x](/etc/passwd) [y](javascript:z) **b** `c` &lt;"
+
+
+def test_text_from_a_model_holds_no_markup():
+    sent = plain(SCRIPT + "\n\n# head\x1b[2J\u202e")
+    assert re.sub(r"&#[0-9]+;", "", sent).isascii()
+    assert not re.search(r"[^\w &#;]|&(?!#)", sent)
+    assert html.unescape(sent) == SCRIPT + " # head\\u001b[2J\\u202e"
+
+
+def test_every_text_that_viser_interprets_is_escaped():
+    """Markdown is all that viser interprets; notes and messages hold names of bodies, joints, loops and files."""
+    model = nasty_model()
+    session = Session(sl.Dynamics(model), model.neutral())
+    seen, sent = scene(model, session.q, "."), []
+    gui = MagicMock()
+    gui.add_markdown = lambda text: sent.append(text) or MagicMock(content=text)
+    gui.add_slider = lambda *a, **k: MagicMock(min=a[1], max=a[2], step=a[3], value=a[4])
+    panels = Panels(gui, seen, session, lambda *_: None)
+    assert any("iframe" in html.unescape(text) for text in sent)
+    assert all("<" not in text and "![" not in text for text in sent)
+    session.message = f"joint {SCRIPT!r} is at its limit"
+    viewer = MagicMock(session=session, _forces=False, nodes=MagicMock(open=[]))
+    assert "iframe" in Viewer._status(viewer)
+    assert "<" not in Viewer._status(viewer)
+    assert panels.sliders[0][0].name.startswith("<iframe")
+
+
+def nasty_model():
+    """A mechanism whose every name is a script."""
+    b = sl.Builder(SCRIPT)
+    b.body(SCRIPT, 1.0, center=(0, 0, 1), inertia=(0.1, 0.1, 0.1))
+    b.revolute(SCRIPT, "world", SCRIPT, "y", lower=-1.0, upper=1.0)
+    model = b.build()
+    mesh = Geometry("mesh", (), SCRIPT + ".stl")
+    return replace(model, bodies=tuple(replace(x, geometry=(mesh,)) for x in model.bodies))
+
+
 # ---- with viser, without a browser
 
 
@@ -393,6 +443,52 @@ def test_the_server_is_on_the_loopback_address_only(viewer):
         assert b"<html" in answer.read()
     listening = _listening(port)
     assert listening == {"0100007F"}, listening
+
+
+@pytest.mark.parametrize(
+    ("hosts", "origins", "allowed"),
+    [
+        (["127.0.0.1:8080"], [], True),
+        (["localhost:8080"], ["http://localhost:8080"], True),
+        (["LOCALHOST:8080"], ["http://localhost:8080"], True),
+        (["127.0.0.1:8080"], ["http://127.0.0.1:8080"], True),
+        (["127.0.0.1:8080"], ["http://localhost:8080"], False),
+        (["127.0.0.1:8080"], ["https://evil.example"], False),
+        (["127.0.0.1:8080"], ["http://127.0.0.1:3000"], False),
+        (["127.0.0.1:8080"], ["null"], False),
+        (["127.0.0.1:8080"], ["http://127.0.0.1:8080", "https://evil.example"], False),
+        (["evil.example:8080"], [], False),
+        (["evil.example:8080"], ["http://evil.example:8080"], False),
+        (["127.0.0.1:8081"], [], False),
+        (["127.0.0.1"], [], False),
+        (["127.0.0.1:8080", "evil.example"], [], False),
+        ([], [], False),
+    ],
+)
+def test_only_the_viewers_own_page_may_ask(hosts, origins, allowed):
+    assert is_allowed(hosts, origins, 8080) is allowed
+
+
+@pytest.mark.parametrize("upgrade", [False, True], ids=["page", "websocket"])
+def test_other_web_pages_are_refused(viewer, upgrade):
+    port = viewer.server.get_port()
+    good = f"127.0.0.1:{port}"
+    assert answered(port, upgrade, f"Host: {good}") == (101 if upgrade else 200)
+    assert answered(port, upgrade, f"Host: {good}", f"Origin: http://{good}") == (101 if upgrade else 200)
+    assert answered(port, upgrade, f"Host: localhost:{port}") == (101 if upgrade else 200)
+    assert answered(port, upgrade, f"Host: {good}", "Origin: https://evil.example") == 403
+    assert answered(port, upgrade, f"Host: evil.example:{port}") == 403
+    assert answered(port, upgrade, f"Host: evil.example:{port}", f"Origin: http://evil.example:{port}") == 403
+
+
+def answered(port, upgrade, *headers):
+    """The status with which the server answers a request with these headers."""
+    if upgrade:
+        key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+        headers = (*headers, "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", key)
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+        line.sendall("\r\n".join(["GET / HTTP/1.1", *headers, "", ""]).encode())
+        return int(line.recv(64).split()[1])
 
 
 def _listening(port):

@@ -132,9 +132,7 @@ def _cost(what: str, call: Callable, share: int, seconds: float) -> Cost:
 
 
 def _machine() -> str:
-    import llvmlite.binding as llvm
-
-    return f"{llvm.get_host_cpu_name()}, {machine.lanes('double')} doubles per vector"
+    return f"{machine.processor()}, {machine.lanes('double')} doubles per vector"
 
 
 def _time(seconds: float) -> str:

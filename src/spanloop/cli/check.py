@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 from spanloop.cli.shared_arguments import ZOO, add_model, model_of
-from spanloop.cli.terminal import add_json, print_json
+from spanloop.cli.terminal import add_json, print_json, supports_color
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning
 from spanloop.loops.diagnosis import examine_loops
@@ -48,7 +46,7 @@ def check(file: str, base: str | None, as_json: bool) -> int:
     if as_json:
         print_json(described(model, found))
     else:
-        print(report(model, found, sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+        print(report(model, found, supports_color()))
     return MATTERS if any(weight(f) == "matters" for f in found) else FINE
 
 

@@ -79,14 +79,10 @@ def _needed() -> Iterator[Check]:
 
 
 def _vectors() -> Check:
-    import llvmlite.binding as llvm
-
     from spanloop.compiler.runtime import machine
 
     width = machine.lanes("double")
-    message = (
-        f"{llvm.get_host_cpu_name()}: {width} doubles or {machine.lanes('float')} floats per vector, used for batches"
-    )
+    message = f"{machine.processor()}: {width} doubles or {machine.lanes('float')} floats per vector, used for batches"
     if width >= 4:
         return Check("vectors", WELL, message)
     return Check("vectors", ADVICE, f"{message}; without AVX2 or AVX-512 batches gain a factor of 2, not of 4 or 8")
@@ -106,9 +102,8 @@ def _cache() -> Check:
         return Check("cache", ADVICE, "off (SPANLOOP_CACHE); every process compiles its kernels again")
     if not where.exists():
         return Check("cache", WELL, f"{where}, created with the first kernel")
-    entries = [e for e in os.scandir(where) if e.is_file()]
-    size = sum(e.stat().st_size for e in entries) / 1e6
-    message = f"{where}: {len(entries)} kernels, {size:.1f} MB"
+    sizes = [f.size for f in cache.files() if f.is_kernel]
+    message = f"{where}: {len(sizes)} kernels, {sum(sizes) / 1e6:.1f} MB of at most {cache.bound() / 1e6:g} MB"
     if not cache.is_trusted(where):
         return Check(
             "cache", ADVICE, f"{message}; not used, because other users may write there. Try chmod 700 {where}"

@@ -2,8 +2,8 @@
 
 A command is a module of this folder with the command's name: `arguments(parser)` declares its arguments, `run(chosen)`
 executes it and returns the exit code, EXAMPLES are lines that run as pasted. A module is imported when its command is
-named, so that help starts fast. Exit codes: 0 success; 1 success, but a check failed; 2 wrong command or input; 130
-interrupted.
+named, so that help starts fast. Exit codes: 0 success; 1 success, but a check failed; 2 wrong command or input; 70 a
+fault of spanloop itself; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from spanloop import __version__
+from spanloop.cli.terminal import printable_output
 from spanloop.errors import SpanloopError, SpanloopWarning
 
-WRONG, INTERRUPTED = 2, 130
+WRONG, FAULT, INTERRUPTED = 2, 70, 130
+TRACEBACK = "SPANLOOP_TRACEBACK"  # set this variable to see where spanloop itself fails
 
 COMMANDS = {
     "demo": "simulate three arms that carry one object, and write a page for the browser",
@@ -33,6 +35,7 @@ COMMANDS = {
     "count": "count the operations of every function and method",
     "bench": "measure the time of a call and of a step on this machine",
     "zoo": "list, show or export the ready-made mechanisms",
+    "cache": "show or empty the folder of compiled kernels",
     "doctor": "check the installation and this machine",
 }
 
@@ -46,8 +49,11 @@ FIRST_STEPS = """first steps:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    _write_any_character()
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    with printable_output():
+        return _main(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _main(words: list[str]) -> int:
     try:
         chosen = _parser(words).parse_args(words)
         with warnings.catch_warnings():
@@ -63,6 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(_sentence(error), WRONG)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        return _fail(_fault(error), FAULT)
 
 
 class Parser(argparse.ArgumentParser):
@@ -96,6 +106,13 @@ def _sentence(error: SpanloopError | OSError) -> str:
     return str(error)
 
 
+def _fault(error: Exception) -> str:
+    return (
+        f"a fault of spanloop {__version__} itself ({type(error).__name__}: {str(error)[:200]}); please report it with "
+        f"the command, its file, and what it prints with {TRACEBACK}=1"
+    )
+
+
 def _fail(sentence: str, code: int) -> int:
     print(f"spanloop: error: {' '.join(sentence.split())}", file=sys.stderr)
     return code
@@ -103,13 +120,6 @@ def _fail(sentence: str, code: int) -> int:
 
 def _note(message, category, filename, lineno, file=None, line=None) -> None:
     print(f"note: {message}", file=sys.stderr)
-
-
-def _write_any_character() -> None:
-    """Print a question mark for a character that the terminal lacks, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,18 @@
-"""Terminal output: colours, JSON, and a progress bar."""
+"""Terminal output: a filter for control characters, colours, JSON, and a progress bar."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import re
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any, TextIO
+
+from spanloop.errors import printable
 
 COLORS = {
     "well": "32",
@@ -20,6 +25,47 @@ COLORS = {
     "faint": "2",
 }
 _WIDTH = 24
+_OURS = re.compile(r"(\033\[(?:0|" + "|".join(sorted(set(COLORS.values()))) + r")m)")
+
+
+class PrintableStream:
+    """A text stream whose control characters are replaced by escapes: names from files cannot steer the terminal.
+
+    Colours pass where the stream supports them. `unfiltered` is the stream itself, for progress bars.
+    """
+
+    def __init__(self, stream: TextIO):
+        self.unfiltered = stream
+        self._keeps_colors = supports_color(stream)
+
+    def write(self, text: str) -> int:
+        if self._keeps_colors:
+            pieces = _OURS.split(text)  # every second piece is a colour
+            self.unfiltered.write("".join(x if k % 2 else printable(x) for k, x in enumerate(pieces)))
+        else:
+            self.unfiltered.write(printable(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unfiltered, name)
+
+
+@contextlib.contextmanager
+def printable_output() -> Iterator[None]:
+    """Filter standard output and standard error; a character that the terminal lacks becomes a question mark."""
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    sys.stdout, sys.stderr = (PrintableStream(stream) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 def supports_color(stream: TextIO | None = None) -> bool:
@@ -53,7 +99,8 @@ class ProgressBar:
 
     def __init__(self, count: int):
         self.count, self.done, self.began = count, 0, time.perf_counter()
-        self.is_visible = sys.stderr.isatty()
+        self.stream = getattr(sys.stderr, "unfiltered", sys.stderr)
+        self.is_visible = self.stream.isatty()
 
     def begin(self, what: str) -> None:
         """Start the next stage."""
@@ -61,7 +108,7 @@ class ProgressBar:
             full = _WIDTH * self.done // self.count
             bar = "█" * full + "░" * (_WIDTH - full)
             took = time.perf_counter() - self.began
-            print(f"\r\033[K{bar} {took:4.1f} s  {what} ...", end="", file=sys.stderr, flush=True)
+            print(f"\r\033[K{bar} {took:4.1f} s  {what} ...", end="", file=self.stream, flush=True)
         self.done += 1
 
     def __enter__(self) -> ProgressBar:
@@ -69,4 +116,4 @@ class ProgressBar:
 
     def __exit__(self, *_) -> None:
         if self.is_visible:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            print("\r\033[K", end="", file=self.stream, flush=True)

@@ -369,15 +369,18 @@ class Dynamics(KernelCalls):
     # ---- loops
 
     def closure_error(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """Return the errors e (..., n_rows) [m or rad] of all closure rows: of the loops, then of the couplings."""
+        """Return the errors e (..., n_rows) [m or rad] of all closure rows: of the loops, then of the couplings.
+
+        Each is measured along its row, in the axes of the loop's child frame; `diagnose(q).rows` has their names.
+        """
         return self._plain("closure_error", (q,), out)
 
     def closure_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """Return J (..., n_rows, nv): closed loops stay closed if J v = 0."""
+        """Return J (..., n_rows, nv): closed loops stay closed if J v = 0; its rows are those of `closure_error`."""
         return self._plain("closure_jacobian", (q,), out)
 
     def closure_bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """Return γ (..., n_rows): closed loops stay closed if J a + γ = 0."""
+        """Return γ (..., n_rows): closed loops stay closed if J a + γ = 0; its rows are those of `closure_error`."""
         return self._plain("closure_bias", (q, v), out)
 
     def assemble(
@@ -388,7 +391,8 @@ class Dynamics(KernelCalls):
         fixed: names of joints that keep their coordinates. tolerance: largest closure error [m or rad]. max_steps: for
         each of six attempts.
 
-        StateError: no closed state was found; the message names the loop.
+        StateError: no closed state was found; the message names the loop. A loop that constrains velocities alone (a
+        general joint) has no such state: a SpanloopWarning names it.
 
         >>> robot = sl.Dynamics(sl.zoo.four_bar())
         >>> q = robot.assemble([0.3, 0.3, 0.3])
@@ -412,7 +416,7 @@ class Dynamics(KernelCalls):
         return loops.mobility(self, q)
 
     def diagnose(self, q: ArrayLike) -> loops.Diagnosis:
-        """Return closure errors, rank, mobility, redundant rows by name and distance to singularity at q (nq,).
+        """Return closure errors, rank, mobility, redundant directions and distance to singularity at q (nq,).
 
         >>> robot = sl.Dynamics(sl.zoo.four_bar())
         >>> print(str(robot.diagnose(sl.zoo.four_bar_start())).splitlines()[0])
@@ -443,7 +447,7 @@ class Dynamics(KernelCalls):
     def complete_velocity(self, q: ArrayLike, rates: ArrayLike | ByName, dofs: Dofs = None) -> Array:
         """Return v (..., nv) that keeps the loops closed, from independent rates (..., n) or {"joint": rate}.
 
-        q must have closed loops (robot.assemble). This is not checked; at an open q the result satisfies J v = 0.
+        StateError: a loop is open at q (robot.assemble closes it), or the DoF do not determine the others there.
 
         >>> robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
         >>> v = robot.complete_velocity(q, {"crank_hinge": 1.0})
@@ -474,6 +478,8 @@ class Dynamics(KernelCalls):
 
         start (nq,): a state near the first sample; it selects the assembly.
         path: {"joint": (positions, rates, accelerations)}, each (n,), of joints that determine the others.
+
+        UnsupportedError: a loop constrains velocities alone (a general joint, a soft finger, a driven loop).
 
         >>> robot, start = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
         >>> angles = start[0] + np.linspace(0.0, 0.5, 11)

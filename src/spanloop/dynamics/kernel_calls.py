@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,6 +17,17 @@ from spanloop.types import Array
 
 ByName = Mapping[str, ArrayLike]  # {"joint", "body" or "loop": numbers}
 Inputs = tuple[Any, ...]  # of a kernel, before their check
+_compiling = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """A forked process has none of the threads that may have held the lock."""
+    global _compiling
+    _compiling = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 class KernelCalls:
@@ -34,7 +46,6 @@ class KernelCalls:
         self._method, self._open_chain, self._chain_threads = method, open_chain, chain_threads
         self._has_loop_inputs = any(x.switchable or x.driven for x in model.loops)
         self._kernels: dict[tuple[Any, ...], Any] = {}
-        self._lock = threading.RLock()
         self._masks: dict[frozenset[str], np.ndarray] = {}  # of rows, by set of active loops
         self._shortened: set[str] = set()  # functions whose attribute is the compiled call
         if method is not None or open_chain is not None or chain_threads != 1:
@@ -76,7 +87,7 @@ class KernelCalls:
     def _kernel(self, function: str, **options: Any) -> Any:
         key = (function, *sorted(options.items()))
         if key not in self._kernels:
-            with self._lock:  # one kernel a function for all threads: the compiled call relies on its being kept
+            with _compiling:  # one kernel a function for all threads: the compiled call relies on its being kept
                 if key not in self._kernels:
                     own: dict[str, Any] = {}
                     if function == "forward_dynamics":

@@ -5,6 +5,7 @@ spec → key → artifact in the cache, or plan → source → object code → a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,7 @@ def compile(
         >>> kernel(np.zeros(6)).shape
         (6, 6)
     """
+    origin = functools.partial(compile, **locals())
     checked_model(model, "compile")
     if chain_threads is True or chain_threads != 1:
         lowering = _lowering_for_chains(target, lowering)
@@ -115,9 +117,12 @@ def compile(
     if target == "python":
         from spanloop.compiler.runtime.reference import PythonKernel
 
-        return PythonKernel(spec, dtype)
-    division = _division(spec, chain_threads) if chain_threads is True or chain_threads != 1 else None
-    return machine_kernel(spec, dtype=dtype, threads=threads, division=division)
+        kernel: Kernel | PythonKernel = PythonKernel(spec, dtype)
+    else:
+        division = _division(spec, chain_threads) if chain_threads is True or chain_threads != 1 else None
+        kernel = machine_kernel(spec, dtype=dtype, threads=threads, division=division)
+    kernel.origin = origin
+    return kernel
 
 
 def machine_kernel(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spanloop.compiler.lower import CannotLoop, Looped, Part, Pass, Plan, Tree, looped, traced_inputs
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
+from spanloop.model.parameters import NEGLIGIBLE, not_negative
 from spanloop.sweeps import Values
 from spanloop.sweeps.program import AT_ONCE, INWARD
 from spanloop.topology import mechanism
@@ -28,7 +29,7 @@ def unrolled_plan(spec: KernelSpec) -> Plan:
     inputs, shape = spec.signature()
     traced = traced_inputs(inputs)
     answer, demands = spec.compute(traced)
-    guards = list(unit_conditions(spec.model, traced))
+    guards = [*unit_conditions(spec.model, traced), *parameter_conditions(spec.model, traced)]
     return Plan.of(spec.name, traced, shape, answer, guards, [a < b for a, b in demands])
 
 
@@ -50,7 +51,7 @@ def looped_plan(spec: KernelSpec) -> Looped:
     return looped(spec.name, inputs, shape, tree, passes, lambda here: program.result(m, here, Values()), Values)
 
 
-# ---- conditions on coordinates: quaternions must have length 1
+# ---- conditions on inputs: quaternions have length 1, masses are not negative
 
 
 def unit_conditions(model: Model, inputs: Mapping[str, Sequence[Any]]) -> Iterator[Any]:
@@ -59,6 +60,13 @@ def unit_conditions(model: Model, inputs: Mapping[str, Sequence[Any]]) -> Iterat
         for joint in model.joints if name in inputs else ():
             for part in joint.kind.unit_parts(tuple(inputs[name][model.q_slice(joint.name)])):
                 yield _is_unit(part)
+
+
+def parameter_conditions(model: Model, inputs: Mapping[str, Sequence[Any]]) -> Iterator[Any]:
+    """The conditions on live parameters: masses, moments of inertia and losses are not negative."""
+    if "parameters" in inputs:
+        for _, x in not_negative(model, inputs["parameters"]):
+            yield x > -NEGLIGIBLE
 
 
 def _link_conditions(link: AnonymousLink, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:

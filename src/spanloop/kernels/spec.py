@@ -400,6 +400,7 @@ def content(model: Model) -> str:
             (j.name, j.kind, j.parent, j.child, j.placement, j.damping, j.armature, j.stiffness, j.rest, j.driven)
             for j in model.joints
         ],
+        [(j.lower, j.upper) for j in model.joints],  # they bound what a joint carries, and so which pivots are tested
         model.actuated,
         model.frames,
         model.loops,

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.tree import operational_space
 from spanloop.errors import Reason, Refusal, UnsupportedError
 from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
 from spanloop.model import Model
-from spanloop.model.parameters import Parameters
-from spanloop.sweeps import walk
+from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative
+from spanloop.sweeps import walk, walked
+from spanloop.sweeps.tested_pivots import IN_MATRIX, IN_SWEEPS, PivotTest
+from spanloop.topology import mechanism
 
 if TYPE_CHECKING:
     from spanloop.kernels.spec import KernelSpec
@@ -40,11 +43,12 @@ OTHER_ASSEMBLY = Refusal(
 
 def explain(spec: KernelSpec, *arrays: np.ndarray) -> Refusal:
     """Why this state has no answer."""
-    return input_fault(spec, *arrays) or _open_loop(spec, *arrays) or _unmet_demand(spec, *arrays) or SINGULAR_MASS
+    causes = (input_fault, _open_loop, _singular_joint, _unmet_demand)
+    return next((found for cause in causes if (found := cause(spec, *arrays))), SINGULAR_MASS)
 
 
 def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
-    """The first number that is not finite, or quaternion off unit length; None where the inputs are in order."""
+    """The first number that is not finite or possible, or quaternion off unit length; None if all is in order."""
     inputs, _ = spec.signature()
     for (name, _), x in zip(inputs, arrays, strict=True):
         wrong = np.flatnonzero(~np.isfinite(x))
@@ -64,6 +68,11 @@ def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
                             "is a quaternion of length "
                             f"{length:.9g}; expected 1 to within {UNIT_TOLERANCE:g}. Divide it by its length",
                         )
+        if name == "parameters":
+            for parameter, value in not_negative(spec.model, [float(v) for v in x]):
+                if value < -NEGLIGIBLE:
+                    words = f"parameters: {parameter!r} is {value:g}; must be >= 0"
+                    return Refusal(Reason.IMPOSSIBLE_PARAMETER, words)
     return None
 
 
@@ -90,7 +99,19 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
         sentence = f"{which} open by {errors[rows[k]]:.3g} {'m' if worst.row_kind(k) == 'force' else 'rad'}"
     else:
         return None
-    return Refusal(Reason.OPEN_LOOP, f"{sentence}. Close it first: q = robot.assemble(q)")
+    closer = "sl.Dynamics(model.with_parameters(parameters))" if spec.live else "robot"
+    return Refusal(Reason.OPEN_LOOP, f"{sentence}. Close it first: q = {closer}.assemble(q)")
+
+
+def _singular_joint(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
+    """The joint whose pivot of the mass matrix is smallest for what it carries; None where all are large enough."""
+    given = {n: [float(v) for v in x] for (n, _), x in zip(spec.signature()[0], arrays, strict=True)}
+    if "q" not in given:
+        return None
+    m = mechanism(spec.model, given.get("parameters"))
+    tested = PivotTest(m, IN_MATRIX if spec.method in ("composite_body", "unit_vector") else IN_SWEEPS)
+    numbers = walked(operational_space.pivots(m, tested), m, given)[0]
+    return tested.refusal(m, list(zip(numbers[::2], numbers[1::2], strict=True)))
 
 
 def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:

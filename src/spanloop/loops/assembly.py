@@ -6,6 +6,7 @@ falls while the error does. A guess from which no step helps (links all in a lin
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
@@ -13,9 +14,9 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.errors import Reason, Refusal, listed
+from spanloop.errors import Reason, Refusal, SpanloopWarning, listed
 from spanloop.loops.batching import Computed, Refusals, Robot, over_states, resolution, values
-from spanloop.loops.closure_errors import errors, idle, mechanism_of, positional, relative_errors, worst
+from spanloop.loops.closure_errors import errors, idle, mechanism_of, positional, relative_errors, rows_of, worst
 from spanloop.loops.constraint_rank import by_assembly, structure
 from spanloop.loops.reduced_inertia import Weighted
 from spanloop.model import Model
@@ -39,8 +40,9 @@ def assemble(
 
     fixed: names of joints that do not move. Joints of one DoF stay within their limits. max_steps: for each of
     six attempts. A single guess that leads nowhere raises StateError, which names the loop; in a batch its row is
-    NaN.
+    NaN. Loops that constrain velocities alone have no position to be brought to, which a warning says.
     """
+    _warn_of_velocity_loops(robot.model)
     fixed = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     task = _Task(robot, Limits(robot.model, fixed), max(tolerance, 100.0 * resolution(robot)), max_steps)
 
@@ -146,6 +148,26 @@ class _Task:
         text = ", ".join(advice[:-1]) + ", or " + advice[-1]
         sentence = f"{miss.what} stays open by {miss.by()} at the nearest position found. {text[0].upper()}{text[1:]}"
         return Refusal(Reason.NOT_CLOSABLE, sentence)
+
+
+def velocity_loops(model: Model, whole: bool = False) -> tuple[str, ...]:
+    """Names of the loops with rows that constrain velocities alone, driven ones included; whole: with no other rows."""
+    rows = rows_of(model)
+    own = [[r.positional for r in rows if r.owner == k] for k in range(len(model.loops))]
+    return tuple(
+        x.name for x, found in zip(model.loops, own, strict=True) if found and not (any if whole else all)(found)
+    )
+
+
+def _warn_of_velocity_loops(model: Model) -> None:
+    names = velocity_loops(model, whole=True)
+    if names:
+        warnings.warn(
+            f"assemble: {listed(map(repr, names), 4)} constrains velocities alone (a general joint, or driven): no "
+            "position closes it, and its frames stay as far apart as they are. Close it by another kind of joint",
+            SpanloopWarning,
+            stacklevel=4,
+        )
 
 
 def _damped(J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ from spanloop.loops.arguments import (
 from spanloop.loops.batching import Refusals, over_states, resolution, values
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, by_assembly, in_general
-from spanloop.loops.dynamics_solution import REDUNDANT, Solution, shortest, times, wrench_map
+from spanloop.loops.dynamics_solution import REDUNDANT, Solution, shortest, times, undetermined, wrench_map
 from spanloop.loops.independent_dofs import complete_acceleration, resolved, structure_of
 from spanloop.loops.motion_refusals import (
     missing_actuators,
@@ -63,7 +63,7 @@ def solve_inverse(robot, q, v, a, **options) -> Solution:
     forces |= {name: forces[name] + six for name, six in task.carried.items()}
     unique = {c.name: bool(task.unique[list(c.rows)].all()) for c in closures}
     status = np.where(np.isfinite(tau).all(axis=-1), "ok", "no answer")
-    return Solution(a, tau, forces, lam, residual, unique, status, task.unique)
+    return Solution(a, tau, forces, lam, residual, unique, status, task.unique, undetermined(robot.model, task.unique))
 
 
 def _answers(

@@ -39,6 +39,7 @@ class Structure:
     general: bool  # from several closed states, not from one alone
     jacobian: np.ndarray  # (kept, nv), scaled, at a closed state
     misaligned: float  # share of the redundant rows that does not depend on the kept ones
+    jacobians: tuple[np.ndarray, ...]  # (n_rows, nv) of all rows at the closed states, DoF in their own lengths
 
     def scaled(self, jacobian: np.ndarray) -> np.ndarray:
         """The kept rows (..., kept, nv) of a Jacobian (..., n_rows, nv), of about unit length and without units."""
@@ -150,16 +151,18 @@ def _of(model: Model, jacobians: Sequence[np.ndarray], general: bool, misaligned
     spectra = [singular_values(J) for J in scaled]
     best = max(range(len(spectra)), key=lambda k: (rank(spectra[k]), distance(spectra[k], rank(spectra[k]))))
     r = rank(spectra[best])
+    lengths = np.array(m.row_lengths) if n_rows else np.zeros(0)
     return Structure(
         redundant,
         kept,
-        sizes * np.array(m.row_lengths) if n_rows else sizes,
+        sizes * lengths,
         np.array(m.dof_lengths),
         r,
         distance(spectra[best], r),
         general,
         scaled[best],
         misaligned,
+        tuple(J * lengths[:, None] for J in jacobians),
     )
 
 

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import SpanloopError, listed
 from spanloop.loops.arguments import dof_names
-from spanloop.loops.assembly import assemble
+from spanloop.loops.assembly import assemble, velocity_loops
 from spanloop.loops.batching import Robot, one_state, resolution, values
 from spanloop.loops.closure_errors import Miss, errors, idle, mechanism_of, misses, rows_of
 from spanloop.loops.constraint_rank import Structure, distance, rank, singular_values, structure
 from spanloop.loops.independent_dofs import IndependentCoordinates, independent_coordinates
+from spanloop.loops.redundant_directions import redundant_directions
 from spanloop.model import Model
 from spanloop.model.examine import Finding
 from spanloop.model.examine.messages import counted
@@ -42,10 +43,13 @@ class Diagnosis:
     general_rank: int | None  # None: no closed state was found
     singular_values: np.ndarray  # of the rows at unit length, here
     gap: float  # the smallest singular value that counts, divided by the next
-    redundant: tuple[str, ...]  # names of rows that depend on the others wherever the loops are closed
+    rows: tuple[str, ...]  # names of all rows, in the order of closure_error, closure_jacobian and Solution.rows
+    redundant: tuple[str, ...]  # directions in which the rows transmit nothing wherever the loops are closed
+    redundant_here: tuple[str, ...]  # more such directions at this state: elsewhere there are none, or others
     distance: float  # to singularity: smallest singular value of the rows that count, divided by the largest
     general_distance: float
     direction: tuple[str, ...]  # DoF that move in the motion that is gained, or nearly so
+    velocity_loops: tuple[str, ...]  # loops without a row for positions: nothing closes or opens them
     idle: tuple[str, ...]  # loops between bodies that no joint moves against each other
     parts: tuple[Part, ...]
     independent: IndependentCoordinates
@@ -89,23 +93,29 @@ def diagnose(robot: Robot, q: ArrayLike) -> Diagnosis:
     kept = rows.scaled(J)
     s = singular_values(kept)
     r, all_values = rank(s), singular_values(J / rows.lengths[:, None] * rows.dof_lengths)
-    names = rows_of(model)
+    names = tuple(row.name for row in rows_of(model))
+    off = misses(model, errors(robot, state[None])[0])
+    tolerance = max(CLOSED, 100.0 * resolution(robot))
+    always, here = redundant_directions(model, rows, J if all(miss.size <= tolerance for miss in off) else None)
     return Diagnosis(
         model=model.name,
         n_loops=len(model.loops),
         n_couplings=len(model.couplings),
         n_dofs=model.nv,
-        misses=misses(model, errors(robot, state[None])[0]),
-        tolerance=max(CLOSED, 100.0 * resolution(robot)),
+        misses=off,
+        tolerance=tolerance,
         n_rows=len(names),
         rank=r,
         general_rank=rows.rank if rows.general else None,
         singular_values=all_values,
         gap=_gap(all_values, r),
-        redundant=tuple(names[k].name for k in rows.redundant),
+        rows=names,
+        redundant=always,
+        redundant_here=here,
         distance=distance(s, rows.rank),
         general_distance=rows.distance,
         direction=_direction(robot, kept, rows),
+        velocity_loops=velocity_loops(model, whole=True),
         idle=idle(model),
         parts=parts(model, kept),
         independent=independent_coordinates(robot, state),
@@ -163,9 +173,13 @@ def _facts(d: Diagnosis) -> Iterator[str]:
         return
     closing = counted(d.n_loops, "loop") + (f" and {counted(d.n_couplings, 'coupling')}" if d.n_couplings else "")
     yield f"{d.model}: {closing} on {d.n_dofs} DoF."
-    if d.closed:
-        miss = max(d.misses, key=lambda miss: miss.size)
-        yield f"The loops are closed to {miss.by()}." if miss.size else "The loops are closed exactly."
+    if d.velocity_loops:
+        yield f"No position closes or opens {listed(map(repr, d.velocity_loops), 6)}: velocities alone are constrained."
+    measured = [miss for miss in d.misses if miss.name not in d.velocity_loops]
+    if d.closed and measured:
+        miss = max(measured, key=lambda miss: miss.size)
+        others = "other loops" if d.velocity_loops else "loops"
+        yield f"The {others} are closed to {miss.by()}." if miss.size else f"The {others} are closed exactly."
     if d.rank == d.n_rows:
         yield f"{counted(d.n_rows, 'row')}, all of them independent."
     else:
@@ -174,6 +188,10 @@ def _facts(d: Diagnosis) -> Iterator[str]:
     if d.redundant:
         where = "at this state" if d.general_rank is None else "in this assembly"
         yield f"Redundant {where}: {listed(d.redundant, 12)}."
+    if d.redundant_here:
+        turning = d.general_rank is not None and not d.singular
+        where = "in directions that turn with the state, here" if turning else "at this state"
+        yield f"Redundant {where}: {listed(d.redundant_here, 12)}."
     known = "" if d.general_mobility is None else f" here, {d.general_mobility} in general"
     same = d.general_mobility == d.mobility
     chosen = f" Independent: {listed(d.independent.names, 12)}." if len(d.independent) else ""
@@ -249,8 +267,9 @@ def _diagnosis_findings(d: Diagnosis) -> Iterator[Finding]:
         names = d.independent.names
         shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
         yield Finding("mobility", values={"mobility": mobility, "independent": shown or "no joints"})
-    if d.redundant:
-        yield Finding("redundant", d.redundant, {"count": counted(len(d.redundant), "row is", "rows are")})
+    redundant = d.redundant if d.singular else d.redundant + d.redundant_here
+    if redundant:
+        yield Finding("redundant", redundant, {"count": counted(len(redundant), "row is", "rows are")})
     if d.singular:
         yield Finding("singular", values={"direction": ", ".join(d.direction[:6])})
     if len(d.parts) > 1:

@@ -14,9 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.algorithms.closed import closure_kinematics
+from spanloop.errors import listed
 from spanloop.loops.arguments import loop_acceleration_rows, loop_wrenches, on_bodies
 from spanloop.loops.batching import values
+from spanloop.loops.closure_errors import rows_of
 from spanloop.loops.constraint_rank import rank, singular_values, structures
+from spanloop.loops.redundant_directions import direction_names, null_directions
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Transform
 from spanloop.model import Model
@@ -25,6 +28,7 @@ from spanloop.sweeps import walk
 from spanloop.topology import Mechanism, mechanism
 
 ByName = Mapping[str, ArrayLike]
+Names = tuple[str, ...]
 
 _LEFT = 1e-6  # of the accelerations, what may be left along a row; a misaligned axis leaves as much
 _NOISE = 1e-9  # of the accelerations without loops: rounding
@@ -41,10 +45,12 @@ class Solution:
     loop_forces (..., 6) by loop name: [torque; force] on body b at the loop's child frame in world axes, including the
     forces along its DoF, given or driving; 0 for loops that are not active.
 
-    rows (..., n_rows): the multipliers λ of the closure rows. residual (...): the largest closure acceleration left.
+    rows (..., n_rows): the multipliers λ of the closure rows, in the axes of the loops' child frames; diagnose(q).rows
+    has the rows' names. residual (...): the largest closure acceleration left.
 
     unique: by loop, whether its force is the only possible one; unique_rows (n_rows,): the same by row. A hinge that
-    closes a planar loop is not unique as a whole, but its force in the plane is.
+    closes a planar loop is not unique as a whole, but its force in the plane is. undetermined: by name, the directions
+    in which loop forces are not unique; of many states and in inverse dynamics, the rows that are not.
 
     status (...): "ok"; "singular" where the loops have less rank than usual; "contradictory" where the accelerations do
     not keep the loops closed (residual); "no answer".
@@ -58,6 +64,7 @@ class Solution:
     unique: dict[str, bool] = field(default_factory=dict)
     status: np.ndarray = field(default_factory=lambda: np.array("ok"))
     unique_rows: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+    undetermined: Names = ()
 
     def __str__(self) -> str:
         return report(self)
@@ -100,7 +107,23 @@ def solve(
     by_name = {c.name: times(wrench_map(robot, c, q), lam[..., list(c.rows)]) for c in closures}
     by_name |= {name: by_name[name] + six for name, six in carried.items()}
     alone = {c.name: bool(unique[list(c.rows)].all()) for c in closures}
-    return Solution(a, torque, by_name, lam, residual, alone, status, unique)
+    open_ended = undetermined(model, unique, J * np.where(driven, 0.0, 1.0), closed)
+    return Solution(a, torque, by_name, lam, residual, alone, status, unique, open_ended)
+
+
+def undetermined(model: Model, unique: np.ndarray, J: np.ndarray | None = None, closed: Sequence[int] = ()) -> Names:
+    """Names of the directions in which forces along rows are not unique: of one state with J (n_rows, nv) those with
+    Jᵀ λ = 0 in the closed rows, else the rows that are not unique (n_rows,)."""
+    if unique.all():
+        return ()
+    if J is None or J.ndim > 2 or not np.isfinite(J).all():
+        return tuple(row.name for row, alone in zip(rows_of(model), unique, strict=True) if not alone)
+    m = mechanism(model)
+    lengths = np.array(m.row_lengths)
+    J = J / lengths[:, None] * np.array(m.dof_lengths)
+    open_rows = np.delete(np.eye(len(J)), list(closed), axis=1)  # of loops that are not active
+    found = null_directions(model, np.concatenate([J, open_rows], axis=1), REDUNDANT * float(np.linalg.norm(J, 2)))
+    return direction_names(model, found, lengths)
 
 
 def with_idle(model: Model, fewer: Model, found: Solution) -> Solution:
@@ -195,7 +218,7 @@ def wrench_map(robot: Any, closure: Any, q: ArrayLike) -> np.ndarray:
     """(..., 6, rows): times a closure's λ, its force on body b at its child frame in world axes."""
     loop = robot.model.loops[closure.number]
     child = robot.pose(q, loop.b)[..., :3, :3] @ np.array(loop.placement_b.rotation)
-    turn = child @ np.array(loop.kind.sides().after.matrix())
+    turn = child @ np.array(closure.child_axes)
     space = np.swapaxes(_space(robot, closure, q), -1, -2)
     return np.concatenate([turn @ space[..., :3, :], turn @ space[..., 3:, :]], axis=-2)
 
@@ -284,7 +307,7 @@ def times(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 # ---- the printout of a Solution
 
 
-NOT_UNIQUE = " (not unique in every row: the shortest; see unique_rows)"
+NOT_UNIQUE = " (not unique: the shortest)"
 
 
 def report(solution: Solution) -> str:
@@ -296,7 +319,7 @@ def report(solution: Solution) -> str:
         alone = "" if solution.unique.get(name, True) else NOT_UNIQUE
         lines.append(f"{name}: torque {_numbers(six[:3])} N m, force {_numbers(six[3:])} N{alone}")
     left = f", closure acceleration left {float(solution.residual):.1e}" if solution.loop_forces else ""
-    return "\n".join([*lines, f"status: {solution.status}{left}"])
+    return "\n".join([*lines, *_undetermined(solution), f"status: {solution.status}{left}"])
 
 
 def _many(solution: Solution) -> str:
@@ -310,7 +333,11 @@ def _many(solution: Solution) -> str:
         torque, force = (np.nanmax(x) if np.isfinite(x).any() else np.nan for x in sizes)
         alone = "" if solution.unique.get(name, True) else NOT_UNIQUE
         lines.append(f"{name}: torques up to {torque:.4g} N m, forces up to {force:.4g} N{alone}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_undetermined(solution)])
+
+
+def _undetermined(solution: Solution) -> list[str]:
+    return [f"not unique: {listed(solution.undetermined, 12)}"] if solution.undetermined else []
 
 
 def _numbers(x: np.ndarray) -> str:

@@ -18,7 +18,7 @@ from spanloop.loops.arguments import dof_names, dofs_called
 from spanloop.loops.batching import Computed, Refusals, Robot, one_state, over_states, values
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, Structure, by_assembly, in_general, rank, singular_values, structure
-from spanloop.loops.motion_refusals import opening_velocities
+from spanloop.loops.motion_refusals import open_loops, opening_velocities
 from spanloop.model import Model
 
 _PASSIVE, _ACTUATED, _DRIVEN, _NAMED = range(4)
@@ -87,12 +87,12 @@ def velocity_map(robot: Robot, q: ArrayLike, dofs: Dofs = None) -> np.ndarray:
 def complete_velocity(
     robot: Robot, q: ArrayLike, rates: ArrayLike | Mapping[str, ArrayLike], dofs: Dofs = None
 ) -> np.ndarray:
-    """v (..., nv) with J v = 0 from independent rates (..., n), or from {"joint": rate}."""
+    """v (..., nv) with J v = 0 from independent rates (..., n), or from {"joint": rate}; open loops are refused."""
     chosen, rates = _rates(robot, q, rates, dofs, "complete_velocity")
 
     def compute(q: np.ndarray, rates: np.ndarray) -> Computed:
         T, _, refusals = maps(robot, q, chosen)
-        return (np.einsum("nvk,nk->nv", T, rates),), refusals
+        return (np.einsum("nvk,nk->nv", T, rates),), refusals | open_loops(robot, q)
 
     sizes = {"q": (q, robot.model.nq), "rates": (rates, len(chosen))}
     return over_states("complete_velocity", robot, by_assembly(robot, compute), **sizes)[0]
@@ -121,6 +121,7 @@ def complete_acceleration(
         bias[:, rows] -= driven
         general = structure_of(robot, q)
         refusals |= opening_velocities(robot, general, values(robot, "closure_jacobian", q), v)
+        refusals |= open_loops(robot, q)
         bias = general.scaled_errors(bias)
         return (np.einsum("nvk,nk->nv", T, rates) - np.einsum("nvr,nr->nv", backward, bias),), refusals
 

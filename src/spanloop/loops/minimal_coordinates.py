@@ -18,7 +18,7 @@ from spanloop.loops.arguments import actuators
 from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import one_state
 from spanloop.loops.independent_dofs import complete_acceleration, complete_velocity, resolved
-from spanloop.loops.path_following import followed
+from spanloop.loops.path_following import followed, refuse_velocity_loops
 from spanloop.types import Array
 
 
@@ -37,6 +37,7 @@ class MinimalCoordinates:
     def __init__(self, robot: Any, start: ArrayLike, joints: Sequence[str] | None = None):
         """start (nq,): closed, or nearly so; it selects the assembly. joints: the actuated ones by default."""
         self.robot, model = robot, robot.model
+        refuse_velocity_loops(model, "minimal_coordinates")
         self.names = tuple(actuators(model, joints, None).names)
         for name in self.names:
             if name not in {j.name for j in model.joints}:

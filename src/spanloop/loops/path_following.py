@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.errors import InputError, Reason, Refusal, StateError
-from spanloop.loops.assembly import assemble
+from spanloop.errors import InputError, Reason, Refusal, StateError, UnsupportedError
+from spanloop.loops.assembly import assemble, velocity_loops
 from spanloop.loops.batching import Robot, resolution, values
 from spanloop.loops.closure_errors import errors, mechanism_of, positional
 from spanloop.loops.constraint_rank import RANK, Structure, rank, singular_values, structure
 from spanloop.loops.independent_dofs import complete_acceleration, complete_velocity
+from spanloop.model import Model
 
 
 def follow(robot, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -23,6 +24,7 @@ def follow(robot, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndar
     to another assembly, or the path is refused.
     """
     model = robot.model
+    refuse_velocity_loops(model, "follow")
     arrays = _arrays(robot, path)
     counts = {len(x) for motion in arrays.values() for x in motion}
     if len(counts) != 1:
@@ -45,6 +47,20 @@ def follow(robot, start, path: Mapping) -> tuple[np.ndarray, np.ndarray, np.ndar
     q = np.array(out)
     v = complete_velocity(robot, q, {name: _flat(motion[1]) for name, motion in arrays.items()})
     return q, v, complete_acceleration(robot, q, v, {name: _flat(motion[2]) for name, motion in arrays.items()})
+
+
+def refuse_velocity_loops(model: Model, function: str) -> None:
+    """Raise UnsupportedError if a loop constrains velocities alone: positions then depend on the way.
+
+    function: of which name the error speaks.
+    """
+    names = velocity_loops(model)
+    if names:
+        raise UnsupportedError(
+            f"{function}: loop {names[0]!r} has rows that constrain velocities alone (a general joint, a soft finger, "
+            "a driven loop), and the positions of the other joints depend on the way that was taken. Integrate the "
+            "motion: sl.simulate(...); or close the loop by another kind of joint"
+        )
 
 
 def _next(robot, last: np.ndarray, at: Mapping, k: int) -> np.ndarray:

@@ -25,7 +25,7 @@ from spanloop.model import user_input
 from spanloop.model.exact_rotations import snap_axis, snap_rotation
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
-from spanloop.model.parts import Body, Coupling, Frame, Geometry, Inertia, Joint, Placement
+from spanloop.model.parts import Body, Coupling, Frame, Geometry, Inertia, Joint, Placement, has_motor
 from spanloop.model.spanning_tree import Graph, check_cut_joints, spanned
 from spanloop.types import Floats3
 
@@ -54,8 +54,8 @@ class Builder:
     axis: "x", "-y", ... or (3,), in the joint's frame; of any length
     options: further fields of a joint. lower, upper [rad or m], speed [rad/s or m/s] and effort [N m or N] are limits;
         damping [N m s/rad or N s/m], friction [N m or N], armature [kg m² or kg], stiffness [N m/rad or N/m] and rest
-        [rad or m] of a spring act at the joint; driven and actuated are booleans. Numbers are for all DoF of the joint,
-        sequences have one entry for each.
+        [rad or m] of a spring act at the joint; driven and actuated are booleans. Every joint but a free one is
+        actuated by default. Numbers are for all DoF of the joint, sequences have one entry for each.
 
     >>> arm = sl.Builder("arm")
     >>> arm = arm.body("upper", mass=2.0, center=(0.25, 0, 0), inertia=(0.002, 0.04, 0.04))
@@ -242,7 +242,7 @@ class Builder:
         child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
-        """Add a joint with six DoF: the child floats."""
+        """Add a joint with six DoF: the child floats. It has no motor, unless actuated=True."""
         at, at_child = (position, rotation), (child_position, child_rotation)
         return self._add_joint(name, Free(), parent, child, at, at_child, options)
 
@@ -392,6 +392,7 @@ class Builder:
                 raise InputError(f"{owner}: there is no option {option!r}; {nearest(option, (*OPTIONS, *_AT_CHILD))}")
         if isinstance(options.get("rest"), (int, float)):
             options["rest"] = (options["rest"],)
+        options.setdefault("actuated", has_motor(kind.name))
         kind = self._snapped_axes(kind, owner)
         placement = self._placement(*at, owner)
         try:

@@ -18,6 +18,7 @@ import numpy as np
 from spanloop.errors import ModelError
 from spanloop.model.motors import reflected
 from spanloop.model.parts import Body, Inertia, Placement
+from spanloop.model.value_check import label
 
 if TYPE_CHECKING:
     from spanloop.model.model import Model
@@ -46,11 +47,7 @@ def check_inertias(model: Model, strict: bool) -> tuple[str, ...]:
     """
     if not model.bodies:
         return ()
-    with np.errstate(over="ignore", invalid="ignore"):
-        groups = _groups(model)
-    for g in np.nonzero(~np.isfinite(groups.inertia).all(axis=(1, 2)))[0]:
-        whose = _who(model, groups, g) if g else "bodies fixed to the world"
-        raise ModelError(f"{whose}: its inertia is larger than any number; expected kg, m and kg m²")
+    groups = _groups(model)
     moments = np.linalg.eigvalsh(groups.inertia)
     moments[0] = 0.0  # the world
     largest = np.abs(moments).max(axis=1)
@@ -137,7 +134,7 @@ def _placeholders(model: Model, groups: Groups) -> list[str]:
     """Moving bodies whose inertia is a unit matrix, or a thousandth of it with 1 kg."""
     return _shortened(
         [
-            f"{_label(b)}: its inertia looks like a placeholder "
+            f"{label('body', b)}: its inertia looks like a placeholder "
             f"(mass {b.inertia.mass:g} kg, moments {b.inertia.moments[0]:g} kg m²)"
             for b, g in zip(model.bodies, groups.of_body[1:], strict=True)
             if g and _is_placeholder(b.inertia)
@@ -154,11 +151,7 @@ def _is_placeholder(i: Inertia) -> bool:
 def _who(model: Model, groups: Groups, g: int | np.integer[Any]) -> str:
     members = int((groups.of_body == g).sum()) - 1
     fixed = f" with {members} bodies fixed to it" if members > 1 else " with a body fixed to it" if members else ""
-    return _label(model.bodies[groups.first[g] - 1]) + fixed
-
-
-def _label(b: Body) -> str:
-    return f"body {b.name!r}" + (f" ({b.where})" if b.where else "")
+    return label("body", model.bodies[groups.first[g] - 1]) + fixed
 
 
 def _found(moments: np.ndarray) -> str:

@@ -16,6 +16,8 @@ from spanloop.model.parts import WORLD, Actuator, Body, Coupling, Frame, Joint, 
 from spanloop.types import Floats3
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from spanloop.model.files.loss_report import Written
     from spanloop.model.parameters import Parameters
 
@@ -173,6 +175,18 @@ class Model:
         from spanloop.model.parameters import Parameters
 
         return Parameters.of(self)
+
+    def with_parameters(self, parameters: Parameters | ArrayLike) -> Model:
+        """Return the model with other masses, lengths, losses and gravity: (n,), packed as model.parameters().
+
+        >>> rod = sl.zoo.pendulum(1)
+        >>> heavy = rod.with_parameters(rod.parameters().changed({"link1.mass": 5.0}))
+        >>> heavy.bodies[0].inertia.mass
+        5.0
+        """
+        from spanloop.model.parameters import Parameters, applied
+
+        return applied(self, parameters.values if isinstance(parameters, Parameters) else parameters)
 
     # ---- edits: each returns a new model; spanloop/model/edits defines them
 

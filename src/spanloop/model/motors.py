@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from spanloop.errors import ModelError, nearest
 from spanloop.model.parts import Actuator, Joint
+from spanloop.model.value_check import check_numbers
 
 if TYPE_CHECKING:
     from spanloop.model.model import Model
@@ -123,8 +124,9 @@ def _check_numbers(actuator: Actuator) -> Mapping[str, Any]:
         if name not in settings:
             continue
         x, owner = settings[name], f"actuator {actuator.name!r}: {name}"
-        if isinstance(x, bool) or not isinstance(x, (int, float)) or not math.isfinite(x):
+        if isinstance(x, bool) or not isinstance(x, (int, float)):
             raise ModelError(f"{owner} is {x!r}; expected a finite number")
+        check_numbers((x,), owner)
         if name in _POSITIVE and x <= 0.0:
             raise ModelError(f"{owner} is {x:g}; must be > 0")
         if name in _NOT_NEGATIVE and x < 0.0:
@@ -145,5 +147,5 @@ def _check_numbers(actuator: Actuator) -> Mapping[str, Any]:
 
 def _check_range(value: Any, owner: str) -> None:
     good = isinstance(value, tuple) and len(value) == 2
-    if not good or not all(isinstance(x, (int, float)) and math.isfinite(x) for x in value) or value[0] > value[1]:
+    if not good or not all(isinstance(x, (int, float)) and abs(x) < math.inf for x in value) or value[0] > value[1]:
         raise ModelError(f"{owner} is {value!r}; expected two numbers, the lower and the upper bound")

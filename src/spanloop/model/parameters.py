@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError, nearest
 from spanloop.model.model import Model
@@ -18,6 +19,7 @@ from spanloop.model.parts import Body, Inertia, Joint, Placement
 
 _AXES = ("x", "y", "z")
 _MOMENTS = ("xx", "xy", "xz", "yy", "yz", "zz")
+NEGLIGIBLE = 1e-15  # kg, kg m², ...: rounding of a zero
 _LOSSES = ("armature", "damping", "stiffness")  # per DoF; no stiffness where a joint takes no springs
 
 
@@ -52,12 +54,12 @@ class Parameters:
         return Parameters(self.names, new)
 
 
-def applied(model: Model, values: Sequence[float]) -> Model:
+def applied(model: Model, values: ArrayLike) -> Model:
     """Return the model with these parameter values, in the order of model.parameters()."""
-    values = [float(x) for x in values]
-    if len(values) != len(Parameters.of(model)):
-        raise InputError(f"{len(values)} parameters given; model {model.name!r} has {len(Parameters.of(model))}")
-    gravity, parts = unpacked(model, values)
+    count = len(Parameters.of(model))
+    if np.shape(values) != (count,):
+        raise InputError(f"parameters has shape {np.shape(values)}; model {model.name!r} takes ({count},)")
+    gravity, parts = unpacked(model, [float(x) for x in np.asarray(values)])
     bodies, joints = [], []
     for body, joint, p in zip(model.bodies, model.joints, parts, strict=True):
         bodies.append(replace(body, inertia=Inertia(p["mass"], p["center"], p["moments"])))
@@ -81,6 +83,41 @@ def unpacked(model: Model, values: Sequence[Any]) -> tuple[tuple[Any, ...], list
         part.update({name: take(n) if name in _losses(joint) else (0.0,) * n for name in _LOSSES})
         parts.append(part)
     return gravity, parts
+
+
+def not_negative(model: Model, values: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Names and values of the parameters that no mechanism has below zero; values may be traced.
+
+    Of inertias these are the moments about the body's axes; `impossible` checks all directions.
+    """
+    _, parts = unpacked(model, values)
+    for body, joint, part in zip(model.bodies, model.joints, parts, strict=True):
+        yield f"{body.name}.mass", part["mass"]
+        for k in (0, 3, 5) if _least_moment(body.inertia.moments) >= 0.0 else ():  # of a welded part it may be negative
+            yield f"{body.name}.inertia.{_MOMENTS[k]}", part["moments"][k]
+        yield from ((f"{joint.name}.{loss}", x) for loss in _losses(joint) for x in part[loss])
+
+
+def impossible(model: Model, rows: np.ndarray) -> tuple[int, str] | None:
+    """The first of rows (n, width) that no mechanism can have, and why; None if there is none."""
+    columns = list(rows.T)
+    for name, x in not_negative(model, columns):
+        for k in np.flatnonzero(x < -NEGLIGIBLE):
+            return int(k), f"{name!r} is {x[k]:g}; must be >= 0"
+    for body, part in zip(model.bodies, unpacked(model, columns)[1], strict=True):
+        least = _least_moment(part["moments"])
+        for k in np.flatnonzero(least < min(0.0, float(_least_moment(body.inertia.moments)))):
+            return int(k), f"the inertia of {body.name!r} has a principal moment of {least[k]:.3g} kg m²; must be >= 0"
+    return None
+
+
+def _least_moment(moments: Sequence[Any]) -> np.ndarray:
+    """The smallest principal moment (...) of xx xy xz yy yz zz, each (...); 0 if it is one of rounding."""
+    xx, xy, xz, yy, yz, zz = moments
+    matrices = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=float), (0, 1), (-2, -1))
+    least = np.linalg.eigvalsh(matrices)[..., 0]
+    rounding = 1e-9 * np.abs(matrices).max(axis=(-2, -1)) + NEGLIGIBLE
+    return np.where(np.abs(least) <= rounding, 0.0, least)
 
 
 def _listed(model: Model) -> Iterator[tuple[str, float]]:

@@ -93,6 +93,7 @@ class Joint:
     The joint's frame has the given placement in the parent body; the child body's frame is the joint's child frame.
     Per DoF (nv entries, or one number for all): damping [N m s/rad], friction [N m], armature [kg m²], stiffness
     [N m/rad] of a spring that rests at `rest` (nq entries). Limits have one entry per DoF, or are None.
+    actuated: a motor can apply a torque; `has_motor` is the default of builders and files.
     """
 
     name: str
@@ -179,6 +180,11 @@ class Sensor:
     kind: str
     at: str
     settings: tuple[tuple[str, Any], ...] = ()
+
+
+def has_motor(kind_name: str) -> bool:
+    """Whether a joint of this kind is actuated by default: a free body floats, every other joint has a motor."""
+    return kind_name != "free"
 
 
 def per_dof(value: float | Iterable[float], n: int) -> tuple[float, ...]:

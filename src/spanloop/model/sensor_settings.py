@@ -36,8 +36,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, ModelError, nearest
 from spanloop.model.parts import Sensor
+from spanloop.model.value_check import check_numbers
 
 if TYPE_CHECKING:
     from spanloop.model.model import Model
@@ -91,6 +92,22 @@ def check_sensor(sensor: Sensor, model: Model) -> None:
     if kind.counts:
         settings.positive("counts")
         settings.number("offset")
+
+
+def check_values(sensor: Sensor) -> None:
+    """Raise ModelError for a number that no sensor can have; files may hold kinds and settings of other names."""
+    for name, value in sensor.settings:
+        numbers = [x for x in (value if isinstance(value, tuple) else (value,)) if _is_number(x)]
+        owner = f"sensor {sensor.name!r}: {name}"
+        check_numbers(numbers, owner)
+        if name in ("rate", "counts") and any(x <= 0 for x in numbers):
+            raise ModelError(f"{owner} is {value!r}; must be > 0")
+        if name.endswith(("noise", "density", "cutoff")) and any(x < 0 for x in numbers):
+            raise ModelError(f"{owner} is {value!r}; must be >= 0")
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float)) and not isinstance(x, bool)
 
 
 def checked_kind(sensor: Sensor, model: Model, known: Iterable[str] = KINDS) -> tuple[SensorKind, Settings]:

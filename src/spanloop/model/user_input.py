@@ -12,7 +12,7 @@ from spanloop.errors import InputError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.math.vector3 import IDENTITY3
 from spanloop.model.exact_rotations import rotation_of_angles
-from spanloop.model.structure_check import check_rotation
+from spanloop.model.value_check import check_rotation
 from spanloop.types import Floats3, Floats33
 
 Moments = tuple[float, float, float, float, float, float]
@@ -22,7 +22,7 @@ def number(value: Any, owner: str) -> float:
     """One finite float."""
     try:
         x = math.nan if isinstance(value, str) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         x = math.nan
     if not math.isfinite(x):
         raise InputError(f"{owner} is {value!r}; expected a finite number")
@@ -88,7 +88,7 @@ def coordinates(value: Any, kind: JointKind, owner: str) -> tuple[float, ...]:
 def _numbers(value: Any, owner: str, shapes: Collection[tuple[int, ...]] | None, expected: str) -> np.ndarray:
     try:
         array = np.array(value if isinstance(value, np.ndarray) else list(value), dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{owner} is {value!r}; expected {expected}") from None
     if (shapes and array.shape not in shapes) or not np.isfinite(array).all():
         raise InputError(f"{owner} is {value!r}; expected {expected}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, UnsupportedError
 from spanloop.kernels import KernelSpec
+from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import faulty_states
 from spanloop.loops.closure_errors import errors, positional, worst
+from spanloop.model import Model
 from spanloop.simulation.events import Events
 from spanloop.simulation.minimal.completion import METHOD
 from spanloop.simulation.system import SINGULAR, System
@@ -28,10 +31,51 @@ _ENOUGH = 1e-9  # m or rad: must be reached
 _UNDETERMINED = "where the actuated joints do not determine the motion of the others. Use closures='project'"
 
 
-def states(robot: Dynamics, q, v, batch: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Rows q (n, nq) and v (n, nv), and the shape of the batch (with that of other inputs)."""
+@dataclass(frozen=True)
+class LiveRobot:
+    """A robot whose kernels take these parameters: (n,), or (runs, n) for functions of as many states."""
+
+    robot: Dynamics
+    parameters: np.ndarray
+
+    @property
+    def model(self) -> Model:
+        """The mechanism; its own numbers are not used."""
+        return self.robot.model
+
+    def kernel(self, function: str, **options: Any) -> LiveKernel:
+        """The kernel of a function, with its parameters given."""
+        return LiveKernel(self.robot.kernel(function, parameters="live", **options), self.parameters)
+
+
+@dataclass(frozen=True)
+class LiveKernel:
+    """A kernel and its last input, the parameters."""
+
+    kernel: Any
+    parameters: np.ndarray
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the numbers that it computes with."""
+        found: np.dtype[Any] = self.kernel.dtype
+        return found
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The kernel's answer at the inputs before the parameters."""
+        found: np.ndarray = self.kernel.evaluate(*inputs, self.parameters)
+        return found
+
+
+def states(
+    robot: Dynamics, q, v, batch: tuple[int, ...], parameters: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Rows q (n, nq) and v (n, nv), and the shape of the batch (with that of other inputs).
+
+    parameters (..., n): live ones, if there are any.
+    """
     model = robot.model
-    q = _neutral(robot) if q is None else q
+    q = _neutral(robot, parameters) if q is None else q
     v = np.zeros(model.nv) if v is None else v
     q = converted("simulate", "q", model.nq, q, np.dtype(float))
     v = converted("simulate", "v", model.nv, v, np.dtype(float))
@@ -47,20 +91,26 @@ def states(robot: Dynamics, q, v, batch: tuple[int, ...]) -> tuple[np.ndarray, n
 def closed(
     robot: Dynamics, system: System, q: np.ndarray, v: np.ndarray, constants: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, str]:
-    """Rows q and v with the loops closed, and a note on what was changed, "" if nothing; open loops are refused."""
+    """Rows q and v with the loops closed, and a note on what was changed, "" if nothing; open loops are refused.
+
+    Live parameters decide: where they are lengths, the loops close elsewhere than those of the model.
+    """
     if system.closures == "none" or not system.has_loops:
         return q, v, ""
-    openness = _openness(robot, q)
+    live = system.live_parameters(constants)
+    openness = _openness(robot if live is None else LiveRobot(robot, live), q)
     if not system.keeps_closed:
         return q, v, ""
     if system.minimal:
         there = completed(system, q, v, constants)
+    elif live is not None:
+        there = _projected_by_steps(system, q, v, openness, constants)
     else:
         there = _projected(robot, q, v, openness)
     return *there, _note(openness, v, there[1])
 
 
-def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
+def _openness(robot: Dynamics | LiveRobot, q: np.ndarray) -> np.ndarray:
     """The largest closure error (n,) of each state [m or rad]; states with a loop far from closed are refused."""
     every = errors(robot, q)
     openness = np.abs(every[:, positional(robot.model)]).max(axis=1, initial=0.0)
@@ -69,7 +119,9 @@ def _openness(robot: Dynamics, q: np.ndarray) -> np.ndarray:
         k = int(far[0])
         miss = worst(robot.model, every[k])
         which = f"run {k} starts where " if len(q) > 1 else ""
-        words = f"{which}{miss.what} is open by {miss.by()}. Close it first: q = robot.assemble(q)"
+        live = " (with the live parameters)" if isinstance(robot, LiveRobot) else ""
+        closer = "sl.Dynamics(model.with_parameters(...))" if live else "robot"
+        words = f"{which}{miss.what} is open by {miss.by()}{live}. Close it first: q = {closer}.assemble(q)"
         raise StateError.of("simulate", Refusal(Reason.OPEN_LOOP, words))
     return openness
 
@@ -80,6 +132,38 @@ def _projected(robot: Dynamics, q: np.ndarray, v: np.ndarray, openness: np.ndarr
     if off.any():
         q, v = q.copy(), v.copy()
         q[off], v[off] = robot.project(q[off], v[off])
+    return q, v
+
+
+def _projected_by_steps(
+    system: System, q: np.ndarray, v: np.ndarray, openness: np.ndarray, constants: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same with the corrections of a step, which know live parameters; constants (n or 1, width)."""
+    nq, nv, names = system.model.nq, system.model.nv, system.constants
+    off = np.flatnonzero((openness > _CLOSED) | v.any(axis=1))
+    if not len(off):
+        return q, v
+
+    def compute(x):
+        q, left = system.closed_position(x)
+        return [*q, *system.closed_velocity({**x, "q": q}), left], ()
+
+    sizes = {"q": nq, "v": nv} | {n: system.sizes[n] for n in names}
+    closer = kernel("closed", sizes, nq + nv + 1, compute, system.key())
+    given = _split(constants[off] if len(constants) > 1 else constants, [system.sizes[n] for n in names])
+    rows, left = np.concatenate([q[off], v[off]], axis=1), np.full(len(off), np.inf)
+    for _ in range(_MOST):
+        found = closer.evaluate(rows[:, :nq], rows[:, nq:], *given)
+        better = found[:, -1] < np.maximum(0.5 * left, _CLOSED)
+        rows[better], left[better] = found[better, :-1], found[better, -1]
+        if not (better & (left > _CLOSED)).any():
+            break
+    lost = np.flatnonzero(~(left < _ENOUGH))
+    if len(lost):
+        words = f"{_which(int(off[lost[0]]), q)} where the loops cannot be closed with the live parameters"
+        raise StateError.of("simulate", Refusal(Reason.NOT_CLOSABLE, words))
+    q, v = q.copy(), v.copy()
+    q[off], v[off] = rows[:, :nq], rows[:, nq:]
     return q, v
 
 
@@ -112,10 +196,16 @@ def warn_of_limits(events: Events, q: np.ndarray) -> None:
         )
 
 
-def _neutral(robot: Dynamics) -> np.ndarray:
-    """The neutral position, with its loops assembled."""
+def _neutral(robot: Dynamics, parameters: np.ndarray | None) -> np.ndarray:
+    """The neutral position (..., nq), with its loops assembled, for each set of live parameters (..., n)."""
     neutral = np.array(robot.model.neutral())
-    return robot.assemble(neutral) if robot.model.loops or robot.model.couplings else neutral
+    if not (robot.model.loops or robot.model.couplings):
+        return neutral
+    if parameters is None:
+        return robot.assemble(neutral)
+    rows = parameters.reshape(-1, parameters.shape[-1])
+    found = [assemble(LiveRobot(robot, p), neutral) for p in rows]
+    return np.array(found).reshape(*parameters.shape[:-1], len(neutral))
 
 
 def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:
@@ -190,9 +280,10 @@ def completed(system: System, q: np.ndarray, v: np.ndarray, constants: np.ndarra
     return out[:, :nq], out[:, nq:]
 
 
-def _split(row: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+def _split(rows: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+    """The arrays (..., size) that stand side by side in rows (..., width)."""
     ends = np.cumsum(sizes)
-    return [np.ascontiguousarray(row[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+    return [np.ascontiguousarray(rows[..., end - size : end]) for end, size in zip(ends, sizes, strict=True)]
 
 
 def _which(k: int, rows: np.ndarray) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
 from spanloop.loops.arguments import loop_inputs
 from spanloop.model import Model
-from spanloop.model.parameters import Parameters
+from spanloop.model.parameters import Parameters, impossible
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.system import FREQUENCY, Closures
 
@@ -26,7 +26,7 @@ class Inputs:
 
     batch: tuple[int, ...]
     values: np.ndarray | None  # (*batch, steps or 1, width)
-    callback: Callable | None = None
+    callback: Callback | None = None
     size: int = 0
     exist: bool = True  # False: a controller without inputs
     name: str = "inputs"  # of the argument
@@ -59,8 +59,6 @@ class Inputs:
             if not kept:
                 return np.full((1, 1, self.size), np.nan)
             rows = np.concatenate(kept, axis=1)
-            missing = int(self.kept["first"])  # steps of an earlier process
-            rows = np.concatenate([np.full((len(rows), missing, self.size), np.nan), rows], axis=1)
         else:
             found = self.rows(batch, self.values.shape[-2], lambda s: s)
             assert isinstance(found, np.ndarray)
@@ -73,7 +71,7 @@ class Inputs:
     def called(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """The callback's torques, checked."""
         assert self.callback is not None
-        found = np.asarray(self.callback(t, q.copy(), v.copy()))
+        found = np.asarray(self.callback.function(t, q.copy(), v.copy()))
         if found.dtype.kind not in "fiub" or found.shape not in ((self.size,), v.shape):
             what = f"shape {found.shape}" if found.dtype.kind in "fiub" else f"entries of type {found.dtype}"
             raise CallbackError(f"the callback returned an array with {what} at t = {t:g} s; expected shape {v.shape}")
@@ -84,11 +82,21 @@ class Inputs:
             )
         return found.astype(float)
 
+    def kept_rows(self, runs: int, count: int) -> np.ndarray:
+        """The callback's torques (runs, count, width) of the first steps; (0, 0, 0) without a callback."""
+        if self.callback is None:
+            return np.empty((0, 0, 0))
+        rows = [np.empty((runs, 0, self.size)), *self.kept.get("rows", [])]
+        return np.concatenate(rows, axis=1)[:, :count]
+
+    def keep_rows(self, rows: np.ndarray) -> None:
+        """Take over the torques (runs, count, width) of steps that an earlier process took."""
+        self.kept["rows"] = [rows] if rows.shape[1] else []
+
     def _from_callback(self, batch: tuple[int, ...], state_of: Callable) -> Callable:
         self.kept.clear()
 
         def controls(t: float, state: np.ndarray, number: int) -> np.ndarray:
-            self.kept.setdefault("first", number)
             found = self.called(t, *state_of(state))
             rows = np.broadcast_to(found, (*batch, self.size)).reshape(-1, 1, self.size).astype(float)
             self.kept.setdefault("rows", []).append(rows)
@@ -107,7 +115,7 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
     if isinstance(controller, Callback):
         if inputs is not None:
             raise InputError("inputs are for a traced controller; a callback has none")
-        return Inputs((), None, controller.function, model.nv)
+        return Inputs((), None, controller, model.nv)
     name, value = ("inputs", inputs) if controller is not None else ("tau", np.zeros(model.nv) if tau is None else tau)
     if value is None:
         return Inputs((), np.zeros((1, 0)), exist=False)
@@ -179,7 +187,12 @@ def _parameters(model: Model, parameters: Any) -> np.ndarray:
         )
     if not np.isfinite(values).all():
         raise InputError("parameters holds a number that is not finite; every number must be")
-    return values.astype(float)
+    values = values.astype(float)
+    found = impossible(model, values.reshape(-1, count))
+    if found:
+        run = f" of run {found[0]}" if values.ndim > 1 else ""
+        raise InputError(f"simulate: parameters{run}: {found[1]}")
+    return values
 
 
 def _gains(gains: Any) -> np.ndarray:

@@ -87,18 +87,18 @@ class Problem:
             initial_state.refuse_minimal(robot, method)
         active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
         controls = inputs_of(model, tau, controller, inputs)
+        fixed = constants(model, loops, parameters, active)
         applied = applied_forces(
             model,
             None if isinstance(controller, Callback) else controller,
             controls.width if controls.exist else None,
             actuation(model, step) if model.actuators else None,
-            _forces(model, forces, loops, active),
+            _forces(model, forces, loops, active, fixed.get("p")),
         )
         strict = robot.on_singular == "raise"
         system = System(model, applied, method, loops.stabilization, parameters is not None, strict)
-        fixed = constants(model, loops, parameters, active)
         shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in fixed.values()))
-        rows_q, rows_v, batch = initial_state.states(robot, q, v, shape)
+        rows_q, rows_v, batch = initial_state.states(robot, q, v, shape, fixed.get("p"))
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         watched = events_of(model, limits == "end", events)
@@ -159,6 +159,23 @@ class Problem:
             out[finite] = found(*(np.ascontiguousarray(x[finite], float) for x in (t, q, v, u, z)))
         return out[:, :nv], out[:, nv:]
 
+    def margin(self, q: np.ndarray) -> float:
+        """The smallest margin at rows q (n, samples, nq) that are finite; NaN where it is not known."""
+        if not self.system.measures_margin:
+            return np.nan
+        names = [n for n in self.system.constants if n in ("p", "active")]
+        sizes = {"q": self.model.nq, "v": self.model.nv} | {n: self.system.sizes[n] for n in names}
+
+        def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
+            return [self.system.margin(x)], ()
+
+        finite = np.isfinite(q).all(axis=-1)
+        of_runs = [self.constants_of(k) for k in range(len(self.constants))]
+        rows = [np.array([c[n] for c in of_runs])[:, None] for n in names]
+        given = [np.broadcast_to(x, (*finite.shape, x.shape[-1]))[finite] for x in rows]
+        found = kernel("margin", sizes, 1, compute, self.system.key())
+        return float(found(q[finite], np.zeros(self.model.nv), *given).min(initial=1.0))
+
     def constants_of(self, run: int) -> dict[str, np.ndarray]:
         """The constants of one run by name, in the system's order."""
         row, at, out = self.constants[run if len(self.constants) > 1 else 0], 0, {}
@@ -196,18 +213,33 @@ class Problem:
         q, v = shaped(samples.q), shaped(samples.v)
         segment = Segment(times=samples.times, q=q, v=v, tau=shaped(tau), memory=memory, held=samples.held)
         closures = self.system.closures if self.system.has_loops else "no loops"
-        known = {"closures": closures, "method": self.system.chosen_method, "spanloop": spanloop.__version__}
+        known: dict[str, Any] = {
+            "closures": closures,
+            "method": self.system.chosen_method,
+            "spanloop": spanloop.__version__,
+        }
         known |= {"note": self.note} if self.note else {}
+        if self.system.has_loops and "margin" not in settings:
+            known["margin"] = self.margin(samples.q)
         six = shaped(forces)
+        model, parameters = self._own_model()
         return Trajectory(
-            self.model,
+            model,
             (segment,),
             tuple(e.outcome for e in ends),
             {**settings, **known},
             forces={b: six[..., 6 * k : 6 * k + 6] for k, b in enumerate(self.applied.bodies)} or None,
             ends=self._ends(ends, inputs_at_ends),
             residual=None if residual is None else residual.reshape(self.batch),
+            parameters=parameters,
         )
+
+    def _own_model(self) -> tuple[Model, np.ndarray | None]:
+        """The model with the live parameters, if all runs share them; else the model, and those of every run."""
+        live = self.system.live_parameters(self.constants)
+        if live is None or live.ndim == 1:
+            return self.model if live is None else self.model.with_parameters(live), None
+        return self.model, live.reshape(*self.batch, -1)
 
     def _ends(self, ends: Sequence[End], u: np.ndarray) -> Segment | None:
         """The located ends, NaN where a run has none."""
@@ -230,12 +262,20 @@ class Problem:
         return Segment(times.reshape(self.batch), shaped(rows["q"]), shaped(rows["v"]), shaped(tau), memory)
 
 
-def _forces(model: Model, forces: Any, loops: Closures, active: Any) -> Any:
-    """Forces on bodies and along loops as one function of (t, q, v); None if there are none."""
+def _forces(model: Model, forces: Any, loops: Closures, active: Any, live: np.ndarray | None) -> Any:
+    """Forces on bodies and along loops as one function of (t, q, v); None if there are none.
+
+    live (..., n): live parameters. Forces along loops act at frames, which live lengths move.
+    """
     given = constant_forces(model, forces) if isinstance(forces, Mapping) else forces
     if loops.loop_forces is None:
         return given
-    inside = along_loops(model, loops.loop_forces, active)
+    if live is not None and live.ndim > 1:
+        raise InputError(
+            "simulate: loop_forces act at frames, and each run has lengths of its own among its parameters. "
+            "Give one set of parameters for all runs, or simulate the runs in turn"
+        )
+    inside = along_loops(model if live is None else model.with_parameters(live), loops.loop_forces, active)
     return inside if given is None else together(given, inside)
 
 

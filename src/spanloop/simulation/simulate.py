@@ -80,7 +80,9 @@ def simulate(
         limits: "end" ends a run at a joint's limit, "ignore" does not check limits.
         events: a function (t, q, v) -> number, or {"name": function}; a run ends where one is no longer positive, at
             t = 0 if it starts there.
-        parameters: live parameters (..., n), packed as model.parameters().
+        parameters: live parameters (..., n), packed as model.parameters(): masses, lengths, losses, gravity. The start
+            is checked and closed with them, and run.model has them; controllers and forces keep the numbers of the
+            model that they were made with.
         sample: time between the samples that are kept [s], at least a step; every step by default, and less often
             where that would be more than 20 million numbers. Adjusted so that whole samples fill the duration;
             run.times has their times.
@@ -151,7 +153,7 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs)
     progress = loop.begin(problem.state(layout), problem.model.nq + problem.model.nv + problem.applied.memory)
     end_at_start(problem, layout, progress)
-    _run(loop, progress, integrator)
+    _run(problem, loop, progress, integrator)
     return _trajectory(problem, loop, progress, layout, integrator)
 
 
@@ -164,15 +166,17 @@ def _state_of(problem: Problem, layout: StateLayout) -> Callable[[np.ndarray], l
     return state_of
 
 
-def _run(loop: TimeLoop, progress: Progress, integrator: Integrator) -> None:
+def _run(problem: Problem, loop: TimeLoop, progress: Progress, integrator: Integrator) -> None:
     """Run the time loop, with a progress bar and a checkpoint if there is one."""
     kept = None
     if integrator.checkpoint is not None:
         controls = "callback" if callable(loop.controls) else loop.controls
         key = key_of(loop.rollout.key, loop.grid, progress.state, loop.constants, controls)
-        kept = Checkpoint(integrator.checkpoint, key, loop.grid.every)
-        kept.resume(progress)
+        kept = Checkpoint(integrator.checkpoint, key, loop.grid.every, problem.inputs)
+        kept.begin(progress)
     bar = ProgressBar(loop.grid.steps, loop.grid.h, len(progress.state), integrator.progress)
+    if progress.resumed:
+        bar.say(f"{integrator.checkpoint}: the simulation continues at t = {progress.resumed * loop.grid.h:.6g} s")
 
     def report(p: Progress) -> None:
         bar.draw(p.done)
@@ -182,7 +186,7 @@ def _run(loop: TimeLoop, progress: Progress, integrator: Integrator) -> None:
     loop.run(progress, report)
     bar.erase()
     if kept is not None and progress.interrupted:
-        kept.write(progress)
+        kept.keep(progress, now=True)
     elif kept is not None:
         kept.remove()
 
@@ -209,11 +213,17 @@ def _trajectory(
         problem.system.inputs_are_torques and (g.every == 1 or one_row),
     )
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
+    if p.resumed:
+        settings["resumed"] = f"at {p.resumed * g.h:.6g} s"
     residual = None
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
-        residual, settings["margin"] = loops[:, 0], float(loops[:, 1].min())
-        _warn_of_margin(settings["margin"], ends, problem.system.minimal)
+        residual, margin = loops[:, 0], float(loops[:, 1].min())
+        if problem.system.minimal:
+            settings["actuation_margin"] = margin
+        elif problem.system.measures_margin:
+            settings["margin"] = margin
+        _warn_of_margin(margin, ends, problem.system.minimal)
     steps = np.minimum(p.counts, g.steps - 1)
     at_ends = problem.inputs.at(problem.batch, steps[:, None])[:, 0]
     return problem.trajectory(samples, ends, at_ends, settings, residual)
@@ -251,7 +261,7 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
         if times.steps > MOST_STEPS:
             break
         fine = _integrated(problem, times, integrator)
-        error = _difference(coarse, fine) / factor
+        error = _difference(problem.robot, coarse, fine) / factor
         if error <= accuracy:
             object.__setattr__(fine, "settings", {**fine.settings, "accuracy": accuracy, "estimated_error": error})
             return fine
@@ -264,9 +274,9 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
     )
 
 
-def _difference(a: Trajectory, b: Trajectory) -> float:
+def _difference(robot: Dynamics, a: Trajectory, b: Trajectory) -> float:
     """The largest difference of any coordinate at the samples that both have."""
     n = min(len(a), len(b))
-    delta = a.robot.difference(a.q[..., :n, :], b.q[..., :n, :])
+    delta = robot.difference(a.q[..., :n, :], b.q[..., :n, :])
     well = np.isfinite(delta)
     return float(np.abs(delta[well]).max(initial=0.0))

@@ -130,6 +130,14 @@ class System:
         """Names of the arrays that are constant during a run."""
         return tuple(n for n in self.sizes if n not in ("t", "h", "q", "v", "u", "z"))
 
+    def live_parameters(self, rows: np.ndarray) -> np.ndarray | None:
+        """The live parameters (runs, n), or (n,) if all runs share them, among rows of constants; None: none are."""
+        if not self.live:
+            return None
+        before = sum(self.sizes[n] for n in self.constants[: self.constants.index("p")])
+        found = rows[:, before : before + self.sizes["p"]]
+        return found if len(rows) > 1 else found[0]
+
     def key(self) -> str:
         """A hash of everything that a step depends on; traces the user's functions only."""
         friction = [j.friction for j in self.model.joints]
@@ -173,17 +181,28 @@ class System:
         return self._forward.compute(self._of(self._forward, {**x, "tau": tau, "forces": forces}))
 
     def projected_accelerations(self, x: Arrays) -> tuple[list[Any], list[Any], Any, Pairs]:
-        """v (nv) projected to the closed loops, the accelerations there, with the same factors, and the margin.
-
-        The margin is the smallest pivot of any row over the row's own admittance: 0 where the loops lose rank.
-        """
+        """v (nv) projected to the closed loops, the accelerations there, with the same factors, and the margin."""
         v = self.closed_velocity(x)
         a, pairs = self.accelerations({**x, "v": v})
+        margin = self.margin(x)
+        return v, a, margin, [*pairs, (SINGULAR, margin)] if self.strict else pairs
+
+    def margin(self, x: Arrays) -> Any:
+        """The smallest pivot of any constraint row over the row's own admittance: 0 where the loops lose rank.
+
+        The pivots are those of `velocity_correction`, whatever the method of forward dynamics. 1 without any.
+        """
+        _, pivots = self._velocity.compute(self._of(self._velocity, x))
         margin: Any = 1.0
-        for least, pivot in pairs:
+        for least, pivot in pivots:
             ratio = where(least > 0.0, PIVOT_TOLERANCE * pivot / where(least > 0.0, least, 1.0), 1.0)
             margin = where(ratio < margin, ratio, margin)
-        return v, a, margin, [*pairs, (SINGULAR, margin)] if pairs else pairs
+        return margin
+
+    @property
+    def measures_margin(self) -> bool:
+        """Whether the margin is known: it is not where redundant rows are not."""
+        return self.has_loops and self._velocity.program[1].demands is not None
 
     def closed_velocity(self, x: Arrays) -> list[Any]:
         """v (nv) projected to the closed loops; in minimal coordinates the actuated rates do not change."""

@@ -94,6 +94,7 @@ class Progress:
     record: np.ndarray  # (n, samples, width)
     done: int = 0  # steps taken
     interrupted: bool = False
+    resumed: int = 0  # steps that a checkpoint had
     refused: str = ""  # why a callback's torques could not be used
 
 
@@ -190,12 +191,22 @@ class ProgressBar:
         pace = done * self.h * self.runs / (now - self.began)
         bar = "█" * full + "░" * (_WIDTH - full)
         text = f"\r{bar} {100 * share:3.0f} %  t = {done * self.h:.4g} s  {pace:.3g}× real time  {left:.0f} s left   "
-        print(text, end="", file=sys.stderr, flush=True)
+        print(text, end="", file=_screen(), flush=True)
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence where the bar would be drawn."""
+        if self.wanted:
+            print(sentence, file=sys.stderr, flush=True)
 
     def erase(self) -> None:
         """Erase the bar."""
         if self.shown:
-            print("\r" + " " * 100 + "\r", end="", file=sys.stderr, flush=True)
+            print("\r" + " " * 100 + "\r", end="", file=_screen(), flush=True)
+
+
+def _screen() -> Any:
+    """Standard error; where the command line filters control characters, the stream behind the filter."""
+    return getattr(sys.stderr, "unfiltered", sys.stderr)
 
 
 def _is_interactive() -> bool:

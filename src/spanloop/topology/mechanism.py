@@ -24,7 +24,7 @@ from spanloop.math.vector3 import IDENTITY3, add, negate, product, symmetric, ti
 from spanloop.model import Model
 from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters, unpacked
-from spanloop.model.parts import WORLD
+from spanloop.model.parts import WORLD, Joint
 from spanloop.topology.closures import Closure, Gear, closures, gears, loop_lengths
 from spanloop.topology.tree_paths import path
 from spanloop.types import Floats33, Scalar, Vector3
@@ -99,6 +99,7 @@ class Link(AnonymousLink):
     q: slice
     v: slice
     actuated: bool = True
+    reach: float = math.inf  # how far its limits let the joint slide [m]
 
     @property
     def floats(self) -> bool:
@@ -234,6 +235,7 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
                     q=q,
                     v=v,
                     actuated=joint.actuated,
+                    reach=_reach(joint),
                 )
             )
             iq, iv = q.stop, v.stop
@@ -272,6 +274,14 @@ def _placed(anchor: Anchor, kind: JointKind) -> tuple[Transform, JointKind]:
     led = None if right_angle else kind.led_by(math.atan2(third.sine, third.cosine))
     factors = (first, second, third) if led is None else (first, second)
     return Transform(Rotation(factors), anchor.position), led or kind
+
+
+def _reach(joint: Joint) -> float:
+    """How far a joint can slide within its limits [m]; infinite without them."""
+    ways = [math.hypot(*s.linear) for s in joint.kind.motion_space(joint.kind.neutral())]
+    none = (math.inf,) * len(ways)
+    limits = zip(joint.lower or none, joint.upper or none, strict=True)
+    return sum(way * max(abs(low), abs(high)) for way, (low, high) in zip(ways, limits, strict=True) if way)
 
 
 def _plus(own: tuple[Scalar, ...], more: tuple[float, ...] | None) -> tuple[Scalar, ...]:

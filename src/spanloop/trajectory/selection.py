@@ -36,7 +36,15 @@ def picked(run: Trajectory, index: tuple[int, ...]) -> Trajectory:
         forces={name: six[index] for name, six in run.forces.items()} if run.forces else None,
         ends=None if run.ends is None else replace(run.ends.run(index), times=run.ends.times[index]),
         residual=None if run.residual is None else run.residual[index],
+        **_own_model(run, index),
     )
+
+
+def _own_model(run: Trajectory, index: tuple[int, ...]) -> dict[str, Any]:
+    """The parameters of a smaller batch; of one run the model that has them."""
+    if run.parameters is None or len(index) < len(run.batch):
+        return {"parameters": None if run.parameters is None else run.parameters[index]}
+    return {"model": run.model.with_parameters(run.parameters[index]), "parameters": None}
 
 
 def settled(segments: tuple[Segment, ...], ends: Segment | None, forces: Forces) -> tuple[tuple[Segment, ...], Forces]:

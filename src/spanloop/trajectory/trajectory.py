@@ -47,6 +47,8 @@ class Trajectory:
     body origins in world axes [N m, N]. ends: the located end of each run of a batch, times (...), q (..., 1, nq), ...;
     NaN where there is none. residual (...): the largest closure error of any step [m or rad]; None for a tree and
     with closures="feedback" or "none", which do not measure it in every step: run.closure_residual has that of samples.
+    parameters (..., k): masses, lengths, ... of each run, packed as model.parameters(), where runs of a batch differ in
+    them; run[3] then has its own model, and derived quantities are those of single runs.
     """
 
     model: Model
@@ -56,6 +58,7 @@ class Trajectory:
     forces: Mapping[str, Array] | None = None
     ends: Segment | None = None
     residual: Array | None = None
+    parameters: Array | None = None
 
     def __post_init__(self) -> None:
         segments = segment.checked_segments(self.model, self.segments)
@@ -72,6 +75,7 @@ class Trajectory:
             "forces": forces,
             "ends": ends,
             "residual": None if self.residual is None else read_only(self.residual, "residual"),
+            "parameters": None if self.parameters is None else read_only(self.parameters, "parameters"),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -186,7 +190,7 @@ class Trajectory:
     def changed(self, **changes: Any) -> Trajectory:
         """The same run with other fields; the kernels are shared."""
         other = replace(self, **changes)
-        if other.model is self.model:
+        if other.model is self.model and self.parameters is None:
             other.__dict__["robot"] = self.robot
         return other
 
@@ -195,6 +199,11 @@ class Trajectory:
     @cached_property
     def robot(self) -> Dynamics:
         """The kernels of the model."""
+        if self.parameters is not None:
+            raise InputError(
+                "the runs of this batch have parameters of their own, and with them masses and lengths; derived "
+                "quantities are those of one run: run[0].energy"
+            )
         return Dynamics(self.model)
 
     @cached_property

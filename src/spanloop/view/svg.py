@@ -9,6 +9,8 @@ from math import ceil, floor, log10
 
 import numpy as np
 
+from spanloop.errors import printable
+
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
 
 
@@ -22,7 +24,7 @@ def element(name: str, *children: str, **attributes) -> str:
 
 def text(words: str, x: float, y: float, size: float = 13.0, **attributes) -> str:
     """A line of text with its baseline at x, y; text_anchor="middle" or "end" aligns it there."""
-    return element("text", escape(words), x=x, y=y, font_size=size, **attributes)
+    return element("text", escape(printable(words)), x=x, y=y, font_size=size, **attributes)
 
 
 def halo(color: str) -> dict[str, str]:
@@ -32,7 +34,7 @@ def halo(color: str) -> dict[str, str]:
 
 def document(width: float, height: float, title: str, background: str, children: Sequence[str]) -> str:
     """A complete SVG file."""
-    head = [element("title", escape(title)), element("rect", width=width, height=height, fill=background)]
+    head = [element("title", escape(printable(title))), element("rect", width=width, height=height, fill=background)]
     picture = element(
         "svg",
         *(f"\n{child}" for child in [*head, *children]),

@@ -63,7 +63,7 @@ def arms_with_object(
     one = _arm(m, arm)
     b = Builder(f"arms_with_object{m}")
     b.body("object", 5.0, inertia=box(5.0, 0.4, 0.4, 0.2))
-    b.free("floating", WORLD, "object", actuated=False)
+    b.free("floating", WORLD, "object")
     model, tool, kind = b.build(), one.frame("tool"), user_input.joint_kind(grasp, "grasp")
     parts = [on_base(one, f"arm{i}_", _base(one, i, m, posture)) for i in range(1, m + 1)]
     grasps = tuple(_grasp_frame(one, i, m, posture) for i in range(1, m + 1))

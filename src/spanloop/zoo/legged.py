@@ -70,7 +70,7 @@ def hexapod(*, switchable: bool = False) -> Model:
     """
     b = Builder("hexapod")
     b.body("body", 3.0, (0.0, 0.0, 0.01), cylinder(3.0, _BODY, 0.06))
-    b.free("floating", "world", "body", **_PASSIVE)
+    b.free("floating", "world", "body")
     for i in range(1, 7):
         a = _leg_angle(i)
         b.body(f"coxa{i}", 0.15, (0.5 * _COXA, 0.0, 0.0), box(0.15, _COXA, 0.03, 0.04))

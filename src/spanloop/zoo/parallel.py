@@ -32,7 +32,7 @@ def stewart() -> Model:
     """
     b = Builder("stewart")
     b.body("platform", 10.0, inertia=cylinder(10.0, _PLATFORM, 0.06))
-    b.free("floating", "world", "platform", **_PASSIVE)
+    b.free("floating", "world", "platform")
     for i, (foot, joint) in enumerate(_stewart_points(), 1):
         b.body(f"cylinder{i}", 1.0, (0.0, 0.0, 0.3), cylinder(1.0, 0.04, 0.6))
         b.body(f"piston{i}", 0.7, (0.0, 0.0, -0.3), cylinder(0.7, 0.02, 0.6))
@@ -73,7 +73,7 @@ def delta() -> Model:
     """
     b = Builder("delta")
     b.body("platform", 0.4, inertia=cylinder(0.4, _WRIST, 0.02))
-    b.free("floating", "world", "platform", **_PASSIVE)
+    b.free("floating", "world", "platform")
     for i in (1, 2, 3):
         turn = (0.0, 0.0, _arm_angle(i))
         b.body(f"arm{i}", 0.5, (0.5 * _ARM, 0.0, 0.0), box(0.5, _ARM, 0.04, 0.03))

@@ -86,7 +86,7 @@ def _four_bar() -> Model:
     b = Builder("held")
     for name, length in zip(("base", "crank", "coupler", "rocker"), (_GROUND, _CRANK, _COUPLER, _ROCKER), strict=True):
         b.body(f"{name}_bar", 0.5, (0.5 * length, 0.0, 0.0), cylinder(0.5, 0.02, length, "x"))
-    b.free("floating", WORLD, "base_bar", **_PASSIVE)
+    b.free("floating", WORLD, "base_bar")
     b.revolute("crank_hinge", "base_bar", "crank_bar", "-y", **_PASSIVE)
     b.revolute("coupler_hinge", "crank_bar", "coupler_bar", "-y", (_CRANK, 0.0, 0.0), **_PASSIVE)
     b.revolute("rocker_hinge", "base_bar", "rocker_bar", "-y", (_GROUND, 0.0, 0.0), **_PASSIVE)

@@ -568,13 +568,12 @@ def test_inertias_are_judged_after_fixed_joints_are_fused():
     assert check_inertias(pendulum(alone, tip=Inertia(0.0, moments=(2.0, 0.0, 0.0, 2.0, 0.0, 2.0))), strict=True) == ()
 
 
-def test_an_inertia_larger_than_any_number_is_an_error():
-    model = pendulum((1.0, 0.0, 0.0, 1.0, 0.0, 1.0), tip=Inertia(1.0, (1e300, 0.0, 0.0)))
+def test_a_length_whose_square_is_no_number_is_an_error():
     with pytest.raises(ModelError) as caught:
-        check_inertias(model, strict=False)
+        pendulum((1.0, 0.0, 0.0, 1.0, 0.0, 1.0), tip=Inertia(1.0, (1e300, 0.0, 0.0)))
     assert str(caught.value) == (
-        "body 'arm' (arm.urdf:41) with a body fixed to it: its inertia is larger than any number; "
-        "expected kg, m and kg m²"
+        "body 'tip': mass, centre or inertia is (1.0, 1e+300, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0); "
+        "every number must be at most 1e+100 in SI units"
     )
 
 
@@ -623,3 +622,19 @@ def test_friction_gives_one_warning(tmp_path):
     assert [str(w.message) for w in caught] == [
         "r.urdf: 2 joints have Coulomb friction ('j' first); it acts in simulation only"
     ]
+
+
+def test_a_negative_speed_or_effort_means_none_and_is_noted():
+    limit = '<limit lower="-1" upper="2" velocity="-1" effort="-1"/>'
+    model = loads(robot(link("a"), link("b"), joint("j", "a", "b", inside=limit)))
+    assert (model.joint("j").speed, model.joint("j").effort) == (None, None)
+    assert "negative velocity of a <limit>, read as without limit: joint 'j' (text.urdf:4)" in model.notes
+
+
+def test_limits_the_wrong_way_round_are_refused_with_their_line():
+    limit = '<limit lower="2" upper="-1" velocity="1" effort="1"/>'
+    text = robot(link("a"), link("b"), joint("j", "a", "b", inside=limit))
+    assert sentence(text, ModelError) == (
+        "joint 'j' (r.urdf:4): lower limit (2.0,) is above upper limit (-1.0,); expected lower <= upper. "
+        "Are the two swapped, or is one in degrees?"
+    )

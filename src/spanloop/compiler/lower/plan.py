@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from spanloop.compiler.trace import (
@@ -40,6 +40,11 @@ class Operations:
     sincos: int = 0  # pairs
     square_roots: int = 0
     selections: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them, a sine/cosine pair as twenty."""
+        return sum(astuple(self)) + 19 * self.sincos
 
     @staticmethod
     def of(nodes: Sequence[Expression]) -> Operations:

@@ -76,6 +76,12 @@ class Schedule:
                 out.append(c.plan)
         return out
 
+    @property
+    def operations(self) -> int:
+        """How many operations a step takes at most (Operations.total)."""
+        parts = [(x.most, x.calls) if isinstance(x, Repeat) else (1, (x,)) for x in (*self.begin, *self.advance)]
+        return sum(most * sum(c.plan.operations.total for c in calls) for most, calls in parts)
+
     def __str__(self) -> str:
         lines = [f"{self.name}: state {', '.join(f'{n}[{self.sizes[n]}]' for n in self.state)}"]
         for title, part in (("begin", self.begin), ("advance", self.advance)):

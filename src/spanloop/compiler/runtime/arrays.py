@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -64,12 +65,12 @@ def accepted(
 
 def rows(a: np.ndarray, leading: tuple[int, ...]) -> tuple[np.ndarray, int]:
     """The array as contiguous rows, and how many numbers apart they are (0: one row for all states)."""
-    size = a.shape[-1]
+    size, count = a.shape[-1], math.prod(leading)
     if a.shape[:-1] == leading and a.flags.c_contiguous:
-        return (a if a.ndim == 2 else a.reshape(-1, size)), size
+        return (a if a.ndim == 2 else a.reshape(count, size)), size
     if a.size == size:
         return np.ascontiguousarray(a).reshape(size), 0
-    return np.ascontiguousarray(np.broadcast_to(a, (*leading, size))).reshape(-1, size), size
+    return np.ascontiguousarray(np.broadcast_to(a, (*leading, size))).reshape(count, size), size
 
 
 def address(a: np.ndarray) -> int:

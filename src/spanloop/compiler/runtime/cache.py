@@ -5,6 +5,7 @@ link, and its checksum fits; anything else is ignored and built anew. Writing is
 processes may work at once. Where nothing can be written there is one warning and no cache.
 
 The folder is $SPANLOOP_CACHE, else $XDG_CACHE_HOME/spanloop, else ~/.cache/spanloop; SPANLOOP_CACHE=off turns it off.
+It holds $SPANLOOP_CACHE_MB megabytes (512): beyond that, entries that were not used for longest are removed.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
+import re
 import stat
 import tempfile
+import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,8 +29,14 @@ import numpy as np
 
 from spanloop.errors import SpanloopWarning
 
+BOUND = 512.0  # MB, if SPANLOOP_CACHE_MB is not set
 _MAGIC = b"spanloop kernel 2\n"
-_warned = False
+_ENTRY = re.compile(r".+-[0-9a-f]{40}")
+_PART = re.compile(r"\.new-\w{8}")
+_PRECISE = 3600.0  # s: when an entry was used is known to this
+_ABANDONED = 60.0  # s: no writing takes as long
+_warned: set[str] = set()
+_unmeasured = math.inf  # bytes written since the folder was measured
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,11 @@ def read(key: str) -> Artifact | None:
             os.close(handle)
             return None
         with os.fdopen(handle, "rb") as file:
-            return _unpacked(file.read(), key)
+            found = _unpacked(file.read(), key)
+        if found is not None and time.time() - status.st_mtime > _PRECISE:
+            with contextlib.suppress(OSError):
+                os.utime(where / key)
+        return found
     except OSError:
         return None
 
@@ -82,7 +96,11 @@ def write(key: str, artifact: Artifact) -> None:
             raise OSError(f"{where} does not belong to this user alone")
         _write_atomically(where, key, _packed(key, artifact))
     except OSError as problem:
-        _warn_once(problem)
+        _warn_once(
+            "folder",
+            f"compiled kernels cannot be kept on disk ({problem}); every process compiles them anew. "
+            "Set SPANLOOP_CACHE to a folder of your own, or to 'off'",
+        )
 
 
 def _write_atomically(where: Path, key: str, data: bytes) -> None:
@@ -95,6 +113,7 @@ def _write_atomically(where: Path, key: str, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+    _keep_bound(where, key, len(data))
 
 
 def _packed(key: str, artifact: Artifact) -> bytes:
@@ -141,13 +160,76 @@ def _is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _warn_once(problem: OSError) -> None:
-    global _warned
-    if not _warned:
-        _warned = True
-        warnings.warn(
-            f"compiled kernels cannot be kept on disk ({problem}); every process compiles them anew. "
-            "Set SPANLOOP_CACHE to a folder of your own, or to 'off'",
-            SpanloopWarning,
-            stacklevel=2,
-        )
+def _warn_once(subject: str, sentence: str) -> None:
+    if subject not in _warned:
+        _warned.add(subject)
+        warnings.warn(sentence, SpanloopWarning, stacklevel=2)
+
+
+# ---- size
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the cache: a kernel, or a part of one that was not written to its end."""
+
+    path: Path
+    size: int  # bytes
+    used: float  # s since the epoch, to the hour
+    is_kernel: bool = True
+
+    def remove(self) -> None:
+        """Remove it, unless another process has done so or the folder cannot be written."""
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+
+def files() -> list[File]:
+    """All files of the cache, the one that was not used for longest first."""
+    where, found = folder(), []
+    if where is None:
+        return []
+    with contextlib.suppress(OSError), os.scandir(where) as entries:
+        for entry in entries:
+            is_kernel = _ENTRY.fullmatch(entry.name) is not None
+            if not is_kernel and not _PART.fullmatch(entry.name):
+                continue  # not ours
+            with contextlib.suppress(OSError):  # another process has removed it
+                status = entry.stat(follow_symlinks=False)
+                found.append(File(Path(entry.path), status.st_size, status.st_mtime, is_kernel))
+    return sorted(found, key=lambda file: file.used)
+
+
+def bound() -> float:
+    """How many bytes the cache may hold."""
+    chosen = os.environ.get("SPANLOOP_CACHE_MB", "")
+    try:
+        megabytes = float(chosen or BOUND)
+    except ValueError:
+        megabytes = math.nan
+    if not megabytes >= 0.0:
+        _warn_once("bound", f"SPANLOOP_CACHE_MB is {chosen!r}; expected a number of megabytes. {BOUND:g} MB are used")
+        megabytes = BOUND
+    return 1e6 * megabytes
+
+
+def _keep_bound(where: Path, newest: str, size: int) -> None:
+    """After an entry was written: remove parts that nobody finishes, and the oldest entries beyond the bound.
+
+    The folder is measured after the first entry of a process and after every sixteenth of the bound.
+    """
+    global _unmeasured
+    most = bound()
+    _unmeasured += size
+    if _unmeasured < most / 16:
+        return
+    _unmeasured = 0.0
+    kept = files()
+    for part in [f for f in kept if not f.is_kernel and time.time() - f.used > _ABANDONED]:
+        part.remove()
+    total = sum(f.size for f in kept)
+    for entry in [f for f in kept if f.is_kernel and f.path != where / newest]:
+        if total <= most * 15 / 16:
+            break
+        entry.remove()
+        total -= entry.size

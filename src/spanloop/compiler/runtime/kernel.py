@@ -10,11 +10,9 @@ import ctypes
 import math
 import operator
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -84,7 +82,22 @@ def artifact_of(plan: Plan | Looped, source: str, real: str, **facts: Any) -> Ar
     return Artifact(code, {**facts, "memory": plan.size}, tables)
 
 
-class Kernel:
+class Remade:
+    """Is pickled as the call that made it: machine code fits one machine alone."""
+
+    name: str
+    origin: Callable[[], Any] | None = None  # makes this kernel again, in any process
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.origin is None:
+            raise TypeError(
+                f"the kernel {self.name!r} cannot be pickled, because no call of sl.compile made it; "
+                "pass the model on, and make the kernel there"
+            )
+        return self.origin, ()
+
+
+class Kernel(Remade):
     """k(q, v, tau) → array (..., *shape); inputs have any number of leading batch axes.
 
     out= takes an array to write into. `call` is the same function without Python in between for a single state.
@@ -99,10 +112,11 @@ class Kernel:
         self.inputs: tuple[tuple[str, int], ...] = tuple((n, k) for n, k in artifact.facts["inputs"])
         self.shape: tuple[int, ...] = tuple(artifact.facts["shape"])
         self.operations = Operations(**artifact.facts["operations"])
+        self._effort = self.operations.total
         self._tables = self._loop_tables(artifact)
-        self._single_code = self._loaded(artifact)
+        self._single_code = self._loaded(artifact, "kernel", "call", "api")
         pointers = [_POINTER] * (len(self.inputs) + 1)
-        self._single = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers)(self._single_code.function("kernel"))
+        self._single = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers)(self._single_code.address("kernel"))
         self.call = self.entry(self.evaluate, self._documentation())
 
     # ---- what it is
@@ -142,10 +156,10 @@ class Kernel:
 
     # ---- machine code
 
-    def _loaded(self, artifact: Artifact) -> machine.Code:
-        code = machine.Code(artifact.code)
+    def _loaded(self, artifact: Artifact, *names: str) -> machine.Code:
+        code = machine.Code(artifact.code, *names)
         if self._tables:
-            table = (ctypes.c_void_p * len(TABLE)).from_address(code.variable("data"))
+            table = (ctypes.c_void_p * len(TABLE)).from_address(code.address("data"))
             for k, name in enumerate(TABLE):
                 table[k] = arrays.address(self._tables[name])
         return code
@@ -168,9 +182,9 @@ class Kernel:
             scratch = looped_scratch(plan, lanes) if isinstance(plan, Looped) else scratch_size(plan, lanes)
             artifact = Artifact(machine.object_code(self.batch_source), {"scratch": scratch})
             cache.write(key, artifact)
-        code = self._loaded(artifact)
+        code = self._loaded(artifact, "batch")
         kinds = [_POINTER, _WORD] * len(self.inputs) + [_POINTER] * 3 + [_WORD] * 2
-        return ctypes.CFUNCTYPE(_WORD, *kinds)(code.function("batch")), artifact.facts["scratch"], code
+        return ctypes.CFUNCTYPE(_WORD, *kinds)(code.address("batch")), artifact.facts["scratch"], code
 
     # ---- calling
 
@@ -241,7 +255,7 @@ class Kernel:
         laid = [arrays.rows(a, leading) for a in given]
         bad = self._run_rows(laid, target, status, count)
         if bad:
-            flat = target.reshape(count, -1)
+            flat = target.reshape(count, math.prod(self.shape))
             for i in map(int, np.flatnonzero(status & FAR_ANGLE)):
                 row = flat[i].reshape(self.shape)
                 if not self._from_reference([_row(x, s, i) for x, s in laid], row):
@@ -265,22 +279,22 @@ class Kernel:
                     flat[i], status[i] = row.ravel(), 0
 
     def _run_rows(self, laid: _Rows, target: np.ndarray, status: np.ndarray, count: int) -> int:
+        """How many rows have no answer; status gets the reasons."""
         function, scratch_numbers, _ = self._batch
-        width = machine.lanes(self._real)
-        fixed = [x for a, stride in laid for x in (arrays.address(a), stride)]
-        fixed += [arrays.address(target), arrays.address(status)]
+        found: list[int] = []
 
-        def run(begin: int, end: int) -> int:
+        def work(slices: Iterable[tuple[int, int]]) -> None:
+            fixed = [x for a, stride in laid for x in (arrays.address(a), stride)]
+            fixed += [arrays.address(target), arrays.address(status)]
             scratch = np.empty(scratch_numbers + 8, self.dtype)
-            return function(*fixed, arrays.address(scratch), begin, end)
+            for begin, end in slices:
+                found.append(function(*fixed, arrays.address(scratch), begin, end))
 
-        groups = -(-count // width)
-        parts = min(self.threads, groups)
-        if parts <= 1:
-            return run(0, count)
-        edges = [min(count, width * (groups * k // parts)) for k in range(parts + 1)]
-        others = [pool(parts).submit(run, a, b) for a, b in pairwise(edges[1:])]
-        return run(edges[0], edges[1]) + sum(f.result() for f in others)  # this thread works too
+        if count * self._effort < machine.SLICE // 50:
+            work([(0, count)])
+        else:
+            machine.Slices(count, machine.lanes(self._real), self._effort, self.threads).share(work)
+        return sum(found)
 
 
 def _row(x: np.ndarray, stride: int, i: int) -> np.ndarray:
@@ -307,15 +321,3 @@ def checked_threads(threads: int, name: str = "threads") -> int:
     if n < 0 or isinstance(threads, bool):
         raise InputError(f"{name} is {threads!r}; expected a whole number, 0 for all cores")
     return n or (os.cpu_count() or 1)
-
-
-_pools: dict[int, ThreadPoolExecutor] = {}
-if hasattr(os, "register_at_fork"):  # a forked process inherits the pools but not their threads
-    os.register_at_fork(after_in_child=_pools.clear)
-
-
-def pool(size: int) -> ThreadPoolExecutor:
-    """The threads that share batches, `size` of them; one pool for all kernels."""
-    if size not in _pools:
-        _pools[size] = ThreadPoolExecutor(size, thread_name_prefix="spanloop")
-    return _pools[size]

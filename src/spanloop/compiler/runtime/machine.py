@@ -1,18 +1,110 @@
-"""This machine: its vector width, and source text to object code to addresses."""
+"""This machine: its vector width, its threads, and source text to object code to addresses.
+
+A Ctrl-C or a fork may come at any moment. Native code runs in slices of some 10 ms, so that Python handles a signal
+between two of them. LLVM runs on threads that no signal stops halfway, and a fork waits until it has finished.
+"""
 
 from __future__ import annotations
 
+import _thread
+import atexit
+import contextlib
 import functools
+import os
 import platform
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
 
+SLICE = 20_000_000  # operations on vectors: some 10 ms
+_Result = TypeVar("_Result")
 _lock = threading.RLock()  # LLVM's objects are used by one thread at a time
+_discarded: list[llvm.ExecutionEngine] = []  # of code that nobody holds: freed with the next use of LLVM
+
+
+class Helper(Generic[_Result]):
+    """A thread that calls `work` once; no Ctrl-C reaches it."""
+
+    def __init__(self, work: Callable[[], _Result]):
+        self.is_done = False
+        self._work, self._wake = work, threading.Lock()
+        self._error: BaseException | None = None
+        self._wake.acquire()
+        _thread.start_new_thread(self._run, ())  # unlike threading.Thread: no step at which an interrupt leaves a half
+
+    def _run(self) -> None:
+        try:
+            self._result = self._work()
+        except BaseException as error:
+            self._error = error
+        finally:
+            del self._work
+            self.is_done = True
+            self._wake.release()
+
+    def wait(self) -> None:
+        """Return when it is done; an interrupt of the wait harms nothing, wait again."""
+        while not self.is_done:
+            self._wake.acquire(timeout=0.1)  # it may have been taken before an interrupt
+
+    def result(self) -> _Result:
+        """What the work returned, or raised."""
+        self.wait()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+class Slices:
+    """The numbers from 0 to count in slices, which several threads take one after the other by iterating."""
+
+    def __init__(self, count: int, unit: int, effort: float, threads: int = 1):
+        """unit: numbers that stay together; effort: operations of one unit; threads: how many want a share."""
+        units = -(-count // unit)
+        most = max(1, int(SLICE // max(effort, 1.0)))
+        least = max(1, most // 50)  # a thread is not started for less
+        self.size = unit * min(most, max(least, -(-units // (4 * threads))))
+        self.threads = max(1, min(threads, -(-count // self.size)))
+        self.stopped = False
+        self._count, self._next, self._taking = count, 0, threading.Lock()
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        while not self.stopped:
+            with self._taking:
+                begin, self._next = self._next, self._next + self.size
+            if begin >= self._count:
+                return
+            yield begin, min(begin + self.size, self._count)
+
+    def share(self, work: Callable[[Slices], None]) -> None:
+        """Call work(self), which iterates over these slices, on all threads, this one among them.
+
+        Helpers have ended when this returns or raises: after an interrupt they finish the slice at hand. `work` must
+        hold every array whose address it passes on.
+        """
+        if self.threads == 1:
+            return work(self)
+        helpers: list[Helper[None]] = []
+        try:
+            with contextlib.suppress(RuntimeError):  # no more threads to be had: those that there are do it
+                for _ in range(self.threads - 1):
+                    helpers.append(Helper(lambda: work(self)))
+            work(self)
+            for helper in helpers:
+                helper.result()
+        except BaseException:
+            self.stopped = True
+            while not all(helper.is_done for helper in helpers):
+                with contextlib.suppress(KeyboardInterrupt):
+                    for helper in helpers:
+                        helper.wait()
+            raise
 
 
 @dataclass
@@ -27,6 +119,18 @@ class Work:
 work = Work()
 
 
+def _exclusively(work: Callable[[], _Result]) -> _Result:
+    """work() while no other thread uses LLVM; after an interrupt it goes on to its end, and nobody waits for it."""
+
+    def locked() -> _Result:
+        with _lock:
+            _discarded.clear()
+            return work()
+
+    is_interruptible = threading.current_thread() is threading.main_thread()
+    return Helper(locked).result() if is_interruptible else locked()
+
+
 @functools.cache
 def _target():
     llvm.initialize_native_target()
@@ -35,21 +139,31 @@ def _target():
 
 
 @functools.cache
+def _host() -> tuple[str, str]:
+    """Name and instruction sets of this processor, as LLVM gives them."""
+    return _exclusively(lambda: (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()))
+
+
+def processor() -> str:
+    """Name of this processor, as LLVM gives it."""
+    return _host()[0]
+
+
 def features() -> str:
     """Instruction sets of this processor, as LLVM names them."""
-    return llvm.get_host_cpu_features().flatten()
+    return _host()[1]
 
 
 @functools.cache
 def _target_machine():
     return _target().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features(), opt=2, jit=True, codemodel="jitdefault"
+        cpu=processor(), features=features(), opt=2, jit=True, codemodel="jitdefault"
     )
 
 
 def identity() -> str:
     """Everything about machine and tools that object code depends on."""
-    parts = (llvm.get_host_cpu_name(), features(), llvmlite.__version__, platform.system(), platform.machine())
+    parts = (*_host(), llvmlite.__version__, platform.system(), platform.machine())
     return "|".join((*parts, sys.implementation.cache_tag or "", getattr(sys, "abiflags", "")))
 
 
@@ -62,36 +176,71 @@ def lanes(real: str) -> int:
 
 def object_code(source: str) -> bytes:
     """Machine code of LLVM source, relocatable."""
-    with _lock:
+
+    def emitted() -> bytes:
         began = time.perf_counter()
         _target()
-        module = llvm.parse_assembly(source)
-        code = _target_machine().emit_object(module)
+        code = _target_machine().emit_object(llvm.parse_assembly(source))
         work.made += 1
         work.seconds += time.perf_counter() - began
         return code
+
+    return _exclusively(emitted)
 
 
 class Code:
     """Loaded machine code; lives as long as this object."""
 
-    def __init__(self, data: bytes):
-        with _lock:
-            _target()
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine_for_loading())
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(data))
-            self._engine.finalize_object()
-            work.loaded += 1
+    def __init__(self, data: bytes, *names: str):
+        """names: whose addresses will be asked for (all at once is faster)."""
+        self._engine, self._addresses = _exclusively(lambda: _loaded(data, names))
 
-    def function(self, name: str) -> int:
-        """Address of a function."""
-        return self._engine.get_function_address(name)
+    def __del__(self, discarded=_discarded):
+        if hasattr(self, "_engine"):
+            discarded.append(self._engine)
 
-    def variable(self, name: str) -> int:
-        """Address of a global variable."""
-        return self._engine.get_global_value_address(name)
+    def address(self, name: str) -> int:
+        """Address of a function or a global variable."""
+        if name not in self._addresses:
+            self._addresses[name] = _exclusively(lambda: self._engine.get_global_value_address(name))
+        return self._addresses[name]
 
 
-def _target_machine_for_loading():
+def _loaded(data: bytes, names: Sequence[str]) -> tuple[llvm.ExecutionEngine, dict[str, int]]:
     # an execution engine takes its target machine over, so each needs one of its own
-    return _target().create_target_machine(opt=0, jit=True, codemodel="jitdefault")
+    target_machine = _target().create_target_machine(opt=0, jit=True, codemodel="jitdefault")
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+    engine.finalize_object()
+    work.loaded += 1
+    return engine, {name: engine.get_global_value_address(name) for name in names}
+
+
+def _renew_property_locks() -> None:
+    """Python 3.11 computes a cached_property under a lock of its class, which another thread may have held."""
+    modules = [m for name, m in list(sys.modules.items()) if name.partition(".")[0] == "spanloop"]
+    classes = {x for m in modules for x in list(vars(m).values()) if isinstance(x, type)}
+    for found in (x for c in classes for x in vars(c).values() if isinstance(x, functools.cached_property)):
+        if hasattr(found, "lock"):
+            found.lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+    os.register_at_fork(after_in_child=_renew_property_locks)
+
+
+@atexit.register
+def _leave() -> None:
+    """Wait for LLVM that an interrupt left at work: it must not be taken apart under a running thread.
+
+    Who interrupts again, or has not caught the first interrupt, does not wait long.
+    """
+    patience = 1.0 if getattr(sys, "last_type", None) is KeyboardInterrupt else -1
+    with contextlib.suppress(KeyboardInterrupt):
+        if _lock.acquire(timeout=patience):
+            return
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(130)

@@ -35,12 +35,10 @@ _definitions: list[_MethodDefinition] = []
 def builtin(code: Code, name: str, dtype: np.dtype, fallback: Callable, documentation: str) -> Callable:
     """The callable. `fallback` takes over what it does not know; it is kept alive, and must keep `code` alive."""
     table = abi_table(dtype)
-    where = (ctypes.c_void_p * len(table)).from_address(code.variable("api"))
+    where = (ctypes.c_void_p * len(table)).from_address(code.address("api"))
     for k, address in enumerate(table):
         where[k] = address
-    definition = _MethodDefinition(
-        name.encode(), code.function("call"), _FASTCALL_WITH_KEYWORDS, documentation.encode()
-    )
+    definition = _MethodDefinition(name.encode(), code.address("call"), _FASTCALL_WITH_KEYWORDS, documentation.encode())
     _definitions.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]

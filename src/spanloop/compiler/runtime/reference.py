@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 
 from spanloop.compiler.lower import Looped, Operations, Plan
 from spanloop.compiler.runtime import arrays
-from spanloop.compiler.runtime.kernel import Definition, checked_dtype
+from spanloop.compiler.runtime.kernel import Definition, Remade, checked_dtype
 from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.errors import InputError, StateError
 
 
-class PythonKernel:
+class PythonKernel(Remade):
     """k(q, v, tau) → array (..., *shape), evaluated on Python floats."""
 
     def __init__(self, definition: Definition, dtype: str = "float64"):

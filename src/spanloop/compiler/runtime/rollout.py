@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
 from spanloop.compiler.lower import Schedule
 from spanloop.compiler.render.rollout import rollout
 from spanloop.compiler.runtime import arrays, cache, machine
-from spanloop.compiler.runtime.kernel import REAL, checked_dtype, checked_threads, pool
+from spanloop.compiler.runtime.kernel import REAL, checked_dtype, checked_threads
 
 _POINTER, _WORD, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _KINDS = [_POINTER, _POINTER, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _POINTER, _POINTER]
 _KINDS += [_DOUBLE, _DOUBLE] + [_WORD] * 5
+_Function = tuple[Callable[..., None], int, machine.Code]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,21 @@ class Steps:
     first: int
     count: int
     every: int = 1  # a sample is recorded at the start of each `every`-th step, and after the last
+
+    def stretches(self, longest: int) -> Iterator[tuple[int, int]]:
+        """All steps in parts of at most `longest`: the first of each, how many. No sample is inside a part.
+
+        An empty part at the end records the sample there, if no part before it does.
+        """
+        longest = longest - longest % self.every or longest
+        first = 0
+        while first < self.count:
+            sample = self.count if longest >= self.every else first - first % self.every + self.every
+            last = min(first + longest, sample, self.count)
+            yield first, last - first
+            is_recorded, first = first % self.every == 0, last
+        if self.count == 0 or (not is_recorded and self.count % self.every == 0):
+            yield self.count, 0
 
 
 class Rollout:
@@ -67,58 +82,84 @@ class Rollout:
         constants (n or 1, width); controls (n or 1, steps or 1, width); why (n,) uint8 is 0 for runs that go on, and
         gets the bits of what ended the others; record (n, samples, width) is filled from its beginning.
         """
-        count = len(state)
-        counts = np.zeros(count, np.int64)
-        fixed = (
-            arrays.address(state),
-            arrays.address(constants),
-            constants.shape[1] if len(constants) > 1 else 0,
-            arrays.address(controls),
-            controls.shape[1] * controls.shape[2] if len(controls) > 1 else 0,
-            controls.shape[2] if controls.shape[1] > 1 else 0,
-            arrays.address(record) if record is not None else None,
-            record.strides[0] // self.dtype.itemsize if record is not None else 0,
-            arrays.address(counts),
-            arrays.address(why),
-            steps.start,
-            steps.h,
-            steps.first,
-            steps.count,
-            steps.every,
-        )
-        if count == 1:
-            self._single(*fixed, 0, 1)
-            return counts
-        width = machine.lanes(self._real)
-        groups = -(-count // width)
-        parts = min(self.threads, groups)
-        edges = [min(count, width * (groups * k // parts)) for k in range(parts + 1)]
-        batch = self._batch
+        runs, counts = len(state), np.zeros(len(state), np.int64)
+        function, effort, _ = self._single if runs == 1 else self._batch
+        width = 1 if runs == 1 else machine.lanes(self._real)
+        slices = machine.Slices(runs, width, effort * max(1, steps.count), self.threads)
+        groups = -(-min(runs, slices.size) // width)
+        longest = max(1, machine.SLICE // (effort * groups))
 
-        def part(begin: int, end: int) -> None:
-            batch(*fixed, begin, end)
+        def work(slices: machine.Slices) -> None:
+            parts = _Parts(self.dtype.itemsize, state, constants, controls, why, counts, steps, record)
+            for begin, end in slices:
+                done = np.zeros(end - begin, np.int64)
+                for first, count in steps.stretches(longest):
+                    if slices.stopped:
+                        return
+                    function(*parts.arguments(first, count), begin, end)
+                    done += counts[begin:end]
+                counts[begin:end] = done
 
-        others = [pool(parts).submit(part, a, b) for a, b in pairwise(edges[1:])] if parts > 1 else []
-        part(edges[0], edges[1])  # this thread works too
-        for f in others:
-            f.result()
+        slices.share(work)
         return counts
 
     @cached_property
-    def _single(self):
+    def _single(self) -> _Function:
         return self._function(1)
 
     @cached_property
-    def _batch(self):
+    def _batch(self) -> _Function:
         return self._function(machine.lanes(self._real))
 
-    def _function(self, width: int):
+    def _function(self, width: int) -> _Function:
+        """The time loop, the operations of one step of `width` runs, and the code that must stay loaded."""
         key = cache.key("rollout", self.key, str(width), self._real, machine.identity())
         artifact = cache.read(key)
         self.from_cache = self.from_cache and artifact is not None
         if artifact is None:
-            artifact = cache.Artifact(machine.object_code(self.source(width)))
+            facts = {"operations": self.schedule.operations}
+            artifact = cache.Artifact(machine.object_code(self.source(width)), facts)
             cache.write(key, artifact)
-        code = machine.Code(artifact.code)
-        self._codes = (*getattr(self, "_codes", ()), code)  # lives as long as this object
-        return ctypes.CFUNCTYPE(None, *_KINDS)(code.function("rollout"))
+        code = machine.Code(artifact.code, "rollout")
+        return ctypes.CFUNCTYPE(None, *_KINDS)(code.address("rollout")), artifact.facts["operations"], code
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The arrays of a call of Rollout.run, and where they begin for some of its steps."""
+
+    itemsize: int
+    state: np.ndarray
+    constants: np.ndarray
+    controls: np.ndarray
+    why: np.ndarray
+    counts: np.ndarray
+    steps: Steps
+    record: np.ndarray | None
+
+    def arguments(self, first: int, count: int) -> tuple:
+        """Of the native function, for `count` steps from number `first` on; with none, only the sample there."""
+        s, constants, controls = self.steps, self.constants, self.controls
+        step_stride = controls.shape[2] if controls.shape[1] > 1 else 0
+        sample, phase = divmod(first, s.every)
+        record, stride = None, 0
+        if self.record is not None and phase == 0:
+            record = arrays.address(self.record) + sample * self.record.strides[1]
+            stride = self.record.strides[0] // self.itemsize
+        return (
+            arrays.address(self.state),
+            arrays.address(constants),
+            constants.shape[1] if len(constants) > 1 else 0,
+            arrays.address(controls) + first * step_stride * self.itemsize,
+            controls.shape[1] * controls.shape[2] if len(controls) > 1 else 0,
+            step_stride,
+            record,
+            stride,
+            arrays.address(self.counts),
+            arrays.address(self.why),
+            s.start,
+            s.h,
+            s.first + first,
+            count,
+            s.every,
+        )

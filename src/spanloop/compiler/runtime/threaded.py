@@ -65,11 +65,11 @@ def join(code: machine.Code, threads: int) -> None:
     with _making:
         own, boxes = _team()
         while _started < helpers:
-            _start(own, boxes, _started)
-            _started += 1
-    table = (ctypes.c_void_p * len(TEAM)).from_address(code.variable("team"))
+            _started += 1  # before it starts: after an interrupt a box without a helper does no harm, two in one would
+            _start(own, boxes, _started - 1)
+    table = (ctypes.c_void_p * len(TEAM)).from_address(code.address("team"))
     for k, name in enumerate(TEAM):
-        table[k] = own.function(name)
+        table[k] = own.address(name)
 
 
 @functools.cache
@@ -83,9 +83,9 @@ def _team():
         cache.write(key, artifact)
     code = machine.Code(artifact.code)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))  # never unloaded: helpers stand in it
-    boxes = (ctypes.c_int64 * (BOXES * BOX)).from_address(code.variable("boxes"))
+    boxes = (ctypes.c_int64 * (BOXES * BOX)).from_address(code.address("boxes"))
     _empty(boxes)
-    tools = (ctypes.c_void_p * len(TOOLS)).from_address(code.variable("tools"))
+    tools = (ctypes.c_void_p * len(TOOLS)).from_address(code.address("tools"))
     python = ctypes.pythonapi
     for k, tool in enumerate((python.PyThread_acquire_lock, python.PyThread_release_lock, _give_way())):
         tools[k] = ctypes.cast(tool, ctypes.c_void_p).value
@@ -101,7 +101,7 @@ def _start(own: machine.Code, boxes, k: int) -> None:
         raise MemoryError("no lock for a thread that computes parts of one state")
     python.PyThread_acquire_lock(lock, 1)  # taken: a thread that acquires it again sleeps
     boxes[BOX * k + LOCK] = lock
-    serve = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(own.function("serve"))
+    serve = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(own.address("serve"))
     where = ctypes.addressof(boxes) + 8 * BOX * k
     threading.Thread(target=serve, args=(where,), name=f"spanloop-part-{k}", daemon=True).start()
 

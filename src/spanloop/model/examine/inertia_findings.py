@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.model.examine.messages import Finding, counted, label
+from spanloop.model.examine.messages import Finding, counted
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Inertia, Placement
 from spanloop.model.poses import neutral_poses
+from spanloop.model.value_check import label
 
 TRIANGLE = 1e-6  # of the largest moment: files give six digits
 WIDE = 6.0  # times its extent: a width that no body has
 NARROW = 0.01
 BEYOND = 3.0  # times the span of the mechanism: a width that only another unit explains
 SLIM = 0.05  # of its length: a body is taken to be at least so thick
+LINE = 1e-3  # of its length: a thinner body is a line, of which the inertia tells no volume
 DENSEST = 1e5  # kg/m³; osmium has 2.3e4, the links of some sixty robots from 300 to 10 000
 FARTHEST = 50.0  # m between two joints
 
@@ -104,12 +106,14 @@ def _width(i: Inertia) -> float:
 
 
 def _heavy(b: Body, extent: float) -> Iterator[Finding]:
-    """The density of the even ellipsoid with this inertia; bodies with hardly any inertia are skipped."""
+    """The density of the even ellipsoid with this inertia; lines and bodies with hardly any inertia are skipped."""
     i = b.inertia
     if _width(i) <= SLIM * extent or _width(i) == 0.0:
         return
     moments = np.linalg.eigvalsh(np.array(i.matrix()))
     axes = np.sqrt(5.0 * np.maximum(0.5 * moments.sum() - moments, 0.0) / i.mass)
+    if np.sort(axes)[1] < LINE * axes.max():
+        return
     volume = 4.0 / 3.0 * math.pi * float(np.prod(np.maximum(axes, SLIM * axes.max())))
     if i.mass / volume > DENSEST:
         values = {"mass": i.mass, "volume": 1e3 * volume, "density": i.mass / volume}

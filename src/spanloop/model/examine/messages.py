@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from spanloop.model.parts import Body, Joint
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -20,11 +18,6 @@ class Finding:
     topic: str
     parts: tuple[str, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
-
-
-def label(what: str, part: Body | Joint) -> str:
-    """A part by name and, if known, file and line: body 'forearm' (arm.urdf:41)."""
-    return f"{what} {part.name!r}" + (f" ({part.where})" if part.where else "")
 
 
 class Words(NamedTuple):

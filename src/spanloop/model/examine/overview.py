@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from spanloop.model.examine.messages import Finding, counted, label
+from spanloop.model.examine.messages import Finding, counted
 from spanloop.model.files.mesh_paths import resolve_mesh
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.model.poses import neutral_poses
+from spanloop.model.value_check import label
 
 
 def summary(model: Model) -> Iterator[Finding]:
@@ -51,7 +52,7 @@ def joints(model: Model) -> Iterator[Finding]:
     followers = {c.joint for c in model.couplings}
     free = [j for j in single if j.actuated and j.name not in followers and j.lower is None and j.upper is None]
     if free:
-        count = counted(len(free), "driven joint is", "driven joints are")
+        count = counted(len(free), "joint with a motor is", "joints with motors are")
         yield Finding("no_limits", tuple(repr(j.name) for j in free), {"count": count})
     for j in single:
         if j.lower is not None and j.lower == j.upper:

@@ -1,22 +1,23 @@
 """Runs as .nc or .h5: HDF5 laid out as netCDF-4, so that xarray opens it with named axes, units and coordinates.
 
-A variable's axes are dimension scales. Texts are of variable length. The model is a text in our own TOML; settings
-are JSON.
+A variable's axes are dimension scales. The scalar `spanloop` is the header, a JSON text of fixed length, which is all
+but the samples that we read; other texts (of variable length), units and names are for other programs. The seal
+follows the end of HDF5's data.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spanloop.errors import FileError, UnsupportedError
+from spanloop.errors import UnsupportedError
 from spanloop.model.files.toml import reader as toml_reader
 from spanloop.trajectory.files import labels
-from spanloop.trajectory.files.serialize import SAMPLES, Arrays, Header, check_format
+from spanloop.trajectory.files.seal import sealed
+from spanloop.trajectory.files.serialize import SAMPLES, Arrays, Header, as_header, as_text
 
 _COMPONENTS = ("torque x", "torque y", "torque z", "force x", "force y", "force z")
 _MEANING = {  # variable: what it is, its unit, a variable that has the units of its last axis
@@ -45,24 +46,34 @@ def dumped(packed: tuple[Header, Arrays], file: str) -> bytes:
         runs = _axes(f, header, arrays)
         _samples(f, arrays, runs)
         _texts(f, header, runs, arrays["q"].shape[:-2])
-    return out.getvalue()
+        f.create_dataset("spanloop", data=np.bytes_(as_text(header).encode()))
+        f["spanloop"].attrs["long_name"] = "the run without its samples, as JSON"
+    return sealed(out.getvalue())
 
 
-def loaded(path: Path) -> tuple[Header, Arrays]:
-    """Header and arrays of a file."""
-    h5py = _h5py(str(path))
-    try:
-        with h5py.File(path, "r") as f:
-            if "spanloop_format" not in f.attrs:
-                raise FileError(f"{path}: is an HDF5 file but holds no run of spanloop")
-            head = {"format": int(f.attrs["spanloop_format"]), "spanloop": f.attrs["source"].split()[-1]}
-            check_format(head, str(path))
-            return head | _header(f), _arrays(f)
-    except FileError:
-        raise
-    except (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FileError(f"{path}: cannot be read as a run ({reason}); is it complete?") from None
+def loaded(data: bytes, file: str) -> tuple[Header, Arrays]:
+    """Header and arrays of a file's content; ValueError or KeyError if it is no run."""
+    with _h5py(file).File(io.BytesIO(data), "r") as f:
+        text = _stored(f, "spanloop", len(data)).tobytes().rstrip(b"\0")
+        names = {"times": "time", "forces": "force", **{name: name for name in (*SAMPLES, "residual", "parameters")}}
+        names |= {"end_times": "end_time"} | {f"end_{name}": f"end_{name}" for name in SAMPLES}
+        arrays = {key: _stored(f, name, len(data)) for key, name in names.items() if name in f}
+    arrays |= {f"end_{name}": arrays[f"end_{name}"][..., None, :] for name in SAMPLES if f"end_{name}" in arrays}
+    return as_header(text), arrays
+
+
+def _stored(f, name: str, size: int) -> np.ndarray:
+    """An array of the file, which has so many bytes: one that run.save wrote lies in it as it is."""
+    import h5py
+
+    if not isinstance(f.get(name, getlink=True), h5py.HardLink):
+        raise ValueError(f"{name!r} is not in the file")
+    data = f[name]
+    if not isinstance(data, h5py.Dataset) or data.chunks or data.external or data.is_virtual:
+        raise ValueError(f"{name!r} is not stored as one piece")
+    if data.dtype.kind not in "fiuS" or data.nbytes > size:
+        raise ValueError(f"{name!r} claims {data.nbytes} bytes of {data.dtype}; the file has {size}")
+    return np.asarray(data[()])
 
 
 # ---- writing
@@ -83,6 +94,8 @@ def _axes(f, header: Header, arrays: Arrays) -> list[str]:
     if "forces" in arrays:
         _scale(f, "body", header["bodies"], "bodies on which forces act")
         _scale(f, "component", _COMPONENTS, "components of a force")
+    if "parameters" in arrays:
+        _scale(f, "parameter", model.parameters().names, "masses, lengths, ... of the model")
     for name, axis, units in (
         ("coordinate_unit", "coordinate", labels.coordinate_units(model)),
         ("dof_unit", "dof", labels.dof_units(model)),
@@ -104,6 +117,8 @@ def _samples(f, arrays: Arrays, runs: list[str]) -> None:
         _variable(f, "force", arrays["forces"], [*runs, "time", "body", "component"])
     if "residual" in arrays:
         _variable(f, "residual", arrays["residual"], runs)
+    if "parameters" in arrays:
+        _variable(f, "parameters", arrays["parameters"], [*runs, "parameter"], "parameters of each run")
 
 
 def _texts(f, header: Header, runs: list[str], shape: tuple[int, ...]) -> None:
@@ -142,33 +157,6 @@ def _content(values) -> dict[str, Any]:
     if array.dtype.kind in "OU":
         return {"data": array.astype(object), "dtype": h5py.string_dtype()}
     return {"data": array}
-
-
-# ---- reading
-
-
-def _header(f) -> Header:
-    def texts(name: str) -> list[str]:
-        return [str(x) for x in np.ravel(f[name].asstr()[()])]
-
-    times = [float(x) for x in np.ravel(f["outcome_time"][()])]
-    outcomes = zip(texts("outcome"), texts("outcome_sentence"), times, strict=True)
-    return {
-        "model": texts("model")[0],
-        "settings": json.loads(f.attrs["settings"]),
-        "segments": json.loads(f.attrs["segments"]),
-        "outcomes": [list(x) for x in outcomes],
-        "bodies": texts("body") if "body" in f else [],
-    }
-
-
-def _arrays(f) -> Arrays:
-    names = {"times": "time", **{name: name for name in SAMPLES}, "forces": "force", "residual": "residual"}
-    arrays = {key: f[name][()] for key, name in names.items() if name in f}
-    if "end_time" in f:
-        arrays["end_times"] = f["end_time"][()]
-        arrays |= {f"end_{name}": f[f"end_{name}"][()][..., None, :] for name in SAMPLES if f"end_{name}" in f}
-    return arrays
 
 
 def _h5py(file: str):

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
-import zlib
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +12,13 @@ import spanloop
 from spanloop.errors import FileError
 from spanloop.model.files.toml import reader as toml_reader
 from spanloop.model.files.toml import writer as toml_writer
+from spanloop.trajectory.files import npz
 from spanloop.trajectory.segment import Outcome, Segment
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
-FORMAT = 1
+FORMAT = 2  # 1, never released, had no seal
 
 SAMPLES = ("q", "v", "tau", "memory")
 
@@ -46,7 +43,7 @@ def pack(run: Trajectory) -> tuple[Header, Arrays]:
         arrays["forces"] = np.stack(list(run.forces.values()), axis=-2)
     if run.ends is not None:
         arrays |= {f"end_{name}": getattr(run.ends, name) for name in ("times", *SAMPLES)}
-    arrays["residual"] = run.residual
+    arrays |= {"residual": run.residual, "parameters": run.parameters}
     return header, {name: x for name, x in arrays.items() if x is not None}
 
 
@@ -60,7 +57,7 @@ def unpack(header: Header, arrays: Arrays) -> Trajectory:
         segments.append(replace(whole.samples(slice(begin, begin + count)), held=held))
         begin += count
     if begin != len(whole):
-        raise FileError(f"the segments have {begin} samples together; expected {len(whole)}")
+        raise ValueError(f"the segments have {begin} samples together; expected {len(whole)}")
     return Trajectory(
         toml_reader.loads(header["model"], "model"),
         tuple(segments),
@@ -69,6 +66,7 @@ def unpack(header: Header, arrays: Arrays) -> Trajectory:
         {body: arrays["forces"][..., k, :] for k, body in enumerate(header["bodies"])},
         _segment(arrays, "end_") if "end_times" in arrays else None,
         arrays.get("residual"),
+        arrays.get("parameters"),
     )
 
 
@@ -92,26 +90,24 @@ def check_format(header: Header, file: str) -> None:
 def dumped(packed: tuple[Header, Arrays], file: str) -> bytes:
     """The file's content."""
     header, arrays = packed
-    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    out = io.BytesIO()
-    np.savez(out, header=text, **arrays)  # type: ignore[arg-type]
-    return out.getvalue()
+    return npz.dumped({"header": np.frombuffer(as_text(header).encode(), np.uint8), **arrays})
 
 
-def loaded(path: Path) -> tuple[Header, Arrays]:
-    """Header and arrays of a file."""
-    try:
-        if not zipfile.is_zipfile(path):
-            raise FileError(f"{path}: is no .npz file, or not all of one")
-        with np.load(path, allow_pickle=False) as found:
-            arrays = {name: found[name] for name in found.files}
-        header = json.loads(arrays.pop("header").tobytes())
-    except FileError:
-        raise
-    except KeyError:
-        raise FileError(f"{path}: holds arrays but no run of spanloop") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FileError(f"{path}: cannot be read as .npz ({reason}); is it complete?") from None
-    check_format(header, str(path))
-    return header, arrays
+def loaded(data: bytes, file: str) -> tuple[Header, Arrays]:
+    """Header and arrays of a file's content."""
+    arrays = npz.loaded(data)
+    header = arrays.pop("header").tobytes()
+    return as_header(header), arrays
+
+
+def as_text(header: Header) -> str:
+    """The header as JSON in ASCII."""
+    return json.dumps(header)
+
+
+def as_header(text: bytes) -> Header:
+    """The header of its text; ValueError if it is none."""
+    header = json.loads(text)
+    if not isinstance(header, dict):
+        raise ValueError(f"its header is a {type(header).__name__}")
+    return header

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory.files import csv, netcdf, serialize
-from spanloop.trajectory.files.serialize import pack, unpack
+from spanloop.trajectory.files.seal import read_sealed
+from spanloop.trajectory.files.serialize import check_format, pack, unpack
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -42,13 +41,18 @@ def load_run(path) -> Trajectory:
     True
     """
     path = _checked(path, READ, "runs are read from .nc, .h5 or .npz")
-    extension = path.suffix.lower()
-    _refuse(path)
-    header, arrays = (serialize if extension == ".npz" else netcdf).loaded(path)
+    data = read_sealed(path, "a run that run.save has written", "Take another copy of it")
     try:
+        header, arrays = (serialize if path.suffix.lower() == ".npz" else netcdf).loaded(data, path.name)
+        check_format(header, str(path))
         return unpack(header, arrays)
-    except (ValueError, KeyError, TypeError, IndexError) as error:  # parts that do not fit together
-        raise FileError(f"{path}: is damaged ({error}); expected a run that run.save has written") from None
+    except (FileError, UnsupportedError):
+        raise
+    except MemoryError:
+        raise FileError(f"{path}: does not fit into memory; read it on a larger machine") from None
+    except Exception as error:  # whatever parsers raise: parts that are missing or do not fit together
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise FileError(f"{path}: is damaged ({reason}); expected a run that run.save has written") from None
 
 
 def _checked(path, extensions: tuple[str, ...], expected: str) -> Path:
@@ -64,16 +68,3 @@ def _checked(path, extensions: tuple[str, ...], expected: str) -> Path:
         hint = f": {near}" if near.startswith("did") else ""
         raise InputError(f"{path}: the extension is {path.suffix!r}; {expected}{hint}")
     return path
-
-
-def _refuse(path: Path) -> None:
-    """A sentence for what is no file at all."""
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        raise FileError(f"{path}: there is no such file") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise FileError(f"{path}: cannot be read ({reason}); expected a readable file") from None
-    if not stat.S_ISREG(mode):
-        raise FileError(f"{path}: is not a file")

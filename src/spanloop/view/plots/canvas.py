@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import InputError, UnsupportedError, printable
 
 # Okabe and Ito's colours, which colour-blind people can distinguish; without yellow, which is too faint for lines
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -69,6 +69,12 @@ def line_styles(count: int) -> list[dict[str, Any]]:
     bright = shades @ (0.3, 0.6, 0.1)
     shades *= np.minimum(1.0, _BRIGHTEST / bright)[:, None]  # pale lines are hard to see on white
     return [{"color": tuple(shades[k]), "linestyle": _DASHES[k % len(_DASHES)]} for k in range(count)]
+
+
+def as_label(name: str) -> str:
+    """A name as matplotlib shows it: dollars are not mathematics, a leading underscore does not hide a line."""
+    shown = printable(name).replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def style_axes(ax: Any, x: str, y: str) -> None:

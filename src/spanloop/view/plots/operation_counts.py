@@ -11,7 +11,7 @@ from spanloop.algorithms import catalog
 from spanloop.errors import InputError, SpanloopError
 from spanloop.kernels import KernelSpec
 from spanloop.model import Model
-from spanloop.view.plots.canvas import GREY, PALETTE, axes_for, legend, line_styles, style_axes
+from spanloop.view.plots.canvas import GREY, PALETTE, as_label, axes_for, legend, line_styles, style_axes
 
 OPERATIONS = ("multiplications", "additions", "divisions", "negations", "sincos", "square_roots")
 
@@ -37,7 +37,7 @@ def counts(
     ax.invert_yaxis()
     ax.margins(x=0.12)
     ax.grid(False, axis="y")
-    ax.set_title(f"{function.replace('_', ' ')} of {model.name}", fontsize=10, loc="left")
+    ax.set_title(f"{function.replace('_', ' ')} of {as_label(model.name)}", fontsize=10, loc="left")
     legend(ax)
     return ax
 

@@ -16,7 +16,17 @@ from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 from spanloop.model.parts import Joint
 from spanloop.trajectory.files import labels
-from spanloop.view.plots.canvas import GREY, INK, PALETTE, axes_for, legend, line_styles, style_axes, unwrapped
+from spanloop.view.plots.canvas import (
+    GREY,
+    INK,
+    PALETTE,
+    as_label,
+    axes_for,
+    legend,
+    line_styles,
+    style_axes,
+    unwrapped,
+)
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -170,7 +180,7 @@ def phase(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
         q, v = (np.reshape(x, (-1, len(run))) for x in (part.q, part.v))
         for k in range(len(q)):
             alpha = _FAINT if run.batch else 1.0
-            ax.plot(q[k], v[k], linewidth=1.4, alpha=alpha, label=None if k else joint.name, **style)
+            ax.plot(q[k], v[k], linewidth=1.4, alpha=alpha, label=None if k else as_label(joint.name), **style)
         ax.plot(q[:, 0], v[:, 0], "o", markersize=5, color=style["color"])
     quantity = "angle" if unit == "rad" else "displacement"
     style_axes(ax, f"{quantity} [{unit}]", f"velocity [{unit}/s]")
@@ -232,11 +242,11 @@ def panel(ax: Any, run: Trajectory, series: Sequence[Series], label: str) -> Non
 def line(ax: Any, run: Trajectory, one: Series, style: dict[str, Any]) -> None:
     """Draw one run as a line, a batch as its median and a band around it."""
     if not run.batch:
-        ax.plot(run.times, one.values, label=one.name, linewidth=1.5, **style)
+        ax.plot(run.times, one.values, label=as_label(one.name), linewidth=1.5, **style)
         return
     low, middle, high = spread(one.values)
     ax.fill_between(run.times, low, high, color=style["color"], alpha=0.16, linewidth=0.0)
-    ax.plot(run.times, middle, label=one.name, linewidth=1.6, **style)
+    ax.plot(run.times, middle, label=as_label(one.name), linewidth=1.6, **style)
 
 
 def spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

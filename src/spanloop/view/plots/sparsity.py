@@ -14,7 +14,7 @@ from spanloop.loops.closure_errors import rows_of
 from spanloop.model import Model
 from spanloop.sweeps.operators import Operator
 from spanloop.trajectory.files import labels
-from spanloop.view.plots.canvas import FAINT, GREY, axes_for
+from spanloop.view.plots.canvas import FAINT, GREY, as_label, axes_for
 
 _ZERO = 1e-10  # relative to the largest entry: smaller entries count as zero
 _LABELS = 64  # degrees of freedom or rows, up to which each gets its name
@@ -95,7 +95,7 @@ def _named(set_ticks: Callable[..., Any], names: list[str], rotation: float) -> 
     """Label each row or column by name, once where neighbours share it; keep numbers if there are too many."""
     if len(names) > _LABELS:
         return
-    shown = ["" if k and names[k - 1] == name else name for k, name in enumerate(names)]
+    shown = ["" if k and names[k - 1] == name else as_label(name) for k, name in enumerate(names)]
     set_ticks(np.arange(len(names)) + 0.5, shown, rotation=rotation, fontsize=9 if len(names) <= 16 else 7)
 
 

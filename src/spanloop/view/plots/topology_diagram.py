@@ -8,7 +8,7 @@ from typing import Any
 
 from spanloop.model import WORLD, Model
 from spanloop.model.parts import Joint
-from spanloop.view.plots.canvas import GREY, INK, axes_for, line_styles
+from spanloop.view.plots.canvas import GREY, INK, as_label, axes_for, line_styles
 
 _INDENT, _ROW = 0.26, 0.25  # inch for each step away from the world, and for each body
 _LETTER, _SMALL = 0.072, 0.062  # inch, about: the width of a letter of a body's name, and of a joint's
@@ -91,7 +91,7 @@ def _width(model: Model, k: int) -> float:
 
 
 def _joint_label(joint: Joint) -> str:
-    return f"{joint.name} ({joint.kind.name}{', driven' if joint.driven else ''})"
+    return f"{as_label(joint.name)} ({joint.kind.name}{', driven' if joint.driven else ''})"
 
 
 def _offset(arcs: Sequence[Arc], arc: Arc, row: int) -> float:
@@ -108,7 +108,9 @@ def _draw_tree(ax: Any, model: Model, depth: Sequence[int]) -> None:
             corner = _INDENT * depth[parent]
             ax.plot([corner, corner, x], [parent, k, k], color=GREY, linewidth=1.2, zorder=1)
         ax.plot([x], [k], "o" if joint else "s", markersize=7, color=INK, markerfacecolor=_fill(joint))
-        name = ax.text(x + 0.14, k, WORLD if joint is None else joint.child, va="center", fontsize=9, color=INK)
+        name = ax.text(
+            x + 0.14, k, WORLD if joint is None else as_label(joint.child), va="center", fontsize=9, color=INK
+        )
         if joint is not None:
             ax.annotate(
                 _joint_label(joint),
@@ -138,11 +140,11 @@ def _draw_arc(
     ax.plot([ends[0], turn, turn, ends[1]], [rows[0], rows[0], rows[1], rows[1]], zorder=0, **style)
     ax.plot(ends, rows, "o", markersize=3.5, color=color)
     ax.plot([turn, last], [rows[1]] * 2, ":", color=color, linewidth=0.8, zorder=0)
-    ax.text(last + 0.05, rows[1], f"{arc.name} ({arc.kind})", va="center", fontsize=8, color=color)
+    ax.text(last + 0.05, rows[1], f"{as_label(arc.name)} ({arc.kind})", va="center", fontsize=8, color=color)
 
 
 def _title(model: Model) -> str:
     loops, couplings = len(model.loops), len(model.couplings)
     parts = [f"{len(model.joints)} joints with {model.nv} DoF", f"{loops} loop{'s' * (loops != 1)}"]
     parts += [f"{couplings} coupling{'s' * (couplings != 1)}"] * bool(couplings)
-    return f"{model.name}: {', '.join(parts)}"
+    return f"{as_label(model.name)}: {', '.join(parts)}"

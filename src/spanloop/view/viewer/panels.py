@@ -10,11 +10,12 @@ import numpy as np
 
 from spanloop.loops.assembly import Limits
 from spanloop.view.scene import Scene
+from spanloop.view.viewer.escaping import one_line, plain
 from spanloop.view.viewer.scene_nodes import LAYERS, SHOWN
 from spanloop.view.viewer.session import Handle, Session
 
 Request = Callable[..., None]  # called with the name of a request and its values
-NO_TRAIL = "(none)"
+NO_TRAIL, NO_PUSH = "(none)", "(nothing)"
 
 
 class Panels:
@@ -70,7 +71,8 @@ class Panels:
                 self.gui.add_markdown("The mechanism has no degree of freedom to move.")
             for handle in session.handles:
                 low, high = span(session, handle, scene.size)
-                slider = self.gui.add_slider(f"{handle.name} [{handle.unit}]", low, high, _slider_step(high - low), low)
+                label = f"{one_line(handle.name)} [{handle.unit}]"
+                slider = self.gui.add_slider(label, low, high, _slider_step(high - low), low)
                 _set(slider, session.value(handle))
                 self._on(slider, "move", handle)
                 sliders.append((handle, slider))
@@ -87,7 +89,7 @@ class Panels:
             unit = "N m s/rad or N s/m, at every joint"
             self._on(self.gui.add_slider("damping", 0.0, 2.0, 0.01, 0.0, hint=unit), "damping")
             point = "a force on its centre of mass"
-            self._on(self.gui.add_dropdown("push", ["(nothing)", *bodies], hint=point), "push")
+            self._on(self.gui.add_dropdown("push", list(dict.fromkeys([NO_PUSH, *bodies])), hint=point), "push")
             self._on(self.gui.add_vector3("force [N]", (0.0, 0.0, 0.0), step=1.0), "force")
 
     def _show_folder(self, scene: Scene) -> None:
@@ -98,9 +100,9 @@ class Panels:
             self._on(self.gui.add_checkbox("forces", False, hint="forces in joints and loops"), "forces")
             self._on(self.gui.add_slider("arrow length", 0.1, 4.0, 0.1, 1.0), "arrows")
             names = [NO_TRAIL, *(b.name for b in scene.bodies[1:])]
-            self._on(self.gui.add_dropdown("trail of", names), "trail")
+            self._on(self.gui.add_dropdown("trail of", list(dict.fromkeys(names))), "trail")
         for note in scene.notes:
-            self.gui.add_markdown(note)
+            self.gui.add_markdown(plain(note))
 
     def _button(self, label: str, request: str, color: str | None = None) -> Any:
         button = self.gui.add_button(label, color=color)

@@ -11,6 +11,7 @@ from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import Trajectory
 from spanloop.view.scene import poses
 from spanloop.view.viewer.camera import camera, outline, upward
+from spanloop.view.viewer.escaping import one_line
 from spanloop.view.viewer.scene_nodes import SceneNodes
 from spanloop.view.viewer.server import set_camera, start_server, stop_server
 from spanloop.view.viewer.viser_shapes import scene_with_meshes
@@ -31,7 +32,7 @@ def record(run: Trajectory, path: str | Path, *, frames: float = FRAMES, folder:
         raise InputError(f"record: {path.name!r} does not end in .html")
     times = _times(run, frames)
     moved = run.at(times) if len(times) > 1 else run[:1]
-    server = start_server(label=run.model.name)
+    server = start_server(label=one_line(run.model.name))
     try:
         write_file(path, _recorded(server, moved, folder).encode())
     finally:

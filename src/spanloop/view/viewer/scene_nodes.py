@@ -11,6 +11,7 @@ import numpy as np
 from spanloop.view import palette
 from spanloop.view.scene import Scene, SceneBody, matrix
 from spanloop.view.viewer import viser_shapes
+from spanloop.view.viewer.escaping import one_line
 from spanloop.view.viewer.session import OPEN
 
 LAYERS = ("bodies", "joints", "closures", "frames", "inertias", "names")
@@ -33,7 +34,7 @@ class SceneNodes:
         self.layers: dict[str, list[Any]] = {name: [] for name in LAYERS}
         self.open = [False] * len(scene.closures)
         world.set_up_direction(tuple(map(float, up)))
-        self.paths = [f"/bodies/{k} {b.name.replace('/', ' ')}" for k, b in enumerate(scene.bodies)]
+        self.paths = [f"/bodies/{k} {one_line(b.name).replace('/', ' ')}" for k, b in enumerate(scene.bodies)]
         self.body_nodes = [world.add_frame(path, show_axes=False) for path in self.paths]
         self._draw_ground(up, min(lowest, 0.0))
         for path, body in zip(self.paths, scene.bodies, strict=True):
@@ -124,7 +125,7 @@ class SceneNodes:
             elif joint.kind not in ("free", "fixed"):
                 ball = viser_shapes.ball(0.024 * size)
                 self.layers["joints"].append(viser_shapes.draw(self.world, at, ball, palette.JOINT))
-            self.layers["names"].append(self.world.add_label(f"{path}/name", body, font_screen_scale=0.75))
+            self.layers["names"].append(self.world.add_label(f"{path}/name", one_line(body), font_screen_scale=0.75))
 
     def _draw_frames(self) -> None:
         length = 0.12 * self.scene.size

@@ -19,7 +19,8 @@ from spanloop.model import Model
 from spanloop.trajectory import Trajectory
 from spanloop.view import palette
 from spanloop.view.viewer.camera import camera, outline, upward
-from spanloop.view.viewer.panels import NO_TRAIL, Panels
+from spanloop.view.viewer.escaping import one_line, plain
+from spanloop.view.viewer.panels import NO_PUSH, NO_TRAIL, Panels
 from spanloop.view.viewer.scene_nodes import LONGEST, SceneNodes, force_arrows
 from spanloop.view.viewer.server import LOOPBACK, set_camera, start_server, stop_server
 from spanloop.view.viewer.session import Session
@@ -44,7 +45,7 @@ class Viewer:
         folder: str | Path | None = None,
     ):
         self.session = Session(robot, q, run)
-        self.server = start_server(port, f"spanloop: {robot.model.name}")
+        self.server = start_server(port, f"spanloop: {one_line(robot.model.name)}")
         self._requests: queue.Queue = queue.Queue()
         self._closing = threading.Event()
         self._forces, self._length, self._trail = False, 1.0, ""
@@ -175,7 +176,7 @@ class Viewer:
 
     def _on_push(self, value: str) -> None:
         known = [b.name for b in self.session.robot.model.bodies]
-        self.session.live.settings.body = value if value in known else ""
+        self.session.live.settings.body = value if value in known and value != NO_PUSH else ""
 
     def _on_force(self, value) -> None:
         self.session.live.settings.force = np.array(value, float)
@@ -238,7 +239,7 @@ class Viewer:
         if self._forces and self._largest:
             lines.append(f"largest force {self._largest:.3g} N")
         if session.message:
-            lines.append(f"⚠ {session.message}")
+            lines.append(f"⚠ {plain(session.message)}")
         return "  \n".join(lines)
 
     def _show_status(self, text: str) -> None:

@@ -10,7 +10,19 @@ from spanloop.errors import FileError, ModelError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.model.files.file_io import decoded, read_file
 from spanloop.model.model import Model
-from spanloop.model.parts import Actuator, Body, Coupling, Frame, Geometry, Inertia, Joint, Loop, Placement, Sensor
+from spanloop.model.parts import (
+    Actuator,
+    Body,
+    Coupling,
+    Frame,
+    Geometry,
+    Inertia,
+    Joint,
+    Loop,
+    Placement,
+    Sensor,
+    has_motor,
+)
 
 _NEEDED: Any = object()
 _LETTERS = {3: "three", 6: "six"}
@@ -104,7 +116,7 @@ class Table:
     def _setting(self, name: str, value: Any) -> Any:
         if isinstance(value, list):
             return tuple(self._setting(name, v) for v in value)
-        good = isinstance(value, (bool, int, float, str))
+        good = isinstance(value, (bool, str)) or _is_number(value)
         self._must(good, f"setting {name!r}", value, "a number, string, boolean or list of these")
         return value
 
@@ -123,7 +135,7 @@ class Table:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, float) or (isinstance(x, int) and not isinstance(x, bool) and abs(x) < 10**300)
+    return isinstance(x, float) or (isinstance(x, int) and not isinstance(x, bool) and abs(x) < 2**63)  # TOML's bound
 
 
 FORMAT = 1
@@ -202,7 +214,8 @@ def _joint(t: Table) -> Joint:
     settings |= {key: value for key in PER_DOF if (value := t.per_dof(key)) is not None}
     rest = t.per_dof("rest")
     settings |= {"rest": () if rest is None else rest}
-    settings |= {"driven": t.flag("driven", False), "actuated": t.flag("actuated", True)}
+    actuated = t.flag("actuated", has_motor(t.text("kind")))
+    settings |= {"driven": t.flag("driven", False), "actuated": actuated}
     return Joint(name, _kind(t), parent, child, placement, where=t.file, **settings)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from spanloop.errors import ModelError
 from spanloop.joints import JointKind
 from spanloop.model.model import Model
-from spanloop.model.parts import Actuator, Body, Geometry, Inertia, Joint, Loop, Placement, Sensor
+from spanloop.model.parts import Actuator, Body, Geometry, Inertia, Joint, Loop, Placement, Sensor, has_motor
 
 FORMAT = 1
 
@@ -87,7 +87,7 @@ def _joint(j: Joint) -> str:
         *((name, _single(getattr(j, name)), _single((0.0,) * n)) for name in PER_DOF),
         ("rest", j.rest, j.kind.neutral()),
         ("driven", j.driven, False),
-        ("actuated", j.actuated, True),
+        ("actuated", j.actuated, has_motor(j.kind.name)),
     ]
     return _table("joint", j, entries)
 

@@ -155,7 +155,12 @@ def _limits(element: Element, notes: LoadNotes) -> dict[str, float]:
             notes.add("<limit> without lower and upper, read as without limits", _label(element))
     elif "lower" in limit.attributes or "upper" in limit.attributes:
         notes.add("lower and upper of a continuous joint left out", _label(element))
-    return {ours: limit.number(theirs, 0.0, infinite=True) for ours, theirs in found}
+    values = {ours: limit.number(theirs, 0.0, infinite=True) for ours, theirs in found}
+    for ours, theirs in LIMITS:
+        if values.get(ours, 0.0) < 0.0:
+            notes.add(f"negative {theirs} of a <limit>, read as without limit", _label(element))
+            del values[ours]
+    return values
 
 
 def _losses(element: Element) -> dict[str, float]:

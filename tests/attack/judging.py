@@ -1,0 +1,41 @@
+"""When an answer is right: within 1e-9 of the exact one, or within 100 times what one rounding of its inputs does.
+
+Every number of an answer is compared with its own size. Numbers that are zero for a symmetry, or nearly so, are
+compared with SMALL of the largest number of the answer, as rounding elsewhere reaches them; `weights` makes units
+comparable.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+BOUND = 1e-9
+ROUNDINGS = 100  # effects of one rounding of the inputs
+SMALL = 1e-12
+SINGULAR = 1e-14  # a pivot below this of its scale: an answer is wrong
+REGULAR = 1e-10  # a pivot above this: a refusal is wrong
+
+
+def tolerance(exact, shaken, weights, single: bool = False, terms=None) -> np.ndarray:
+    """What each number of `exact` (numbers, n) may be off.
+
+    shaken: the same numbers from inputs moved by one rounding, one array a draw. weights (numbers,): factors that make
+    numbers of different units comparable (a length for angles). single: of a kernel in single precision.
+    terms: numbers like `exact` that cancel in it.
+    """
+    effect = np.max([np.abs(x - exact) for x in shaken], axis=0)
+    weights = np.asarray(weights, dtype=exact.dtype)[:, None]
+    size = np.abs(exact)
+    all_terms = size if terms is None else np.maximum(size, np.abs(terms))
+    largest = (weights * all_terms).max(0) / weights if len(size) else size
+    if single:
+        return np.maximum(1e-4 * largest, ROUNDINGS * 2.0**29 * effect)
+    return np.maximum.reduce((BOUND * size, ROUNDINGS * effect, SMALL * largest))
+
+
+def worst(answer, exact, allowed) -> np.ndarray:
+    """How many times the tolerance each state (n,) is off at its worst number; NaN where the answer is NaN."""
+    off = np.abs(answer - exact)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        times = np.where(off == 0, 0, off / allowed)
+    return times.max(0).astype(float) if len(times) else np.zeros(exact.shape[-1])
