@@ -59,7 +59,7 @@ def test_diagnosis_and_solution_of_each_assembly():
     robot = sl.Dynamics(rods())
     twisted, translated = robot.diagnose(TWISTED), robot.diagnose([0.0, 0.3, 0.4])
     assert (twisted.rank, twisted.mobility, twisted.redundant) == (3, 0, ())
-    assert (translated.rank, translated.mobility, len(translated.redundant)) == (2, 1, 1)
+    assert (translated.rank, translated.mobility, len(translated.redundant_here)) == (2, 1, 1)
     assert robot.mobility(np.array([TWISTED, [0.0, 0.3, 0.4]])).tolist() == [0, 1]
     found = robot.solve(TWISTED, np.zeros(3), TAU)
     assert found.status == "ok"

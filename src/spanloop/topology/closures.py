@@ -40,8 +40,8 @@ class Closure:
     meets: int  # the closest common ancestor of its two links; −1 is the world
     switchable: bool = False
     given: tuple[int, ...] = ()  # rows whose acceleration is an input: those of a driven closure's DoF
-    length: float = 1.0  # m, the characteristic length of its loop: metres are compared after division by it
     child_axes: Floats33 = IDENTITY3  # from the frame b of the closure to the axes of the user's child frame
+    length: float = 1.0  # m, the characteristic length of its loop: metres are compared after division by it
 
     @property
     def turns(self) -> bool:
