@@ -28,6 +28,7 @@ from spanloop.errors import Reason
 STATES = 240
 DRAWS = 3
 REGULAR = 1e-4  # a state whose pivots (sines of angles between rows) are all above this must be answered
+NOISE = 1e-13  # pivots of redundant rows are below this, unless the state is near a singular position
 CONTRADICTION = 1e-7  # of the size of its terms: what a redundant row may be off before it contradicts the others
 REASONS = (Reason.SINGULAR_CLOSURE, Reason.ROUNDING)
 
@@ -146,8 +147,8 @@ class Judge:
         self.rank = exact.choice.rank
         pivots = exact.choice.pivots
         here = np.where(pivots > ZERO, pivots, np.inf)
-        self.pivot = here.min(0)
-        self.noise = np.where(pivots > ZERO, 0.0, pivots).max(0)
+        self.pivot = here.min(0, initial=np.inf)
+        self.noise = np.where(pivots > ZERO, 0.0, pivots).max(0, initial=0.0)
         self.draws = []
         for _ in range(DRAWS):
             inputs = (shaken(x.T, self.rng) for x in (self.q, self.v))
@@ -159,7 +160,8 @@ class Judge:
         self.singular = self.rank < general
         self.contrary = self.left > CONTRADICTION
         isolated = ~found & (self.rank < self.model.nv)  # it could move at first order, but does not
-        self.regular = ~self.singular & ~self.contrary & ~isolated & (self.pivot > REGULAR)
+        clear = (self.pivot > REGULAR) & (self.noise < NOISE) & (self.left < 1e-10)
+        self.regular = clear & ~self.singular & ~isolated
         self.contrary &= ~isolated
         self.free, _ = exact.tree.forward_dynamics(self.tau.T)
         self.tally.notes["singular states"] += int(self.singular.sum())
@@ -234,7 +236,7 @@ class Judge:
             except sl.errors.SpanloopError as error:
                 self._fault(f"diagnose: state {k}: {error}", [k])
                 continue
-            if rank != self.rank[k] and self.pivot[k] > 1e-5 and self.noise[k] < 1e-14:
+            if rank != self.rank[k] and self.pivot[k] > 1e-5 and self.noise[k] < NOISE:
                 self._fault(
                     f"diagnose: rank {rank} at state {k}, exactly {self.rank[k]} (pivot {self.pivot[k]:.1e})", [k]
                 )

@@ -80,6 +80,10 @@ def rows(tree: Tree, active: set[str] | None = None) -> Rows:
         error = tree.q[gear.q_follows] - gear.ratio * tree.q[gear.q_source] - gear.offset
         none = np.zeros((3, tree.n), dtype=row.dtype)
         parts.append((row, 0 * error, error, True, None, "", none, none, (row[None], real(1))))
+    if not parts:
+        none = np.zeros((0, tree.n), dtype=tree.v.dtype)
+        wide, vectors = np.zeros((0, tree.numbers.nv, tree.n), dtype=none.dtype), np.zeros((0, 3, tree.n))
+        return Rows(wide, none, none, [], [], [], vectors, vectors, [])
     J, bias, error, held, given, loop, w, l, natural = zip(*parts, strict=True)
     return Rows(
         *map(np.stack, (J, bias, error)), list(held), list(given), list(loop), np.stack(w), np.stack(l), natural
@@ -259,7 +263,7 @@ class Closed:
             self.C = cholesky(self.tree.M)
             J = self.rows.J
             W = np.swapaxes(forward(self.C, np.swapaxes(J, 0, 1)), 0, 1)
-            self.size = np.stack([self._size(*x) for x in self.rows.natural])
+            self.size = np.array([self._size(*x) for x in self.rows.natural]).reshape(len(J), self.tree.n)
             self.W = W / self.size[:, None]
             self.choice = self._choose() if choice is None else choice
             self._orthogonalize()
@@ -324,7 +328,7 @@ class Closed:
             left = np.abs((self.W * x[None]).sum(1) - b)
             scale = np.abs(b) + np.sqrt((x * x).sum(0)) + np.sqrt((free * free).sum(0)) + 1e-300
             force = self._forces(total)
-            return backward(self.C, x), force, (left / scale).max(0).astype(float)
+            return backward(self.C, x), force, (left / scale).max(0, initial=0.0).astype(float)
 
     def _forces(self, y):
         """λ of all rows from Σ λ W = Σ y Q; 0 on rows that were not chosen."""

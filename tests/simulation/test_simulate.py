@@ -15,7 +15,7 @@ from sentences import says
 import spanloop as sl
 from spanloop import zoo
 from spanloop.compiler.runtime.rollout import Rollout
-from spanloop.errors import FileError, InputError, Reason, Refusal, StateError
+from spanloop.errors import FileError, InputError, Reason, Refusal, SpanloopWarning, StateError
 from spanloop.simulation.controllers import Controller
 from spanloop.simulation.simulate import AccuracyError
 from spanloop.simulation.termination import end_reason
@@ -355,19 +355,47 @@ def test_a_torque_that_is_not_finite_has_its_reason():
     assert refused.value.reason is Reason.NOT_FINITE
 
 
-@pytest.mark.parametrize(("closures", "measured"), [("project", True), ("feedback", False), ("none", False)])
-def test_the_residual_is_that_of_steps_that_measure_it(closures, measured):
-    run = sl.simulate(zoo.four_bar(), zoo.four_bar_start(), duration=0.01, closures=closures)
-    assert (run.residual is not None) is measured
-    assert np.isfinite(run.closure_residual).all()
+@pytest.mark.parametrize("closures", ["project", "feedback", "none"])
+@pytest.mark.parametrize("integrator", ["euler", "DOP853"])
+def test_the_residual_is_the_largest_closure_error_of_any_step(closures, integrator):
+    start = zoo.four_bar_start()
+    run = sl.simulate(zoo.four_bar(), start, duration=0.1, step=1e-2, closures=closures, integrator=integrator)
+    assert run.residual >= run.closure_residual.max() > 0.0
+    if integrator == "euler" and closures != "project":
+        assert run.residual == pytest.approx(run.closure_residual.max(), rel=1e-9)
+        assert run.residual > 1e-6
+    assert sl.simulate(zoo.pendulum(), duration=0.01, closures=closures).residual is None
 
 
-def test_step_and_sample_are_adjusted_to_the_duration():
-    run = sl.simulate(zoo.pendulum(), duration=1.0, step=0.3)
+def test_step_and_sample_are_adjusted_to_the_duration_with_a_warning():
+    with pytest.warns(SpanloopWarning, match="step is 0.3 s, which does not divide the duration of 1 s; 0.333333 s is"):
+        run = sl.simulate(zoo.pendulum(), duration=1.0, step=0.3)
     assert run.settings["step"] == 1.0 / 3.0
-    run = sl.simulate(zoo.pendulum(), duration=1.0, step=3e-3, sample=0.3)
+    with pytest.warns(SpanloopWarning) as found:
+        run = sl.simulate(zoo.pendulum(), duration=1.0, step=3e-3, sample=0.3)
+    assert [str(w.message).split(";")[0] for w in found] == [
+        "simulate: sample is 0.3 s, which does not divide the duration of 1 s",
+        "simulate: step is 0.003 s, which does not divide the time between samples of 0.333333 s",
+    ]
     assert np.allclose(run.times, [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0])
     assert math.isclose(run.settings["step"], 1.0 / 3.0 / 111)
+    with pytest.warns(SpanloopWarning, match="sample is 0.3 s, which does not divide the duration of 1 s"):
+        assert len(sl.simulate(zoo.pendulum(), duration=1.0, sample=0.3, integrator="DOP853")) == 4
+
+
+@pytest.mark.parametrize(("duration", "step"), [(1.0, 0.1), (0.7, 0.007), (0.3, 1e-3), (1e-3, 1e-3), (2.1, 0.3)])
+def test_a_step_that_divides_the_duration_but_for_rounding_is_taken_as_it_is(duration, step):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sl.simulate(zoo.pendulum(), duration=duration, step=step).settings["step"] == pytest.approx(step)
+
+
+def test_steps_in_which_a_joint_turns_far_are_noticed():
+    """At 1000 rad/s a step of 1 ms is a sixth of a turn."""
+    with pytest.warns(
+        SpanloopWarning, match=r"'hinge1' turns by up to 1 rad in one step of 0.001 s; take a shorter one"
+    ):
+        sl.simulate(zoo.pendulum(), [0.0], [1000.0], duration=0.01)
 
 
 def parallelogram():

@@ -124,7 +124,7 @@ class Problem:
         state = np.zeros((len(self), layout.width))
         state[:, layout.places["q"]], state[:, layout.places["v"]] = self.q, self.v
         if "loops" in layout:
-            state[:, layout.places["loops"]] = (0.0, 1.0)
+            state[:, layout.places["loops"]] = (0.0, 1.0)[: layout.sizes["loops"]]
         if "z" in layout:
             state[:, layout.places["z"]] = self.applied.start()
         if "g" in layout:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError, SpanloopWarning
+from spanloop.loops.arguments import dof_names
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.checkpoint import Checkpoint, key_of
@@ -26,6 +27,7 @@ from spanloop.simulation.termination import CLOSE, Termination, end_at_start
 from spanloop.simulation.time_loop import MOST_STEPS, Grid, Progress, ProgressBar, TimeLoop, grid
 from spanloop.trajectory import EndReason, Trajectory
 
+_LONG = 0.7  # rad, about nine steps a turn: more in one step is noticed
 _HALVINGS = 14  # of the step, at most
 
 
@@ -62,9 +64,9 @@ def simulate(
         q: coordinates (..., nq) at the start; the neutral position, with its loops assembled, by default.
         v: velocities (..., nv) at the start; zero by default.
         duration: of the motion [s].
-        step: length of a fixed step, or the longest adaptive step [s]; fixed steps are 1 ms by default. The length is
-            adjusted so that whole steps fill the time between samples, and whole samples the duration:
-            run.settings["step"] has the one that was used.
+        step: length of a fixed step, or the longest adaptive step [s]; fixed steps are 1 ms by default. Whole steps
+            fill the time between samples, and whole samples the duration: a length that does not divide them is
+            adjusted, with a warning, and run.settings["step"] has the one that was used.
         integrator: "rk4", "euler", "midpoint", an adaptive method of SciPy ("DOP853", "Radau", ...), or an
             sl.Integrator, which also has accuracy, dtype, threads, checkpoint and progress.
         method: the algorithm of forward dynamics, as in sl.Dynamics.
@@ -84,8 +86,8 @@ def simulate(
             is checked and closed with them, and run.model has them; controllers and forces keep the numbers of the
             model that they were made with.
         sample: time between the samples that are kept [s], at least a step; every step by default, and less often
-            where that would be more than 20 million numbers. Adjusted so that whole samples fill the duration;
-            run.times has their times.
+            where that would be more than 20 million numbers. Adjusted, with a warning, if it does not divide the
+            duration; run.times has the times.
 
     Returns:
         The Trajectory up to the end of each run; `outcome` has the reason why it ended. Ctrl-C returns what there is.
@@ -218,12 +220,13 @@ def _trajectory(
     residual = None
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
-        residual, margin = loops[:, 0], float(loops[:, 1].min())
+        residual, margin = loops[:, 0], float(loops[:, 1:].min(initial=1.0))
         if problem.system.minimal:
             settings["actuation_margin"] = margin
-        elif problem.system.measures_margin:
+        elif problem.system.projects and problem.system.measures_margin:
             settings["margin"] = margin
         _warn_of_margin(margin, ends, problem.system.minimal)
+    _warn_of_long_steps(problem, samples.v, g.h)
     steps = np.minimum(p.counts, g.steps - 1)
     at_ends = problem.inputs.at(problem.batch, steps[:, None])[:, 0]
     return problem.trajectory(samples, ends, at_ends, settings, residual)
@@ -244,6 +247,18 @@ def _warn_of_margin(margin: float, ends: list[End], minimal: bool) -> None:
                 "velocities"
             )
         warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=5)
+
+
+def _warn_of_long_steps(problem: Problem, v: np.ndarray, h: float) -> None:
+    """Warn where a joint turns so far in one step that no integrator follows; v (n, samples, nv), steps of h [s]."""
+    turns = h * np.maximum(np.fmax.reduce(v, axis=(0, 1)), -np.fmin.reduce(v, axis=(0, 1)))
+    units = [unit for joint in problem.model.joints for unit in joint.kind.units]
+    angles = [k for k, unit in enumerate(units) if unit == "rad" and turns[k] > _LONG]
+    if angles:
+        k = max(angles, key=lambda i: turns[i])
+        words = f"{dof_names(problem.model)[k]!r} turns by up to {turns[k]:.2g} rad in one step of {h:.3g} s"
+        advice = "take a shorter one, or integrator=sl.Integrator('rk4', accuracy=1e-6)"
+        warnings.warn(f"simulate: the steps are long for this motion: {words}; {advice}", SpanloopWarning, stacklevel=5)
 
 
 def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajectory:

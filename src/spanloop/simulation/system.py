@@ -236,10 +236,14 @@ class System:
             else:
                 delta, _ = self._position.compute({**self._of(self._position, x), "error": error})
             q = self.moved(q, delta)
+        return q, self.openness({**x, "q": q})
+
+    def openness(self, x: Arrays) -> Any:
+        """The largest error of any closure row [m or rad]; 0 without loops."""
         left: Any = 0.0
-        for e in self._errors({**x, "q": q}):
+        for e in self._errors(x) if self.has_loops else ():
             left = where(absolute(e) < left, left, absolute(e))
-        return q, left
+        return left
 
     def moved(self, q: Sequence[Any], delta: Sequence[Any]) -> list[Any]:
         """q ⊕ delta."""

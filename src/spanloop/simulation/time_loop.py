@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from spanloop.compiler.runtime.rollout import Rollout, Steps
-from spanloop.errors import InputError
+from spanloop.errors import InputError, SpanloopWarning
 from spanloop.simulation.inputs import CallbackError
 from spanloop.trajectory import Outcome
 
 STEP = 1e-3  # s, if none is given
 MOST_STEPS = 2_000_000_000
 _MOST_NUMBERS = 20_000_000  # that are kept if no time between samples is given
+_STRETCHED = 1e-6  # of a length of time: a smaller change of it is rounding
 _STRETCH = 0.2  # s of computing between two reports of progress
 
 
@@ -48,33 +50,51 @@ class Grid:
         return Grid(self.duration, 2 * self.steps, 2 * self.every)
 
 
-def grid(duration: Any, step: Any, sample: Any, width: int) -> Grid:
-    """The grid of a run; width: numbers in one sample of all runs.
+def grid(duration: Any, step: Any, sample: Any, width: int, called: str = "step") -> Grid:
+    """The grid of a run; width: numbers in one sample of all runs; called: the argument that `step` comes from.
 
     The duration is kept, and divided evenly: samples first, then whole steps from each sample to the next, each as near
-    as possible to the length that was asked for.
+    as possible to the length that was asked for; a warning says if it is another.
     """
-    duration = _positive(duration, "duration")
-    h = _positive(STEP if step is None else step, "step")
+    duration = positive(duration, "duration")
+    h = positive(STEP if step is None else step, called)
     if h > duration * (1.0 + 1e-9):
-        raise InputError(f"step is {h:g} s, longer than the duration of {duration:g} s; must be at most that")
+        raise InputError(f"{called} is {h:g} s, longer than the duration of {duration:g} s; must be at most that")
     if duration / h > MOST_STEPS:
         raise InputError(f"{duration:g} s in steps of {h:g} s are {duration / h:.2g} steps; at most {MOST_STEPS:.0g}")
     steps = max(1, round(duration / h))
     if sample is None:
         every = max(1, -(-(steps * width) // _MOST_NUMBERS))
-        return Grid(duration, every * max(1, -(-steps // every)), every)
-    gap = _positive(sample, "sample")
+        found = Grid(duration, every * max(1, -(-steps // every)), every)
+        if step is not None and every == 1:
+            _warn_if_other(called, h, found.h, f"the duration of {duration:g} s")
+        return found
+    gap = positive(sample, "sample")
     if gap > duration * (1.0 + 1e-9):
         raise InputError(f"sample is {gap:g} s, longer than the duration of {duration:g} s; must be at most that")
     if gap < h * (1.0 - 1e-9):
         raise InputError(f"sample is {gap:g} s, shorter than the step of {h:g} s; must be at least that")
     samples = max(1, round(duration / gap))
     every = max(1, round(duration / samples / h))
-    return Grid(duration, samples * every, every)
+    found = Grid(duration, samples * every, every)
+    _warn_if_other("sample", gap, duration / samples, f"the duration of {duration:g} s")
+    if step is not None:
+        _warn_if_other("step", h, found.h, f"the time between samples of {duration / samples:.6g} s")
+    return found
 
 
-def _positive(x: Any, name: str) -> float:
+def _warn_if_other(name: str, asked: float, used: float, whole: str) -> None:
+    """Warn if a length of time differs from the one that was asked for; whole: what it would have to divide."""
+    if abs(used - asked) > _STRETCHED * asked:
+        warnings.warn(
+            f"simulate: {name} is {asked:g} s, which does not divide {whole}; {used:.6g} s is used",
+            SpanloopWarning,
+            stacklevel=4,
+        )
+
+
+def positive(x: Any, name: str) -> float:
+    """A length of time [s], checked; name: of the argument."""
     try:
         value = float(x)
     except (TypeError, ValueError):

@@ -23,8 +23,8 @@ def kernel(name: str, sizes: Mapping[str, int], count: int, compute: Callable, k
     found = _kernels.pop(digest, None)
     if found is None:
         found = machine_kernel(TracedFunction(name, digest, inputs, count, compute))
-    if len(_kernels) >= _MOST:
-        del _kernels[next(iter(_kernels))]
+    for oldest in tuple(_kernels)[: 1 - _MOST]:
+        _kernels.pop(oldest, None)  # another thread may have done so
     _kernels[digest] = found
     return found
 

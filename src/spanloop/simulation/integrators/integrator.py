@@ -112,7 +112,7 @@ def rollout(system: System, events: Events, name: str, dtype: str = "float64", t
     found = _rollouts.pop((key, dtype, threads), None)
     if found is None:
         found = Rollout(key, lambda: schedule(system, events, name, dtype), dtype, threads)
-    if len(_rollouts) >= _MOST:
-        del _rollouts[next(iter(_rollouts))]
+    for oldest in tuple(_rollouts)[: 1 - _MOST]:
+        _rollouts.pop(oldest, None)  # another thread may have done so
     _rollouts[key, dtype, threads] = found
     return found
