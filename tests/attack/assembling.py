@@ -61,6 +61,8 @@ def assembled(numbers: Data, q, size: float, active=None, steps: int = 40):
         error, J, weight = _position_rows(numbers, q, still, size, active)
         if not len(error):
             return q, np.ones(q.shape[-1], bool)
+        if (np.abs(error * weight[:, None]).max(0) < CLOSED / 10).all():
+            break
         scaled = (J * weight[:, None, None] * per[None, :, None]).astype(float)
         inverse = np.linalg.pinv(np.moveaxis(scaled, -1, 0), rcond=1e-7)
         step = -np.einsum("nij,jn->in", inverse, (error * weight[:, None]).astype(float))

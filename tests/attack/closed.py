@@ -25,7 +25,7 @@ import spanloop as sl
 from spanloop.algorithms.catalog import FUNCTIONS
 from spanloop.errors import Reason
 
-STATES = 240
+STATES = 500
 DRAWS = 3
 REGULAR = 1e-4  # a state whose pivots (sines of angles between rows) are all above this must be answered
 NOISE = 1e-13  # pivots of redundant rows are below this, unless the state is near a singular position
@@ -51,6 +51,7 @@ def case(seed: int, k: int, n: int = STATES) -> Tally:
         return Tally(notes=Counter({"not assembled": 1}))
     try:
         judge.accelerations("elimination")
+        judge.single_calls()
         judge.accelerations(str(rng.choice(list(FUNCTIONS["forward_dynamics"].closed)[1:])))
         if rng.uniform() < 0.5:
             judge.solution()
@@ -81,6 +82,7 @@ class Judge:
         self.bad, self.refused = np.zeros(n, bool), np.zeros(n, bool)
         if n:
             self._given(n)
+            self._load(n)
             self._exact()
 
     def _states(self, n: int):
@@ -138,9 +140,19 @@ class Judge:
         if self.given:
             self.options["loop_accelerations"] = self.given
 
+    def _load(self, n: int) -> None:
+        """External forces on one body, sometimes."""
+        self.load = {}
+        if self.rng.uniform() < 0.3:
+            push = self.rng.normal(size=(n, 6)) * self.made.mass * self.made.size
+            push[:, :3] *= self.made.size
+            self.load = {str(self.rng.choice([b.name for b in self.model.bodies])): push}
+            self.options["forces"] = self.load
+
     def _exact(self) -> None:
         given = {(name, k): x[:, k] for name, x in self.given.items() for k in range(x.shape[1])}
-        exact = Closed(self.numbers, self.q.T, self.v.T, active=self.active)
+        loads = {self.numbers.bodies[name]: x.T for name, x in self.load.items()}
+        exact = Closed(self.numbers, self.q.T, self.v.T, loads, self.active)
         self.a, force, self.left = exact.accelerations(self.tau.T, given)
         self.loop_forces = exact.loop_forces(force)
         self.unique = exact.choice.rank == len(exact.rows.J)
@@ -152,7 +164,7 @@ class Judge:
         self.draws = []
         for _ in range(DRAWS):
             inputs = (shaken(x.T, self.rng) for x in (self.q, self.v))
-            other = Closed(self.numbers.rounded(self.rng), *inputs, active=self.active, choice=exact.choice)
+            other = Closed(self.numbers.rounded(self.rng), *inputs, loads, self.active, exact.choice)
             self.draws.append(other.accelerations(shaken(self.tau.T, self.rng), given)[0])
         near, found = beside(self.numbers, self.q.T, self.made.size, self.rng, self.active)
         rank = Closed(self.numbers, near, np.zeros(self.v.T.shape), active=self.active).choice.rank
@@ -200,8 +212,23 @@ class Judge:
             self._fault(f"{method}: refused for {reason}", none)
         if method == "elimination":
             self.refused |= none
-            self.answered = ~none
-            self.robot = robot
+            self.robot, self.answer = robot, a
+
+    def single_calls(self) -> None:
+        """Single calls agree with the batch bit by bit, and raise a right reason where it is NaN."""
+        for k in {*np.flatnonzero(self.refused)[:3], *range(min(2, len(self.q)))}:
+            own = dict(self.options)
+            for option in ("loop_accelerations", "forces"):
+                if option in own:
+                    own[option] = {name: x[k] for name, x in own[option].items()}
+            try:
+                a = self.robot.forward_dynamics(self.q[k], self.v[k], self.tau[k], **own)
+            except sl.errors.StateError as error:
+                if not self.refused[k] or error.reason not in REASONS:
+                    self._fault(f"state {k} alone is refused for {error.reason.name}", [k])
+                continue
+            if not np.array_equal(a, self.answer[k]):
+                self._fault(f"state {k}: alone {a}, in a batch {self.answer[k]}", [k])
 
     def solution(self) -> None:
         """Loop forces where they are unique, and the status."""

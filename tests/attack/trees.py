@@ -181,7 +181,8 @@ class Judge:
         first = int(np.argmax(none))
         if none.any() and reason is not (self.expected[first] or Reason.SINGULAR_MASS):
             self._fault(f"{name} {how}: state {first} of the batch is refused for {reason}", first)
-        loose = 1e7 if single else 1.0
+        loose = 10.0 if how.split()[0:1] in (["composite_body"], ["unit_vector"]) else 1.0  # they factor M itself
+        loose = 1e3 if single else loose
         singular = np.zeros(len(none), bool) if pivot is None else pivot < SINGULAR
         regular = np.ones(len(none), bool) if pivot is None else pivot > REGULAR * loose
         off = (times > 1) & ~none & ~singular & ~faulty

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,11 +32,12 @@ SINGULAR_CLOSURE = Refusal(
     "each other here, so that accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' "
     "gives one answer",
 )
+_SLACK = 1e3  # by which a pivot that a kernel found too small may differ on floats here
 
 
 def explain(spec: KernelSpec, *arrays: np.ndarray) -> Refusal:
     """Why this state has no answer."""
-    causes = (input_fault, _open_loop, _singular_joint, _unmet_demand)
+    causes = (input_fault, _open_loop, _singular_joint, _unmet_demand, partial(_singular_joint, slack=_SLACK))
     return next((found for cause in causes if (found := cause(spec, *arrays))), SINGULAR_MASS)
 
 
@@ -91,15 +93,18 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     )
 
 
-def _singular_joint(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
-    """The joint whose pivot of the mass matrix is smallest for what it carries; None where all are large enough."""
+def _singular_joint(spec: KernelSpec, *arrays: np.ndarray, slack: float = 1.0) -> Refusal | None:
+    """The joint whose pivot of the mass matrix is smallest for what it carries; None where all are large enough.
+
+    slack: how many times the least pivot still counts as too small.
+    """
     given = {n: [float(v) for v in x] for (n, _), x in zip(spec.signature()[0], arrays, strict=True)}
     if "q" not in given:
         return None
     m = mechanism(spec.model, given.get("parameters"))
     tested = PivotTest(m, IN_MATRIX if spec.method in ("composite_body", "unit_vector") else IN_SWEEPS)
     numbers = walked(operational_space.pivots(m, tested), m, given)[0]
-    return tested.refusal(m, list(zip(numbers[::2], numbers[1::2], strict=True)))
+    return tested.refusal(m, [(slack * x, pivot) for x, pivot in zip(numbers[::2], numbers[1::2], strict=True)])
 
 
 def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
@@ -112,9 +117,10 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
         return None
     except UnsupportedError as error:  # a method does not fit these live parameters
         return Refusal(Reason.UNSUPPORTED, str(error))
-    if all(a < b for a, b in demands):
+    m, program = spec.program
+    if all(a < b for a, b in demands) or not (program.refusal or m.closures or m.gears):
         return None
-    return spec.program[1].refusal or SINGULAR_CLOSURE
+    return program.refusal or SINGULAR_CLOSURE
 
 
 def _owner(spec: KernelSpec, name: str, k: int) -> str:

@@ -65,7 +65,8 @@ class Inputs:
             kept = self.kept.get("rows", [])
             if not kept:
                 return np.full((1, 1, self.size), np.nan)
-            rows = np.concatenate(kept, axis=1)
+            kept[:] = [np.concatenate(kept, axis=1)]
+            rows = kept[0]
         else:
             found = self.rows(batch, self.values.shape[-2], lambda s: s)
             assert isinstance(found, np.ndarray)

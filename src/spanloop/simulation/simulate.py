@@ -23,7 +23,17 @@ from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.system import Closures
 from spanloop.simulation.termination import CLOSE, Termination, end_at_start
-from spanloop.simulation.time_loop import MOST_STEPS, Grid, Progress, ProgressBar, TimeLoop, grid
+from spanloop.simulation.time_loop import (
+    LONG_STEP,
+    MOST_STEPS,
+    Grid,
+    Progress,
+    ProgressBar,
+    StepErrors,
+    TimeLoop,
+    grid,
+    step_errors,
+)
 from spanloop.trajectory import EndReason, Trajectory
 
 _HALVINGS = 14  # of the step, at most
@@ -216,6 +226,9 @@ def _trajectory(
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
     if p.resumed:
         settings["resumed"] = f"at {p.resumed * g.h:.6g} s"
+    errors = _step_errors(problem, loop, p, layout, integrator)
+    if errors is not None:
+        settings["step_error"] = errors.total
     residual = None
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
@@ -228,6 +241,27 @@ def _trajectory(
     steps = np.minimum(p.counts, g.steps - 1)
     at_ends = problem.inputs.at(problem.batch, steps[:, None])[:, 0]
     return problem.trajectory(samples, ends, at_ends, settings, residual)
+
+
+def _step_errors(
+    problem: Problem, loop: TimeLoop, p: Progress, layout: StateLayout, integrator: Integrator
+) -> StepErrors | None:
+    """An estimate of the errors of steps, with a warning if they are too long for the motion."""
+    units = [unit for joint in problem.model.joints for unit in joint.kind.units]
+
+    def inputs_at(number: int) -> np.ndarray:
+        return problem.inputs.at(problem.batch, np.full((len(problem), 1), number))
+
+    found = step_errors(loop, p, layout, units, inputs_at, ORDER[integrator.name])
+    if found is not None and found.largest > LONG_STEP and integrator.accuracy is None:
+        warnings.warn(
+            f"simulate: steps of {loop.grid.h:g} s are too long for this motion: one of them changes velocities by "
+            f"{found.largest:.1g} of the largest speed beside the truth. Give a shorter step=, or accuracy= or an "
+            "adaptive integrator in sl.Integrator",
+            SpanloopWarning,
+            stacklevel=5,
+        )
+    return found
 
 
 def _warn_of_margin(margin: float, ends: list[End], minimal: bool) -> None:
