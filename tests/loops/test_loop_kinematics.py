@@ -358,8 +358,7 @@ def test_redundant_rows_of_a_plane_loop_are_named():
     assert not found.near_singular
     assert str(found).splitlines()[2:5] == [
         "5 rows, 2 of them independent; the singular values show a gap of 1e15 or more.",
-        "Redundant in this assembly: "
-        "closing: moment about x, closing: moment about z, closing: force along y.",
+        "Redundant in this assembly: closing: moment about x, closing: moment about z, closing: force along y.",
         "Mobility 1 here and in general. Independent: crank_hinge.",
     ]
 
