@@ -12,7 +12,7 @@ from spanloop.compiler.runtime.arrays import checked_out
 from spanloop.errors import Refusal
 from spanloop.kernels.spec import KernelSpec
 from spanloop.loops.batching import Computed, Robot, over_states, values
-from spanloop.loops.constraint_rank import RANK
+from spanloop.loops.constraint_rank import RANK, by_assembly
 from spanloop.loops.independent_dofs import Dofs, maps, resolved, structure_of
 from spanloop.model import Model
 
@@ -37,7 +37,7 @@ def independent_mass_matrix(robot: Robot, q: ArrayLike, dofs: Dofs = None, out: 
         T, _, refusals = maps(robot, q, chosen)
         return (np.swapaxes(T, 1, 2) @ values(robot, "mass_matrix", q) @ T,), refusals
 
-    M = over_states("mass_matrix", robot, compute, q=(q, robot.model.nq))[0]
+    M = over_states("mass_matrix", robot, by_assembly(robot, compute), q=(q, robot.model.nq))[0]
     if out is None:
         return M
     checked_out("mass_matrix", out, M.shape, M.dtype)
@@ -54,7 +54,7 @@ def operational_inertia(robot: Robot, q: ArrayLike, frames: str | Sequence[str])
     found = {name: robot.model.frame(name) for name in names}
 
     def compute(q: np.ndarray) -> Computed:
-        J = structure_of(robot, q).scaled(values(robot, "closure_jacobian", q))
+        J = structure_of(robot, q).unit_rows(values(robot, "closure_jacobian", q))
         Y = Weighted(robot, q, J).inverse_mass()
         parts = [values(robot, "jacobian", q, frame=name, expressed_in="world") for name in found]
         Jf = np.concatenate(parts, axis=1)
@@ -62,7 +62,9 @@ def operational_inertia(robot: Robot, q: ArrayLike, frames: str | Sequence[str])
         matrix, regular = _inverted(inverse)
         return (inverse, matrix, regular.astype(int)), _singular_states(robot, q)
 
-    inverse, matrix, regular = over_states("operational_inertia", robot, compute, q=(q, robot.model.nq))
+    inverse, matrix, regular = over_states(
+        "operational_inertia", robot, by_assembly(robot, compute), q=(q, robot.model.nq)
+    )
     return OperationalInertia(names, inverse, matrix, regular == 1)
 
 
