@@ -96,9 +96,10 @@ class Problem:
             _forces(model, forces, loops, active, fixed.get("p")),
         )
         strict = robot.on_singular == "raise"
-        system = System(model, applied, method, loops.stabilization, parameters is not None, strict)
         shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in fixed.values()))
         rows_q, rows_v, batch = initial_state.states(robot, q, v, shape, fixed.get("p"))
+        near = None if parameters is not None or active is not None else initial_state.assembly(robot, rows_q)
+        system = System(model, applied, method, loops.stabilization, parameters is not None, strict, near)
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         watched = events_of(model, limits == "end", events)

@@ -213,7 +213,10 @@ def step_errors(
     The velocities after both differ by (1 − 2⁻ᵖ) times the error of the whole one, p the order. Angles and lengths are
     compared each with their own kind. units: of the DoF. inputs_at(number): the inputs of a step, as those of the loop.
     """
-    runs = np.unique(np.linspace(0, len(p.state) - 1, _PROBED).astype(int))
+    moved = np.flatnonzero(p.counts)  # the others ended where they began
+    if not len(moved):
+        return None
+    runs = moved[np.unique(np.linspace(0, len(moved) - 1, _PROBED).astype(int))]
     rows = p.record[runs]
     v = slice(layout.sizes["q"], layout.sizes["q"] + layout.sizes["v"])
     speeds = np.abs(rows[:, : int(p.counts.max()) // loop.grid.every + 1, v])
