@@ -20,6 +20,7 @@ class Reason(enum.Enum):
     OPENING_ACCELERATION = "an acceleration opens a loop"
     NOT_CLOSABLE = "the loops cannot be closed"
     SINGULAR_CLOSURE = "closures lose rank"
+    OTHER_ASSEMBLY = "rows that are redundant elsewhere are not redundant here"
     SINGULAR_MASS = "the mass matrix is singular, or numbers overflow"
     UNDETERMINED = "the chosen coordinates do not determine the others"
     BLOCKED_PATH = "a path leads to a singular configuration or out of reach"

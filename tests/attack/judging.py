@@ -11,21 +11,23 @@ import numpy as np
 
 BOUND = 1e-9
 ROUNDINGS = 100  # effects of one rounding of the inputs
-SMALL = 1e-12
+SMALL = 1e-10
 SINGULAR = 1e-14  # a pivot below this of its scale: an answer is wrong
-REGULAR = 1e-10  # a pivot above this: a refusal is wrong
+REGULAR = 3.1e-5  # a pivot above this: a refusal is wrong; kernels refuse below 5e-6, or 3e-5 where M is factored
 
 
-def tolerance(exact, shaken, weights, single: bool = False) -> np.ndarray:
+def tolerance(exact, shaken, weights, single: bool = False, terms=None) -> np.ndarray:
     """What each number of `exact` (numbers, n) may be off.
 
     shaken: the same numbers from inputs moved by one rounding, one array a draw. weights (numbers,): factors that make
     numbers of different units comparable (a length for angles). single: of a kernel in single precision.
+    terms: numbers like `exact` that cancel in it.
     """
     effect = np.max([np.abs(x - exact) for x in shaken], axis=0)
     weights = np.asarray(weights, dtype=exact.dtype)[:, None]
     size = np.abs(exact)
-    largest = (weights * size).max(0) / weights if len(size) else size
+    all_terms = size if terms is None else np.maximum(size, np.abs(terms))
+    largest = (weights * all_terms).max(0) / weights if len(size) else size
     if single:
         return np.maximum(1e-4 * largest, ROUNDINGS * 2.0**29 * effect)
     return np.maximum.reduce((BOUND * size, ROUNDINGS * effect, SMALL * largest))

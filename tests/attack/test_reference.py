@@ -10,7 +10,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from assembling import assembled, closing_velocity
+from attacked_loops import THEMES, geared, plate
+from dense_closures import ClosedReference
 from dense_reference import Extended, Reference
+from loop_reference import Closed
 from pinocchio_peer import Peer, with_known_kinds
 from plain_data import data
 from reference import Tree, spring
@@ -66,3 +70,27 @@ def test_springs_are_the_gradient_of_their_energy(name):
     torque, _ = spring(link, np.longdouble(q[:, None]))
     ahead, back = (spring(link, np.longdouble(robot.integrate(q, s * v)[:, None]))[1][0] for s in (h, -h))
     assert float((torque[:, 0] * v).sum()) == pytest.approx(float(-(ahead - back) / (2 * h)), rel=1e-8)
+
+
+@pytest.mark.parametrize("make", dict.fromkeys(THEMES), ids=lambda x: x.__name__)
+def test_closed_mechanisms_agree_with_dense_equations(make):
+    """Accelerations of every theme at one state, from rows that the library's joints define."""
+    rng = np.random.default_rng(3)
+    while True:
+        made = make(rng, 1.0, 1.0)
+        model = made.model
+        if make is geared or not any(x.driven or x.switchable for x in model.loops):
+            break
+    spread = 0.1 if make is plate else 2.0  # a plate that has turned by more is on another assembly
+    starts = made.starts if made.starts is not None else rng.uniform(-spread, spread, (model.nq, 30))
+    q, closed = assembled(data(model), starts, made.size)
+    q = np.array(q[:, closed][:, :1], dtype=float)
+    v = np.array(closing_velocity(data(model), q, rng.normal(size=(model.nv, 1)), made.size), dtype=float)
+    tau = rng.normal(size=(model.nv, 1))
+    a, _, left = Closed(data(model), q, v).accelerations(tau)
+    assert left[0] < 1e-12
+    if model.couplings or any(x.kind.name in ("distance", "soft_finger") for x in model.loops):
+        theirs = sl.Dynamics(model, method="dense").forward_dynamics(q[:, 0], v[:, 0], tau[:, 0])
+    else:
+        theirs = ClosedReference(model, q[:, 0], v[:, 0], scalar=float).forward_dynamics(tau[:, 0])[0]
+    assert np.abs(a[:, 0] - theirs).max() < 1e-8 * np.abs(theirs).max()

@@ -21,6 +21,7 @@ from spanloop import kernels
 from spanloop.cli import demo
 from spanloop.cli.main import COMMANDS, FIRST_STEPS, main
 from spanloop.cli.terminal import ProgressBar
+from spanloop.compiler.runtime.rollout import Rollout
 
 RUBBING = """<robot name="r">
   <link name="base"/>
@@ -46,6 +47,33 @@ def urdf(tmp_path):
     path = tmp_path / "r.urdf"
     path.write_text(RUBBING)
     return path
+
+
+# ---- simulate
+
+
+@pytest.mark.slow
+def test_simulate_continues_from_a_checkpoint_and_says_so(capsys, tmp_path, monkeypatch):
+    words = ("simulate", "zoo:four_bar", "--duration", "0.5", "--checkpoint", str(tmp_path / "run.ckpt"))
+    original, calls = Rollout.run, []
+
+    def interrupted(self, *args):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return original(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Rollout, "run", interrupted)
+        code, out, _ = run(capsys, *words)
+    assert code == 1
+    assert f"{tmp_path / 'run.ckpt'} holds the progress: the same command continues from there" in out
+    code, out, _ = run(capsys, *words, "--output", str(tmp_path / "run.npz"))
+    assert code == 0
+    assert f"continued from {tmp_path / 'run.ckpt'} at 0.0" in out
+    run(capsys, *words[:-2], "--output", str(tmp_path / "whole.npz"))
+    assert np.array_equal(sl.load_run(tmp_path / "run.npz").q, sl.load_run(tmp_path / "whole.npz").q)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.npz", "whole.npz"]
 
 
 # ---- info

@@ -41,7 +41,7 @@ def visit(frame, event, _):
         return
     name = frame.f_code.co_filename[len(HOME):]
     files.add(name)
-    if not stack and name.startswith("algorithms/") and frame.f_back.f_code.co_filename.endswith("sweeps/walk.py"):
+    if not stack and name.startswith("algorithms/") and frame.f_back.f_code.co_filename.endswith("sweeps/program.py"):
         while frame is not None:
             if of_package(frame):
                 stack.insert(0, [frame.f_code.co_filename[len(HOME):], frame.f_code.co_name])

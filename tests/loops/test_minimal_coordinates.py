@@ -144,6 +144,6 @@ def test_prints():
         "Last state: drive1 = 1.396, drive2 = 1.222.",
     ]
     lines = str(robot.solve(start, np.zeros(4), np.zeros(4))).splitlines()
-    assert [line.split()[0] for line in lines] == ["a", "tau", "meeting:", "status:"]
-    assert "force [-4.79398 -3.60244  0.     ] N (not unique in every row: the shortest; see unique_rows)" in lines[2]
+    assert [line.split()[0] for line in lines] == ["a", "tau", "meeting:", "not", "status:"]
+    assert "force [-4.79398 -3.60244  0.     ] N (not unique: the shortest)" in lines[2]
     assert str(robot.solve(np.tile(start, (3, 1)), np.zeros(4), np.zeros(4))).startswith("3 states (3,), 4 DoF: 3")

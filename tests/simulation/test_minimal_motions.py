@@ -210,6 +210,47 @@ def test_a_run_that_was_lost_near_a_singular_position_says_so_in_single_precisio
     assert run.outcome.time == pytest.approx(1.36671844, abs=2e-3)
 
 
+def near_the_end(duration: float, **how) -> sl.Trajectory:
+    """A five-bar that comes to a singular configuration of its legs at 1.05031 s; the default step fails at 1.048 s."""
+    q = zoo.five_bar_start(base=1.2, assembly="above")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it passes close to the configuration
+        return minimal(zoo.five_bar(base=1.2), q, duration=duration, **how)
+
+
+def test_a_step_that_fails_near_a_singular_position_is_taken_in_parts_and_the_run_goes_on():
+    """A run of 1.05 s ended at 1.048 s."""
+    run = near_the_end(1.05)
+    assert run.outcome.finished
+    assert len(run) == 1051
+    exact = sl.simulate(run.model, run.q[0], duration=1.05, step=2.5e-4, sample=1e-3)
+    np.testing.assert_allclose(run.q, exact.q, atol=1e-5)  # rates of 15 rad/s, steps of 1 ms
+    assert run.closure_residual.max() < 1e-12
+    longer = near_the_end(1.06)
+    assert longer.outcome.reason == "singular"
+    assert longer.outcome.time == pytest.approx(1.05031, abs=1e-4)
+    np.testing.assert_array_equal(longer.q[:1051], run.q)
+
+
+@pytest.mark.slow
+def test_events_and_samples_are_found_in_steps_that_are_taken_in_parts():
+    run = near_the_end(1.06, events=lambda t, q, v: 1.0485 - t)
+    assert run.outcome.reason == "event"
+    assert run.outcome.time == pytest.approx(1.0485, abs=1e-9)
+    sparse, dense = near_the_end(1.05, sample=0.007), near_the_end(1.05)
+    np.testing.assert_array_equal(sparse.q, dense.q[::7])
+
+
+@pytest.mark.slow
+def test_the_margin_means_the_same_for_every_method():
+    """The smallest pivot of a constraint row over its own admittance; it was 0.20, 0.093 and 1.0 on one motion."""
+    model, q = zoo.five_bar(base=1.2), zoo.five_bar_start(base=1.2, assembly="above")
+    ways = [{"method": x} for x in (None, "dense", "parallel_legs", "simple_closed_chain")]
+    ways += [{"closures": x} for x in ("minimal", "feedback", "none")]
+    found = [sl.simulate(model, q, duration=0.5, **way).settings["margin"] for way in ways]
+    np.testing.assert_allclose(found, found[0], rtol=0.02)  # the last step ends with a sample and begins without one
+
+
 def test_a_step_that_is_too_long_is_refused():
     """A crank at 400 rad/s turns by 4 rad in a step: Newton's method does not follow."""
     model, q = zoo.four_bar(), zoo.four_bar_start()
@@ -315,6 +356,7 @@ def test_a_simulation_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     from spanloop.simulation import checkpoint
 
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "_SHARE", np.inf)
     original, calls = Rollout.run, []
 
     def killed(self, *args):

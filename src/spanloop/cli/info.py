@@ -9,9 +9,12 @@ from typing import Any
 
 from spanloop.cli.shared_arguments import add_model, model_of
 from spanloop.cli.terminal import add_json, print_json
-from spanloop.errors import SpanloopWarning
+from spanloop.errors import SpanloopWarning, listed
+from spanloop.loops.constraint_rank import in_general
+from spanloop.loops.redundant_directions import redundant_directions
 from spanloop.model import Model
-from spanloop.topology.loop_report import loops_in_words
+from spanloop.topology import mechanism
+from spanloop.topology.loop_report import loops_in_words, row_words
 
 EXAMPLES = (
     "spanloop info zoo:three_pumas",
@@ -35,6 +38,9 @@ def info(file: str, base: str | None, as_json: bool) -> int:
         print(model)
         if model.loops or model.couplings:
             print("\n" + loops_in_words(model))
+            redundant = _redundant(model)
+            if redundant:
+                print(f"redundant wherever the loops are closed: {listed(redundant, 12)}")
         return 0
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", SpanloopWarning)
@@ -56,13 +62,23 @@ def described(model: Model) -> dict[str, Any]:
         "bodies": [_body(model, k) for k in range(model.n_bodies)],
         "joints": [_joint(j) for j in model.joints],
         "frames": [{"name": f.name, "body": f.body} for f in model.frames],
-        "loops": [{"name": x.name, "kind": x.kind.name, "a": x.a, "b": x.b} for x in model.loops],
+        "loops": [
+            {"name": x.name, "kind": x.kind.name, "a": x.a, "b": x.b, "rows": row_words(c)}
+            for x, c in zip(model.loops, mechanism(model).closures, strict=True)
+        ],
+        "redundant": list(_redundant(model)),
         "couplings": [
             {"name": c.name, "joint": c.joint, "source": c.source, "ratio": c.ratio, "offset": c.offset}
             for c in model.couplings
         ],
         "notes": list(model.notes),
     }
+
+
+def _redundant(model: Model) -> tuple[str, ...]:
+    """Names of the directions in which closure rows are redundant wherever the loops are closed."""
+    rows = in_general(model) if model.loops or model.couplings else None
+    return () if rows is None else redundant_directions(model, rows)[0]
 
 
 def _body(model: Model, k: int) -> dict[str, Any]:

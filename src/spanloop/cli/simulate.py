@@ -12,6 +12,7 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.model.parameters import applied
+from spanloop.simulation.integrators.integrator import Integrator
 from spanloop.simulation.simulate import simulate
 from spanloop.trajectory import Trajectory
 from spanloop.view import animation
@@ -45,6 +46,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="write .html, .svg, .nc, .h5, .npz or .csv; may be repeated",
     )
+    add(
+        "--checkpoint",
+        metavar="FILE",
+        help="keep the progress of a long run in a file; the same command continues from it after a crash or Ctrl-C",
+    )
     add("--audit", action="store_true", help="check energy, closure and momentum; exit code 1 if a check fails")
     add_json(parser)
 
@@ -62,7 +68,7 @@ def run(chosen: argparse.Namespace) -> int:
         duration=chosen.duration,
         step=chosen.step,
         sample=chosen.sample,
-        integrator=chosen.integrator,
+        integrator=Integrator(chosen.integrator, checkpoint=chosen.checkpoint),
         tau=torques(model, by_name(chosen.tau, "--tau")),
     )
     took = time.perf_counter() - began
@@ -96,6 +102,10 @@ def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], t
     else:
         print(motion)
         print(f"{motion.duration:g} s took {took:.3g} s, including compilation.")
+        if chosen.checkpoint and motion.settings.get("resumed"):
+            print(f"continued from {chosen.checkpoint} {motion.settings['resumed']}")
+        if chosen.checkpoint and motion.outcome.reason == "interrupted":
+            print(f"{chosen.checkpoint} holds the progress: the same command continues from there")
         if audit:
             print("\n" + colored(str(audit), "well" if audit.well else "not well"))
         for path in files:

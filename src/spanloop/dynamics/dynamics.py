@@ -369,15 +369,18 @@ class Dynamics(KernelCalls):
     # ---- loops
 
     def closure_error(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """Return the errors e (..., n_rows) [m or rad] of all closure rows: of the loops, then of the couplings."""
+        """Return the errors e (..., n_rows) [m or rad] of all closure rows: of the loops, then of the couplings.
+
+        Each is measured along its row, in the axes of the loop's child frame; `diagnose(q).rows` has their names.
+        """
         return self._plain("closure_error", (q,), out)
 
     def closure_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """Return J (..., n_rows, nv): closed loops stay closed if J v = 0."""
+        """Return J (..., n_rows, nv): closed loops stay closed if J v = 0; its rows are those of `closure_error`."""
         return self._plain("closure_jacobian", (q,), out)
 
     def closure_bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """Return γ (..., n_rows): closed loops stay closed if J a + γ = 0."""
+        """Return γ (..., n_rows): closed loops stay closed if J a + γ = 0; its rows are those of `closure_error`."""
         return self._plain("closure_bias", (q, v), out)
 
     def assemble(
@@ -413,7 +416,7 @@ class Dynamics(KernelCalls):
         return loops.mobility(self, q)
 
     def diagnose(self, q: ArrayLike) -> loops.Diagnosis:
-        """Return closure errors, rank, mobility, redundant rows by name and distance to singularity at q (nq,).
+        """Return closure errors, rank, mobility, redundant directions and distance to singularity at q (nq,).
 
         >>> robot = sl.Dynamics(sl.zoo.four_bar())
         >>> print(str(robot.diagnose(sl.zoo.four_bar_start())).splitlines()[0])

@@ -27,6 +27,9 @@ class Distance(ClosureKind):
                 f"distance joint: length is {self.length}; must be > 0. For length 0 use a spherical joint"
             )
 
+    def row_names(self):
+        return {0: "force along the rod"}
+
     def closing_pose(self) -> Transform:
         return Transform(translation=(self.length, 0.0, 0.0))
 

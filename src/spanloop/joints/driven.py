@@ -23,6 +23,12 @@ class DrivenClosure(ClosureKind):
     def constant_space(self) -> bool:  # type: ignore[override]
         return self.of.constant_space
 
+    def row_names(self) -> dict[int, str]:
+        """Its joint's own; a DoF whose direction turns with the state goes by its number."""
+        n, turning = len(self.of.closure_space(self.of.closing_pose())), not self.of.constant_space
+        driving = {n + k: f"drive of DoF {k}" for k in range(self.of.nv)} if turning else {}
+        return {**self.of.row_names(), **driving}
+
     def closing_pose(self) -> Transform:
         return self.of.closing_pose()
 

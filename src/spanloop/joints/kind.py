@@ -5,7 +5,8 @@ A joint places a child frame C in a parent frame P. Its motion space φ (6×nv) 
 φᶜᵀ φ = 0, rank [φ φᶜ] = 6. [Lilly & Orin, section 2]
 
 For fast kernels a joint shows its *sides*: rotations A, B and a joint of the same kind that moves about or along z,
-so that transform(q) = A · z.transform(q) · Bᵀ. Kernels run on the frames between A and B.
+so that transform(q) = A · z.transform(q) · Bᵀ. Kernels run on the frames between A and B. As a closure it shows sides
+of its own, whose x and y lie along axes of the user's frames where they can: its rows are named after them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from spanloop.errors import ModelError, UnsupportedError
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.rotation import Rotation, toward
+from spanloop.math.rotation import Rotation, along_axes, toward
 from spanloop.math.spatial import Force, Motion, Transform, power
 from spanloop.math.vector3 import add, cross, subtract, times, total
 from spanloop.types import Floats3, Matrix3, Scalar, Vector3
@@ -74,6 +75,14 @@ class JointKind(ABC):
         return (Motion(),) * self.nv
 
     # ---- as a closure: the joint between two frames that other joints already place
+
+    def closure_sides(self) -> Sides:
+        """The closure seen between frames in which its axis is z, and x and y are axes of the user's frames."""
+        return self.sides()
+
+    def row_names(self) -> dict[int, str]:
+        """By number, names of the rows of the closure whose wrenches are not constant in the child's axes."""
+        return {}
 
     def closure_space(self, x: Transform) -> tuple[Force, ...]:
         """φᶜ for the child frame at pose x in the parent frame, one column a row of the closure."""
@@ -233,6 +242,10 @@ class AxisJoint(JointKind):
 
     def sides(self) -> Sides:
         r = toward(self.axis)
+        return Sides(r, self._about_z(), r)
+
+    def closure_sides(self) -> Sides:
+        r = along_axes(self.axis)
         return Sides(r, self._about_z(), r)
 
     def _about_z(self) -> AxisJoint:

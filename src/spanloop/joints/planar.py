@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from spanloop.joints.kind import EX, EY, EZ, AxisJoint, axial, level, tilt
+from spanloop.joints.kind import EX, EY, EZ, AxisJoint, Sides, axial, level, tilt
 from spanloop.math.pose import series
-from spanloop.math.rotation import Rotation, toward
+from spanloop.math.rotation import Rotation, along_axes, toward
 from spanloop.math.scalar import arctan2, sincos
 from spanloop.math.spatial import Force, Motion, Transform
 from spanloop.math.vector3 import dot, times
@@ -21,6 +21,8 @@ class Planar(AxisJoint):
     y.
     """
 
+    heading: tuple[float, float] = (1.0, 0.0)  # direction of the plane's first axis in its sides, for kernels
+
     name = "planar"
     units = ("rad", "m", "m")
     nq = 3
@@ -29,10 +31,17 @@ class Planar(AxisJoint):
         return Transform(Rotation.about(2, q[0]), (q[1], q[2], 0.0))
 
     def z_motion_space(self, q):
-        return (Motion(EZ), Motion(linear=EX), Motion(linear=EY))
+        c, s = self.heading
+        return (Motion(EZ), Motion(linear=(c, s, 0.0)), Motion(linear=(0.0 - s, c, 0.0)))
 
     def z_constraint_space(self, q):
         return (Force(EX), Force(EY), Force(linear=EZ))
+
+    def closure_sides(self):
+        """Rows along the user's axes; the DoF stay along the plane's own."""
+        r = along_axes(self.axis)
+        x, y, _ = r.T @ (toward(self.axis) @ EX)
+        return Sides(r, replace(self, axis=EZ, heading=(x, y)), r)
 
     def rates(self, q, v):
         s, c = sincos(q[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from spanloop.errors import ModelError
 from spanloop.joints.kind import EX, EY, EZ, JointKind, Sides, checked_axis
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.rotation import Rotation, toward
+from spanloop.math.rotation import Rotation, along_axes, toward
 from spanloop.math.spatial import Force, Motion, Transform
 from spanloop.math.vector3 import cross, dot, scale, subtract, times
 from spanloop.types import Floats3
@@ -43,6 +43,9 @@ class Universal(JointKind):
     def sides(self) -> Sides:
         return Sides(toward(self.axis), replace(self, between=True), toward(self.second_axis))
 
+    def closure_sides(self) -> Sides:
+        return Sides(along_axes(self.axis), replace(self, between=True), along_axes(self.second_axis))
+
     def transform(self, q) -> Transform:
         a, b = toward(self.axis), toward(self.second_axis)
         inner = Rotation.about(2, q[0] + self.offset) @ (a.T @ b) @ Rotation.about(2, q[1])
@@ -67,6 +70,9 @@ class Universal(JointKind):
         first, second = self.motion_space(q)
         normal = cross(first.angular, second.angular)
         return (Force(normal), Force(linear=EX), Force(linear=EY), Force(linear=EZ))
+
+    def row_names(self):
+        return {0: "moment square to both axes"}
 
     def closure_space(self, x):
         return (Force(cross(self._first(x), EZ)), Force(linear=EX), Force(linear=EY), Force(linear=EZ))

@@ -15,12 +15,13 @@ from spanloop.loops.batching import Robot, one_state, resolution, values
 from spanloop.loops.closure_errors import Miss, errors, idle, mechanism_of, misses, rows_of
 from spanloop.loops.constraint_rank import Structure, distance, rank, singular_values, structure
 from spanloop.loops.independent_dofs import IndependentCoordinates, independent_coordinates
+from spanloop.loops.redundant_directions import redundant_directions
 from spanloop.model import Model
 from spanloop.model.examine import Finding
 from spanloop.model.examine.messages import counted
 from spanloop.topology.partition import connected_components, ties
 
-CLOSED = 1e-6  # m or rad: a loop with a larger error is not closed (in double precision)
+CLOSED = 1e-6  # rad, or of the loop's length: a loop with a larger error is not closed (in double precision)
 
 NEAR = 1e-2  # of the distance to singularity in general: what is less is near
 
@@ -36,13 +37,15 @@ class Diagnosis:
     n_couplings: int
     n_dofs: int
     misses: tuple[Miss, ...]  # closure error of every loop, then of every coupling
-    tolerance: float  # m or rad: a loop with a larger error is not closed
+    tolerance: float  # rad, or of the loop's length: a loop with a larger error is not closed
     n_rows: int
     rank: int  # here
     general_rank: int | None  # None: no closed state was found
     singular_values: np.ndarray  # of the rows at unit length, here
     gap: float  # the smallest singular value that counts, divided by the next
-    redundant: tuple[str, ...]  # names of rows that depend on the others wherever the loops are closed
+    rows: tuple[str, ...]  # names of all rows, in the order of closure_error, closure_jacobian and Solution.rows
+    redundant: tuple[str, ...]  # directions in which the rows transmit nothing wherever the loops are closed
+    redundant_here: tuple[str, ...]  # more such directions at this state: elsewhere there are none, or others
     distance: float  # to singularity: smallest singular value of the rows that count, divided by the largest
     general_distance: float
     direction: tuple[str, ...]  # DoF that move in the motion that is gained, or nearly so
@@ -89,21 +92,26 @@ def diagnose(robot: Robot, q: ArrayLike) -> Diagnosis:
     rows, J = structure(robot, state), values(robot, "closure_jacobian", state)
     kept = rows.scaled(J)
     s = singular_values(kept)
-    r, all_values = rank(s), singular_values(J / rows.lengths[:, None])
-    names = rows_of(model)
+    r, all_values = rank(s), singular_values(J / rows.lengths[:, None] * rows.dof_lengths)
+    names = tuple(row.name for row in rows_of(model))
+    off = misses(model, errors(robot, state[None])[0])
+    tolerance = max(CLOSED, 100.0 * resolution(robot))
+    always, here = redundant_directions(model, rows, J if all(miss.size <= tolerance for miss in off) else None)
     return Diagnosis(
         model=model.name,
         n_loops=len(model.loops),
         n_couplings=len(model.couplings),
         n_dofs=model.nv,
-        misses=misses(model, errors(robot, state[None])[0]),
-        tolerance=max(CLOSED, 100.0 * resolution(robot)),
+        misses=off,
+        tolerance=tolerance,
         n_rows=len(names),
         rank=r,
         general_rank=rows.rank if rows.general else None,
         singular_values=all_values,
         gap=_gap(all_values, r),
-        redundant=tuple(names[k].name for k in rows.redundant),
+        rows=names,
+        redundant=always,
+        redundant_here=here,
         distance=distance(s, rows.rank),
         general_distance=rows.distance,
         direction=_direction(robot, kept, rows),
@@ -167,19 +175,23 @@ def _facts(d: Diagnosis) -> Iterator[str]:
     yield f"{d.model}: {closing} on {d.n_dofs} DoF."
     if d.velocity_loops:
         yield f"No position closes or opens {listed(map(repr, d.velocity_loops), 6)}: velocities alone are constrained."
-    measured = [miss.size for miss in d.misses if miss.name not in d.velocity_loops]
+    measured = [miss for miss in d.misses if miss.name not in d.velocity_loops]
     if d.closed and measured:
-        error = max(measured)
+        miss = max(measured, key=lambda miss: miss.size)
         others = "other loops" if d.velocity_loops else "loops"
-        yield f"The {others} are closed to {error:.0e} m or rad." if error else f"The {others} are closed exactly."
+        yield f"The {others} are closed to {miss.by()}." if miss.size else f"The {others} are closed exactly."
     if d.rank == d.n_rows:
         yield f"{counted(d.n_rows, 'row')}, all of them independent."
     else:
         gap = f"{d.gap:.0e}" if d.gap < 1e15 else "1e15 or more"
         yield f"{counted(d.n_rows, 'row')}, {d.rank} of them independent; the singular values show a gap of {gap}."
     if d.redundant:
-        where = "at this state" if d.general_rank is None else "wherever the loops are closed"
+        where = "at this state" if d.general_rank is None else "in this assembly"
         yield f"Redundant {where}: {listed(d.redundant, 12)}."
+    if d.redundant_here:
+        turning = d.general_rank is not None and not d.singular
+        where = "in directions that turn with the state, here" if turning else "at this state"
+        yield f"Redundant {where}: {listed(d.redundant_here, 12)}."
     known = "" if d.general_mobility is None else f" here, {d.general_mobility} in general"
     same = d.general_mobility == d.mobility
     chosen = f" Independent: {listed(d.independent.names, 12)}." if len(d.independent) else ""
@@ -208,7 +220,7 @@ def _verdicts(d: Diagnosis) -> Iterator[str]:
         shown = "; ".join(f"{listed(part.joints, 4)} (mobility {part.mobility})" for part in d.parts)
         yield f"{len(d.parts)} PARTS that only the world joins: {shown}."
     if d.n_rows and d.general_rank is None:
-        yield "No closed state was found from neutral: redundant rows are those of this state only."
+        yield "No closed state was found from neutral or from here: redundant rows are those of this state only."
 
 
 # ---- findings of `spanloop check`; model/examine/messages.py has their sentences
@@ -255,8 +267,9 @@ def _diagnosis_findings(d: Diagnosis) -> Iterator[Finding]:
         names = d.independent.names
         shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
         yield Finding("mobility", values={"mobility": mobility, "independent": shown or "no joints"})
-    if d.redundant:
-        yield Finding("redundant", d.redundant, {"count": counted(len(d.redundant), "row is", "rows are")})
+    redundant = d.redundant if d.singular else d.redundant + d.redundant_here
+    if redundant:
+        yield Finding("redundant", redundant, {"count": counted(len(redundant), "row is", "rows are")})
     if d.singular:
         yield Finding("singular", values={"direction": ", ".join(d.direction[:6])})
     if len(d.parts) > 1:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from spanloop.math.scalar import sincos
-from spanloop.math.vector3 import dot, product, times, transpose
+from spanloop.math.vector3 import cross, dot, product, times, transpose
 from spanloop.types import Matrix3, Scalar, Vector3
 
 _NEXT = ((1, 2), (2, 0), (0, 1))
@@ -223,9 +223,24 @@ def toward(axis: Vector3) -> Rotation:
     return Rotation((Planar(2, -axis[1] / up + 0.0, axis[0] / up + 0.0), _unit(0, axis[2], up)))
 
 
+def along_axes(axis: Vector3) -> Rotation:
+    """The rotation that takes z to a unit vector of floats, and x and y to the coordinate axes nearest to square to it.
+
+    An axis y takes (x, y, z) to (z, x, y), an axis −z to (y, x, −z): x and y always go to positive axes. Of an oblique
+    axis, x goes where the next coordinate axis after its largest component has its image in the plane square to it.
+    """
+    largest = max(range(3), key=lambda k: (round(abs(axis[k]), 9), k))
+    beside = (largest + (1 if axis[largest] > 0.0 else 2)) % 3
+    across = tuple(float(k == beside) - axis[beside] * a for k, a in enumerate(axis))
+    length = math.hypot(*across)
+    x: Vector3 = tuple(a / length + 0.0 for a in across)
+    y = tuple(a + 0.0 for a in cross(axis, x))
+    return Rotation.full(transpose((x, y, axis)))
+
+
 def turned(r: Rotation, m: Matrix3) -> Matrix3:
     """R m, column by column."""
     return transpose(tuple(r @ c for c in transpose(m)))
 
 
-__all__ = ["Full", "Planar", "Rotation", "from_matrix", "split", "times", "toward", "turned"]
+__all__ = ["Full", "Planar", "Rotation", "along_axes", "from_matrix", "split", "times", "toward", "turned"]

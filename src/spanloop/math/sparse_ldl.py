@@ -64,10 +64,12 @@ class SparseLDL:
     ):
         matrix = dict(system.matrix)
         left = list(order)
+        self.pivots: dict[Name, Scalar] = {}
         self.steps: list[tuple[Name, Scalar, list[tuple[Name, Scalar]]]] = []
         for x in order:
             left.remove(x)
-            inverse = inverse_pivot(x, matrix.get(frozenset((x,)), 0.0))
+            self.pivots[x] = matrix.get(frozenset((x,)), 0.0)
+            inverse = inverse_pivot(x, self.pivots[x])
             column = [(y, matrix[frozenset((x, y))]) for y in left if frozenset((x, y)) in matrix]
             gains = [(y, t * inverse) for y, t in column]
             for i, (y, t) in enumerate(column):

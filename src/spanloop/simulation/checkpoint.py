@@ -2,63 +2,156 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import io
 import time
-import zipfile
+import warnings
 from pathlib import Path
 
 import numpy as np
 
-from spanloop.errors import FileError, InputError
+from spanloop.errors import FileError, InputError, SpanloopWarning
 from spanloop.model.files.file_io import write_file
+from spanloop.simulation.callback_identity import NotIdentifiable, identity
+from spanloop.simulation.controllers import Callback
+from spanloop.simulation.inputs import Inputs
 from spanloop.simulation.time_loop import Progress
+from spanloop.trajectory.files import npz
+from spanloop.trajectory.files.seal import read_sealed
 
 SECONDS = 5.0  # of computing between two checkpoints
+_SHARE = 0.05  # of the time, at most, that goes into writing them
 
 
 class Checkpoint:
-    """A file, and when it was last written. key: a hash of everything that the numbers depend on."""
+    """A sealed .npz file, and when it was last written.
 
-    def __init__(self, path, key: str, every: int):
-        self.path, self.key, self.every = Path(path), key, every
-        self.last = time.perf_counter()
+    key: a hash of everything that the numbers depend on, but the callback, whose torques so far are among the inputs.
+    """
 
-    def resume(self, p: Progress) -> bool:
-        """Fill p with what is on disk; False if there is nothing."""
-        if not self.path.exists():
-            return False
+    def __init__(self, path, key: str, every: int, inputs: Inputs):
+        self.path, self.key, self.every, self.inputs = Path(path), key, every, inputs
+        self.callback = "" if inputs.callback is None else _identity(inputs.callback)
+        self.next = 0.0  # when it is to be written
+        self.warned = False
+
+    def begin(self, p: Progress) -> None:
+        """Fill p with what is on disk, if there is something; then write the file, to learn at once whether that works.
+
+        Raises FileError for a file that is damaged or cannot be written, InputError for one of another simulation.
+        """
+        if self.path.exists():
+            self._resume(p)
         try:
-            with np.load(self.path, allow_pickle=False) as data:
-                key, record = str(data["key"]), data["record"]
-                state, why, counts, done = data["state"], data["why"], data["counts"], int(data["done"])
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-            raise FileError(f"{self.path}: cannot be read as a checkpoint ({error}). Remove it to start anew") from None
+            self.write(p)
+        except FileError as error:
+            raise FileError(
+                f"checkpoint {error}. The simulation did not start: choose a file in a folder that can be written to"
+            ) from None
+
+    def keep(self, p: Progress, now: bool = False) -> None:
+        """Write the file if it is time, or now; if that fails, the run goes on with one warning."""
+        if not now and time.perf_counter() < self.next:
+            return
+        try:
+            if self._state_is_kept():
+                self.write(p)
+        except (FileError, MemoryError) as error:
+            self._warn(f"checkpoint {error}. The simulation goes on without it, and tries again from time to time")
+            self.next = time.perf_counter() + SECONDS
+
+    def write(self, p: Progress) -> None:
+        """Write the file."""
+        began = time.perf_counter()
+        arrays = {
+            "key": np.array(self.key),
+            "callback": np.array(self.callback),
+            "record": p.record[:, : p.done // self.every + 1],
+            "state": p.state,
+            "why": p.why,
+            "counts": p.counts,
+            "done": np.array(p.done),
+            "torques": self.inputs.kept_rows(len(p.state), p.done),
+        }
+        write_file(self.path, npz.dumped(arrays))
+        now = time.perf_counter()
+        self.next = now + max(SECONDS, (now - began) / _SHARE)
+
+    def remove(self) -> None:
+        """Remove the file: the simulation is done."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            self._warn(f"checkpoint {self.path}: cannot be removed ({error.strerror}); the simulation is done")
+
+    def _resume(self, p: Progress) -> None:
+        try:
+            data = npz.loaded(read_sealed(self.path, "a checkpoint", "Remove it to start anew"))
+            key, callback, done = str(data["key"]), str(data["callback"]), int(data["done"])
+            kept = {name: data[name] for name in ("record", "state", "why", "counts", "torques")}
+        except FileError:
+            raise
+        except Exception as error:  # whatever parsers raise
+            raise FileError(f"{self.path}: is no checkpoint ({error}). Remove it to start anew") from None
         if key != self.key:
             raise InputError(
                 f"{self.path}: this checkpoint belongs to another simulation (other model, state, inputs, integrator, "
                 "step or version of spanloop). Remove it, or choose another name"
             )
-        p.record[:, : record.shape[1]] = record
-        p.state, p.why, p.counts, p.done = state, why, counts, done
-        return True
+        if callback != self.callback:
+            raise InputError(
+                f"{self.path}: this checkpoint belongs to another callback (other code, other values that it reads, or "
+                "another version of Python). Remove it, or choose another name"
+            )
+        self._check(p, done, kept)
+        p.record[:, : kept["record"].shape[1]] = kept["record"]
+        p.state, p.why, p.counts = (kept[name].copy() for name in ("state", "why", "counts"))
+        p.done = p.resumed = done
+        self.inputs.keep_rows(kept["torques"])
 
-    def keep(self, p: Progress) -> None:
-        """Write the file, if it is time."""
-        if time.perf_counter() - self.last >= SECONDS:
-            self.write(p)
+    def _check(self, p: Progress, done: int, kept: dict[str, np.ndarray]) -> None:
+        """FileError unless what was kept has the shapes of this simulation."""
+        n, samples, width = p.record.shape
+        torques = (n, max(done, 0), self.inputs.width) if self.callback else (0, 0, 0)
+        expected = {"state": p.state, "why": p.why, "counts": p.counts, "torques": np.empty(torques)}
+        fits = all((kept[k].shape, kept[k].dtype) == (x.shape, x.dtype) for k, x in expected.items())
+        fits = fits and kept["record"].shape == (n, done // self.every + 1, width)
+        counts = kept["counts"]
+        fits = fits and kept["record"].dtype == p.record.dtype and bool(((counts >= 0) & (counts <= done)).all())
+        if not fits or not 0 <= done // self.every < samples:
+            raise FileError(f"{self.path}: its arrays do not fit this simulation. Remove it to start anew")
 
-    def write(self, p: Progress) -> None:
-        """Write the file."""
-        data = io.BytesIO()
-        record = p.record[:, : p.done // self.every + 1]
-        np.savez(data, key=self.key, record=record, state=p.state, why=p.why, counts=p.counts, done=p.done)
-        write_file(self.path, data.getvalue())
-        self.last = time.perf_counter()
+    def _state_is_kept(self) -> bool:
+        """Whether a later process has all that the run depends on: a callback's own memory is not in the file."""
+        callback = self.inputs.callback
+        with contextlib.suppress(InputError):  # it has come to hold what cannot be compared
+            if callback is None or _identity(callback) == self.callback:
+                return True
+        self._warn(
+            f"checkpoint {self.path}: the callback changes values that it holds, which a checkpoint does not keep; no "
+            f"progress is kept. If its torques depend on t, q and v alone, vouch for it: {_VOUCH}"
+        )
+        return False
 
-    def remove(self) -> None:
-        """Remove the file: the simulation is done."""
-        self.path.unlink(missing_ok=True)
+    def _warn(self, words: str) -> None:
+        if not self.warned:
+            warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=8)
+        self.warned = True
+
+
+_VOUCH = "sl.control.callback(function, key='a name'), with another key whenever the function changes"
+
+
+def _identity(callback: Callback) -> str:
+    if callback.key:
+        return f"key {callback.key}"
+    try:
+        return identity(callback.function)
+    except NotIdentifiable as error:
+        raise InputError(
+            f"simulate: the callback cannot be compared with that of a later call ({error}), and a checkpoint must not "
+            f"continue with another one. Vouch for it: {_VOUCH}"
+        ) from None
 
 
 def key_of(*parts) -> str:

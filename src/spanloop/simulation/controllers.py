@@ -96,8 +96,11 @@ class Callback:
     """A function (t, q, v) -> torques that Python calls once a step; see sl.control.callback."""
 
     function: Callable[..., Any]
+    key: str = ""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.key, str):
+            raise InputError(f"callback: key is a {type(self.key).__name__}; expected text")
         if not callable(self.function):
             raise InputError(
                 f"callback: a {type(self.function).__name__} is given; expected a function (t, q, v) -> torques"
@@ -222,12 +225,15 @@ def controller_of(controller: Callable[..., Any] | Controller) -> Controller:
     raise InputError(f"controller is a {type(controller).__name__}; expected a function (t, q, v) that returns torques")
 
 
-def callback(function: Callable[..., Any]) -> Callback:
+def callback(function: Callable[..., Any], *, key: str = "") -> Callback:
     """A controller (t, q, v) -> torques that Python calls once a step, for what cannot be traced.
 
     Args:
         function: takes the time t [s], q (..., nq) and v (..., nv) with the batch axes of the simulation, and returns
             torques (nv) or (..., nv) [N m or N], which act during the step.
+        key: a name by which a checkpoint knows the function, for one that cannot be compared by its code and values
+            (it holds a connection or a log). With a key you vouch that the function is the same one, and that its
+            torques depend on t, q and v alone.
 
     Returns:
         What sl.simulate takes as controller.
@@ -239,7 +245,7 @@ def callback(function: Callable[..., Any]) -> Callback:
         >>> brake = sl.control.callback(lambda t, q, v: -3.0 * v)
         >>> run = sl.simulate(sl.zoo.puma(), duration=0.01, controller=brake)
     """
-    return Callback(function)
+    return Callback(function, key)
 
 
 def together(model: Model | Dynamics, *controllers: Callable[..., Any] | Controller) -> Controller:

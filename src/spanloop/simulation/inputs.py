@@ -26,7 +26,7 @@ class Inputs:
 
     batch: tuple[int, ...]
     values: np.ndarray | None  # (*batch, steps or 1, width)
-    callback: Callable | None = None
+    callback: Callback | None = None
     size: int = 0
     exist: bool = True  # False: a controller without inputs
     name: str = "inputs"  # of the argument
@@ -48,6 +48,13 @@ class Inputs:
                 f"{self.name} has {given} rows, one for each step; the simulation has {steps} steps. Give a row for "
                 f"each, one row for all, or for {given} runs an array ({given}, 1, {self.width})"
             )
+        if given > 1 and _fits(self.values.shape[:-1], batch):
+            for_steps = (1,) * (len(batch) - len(self.values.shape[:-2])) + self.values.shape
+            raise InputError(
+                f"{self.name} has shape {self.values.shape}: a row for each of the {steps} steps, or one for each run "
+                f"of the batch {batch}? Give it the shape {for_steps} for steps, "
+                f"{(*self.values.shape[:-1], 1, self.width)} for runs"
+            )
         if self.values.shape[:-2] == ():
             return self.values[None]
         return np.broadcast_to(self.values, (*batch, *self.values.shape[-2:])).reshape(-1, given, self.width)
@@ -58,9 +65,8 @@ class Inputs:
             kept = self.kept.get("rows", [])
             if not kept:
                 return np.full((1, 1, self.size), np.nan)
-            rows = np.concatenate(kept, axis=1)
-            missing = int(self.kept["first"])  # steps of an earlier process
-            rows = np.concatenate([np.full((len(rows), missing, self.size), np.nan), rows], axis=1)
+            kept[:] = [np.concatenate(kept, axis=1)]
+            rows = kept[0]
         else:
             found = self.rows(batch, self.values.shape[-2], lambda s: s)
             assert isinstance(found, np.ndarray)
@@ -73,7 +79,7 @@ class Inputs:
     def called(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """The callback's torques, checked."""
         assert self.callback is not None
-        found = np.asarray(self.callback(t, q.copy(), v.copy()))
+        found = np.asarray(self.callback.function(t, q.copy(), v.copy()))
         if found.dtype.kind not in "fiub" or found.shape not in ((self.size,), v.shape):
             what = f"shape {found.shape}" if found.dtype.kind in "fiub" else f"entries of type {found.dtype}"
             raise CallbackError(f"the callback returned an array with {what} at t = {t:g} s; expected shape {v.shape}")
@@ -84,11 +90,21 @@ class Inputs:
             )
         return found.astype(float)
 
+    def kept_rows(self, runs: int, count: int) -> np.ndarray:
+        """The callback's torques (runs, count, width) of the first steps; (0, 0, 0) without a callback."""
+        if self.callback is None:
+            return np.empty((0, 0, 0))
+        rows = [np.empty((runs, 0, self.size)), *self.kept.get("rows", [])]
+        return np.concatenate(rows, axis=1)[:, :count]
+
+    def keep_rows(self, rows: np.ndarray) -> None:
+        """Take over the torques (runs, count, width) of steps that an earlier process took."""
+        self.kept["rows"] = [rows] if rows.shape[1] else []
+
     def _from_callback(self, batch: tuple[int, ...], state_of: Callable) -> Callable:
         self.kept.clear()
 
         def controls(t: float, state: np.ndarray, number: int) -> np.ndarray:
-            self.kept.setdefault("first", number)
             found = self.called(t, *state_of(state))
             rows = np.broadcast_to(found, (*batch, self.size)).reshape(-1, 1, self.size).astype(float)
             self.kept.setdefault("rows", []).append(rows)
@@ -107,7 +123,7 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
     if isinstance(controller, Callback):
         if inputs is not None:
             raise InputError("inputs are for a traced controller; a callback has none")
-        return Inputs((), None, controller.function, model.nv)
+        return Inputs((), None, controller, model.nv)
     name, value = ("inputs", inputs) if controller is not None else ("tau", np.zeros(model.nv) if tau is None else tau)
     if value is None:
         return Inputs((), np.zeros((1, 0)), exist=False)
@@ -126,11 +142,27 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
     return Inputs(array.shape[:-2], array if array.ndim > 1 else array[None], name=name)
 
 
+def _fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    """Whether an array of this shape has one entry for each run of the batch, or for some axes of it."""
+    try:
+        return bool(batch) and np.broadcast_shapes(shape, batch) == batch
+    except ValueError:
+        return False
+
+
 def _by_name(model: Model, torques: Mapping[str, Any]) -> np.ndarray:
-    """Torques (nv) from those of joints by name."""
+    """Torques (nv) from those of joints by name: a number, or one for each degree of freedom."""
     tau = np.zeros(model.nv)
     for name, value in torques.items():
-        tau[model.v_slice(model.joint(name).name)] = value
+        n = model.joint(name).kind.nv
+        found = np.asarray(value)
+        if found.dtype.kind not in "fiub" or found.shape not in ((n,), () if n == 1 else (n,)):
+            what = f"shape {found.shape}" if found.dtype.kind in "fiub" else f"entries of type {found.dtype}"
+            raise InputError(
+                f"tau[{name!r}] has {what}; expected {'one number' if n == 1 else f'{n} numbers'}. For torques that "
+                f"change, or differ from run to run, give an array (..., steps or 1, {model.nv}), or a controller"
+            )
+        tau[model.v_slice(name)] = found
     return tau
 
 
@@ -147,6 +179,10 @@ def constant_forces(model: Model, forces: Mapping[str, Any]) -> Callable[..., di
                 "For forces that change give a function (t, q, v) -> {'body': six numbers}"
             )
         fixed[body] = tuple(float(x) for x in six)
+        if not np.isfinite(fixed[body]).all():
+            k = int(np.argmin(np.isfinite(fixed[body])))
+            words = f"forces[{body!r}][{k}] is {fixed[body][k]}; every number must be finite"
+            raise StateError.of("simulate", Refusal(Reason.NOT_FINITE, words))
     return lambda t, q, v: fixed
 
 

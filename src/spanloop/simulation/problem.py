@@ -96,9 +96,10 @@ class Problem:
             _forces(model, forces, loops, active, fixed.get("p")),
         )
         strict = robot.on_singular == "raise"
-        system = System(model, applied, method, loops.stabilization, parameters is not None, strict)
         shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in fixed.values()))
         rows_q, rows_v, batch = initial_state.states(robot, q, v, shape, fixed.get("p"))
+        near = None if parameters is not None or active is not None else initial_state.assembly(robot, rows_q)
+        system = System(model, applied, method, loops.stabilization, parameters is not None, strict, near)
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         watched = events_of(model, limits == "end", events)
@@ -124,7 +125,7 @@ class Problem:
         state = np.zeros((len(self), layout.width))
         state[:, layout.places["q"]], state[:, layout.places["v"]] = self.q, self.v
         if "loops" in layout:
-            state[:, layout.places["loops"]] = (0.0, 1.0)
+            state[:, layout.places["loops"]] = (0.0, 1.0)[: layout.sizes["loops"]]
         if "z" in layout:
             state[:, layout.places["z"]] = self.applied.start()
         if "g" in layout:
@@ -158,6 +159,23 @@ class Problem:
         if finite.any():
             out[finite] = found(*(np.ascontiguousarray(x[finite], float) for x in (t, q, v, u, z)))
         return out[:, :nv], out[:, nv:]
+
+    def margin(self, q: np.ndarray) -> float:
+        """The smallest margin at rows q (n, samples, nq) that are finite; NaN where it is not known."""
+        if not self.system.measures_margin:
+            return np.nan
+        names = [n for n in self.system.constants if n in ("p", "active")]
+        sizes = {"q": self.model.nq, "v": self.model.nv} | {n: self.system.sizes[n] for n in names}
+
+        def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
+            return [self.system.margin(x)], ()
+
+        finite = np.isfinite(q).all(axis=-1)
+        of_runs = [self.constants_of(k) for k in range(len(self.constants))]
+        rows = [np.array([c[n] for c in of_runs])[:, None] for n in names]
+        given = [np.broadcast_to(x, (*finite.shape, x.shape[-1]))[finite] for x in rows]
+        found = kernel("margin", sizes, 1, compute, self.system.key())
+        return float(found(q[finite], np.zeros(self.model.nv), *given).min(initial=1.0))
 
     def constants_of(self, run: int) -> dict[str, np.ndarray]:
         """The constants of one run by name, in the system's order."""
@@ -196,8 +214,14 @@ class Problem:
         q, v = shaped(samples.q), shaped(samples.v)
         segment = Segment(times=samples.times, q=q, v=v, tau=shaped(tau), memory=memory, held=samples.held)
         closures = self.system.closures if self.system.has_loops else "no loops"
-        known = {"closures": closures, "method": self.system.chosen_method, "spanloop": spanloop.__version__}
+        known: dict[str, Any] = {
+            "closures": closures,
+            "method": self.system.chosen_method,
+            "spanloop": spanloop.__version__,
+        }
         known |= {"note": self.note} if self.note else {}
+        if self.system.has_loops and "margin" not in settings:
+            known["margin"] = self.margin(samples.q)
         six = shaped(forces)
         model, parameters = self._own_model()
         return Trajectory(

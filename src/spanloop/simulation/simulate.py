@@ -23,7 +23,17 @@ from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.system import Closures
 from spanloop.simulation.termination import CLOSE, Termination, end_at_start
-from spanloop.simulation.time_loop import MOST_STEPS, Grid, Progress, ProgressBar, TimeLoop, grid
+from spanloop.simulation.time_loop import (
+    LONG_STEP,
+    MOST_STEPS,
+    Grid,
+    Progress,
+    ProgressBar,
+    StepErrors,
+    TimeLoop,
+    grid,
+    step_errors,
+)
 from spanloop.trajectory import EndReason, Trajectory
 
 _HALVINGS = 14  # of the step, at most
@@ -62,16 +72,17 @@ def simulate(
         q: coordinates (..., nq) at the start; the neutral position, with its loops assembled, by default.
         v: velocities (..., nv) at the start; zero by default.
         duration: of the motion [s].
-        step: length of a fixed step, or the longest adaptive step [s]; fixed steps are 1 ms by default. The length is
-            adjusted so that whole steps fill the time between samples, and whole samples the duration:
-            run.settings["step"] has the one that was used.
+        step: length of a fixed step, or the longest adaptive step [s]; fixed steps are 1 ms by default. Whole steps
+            fill the time between samples, and whole samples the duration: a length that does not divide them is
+            adjusted, with a warning, and run.settings["step"] has the one that was used.
         integrator: "rk4", "euler", "midpoint", an adaptive method of SciPy ("DOP853", "Radau", ...), or an
             sl.Integrator, which also has accuracy, dtype, threads, checkpoint and progress.
         method: the algorithm of forward dynamics, as in sl.Dynamics.
-        tau: torques (..., nv), or (..., steps, nv) for each step [N m or N], or {"joint": torque}.
+        tau: torques (nv,), (..., 1, nv) of runs, or (..., steps, nv) for each step [N m or N]; or {"joint": torque}.
+            They act at every joint, whether it is actuated or not.
         controller: a function (t, q, v) -> torques in plain arithmetic, compiled into the motion, or (t, q, v, u) with
             inputs; a law of sl.control; or sl.control.callback(function), which Python calls once a step.
-        inputs: u (..., n), or (..., steps, n) for each step, of the controller.
+        inputs: u (n,), (..., 1, n) of runs, or (..., steps, n) for each step, of the controller.
         forces: {"body": [torque; force]}, six numbers at the body's origin in world axes [N m, N]; or a function
             (t, q, v) that returns that, as those of sl.forces.
         closures: "project" brings every step back to the closed loops, "feedback" adds gains times the closure errors
@@ -84,8 +95,8 @@ def simulate(
             is checked and closed with them, and run.model has them; controllers and forces keep the numbers of the
             model that they were made with.
         sample: time between the samples that are kept [s], at least a step; every step by default, and less often
-            where that would be more than 20 million numbers. Adjusted so that whole samples fill the duration;
-            run.times has their times.
+            where that would be more than 20 million numbers. Adjusted, with a warning, if it does not divide the
+            duration; run.times has the times.
 
     Returns:
         The Trajectory up to the end of each run; `outcome` has the reason why it ended. Ctrl-C returns what there is.
@@ -153,7 +164,7 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs)
     progress = loop.begin(problem.state(layout), problem.model.nq + problem.model.nv + problem.applied.memory)
     end_at_start(problem, layout, progress)
-    _run(loop, progress, integrator)
+    _run(problem, loop, progress, integrator)
     return _trajectory(problem, loop, progress, layout, integrator)
 
 
@@ -166,15 +177,17 @@ def _state_of(problem: Problem, layout: StateLayout) -> Callable[[np.ndarray], l
     return state_of
 
 
-def _run(loop: TimeLoop, progress: Progress, integrator: Integrator) -> None:
+def _run(problem: Problem, loop: TimeLoop, progress: Progress, integrator: Integrator) -> None:
     """Run the time loop, with a progress bar and a checkpoint if there is one."""
     kept = None
     if integrator.checkpoint is not None:
         controls = "callback" if callable(loop.controls) else loop.controls
         key = key_of(loop.rollout.key, loop.grid, progress.state, loop.constants, controls)
-        kept = Checkpoint(integrator.checkpoint, key, loop.grid.every)
-        kept.resume(progress)
+        kept = Checkpoint(integrator.checkpoint, key, loop.grid.every, problem.inputs)
+        kept.begin(progress)
     bar = ProgressBar(loop.grid.steps, loop.grid.h, len(progress.state), integrator.progress)
+    if progress.resumed:
+        bar.say(f"{integrator.checkpoint}: the simulation continues at t = {progress.resumed * loop.grid.h:.6g} s")
 
     def report(p: Progress) -> None:
         bar.draw(p.done)
@@ -184,7 +197,7 @@ def _run(loop: TimeLoop, progress: Progress, integrator: Integrator) -> None:
     loop.run(progress, report)
     bar.erase()
     if kept is not None and progress.interrupted:
-        kept.write(progress)
+        kept.keep(progress, now=True)
     elif kept is not None:
         kept.remove()
 
@@ -211,14 +224,44 @@ def _trajectory(
         problem.system.inputs_are_torques and (g.every == 1 or one_row),
     )
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
+    if p.resumed:
+        settings["resumed"] = f"at {p.resumed * g.h:.6g} s"
+    errors = _step_errors(problem, loop, p, layout, integrator)
+    if errors is not None:
+        settings["step_error"] = errors.total
     residual = None
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
-        residual, settings["margin"] = loops[:, 0], float(loops[:, 1].min())
-        _warn_of_margin(settings["margin"], ends, problem.system.minimal)
+        residual, margin = loops[:, 0], float(loops[:, 1:].min(initial=1.0))
+        if problem.system.minimal:
+            settings["actuation_margin"] = margin
+        elif problem.system.projects and problem.system.measures_margin:
+            settings["margin"] = margin
+        _warn_of_margin(margin, ends, problem.system.minimal)
     steps = np.minimum(p.counts, g.steps - 1)
     at_ends = problem.inputs.at(problem.batch, steps[:, None])[:, 0]
     return problem.trajectory(samples, ends, at_ends, settings, residual)
+
+
+def _step_errors(
+    problem: Problem, loop: TimeLoop, p: Progress, layout: StateLayout, integrator: Integrator
+) -> StepErrors | None:
+    """An estimate of the errors of steps, with a warning if they are too long for the motion."""
+    units = [unit for joint in problem.model.joints for unit in joint.kind.units]
+
+    def inputs_at(number: int) -> np.ndarray:
+        return problem.inputs.at(problem.batch, np.full((len(problem), 1), number))
+
+    found = step_errors(loop, p, layout, units, inputs_at, ORDER[integrator.name])
+    if found is not None and found.largest > LONG_STEP and integrator.accuracy is None:
+        warnings.warn(
+            f"simulate: steps of {loop.grid.h:g} s are too long for this motion: one of them changes velocities by "
+            f"{found.largest:.1g} of the largest speed beside the truth. Give a shorter step=, or accuracy= or an "
+            "adaptive integrator in sl.Integrator",
+            SpanloopWarning,
+            stacklevel=5,
+        )
+    return found
 
 
 def _warn_of_margin(margin: float, ends: list[End], minimal: bool) -> None:

@@ -93,6 +93,7 @@ class System:
     closures: str = "project"
     live: bool = False  # parameters are inputs
     strict: bool = True  # a singular configuration is refused
+    near: tuple[float, ...] | None = None  # q (nq) of the assembly that the runs are in; None: as near neutral
 
     @property
     def has_loops(self) -> bool:
@@ -181,17 +182,28 @@ class System:
         return self._forward.compute(self._of(self._forward, {**x, "tau": tau, "forces": forces}))
 
     def projected_accelerations(self, x: Arrays) -> tuple[list[Any], list[Any], Any, Pairs]:
-        """v (nv) projected to the closed loops, the accelerations there, with the same factors, and the margin.
-
-        The margin is the smallest pivot of any row over the row's own admittance: 0 where the loops lose rank.
-        """
+        """v (nv) projected to the closed loops, the accelerations there, with the same factors, and the margin."""
         v = self.closed_velocity(x)
         a, pairs = self.accelerations({**x, "v": v})
+        margin = self.margin(x)
+        return v, a, margin, [*pairs, (SINGULAR, margin)] if self.strict else pairs
+
+    def margin(self, x: Arrays) -> Any:
+        """The smallest pivot of any constraint row over the row's own admittance: 0 where the loops lose rank.
+
+        The pivots are those of `velocity_correction`, whatever the method of forward dynamics. 1 without any.
+        """
+        _, pivots = self._velocity.compute(self._of(self._velocity, x))
         margin: Any = 1.0
-        for least, pivot in pairs:
+        for least, pivot in pivots:
             ratio = where(least > 0.0, PIVOT_TOLERANCE * pivot / where(least > 0.0, least, 1.0), 1.0)
             margin = where(ratio < margin, ratio, margin)
-        return v, a, margin, [*pairs, (SINGULAR, margin)] if pairs else pairs
+        return margin
+
+    @property
+    def measures_margin(self) -> bool:
+        """Whether the margin is known: it is not where redundant rows are not."""
+        return self.has_loops and self._velocity.program[1].demands is not None
 
     def closed_velocity(self, x: Arrays) -> list[Any]:
         """v (nv) projected to the closed loops; in minimal coordinates the actuated rates do not change."""
@@ -211,7 +223,7 @@ class System:
         return q, self.closed_velocity({**x, "q": q}), left
 
     def closed_position(self, x: Arrays, rounds: int | None = None) -> tuple[list[Any], Any]:
-        """q (nq) projected to the closed loops, and the largest error of any row that is left.
+        """q (nq) projected to the closed loops, and the largest error that is left [rad, or of its loop's length].
 
         In minimal coordinates by Newton's method with the actuated joints fixed; else by corrections that share
         factors.
@@ -225,10 +237,15 @@ class System:
             else:
                 delta, _ = self._position.compute({**self._of(self._position, x), "error": error})
             q = self.moved(q, delta)
+        return q, self.openness({**x, "q": q})
+
+    def openness(self, x: Arrays) -> Any:
+        """The largest error of any closure row [rad, or of its loop's length]; 0 without loops."""
         left: Any = 0.0
-        for e in self._errors({**x, "q": q}):
-            left = where(absolute(e) < left, left, absolute(e))
-        return q, left
+        for e, length in zip(self._errors(x), self._baked.row_lengths, strict=True) if self.has_loops else ():
+            share = absolute(e) * (1.0 / length)
+            left = where(share < left, left, share)
+        return left
 
     def moved(self, q: Sequence[Any], delta: Sequence[Any]) -> list[Any]:
         """q ⊕ delta."""
@@ -273,7 +290,7 @@ class System:
         return Completion(self.model, self._spec)
 
     def _spec(self, name: str, **options: Any) -> KernelSpec:
-        return KernelSpec.of(self.model, name, parameters="live" if self.live else "baked", **options)
+        return KernelSpec.of(self.model, name, parameters="live" if self.live else "baked", near=self.near, **options)
 
     def _of(self, spec: KernelSpec, x: Arrays) -> dict[str, Sequence[Any]]:
         """The arrays of x that a spec reads."""

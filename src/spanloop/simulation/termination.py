@@ -1,10 +1,13 @@
 """Termination of runs: which event ended one, at what time, and why a step failed.
 
 A run that ended is at the start of the step that failed or met an event. Its end is located by repeating that step with
-parts of its length.
+parts of its length. In minimal coordinates a step that fails may succeed in parts, near a singular configuration or
+where it is passed closely; the run then goes on.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,8 +22,8 @@ from spanloop.simulation.time_loop import Progress, TimeLoop
 from spanloop.trajectory import EndReason, Outcome
 
 RESOLVED = 1e-9  # of a step: how exactly an event is located
-BEYOND = 4.0  # steps in which a singular configuration is sought
 TRIALS = 5000  # parts of a step on the way to a singular configuration
+MOST_PARTS = 50_000  # of all steps of a run that fail and are taken in parts
 CLOSE = 1e-4  # a margin that counts as near a singular configuration
 ENDS = {Reason.SINGULAR_CLOSURE: EndReason.SINGULAR, Reason.OPEN_LOOP: EndReason.OPEN}
 
@@ -76,7 +79,41 @@ class Termination:
 
     def ends(self, p: Progress, others: End) -> list[End]:
         """The end of every run; others: that of runs that nothing ended inside the rollout."""
-        return [self.of(p, k) if bits else others for k, bits in enumerate(p.why.tolist())]
+        return [self._resumed(p, k) or self.of(p, k) if bits else others for k, bits in enumerate(p.why.tolist())]
+
+    def _resumed(self, p: Progress, k: int) -> End | None:
+        """Take the steps of run k that fail in parts, and go on after them; its end if that is not inside a step."""
+        g, parts = self.loop.grid, 0
+        while self.problem.system.minimal and p.why[k] and not p.why[k] & HALTED and parts < MOST_PARTS:
+            step = _Step(self, p, k, self.loop.start + int(p.counts[k]) * g.h)
+            share, state, taken = self._approached(step) if step.foreseen else (0.0, step.begin, 0)
+            near = share == 1.0 and any(self._refusal(step.t, x, step) for x in (step.begin, state))
+            if not near:  # a singular configuration is in this step, or the step is too long for the motion
+                return None
+            parts += taken
+            one = step.alone(p)
+            if self._met(step.begin, state):
+                p.why[k] = HALTED
+                return None
+            one.state, one.done, one.counts = state[None], step.number + 1, p.counts[k : k + 1] + 1
+            loop = step.loop_alone()
+            if one.done < g.steps and one.done % g.every:
+                loop.advance(one, min(g.every - one.done % g.every, g.steps - one.done))
+            loop.run(one, lambda _: None)
+            if one.done == g.steps and not one.why[0]:
+                loop.advance(one, 0)
+            p.state[k], p.why[k], p.counts[k] = one.state[0], one.why[0], one.counts[0]
+            if not p.why[k]:
+                return End(loop.outcome(one))
+        return None
+
+    def _met(self, before: np.ndarray, after: np.ndarray) -> list[int]:
+        """Numbers of the events that are positive in one row and not in the other."""
+        if "g" not in self.layout:
+            return []
+        where = self.layout.places["g"]
+        pairs = enumerate(zip(before[where], after[where], strict=True))
+        return [j for j, (a, b) in pairs if a > 0.0 and not b > 0.0]
 
     def of(self, p: Progress, k: int) -> End:
         """The end of run k, which ended inside the rollout."""
@@ -104,11 +141,7 @@ class Termination:
 
     def _event(self, step: _Step) -> End:
         """The first of the events that were met in this step."""
-        where = self.layout.places["g"]
-        before = step.begin[where]
-        after = step.whole()
-        met = [j for j in range(len(self.events)) if before[j] > 0.0 and not after[where][j] > 0.0]
-        found = [(self._located(step, j), j) for j in met]
+        found = [(self._located(step, j), j) for j in self._met(step.begin, self._whole(step))]
         (share, state), j = min(found, key=lambda x: x[0][0])
         return End(event_met(self.events, j, step.t + share * self.loop.grid.h), *self._state(state))
 
@@ -119,7 +152,7 @@ class Termination:
         """
         at = self.layout.places["g"].start + j
         low, high = 0.0, 1.0
-        f_low, state = float(step.begin[at]), step.whole()
+        f_low, state = float(step.begin[at]), self._whole(step)
         f_high = float(state[at])
         weight_low, weight_high, side = f_low, f_high, 0
         for _ in range(100):
@@ -128,7 +161,7 @@ class Termination:
             middle = high - (high - low) * weight_high / (weight_high - weight_low)
             inside = low + 0.5 * RESOLVED < middle < high - 0.5 * RESOLVED
             middle = middle if inside else 0.5 * (low + high)
-            trial = step.part(middle)
+            trial = self._part(step, middle)
             f = float(trial[at]) if trial is not None else f_low
             if trial is None or f > 0.0:
                 low, weight_low = middle, f
@@ -140,9 +173,25 @@ class Termination:
                 side = -1
         return high, state
 
+    def _whole(self, step: _Step) -> np.ndarray:
+        """The state after the step, which met an event but did not fail."""
+        found = self._part(step, 1.0)
+        assert found is not None
+        return found
+
+    def _part(self, step: _Step, share: float) -> np.ndarray | None:
+        """The state after this share of the step, in minimal coordinates in parts if need be; None if it fails."""
+        found = step.part(share)
+        if found is not None or not self.problem.system.minimal:
+            return found
+        reached, state, _ = self._approached(step, share)
+        return state if reached == share else None
+
     def _failure(self, step: _Step) -> End:
         """The end of shorter and shorter steps, and why there is no next one."""
-        share, state = self._approached(step) if self.problem.system.minimal else self._reached(step)
+        share, state = self._approached(step)[:2] if self.problem.system.minimal else (1.0, step.begin)
+        if share == 1.0:
+            share, state = self._reached(step)
         t = step.t + share * self.loop.grid.h
         return End(self._outcome(step, state, t), *self._state(state))
 
@@ -157,22 +206,21 @@ class Termination:
             part *= 0.5
         return share, state
 
-    def _approached(self, step: _Step) -> tuple[float, np.ndarray]:
-        """The end of parts of the step, one after the other: coordinates that fail somewhere fail near it too.
+    def _approached(self, step: _Step, far: float = 1.0) -> tuple[float, np.ndarray, int]:
+        """How far parts of the step lead, one after the other, the state there, and how many were tried.
 
-        They may go beyond the end of the step, if the inputs there are known.
+        Minimal coordinates that fail somewhere fail near it too. far: the share of the step to be reached.
         """
-        share, state = 0.0, step.begin
-        part, far = 0.5, min(BEYOND, self.loop.grid.steps - step.number) if step.foreseen else 1.0
-        for _ in range(TRIALS):
-            trial = step.part(part, state, share) if share + part < far else None
+        share, state, part, tried = 0.0, step.begin, 0.5 * far, 0
+        while share < far and part >= RESOLVED and tried < TRIALS:
+            tried += 1
+            last = share + part >= far * (1.0 - RESOLVED)
+            trial = step.part(far - share if last else part, state, share)
             if trial is not None:
-                share, state = share + part, trial
+                share, state = far if last else share + part, trial
             else:
                 part *= 0.5
-            if part < RESOLVED:
-                break
-        return (share, state) if share + 1e-3 < far or far == 1.0 else self._reached(step)
+        return share, state, tried
 
     def _outcome(self, step: _Step, state: np.ndarray, t: float) -> Outcome:
         """Why there is no step from this state."""
@@ -216,16 +264,20 @@ class _Step:
 
     @property
     def foreseen(self) -> bool:
-        """Whether the inputs of later steps are known."""
+        """Whether the inputs of later steps are known, and nothing counts steps."""
         return not callable(self.owner.loop.controls) and "z" not in self.owner.layout
 
-    def _inputs(self, at: float) -> np.ndarray:
-        """The inputs at this share of the step, which may belong to a later one."""
-        later, given = int(at), self.owner.loop.controls
-        if not later or callable(given) or given.shape[1] == 1:
-            return self.controls
-        row = given[self.k : self.k + 1] if len(given) > 1 else given
-        return np.ascontiguousarray(row[:, self.number + later : self.number + later + 1], self.controls.dtype)
+    def alone(self, p: Progress) -> Progress:
+        """The progress of this run alone, at the start of the step; its samples are those of all runs."""
+        why, counts = np.zeros(1, np.uint8), p.counts[self.k : self.k + 1].copy()
+        return Progress(self.begin[None].copy(), why, counts, p.record[self.k : self.k + 1], self.number)
+
+    def loop_alone(self) -> TimeLoop:
+        """The time loop of this run alone."""
+        loop = self.owner.loop
+        assert not callable(loop.controls)
+        row = loop.controls[self.k : self.k + 1] if len(loop.controls) > 1 else loop.controls
+        return replace(loop, constants=self.constants, controls=row)
 
     def part(self, share: float, start: np.ndarray | None = None, at: float = 0.0) -> np.ndarray | None:
         """The state after this share of the step, events ignored; None if it fails.
@@ -240,19 +292,13 @@ class _Step:
         why = np.zeros(1, np.uint8)
         h = share * self.owner.loop.grid.h
         t = self.t + at * self.owner.loop.grid.h
-        self.owner.loop.rollout.run(state, self.constants, self._inputs(at), why, Steps(t, h, 0, 1), None)
+        self.owner.loop.rollout.run(state, self.constants, self.controls, why, Steps(t, h, 0, 1), None)
         return None if why[0] else state[0]
-
-    def whole(self) -> np.ndarray:
-        """The state after the step, which met an event but did not fail."""
-        found = self.part(1.0)
-        assert found is not None
-        return found
 
     def nudged(self, state: np.ndarray) -> np.ndarray:
         """The state a little further along its velocity."""
         system, places = self.owner.problem.system, self.owner.layout.places
         out = state.copy()
-        delta = 1e-6 * self.owner.loop.grid.h * state[places["v"]].astype(float)
+        delta = 4e-6 * self.owner.loop.grid.h * state[places["v"]].astype(float)
         out[places["q"]] = system.moved(state[places["q"]].astype(float).tolist(), delta.tolist())
         return out

@@ -23,8 +23,8 @@ def kernel(name: str, sizes: Mapping[str, int], count: int, compute: Callable, k
     found = _kernels.pop(digest, None)
     if found is None:
         found = machine_kernel(TracedFunction(name, digest, inputs, count, compute))
-    if len(_kernels) >= _MOST:
-        del _kernels[next(iter(_kernels))]
+    for oldest in tuple(_kernels)[: 1 - _MOST]:
+        _kernels.pop(oldest, None)  # another thread may have done so
     _kernels[digest] = found
     return found
 
@@ -63,6 +63,9 @@ class TracedFunction:
         except (ZeroDivisionError, OverflowError):
             return None
         return found if np.isfinite(found).all() and all(a < b for a, b in pairs) else None
+
+    def other_kernel(self, dtype: str, *rows: np.ndarray) -> None:
+        """None: the assembly is chosen when the kernel is made."""
 
     def explain(self, *rows: np.ndarray) -> Refusal:
         """Why this state has no answer."""

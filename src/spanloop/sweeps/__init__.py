@@ -12,8 +12,9 @@ from spanloop.sweeps.program import (
     at_once,
     inward,
     outward,
+    walk,
+    walked,
 )
-from spanloop.sweeps.walk import walk, walked
 
 __all__ = [
     "AT_ONCE",

@@ -19,9 +19,8 @@ from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.math.symmetric import LDL, pivot_bounds
 from spanloop.math.vector3 import is_zero, total
-from spanloop.sweeps.program import Values, at_once
+from spanloop.sweeps.program import Values, at_once, carry_out
 from spanloop.sweeps.terms import FRAMES, ONE, ROWS, Term, is_starred, starred
-from spanloop.sweeps.walk import carry_out
 from spanloop.topology.tree_paths import relative_pose
 
 

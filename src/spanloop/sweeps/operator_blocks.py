@@ -19,6 +19,7 @@ from spanloop.math.admittance import Admittance
 from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, gain, power
 from spanloop.sweeps.program import Sweep, Values, at_once, inward, outward
+from spanloop.sweeps.tested_pivots import PivotTest
 from spanloop.topology.mechanism import Anchor
 
 
@@ -37,8 +38,9 @@ def preparation(mechanism, anchors: Sequence[Anchor], level: int, kept: Callable
         """The function that finds the rows of A."""
         return Values(kept=kept)
 
-    sweeps = (outward(place), inward(articulate, P=ArticulatedInertia()), outward(admit, Upsilon=Admittance()))
-    return (at_once(kept_rows), *sweeps[: level + 1])
+    articulated = (*PivotTest(mechanism).sweeps, inward(articulate, P=ArticulatedInertia())) if level else ()
+    admitted = (outward(admit, Upsilon=Admittance()),) if level > 1 else ()
+    return (at_once(kept_rows), outward(place), *articulated, *admitted)
 
 
 def articulate(link, here, arriving) -> tuple[Values, Values]:
@@ -51,13 +53,15 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     )
     D_inverse = symmetric.inverse(D)
     G = tuple(sum((u * x for u, x in zip(U, row, strict=True)), Force()) for row in D_inverse)
-    left, dofs = P, []
+    left, dofs, pivots = P, [], []
     for s, m in zip(here.S, link.armature, strict=True):
         u = left @ s
-        g, inverse_pivot = gain(u, power(s, u) + m)
+        d = power(s, u) + m
+        pivots.append(d)
+        g, inverse_pivot = gain(u, d)
         dofs.append((s, g, inverse_pivot))
         left = left.less(g, u)
-    kept = Values(P=P, D=D, D_inverse=D_inverse, G=G, dofs=tuple(dofs))
+    kept = Values(P=P, D=D, D_inverse=D_inverse, G=G, dofs=tuple(dofs), pivots=pivots)
     return kept, Values(P=left.carried(here.X))
 
 

@@ -11,9 +11,9 @@ from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.model import Model
 from spanloop.sweeps.closure_operators import pivot_demands
 from spanloop.sweeps.operator_blocks import preparation
-from spanloop.sweeps.program import Values
+from spanloop.sweeps.program import Values, carry_out
 from spanloop.sweeps.terms import FRAMES, JOINTS, LINKS, ROWS, Term
-from spanloop.sweeps.walk import carry_out
+from spanloop.sweeps.tested_pivots import PivotTest
 from spanloop.topology import mechanism
 from spanloop.topology.mechanism import Anchor
 
@@ -151,6 +151,12 @@ class Algebra:
         carry_out(
             preparation(self.mechanism, self.points(self.mechanism), level, self.kept), self.mechanism, here, Values()
         )
+        tested = PivotTest(self.mechanism)
+        pairs = tested.pairs(self.mechanism, here, None) if level else []
+        if all(isinstance(x, float) for pair in pairs for x in pair):
+            refusal = tested.refusal(self.mechanism, pairs) if pairs else None
+            if refusal:
+                raise StateError.of("operators", refusal)
         return here
 
     # ---- pictures

@@ -10,6 +10,7 @@ from spanloop.sweeps.operator_blocks import preparation
 from spanloop.sweeps.program import Program, Sweep
 from spanloop.sweeps.spaces import Algebra
 from spanloop.sweeps.terms import ROWS, SPACES, Term, adding
+from spanloop.sweeps.tested_pivots import PivotTest
 
 _ANSWER = "answer"
 
@@ -108,6 +109,11 @@ class Vector:
         algebra, given = self.algebra, self.inputs()
         whole = self if self.parts else Vector(algebra, self.space, parts=((1.0, None, self),))
 
+        tested = PivotTest(mechanism) if whole.level else None
+
+        def demands(m, here, world) -> list:
+            return [*pivot_demands(m, here, world), *(tested.pairs(m, here, world) if tested else ())]
+
         def result(m, here, world):
             return algebra.found(m, self.space, here, world, _ANSWER)
 
@@ -119,5 +125,5 @@ class Vector:
             (algebra.size(self.space),),
             sizes={name: algebra.size(space) for name, space in given.items()},
             blocks={name: algebra.blocks(mechanism, space) for name, space in given.items() if space != ROWS},
-            demands=pivot_demands if algebra.closed else None,
+            demands=demands if algebra.closed or (tested and tested.noise) else None,
         )

@@ -6,6 +6,7 @@ from itertools import combinations
 
 from spanloop.errors import listed
 from spanloop.model import Model
+from spanloop.topology.closures import Closure
 from spanloop.topology.mechanism import Mechanism, mechanism
 from spanloop.topology.partition import connected_components
 from spanloop.topology.tree_paths import path
@@ -23,7 +24,8 @@ def loops_in_words(model: Model) -> str:
         switch = ", switchable" if c.switchable else ""
         lines.append(
             f"loop {c.name!r}: a {c.kind.name} joint ({len(c.rows)} rows{switch}) between {loop.a!r} and {loop.b!r}; "
-            f"joints {listed(ways[0])} | {listed(ways[1])}; the two ways meet at {where}"
+            f"joints {listed(ways[0])} | {listed(ways[1])}; the two ways meet at {where}; "
+            f"rows in the axes of its child frame: {listed(row_words(c))}"
         )
     for g in m.gears:
         joint, source = m.links[g.link].name, m.links[g.source].name
@@ -31,6 +33,11 @@ def loops_in_words(model: Model) -> str:
     groups = [g for g in coupled_loops(m) if len(g) > 1]
     lines += [f"loops that share joints and move each other: {listed(g)}" for g in groups]
     return "\n".join(lines)
+
+
+def row_words(c: Closure) -> list[str]:
+    """What each row of a closure transmits."""
+    return [c.row_name(k).removeprefix(f"{c.name}: ") for k in range(len(c.rows))]
 
 
 def coupled_loops(m: Mechanism) -> list[list[str]]:

@@ -8,6 +8,8 @@ those of elimination. In one kernel with forward dynamics at the same q the fact
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import PositionError, VelocityError
 from spanloop.algorithms.closed.elimination import closed_sweeps, joint_accelerations
@@ -26,11 +28,20 @@ def position_correction(mechanism, redundancy: Redundancy | None = None) -> Prog
 
 
 def velocity_correction(mechanism, redundancy: Redundancy | None = None) -> Program:
-    """delta (nv,) after which v + delta keeps the loops closed at q."""
+    """delta (nv,) after which v + delta keeps the loops closed at q.
+
+    Its demands are the pivots of all constraint rows, each with its bound (19), where redundant rows are known.
+    """
     moving = (outward(fly, V=Motion()), outward(keep_rates))
-    return _program(
+    found = _program(
         "velocity_correction", ("q", "v"), mechanism, redundancy, _switches(mechanism), VelocityError(), moving
     )
+    return replace(found, demands=pivots) if redundancy and redundancy.refuses_singular else found
+
+
+def pivots(m, here, world) -> list:
+    """Pairs (bound, pivot) of all constraint rows (19)."""
+    return [x for h in here for x in h.pivot_bounds] + list(world.pivot_bounds)
 
 
 def _program(name, inputs, mechanism, redundancy, sizes, row_bias, moving) -> Program:

@@ -36,15 +36,18 @@ from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Field, Force, Motion, dof_acceleration, gain, power
 from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
+from spanloop.sweeps.tested_pivots import PivotTest
 
 
 def forward_dynamics(mechanism, loaded=()) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,); a driven joint's entry of tau is its acceleration."""
+    tested = PivotTest(mechanism)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()),
         (
             *placed(loaded),
+            *tested.sweeps,
             outward(bias_acceleration, field=Field(ZERO3, origin=negate(mechanism.gravity))),  # 5.14a
             inward(filtered, P=ArticulatedInertia(), z=Force()),  # 5.14b, c
             outward(smooth, lam=Motion()),  # 5.14d
@@ -53,6 +56,7 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
+        demands=tested.demands,
     )
 
 
@@ -61,16 +65,17 @@ def filtered(link, here, arriving) -> tuple[Values, Values]:
     P = link.inertia.articulated() + arriving.P
     z = here.z + arriving.z
     torque = [t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)]
-    residuals = []
+    residuals, pivots = [], []
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):  # a driven joint: no column
         U = P @ s
         D = power(s, U) + armature
+        pivots.append(D)
         G, inverse_pivot = gain(U, D)
         e = t - power(s, z)  # ε = T − H ẑ
         residuals.append((s, G, e * inverse_pivot))  # ν = D⁻¹ ε
         P = P.less(G, U)
         z = z + G * e  # (1 − G H) ẑ + G T
-    return Values(residuals=residuals), Values(P=P.carried(here.X), z=here.X @ z)
+    return Values(residuals=residuals, pivots=pivots), Values(P=P.carried(here.X), z=here.X @ z)
 
 
 def smooth(link, here, parent) -> Values:

@@ -21,15 +21,18 @@ from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Field, Force, Motion, dof_acceleration, gain, power
 from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
+from spanloop.sweeps.tested_pivots import PivotTest
 
 
 def forward_dynamics(mechanism, loaded=()) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,); a driven joint's entry of tau is its acceleration."""
+    tested = PivotTest(mechanism)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()),
         (
             *placed(loaded),
+            *tested.sweeps,
             outward(turn, field=Field(ZERO3)),
             inward(articulate, P=ArticulatedInertia(), z=Force()),
             outward(accelerate, a=Motion(linear=negate(mechanism.gravity))),
@@ -38,6 +41,7 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
+        demands=tested.demands,
     )
 
 
@@ -53,17 +57,18 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     P = link.inertia.articulated() + arriving.P
     z = here.z + arriving.z
     torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
-    eliminated = []
+    eliminated, pivots = [], []
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):  # a driven joint: no column
         U = P @ s
         D = power(s, U) + armature  # D = H P H*           [A.1]
+        pivots.append(D)
         G, inverse_pivot = gain(U, D)  # G = P H* D⁻¹
         e = t - power(s, z)  # ε = T − H z
         eliminated.append((s, G, e * inverse_pivot))
         P = P.less(G, U)  # P⁺ = (1 − G H) P
         z = z + G * e  # z⁺ = z + G ε
     z = z + P @ here.c
-    return Values(eliminated=tuple(eliminated)), Values(P=P.carried(here.X), z=here.X @ z)
+    return Values(eliminated=tuple(eliminated), pivots=pivots), Values(P=P.carried(here.X), z=here.X @ z)
 
 
 def accelerate(link, here, parent) -> Values:

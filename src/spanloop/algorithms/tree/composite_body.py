@@ -18,7 +18,8 @@ from spanloop.math.sparse_ldl import SparseLDL, System
 from spanloop.math.spatial import power
 from spanloop.math.symmetric import mirrored
 from spanloop.math.vector3 import dot
-from spanloop.sweeps import Program, Union, Values, inward
+from spanloop.sweeps import Program, Union, Values, at_once, inward
+from spanloop.sweeps.tested_pivots import IN_MATRIX, PivotTest
 
 
 def mass_matrix(mechanism) -> Program:
@@ -36,14 +37,21 @@ def mass_matrix(mechanism) -> Program:
 def forward_dynamics(mechanism, loaded=()) -> Program:
     """a (nv,): solves M a = tau − h by M = LᵀDL, leaves first, which keeps the tree's zeros."""
     h = newton_euler.bias(mechanism, loaded)
+    tested = PivotTest(mechanism, IN_MATRIX)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()),
-        (*(keeping_bias(s) for s in h.sweeps), inward(compose, I=RigidInertia(), F=Union())),
-        result=_accelerations,
+        (
+            *(keeping_bias(s) for s in h.sweeps),
+            inward(compose, I=RigidInertia(), F=Union()),
+            *tested.sweeps,
+            at_once(solve),
+        ),
+        result=lambda m, here, world: world.accelerations,
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
+        demands=tested.demands,
     )
 
 
@@ -95,9 +103,16 @@ def tree_factors(M) -> SparseLDL:
     return SparseLDL(System.of(M), range(len(M) - 1, -1, -1))
 
 
-def _accelerations(mechanism, here, world) -> list:
+def solve(mechanism, here, world) -> tuple[Values, dict[int, Values]]:
+    """Accelerations (nv,) of all joints from M a = tau − h, and the pivots of M at each link."""
     free, M, right, a = free_equations(mechanism, here, matrix(mechanism, here))
-    found = tree_factors(M).solve(dict(enumerate(right)))
+    factors = tree_factors(M)
+    found = factors.solve(dict(enumerate(right)))
     for k, i in enumerate(free):
         a[i] = found[k]
-    return a
+    pivots = {i: factors.pivots[k] for k, i in enumerate(free)}
+    kept = {
+        link.number: Values(pivots=[pivots[i] for i in range(link.v.start, link.v.stop) if i in pivots])
+        for link in mechanism.links
+    }
+    return Values(accelerations=a), kept

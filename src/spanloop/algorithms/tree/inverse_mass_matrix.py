@@ -18,21 +18,25 @@ from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, Motion, dof_acceleration, gain, power
 from spanloop.math.symmetric import mirrored
 from spanloop.sweeps import Program, Union, Values, inward, outward
+from spanloop.sweeps.tested_pivots import PivotTest
 
 
 def mass_matrix_inverse(mechanism) -> Program:
     """M⁻¹ (nv, nv) at q (nq,)."""
+    tested = PivotTest(mechanism)
     return Program(
         "mass_matrix_inverse",
         ("q",),
         (
             *placed(()),
+            *tested.sweeps,
             inward(articulate, P=ArticulatedInertia(), z=Union()),
             outward(accelerate, a=Union()),
         ),
         result=_matrix,
         shape=(mechanism.nv, mechanism.nv),
         regroup=True,
+        demands=tested.demands,
     )
 
 
@@ -40,10 +44,12 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     """Articulated inertia, and the innovations ε of every torque behind or at this joint."""
     P = link.inertia.articulated() + arriving.P
     z = Union(arriving.z)
-    eliminated = []
+    eliminated, pivots = [], []
     for k, (s, armature) in enumerate(zip(here.S, link.armature, strict=True)):
         U = P @ s
-        G, inverse_pivot = gain(U, power(s, U) + armature)  # P H* D⁻¹, D⁻¹
+        D = power(s, U) + armature
+        pivots.append(D)
+        G, inverse_pivot = gain(U, D)  # P H* D⁻¹, D⁻¹
         own = link.v.start + k
         e = Union({j: -power(s, f) for j, f in z.items()})
         e[own] = 1.0 - power(s, z[own]) if own in z else 1.0
@@ -52,7 +58,7 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
         eliminated.append((s, G, {j: x * inverse_pivot for j, x in e.items()}))
         P = P.less(G, U)
     sent = Union({j: here.X @ f for j, f in z.items()})
-    return Values(eliminated=tuple(eliminated)), Values(P=P.carried(here.X), z=sent)
+    return Values(eliminated=tuple(eliminated), pivots=pivots), Values(P=P.carried(here.X), z=sent)
 
 
 def accelerate(link, here, parent) -> Values:

@@ -25,6 +25,7 @@ from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Force, Motion, dof_acceleration, gain, power
 from spanloop.math.vector3 import add, cross
 from spanloop.sweeps import Program, Union, Values, inward, outward
+from spanloop.sweeps.tested_pivots import PivotTest
 from spanloop.topology.tree_paths import meeting as meeting_link
 
 _UNITS = tuple(tuple(float(i == j) for j in range(6)) for i in range(6))
@@ -51,11 +52,13 @@ def operational_inverse_inertia(mechanism, frames: tuple[str, ...]) -> Program:
     def gather(link, here, arriving):
         return propagate(link, here, arriving, mechanism, frames, lambda f: link.number in wanted[f])
 
+    tested = PivotTest(mechanism)
     return Program(
         "operational_inverse_inertia",
         ("q",),
         (
             *placed(()),
+            *tested.sweeps,
             poses(),
             inward(articulate, P=ArticulatedInertia()),
             inward(gather, z=Union()),
@@ -64,6 +67,7 @@ def operational_inverse_inertia(mechanism, frames: tuple[str, ...]) -> Program:
         result,
         (6 * len(frames), 6 * len(frames)),
         regroup=True,
+        demands=tested.demands,
     )
 
 
@@ -76,11 +80,13 @@ def force_response(mechanism, frames: tuple[str, ...]) -> Program:
     def result(m, here, world):
         return [x for h in here for row in h.accelerations for x in row]
 
+    tested = PivotTest(mechanism)
     return Program(
         "force_response",
         ("q",),
         (
             *placed(()),
+            *tested.sweeps,
             poses(),
             inward(articulate, P=ArticulatedInertia()),
             inward(gather, z=Union()),
@@ -89,19 +95,33 @@ def force_response(mechanism, frames: tuple[str, ...]) -> Program:
         result,
         (mechanism.nv, 6 * len(frames)),
         regroup=True,
+        demands=tested.demands,
+    )
+
+
+def pivots(mechanism, tested: PivotTest) -> Program:
+    """What each tested pivot must exceed, and the pivot: a row for each DoF of the links in tested.noise."""
+    return Program(
+        "pivots",
+        ("q",),
+        (*placed(()), *tested.sweeps, inward(articulate, P=ArticulatedInertia())),
+        result=lambda m, here, world: [x for pair in tested.pairs(m, here, world) for x in pair],
+        shape=(sum(map(len, tested.noise.values())), 2),
     )
 
 
 def articulate(link, here, arriving) -> tuple[Values, Values]:
     """Articulated inertia, and the gains of the joint's DoF."""
     P = link.inertia.articulated() + arriving.P
-    dofs = []
+    dofs, pivots = [], []
     for s, armature in zip(link.free(here.S), link.armature, strict=False):
         U = P @ s
-        G, inverse_pivot = gain(U, power(s, U) + armature)  # P H* D⁻¹ and D⁻¹ = (H P H*)⁻¹      [A.1]
+        D = power(s, U) + armature
+        pivots.append(D)
+        G, inverse_pivot = gain(U, D)  # P H* D⁻¹ and D⁻¹ = (H P H*)⁻¹      [A.1]
         dofs.append((s, G, inverse_pivot))
         P = P.less(G, U)
-    return Values(dofs=tuple(dofs)), Values(P=P.carried(here.X))
+    return Values(dofs=tuple(dofs), pivots=pivots), Values(P=P.carried(here.X))
 
 
 def propagate(link, here, arriving, mechanism, frames, wanted) -> tuple[Values, Values]:

@@ -2,7 +2,7 @@
 
 [Walker & Orin 1982, method 1], against which [Yamane & Nakamura, fig. 6-7] and [Saha, Table 2] compare. Column j of M
 is the torque that a unit acceleration of DoF j takes, without velocities, gravity and other forces; the bias torque
-is that of no acceleration; M a = tau − h is solved by a dense LDLᵀ.
+is that of no acceleration; M a = tau − h is solved by M = LᵀDL.
 
 | symbol | shape | meaning | frame |
 |---|---|---|---|
@@ -18,12 +18,12 @@ the torques of the joints inward of it are kept, the others follow by symmetry.
 from __future__ import annotations
 
 from spanloop.algorithms.tree import newton_euler
-from spanloop.algorithms.tree.composite_body import free_equations, keeping_bias, matrix
+from spanloop.algorithms.tree.composite_body import keeping_bias, matrix, solve
 from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.spatial import Field, Force, power
-from spanloop.math.symmetric import solve
 from spanloop.math.vector3 import ZERO3
-from spanloop.sweeps import Program, Sum, Values, inward, outward
+from spanloop.sweeps import Program, Sum, Values, at_once, inward, outward
+from spanloop.sweeps.tested_pivots import IN_MATRIX, PivotTest
 
 
 def mass_matrix(mechanism) -> Program:
@@ -41,14 +41,21 @@ def mass_matrix(mechanism) -> Program:
 def forward_dynamics(mechanism, loaded=()) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,); a driven joint's entry of tau is its acceleration."""
     bias = newton_euler.bias(mechanism, loaded)
+    tested = PivotTest(mechanism, IN_MATRIX)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()),
-        (*(keeping_bias(s) for s in bias.sweeps), *columns()),
-        result=_accelerations,
+        (
+            *(keeping_bias(s) for s in bias.sweeps),
+            *columns(),
+            *tested.sweeps,
+            at_once(solve),
+        ),
+        result=lambda m, here, world: world.accelerations,
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
+        demands=tested.demands,
     )
 
 
@@ -77,10 +84,3 @@ def answer(link, here, arriving) -> tuple[Values, Values]:
     for k, armature in enumerate(link.armature):
         row[first + k, first + k] = row[first + k, first + k] + armature
     return Values(row=row), Values(f=Sum({j: here.X @ x for j, x in f.items()}))
-
-
-def _accelerations(mechanism, here, world) -> list:
-    free, M, right, a = free_equations(mechanism, here, matrix(mechanism, here))
-    for i, x in zip(free, solve(M, right), strict=True):
-        a[i] = x
-    return a

@@ -81,7 +81,7 @@ def read(key: str) -> Artifact | None:
             with contextlib.suppress(OSError):
                 os.utime(where / key)
         return found
-    except OSError:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no such file, or a head that is not ours
         return None
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import secrets
 import shutil
 import stat
+import time
 from pathlib import Path
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be removed
+    fcntl = None  # type: ignore[assignment]
 
 from spanloop.errors import FileError, InputError, nearest
 
@@ -93,20 +101,52 @@ def _offer(path: Path) -> str:
 
 def write_file(path: Path, data: bytes) -> None:
     """Write the data to a temporary file in the same folder, then move it into place in one step."""
-    target = Path(os.path.realpath(path))  # a link stays a link
-    part = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
+        target = Path(os.path.realpath(path))  # a link stays a link
+        part = target.with_name(f"{_prefix(target)}{secrets.token_hex(4)}.part")
+        _remove_abandoned(target)
         try:
             with open(part, "xb") as file:
+                _lock(file)  # until the file is closed, or its writer killed
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            if target.exists():
-                shutil.copymode(target, part)
-            os.replace(part, target)
+                if target.exists():
+                    shutil.copymode(target, part)
+                if fcntl is not None:
+                    os.replace(part, target)
+            if fcntl is None:
+                os.replace(part, target)
         finally:
             with contextlib.suppress(OSError):
                 part.unlink(missing_ok=True)
     except (OSError, ValueError) as error:  # a ValueError comes from a name that no file can have
         reason = getattr(error, "strerror", None) or str(error)
         raise FileError(f"{path}: cannot be written ({reason}); nothing was changed") from None
+
+
+_YOUNG = 1.0  # s: a temporary file may not be locked yet
+
+
+def _prefix(target: Path) -> str:
+    """How the names of a file's temporary files begin."""
+    return f".{hashlib.sha256(target.name.encode(errors='surrogateescape')).hexdigest()[:16]}-"
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove temporary files of this target whose writers were killed."""
+    for part in target.parent.glob(f"{_prefix(target)}*.part"):
+        with contextlib.suppress(OSError):
+            if time.time() - part.stat().st_mtime > _YOUNG:
+                if fcntl is None:
+                    part.unlink()
+                    continue
+                with open(part, "r+b") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an OSError while a writer lives
+                    part.unlink()
+
+
+def _lock(file: BinaryIO) -> None:
+    with contextlib.suppress(OSError):  # a file system without locks
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)

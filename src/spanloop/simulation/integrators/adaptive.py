@@ -17,7 +17,7 @@ from spanloop.simulation.integrators.integrator import Integrator
 from spanloop.simulation.integrators.right_hand_side import minimal_right_hand_side, right_hand_side
 from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.termination import RESOLVED, end_reason, event_met, met_at_start
-from spanloop.simulation.time_loop import ProgressBar, grid
+from spanloop.simulation.time_loop import ProgressBar, grid, positive
 from spanloop.trajectory import EndReason, Outcome, Trajectory
 
 ACCURACY = 1e-9
@@ -37,9 +37,10 @@ def integrate(
         raise InputError(f"integrator {name!r} has no steps for delays and memory to count; use 'rk4' or 'midpoint'")
     if problem.inputs.values is not None and problem.inputs.values.shape[-2] > 1:
         raise InputError(f"integrator {name!r} has no steps to give inputs for; give one row, or a controller")
-    times = grid(duration, sample if sample is not None else duration / _SAMPLES, None, 1)
+    longest = np.inf if step is None else positive(step, "step")
+    gap = positive(duration, "duration") / _SAMPLES if sample is None else sample
+    times = grid(duration, gap, None, 1, "sample")
     t = times.h * np.arange(times.steps + 1)
-    longest = np.inf if step is None else grid(duration, step, None, 1).h
     bar = ProgressBar(len(problem) * times.steps, times.h, 1, integrator.progress)
     runs = []
     for k in range(len(problem)):
@@ -54,7 +55,7 @@ def integrate(
     samples = Samples(t[:last], rows[:, :last, :nq], rows[:, :last, nq:], np.empty((len(problem), last, 0)), u)
     settings = {"integrator": name, "accuracy": tolerance, "steps": sum(r.steps for r in runs)}
     settings["dtype"] = integrator.dtype
-    residual = np.array([r.residual for r in runs]) if problem.system.keeps_closed else None
+    residual = np.array([r.residual for r in runs]) if problem.system.has_loops else None
     return problem.trajectory(samples, [r.end for r in runs], u[:, 0], settings, residual)
 
 

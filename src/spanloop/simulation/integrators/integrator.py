@@ -40,7 +40,8 @@ class Integrator:
             below it; adaptive methods take it as their tolerance (1e-9 by default).
         dtype: "float64" or "float32", of fixed steps.
         threads: how many threads share a batch of runs; 0 for all cores.
-        checkpoint: a file in which the progress of fixed steps is kept; the same call continues from it.
+        checkpoint: a file in which the progress of fixed steps is kept; the same call continues from it, and
+            run.settings["resumed"] says so.
         progress: whether a bar is drawn; None draws one on a terminal and in notebooks.
 
     Raises:
@@ -71,6 +72,8 @@ class Integrator:
         checked_threads(self.threads)
         if self.adaptive and self.dtype != "float64":
             raise InputError(f"integrator {self.name!r} works in float64; dtype is {self.dtype!r}")
+        if self.accuracy is not None and self.checkpoint is not None and not self.adaptive:
+            raise InputError("checkpoint is for steps of one length; with accuracy they are halved. Give step instead")
         if self.adaptive and self.checkpoint is not None:
             raise InputError(
                 f"checkpoint is for fixed steps; integrator {self.name!r} chooses its own. Use 'rk4' or 'midpoint'"
@@ -109,7 +112,7 @@ def rollout(system: System, events: Events, name: str, dtype: str = "float64", t
     found = _rollouts.pop((key, dtype, threads), None)
     if found is None:
         found = Rollout(key, lambda: schedule(system, events, name, dtype), dtype, threads)
-    if len(_rollouts) >= _MOST:
-        del _rollouts[next(iter(_rollouts))]
+    for oldest in tuple(_rollouts)[: 1 - _MOST]:
+        _rollouts.pop(oldest, None)  # another thread may have done so
     _rollouts[key, dtype, threads] = found
     return found

@@ -27,8 +27,9 @@ class RightHandSide:
     """Functions of rows y = (q, v).
 
     rates(t, y): dy/dt, NaN where there is none. project(y): the row with loops closed and quaternions of unit length,
-    the closure error left, and by how much y was off. inputs: of the run. jacobian(t, y): of rates, where an
-    integrator should not estimate it by itself.
+    the closure error left (that of y where loops are not kept closed), and by how much y was off, as integrators
+    measure errors (`_drift`). inputs: of the run.
+    jacobian(t, y): of rates, where an integrator should not estimate it by itself.
     """
 
     rates: Callable[[float, np.ndarray], np.ndarray]
@@ -48,7 +49,7 @@ def right_hand_side(problem: Problem, k: int) -> RightHandSide:
 
     def closed(x):
         if not system.projects:
-            return [*system.moved(x["q"], [0.0] * nv), *x["v"], 0.0], ()
+            return [*system.moved(x["q"], [0.0] * nv), *x["v"], system.openness(x)], ()
         q, left = system.closed_position(x)
         return [*q, *system.closed_velocity({**x, "q": q}), left], ()
 
@@ -65,7 +66,7 @@ def right_hand_side(problem: Problem, k: int) -> RightHandSide:
 
     def project(y: np.ndarray) -> tuple[np.ndarray, float, float]:
         found = manifold(np.ascontiguousarray(y[:nq]), np.ascontiguousarray(y[nq:]), *constants)
-        return found[:-1], float(found[-1]), float(np.abs(found[:-1] - y).max(initial=0.0))
+        return found[:-1], float(found[-1]), _drift(found[:-1], y)
 
     return RightHandSide(rates, project, _fixed_inputs(problem, k))
 
@@ -110,7 +111,7 @@ def minimal_right_hand_side(problem: Problem, k: int) -> RightHandSide:
         found = np.full(nq + nv + 1, np.nan)
         if manifold.attempt((near, np.ascontiguousarray(y[:nq]), np.ascontiguousarray(y[nq:]), *constants), found):
             near[:] = found[:nq]
-            return found[:-1], float(found[-1]), float(np.abs(found[own] - y[own]).max(initial=0.0))
+            return found[:-1], float(found[-1]), _drift(found[own], y[own])
         return y, 0.0, 0.0
 
     def jacobian(t: float, y: np.ndarray) -> np.ndarray:
@@ -123,6 +124,11 @@ def minimal_right_hand_side(problem: Problem, k: int) -> RightHandSide:
         return J
 
     return RightHandSide(rates, project, _fixed_inputs(problem, k), jacobian)
+
+
+def _drift(closed: np.ndarray, y: np.ndarray) -> float:
+    """The largest change of any number, relative to 1 + |y|: an integrator's tolerance is absolute and relative."""
+    return float((np.abs(closed - y) / (1.0 + np.abs(y))).max(initial=0.0))
 
 
 def _sizes(problem: Problem) -> dict[str, int]:

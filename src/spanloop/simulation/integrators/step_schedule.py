@@ -7,7 +7,7 @@ carries one row of numbers from step to step:
 | name | numbers | meaning |
 |---|---|---|
 | q, v | nq, nv | state |
-| loops | 2 | largest closure error after any step, smallest margin to a singular configuration |
+| loops | 2 or 1 | largest closure error after any step; smallest margin to a singular position, if loops are closed |
 | z | | memory of controllers and actuators |
 | g | | values of the events after the last step |
 | q.rest, v.rest | nq, nv | what sums lost (float32) |
@@ -30,7 +30,7 @@ from spanloop.simulation.events import Events
 from spanloop.simulation.minimal import step as minimal
 from spanloop.simulation.system import System
 
-OPEN = 1e-6  # m or rad: a step after which a loop is open by more fails
+OPEN = 1e-6  # rad, or of the loop's length: a step after which a loop is open by more fails
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class StateLayout:
         """The layout of a simulation."""
         nq, nv = system.model.nq, system.model.nv
         sizes = {"q": nq, "v": nv}
-        if system.keeps_closed:
-            sizes["loops"] = 2
+        if system.has_loops:
+            sizes["loops"] = 2 if system.keeps_closed else 1
         if system.applied.memory:
             sizes["z"] = system.applied.memory
         if len(events):
@@ -168,6 +168,15 @@ class ScheduleBuilder:
         reads = (self.moved, "loops", "margin", *self.system.constants)
         self._calls.append(self._call("close", reads, {following("q"): self.nq, following("loops"): 2}, compute))
 
+    def _measure(self) -> None:
+        """Measure how far loops have opened that nothing brings back."""
+
+        def compute(x):
+            error, left = x["loops"][0], self.system.openness({**x, "q": x[self.moved]})
+            return ([where(error < left, left, error)],)
+
+        self.call("measure", (self.moved, "loops", *self.system.constants), {following("loops"): 1}, compute)
+
     def _update_memory(self) -> None:
         """Update the memory of controllers and actuators."""
 
@@ -198,6 +207,8 @@ class ScheduleBuilder:
             self._complete()
         elif system.projects:
             self._close()
+        elif system.has_loops:
+            self._measure()
         if system.sizes["z"]:
             self._update_memory()
         if len(self.events):

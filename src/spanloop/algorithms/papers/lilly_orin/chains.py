@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from spanloop.errors import UnsupportedError
 from spanloop.sweeps import Sweep, Values, at_once
-from spanloop.sweeps.walk import carry_out
+from spanloop.sweeps.program import carry_out
 
 JOINT, CLOSURE = "joint", "closure"
 WORLD = -1

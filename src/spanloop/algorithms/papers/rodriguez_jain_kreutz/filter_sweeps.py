@@ -25,7 +25,7 @@ from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, dof_acceleration, power
 from spanloop.sweeps import Sweep, Values, inward, outward
-from spanloop.sweeps.walk import carry_out
+from spanloop.sweeps.program import carry_out
 from spanloop.types import Scalar
 
 ByDof = Sequence[Sequence[Scalar]]  # for each link, an entry for each of its DoFs
@@ -45,14 +45,16 @@ def bias_free_torque(link, here, arriving) -> tuple[Values, Values]:
 def factor(link, here, arriving) -> tuple[Values, Values]:
     """P, D, G                                                                      (A.1)"""
     P = link.inertia.articulated() + arriving.P
-    gains = []
+    gains, pivots = [], []
     for s, armature in zip(link.free(here.S), link.armature, strict=False):
         U = P @ s
-        inverse_pivot = reciprocal(power(s, U) + armature)
+        D = power(s, U) + armature
+        pivots.append(D)
+        inverse_pivot = reciprocal(D)
         G = U * inverse_pivot
         gains.append((s, G, inverse_pivot))
         P = P.less(G, U)
-    return Values(gains=gains), Values(P=P.carried(here.X))
+    return Values(gains=gains, pivots=pivots), Values(P=P.carried(here.X))
 
 
 def admit(link, here, parent) -> Values:

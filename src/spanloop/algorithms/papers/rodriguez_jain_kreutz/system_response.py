@@ -31,6 +31,7 @@ from spanloop.algorithms.tree.link_motion import bias_sweep, placed
 from spanloop.math.spatial import Field, Force, Motion, Transform
 from spanloop.math.vector3 import add, total
 from spanloop.sweeps import Program, Values, at_once, outward
+from spanloop.sweeps.tested_pivots import PivotTest
 
 
 def free_response(mechanism, points: Sequence[str], loaded=()) -> Program:
@@ -53,11 +54,13 @@ def free_response(mechanism, points: Sequence[str], loaded=()) -> Program:
             out += [block[i][j] for i in range(6) for block in row for j in range(6)]
         return out
 
+    tested = PivotTest(mechanism)
     return Program(
         "free_response",
         ("q", "v", "tau") + (("forces",) if loaded else ()),
         (
             *placed(loaded),
+            *tested.sweeps,
             bias_sweep(mechanism),
             outward(fly, V=Motion()),
             *FACTORS,
@@ -69,6 +72,7 @@ def free_response(mechanism, points: Sequence[str], loaded=()) -> Program:
         (mechanism.nv + 24 * k + 36 * k * k,),
         regroup=True,
         loaded=loaded,
+        demands=tested.demands,
     )
 
 
@@ -89,11 +93,13 @@ def forced_response(mechanism, points: Sequence[str]) -> Program:
         return Values(accelerations=own)
 
     sizes = {"push": 6 * len(points)}
+    tested = PivotTest(mechanism)
     return Program(
         "forced_response",
         ("q", "push"),
         (
             *placed(()),
+            *tested.sweeps,
             poses(),
             GAINS,
             at_once(forced_accelerations),
@@ -102,6 +108,7 @@ def forced_response(mechanism, points: Sequence[str]) -> Program:
         (mechanism.nv,),
         regroup=True,
         sizes=sizes,
+        demands=tested.demands,
     )
 
 

@@ -34,6 +34,7 @@ from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, combined, power
 from spanloop.math.vector3 import ZERO3, add, cross
 from spanloop.sweeps import Program, Sum, Union, Values, inward, outward, walk
+from spanloop.sweeps.tested_pivots import PivotTest
 
 UNITS = tuple(Motion.of([1.0 if k == j else 0.0 for k in range(6)]) for j in range(6))
 
@@ -141,13 +142,15 @@ def inertia_factors(mechanism) -> Program:
         U = square(m.nv, [unit, *(h.row for h in here)])
         return U + square(m.nv, [h.diagonal for h in here])
 
+    tested = PivotTest(mechanism)
     return Program(
         "inertia_factors",
         ("q",),
-        (*placed(()), inward(factor, M=ArticulatedInertia(), psi=Union())),
+        (*placed(()), *tested.sweeps, inward(factor, M=ArticulatedInertia(), psi=Union())),
         result,
         (2, mechanism.nv, mechanism.nv),
         regroup=True,
+        demands=tested.demands,
     )
 
 
@@ -164,7 +167,8 @@ def factor(link, here, arriving) -> tuple[Values, Values]:
         psi[i] = psi_hat * reciprocal(diagonal[i, i])
         M = M.less(psi[i], psi_hat)  # M̄                                            (19d)
     sent = Union({j: here.X @ f for j, f in psi.items()})
-    return Values(row=row, diagonal=diagonal), Values(M=M.carried(here.X), psi=sent)
+    pivots = [diagonal[i, i] for i in own]
+    return Values(row=row, diagonal=diagonal, pivots=pivots), Values(M=M.carried(here.X), psi=sent)
 
 
 # ---- C in O(n · depth), C θ̇ in O(n); C depends on where twists are taken (at the joints' origins). [eq. 16]

@@ -34,6 +34,7 @@ from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Field, Force, Motion, combined, dof_acceleration, power
 from spanloop.math.vector3 import ZERO3, negate
 from spanloop.sweeps import Program, Values, inward, outward
+from spanloop.sweeps.tested_pivots import PivotTest
 
 
 def inverse_dynamics(mechanism, loaded=()) -> Program:
@@ -60,11 +61,13 @@ def _recursive(name, inputs, mechanism, loaded) -> Program:
 
 def forward_dynamics(mechanism, loaded=()) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,); a driven joint's entry of tau is its acceleration."""
+    tested = PivotTest(mechanism)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()),
         (
             *placed(loaded),
+            *tested.sweeps,
             *recursions(mechanism),  # h, with θ̈ = 0
             inward(eliminate, M=ArticulatedInertia(), eta=Force()),  # steps 1 and 2
             outward(substitute, mu=Motion()),  # step 3
@@ -73,6 +76,7 @@ def forward_dynamics(mechanism, loaded=()) -> Program:
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
+        demands=tested.demands,
     )
 
 
@@ -116,18 +120,19 @@ def eliminate(link, here, arriving) -> tuple[Values, Values]:
     """The joint's rows of U⁻¹ φ and D⁻¹ U⁻¹ φ, from its last DoF to its first."""
     M = link.inertia.articulated() + arriving.M  # M̂                                (19d)
     eta = arriving.eta
-    eliminated = []
+    eliminated, pivots = [], []
     phi = [t - h for t, h in zip(here.tau, here.torque, strict=True)]  # φ = τ − h
     for p, x, armature in reversed(list(zip(link.free(here.S), phi, link.armature, strict=False))):
         psi_hat = M @ p
         m = power(p, psi_hat) + armature  # m̂ = pᵀ ψ̂                                (19c)
+        pivots.append(m)
         inverse_pivot = reciprocal(m)
         psi = psi_hat * inverse_pivot
         x = x - power(p, eta)  # φ̂ = φ − pᵀ η                                        (19a)
         eliminated.append((p, psi, x * inverse_pivot))  # φ̃ = φ̂ / m̂                          (20)
         eta = eta + psi * x  # η = ψ φ̂ + η                                           (19b)
         M = M.less(psi, psi_hat)  # M̄ = M̂ − ψ̂ ψᵀ                                     (19d)
-    return Values(eliminated=eliminated), Values(M=M.carried(here.X), eta=here.X @ eta)
+    return Values(eliminated=eliminated, pivots=pivots[::-1]), Values(M=M.carried(here.X), eta=here.X @ eta)
 
 
 def substitute(link, here, parent) -> Values:

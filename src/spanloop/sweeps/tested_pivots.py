@@ -1,0 +1,162 @@
+"""Pivots that a program tests, because the mass matrix may be singular, or lose its digits, at their joints.
+
+The pivot D of a degree of freedom (DoF) is what its diagonal entry of the mass matrix M keeps when all DoF outboard
+give way. Accelerations have a relative error up to 1e-14 M/D, and 1e-13 M/D where M itself is factored. D is at
+least what the link's own inertia contributes. Where that exceeds the tolerance times all that the joint can ever carry,
+no state needs a test, and a kernel has none: so it is for ordinary bodies. At the other links (without mass, thin, or
+light for what they carry) D must exceed the tolerance times M's entry, and the rounding in the link's own inertia.
+
+| symbol | shape | meaning | frame |
+|---|---|---|---|
+| composite | RigidInertia | the link with everything it carries | link |
+| least_pivots | by DoF | what the pivots of the joint must exceed; empty if they need no test | joint |
+| pivots | by DoF | D, kept by the program's own sweeps | joint |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import hypot, sqrt
+from typing import Any
+
+import numpy as np
+
+from spanloop.errors import Reason, Refusal
+from spanloop.math.inertia import RigidInertia
+from spanloop.math.spatial import Motion, power
+from spanloop.math.vector3 import dot, trace
+from spanloop.sweeps.program import Sweep, Values, inward
+from spanloop.topology import Mechanism
+from spanloop.topology.mechanism import Link
+from spanloop.types import Scalar
+
+IN_SWEEPS = 5e-6  # least D/M where joints give way one after the other: an error of 1e-9
+IN_MATRIX = 3e-5  # ... where the mass matrix is factored
+_ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment
+_LONG = 12  # links; what a longer chain carries grows with the cube of its length, but no error does
+_BEYOND = 10.0  # how far beyond their limits joints may slide
+_TURNS = [(2.0 * np.pi * k / 16,) * 2 for k in range(16)]  # at which a motion space that is not constant is examined
+
+
+class PivotTest:
+    """The pivots of a mechanism that are tested: the sweep that a program needs for it, and its demands.
+
+    tolerance: the least D/M. noise: by the number of a link, rounding in its own inertia for each DoF of its joint.
+    """
+
+    def __init__(self, mechanism: Mechanism, tolerance: float = IN_SWEEPS):
+        links = mechanism.links
+        self.tolerance = tolerance * min(1.0, (_LONG / max(1, _depth(links))) ** 3)
+        self.noise: Mapping[int, tuple[Scalar, ...]] = {i: _noise(links[i]) for i in _doubtful(links, self.tolerance)}
+
+    @property
+    def sweeps(self) -> tuple[Sweep, ...]:
+        """The sweep that keeps `least_pivots`, to follow those that keep X and S; none if nothing is tested."""
+        return (inward(self.weigh, composite=RigidInertia()),) if self.noise else ()
+
+    @property
+    def demands(self) -> Callable[..., list] | None:
+        """The demands of the program, whose links keep `pivots`; None if nothing is tested."""
+        return self.pairs if self.noise else None
+
+    def weigh(self, link, here, arriving) -> tuple[Values, Values]:
+        """The least pivots of the joint: the tolerance times its entries Sᵀ I S + armature of M's diagonal."""
+        composite = link.inertia + arriving.composite
+        tested = zip(link.free(here.S), link.armature, self.noise.get(link.number, ()), strict=False)
+        least = tuple(self.tolerance * (power(s, composite @ s) + r) + noise for s, r, noise in tested)
+        return Values(least_pivots=least), Values(composite=composite.carried(here.X))
+
+    def pairs(self, m, here, world) -> list:
+        """Pairs of the least pivot and the pivot, of which the first must be less."""
+        return [pair for i in self.noise for pair in zip(here[i].least_pivots, here[i].pivots, strict=False)]
+
+    def refusal(self, mechanism: Mechanism, pairs: Sequence[tuple[float, float]]) -> Refusal | None:
+        """Names the joint whose pivot is smallest for what it carries; None where all pivots are large enough."""
+        numbers = [i for i, noise in self.noise.items() for _ in noise]
+        small = [(d / x if x else 0.0, x, d, i) for i, (x, d) in zip(numbers, pairs, strict=True) if not x < d]
+        if not small:
+            return None
+        _, least, pivot, i = min(small)
+        joint, body = mechanism.links[i].name, next(name for name, a in mechanism.anchors.items() if a.link == i)
+        return Refusal(
+            Reason.SINGULAR_MASS,
+            f"joint {joint!r} (body {body!r}): the mass matrix is singular at this position, or too near it: when the "
+            f"joints outboard of {joint!r} give way, it moves no inertia (its pivot is {pivot:.3g}; expected more than "
+            f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature, or lock it: "
+            f"model.lock({joint!r})",
+        )
+
+
+def _doubtful(links: Sequence[Link], tolerance: float) -> list[int]:
+    """Numbers of the links whose pivots may be too small at some state; all, if parameters are live."""
+    free = [i for i, link in enumerate(links) if not link.driven and link.kind.nv]
+    if not all(isinstance(x, float) for link in links for x in _numbers(link)):
+        return free
+    carried = _carried(links)
+    out = []
+    for i in free:
+        columns, armature = _columns(links[i])[0], links[i].armature
+        least = [tolerance * (_felt(s, *carried[i]) + r) for s, r in zip(columns, armature, strict=True)]
+        if not all(own > x for own, x in zip(_own_pivots(links[i]), least, strict=True)):
+            out.append(i)
+    return out
+
+
+def _depth(links: Sequence[Link]) -> int:
+    """The number of links in the longest chain from the world."""
+    depths = [0] * len(links)
+    for i, link in enumerate(links):
+        depths[i] = 1 + (depths[link.parent] if link.parent >= 0 else 0)
+    return max(depths, default=0)
+
+
+def _numbers(link: Link) -> Iterator[Any]:
+    """The numbers of a link that may be live."""
+    yield from (link.inertia.mass, *link.inertia.first, *link.placement.translation, *link.armature)
+    yield from (x for row in link.inertia.second for x in row)
+
+
+def _columns(link: Link) -> list[tuple[Motion, ...]]:
+    """The motion space of the joint, at several positions unless it is constant."""
+    kind = link.kind
+    return [kind.motion_space(q) for q in ([kind.neutral()] if kind.constant_space else _TURNS)]
+
+
+def _noise(link: Link) -> tuple[Scalar, ...]:
+    inertia = link.inertia
+    return tuple(_ROUNDING * _felt(s, inertia.mass, trace(inertia.second)) for s in _columns(link)[0])
+
+
+def _felt(s: Motion, mass: Scalar, moment: Scalar) -> Scalar:
+    """A bound of sᵀ M s for a body of this mass whose second moment has the trace `moment`."""
+    turning, sliding = dot(s.angular, s.angular), dot(s.linear, s.linear)
+    if not turning:  # the moment may be infinite
+        return sliding * mass
+    return (2.0 if sliding else 1.0) * (turning * moment + sliding * mass)
+
+
+def _own_pivots(link: Link) -> list[float]:
+    """The least that each pivot can be: what the link's own inertia gives it while all other DoF of the joint yield."""
+    least = np.full(link.kind.nv, np.inf)
+    for columns in _columns(link):
+        block = np.diag(np.array(link.armature, dtype=float))
+        block += [[power(s, link.inertia @ t) for t in columns] for s in columns]
+        size = np.sqrt(np.maximum(np.diag(block), np.finfo(float).tiny))
+        values, vectors = np.linalg.eigh(block / np.outer(size, size))
+        if values[0] < 1e-12:
+            return [0.0] * link.kind.nv
+        least = np.minimum(least, size**2 / (vectors**2 / values).sum(axis=1))
+    return least.tolist()
+
+
+def _carried(links: Sequence[Link]) -> list[tuple[float, float]]:
+    """For each link mass, and a bound for the trace of the second moment about its origin, of all that it carries."""
+    masses = [float(link.inertia.mass) for link in links]
+    moments = [max(0.0, float(trace(link.inertia.second))) for link in links]
+    for i in reversed(range(len(links))):
+        link = links[i]
+        if link.parent >= 0:
+            distance = hypot(*link.placement.translation) + _BEYOND * link.reach
+            masses[link.parent] += masses[i]
+            moments[link.parent] += (sqrt(moments[i]) + sqrt(masses[i]) * distance) ** 2
+    return list(zip(masses, moments, strict=True))
