@@ -58,7 +58,7 @@ def case(seed: int, k: int) -> Tally:
 
 
 def _interrupted(victim: Victim, rng: np.random.Generator, lasts: float) -> tuple[str, bool, float]:
-    """What went wrong in one action, "" if nothing did; whether the interrupt came before its end; s until the answer."""
+    """What went wrong in one action, "" if nothing did; whether it was interrupted; seconds until the answer."""
     victim.tell("go")
     if victim.line() != "begin":
         return "does not begin", False, 0.0
