@@ -225,3 +225,25 @@ assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
 def test_a_fork_while_another_thread_compiles_leaves_a_child_that_works():
     environment = {**os.environ, "SPANLOOP_CACHE": "off"}
     subprocess.run([sys.executable, "-c", FORKS], check=True, timeout=60, env=environment)
+
+
+PROCESSES = """
+import multiprocessing, numpy as np, spanloop as sl
+
+def answer(kernel):
+    q, v = sl.zoo.quadruped().random_state(1)
+    return kernel(np.repeat(q[None], 20_000, 0), v, v).tobytes()
+
+if __name__ == "__main__":
+    kernel = sl.compile(sl.zoo.quadruped(), "forward_dynamics", threads=2)
+    expected = answer(kernel)
+    for how in multiprocessing.get_all_start_methods():
+        with multiprocessing.get_context(how).Pool(2) as pool:
+            assert pool.map(answer, [kernel, kernel]) == [expected, expected], how
+"""
+
+
+@pytest.mark.slow
+def test_kernels_with_threads_work_in_processes_of_every_kind(tmp_path):
+    (tmp_path / "processes.py").write_text(PROCESSES)
+    subprocess.run([sys.executable, tmp_path / "processes.py"], check=True, timeout=60)
