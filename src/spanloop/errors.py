@@ -20,6 +20,7 @@ class Reason(enum.Enum):
     OPENING_ACCELERATION = "an acceleration opens a loop"
     NOT_CLOSABLE = "the loops cannot be closed"
     SINGULAR_CLOSURE = "closures lose rank"
+    OTHER_ASSEMBLY = "rows that are redundant elsewhere are not redundant here"
     SINGULAR_MASS = "the mass matrix is singular, or numbers overflow"
     UNDETERMINED = "the chosen coordinates do not determine the others"
     BLOCKED_PATH = "a path leads to a singular configuration or out of reach"
@@ -100,6 +101,7 @@ class StateWarning(SpanloopWarning):
 
 
 _SHOWN = 12  # names in a list
+_LONGEST = 80  # letters of a name that is compared with others
 # control characters except tab and newline, marks that reorder text or break lines, halves of characters
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -116,12 +118,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if not known:
         return "there are none"
     match = [k for k in known if str(k).lower() == str(name).lower()]
-    match = match or difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
+    match = match or _close(str(name), known)
     match = match or [k for k in known if str(name) and str(k).startswith(str(name))]
     if match:
         return f"did you mean {' or '.join(map(repr, match[:4]))}?"
-    shown = ", ".join(map(repr, known[:_SHOWN])) + (", ..." if len(known) > _SHOWN else "")
+    shown = ", ".join(f"{k!r:.100}" for k in known[:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
     return f"there are {shown}"
+
+
+def _close(name: str, known: list[str]) -> list[str]:
+    """The most similar name, of the first thousand short ones: similarity takes time with the square of lengths."""
+    if len(name) > _LONGEST:
+        return []
+    return difflib.get_close_matches(name, [k for k in known[:1000] if len(str(k)) <= _LONGEST], n=1, cutoff=0.6)
 
 
 def listed(names: Iterable[str], most: int | None = None) -> str:

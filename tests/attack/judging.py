@@ -11,9 +11,9 @@ import numpy as np
 
 BOUND = 1e-9
 ROUNDINGS = 100  # effects of one rounding of the inputs
-SMALL = 1e-12
+SMALL = 1e-10
 SINGULAR = 1e-14  # a pivot below this of its scale: an answer is wrong
-REGULAR = 1e-5  # a pivot above this: a refusal is wrong; rounding leaves an error of 1e-15 over the pivot
+REGULAR = 3.1e-5  # a pivot above this: a refusal is wrong; kernels refuse below 5e-6, or 3e-5 where M is factored
 
 
 def tolerance(exact, shaken, weights, single: bool = False, terms=None) -> np.ndarray:

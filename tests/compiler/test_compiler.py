@@ -309,7 +309,7 @@ def sincos_errors(dtype, x):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "far"), [("float64", 1.0), ("float64", 1e4), ("float64", 9.9e8), ("float32", 1e2), ("float32", 9.9e5)]
+    ("dtype", "far"), [("float64", 1.0), ("float64", 1e4), ("float64", 9.9e13), ("float32", 1e2), ("float32", 9.9e5)]
 )
 def test_sine_and_cosine_are_right_to_one_and_a_half_units_in_the_last_place(dtype, far):
     """Measured: 1.46 units of the result's last place, 0.73 eps absolute."""
@@ -319,7 +319,7 @@ def test_sine_and_cosine_are_right_to_one_and_a_half_units_in_the_last_place(dty
     assert relative <= 1.5
 
 
-@pytest.mark.parametrize(("dtype", "far"), [("float64", 1e4), ("float64", 9.9e8), ("float32", 9.9e5)])
+@pytest.mark.parametrize(("dtype", "far"), [("float64", 1e4), ("float64", 9.9e13), ("float32", 9.9e5)])
 def test_next_to_multiples_of_a_right_angle_the_error_stays_below_rounding_of_one(dtype, far):
     """There the result itself is below 1e-7 and only its error against 1 is bounded."""
     n = np.rint(np.random.default_rng(7).uniform(-far, far, 1000) / (math.pi / 2))
@@ -327,7 +327,7 @@ def test_next_to_multiples_of_a_right_angle_the_error_stays_below_rounding_of_on
     assert absolute_ <= 0.75
 
 
-@pytest.mark.parametrize("angle", [2e9, -1e10, 1e15, 1e22, -1e60, 1e300])
+@pytest.mark.parametrize("angle", [2e14, -1e15, 1e22, -1e60, 1e300])
 def test_far_angles_are_handed_to_the_reference_and_right(angle):
     k = angle_kernel("float64")
     expected = [math.sin(angle), math.cos(angle)]

@@ -93,7 +93,7 @@ def test_helpers_have_ended_when_an_interrupt_comes_out():
 
 
 def test_an_interrupt_while_helpers_are_awaited_does_not_leave_them_behind(monkeypatch):
-    running = threading.Event()
+    main, ended = threading.get_ident(), []
     slices = Slices(2, 1, machine.SLICE, threads=2)
     wait, interrupts = Helper.wait, [1, 1, 1]
 
@@ -104,26 +104,25 @@ def test_an_interrupt_while_helpers_are_awaited_does_not_leave_them_behind(monke
         wait(helper)
 
     def work(own):
-        for _ in own:
-            running.set()
-            time.sleep(0.02)
-            running.clear()
+        while threading.get_ident() != main and interrupts:
+            time.sleep(0.001)
+        ended.append(list(own))
 
     monkeypatch.setattr(Helper, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         slices.share(work)
-    assert not running.is_set()
-    assert not interrupts
+    assert len(ended) == 2
+    assert slices.stopped
 
 
 def test_an_error_on_a_helper_comes_out():
-    main = threading.get_ident()
+    main, failed = threading.get_ident(), threading.Event()
 
     def work(own):
-        for _ in own:
-            time.sleep(0.01)
-            if threading.get_ident() != main:
-                raise MemoryError("no room")
+        if threading.get_ident() != main:
+            failed.set()
+            raise MemoryError("no room")
+        failed.wait(10.0)
 
     with pytest.raises(MemoryError, match="no room"):
         Slices(8, 1, machine.SLICE, threads=2).share(work)
@@ -225,3 +224,25 @@ assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
 def test_a_fork_while_another_thread_compiles_leaves_a_child_that_works():
     environment = {**os.environ, "SPANLOOP_CACHE": "off"}
     subprocess.run([sys.executable, "-c", FORKS], check=True, timeout=60, env=environment)
+
+
+PROCESSES = """
+import multiprocessing, numpy as np, spanloop as sl
+
+def answer(kernel):
+    q, v = sl.zoo.quadruped().random_state(1)
+    return kernel(np.repeat(q[None], 20_000, 0), v, v).tobytes()
+
+if __name__ == "__main__":
+    kernel = sl.compile(sl.zoo.quadruped(), "forward_dynamics", threads=2)
+    expected = answer(kernel)
+    for how in multiprocessing.get_all_start_methods():
+        with multiprocessing.get_context(how).Pool(2) as pool:
+            assert pool.map(answer, [kernel, kernel]) == [expected, expected], how
+"""
+
+
+@pytest.mark.slow
+def test_kernels_with_threads_work_in_processes_of_every_kind(tmp_path):
+    (tmp_path / "processes.py").write_text(PROCESSES)
+    subprocess.run([sys.executable, tmp_path / "processes.py"], check=True, timeout=60)

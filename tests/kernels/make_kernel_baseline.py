@@ -355,14 +355,14 @@ def kernel_entry(model: sl.Model, key: tuple, states: list[dict[str, np.ndarray]
 
 
 ROLLOUTS = {  # model, options of sl.simulate
-    "tree, rk4": ("puma", {"method": "rk4"}),
-    "floating tree, euler": ("quadruped", {"method": "euler", "limits": "ignore"}),
-    "tree, midpoint": ("star", {"method": "midpoint"}),
-    "four_bar, rk4 with projection": ("four_bar", {"method": "rk4", "closures": "project"}),
-    "governor, midpoint with projection": ("governor", {"method": "midpoint", "closures": "project"}),
-    "slider_crank, rk4 with feedback": ("slider_crank", {"method": "rk4", "closures": "feedback", "gains": 20.0}),
-    "stewart, euler with projection": ("stewart", {"method": "euler", "limits": "ignore"}),
-    "five_bar, rk4 in minimal coordinates": ("five_bar", {"method": "rk4", "closures": "minimal"}),
+    "tree, rk4": ("puma", {"integrator": "rk4"}),
+    "floating tree, euler": ("quadruped", {"integrator": "euler", "limits": "ignore"}),
+    "tree, midpoint": ("star", {"integrator": "midpoint"}),
+    "four_bar, rk4 with projection": ("four_bar", {"integrator": "rk4", "closures": "project"}),
+    "governor, midpoint with projection": ("governor", {"integrator": "midpoint", "closures": "project"}),
+    "slider_crank, rk4 with feedback": ("slider_crank", {"integrator": "rk4", "closures": "feedback", "gains": 20.0}),
+    "stewart, euler with projection": ("stewart", {"integrator": "euler", "limits": "ignore"}),
+    "five_bar, rk4 in minimal coordinates": ("five_bar", {"integrator": "rk4", "closures": "minimal"}),
 }
 
 

@@ -73,6 +73,7 @@ def test_inverses_are_refused(name):
     frames = {"frames": model.bodies[-1].name}
     refused(lambda: sl.compile(model, "operational_inverse_inertia", target="python", **frames)(q))
     refused(lambda: sl.compile(model, "force_response", target="python", **frames)(q))
+    refused(lambda: sl.Dynamics(model).operational_inertia(q, "a"))
 
 
 def test_compiled_kernels_batches_and_runs_refuse():
@@ -83,6 +84,19 @@ def test_compiled_kernels_batches_and_runs_refuse():
         a = robot.forward_dynamics([q, [0.3, 0.2, 0.1]], one, one)
     assert [w.message.refusal.reason for w in warned] == [Reason.SINGULAR_MASS]
     assert np.isnan(a).tolist() == [[True] * 3, [False] * 3]
+
+
+def test_a_run_ends_beside_the_lock_and_says_so():
+    model = three_hinges()
+    run = sl.simulate(model, [0.3, 0.5 * np.pi - 0.01, 0.2], [0.0, 1.0, 0.0], duration=0.05, integrator="rk4")
+    assert not run.outcome.finished
+    assert "joint 'j1' (body 'a'): the mass matrix is singular" in str(run.outcome)
+
+
+def test_operators_are_refused():
+    model, q = SINGULAR["gimbal lock"]
+    operators = sl.operators(model, q)
+    refused(lambda: operators.D @ np.ones(3))
 
 
 def test_live_parameters_are_tested_too():

@@ -250,7 +250,7 @@ def test_a_plane_loop_reports_what_is_square_to_its_plane_in_the_axes_of_the_chi
         robot, q = tilted_four_bar(turn_of(axis), sl.joints.Revolute(axis), base)
         found = robot.diagnose(q)
         assert (found.redundant, found.redundant_here) == (names, ())
-        assert f"Redundant wherever the loops are closed: {', '.join(names)}." in str(found)
+        assert f"Redundant in this assembly: {', '.join(names)}." in str(found)
         solved = robot.solve(q, np.zeros(3), np.zeros(3))
         assert solved.undetermined == names
         assert f"not unique: {', '.join(names)}" in str(solved)

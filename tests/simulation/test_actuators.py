@@ -302,3 +302,8 @@ def test_the_audit_knows_what_motors_lose():
     model = arm(gear=20.0, rotor_inertia=1e-4, damping=2e-3)
     run = sl.simulate(model, duration=0.2, tau=[0.0, 20.0, 0.0, 0.0, 1.0, 0.0])
     assert run.audit()["energy"].verdict == "well"
+
+
+def test_bounds_that_exclude_each_other_are_refused():
+    with says(InputError, "its bounds exclude each other: a torque of at least 5 and at most 2 N m"):
+        sl.simulate(rail(force_range=(5.0, 9.0), max_torque=2.0), duration=0.02)

@@ -110,6 +110,20 @@ def test_a_callback_with_a_memory_of_its_own_keeps_no_progress_and_says_so(tmp_p
     assert np.array_equal(run.q, simulated(None, Integral()).q)
 
 
+def test_a_callback_that_comes_to_hold_a_connection_does_not_end_the_run(tmp_path, at_every_step):
+    held = []
+
+    def law(t, q, v):
+        if not held:
+            held.append(open(os.devnull))  # noqa: SIM115
+        return -v
+
+    with pytest.warns(SpanloopWarning, match="the callback changes values that it holds"):
+        run = simulated(tmp_path / "run.ckpt", law)
+    held[0].close()
+    assert run.outcome.finished
+
+
 def test_what_identifies_a_callback():
     def scaled(by):
         return lambda t, q, v: by * v

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from sentences import says
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.errors import Reason, StateError
+from spanloop.errors import InputError, Reason, StateError
 
 INTEGRATORS = ["rk4", "euler", "midpoint", "DOP853"]
 
@@ -74,3 +77,19 @@ def test_the_model_of_a_dynamics_cannot_be_exchanged():
     with pytest.raises(AttributeError):
         robot.model = zoo.pendulum()
     assert robot.model.name == zoo.puma().name
+
+
+@pytest.mark.parametrize("value", [-1, -1.0, np.float64(-1.0), np.float32(-1.0), np.int64(-1), 0])
+def test_an_event_may_be_a_constant_of_any_kind(value):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = sl.simulate(sl.zoo.pendulum(), [0.1], duration=0.01, events={"never": lambda t, q, v: value})
+        assert (run.outcome.reason, run.outcome.time) == ("event", 0.0)
+        on = sl.simulate(sl.zoo.pendulum(), [0.1], duration=0.01, events=lambda t, q, v: 3 - value)
+        assert on.outcome.finished
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_an_event_that_is_not_finite_is_refused(value):
+    with says(InputError, f"the event 'odd' returned {value}; expected a finite number"):
+        sl.simulate(sl.zoo.pendulum(), [0.1], duration=0.01, events={"odd": lambda t, q, v: value})

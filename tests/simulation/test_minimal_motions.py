@@ -356,6 +356,7 @@ def test_a_simulation_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     from spanloop.simulation import checkpoint
 
     monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "_SHARE", np.inf)
     original, calls = Rollout.run, []
 
     def killed(self, *args):

@@ -53,6 +53,19 @@ def test_andrews_squeezer_ends_where_the_test_set_says(squeezing):
     assert run.residual < 1e-14  # m and rad; the links are 7 to 40 mm long
 
 
+def test_steps_too_long_for_the_squeezer_are_noticed(squeezing):
+    """At 1 ms, the default, the run finishes 0.9 rad away; at 0.5 ms 0.012 rad, with closed loops and good energy."""
+    with pytest.warns(sl.SpanloopWarning, match=r"steps of 0\.001 s are too long for this motion: one of them changes"):
+        run = squeezing(step=1e-3)
+    assert run.outcome.finished
+    assert "steps" in run.audit().faults
+    assert squeezing(step=5e-4).audit().faults == ("steps",)
+    for h in (2e-4, 1e-4):
+        run, error = squeezing(step=h), np.abs(squeezed(squeezing(step=h))).max()
+        assert run.audit().well
+        assert 0.3 * error < run.settings["step_error"] < 10.0 * error
+
+
 def test_andrews_squeezer_converges_in_fourth_order(squeezing):
     exact = squeezing(step=1e-6).q[-1]
     steps = (1e-5, 7.5e-6, 5e-6)

@@ -109,6 +109,15 @@ def test_every_mechanism_of_the_zoo_reads_back(tmp_path):
             assert_same(run, sl.load_run(tmp_path / f"{name}{extension}"))
 
 
+@pytest.mark.parametrize("extension", FORMATS)
+def test_a_model_that_cannot_move_reads_back(extension, tmp_path):
+    model = sl.Builder("rock").body("stone", 1.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1)).fixed("f", "world", "stone").build()
+    none = np.empty((4, 0))
+    run = Trajectory(model, Segment(np.arange(4.0), none, none, none), Outcome("finished", "", 3.0), {})
+    run.save(tmp_path / f"run{extension}")
+    assert_same(run, sl.load_run(tmp_path / f"run{extension}"))
+
+
 # ---- what others see
 
 

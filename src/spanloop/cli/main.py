@@ -21,6 +21,7 @@ from spanloop.cli.terminal import printable_output
 from spanloop.errors import SpanloopError, SpanloopWarning
 
 WRONG, FAULT, INTERRUPTED = 2, 70, 130
+LONGEST = 2000  # characters of an error; names of files and parts may be longer
 TRACEBACK = "SPANLOOP_TRACEBACK"  # set this variable to see where spanloop itself fails
 
 COMMANDS = {
@@ -114,7 +115,8 @@ def _fault(error: Exception) -> str:
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"spanloop: error: {' '.join(sentence.split())}", file=sys.stderr)
+    words = " ".join(sentence.split())
+    print(f"spanloop: error: {words if len(words) <= LONGEST else words[:LONGEST] + ' ...'}", file=sys.stderr)
     return code
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spanloop.compiler.lower import CannotLoop, Looped, Part, Pass, Plan, Tree, looped, traced_inputs
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.math.vector3 import dot
 from spanloop.model import Model
 from spanloop.model.parameters import NEGLIGIBLE, not_negative
 from spanloop.sweeps import Values
@@ -75,7 +76,7 @@ def _link_conditions(link: AnonymousLink, inputs: Mapping[str, Sequence[Any]]) -
 
 
 def _is_unit(part: Sequence[Any]) -> Any:
-    square = sum((x * x for x in part), 0.0)
+    square = dot(part, part)  # as rotations have it: no product is used twice, so that all targets round alike
     return (square < 1.0 + 2.0 * UNIT_TOLERANCE) & (square > 1.0 - 2.0 * UNIT_TOLERANCE)
 
 

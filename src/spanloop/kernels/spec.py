@@ -7,15 +7,16 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spanloop.algorithms import catalog
 from spanloop.algorithms.catalog import Algorithm
+from spanloop.algorithms.closed.dropped_rows import dropped_row_demands
 from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.compiler.lower import CannotLoop, Looped, Plan
-from spanloop.errors import InputError, Refusal, UnsupportedError, nearest
+from spanloop.errors import InputError, Reason, Refusal, UnsupportedError, nearest
 from spanloop.kernels import lowering, state_refusals
 from spanloop.model import Model
 from spanloop.model.motors import reflected
@@ -24,6 +25,9 @@ from spanloop.sweeps import Program, walked
 from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.vectors import Vector
 from spanloop.topology import Mechanism, mechanism
+
+if TYPE_CHECKING:
+    from spanloop.compiler.runtime.kernel import Kernel
 
 _LATER = ("gpu", "cuda", "jax", "c")  # targets
 CHOICES = {
@@ -51,6 +55,7 @@ class KernelSpec:
     refuses_singular: bool = True
     refuses_open: bool = True
     lowering: str = "auto"
+    assembly: Redundancy | None = None  # of the assembly that the kernel is for; None: of those near the neutral state
 
     @staticmethod
     def of(
@@ -70,10 +75,12 @@ class KernelSpec:
         on_singular: str = "raise",
         refuses_open: bool = True,
         lowering: str = "auto",
+        near: Sequence[float] | None = None,
     ) -> KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
 
         feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
+        near: a closed state q (nq,) of the assembly that the kernel is for.
         """
         checked_model(model, name)
         live = _chosen("parameters", parameters) == "live"
@@ -111,6 +118,7 @@ class KernelSpec:
             strict,
             refuses_open,
             _chosen("lowering", lowering),
+            None if near is None else redundancy_of(model, near),
         )
 
     @staticmethod
@@ -157,6 +165,7 @@ class KernelSpec:
             self.refuses_singular,
             self.refuses_open,
             self.lowering,
+            self.assembly and (sorted(self.assembly.dropped), sorted(self.assembly.weak), self.assembly.misaligned),
             source_hash(),
         )
         return hashlib.sha256("|".join(map(str, parts)).encode()).hexdigest()
@@ -172,12 +181,23 @@ class KernelSpec:
         return (m.regrouped() if self.regroup and program.regroup else m), program
 
     def _program(self, m: Mechanism) -> Program:
-        if "redundancy" not in self.algorithm.takes or not (m.closures or m.gears):
+        if not self._drops_rows:
             return self.algorithm.make(m, **self.options)
-        found = _redundancy(self.model)
-        refuses_singular = found.refuses_singular and self.refuses_singular
-        redundancy = replace(found, refuses_singular=refuses_singular, refuses_open=self.refuses_open)
+        redundancy = replace(
+            self.redundancy,
+            refuses_singular=self.redundancy.refuses_singular and self.refuses_singular,
+            refuses_open=self.refuses_open,
+        )
         return self.algorithm.make(m, **self.options, redundancy=redundancy)
+
+    @property
+    def _drops_rows(self) -> bool:
+        return "redundancy" in self.algorithm.takes and bool(self.model.loops or self.model.couplings)
+
+    @property
+    def redundancy(self) -> Redundancy:
+        """The rows that are redundant in the assembly that the kernel is for."""
+        return self.assembly or redundancy_of(self.model)
 
     @property
     def needs_double(self) -> bool:
@@ -195,11 +215,23 @@ class KernelSpec:
 
     def compute(self, inputs: Mapping[str, Sequence[Any]]) -> tuple[list[Any], list[Any]]:
         """The answer on floats or traced scalars, and pairs of which the first must be less for it to be valid."""
-        m, program = self.program
+        m, program = self.mechanism_of(inputs), self.program[1]
         if self.live:
-            m = mechanism(self.model, inputs["parameters"], program.whole)
             program = self._program(m)
-        return walked(program, m, inputs)
+        answer, demands = walked(program, m, inputs)
+        return answer, demands + self.dropped_row_demands(m, inputs, answer)
+
+    def mechanism_of(self, inputs: Mapping[str, Sequence[Any]]) -> Mechanism:
+        """The mechanism with the model's numbers, or with the live ones among the inputs."""
+        m, program = self.program
+        return mechanism(self.model, inputs["parameters"], program.whole) if self.live else m
+
+    def dropped_row_demands(self, m: Mechanism, inputs: Mapping[str, Any], answer: Sequence[Any]) -> list[Any]:
+        """Pairs, the first to be less: the rows that forward dynamics drops stay closed; none if loops may be open."""
+        tested = self._drops_rows and self.name == "forward_dynamics" and self.refuses_open
+        if not tested or "feedback" in self.options:
+            return []
+        return dropped_row_demands(m, self.redundancy, inputs, answer)
 
     @functools.cached_property
     def plan(self) -> Plan | Looped:
@@ -228,16 +260,52 @@ class KernelSpec:
             if not self.live:  # with live parameters a method may not fit one state's numbers
                 raise
             return None
-        return answer if np.isfinite(answer).all() and all(a < b for a, b in demands) else None
+        if np.isfinite(answer).all() and all(a < b for a, b in demands):
+            return answer
+        other = self.in_assembly_of(*arrays)
+        return None if other is None else other.reference(*arrays)
 
     def explain(self, *arrays: np.ndarray) -> Refusal:
         """Why this state has no answer."""
         return state_refusals.explain(self, *arrays)
 
+    def in_assembly_of(self, *arrays: np.ndarray) -> KernelSpec | None:
+        """The spec for the assembly that a refused state belongs to; None if it is this one, or if that is no help."""
+        if not self._drops_rows or self.explain(*arrays).reason not in _OTHER_ASSEMBLY:
+            return None
+        q = arrays[[n for n, _ in self.signature()[0]].index("q")]
+        found, own = redundancy_of(self.model, q), self.redundancy
+        if not found.is_known or (found.dropped, found.weak) == (own.dropped, own.weak):
+            return None
+        return replace(self, assembly=found)
 
-@functools.lru_cache(maxsize=64)
-def _redundancy(model: Model) -> Redundancy:
-    return find_redundancy(mechanism(model))
+    def other_kernel(self, dtype: str, *arrays: np.ndarray) -> Kernel | None:
+        """The kernel for the assembly that a refused state belongs to; None if there is no other."""
+        from spanloop.kernels.compile import machine_kernel
+
+        spec = self.in_assembly_of(*arrays)
+        if spec is None:
+            return None
+        if spec.key not in self._other_kernels:
+            self._other_kernels[spec.key] = machine_kernel(spec, dtype=dtype)
+        return self._other_kernels[spec.key]
+
+    @functools.cached_property
+    def _other_kernels(self) -> dict[str, Kernel]:
+        return {}
+
+
+_OTHER_ASSEMBLY = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY)  # reasons that another assembly may explain
+
+
+def redundancy_of(model: Model, near: Sequence[float] | None = None) -> Redundancy:
+    """The redundant rows of a model in the assemblies near its neutral state, or in that of the state q (nq,) given."""
+    return _redundancy(model, None if near is None else tuple(map(float, near)))
+
+
+@functools.lru_cache(maxsize=256)
+def _redundancy(model: Model, near: tuple[float, ...] | None) -> Redundancy:
+    return find_redundancy(mechanism(model), None if near is None else np.array(near))
 
 
 # ---- checks of the options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from spanloop.errors import Reason, Refusal, UnsupportedError
 from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
 from spanloop.model import Model
 from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative
-from spanloop.sweeps import walked
+from spanloop.sweeps import walk, walked
 from spanloop.sweeps.tested_pivots import IN_MATRIX, IN_SWEEPS, PivotTest
 from spanloop.topology import mechanism
 
@@ -31,11 +32,20 @@ SINGULAR_CLOSURE = Refusal(
     "each other here, so that accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' "
     "gives one answer",
 )
+_SLACK = 1e3  # by which a pivot that a kernel found too small may differ on floats here
+
+
+OTHER_ASSEMBLY = Refusal(
+    Reason.OTHER_ASSEMBLY,
+    "constraints of the loops that depend on each other in the assemblies known so far are independent here, and the "
+    "accelerations found do not satisfy all of them. See robot.diagnose(q); sl.compile(..., near=q) makes a kernel for "
+    "this assembly",
+)
 
 
 def explain(spec: KernelSpec, *arrays: np.ndarray) -> Refusal:
     """Why this state has no answer."""
-    causes = (input_fault, _open_loop, _singular_joint, _unmet_demand)
+    causes = (input_fault, _open_loop, _singular_joint, _unmet_demand, partial(_singular_joint, slack=_SLACK))
     return next((found for cause in causes if (found := cause(spec, *arrays))), SINGULAR_MASS)
 
 
@@ -72,34 +82,41 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     """The loop that is open most, and by how much; None where all are closed or the method checks none."""
     inputs, _ = spec.signature()
     m, program = spec.program
-    if program.demands is None:
+    if program.demands is None or not m.closures:
         return None
-    given = {n: [float(x) for x in a] for (n, _), a in zip(inputs, arrays, strict=True)}
-    if spec.live:
-        m = mechanism(spec.model, given["parameters"])
-    q = given["q"]
-    errors = np.abs(np.array(walked(closure_kinematics.closure_error(m), m, {"q": q})[0], dtype=float))
-    worst = max(m.closures, key=lambda c: max(errors[list(c.rows)], default=0.0), default=None)
-    if worst is None or errors[list(worst.rows)].max() < 0.5 * closure_kinematics.OPEN:
-        return None
+    given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
+    m = spec.mechanism_of(given)
+    q = {"q": given["q"]}
+    errors = np.abs(np.array(walk(closure_kinematics.closure_error(m), m, q), dtype=float))
+    facing = walk(closure_kinematics.closure_facing(m), m, q)
+    shares = errors / np.array(m.row_lengths)
+    worst = max(m.closures, key=lambda c: max(shares[list(c.rows)].max(initial=0.0), 10.0 * (facing[c.number] <= 0.0)))
+    rows = list(worst.rows)
     loop = next(x for x in spec.model.loops if x.name == worst.name)
+    which = f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is"
+    if facing[worst.number] <= 0.0:
+        sentence = f"{which} turned the wrong way round: its frames face away from each other"
+    elif shares[rows].max(initial=0.0) >= 0.5 * closure_kinematics.OPEN:
+        k = int(np.argmax(shares[rows]))
+        sentence = f"{which} open by {errors[rows[k]]:.3g} {'m' if worst.row_kind(k) == 'force' else 'rad'}"
+    else:
+        return None
     closer = "sl.Dynamics(model.with_parameters(parameters))" if spec.live else "robot"
-    return Refusal(
-        Reason.OPEN_LOOP,
-        f"loop {loop.name!r}, between {loop.a!r} and {loop.b!r}, is open by {errors[list(worst.rows)].max():.3g} "
-        f"(metres or radians). Close it first: q = {closer}.assemble(q)",
-    )
+    return Refusal(Reason.OPEN_LOOP, f"{sentence}. Close it first: q = {closer}.assemble(q)")
 
 
-def _singular_joint(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
-    """The joint whose pivot of the mass matrix is smallest for what it carries; None where all are large enough."""
+def _singular_joint(spec: KernelSpec, *arrays: np.ndarray, slack: float = 1.0) -> Refusal | None:
+    """The joint whose pivot of the mass matrix is smallest for what it carries; None where all are large enough.
+
+    slack: how many times the least pivot still counts as too small.
+    """
     given = {n: [float(v) for v in x] for (n, _), x in zip(spec.signature()[0], arrays, strict=True)}
     if "q" not in given:
         return None
     m = mechanism(spec.model, given.get("parameters"))
     tested = PivotTest(m, IN_MATRIX if spec.method in ("composite_body", "unit_vector") else IN_SWEEPS)
     numbers = walked(operational_space.pivots(m, tested), m, given)[0]
-    return tested.refusal(m, list(zip(numbers[::2], numbers[1::2], strict=True)))
+    return tested.refusal(m, [(slack * x, pivot) for x, pivot in zip(numbers[::2], numbers[1::2], strict=True)])
 
 
 def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
@@ -107,14 +124,18 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     inputs, _ = spec.signature()
     given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
     try:
-        _, demands = spec.compute(given)
+        answer, demands = spec.compute(given)
+        dropped = spec.dropped_row_demands(spec.mechanism_of(given), given, answer)
     except (ZeroDivisionError, OverflowError):
         return None
     except UnsupportedError as error:  # a method does not fit these live parameters
         return Refusal(Reason.UNSUPPORTED, str(error))
-    if all(a < b for a, b in demands):
+    m, program = spec.program
+    if all(a < b for a, b in demands) or not (program.refusal or m.closures or m.gears):
         return None
-    return spec.program[1].refusal or SINGULAR_CLOSURE
+    if dropped and all(a < b for a, b in demands[: -len(dropped)]):
+        return OTHER_ASSEMBLY
+    return program.refusal or SINGULAR_CLOSURE
 
 
 def _owner(spec: KernelSpec, name: str, k: int) -> str:

@@ -16,17 +16,17 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import Reason, Refusal, SpanloopWarning, listed
 from spanloop.loops.batching import Computed, Refusals, Robot, over_states, resolution, values
-from spanloop.loops.closure_errors import errors, idle, positional, rows_of, worst
-from spanloop.loops.constraint_rank import structure
+from spanloop.loops.closure_errors import errors, idle, mechanism_of, positional, relative_errors, rows_of, worst
+from spanloop.loops.constraint_rank import by_assembly, structure
 from spanloop.loops.reduced_inertia import Weighted
 from spanloop.model import Model
 from spanloop.model.parts import Joint
 
-SMALL = 1e-3  # m or rad: what a slightly misaligned axis may leave open
+SMALL = 1e-3  # rad, or of the loop's length: what a slightly misaligned axis may leave open
 
 TURN = 0.5  # rad, the most that a joint turns in one step
 
-_SHAKES = (0.0, 0.05, 0.15, 0.4, 0.8, 1.2)  # rad or m, by which the guess is shaken, one attempt after the other
+_SHAKES = (0.0, 0.05, 0.15, 0.4, 0.8, 1.2)  # rad, or of the loop's length: shakes of the guess, one after the other
 
 _CUT = 1e-10  # of the largest singular value: what is smaller counts as zero
 
@@ -36,7 +36,7 @@ _DAMPING, _STUCK = 1e-2, 1e6  # in squares of the largest singular value: at fir
 def assemble(
     robot: Robot, guess: ArrayLike, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100
 ) -> np.ndarray:
-    """Coordinates q (..., nq) near the guess at which all loops are closed to `tolerance` [m or rad].
+    """Coordinates q (..., nq) near the guess at which all loops are closed to `tolerance` [rad, or of their length].
 
     fixed: names of joints that do not move. Joints of one DoF stay within their limits. max_steps: for each of
     six attempts. A single guess that leads nowhere raises StateError, which names the loop; in a batch its row is
@@ -72,13 +72,13 @@ class _Task:
     max_steps: int
 
     def error(self, q: np.ndarray) -> np.ndarray:
-        return errors(self.robot, q)[:, positional(self.robot.model)]
+        return relative_errors(self.robot, q)[:, positional(self.robot.model)]
 
     def shaken(self, q: np.ndarray, shake: float, attempt: int) -> np.ndarray:
         """The guesses moved at random, all in the same way: a state's answer does not depend on its batch."""
         if not shake:
             return q
-        step = shake * np.random.default_rng(attempt).uniform(-1.0, 1.0, self.limits.nv)
+        step = shake * np.random.default_rng(attempt).uniform(-1.0, 1.0, self.limits.nv) * self._dof_lengths
         return self.limits.within(self._moved(q, np.where(self.limits.fixed, 0.0, step)))
 
     def descended(self, q: np.ndarray) -> np.ndarray:
@@ -89,11 +89,11 @@ class _Task:
             busy = np.flatnonzero((np.abs(e).max(axis=1, initial=0.0) > self.tolerance) & (damping < _STUCK))
             if not len(busy):
                 break
-            J = values(self.robot, "closure_jacobian", q[busy])[:, positional(self.robot.model)]
+            J = self._jacobian(q[busy])
             step = self._step(q[busy], J, e[busy], damping[busy])
             trial = self._moved(q[busy], step)
             trial_error = self.error(trial)
-            promised = _square(e[busy]) - _square(e[busy] + np.einsum("nrv,nv->nr", J, step))
+            promised = _square(e[busy]) - _square(e[busy] + np.einsum("nrv,nv->nr", J, step / self._dof_lengths))
             gained = _square(e[busy]) - _square(trial_error)
             better, as_promised = gained > 0.0, gained > 0.5 * promised
             q[busy[better]], e[busy[better]] = trial[better], trial_error[better]
@@ -101,15 +101,25 @@ class _Task:
             damping[busy] = np.maximum(factor * damping[busy], 1e-16)
         return q
 
+    def _jacobian(self, q: np.ndarray) -> np.ndarray:
+        """The rows of positions (n, rows, nv), without units."""
+        lengths = np.array(mechanism_of(self.robot.model).row_lengths)[:, None]
+        J = values(self.robot, "closure_jacobian", q) / lengths * self._dof_lengths
+        return J[:, positional(self.robot.model)]
+
+    @property
+    def _dof_lengths(self) -> np.ndarray:
+        return np.array(mechanism_of(self.robot.model).dof_lengths)
+
     def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         return self.limits.within(values(self.robot, "integrate", q, step))
 
     def _step(self, q: np.ndarray, J: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
-        """A damped step (n, nv); DoF that would leave their limits stay, and the others compensate."""
+        """A damped step (n, nv) [rad, m]; DoF that would leave their limits stay, and the others compensate."""
         down, up = self.limits.room(q)
         free = np.ones(down.shape, dtype=bool)
         for _ in range(4):
-            step = _damped(J * free[:, None, :], e, damping)
+            step = _damped(J * free[:, None, :], e, damping) * self._dof_lengths
             blocked = free & (((step > 0.0) & (up == 0.0)) | ((step < 0.0) & (down == 0.0)))
             if not blocked.any():
                 break
@@ -222,7 +232,7 @@ def _limited(joint: Joint) -> bool:
 
 _STEPS = 12
 
-_TARGET, _ENOUGH = 1e-14, 1e-11  # m or rad: where steps end, and what must be reached
+_TARGET, _ENOUGH = 1e-14, 1e-11  # rad, or of the loop's length: where steps end, and what must be reached
 
 
 @overload
@@ -241,13 +251,14 @@ def project(robot: Robot, q: ArrayLike, v: ArrayLike | None = None) -> np.ndarra
     """
     model = robot.model
     if v is None:
-        return over_states("project", robot, lambda x: _positions(robot, x), q=(q, model.nq))[0]
+        positions = by_assembly(robot, lambda x: _positions(robot, x))
+        return over_states("project", robot, positions, q=(q, model.nq))[0]
 
     def compute(q: np.ndarray, v: np.ndarray) -> Computed:
         (closed,), refusals = _positions(robot, q)
         return (closed, v + _velocity_correction(robot, closed, v)), refusals
 
-    closed, slow = over_states("project", robot, compute, q=(q, model.nq), v=(v, model.nv))
+    closed, slow = over_states("project", robot, by_assembly(robot, compute), q=(q, model.nq), v=(v, model.nv))
     return closed, slow
 
 
@@ -255,22 +266,24 @@ def _positions(robot: Robot, q: np.ndarray) -> tuple[tuple[np.ndarray], Refusals
     q, rows = q.copy(), None
     target, enough = (max(x, y * resolution(robot)) for x, y in ((_TARGET, 10.0), (_ENOUGH, 1000.0)))
     for _ in range(_STEPS):
-        rows, e = _kept_positions(robot, q), errors(robot, q)
+        rows, e = _kept_positions(robot, q), relative_errors(robot, q)
         busy = np.flatnonzero(np.abs(e[:, rows]).max(axis=1, initial=0.0) > target)
         if not len(busy):
             break
-        J = values(robot, "closure_jacobian", q[busy])[:, rows]
-        lengths = np.maximum(np.linalg.norm(J, axis=2), 1e-12)
+        m = mechanism_of(robot.model)
+        J = (values(robot, "closure_jacobian", q[busy]) / np.array(m.row_lengths)[:, None])[:, rows]
+        lengths = np.maximum(np.linalg.norm(J * m.dof_lengths, axis=2), 1e-12)
         step = Weighted(robot, q[busy], J / lengths[:, :, None]).correction(e[busy][:, rows] / lengths)
         moved = values(robot, "integrate", q[busy], step)
-        smaller = np.linalg.norm(errors(robot, moved)[:, rows], axis=1) < np.linalg.norm(e[busy][:, rows], axis=1)
+        size = np.linalg.norm(relative_errors(robot, moved)[:, rows], axis=1)
+        smaller = size < np.linalg.norm(e[busy][:, rows], axis=1)
         if not smaller.any():
             break
         q[busy[smaller]] = moved[smaller]
-    e = errors(robot, q)
+    e = relative_errors(robot, q)
     rows = _kept_positions(robot, q)
     left, anywhere = (np.abs(x).max(axis=1, initial=0.0) for x in (e[:, rows], e))
-    return (q,), {int(k): _not_projected(robot, e[k]) for k in np.flatnonzero((left > enough) | (anywhere > SMALL))}
+    return (q,), {int(k): _not_projected(robot, q[k]) for k in np.flatnonzero((left > enough) | (anywhere > SMALL))}
 
 
 def _kept_positions(robot: Robot, q: np.ndarray) -> np.ndarray:
@@ -281,11 +294,11 @@ def _kept_positions(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 def _velocity_correction(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     rows = structure(robot, q[0] if len(q) else robot.model.neutral())
-    J = rows.scaled(values(robot, "closure_jacobian", q))
+    J = rows.unit_rows(values(robot, "closure_jacobian", q))
     return Weighted(robot, q, J).correction(np.einsum("nrv,nv->nr", J, v))
 
 
-def _not_projected(robot: Robot, error: np.ndarray) -> Refusal:
-    miss = worst(robot.model, error)
+def _not_projected(robot: Robot, q: np.ndarray) -> Refusal:
+    miss = worst(robot.model, errors(robot, q[None])[0])
     sentence = f"{miss.what} stays open by {miss.by()}. Projection closes small errors only; try robot.assemble(q)"
     return Refusal(Reason.NOT_CLOSABLE, sentence)

@@ -35,7 +35,7 @@ from spanloop.loops.arguments import (
 )
 from spanloop.loops.batching import Refusals, over_states, resolution, values
 from spanloop.loops.closure_errors import mechanism_of
-from spanloop.loops.constraint_rank import RANK, in_general
+from spanloop.loops.constraint_rank import RANK, by_assembly, in_general
 from spanloop.loops.dynamics_solution import REDUNDANT, Solution, shortest, times, undetermined, wrench_map
 from spanloop.loops.independent_dofs import complete_acceleration, resolved, structure_of
 from spanloop.loops.motion_refusals import (
@@ -104,7 +104,7 @@ def _answers(
         "forces": (loads, 6 * len(bodies)),
         "loop_accelerations": (driven, len(rows)),
     }
-    return task, over_states(name, robot, task.compute, **inputs), np.asarray(a, dtype=float)
+    return task, over_states(name, robot, by_assembly(robot, task.compute), **inputs), np.asarray(a, dtype=float)
 
 
 def _completed(robot, name: str, q, v, a, driven) -> np.ndarray:
@@ -150,6 +150,7 @@ class _Task:
         needed = values(robot, "tree_inverse_dynamics", q, v, a, *extra, **options)
         still = values(robot, "bias", q, v, *extra, **options)
         N, lost = motions_left(rows.scaled(J), rows.rank)
+        N = N * rows.dof_lengths[:, None]
         torque, Z, driven = least_torques(N, needed, self.actuators)
         if self.loops:
             torque += self._strained(q, J, needed, torque, Z, internal)
@@ -167,7 +168,7 @@ class _Task:
         refusals |= singular_positions(robot, lost) | open_loops(robot, q)
         answers: tuple[np.ndarray, ...] = (tau,)
         if self.with_forces:
-            lam, self.unique = shortest(J, needed - tau)
+            lam, self.unique = shortest(mechanism_of(model), J, needed - tau)
             wrenches = [times(wrench_map(robot, c, q), lam[:, list(c.rows)]) for c in mechanism_of(model).closures]
             left = np.abs(times(J, a) + bias).max(axis=1, initial=0.0)
             answers += (lam, left, joined(wrenches) if wrenches else np.zeros((len(q), 0)))

@@ -31,14 +31,16 @@ class Miss:
     what: str  # loop 'closing', between 'coupler' and 'rocker'
     meters: float
     radians: float
+    length: float  # m, of the loop
 
     @property
     def size(self) -> float:
-        return max(self.meters, self.radians)
+        """The larger of the angle [rad] and the distance as a share of the loop's length."""
+        return max(self.meters / self.length, self.radians)
 
     def by(self) -> str:
-        parts = [f"{x:.3g} {unit}" for x, unit in ((self.meters, "m"), (self.radians, "rad")) if x > 0.01 * self.size]
-        return " and ".join(parts) or "0"
+        shares = ((self.meters, self.meters / self.length, "m"), (self.radians, self.radians, "rad"))
+        return " and ".join(f"{x:.3g} {unit}" for x, share, unit in shares if share > 0.01 * self.size) or "0"
 
 
 @functools.lru_cache(maxsize=64)
@@ -85,18 +87,24 @@ def errors(robot: Robot, q: np.ndarray) -> np.ndarray:
     return e
 
 
+def relative_errors(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """Closure errors (n, n_rows) in rad, or as shares of their loop's length: tolerances are compared with these."""
+    return errors(robot, q) / np.array(mechanism_of(robot.model).row_lengths)
+
+
 def misses(model: Model, error: np.ndarray) -> tuple[Miss, ...]:
     """Errors (n_rows,) of one state, by loop and coupling."""
     rows = rows_of(model)
     owners = [(x.name, f"loop {x.name!r}, between {x.a!r} and {x.b!r},") for x in model.loops]
     owners += [(c.name, f"coupling {c.name!r}, of joint {c.joint!r} to {c.source!r},") for c in model.couplings]
-    out = []
+    m, out = mechanism_of(model), []
+    lengths = [c.length for c in m.closures] + [m.length] * len(model.couplings)
     for number, (name, what) in enumerate(owners):
         sizes = {
             unit: float(np.linalg.norm([error[k] for k, r in enumerate(rows) if (r.owner, r.unit) == (number, unit)]))
             for unit in ("m", "rad")
         }
-        out.append(Miss(name, what, sizes["m"], sizes["rad"]))
+        out.append(Miss(name, what, sizes["m"], sizes["rad"], lengths[number]))
     return tuple(out)
 
 

@@ -1,81 +1,173 @@
 """Rank of the closure rows of a mechanism: which rows are redundant, their lengths, rank and distance to singularity.
 
-Rows have units (m, rad) and lengths of their own; they are compared after division by the length that each has in
-general. Singular values below RANK of the largest count as zero.
+Rows and DoF have units (m, rad). They are compared after division by characteristic lengths, and rows after division by
+the length that each has in general. Singular values below RANK of the largest count as zero.
+
+A mechanism may have assemblies with different redundant rows: `structure` is that of the assembly that a state belongs
+to, and `by_assembly` divides the states of a batch among assemblies.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.algorithms.closed import closure_kinematics, redundancy
-from spanloop.loops.batching import Robot, values
-from spanloop.loops.closure_errors import mechanism_of
+from spanloop.algorithms.closed import redundancy
+from spanloop.kernels import redundancy_of
+from spanloop.loops.batching import Computed, Refusals, Robot, values
+from spanloop.loops.closure_errors import mechanism_of, relative_errors
 from spanloop.model import Model
-from spanloop.sweeps import walk
 
 RANK = 1e-8
+_DEPENDENT = 1e-6  # of a dropped row of unit length: what may be independent of the kept rows; more by what is open
+_LOOKS = 16  # states of a batch whose assembly is looked for
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """The closure rows of a mechanism, in general or at one state."""
+    """The closure rows of a mechanism, of all its states, of one assembly, or at one state."""
 
     redundant: tuple[int, ...]  # rows that depend on the others wherever the loops are closed
     kept: np.ndarray  # numbers of the other rows
-    lengths: np.ndarray  # (n_rows,) of the rows in general; 1 for rows that are zero
+    lengths: np.ndarray  # (n_rows,) of the rows in general [m or rad], DoF in their own lengths
+    dof_lengths: np.ndarray  # (nv,) by which the entries of v are divided: m, or 1
     rank: int
     distance: float  # smallest singular value that counts, divided by the largest
     general: bool  # from several closed states, not from one alone
     jacobian: np.ndarray  # (kept, nv), scaled, at a closed state
-    jacobians: tuple[np.ndarray, ...]  # (n_rows, nv) of all rows, at the closed states
+    misaligned: float  # share of the redundant rows that does not depend on the kept ones
+    jacobians: tuple[np.ndarray, ...]  # (n_rows, nv) of all rows at the closed states, DoF in their own lengths
 
     def scaled(self, jacobian: np.ndarray) -> np.ndarray:
-        """The kept rows (..., kept, nv) of a Jacobian (..., n_rows, nv), of about unit length."""
+        """The kept rows (..., kept, nv) of a Jacobian (..., n_rows, nv), of about unit length and without units."""
+        return self.unit_rows(jacobian) * self.dof_lengths
+
+    def unit_rows(self, jacobian: np.ndarray) -> np.ndarray:
+        """The kept rows (..., kept, nv) divided by their lengths; the DoF keep their units."""
         return jacobian[..., self.kept, :] / self.lengths[self.kept, None]
 
     def scaled_errors(self, e: np.ndarray) -> np.ndarray:
+        """The kept entries (..., kept) of errors or rates of rows (..., n_rows), divided by the rows' lengths."""
         return e[..., self.kept] / self.lengths[self.kept]
+
+    def fits(self, jacobian: np.ndarray, openness: np.ndarray) -> np.ndarray:
+        """At which states (n,) the redundant rows depend on the others, and these have their rank.
+
+        jacobian (n, n_rows, nv); openness (n,): the largest relative closure error.
+        """
+        whole = jacobian / self.lengths[:, None] * self.dof_lengths
+        kept, dropped = whole[:, self.kept], whole[:, list(self.redundant)]
+        _, s, Vt = np.linalg.svd(kept, full_matrices=False)
+        counts = s > RANK * s.max(axis=1, initial=0.0, keepdims=True)
+        Vt = Vt * counts[:, :, None]
+        rest = dropped - (dropped @ np.swapaxes(Vt, 1, 2)) @ Vt
+        share = np.linalg.norm(rest, axis=2).max(axis=1, initial=0.0)
+        regular = counts.sum(axis=1) >= self.rank
+        fitting: np.ndarray = regular & (share <= _DEPENDENT + 30.0 * (self.misaligned + openness))
+        return fitting
 
 
 def structure(robot: Robot, q: np.ndarray) -> Structure:
-    """The rows in general; at the state q (nq,) alone if no closed state was found."""
-    found = in_general(robot.model)
-    return found if found is not None else _of(robot.model, [values(robot, "closure_jacobian", q)], general=False)
+    """The rows in general, or in the assembly of the state q (nq,) where that is another."""
+    found, number = structures(robot, q[None])
+    return found[number[0]]
+
+
+def by_assembly(robot: Robot, compute: Callable[..., Computed]) -> Callable[..., Computed]:
+    """compute(q, ...) for rows of states, called for the states of each assembly in turn."""
+
+    def divided(q: np.ndarray, *others: np.ndarray) -> Computed:
+        number = structures(robot, q)[1]
+        if len(np.unique(number)) <= 1:
+            return compute(q, *others)
+        answers: list[np.ndarray] = []
+        refusals: Refusals = {}
+        for k in np.unique(number):
+            mine = np.flatnonzero(number == k)
+            part, refused = compute(q[mine], *(x[mine] for x in others))
+            answers = answers or [np.zeros((len(q), *x.shape[1:]), x.dtype) for x in part]
+            for whole, some in zip(answers, part, strict=True):
+                whole[mine] = some
+            refusals |= {int(mine[i]): refusal for i, refusal in refused.items()}
+        return tuple(answers), refusals
+
+    return divided
+
+
+def structures(robot: Robot, q: np.ndarray) -> tuple[list[Structure], np.ndarray]:
+    """The assemblies that the states q (n, nq) belong to, and the number of each state's (n,)."""
+    model, usual = robot.model, in_general(robot.model)
+    number = np.zeros(len(q), dtype=int)
+    if not len(q) or not mechanism_of(model).n_rows:
+        return [usual or _of(model, [np.zeros((0, model.nv))], general=False)], number
+    J = values(robot, "closure_jacobian", q)
+    openness = np.abs(relative_errors(robot, q)).max(axis=1, initial=0.0)
+    found, left = ([], np.arange(len(q))) if usual is None else ([usual], np.flatnonzero(~usual.fits(J, openness)))
+    for _ in range(_LOOKS):
+        if not len(left):
+            break
+        here = _of_assembly(model, q[left[0]], J[left[0]], openness[left[0]], usual)
+        known = next((k for k, x in enumerate(found) if x.redundant == here.redundant and x.rank == here.rank), None)
+        mine = np.zeros(len(left), dtype=bool)
+        if known is None:
+            found.append(here)
+            mine = here.fits(J[left], openness[left])
+        mine[0] = True
+        number[left[mine]] = len(found) - 1 if known is None else known
+        left = left[~mine]
+    return found, number
+
+
+def _of_assembly(model: Model, q: np.ndarray, J: np.ndarray, openness: float, usual: Structure | None) -> Structure:
+    """The rows near one state that does not fit the usual structure; these where it is a singular position of it."""
+    near = redundancy_of(model, q)
+    if not near.is_known:
+        m = mechanism_of(model)
+        scaled = J / np.array(m.row_lengths)[:, None] * np.array(m.dof_lengths)
+        return usual or _of(model, [redundancy.without_traces(m, scaled)], general=False)
+    here = _of(model, near.jacobians, True, near.misaligned)
+    same = usual is not None and here.rank == usual.rank and here.redundant == usual.redundant
+    return usual if same and usual is not None else here
 
 
 @functools.lru_cache(maxsize=64)
 def in_general(model: Model) -> Structure | None:
-    """The rows at a few closed states; None if no closed state was found."""
-    m = mechanism_of(model)
-    jacobians = [
-        np.reshape(walk(closure_kinematics.closure_jacobian(m), m, {"q": q.tolist()}), (m.n_rows, m.nv)).astype(float)
-        for q in redundancy.assembled_states(m)
-    ]
-    return _of(model, jacobians, general=True) if jacobians else None
+    """The rows at a few closed states near the neutral one; None if no closed state was found."""
+    found = redundancy_of(model)
+    return _of(model, found.jacobians, True, found.misaligned) if found.is_known else None
 
 
-def _of(model: Model, jacobians: list[np.ndarray], general: bool) -> Structure:
-    n_rows = len(jacobians[0])
-    jacobians = [redundancy.without_traces(mechanism_of(model), J) for J in jacobians]
-    redundant = redundancy.redundant_rows(jacobians) if n_rows else frozenset()
+def _of(model: Model, jacobians: Sequence[np.ndarray], general: bool, misaligned: float = 0.0) -> Structure:
+    """From scaled Jacobians of all rows (n_rows, nv)."""
+    m, n_rows = mechanism_of(model), len(jacobians[0])
+    redundant = tuple(sorted(redundancy.redundant_rows(jacobians))) if n_rows else ()
     kept = np.array([r for r in range(n_rows) if r not in redundant], dtype=int)
-    lengths = np.max([np.linalg.norm(J, axis=1) for J in jacobians], axis=0)
-    lengths = np.where(lengths > 1e-12 * lengths.max(initial=0.0), lengths, 1.0)
-    scaled = [J[kept] / lengths[kept, None] for J in jacobians]
+    sizes = np.max([np.linalg.norm(J, axis=1) for J in jacobians], axis=0)
+    sizes = np.where(sizes > 1e-12 * sizes.max(initial=0.0), sizes, 1.0)
+    scaled = [J[kept] / sizes[kept, None] for J in jacobians]
     spectra = [singular_values(J) for J in scaled]
     best = max(range(len(spectra)), key=lambda k: (rank(spectra[k]), distance(spectra[k], rank(spectra[k]))))
     r = rank(spectra[best])
-    distances = distance(spectra[best], r)
+    lengths = np.array(m.row_lengths) if n_rows else np.zeros(0)
     return Structure(
-        tuple(sorted(redundant)), kept, lengths, r, distances, general, scaled[best], jacobians=tuple(jacobians)
+        redundant,
+        kept,
+        sizes * lengths,
+        np.array(m.dof_lengths),
+        r,
+        distance(spectra[best], r),
+        general,
+        scaled[best],
+        misaligned,
+        tuple(J * lengths[:, None] for J in jacobians),
     )
 
 
 def singular_values(jacobian: np.ndarray) -> np.ndarray:
+    """Of a matrix (rows, columns), the largest first."""
     return np.linalg.svd(jacobian, compute_uv=False)
 
 

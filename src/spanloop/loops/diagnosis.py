@@ -21,7 +21,7 @@ from spanloop.model.examine import Finding
 from spanloop.model.examine.messages import counted
 from spanloop.topology.partition import connected_components, ties
 
-CLOSED = 1e-6  # m or rad: a loop with a larger error is not closed (in double precision)
+CLOSED = 1e-6  # rad, or of the loop's length: a loop with a larger error is not closed (in double precision)
 
 NEAR = 1e-2  # of the distance to singularity in general: what is less is near
 
@@ -37,7 +37,7 @@ class Diagnosis:
     n_couplings: int
     n_dofs: int
     misses: tuple[Miss, ...]  # closure error of every loop, then of every coupling
-    tolerance: float  # m or rad: a loop with a larger error is not closed
+    tolerance: float  # rad, or of the loop's length: a loop with a larger error is not closed
     n_rows: int
     rank: int  # here
     general_rank: int | None  # None: no closed state was found
@@ -92,7 +92,7 @@ def diagnose(robot: Robot, q: ArrayLike) -> Diagnosis:
     rows, J = structure(robot, state), values(robot, "closure_jacobian", state)
     kept = rows.scaled(J)
     s = singular_values(kept)
-    r, all_values = rank(s), singular_values(J / rows.lengths[:, None])
+    r, all_values = rank(s), singular_values(J / rows.lengths[:, None] * rows.dof_lengths)
     names = tuple(row.name for row in rows_of(model))
     off = misses(model, errors(robot, state[None])[0])
     tolerance = max(CLOSED, 100.0 * resolution(robot))
@@ -175,18 +175,18 @@ def _facts(d: Diagnosis) -> Iterator[str]:
     yield f"{d.model}: {closing} on {d.n_dofs} DoF."
     if d.velocity_loops:
         yield f"No position closes or opens {listed(map(repr, d.velocity_loops), 6)}: velocities alone are constrained."
-    measured = [miss.size for miss in d.misses if miss.name not in d.velocity_loops]
+    measured = [miss for miss in d.misses if miss.name not in d.velocity_loops]
     if d.closed and measured:
-        error = max(measured)
+        miss = max(measured, key=lambda miss: miss.size)
         others = "other loops" if d.velocity_loops else "loops"
-        yield f"The {others} are closed to {error:.0e} m or rad." if error else f"The {others} are closed exactly."
+        yield f"The {others} are closed to {miss.by()}." if miss.size else f"The {others} are closed exactly."
     if d.rank == d.n_rows:
         yield f"{counted(d.n_rows, 'row')}, all of them independent."
     else:
         gap = f"{d.gap:.0e}" if d.gap < 1e15 else "1e15 or more"
         yield f"{counted(d.n_rows, 'row')}, {d.rank} of them independent; the singular values show a gap of {gap}."
     if d.redundant:
-        where = "at this state" if d.general_rank is None else "wherever the loops are closed"
+        where = "at this state" if d.general_rank is None else "in this assembly"
         yield f"Redundant {where}: {listed(d.redundant, 12)}."
     if d.redundant_here:
         turning = d.general_rank is not None and not d.singular
@@ -220,7 +220,7 @@ def _verdicts(d: Diagnosis) -> Iterator[str]:
         shown = "; ".join(f"{listed(part.joints, 4)} (mobility {part.mobility})" for part in d.parts)
         yield f"{len(d.parts)} PARTS that only the world joins: {shown}."
     if d.n_rows and d.general_rank is None:
-        yield "No closed state was found from neutral: redundant rows are those of this state only."
+        yield "No closed state was found from neutral or from here: redundant rows are those of this state only."
 
 
 # ---- findings of `spanloop check`; model/examine/messages.py has their sentences

@@ -1,7 +1,7 @@
 """The whole answer at a state: accelerations, torques, closure forces, reactions, and how good they are.
 
 Closure forces follow from the accelerations: Jᵀ λ = M a + h − tau. Where rows are redundant there are many; the
-shortest λ in row units is given, and marked as not unique. `robot` is a Dynamics.
+shortest λ is given, forces times the length of their loop, and marked as not unique. `robot` is a Dynamics.
 """
 
 from __future__ import annotations
@@ -16,18 +16,22 @@ from numpy.typing import ArrayLike
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.errors import listed
 from spanloop.loops.arguments import loop_acceleration_rows, loop_wrenches, on_bodies
+from spanloop.loops.batching import values
 from spanloop.loops.closure_errors import rows_of
-from spanloop.loops.constraint_rank import in_general, rank, singular_values
+from spanloop.loops.constraint_rank import rank, singular_values, structures
 from spanloop.loops.redundant_directions import direction_names, null_directions
 from spanloop.math.rotation import Rotation
 from spanloop.math.spatial import Transform
 from spanloop.model import Model
 from spanloop.model.parts import Loop
 from spanloop.sweeps import walk
-from spanloop.topology import mechanism
+from spanloop.topology import Mechanism, mechanism
 
 ByName = Mapping[str, ArrayLike]
 Names = tuple[str, ...]
+
+_LEFT = 1e-6  # of the accelerations, what may be left along a row; a misaligned axis leaves as much
+_NOISE = 1e-9  # of the accelerations without loops: rounding
 
 REDUNDANT = 1e-9  # singular values of Jᵀ below this share of the largest count as zero
 
@@ -48,7 +52,8 @@ class Solution:
     closes a planar loop is not unique as a whole, but its force in the plane is. undetermined: by name, the directions
     in which loop forces are not unique; of many states and in inverse dynamics, the rows that are not.
 
-    status (...): "ok", "singular" or "no answer".
+    status (...): "ok"; "singular" where the loops have less rank than usual; "contradictory" where the accelerations do
+    not keep the loops closed (residual); "no answer".
     """
 
     a: np.ndarray
@@ -88,10 +93,16 @@ def solve(
     J, closed = robot.closure_jacobian(q), _closed_rows(model, active_loops)
     lam, unique, residual = np.zeros(J.shape[:-1]), np.ones(J.shape[-2], bool), np.zeros(a.shape[:-1])
     if closed:
-        lam[..., closed], unique[closed] = shortest((J * np.where(driven, 0.0, 1.0))[..., closed, :], right)
-        residual = np.abs(times(J, a) + _bias(robot, q, v, loop_accelerations))[..., closed].max(axis=-1)
+        free = (J * np.where(driven, 0.0, 1.0))[..., closed, :]
+        lam[..., closed], unique[closed] = shortest(mechanism(model), free, right, closed)
+        bias = _bias(robot, q, v, loop_accelerations)
+        left = np.abs(times(J, a) + bias)[..., closed]
+        residual = left.max(axis=-1)
     torque = np.where(driven, needed - times(np.swapaxes(J, -1, -2), lam), tau)
-    status = _status(robot._with_active_loops(active_loops).model, a, J[..., closed, :])
+    status = _status(robot._with_active_loops(active_loops), q, a)
+    if closed:
+        alone_a = _unconstrained(robot.mass_matrix(q), np.where(driven, 0.0, tau - robot.bias(q, v, forces=loads)))
+        status[(status == "ok") & _contradicted(mechanism(model), closed, left, bias, a, alone_a)] = "contradictory"
     closures = mechanism(model).closures
     by_name = {c.name: times(wrench_map(robot, c, q), lam[..., list(c.rows)]) for c in closures}
     by_name |= {name: by_name[name] + six for name, six in carried.items()}
@@ -107,9 +118,12 @@ def undetermined(model: Model, unique: np.ndarray, J: np.ndarray | None = None, 
         return ()
     if J is None or J.ndim > 2 or not np.isfinite(J).all():
         return tuple(row.name for row, alone in zip(rows_of(model), unique, strict=True) if not alone)
+    m = mechanism(model)
+    lengths = np.array(m.row_lengths)
+    J = J / lengths[:, None] * np.array(m.dof_lengths)
     open_rows = np.delete(np.eye(len(J)), list(closed), axis=1)  # of loops that are not active
     found = null_directions(model, np.concatenate([J, open_rows], axis=1), REDUNDANT * float(np.linalg.norm(J, 2)))
-    return direction_names(model, found, np.ones(len(J)))
+    return direction_names(model, found, lengths)
 
 
 def with_idle(model: Model, fewer: Model, found: Solution) -> Solution:
@@ -223,8 +237,16 @@ def _space(robot: Any, closure: Any, q: ArrayLike) -> np.ndarray:
     return np.reshape(out, (*np.shape(q)[:-1], len(closure.rows), 6))
 
 
-def shortest(J: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The shortest λ with Jᵀ λ = right, and for each row whether every such λ agrees on it (at all states)."""
+def shortest(
+    m: Mechanism, J: np.ndarray, right: np.ndarray, rows: Sequence[int] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The shortest λ with Jᵀ λ = right, and for each row whether every such λ agrees on it (at all states).
+
+    J (..., rows, nv): of all rows of the mechanism, or of those numbered. Lengths are shares of characteristic ones.
+    """
+    lengths = np.array(m.row_lengths)[slice(None) if rows is None else list(rows)]
+    dof_lengths = np.array(m.dof_lengths)
+    J, right = J / lengths[:, None] * dof_lengths, right * dof_lengths
     lam = np.full(J.shape[:-1], np.nan)
     unique = np.ones(J.shape[-2], bool)
     for index in np.ndindex(*J.shape[:-2]):
@@ -234,19 +256,42 @@ def shortest(J: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         keep = s > REDUNDANT * s.max(initial=0.0)
         lam[index] = vt[keep].T @ ((u.T @ right[index])[keep] / s[keep])
         unique &= np.abs(np.sum(vt[keep] ** 2, axis=0) - 1.0) < 1e-9
-    return lam, unique
+    return lam / lengths, unique
 
 
-def _status(model: Model, a: np.ndarray, J: np.ndarray) -> np.ndarray:
-    """A word for each state: "ok", "singular" where the loops have less rank than they usually have, or "no answer"."""
-    usual = in_general(model) if J.shape[-2] else None
-    word = np.full(a.shape[:-1], "ok", dtype="<U9")
-    if usual is not None:
-        for index in np.ndindex(*a.shape[:-1]):
-            if np.isfinite(J[index]).all() and rank(singular_values(usual.scaled(J[index]))) < usual.rank:
-                word[index] = "singular"
-    word[~np.isfinite(a).all(axis=-1)] = "no answer"
+def _status(robot: Any, q: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """A word for each state: "ok", "singular" where the loops have less rank than their assembly has, "no answer"."""
+    word = np.full(a.shape[:-1], "ok", dtype="<U13")
+    answered = np.isfinite(a).all(axis=-1)
+    states = q[answered]
+    if len(states) and mechanism(robot.model).n_rows:
+        J = values(robot, "closure_jacobian", states)
+        found, number = structures(robot, states)
+        word[answered] = [
+            "singular" if rank(singular_values(found[n].scaled(x))) < found[n].rank else "ok"
+            for n, x in zip(number, J, strict=True)
+        ]
+    word[~answered] = "no answer"
     return word
+
+
+def _unconstrained(M: np.ndarray, torque: np.ndarray) -> np.ndarray:
+    """The accelerations (..., nv) of the tree without its loops: the size of what acts on it."""
+    with np.errstate(invalid="ignore"):
+        usable = np.isfinite(M).all(axis=(-1, -2)) & np.isfinite(torque).all(axis=-1)
+    found = np.zeros_like(torque)
+    for index in zip(*np.nonzero(usable), strict=True) if usable.ndim else ([()] if usable else []):
+        found[index] = np.linalg.lstsq(M[index], torque[index], rcond=None)[0]
+    return found
+
+
+def _contradicted(m: Mechanism, rows: Sequence[int], left, bias, a, alone) -> np.ndarray:
+    """At which states the closure accelerations left (..., rows) are more than rounding leaves."""
+    lengths, dof_lengths = np.array(m.row_lengths)[list(rows)], np.array(m.dof_lengths)
+    largest = np.abs(a / dof_lengths).max(axis=-1) + np.abs(bias[..., rows] / lengths).max(axis=-1)
+    noise = np.abs(alone / dof_lengths).max(axis=-1)
+    contradicted: np.ndarray = (left / lengths).max(axis=-1) > _LEFT * largest + _NOISE * noise
+    return contradicted
 
 
 def _driven(model: Model) -> np.ndarray:

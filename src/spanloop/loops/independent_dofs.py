@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spanloop.compiler.runtime.arrays import converted
 from spanloop.errors import InputError, Reason, Refusal, listed
 from spanloop.loops.arguments import dof_names, dofs_called
-from spanloop.loops.batching import Computed, Refusals, Robot, one_state, over_states, values
+from spanloop.loops.batching import Computed, Refusals, Robot, faulty_states, one_state, over_states, values
 from spanloop.loops.closure_errors import mechanism_of
-from spanloop.loops.constraint_rank import RANK, Structure, in_general, rank, singular_values, structure
+from spanloop.loops.constraint_rank import RANK, Structure, by_assembly, in_general, rank, singular_values, structure
 from spanloop.loops.motion_refusals import open_loops, opening_velocities
 from spanloop.model import Model
 
 _PASSIVE, _ACTUATED, _DRIVEN, _NAMED = range(4)
 # a DoF of at most this kind becomes dependent if its column has at least this share of the best one
-_SHARES = ((_PASSIVE, 1e-2), (_ACTUATED, 1e-6), (_DRIVEN, 1e-6), (_NAMED, 0.0))
+_SHARES = ((_PASSIVE, 1e-3), (_ACTUATED, 1e-6), (_DRIVEN, 1e-6), (_NAMED, 0.0))
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def velocity_map(robot: Robot, q: ArrayLike, dofs: Dofs = None) -> np.ndarray:
         T, _, refusals = maps(robot, q, chosen)
         return (T,), refusals
 
-    return over_states("velocity_map", robot, compute, q=(q, robot.model.nq))[0]
+    return over_states("velocity_map", robot, by_assembly(robot, compute), q=(q, robot.model.nq))[0]
 
 
 def complete_velocity(
@@ -94,7 +95,8 @@ def complete_velocity(
         T, _, refusals = maps(robot, q, chosen)
         return (np.einsum("nvk,nk->nv", T, rates),), refusals | open_loops(robot, q)
 
-    return over_states("complete_velocity", robot, compute, q=(q, robot.model.nq), rates=(rates, len(chosen)))[0]
+    sizes = {"q": (q, robot.model.nq), "rates": (rates, len(chosen))}
+    return over_states("complete_velocity", robot, by_assembly(robot, compute), **sizes)[0]
 
 
 def complete_acceleration(
@@ -126,7 +128,7 @@ def complete_acceleration(
 
     sizes = {"q": (q, model.nq), "v": (v, model.nv), "accelerations": (rates, len(chosen))}
     sizes["loop_accelerations"] = (np.zeros(len(rows)) if driven is None else driven, len(rows))
-    return over_states(name, robot, compute, **sizes)[0]
+    return over_states(name, robot, by_assembly(robot, compute), **sizes)[0]
 
 
 def mobility(robot: Robot, q: ArrayLike | None = None) -> int | NDArray[np.integer[Any]]:
@@ -145,7 +147,7 @@ def mobility(robot: Robot, q: ArrayLike | None = None) -> int | NDArray[np.integ
         J = structure_of(robot, q).scaled(values(robot, "closure_jacobian", q))
         return (np.array([model.nv - rank(singular_values(x)) for x in J], dtype=int),), {}
 
-    found = over_states("mobility", robot, compute, q=(q, model.nq))[0]
+    found = over_states("mobility", robot, by_assembly(robot, compute), q=(q, model.nq))[0]
     return found if found.ndim else int(found)
 
 
@@ -154,8 +156,8 @@ def resolved(
 ) -> IndependentCoordinates:
     """The independent DoF that names, numbers or None mean. name: of the calling function; option: for the error."""
     model, owner = robot.model, name or f"model {robot.model.name!r}"
-    if np.shape(q)[-1:] != (model.nq,):
-        raise InputError(f"{owner}: q has shape {np.shape(q)}; expected (..., {model.nq})")
+    rows = converted(owner, "q", model.nq, q, np.dtype(float)).reshape(-1, model.nq)
+    rows = rows[~np.isin(np.arange(len(rows)), list(faulty_states(robot, {"q": rows})))]
     if isinstance(dofs, IndependentCoordinates):
         chosen = dofs
     elif dofs is not None:
@@ -165,8 +167,8 @@ def resolved(
     elif in_general(model) is not None:
         chosen = independent_coordinates(robot)
     else:
-        chosen = independent_coordinates(robot, np.reshape(q, (-1, model.nq))[0])
-    left = model.nv - structure_of(robot, np.reshape(np.asarray(q, dtype=float), (-1, model.nq))).rank
+        chosen = independent_coordinates(robot, rows[0] if len(rows) else model.neutral())
+    left = model.nv - structure_of(robot, rows).rank
     if len(chosen) != left:
         raise InputError(
             f"{owner}: {len(chosen)} independent DoF are named ({listed(chosen.names, 6)}); the loops leave "
@@ -184,7 +186,7 @@ def _place(model: Model, number: object, owner: str) -> int:
 
 
 def structure_of(robot: Robot, q: np.ndarray) -> Structure:
-    """The rows of the mechanism, in general or else at the first of the states q (n, nq)."""
+    """The rows of the mechanism in the assembly of the first of the states q (n, nq); by_assembly keeps it the same."""
     return structure(robot, q[0] if len(q) else robot.model.neutral())
 
 
@@ -215,7 +217,8 @@ def maps(robot: Robot, q: np.ndarray, chosen: IndependentCoordinates) -> tuple[n
     s = np.where(s > RANK * size[:, None], s, np.inf)
     backward = np.zeros((len(q), nv, J.shape[1]))
     backward[:, rest] = np.einsum("nkv,nk,nrk->nvr", Vt, 1.0 / s, U, optimize=True)
-    T = -backward @ J[:, :, free]
+    backward *= rows.dof_lengths[:, None]
+    T = -backward @ (J[:, :, free] / rows.dof_lengths[free])
     T[:, free] = np.eye(len(free))
     refusal = Refusal(
         Reason.UNDETERMINED,

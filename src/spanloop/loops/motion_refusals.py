@@ -11,7 +11,7 @@ from spanloop.algorithms.closed.closure_kinematics import OPEN
 from spanloop.errors import Reason, Refusal, listed
 from spanloop.loops.arguments import Actuators, dof_names
 from spanloop.loops.batching import Refusals, Robot, resolution
-from spanloop.loops.closure_errors import errors, mechanism_of, rows_of, worst
+from spanloop.loops.closure_errors import errors, mechanism_of, relative_errors, rows_of, worst
 from spanloop.loops.constraint_rank import RANK, Structure, in_general
 
 _FITS = 1e-6  # of |J| |v|, or of the terms of J a + γ: what may be left of J v or J a + γ
@@ -20,14 +20,14 @@ _SHARE = 0.1  # of the largest entry: DoF with less have no part in a motion
 
 def open_loops(robot: Robot, q: np.ndarray) -> Refusals:
     """States q (n, nq) at which a loop is open."""
-    e = errors(robot, q)
+    e, shares = errors(robot, q), relative_errors(robot, q)
 
     def refusal(k: int) -> Refusal:
         miss = worst(robot.model, e[k])
         sentence = f"{miss.what} is open by {miss.by()}. Close it first: q = robot.assemble(q)"
         return Refusal(Reason.OPEN_LOOP, sentence)
 
-    return {int(k): refusal(int(k)) for k in np.flatnonzero(np.abs(e).max(axis=1, initial=0.0) > OPEN)}
+    return {int(k): refusal(int(k)) for k in np.flatnonzero(np.abs(shares).max(axis=1, initial=0.0) > OPEN)}
 
 
 def singular_positions(robot, rank_is_lost: np.ndarray) -> Refusals:
@@ -35,7 +35,7 @@ def singular_positions(robot, rank_is_lost: np.ndarray) -> Refusals:
 
     robot: a Dynamics.
     """
-    if robot.on_singular != "raise" or in_general(robot.model) is None:
+    if robot.on_singular != "raise":
         return {}
     refusal = Refusal(
         Reason.SINGULAR_CLOSURE,
@@ -50,7 +50,7 @@ def opening_velocities(robot: Robot, rows: Structure, J: np.ndarray, v: np.ndarr
     fixed = [r for r in rows.kept if r in set(mechanism_of(robot.model).velocity_rows)]
     left = np.zeros(J.shape[:2])
     left[:, fixed] = np.abs(np.einsum("nrv,nv->nr", J[:, fixed], v))
-    most = np.linalg.norm(v, axis=1)[:, None] * rows.lengths
+    most = np.linalg.norm(v / rows.dof_lengths, axis=1)[:, None] * rows.lengths
 
     def refusal(k: int) -> Refusal:
         name, size = _worst_row(robot, rows, left[k], "/s")
@@ -67,7 +67,8 @@ def opening_accelerations(robot: Robot, rows: Structure, J: np.ndarray, a: np.nd
     """States whose accelerations a (n, nv) open a loop: J a + γ ≠ 0."""
     left = np.zeros_like(bias)
     left[:, rows.kept] = np.abs(np.einsum("nrv,nv->nr", J, a) + bias)[:, rows.kept]
-    terms = np.abs(bias / rows.lengths).max(axis=1, initial=0.0) + np.abs(a).max(axis=1, initial=0.0)
+    terms = np.abs(bias / rows.lengths).max(axis=1, initial=0.0)
+    terms += np.abs(a / rows.dof_lengths).max(axis=1, initial=0.0)
 
     def refusal(k: int) -> Refusal:
         name, size = _worst_row(robot, rows, left[k], "/s²")

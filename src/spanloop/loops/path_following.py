@@ -10,7 +10,7 @@ import numpy as np
 from spanloop.errors import InputError, Reason, Refusal, StateError, UnsupportedError
 from spanloop.loops.assembly import assemble, velocity_loops
 from spanloop.loops.batching import Robot, resolution, values
-from spanloop.loops.closure_errors import errors, positional
+from spanloop.loops.closure_errors import errors, mechanism_of, positional
 from spanloop.loops.constraint_rank import RANK, Structure, rank, singular_values, structure
 from spanloop.loops.independent_dofs import complete_acceleration, complete_velocity
 from spanloop.model import Model
@@ -164,23 +164,23 @@ class Way:
         free, rest = list(self.dofs), self._rest
         backward = np.linalg.pinv(J[:, rest], rcond=RANK)
         delta = np.zeros(J.shape[1])
-        delta[free] = step
-        delta[rest] = -backward @ (J[:, free] @ step)
-        reached = self._moved(q, delta)
+        delta[free] = step / rows.dof_lengths[free]
+        delta[rest] = -backward @ (J[:, free] @ delta[free])
+        reached = self._moved(q, delta * rows.dof_lengths)
         tolerance = max(1e-12, 100.0 * resolution(self.robot))
         before = np.inf
         for _ in range(_NEWTON):
             error, here = self._error(reached), self._jacobian(rows, reached)
             if not (np.isfinite(error).all() and np.linalg.norm(backward @ (here - J)[:, rest], 2) < _HALF):
                 return None
-            if np.abs(error).max(initial=0.0) <= tolerance:
+            if np.abs(error / mechanism_of(self.robot.model).row_lengths).max(initial=0.0) <= tolerance:
                 return reached, here
             correction = np.zeros(J.shape[1])
             correction[rest] = -np.linalg.lstsq(here[:, rest], rows.scaled_errors(error), rcond=RANK)[0]
             size = float(np.linalg.norm(correction))
             if size > _HALF * before:
                 return None
-            before, reached = size, self._moved(reached, correction)
+            before, reached = size, self._moved(reached, correction * rows.dof_lengths)
         return None
 
     @property

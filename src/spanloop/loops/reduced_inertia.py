@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import checked_out
+from spanloop.errors import Refusal
+from spanloop.kernels.spec import KernelSpec
 from spanloop.loops.batching import Computed, Robot, over_states, values
-from spanloop.loops.constraint_rank import RANK
+from spanloop.loops.constraint_rank import RANK, by_assembly
 from spanloop.loops.independent_dofs import Dofs, maps, resolved, structure_of
 from spanloop.model import Model
 
@@ -35,7 +37,7 @@ def independent_mass_matrix(robot: Robot, q: ArrayLike, dofs: Dofs = None, out: 
         T, _, refusals = maps(robot, q, chosen)
         return (np.swapaxes(T, 1, 2) @ values(robot, "mass_matrix", q) @ T,), refusals
 
-    M = over_states("mass_matrix", robot, compute, q=(q, robot.model.nq))[0]
+    M = over_states("mass_matrix", robot, by_assembly(robot, compute), q=(q, robot.model.nq))[0]
     if out is None:
         return M
     checked_out("mass_matrix", out, M.shape, M.dtype)
@@ -52,16 +54,28 @@ def operational_inertia(robot: Robot, q: ArrayLike, frames: str | Sequence[str])
     found = {name: robot.model.frame(name) for name in names}
 
     def compute(q: np.ndarray) -> Computed:
-        J = structure_of(robot, q).scaled(values(robot, "closure_jacobian", q))
+        J = structure_of(robot, q).unit_rows(values(robot, "closure_jacobian", q))
         Y = Weighted(robot, q, J).inverse_mass()
         parts = [values(robot, "jacobian", q, frame=name, expressed_in="world") for name in found]
         Jf = np.concatenate(parts, axis=1)
         inverse = Jf @ Y @ np.swapaxes(Jf, 1, 2)
         matrix, regular = _inverted(inverse)
-        return (inverse, matrix, regular.astype(int)), {}
+        return (inverse, matrix, regular.astype(int)), _singular_states(robot, q)
 
-    inverse, matrix, regular = over_states("operational_inertia", robot, compute, q=(q, robot.model.nq))
+    inverse, matrix, regular = over_states(
+        "operational_inertia", robot, by_assembly(robot, compute), q=(q, robot.model.nq)
+    )
     return OperationalInertia(names, inverse, matrix, regular == 1)
+
+
+def _singular_states(robot: Robot, q: np.ndarray) -> dict[int, Refusal]:
+    """Why a tree's mass matrix has no inverse, for the states (n, nq) at which it has none."""
+    if robot.model.loops or robot.model.couplings:
+        return {}
+    inverse = KernelSpec.of(robot.model, "mass_matrix_inverse")
+    if inverse.program[1].demands is None:
+        return {}
+    return {k: inverse.explain(x) for k, x in enumerate(q) if inverse.reference(x) is None}
 
 
 def _inverted(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -31,7 +31,9 @@ def redundant_directions(model: Model, rows: Structure, J: np.ndarray | None = N
     """
     lengths = _common_lengths(model, rows.lengths)[:, None]
     states = [x / lengths for x in rows.jacobians]
-    here = None if J is None else without_traces(mechanism_of(model), J) / lengths
+    m = mechanism_of(model)
+    units = np.array(m.row_lengths)[:, None]
+    here = None if J is None else without_traces(m, J / units * rows.dof_lengths) * units / lengths
     everywhere = np.concatenate(states if here is None else [*states, here], axis=1)
     always = null_directions(model, everywhere, RANK * _size(everywhere))
     others = always[:0] if here is None else null_directions(model, here, RANK * _size(here), always)

@@ -27,7 +27,6 @@ from spanloop.math.vector3 import (
     subtract,
     times,
     total,
-    trace,
     transpose,
 )
 from spanloop.types import Matrix3, Scalar, Vector3
@@ -48,9 +47,9 @@ class RigidInertia:
     @staticmethod
     def at_center(mass: Scalar, center: Vector3, inertia: Matrix3) -> RigidInertia:
         """From mass [kg], centre of mass [m] and inertia about it [kg m²], in the frame's axes."""
-        half = 0.5 * trace(inertia)
+        own = _second_moments(inertia[0][0], inertia[1][1], inertia[2][2])
         second = tuple(
-            tuple((half if i == j else 0.0) - inertia[i][j] + mass * (center[i] * center[j]) for j in range(3))
+            tuple((own[i] if i == j else -inertia[i][j]) + mass * (center[i] * center[j]) for j in range(3))
             for i in range(3)
         )
         return RigidInertia(mass, scale(mass, center), second)  # type: ignore[arg-type]
@@ -173,6 +172,15 @@ class ArticulatedInertia:
                 lift = p[k] * (h2[i][i] - h[j][j]) + (p[j] * h[j][k] - p[i] * h2[i][k])
                 s[i][j] = s[j][i] = a[i][j] + lift if (i, j) == (2, 0) else a[i][j] - lift
         return ArticulatedInertia(tuple(map(tuple, s)), h2, m)  # type: ignore[arg-type]
+
+
+def _second_moments(xx: Scalar, yy: Scalar, zz: Scalar) -> Vector3:
+    """∫ x² dm, ∫ y² dm, ∫ z² dm from three moments of inertia; of numbers so that thin bodies lose no digits."""
+    if all(isinstance(i, float) for i in (xx, yy, zz)):
+        pairs = ((xx, yy, zz), (yy, zz, xx), (zz, xx, yy))
+        return tuple(0.5 * ((max(j, k) - i) + min(j, k)) for i, j, k in pairs)  # type: ignore[return-value]
+    half = 0.5 * total((xx, yy, zz))
+    return (half - xx, half - yy, half - zz)
 
 
 def _remainder(a: Scalar, b: Scalar) -> Scalar:

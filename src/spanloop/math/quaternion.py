@@ -1,4 +1,8 @@
-"""Unit quaternions (w, x, y, z), scalar first, that take body axes to parent axes."""
+"""Unit quaternions (w, x, y, z), scalar first, that take body axes to parent axes.
+
+A quaternion that misses length 1 by rounding, or within the tolerance of kernels, stands for the rotation of the unit
+quaternion along it: rotation matrix and logarithm divide by its length.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,10 @@ _SMALL = 1e-4
 
 
 def matrix(e: Quaternion) -> Matrix3:
-    """Rotation matrix of a unit quaternion."""
+    """Rotation matrix of a quaternion, which need not have length 1."""
     w, x, y, z = e
-    x2, y2, z2 = x + x, y + y, z + z
+    k = 2.0 / dot(e, e)
+    x2, y2, z2 = k * x, k * y, k * z
     xx, yy, zz = x * x2, y * y2, z * z2
     xy, xz, yz = x * y2, x * z2, y * z2
     wx, wy, wz = w * x2, w * y2, w * z2
@@ -71,8 +76,8 @@ def exponential(turn: Vector3) -> Quaternion:
 
 
 def logarithm(e: Quaternion) -> Vector3:
-    """Rotation vector [rad] of a unit quaternion, of length at most pi."""
-    w, x, y, z = e
+    """Rotation vector [rad] of a quaternion, which need not have length 1; of length at most pi."""
+    w, x, y, z = normalized(e)
     sign = where(w < 0.0, -1.0, 1.0)
     w = sign * w
     square = x * x + y * y + z * z

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from spanloop.math.rotation import Rotation
 from spanloop.math.scalar import reciprocal
 from spanloop.math.symmetric import inverse
-from spanloop.math.vector3 import ZERO3, add, cross, dot, negate, scale, subtract, times, total
+from spanloop.math.vector3 import ZERO3, add, cross, dot, is_zero, negate, scale, subtract, times, total
 from spanloop.types import Matrix3, Scalar, Vector3
 
 
@@ -84,9 +84,13 @@ def gain(f: Force, d: Scalar) -> tuple[Force, Scalar]:
 def dof_acceleration(nu: Scalar, G: Force, s: Motion, m: Motion) -> Scalar:
     """ν − Gᵀ m: the acceleration of a degree of freedom with motion s and gain G that moves beyond a motion m.
 
-    Gᵀ m is split into (G − s)ᵀ m and sᵀ m, which comes last: the link's acceleration m + s (ν − Gᵀ m) then loses its
-    own part along s, so that for s along a coordinate axis, where G is 1, nothing is computed twice.
+    For s along a coordinate axis, where G is 1, Gᵀ m is split into (G − s)ᵀ m and sᵀ m, which comes last: the link's
+    acceleration m + s (ν − Gᵀ m) then loses its own part along s, and nothing is computed twice. For other s the two
+    parts would cancel.
     """
+    entries = [x for x in s if not is_zero(x)]
+    if len(entries) > 1 or not isinstance(entries[0], float):
+        return nu - power(m, G)
     rest = Force.of([g - x for g, x in zip(G, s, strict=True)])
     return (nu - power(m, rest)) - power(m, s)
 

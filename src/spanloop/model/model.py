@@ -180,7 +180,7 @@ class Model:
         """Return the model with other masses, lengths, losses and gravity: (n,), packed as model.parameters().
 
         >>> rod = sl.zoo.pendulum(1)
-        >>> heavy = rod.with_parameters(rod.parameters().changed({"link1.mass": 5.0}))
+        >>> heavy = rod.with_parameters(rod.parameters().changed({"rod1.mass": 5.0}))
         >>> heavy.bodies[0].inertia.mass
         5.0
         """

@@ -66,6 +66,11 @@ def _motor(model: Model, actuator: Actuator, step: float) -> _Motor:
             )
     joint = model.joint(actuator.joint)
     lower, upper = _bounds(given)
+    if lower is not None and upper is not None and lower > upper:
+        raise InputError(
+            f"simulate: actuator {actuator.name!r}: its bounds exclude each other: a torque of at least {lower:g} and "
+            f"at most {upper:g} N m"
+        )
     return _Motor(
         joint.name,
         model.v_slice(joint.name).start + driven_dof(actuator, joint),

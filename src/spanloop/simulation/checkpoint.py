@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 import warnings
@@ -90,7 +91,7 @@ class Checkpoint:
             kept = {name: data[name] for name in ("record", "state", "why", "counts", "torques")}
         except FileError:
             raise
-        except (ValueError, KeyError, TypeError) as error:
+        except Exception as error:  # whatever parsers raise
             raise FileError(f"{self.path}: is no checkpoint ({error}). Remove it to start anew") from None
         if key != self.key:
             raise InputError(
@@ -111,18 +112,21 @@ class Checkpoint:
     def _check(self, p: Progress, done: int, kept: dict[str, np.ndarray]) -> None:
         """FileError unless what was kept has the shapes of this simulation."""
         n, samples, width = p.record.shape
-        torques = (n, done, self.inputs.width) if self.callback else (0, 0, 0)
-        expected = {"state": p.state, "why": p.why, "counts": p.counts}
+        torques = (n, max(done, 0), self.inputs.width) if self.callback else (0, 0, 0)
+        expected = {"state": p.state, "why": p.why, "counts": p.counts, "torques": np.empty(torques)}
         fits = all((kept[k].shape, kept[k].dtype) == (x.shape, x.dtype) for k, x in expected.items())
-        fits = fits and kept["record"].shape == (n, done // self.every + 1, width) and kept["torques"].shape == torques
-        if not fits or not 0 <= done // self.every < samples or kept["record"].dtype != p.record.dtype:
+        fits = fits and kept["record"].shape == (n, done // self.every + 1, width)
+        counts = kept["counts"]
+        fits = fits and kept["record"].dtype == p.record.dtype and bool(((counts >= 0) & (counts <= done)).all())
+        if not fits or not 0 <= done // self.every < samples:
             raise FileError(f"{self.path}: its arrays do not fit this simulation. Remove it to start anew")
 
     def _state_is_kept(self) -> bool:
         """Whether a later process has all that the run depends on: a callback's own memory is not in the file."""
         callback = self.inputs.callback
-        if callback is None or _identity(callback) == self.callback:
-            return True
+        with contextlib.suppress(InputError):  # it has come to hold what cannot be compared
+            if callback is None or _identity(callback) == self.callback:
+                return True
         self._warn(
             f"checkpoint {self.path}: the callback changes values that it holds, which a checkpoint does not keep; no "
             f"progress is kept. If its torques depend on t, q and v alone, vouch for it: {_VOUCH}"

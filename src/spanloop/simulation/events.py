@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from spanloop.compiler.lower import unrolled
@@ -56,7 +58,7 @@ class Events:
                     f"the event {name!r} returned a {type(value).__name__}; expected one number that is "
                     "positive as long as the run goes on"
                 )
-            out.append(value)
+            out.append(_constant(value, name) if isinstance(value, Real) else value)
         return out
 
     def key(self) -> str:
@@ -66,6 +68,14 @@ class Events:
         sizes = (("t", 1), ("q", self.model.nq), ("v", self.model.nv))
         plan = traced("an event", lambda: unrolled("events", sizes, (0,), lambda x: (self.values(x), (), ())))
         return hashlib.sha256(f"{plan}{self.limits}".encode()).hexdigest()
+
+
+def _constant(value: Real, name: str) -> float:
+    """The value of an event that depends on nothing."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise InputError(f"the event {name!r} returned {number}; expected a finite number")
+    return number
 
 
 def events_of(model: Model, limits: bool, events) -> Events:

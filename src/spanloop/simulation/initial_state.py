@@ -17,17 +17,18 @@ from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateE
 from spanloop.kernels import KernelSpec
 from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import faulty_states
-from spanloop.loops.closure_errors import errors, positional, worst
+from spanloop.loops.closure_errors import errors, positional, relative_errors, worst
+from spanloop.loops.constraint_rank import in_general, structures
 from spanloop.model import Model
 from spanloop.simulation.events import Events
 from spanloop.simulation.minimal.completion import METHOD
 from spanloop.simulation.system import SINGULAR, System
 from spanloop.simulation.traced_kernels import kernel
 
-NOTICED = 1e-9  # m, rad or their rates: a smaller correction of the start is not reported
+NOTICED = 1e-9  # rad, or of the loop's length, or their rates: a smaller correction of the start is not reported
 _MOST = 20  # Newton steps in minimal coordinates
-_CLOSED = 1e-14  # m or rad: a smaller closure error is not corrected
-_ENOUGH = 1e-9  # m or rad: must be reached
+_CLOSED = 1e-14  # rad, or of the loop's length: a smaller closure error is not corrected
+_ENOUGH = 1e-9  # rad, or of the loop's length: must be reached
 _UNDETERMINED = "where the actuated joints do not determine the motion of the others. Use closures='project'"
 
 
@@ -110,10 +111,25 @@ def closed(
     return *there, _note(openness, v, there[1])
 
 
+def assembly(robot: Dynamics, q: np.ndarray) -> tuple[float, ...] | None:
+    """A state of the assembly that all runs q (n, nq) begin in; None where it is one near the neutral state."""
+    if not robot.model.loops:
+        return None
+    found, number = structures(robot, q)
+    if len(np.unique(number)) > 1:
+        k = int(np.flatnonzero(number != number[0])[0])
+        words = (
+            f"run {k} starts in another assembly of the loops than run 0: other rows are redundant there. "
+            "Simulate the runs of each assembly in a call of their own; robot.diagnose(q) tells them apart"
+        )
+        raise StateError.of("simulate", Refusal(Reason.OTHER_ASSEMBLY, words))
+    return None if found[number[0]] is in_general(robot.model) else tuple(map(float, q[0]))
+
+
 def _openness(robot: Dynamics | LiveRobot, q: np.ndarray) -> np.ndarray:
-    """The largest closure error (n,) of each state [m or rad]; states with a loop far from closed are refused."""
+    """The largest closure error (n,) of each state [rad, or of the loop's length]; open loops are refused."""
     every = errors(robot, q)
-    openness = np.abs(every[:, positional(robot.model)]).max(axis=1, initial=0.0)
+    openness = np.abs(relative_errors(robot, q)[:, positional(robot.model)]).max(axis=1, initial=0.0)
     far = np.flatnonzero(openness > OPEN)
     if len(far):
         k = int(far[0])
@@ -172,7 +188,7 @@ def _note(openness: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
     by_q, by_v = openness.max(initial=0.0), np.abs(after - before).max(initial=0.0)
     if max(by_q, by_v) <= NOTICED:
         return ""
-    parts = [f"loops were open by up to {by_q:.1e} (m or rad)"] if by_q > NOTICED else []
+    parts = [f"loops were open by up to {by_q:.1e} (rad, or of their length)"] if by_q > NOTICED else []
     parts += [f"velocities opened the loops, and were changed by up to {by_v:.1e}"] if by_v > NOTICED else []
     words = "the start was brought to the closed loops: " + "; ".join(parts)
     warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=5)

@@ -48,6 +48,13 @@ class Inputs:
                 f"{self.name} has {given} rows, one for each step; the simulation has {steps} steps. Give a row for "
                 f"each, one row for all, or for {given} runs an array ({given}, 1, {self.width})"
             )
+        if given > 1 and _fits(self.values.shape[:-1], batch):
+            for_steps = (1,) * (len(batch) - len(self.values.shape[:-2])) + self.values.shape
+            raise InputError(
+                f"{self.name} has shape {self.values.shape}: a row for each of the {steps} steps, or one for each run "
+                f"of the batch {batch}? Give it the shape {for_steps} for steps, "
+                f"{(*self.values.shape[:-1], 1, self.width)} for runs"
+            )
         if self.values.shape[:-2] == ():
             return self.values[None]
         return np.broadcast_to(self.values, (*batch, *self.values.shape[-2:])).reshape(-1, given, self.width)
@@ -58,7 +65,8 @@ class Inputs:
             kept = self.kept.get("rows", [])
             if not kept:
                 return np.full((1, 1, self.size), np.nan)
-            rows = np.concatenate(kept, axis=1)
+            kept[:] = [np.concatenate(kept, axis=1)]
+            rows = kept[0]
         else:
             found = self.rows(batch, self.values.shape[-2], lambda s: s)
             assert isinstance(found, np.ndarray)
@@ -134,11 +142,27 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
     return Inputs(array.shape[:-2], array if array.ndim > 1 else array[None], name=name)
 
 
+def _fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    """Whether an array of this shape has one entry for each run of the batch, or for some axes of it."""
+    try:
+        return bool(batch) and np.broadcast_shapes(shape, batch) == batch
+    except ValueError:
+        return False
+
+
 def _by_name(model: Model, torques: Mapping[str, Any]) -> np.ndarray:
-    """Torques (nv) from those of joints by name."""
+    """Torques (nv) from those of joints by name: a number, or one for each degree of freedom."""
     tau = np.zeros(model.nv)
     for name, value in torques.items():
-        tau[model.v_slice(model.joint(name).name)] = value
+        n = model.joint(name).kind.nv
+        found = np.asarray(value)
+        if found.dtype.kind not in "fiub" or found.shape not in ((n,), () if n == 1 else (n,)):
+            what = f"shape {found.shape}" if found.dtype.kind in "fiub" else f"entries of type {found.dtype}"
+            raise InputError(
+                f"tau[{name!r}] has {what}; expected {'one number' if n == 1 else f'{n} numbers'}. For torques that "
+                f"change, or differ from run to run, give an array (..., steps or 1, {model.nv}), or a controller"
+            )
+        tau[model.v_slice(name)] = found
     return tau
 
 
@@ -155,6 +179,10 @@ def constant_forces(model: Model, forces: Mapping[str, Any]) -> Callable[..., di
                 "For forces that change give a function (t, q, v) -> {'body': six numbers}"
             )
         fixed[body] = tuple(float(x) for x in six)
+        if not np.isfinite(fixed[body]).all():
+            k = int(np.argmin(np.isfinite(fixed[body])))
+            words = f"forces[{body!r}][{k}] is {fixed[body][k]}; every number must be finite"
+            raise StateError.of("simulate", Refusal(Reason.NOT_FINITE, words))
     return lambda t, q, v: fixed
 
 

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError, SpanloopWarning
-from spanloop.loops.arguments import dof_names
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.checkpoint import Checkpoint, key_of
@@ -24,10 +23,19 @@ from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.system import Closures
 from spanloop.simulation.termination import CLOSE, Termination, end_at_start
-from spanloop.simulation.time_loop import MOST_STEPS, Grid, Progress, ProgressBar, TimeLoop, grid
+from spanloop.simulation.time_loop import (
+    LONG_STEP,
+    MOST_STEPS,
+    Grid,
+    Progress,
+    ProgressBar,
+    StepErrors,
+    TimeLoop,
+    grid,
+    step_errors,
+)
 from spanloop.trajectory import EndReason, Trajectory
 
-_LONG = 0.7  # rad, about nine steps a turn: more in one step is noticed
 _HALVINGS = 14  # of the step, at most
 
 
@@ -70,10 +78,11 @@ def simulate(
         integrator: "rk4", "euler", "midpoint", an adaptive method of SciPy ("DOP853", "Radau", ...), or an
             sl.Integrator, which also has accuracy, dtype, threads, checkpoint and progress.
         method: the algorithm of forward dynamics, as in sl.Dynamics.
-        tau: torques (..., nv), or (..., steps, nv) for each step [N m or N], or {"joint": torque}.
+        tau: torques (nv,), (..., 1, nv) of runs, or (..., steps, nv) for each step [N m or N]; or {"joint": torque}.
+            They act at every joint, whether it is actuated or not.
         controller: a function (t, q, v) -> torques in plain arithmetic, compiled into the motion, or (t, q, v, u) with
             inputs; a law of sl.control; or sl.control.callback(function), which Python calls once a step.
-        inputs: u (..., n), or (..., steps, n) for each step, of the controller.
+        inputs: u (n,), (..., 1, n) of runs, or (..., steps, n) for each step, of the controller.
         forces: {"body": [torque; force]}, six numbers at the body's origin in world axes [N m, N]; or a function
             (t, q, v) that returns that, as those of sl.forces.
         closures: "project" brings every step back to the closed loops, "feedback" adds gains times the closure errors
@@ -217,6 +226,9 @@ def _trajectory(
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
     if p.resumed:
         settings["resumed"] = f"at {p.resumed * g.h:.6g} s"
+    errors = _step_errors(problem, loop, p, layout, integrator)
+    if errors is not None:
+        settings["step_error"] = errors.total
     residual = None
     if "loops" in layout:
         loops = p.state[:, layout.places["loops"]].astype(float)
@@ -226,10 +238,30 @@ def _trajectory(
         elif problem.system.projects and problem.system.measures_margin:
             settings["margin"] = margin
         _warn_of_margin(margin, ends, problem.system.minimal)
-    _warn_of_long_steps(problem, samples.v, g.h)
     steps = np.minimum(p.counts, g.steps - 1)
     at_ends = problem.inputs.at(problem.batch, steps[:, None])[:, 0]
     return problem.trajectory(samples, ends, at_ends, settings, residual)
+
+
+def _step_errors(
+    problem: Problem, loop: TimeLoop, p: Progress, layout: StateLayout, integrator: Integrator
+) -> StepErrors | None:
+    """An estimate of the errors of steps, with a warning if they are too long for the motion."""
+    units = [unit for joint in problem.model.joints for unit in joint.kind.units]
+
+    def inputs_at(number: int) -> np.ndarray:
+        return problem.inputs.at(problem.batch, np.full((len(problem), 1), number))
+
+    found = step_errors(loop, p, layout, units, inputs_at, ORDER[integrator.name])
+    if found is not None and found.largest > LONG_STEP and integrator.accuracy is None:
+        warnings.warn(
+            f"simulate: steps of {loop.grid.h:g} s are too long for this motion: one of them changes velocities by "
+            f"{found.largest:.1g} of the largest speed beside the truth. Give a shorter step=, or accuracy= or an "
+            "adaptive integrator in sl.Integrator",
+            SpanloopWarning,
+            stacklevel=5,
+        )
+    return found
 
 
 def _warn_of_margin(margin: float, ends: list[End], minimal: bool) -> None:
@@ -247,18 +279,6 @@ def _warn_of_margin(margin: float, ends: list[End], minimal: bool) -> None:
                 "velocities"
             )
         warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=5)
-
-
-def _warn_of_long_steps(problem: Problem, v: np.ndarray, h: float) -> None:
-    """Warn where a joint turns so far in one step that no integrator follows; v (n, samples, nv), steps of h [s]."""
-    turns = h * np.maximum(np.fmax.reduce(v, axis=(0, 1)), -np.fmin.reduce(v, axis=(0, 1)))
-    units = [unit for joint in problem.model.joints for unit in joint.kind.units]
-    angles = [k for k, unit in enumerate(units) if unit == "rad" and turns[k] > _LONG]
-    if angles:
-        k = max(angles, key=lambda i: turns[i])
-        words = f"{dof_names(problem.model)[k]!r} turns by up to {turns[k]:.2g} rad in one step of {h:.3g} s"
-        advice = "take a shorter one, or integrator=sl.Integrator('rk4', accuracy=1e-6)"
-        warnings.warn(f"simulate: the steps are long for this motion: {words}; {advice}", SpanloopWarning, stacklevel=5)
 
 
 def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajectory:

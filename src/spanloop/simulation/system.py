@@ -56,7 +56,8 @@ class Closures:
             errors to the constraints (Baumgarte); "minimal" integrates the actuated joints of legs on one platform,
             from which the others follow; "none" lets loops drift.
         gains: of "feedback": (2ω, ω²), or one frequency ω [rad/s]; 50 rad/s by default.
-        active_loops: names of the switchable loops that are closed; all of them by default.
+        active_loops: names of the switchable loops that are closed; all of them by default. run.model is without the
+            others.
         loop_accelerations: {"loop": numbers}, the accelerations of driven loops along their own degrees of freedom
             [rad/s² or m/s²].
         loop_forces: {"loop": numbers} along a loop's own degrees of freedom [N m or N], or a function (t, q, v) that
@@ -93,6 +94,7 @@ class System:
     closures: str = "project"
     live: bool = False  # parameters are inputs
     strict: bool = True  # a singular configuration is refused
+    near: tuple[float, ...] | None = None  # q (nq) of the assembly that the runs are in; None: as near neutral
 
     @property
     def has_loops(self) -> bool:
@@ -222,7 +224,7 @@ class System:
         return q, self.closed_velocity({**x, "q": q}), left
 
     def closed_position(self, x: Arrays, rounds: int | None = None) -> tuple[list[Any], Any]:
-        """q (nq) projected to the closed loops, and the largest error of any row that is left.
+        """q (nq) projected to the closed loops, and the largest error that is left [rad, or of its loop's length].
 
         In minimal coordinates by Newton's method with the actuated joints fixed; else by corrections that share
         factors.
@@ -239,10 +241,11 @@ class System:
         return q, self.openness({**x, "q": q})
 
     def openness(self, x: Arrays) -> Any:
-        """The largest error of any closure row [m or rad]; 0 without loops."""
+        """The largest error of any closure row [rad, or of its loop's length]; 0 without loops."""
         left: Any = 0.0
-        for e in self._errors(x) if self.has_loops else ():
-            left = where(absolute(e) < left, left, absolute(e))
+        for e, length in zip(self._errors(x), self._baked.row_lengths, strict=True) if self.has_loops else ():
+            share = absolute(e) * (1.0 / length)
+            left = where(share < left, left, share)
         return left
 
     def moved(self, q: Sequence[Any], delta: Sequence[Any]) -> list[Any]:
@@ -288,7 +291,7 @@ class System:
         return Completion(self.model, self._spec)
 
     def _spec(self, name: str, **options: Any) -> KernelSpec:
-        return KernelSpec.of(self.model, name, parameters="live" if self.live else "baked", **options)
+        return KernelSpec.of(self.model, name, parameters="live" if self.live else "baked", near=self.near, **options)
 
     def _of(self, spec: KernelSpec, x: Arrays) -> dict[str, Sequence[Any]]:
         """The arrays of x that a spec reads."""

@@ -299,6 +299,6 @@ class _Step:
         """The state a little further along its velocity."""
         system, places = self.owner.problem.system, self.owner.layout.places
         out = state.copy()
-        delta = 1e-6 * self.owner.loop.grid.h * state[places["v"]].astype(float)
+        delta = 4e-6 * self.owner.loop.grid.h * state[places["v"]].astype(float)
         out[places["q"]] = system.moved(state[places["q"]].astype(float).tolist(), delta.tolist())
         return out

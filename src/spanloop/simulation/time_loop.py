@@ -9,9 +9,9 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.simulation.inputs import CallbackError
 from spanloop.trajectory import Outcome
+
+if TYPE_CHECKING:
+    from spanloop.simulation.integrators.step_schedule import StateLayout
 
 STEP = 1e-3  # s, if none is given
 MOST_STEPS = 2_000_000_000
@@ -183,6 +186,95 @@ class TimeLoop:
         if p.interrupted and p.done < self.grid.steps:
             return Outcome("interrupted", f"interrupted at t = {t:.6g} s", t)
         return Outcome("finished", f"finished after {t:.6g} s", t)
+
+
+# ---- the error of steps, from a few that are repeated in halves
+
+LONG_STEP = 1e-3  # of the speed: a step with a larger error is too long for the motion
+_PROBES = 4  # steps that are repeated, at most
+_PROBED = 16  # runs of a batch in which they are
+_SLOW = 1e-9  # rad/s or m/s: what is slower counts as this fast
+_DIGITS = 8.0  # of rounding, which is no error of a step
+
+
+@dataclass(frozen=True)
+class StepErrors:
+    """Errors of velocity over the largest speed of the run: the largest of one step, and the sum over all steps."""
+
+    largest: float
+    total: float
+
+
+def step_errors(
+    loop: TimeLoop, p: Progress, layout: StateLayout, units: Sequence[str], inputs_at: Callable, order: int
+) -> StepErrors | None:
+    """An estimate from steps that are taken once whole and once in halves; None if none succeeds.
+
+    The velocities after both differ by (1 − 2⁻ᵖ) times the error of the whole one, p the order. Angles and lengths are
+    compared each with their own kind. units: of the DoF. inputs_at(number): the inputs of a step, as those of the loop.
+    """
+    moved = np.flatnonzero(p.counts)  # the others ended where they began
+    if not len(moved):
+        return None
+    runs = moved[np.unique(np.linspace(0, len(moved) - 1, _PROBED).astype(int))]
+    rows = p.record[runs]
+    v = slice(layout.sizes["q"], layout.sizes["q"] + layout.sizes["v"])
+    speeds = np.abs(rows[:, : int(p.counts.max()) // loop.grid.every + 1, v])
+    groups = [[k for k, unit in enumerate(units) if unit == kind] for kind in dict.fromkeys(units)]
+    found = []
+    for sample in _probes(speeds):
+        whole, halves, well = _repeated(loop, p, layout, runs, int(sample), inputs_at(int(sample) * loop.grid.every))
+        found.append(np.where(well[:, None], np.abs(whole - halves), np.nan))
+    errors = np.array(found) / (1.0 - 0.5**order)
+    shares = []
+    for group in groups:
+        fastest = np.maximum(np.nanmax(speeds[:, :, group], axis=(1, 2), initial=0.0), _SLOW)
+        share = errors[:, :, group].max(axis=2, initial=0.0) / fastest
+        shares.append(np.where(share < _DIGITS * np.finfo(rows.dtype).eps, 0.0, share))
+    share = np.max(shares, axis=0) if shares else np.full((1, 1), np.nan)
+    share = share[:, np.isfinite(share).all(axis=0)]
+    if not share.size:
+        return None
+    return StepErrors(float(share.max()), float(share.mean(axis=0).max()) * loop.grid.steps)
+
+
+def _probes(speeds: np.ndarray) -> np.ndarray:
+    """Numbers of the samples from which steps are repeated: a few, evenly, and the fastest; speeds (n, samples, nv)."""
+    last = max(1, speeds.shape[1] - 1)
+    evenly = np.linspace(0, last - 1, min(_PROBES - 1, last // 50) + 2).astype(int)[1:-1]
+    fastest = np.nan_to_num(speeds[:, :last]).max(axis=(0, 2), initial=0.0)
+    return np.unique([*evenly, int(np.argmax(fastest))])
+
+
+def _repeated(
+    loop: TimeLoop, p: Progress, layout: StateLayout, runs: np.ndarray, sample: int, inputs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Velocities (n, nv) one step after a sample, taken whole and in halves, and where both succeed."""
+    h, places = loop.grid.h, layout.places
+    constants = loop.constants[runs] if len(loop.constants) > 1 else loop.constants
+    controls = np.ascontiguousarray(inputs[runs] if len(inputs) > 1 else inputs, loop.rollout.dtype)
+    state, at = p.state[runs], 0
+    for name in ("q", "v", "z"):
+        if name in layout:
+            state[:, places[name]] = p.record[runs, sample, at : at + layout.sizes[name]]
+            at += layout.sizes[name]
+    for name, value in (("g", -1.0), ("q.rest", 0.0), ("v.rest", 0.0)):  # events that are negative cannot be met
+        if name in layout:
+            state[:, places[name]] = value
+    why = np.zeros(len(runs), np.uint8)
+
+    def taken(state: np.ndarray, share: float, length: float) -> np.ndarray:
+        after = state.copy()
+        t = loop.start + (sample * loop.grid.every + share) * h
+        loop.rollout.run(after, constants, controls, why, Steps(t, length * h, 0, 1), None)
+        for name in ("z", "g"):  # a memory is constant during a step
+            if name in layout:
+                after[:, places[name]] = state[:, places[name]]
+        return after
+
+    whole, halves = taken(state, 0.0, 1.0), taken(taken(state, 0.0, 0.5), 0.5, 0.5)
+    v = places["v"]
+    return whole[:, v].astype(float), halves[:, v].astype(float), why == 0
 
 
 _SILENCE = 1.0  # s before the bar is drawn

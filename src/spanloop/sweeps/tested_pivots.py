@@ -1,7 +1,7 @@
 """Pivots that a program tests, because the mass matrix may be singular, or lose its digits, at their joints.
 
 The pivot D of a degree of freedom (DoF) is what its diagonal entry of the mass matrix M keeps when all DoF outboard
-give way. Accelerations have a relative error of about 1e-15 M/D, and 5e-15 M/D where M itself is factored. D is at
+give way. Accelerations have a relative error up to 1e-14 M/D, and 1e-13 M/D where M itself is factored. D is at
 least what the link's own inertia contributes. Where that exceeds the tolerance times all that the joint can ever carry,
 no state needs a test, and a kernel has none: so it is for ordinary bodies. At the other links (without mass, thin, or
 light for what they carry) D must exceed the tolerance times M's entry, and the rounding in the link's own inertia.
@@ -30,10 +30,10 @@ from spanloop.topology import Mechanism
 from spanloop.topology.mechanism import Link
 from spanloop.types import Scalar
 
-IN_SWEEPS = 1e-6  # least D/M where joints give way one after the other: an error of 1e-9
-IN_MATRIX = 1e-5  # ... where the mass matrix is factored
+IN_SWEEPS = 5e-6  # least D/M where joints give way one after the other: an error of 1e-9
+IN_MATRIX = 3e-5  # ... where the mass matrix is factored
 _ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment
-_LONG = 24  # links; the inertia that a longer chain carries grows with the cube of their number, but no error does
+_LONG = 12  # links; what a longer chain carries grows with the cube of its length, but no error does
 _BEYOND = 10.0  # how far beyond their limits joints may slide
 _TURNS = [(2.0 * np.pi * k / 16,) * 2 for k in range(16)]  # at which a motion space that is not constant is examined
 
@@ -46,7 +46,7 @@ class PivotTest:
 
     def __init__(self, mechanism: Mechanism, tolerance: float = IN_SWEEPS):
         links = mechanism.links
-        self.tolerance = tolerance * min(1.0, (_LONG / max(1, len(links))) ** 3)
+        self.tolerance = tolerance * min(1.0, (_LONG / max(1, _depth(links))) ** 3)
         self.noise: Mapping[int, tuple[Scalar, ...]] = {i: _noise(links[i]) for i in _doubtful(links, self.tolerance)}
 
     @property
@@ -100,6 +100,14 @@ def _doubtful(links: Sequence[Link], tolerance: float) -> list[int]:
         if not all(own > x for own, x in zip(_own_pivots(links[i]), least, strict=True)):
             out.append(i)
     return out
+
+
+def _depth(links: Sequence[Link]) -> int:
+    """The number of links in the longest chain from the world."""
+    depths = [0] * len(links)
+    for i, link in enumerate(links):
+        depths[i] = 1 + (depths[link.parent] if link.parent >= 0 else 0)
+    return max(depths, default=0)
 
 
 def _numbers(link: Link) -> Iterator[Any]:

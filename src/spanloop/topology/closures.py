@@ -1,4 +1,4 @@
-"""Closures as numbers: where a loop's two frames sit, its rows, and the link at which its two paths meet.
+"""Closures as numbers: where a loop's two frames sit, its rows, the link at which its two paths meet, its length.
 
 A row is one constraint: a wrench that acts on the child side and, reversed, on the parent side. Rows are numbered
 through all closures; couplings of joint rates come after the loops, one row each.
@@ -9,20 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spanloop.joints import JointKind
 from spanloop.joints.driven import DrivenClosure
 from spanloop.math.spatial import Force
 from spanloop.math.vector3 import IDENTITY3, ZERO3, times
 from spanloop.model import Model
-from spanloop.topology.tree_paths import meeting
+from spanloop.topology.tree_paths import meeting, path
 from spanloop.types import Floats33, Vector3
 
 if TYPE_CHECKING:
     from spanloop.topology.mechanism import Anchor
 
 _AXES = "xyz"
+_SHORT = 1e-6  # of the longest distance of a loop: a shorter one is an offset, not a size
 _NOTHING = 1e-9  # of a vector's length: smaller components are rounding
 
 
@@ -40,6 +41,7 @@ class Closure:
     switchable: bool = False
     given: tuple[int, ...] = ()  # rows whose acceleration is an input: those of a driven closure's DoF
     child_axes: Floats33 = IDENTITY3  # from the frame b of the closure to the axes of the user's child frame
+    length: float = 1.0  # m, the characteristic length of its loop: metres are compared after division by it
 
     @property
     def turns(self) -> bool:
@@ -136,3 +138,50 @@ def _direction(vector: Vector3) -> str:
 
 def _vector(v: Vector3) -> str:
     return "(" + ", ".join(f"{round(x, 4) + 0.0:g}" for x in v) + ")"
+
+
+# ---- characteristic lengths
+#
+# The length of a loop is the median of the distances between neighbouring joints on its bodies. Tolerances of lengths
+# are shares of it, so that a mechanism answers alike in metres and in millimetres, and a rail of 60 m does not hide a
+# rod of 0.1 m.
+
+
+def loop_lengths(links: Sequence[Any], closures: Sequence[Any]) -> tuple[list[float], float]:
+    """The length of each closure's loop [m], and that of the mechanism; links and closures of floats."""
+    own = [_median(_distances(links, c)) for c in closures]
+    some = [x for x in own if x > 0.0]
+    whole = _median(some) or _size(links) or 1.0
+    return [x or whole for x in own], whole
+
+
+def _distances(links: Sequence[Any], closure: Any) -> list[float]:
+    """Distances between the joints on each body of a loop, and the length that the closing joint itself has."""
+    parents = [link.parent for link in links]
+    out, ends = [], []
+    for anchor in (closure.a, closure.b):
+        point = anchor.position  # where the body is joined to the next one, outboard
+        for i in path(parents, anchor.link):
+            if i == closure.meets:
+                break
+            out.append(math.hypot(*point))
+            point = links[i].placement.translation
+        ends.append(point)
+    out.append(math.dist(*ends))
+    rod = closure.kind.closing_pose().translation
+    return [*out, math.hypot(*rod)]
+
+
+def _size(links: Sequence[Any]) -> float:
+    """The size of a mechanism without distances in its loops: of offsets between joints, else of its bodies."""
+    offsets = _median([math.hypot(*link.placement.translation) for link in links])
+    heavy = [link.inertia for link in links if link.inertia.mass > 0.0]
+    radii = [math.sqrt(max(sum(i.second[k][k] for k in range(3)), 0.0) / i.mass) for i in heavy]
+    return offsets or _median(radii)
+
+
+def _median(distances: Sequence[float]) -> float:
+    """The median of those that are not short beside the longest; 0 without any."""
+    longest = max(distances, default=0.0)
+    sizes = sorted(x for x in distances if x > _SHORT * longest)
+    return sizes[(len(sizes) - 1) // 2] if sizes else 0.0

@@ -11,6 +11,7 @@ Between a user's body frame and the frame a kernel works in stand three rewritin
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -24,7 +25,8 @@ from spanloop.model import Model
 from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters, unpacked
 from spanloop.model.parts import WORLD, Joint
-from spanloop.topology.closures import Closure, Gear, closures, gears
+from spanloop.topology.closures import Closure, Gear, closures, gears, loop_lengths
+from spanloop.topology.tree_paths import path
 from spanloop.types import Floats33, Scalar, Vector3
 
 
@@ -118,6 +120,7 @@ class Mechanism:
     anchors: dict[str, Anchor]
     closures: tuple[Closure, ...] = ()
     gears: tuple[Gear, ...] = ()
+    length: float = 1.0  # m, the characteristic length of its loops
 
     @property
     def parents(self) -> list[int]:
@@ -156,6 +159,22 @@ class Mechanism:
         return tuple(r for c in self.closures for r in c.given)
 
     @property
+    def row_lengths(self) -> list[float]:
+        """By which the error of each row is divided before it is compared: a length for metres, 1 for radians."""
+        rows = [c.length if c.row_kind(k) == "force" else 1.0 for c in self.closures for k in range(len(c.rows))]
+        return rows + [self.dof_lengths[self.links[g.link].v.start] for g in self.gears]
+
+    @property
+    def dof_lengths(self) -> list[float]:
+        """By which each entry of v is divided before it is compared: the length of its shortest loop, or 1."""
+        out = []
+        for i, link in enumerate(self.links):
+            ends = [(path(self.parents, c.a.link), path(self.parents, c.b.link)) for c in self.closures]
+            loops = [c.length for c, (a, b) in zip(self.closures, ends, strict=True) if (i in a) != (i in b)]
+            out += [min(loops, default=self.length) if unit == "m" else 1.0 for unit in link.kind.units]
+        return out
+
+    @property
     def nq(self) -> int:
         """Number of coordinates."""
         return sum(link.kind.nq for link in self.links)
@@ -184,6 +203,7 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
 
     parameters: packed as model.parameters(), they take the place of the model's own; whole: fixed joints stay links.
     """
+    live = parameters is not None
     if parameters is None:
         parameters = Parameters.of(model).values.tolist()
     gravity, parts = unpacked(model, parameters)
@@ -232,7 +252,19 @@ def mechanism(model: Model, parameters: Sequence[Scalar] | None = None, whole: b
     n_rows = sum(len(c.rows) for c in loops)
     numbers = {link.name: i for i, link in enumerate(links)}
     couplings = gears(model, numbers, parents, n_rows) if model.couplings else ()
-    return Mechanism(done, gravity, anchors, loops, couplings)
+    found = Mechanism(done, gravity, anchors, loops, couplings)
+    if not (loops or couplings):
+        return found
+    lengths, length = _model_lengths(model) if live else loop_lengths(done, loops)
+    measured = tuple(replace(c, length=x) for c, x in zip(loops, lengths, strict=True))
+    return replace(found, closures=measured, length=length)
+
+
+@functools.lru_cache(maxsize=64)
+def _model_lengths(model: Model) -> tuple[list[float], float]:
+    """The lengths of the model as it is given: with live parameters they are no inputs."""
+    m = mechanism(model)
+    return [c.length for c in m.closures], m.length
 
 
 def _placed(anchor: Anchor, kind: JointKind) -> tuple[Transform, JointKind]:

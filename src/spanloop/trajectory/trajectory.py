@@ -45,7 +45,8 @@ class Trajectory:
     segments: the samples, one segment for each topology. outcomes: how each run ended, in C order of the batch.
     settings: how the motion was computed (integrator, step, ...). forces: {"body": (..., n, 6)}, [torque; force] at
     body origins in world axes [N m, N]. ends: the located end of each run of a batch, times (...), q (..., 1, nq), ...;
-    NaN where there is none. residual (...): the largest closure error of any step [m or rad]; None for a tree.
+    NaN where there is none. residual (...): the largest closure error of any step [rad, or of its loop's
+    length]; None for a tree.
     parameters (..., k): masses, lengths, ... of each run, packed as model.parameters(), where runs of a batch differ in
     them; run[3] then has its own model, and derived quantities are those of single runs.
     """
@@ -254,7 +255,7 @@ class Trajectory:
         """Check energy, momentum, closures, quaternions and limits of the motion, each against its bound.
 
         bounds: energy=1e-6 and momentum=1e-6, relative to what the motion exchanges, closure=1e-9 m or rad,
-        velocity=1e-8 m/s or rad/s, quaternion=1e-9.
+        velocity=1e-8 m/s or rad/s, quaternion=1e-9, step=1e-3: the errors of all steps over the largest speed.
         """
         from spanloop.trajectory.audit.audit import audit
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.kinematics import velocity_product
 from spanloop.algorithms.tree.link_motion import placed
+from spanloop.math.scalar import where
 from spanloop.math.spatial import Field, Force, Motion, Transform, coriolis, power
 from spanloop.math.vector3 import ZERO3, add, cross, total
-from spanloop.sweeps import Program, outward
+from spanloop.sweeps import Program, Values, outward
 from spanloop.topology.tree_paths import between, relative_pose
 
-OPEN = 1e-3  # a loop with an error above this [m or rad] is open: it has no meaningful accelerations
+OPEN = 1e-3  # a loop with an error above this [rad, or of its length] is open: it has no meaningful accelerations
 
 
 def closure_error(mechanism) -> Program:
@@ -46,14 +47,23 @@ def openness(m, here, world) -> list:
     """Pairs of which the first must be less: the sum of the squares of all closure errors and OPEN²; 0 and the cosine
     between the frames of each closure, which must not face away. Couplings are left out: they constrain rates.
     """
-    mask = masks(m, world)
-    squares = []
-    for c in m.closures:
-        for r, x in zip(c.rows, c.kind.closure_error(relative_pose(m, here, c)), strict=True):
-            if x is not None:
-                squares.append(x * x * mask[r] if r in mask else x * x)
+    squares = squared_errors(m, here, world)
     facing = [(0.0, _facing(c, relative_pose(m, here, c).rotation.matrix())) for c in m.closures if not c.switchable]
     return ([(total(squares), OPEN**2)] if squares else []) + facing
+
+
+def squared_errors(m, here, world) -> list:
+    """The squares of the closure errors that the closures have, lengths as shares of their loop's length."""
+    mask = closed_masks(m, world)
+    squares = []
+    for c in m.closures:
+        own: dict[str, list] = {"moment": [], "force": []}
+        for k, (r, x) in enumerate(zip(c.rows, c.kind.closure_error(relative_pose(m, here, c)), strict=True)):
+            if x is not None:
+                own[c.row_kind(k)].append(x * x * mask[r] if r in mask else x * x)
+        squares += own["moment"]
+        squares += [total(own["force"]) * (1.0 / (c.length * c.length))] if own["force"] else []
+    return squares
 
 
 def extra_inputs(m) -> dict[str, int]:
@@ -69,8 +79,18 @@ def given_accelerations(m, world) -> dict:
 
 
 def masks(m, world) -> dict:
-    """1 or 0 for each row of a closure that can be switched."""
-    return dict(zip(m.switched_rows, world.active, strict=True)) if m.switched_rows else {}
+    """1 or 0 for each row of a closure that can be switched: whether it carries a force."""
+    return {r: where(x > 0.5, 1.0, 0.0) for r, x in _switches(m, world)}
+
+
+def closed_masks(m, world) -> dict:
+    """1 or 0 for each row of a closure that can be switched: whether its closure is closed."""
+    return {r: x * x for r, x in _switches(m, world)}
+
+
+def _switches(m, world) -> list[tuple]:
+    """The rows that can be switched with their entries of `active`: 1, 0, or −1 for an idle row of a closed closure."""
+    return list(zip(m.switched_rows, world.active, strict=True)) if m.switched_rows else []
 
 
 def closure_facing(mechanism) -> Program:
@@ -114,23 +134,46 @@ def closure_bias(mechanism) -> Program:
     """γ (n_rows,) at q, v."""
 
     def result(m, here, world):
-        out = []
-        for c in m.closures:
-            x = relative_pose(m, here, c)
-            a, b = _at_anchor(here, c.a), _at_anchor(here, c.b)
-            relative = b.velocity - _seen_from_child(x, a.velocity)
-            # of A, at the point where B's origin is now: its own acceleration and what its spin adds there
-            carried = Field(a.velocity.angular, a.acceleration.angular, a.acceleration.linear)
-            turn = x.rotation.T
-            at_point = Motion(turn @ a.acceleration.angular, turn @ carried.at(x.translation))
-            extra = coriolis(turn @ a.velocity.angular, relative)
-            rates = c.kind.closure_space_rate(x, relative)
-            for w, rate in zip(c.kind.closure_space(x), rates, strict=True):
-                out.append(power(b.acceleration - at_point - extra, w) + rate)
+        out = [
+            x
+            for c in m.closures
+            for x in _bias(c, relative_pose(m, here, c), *(_at_anchor(here, y) for y in (c.a, c.b)))
+        ]
         return out + [0.0] * len(m.gears)
 
     sweeps = (*placed(()), outward(velocity_product, field=Field(ZERO3)), outward(fly, V=Motion()))
     return Program("closure_bias", ("q", "v"), sweeps, result, (mechanism.n_rows,))
+
+
+def loop_bias(m, here) -> list:
+    """γ (n_rows,), each closure's from the motion of its loop on the link where its two paths meet, taken at rest."""
+    out = []
+    for c in m.closures:
+        ends = ((c.a, between(m, here, c.b.link, c.a.link)[1]), (c.b, between(m, here, c.a.link, c.b.link)[1]))
+        moving = []
+        for anchor, links in ends:
+            last = Values(field=Field(ZERO3), V=Motion())
+            for i in links:
+                link = m.links[i]
+                last = Values(field=velocity_product(link, here[i], last).field, V=fly(link, here[i], last).V)
+            moving.append(_moved_anchor(anchor, last))
+        out += _bias(c, relative_pose(m, here, c), *moving)
+    return out + [0.0] * len(m.gears)
+
+
+def _bias(c, x: Transform, a: _Moving, b: _Moving) -> list:
+    """γ of the rows of a closure, from the motion of its two frames."""
+    relative = b.velocity - _seen_from_child(x, a.velocity)
+    # of A, at the point where B's origin is now: its own acceleration and what its spin adds there
+    carried = Field(a.velocity.angular, a.acceleration.angular, a.acceleration.linear)
+    turn = x.rotation.T
+    at_point = Motion(turn @ a.acceleration.angular, turn @ carried.at(x.translation))
+    extra = coriolis(turn @ a.velocity.angular, relative)
+    rates = c.kind.closure_space_rate(x, relative)
+    return [
+        power(b.acceleration - at_point - extra, w) + rate
+        for w, rate in zip(c.kind.closure_space(x), rates, strict=True)
+    ]
 
 
 def _rates(m, here, c):
@@ -166,9 +209,12 @@ class _Moving:
 
 
 def _at_anchor(here, anchor) -> _Moving:
-    if anchor.link < 0:
-        return _Moving(Motion(), Motion())
-    x, V, field = anchor.transform(), here[anchor.link].V, here[anchor.link].field
+    return _Moving(Motion(), Motion()) if anchor.link < 0 else _moved_anchor(anchor, here[anchor.link])
+
+
+def _moved_anchor(anchor, link) -> _Moving:
+    """The motion of an anchor on a link with the velocity V and the accelerations `field`."""
+    x, V, field = anchor.transform(), link.V, link.field
     turn = x.rotation.T
     velocity = Motion(turn @ V.angular, turn @ add(V.linear, cross(V.angular, x.translation)))
     return _Moving(velocity, Motion(turn @ field.alpha, turn @ field.at(x.translation)))

@@ -1,8 +1,11 @@
 """Redundant closure rows of a mechanism, and closures whose rows depend on each other without the free body they hold.
 
-Both are found on floats at assembled states, once, when a kernel is made [docs/theory/elimination.md, section 7]. Rows
-are redundant if at every one of these states they depend on the rows that are kept; only these may be dropped, because
-elsewhere they may matter.
+Both are found on floats at assembled states, when a kernel is made [docs/theory/elimination.md, section 7]. Rows are
+redundant if at every one of these states they depend on the rows that are kept. A mechanism may have several assemblies
+with different redundancy, so every kernel tests the rows that it drops (dropped_rows.py), and `find_redundancy(near=q)`
+learns the redundancy of the assembly that q belongs to.
+
+Errors, rows and steps are dimensionless here: metres are divided by the characteristic lengths of loops and joints.
 """
 
 from __future__ import annotations
@@ -13,13 +16,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.tree.composite_body import mass_matrix
 from spanloop.sweeps import walk
 from spanloop.topology.tree_paths import meeting, path
 
 TOLERANCE = 1e-8  # of the square of what is left of a row of unit length
 TRACE = TOLERANCE**0.5  # of a row that is usual: what is shorter is a trace of misalignment
-MISALIGNED = 1e-4  # closure error [m or rad] that cannot be closed and is put down to slightly wrong axes
+MISALIGNED = 1e-4  # closure error [rad, or of the loop's length] that is put down to slightly wrong axes
 _STATES, _TRIES, _STEPS = 3, 12, 80
+_TURN = 0.5  # rad, the most that a joint turns in one step; it slides as far as the loops are open, or this much
+_WIDE, _NEAR = (0.2, 0.15), (0.02, 0.01)  # how far guesses are from neutral, from a given state: at first, and growth
 
 
 @dataclass(frozen=True)
@@ -31,20 +37,49 @@ class Redundancy:
     refuses_singular: bool = False  # a kernel refuses positions at which rows that are kept lose rank
     is_known: bool = False  # closed states were found; without them nothing is dropped
     refuses_open: bool = True  # a kernel refuses positions at which a loop is open
+    idle: frozenset[int] = frozenset()  # rows that can be switched and depend on others while all are active
+    misaligned: float = 0.0  # share of a dropped row of unit length that does not depend on the kept ones
+    yields: tuple[float, ...] = field(default=(), compare=False, repr=False)  # acceleration of each DoF by unit torque
     jacobians: tuple[np.ndarray, ...] = field(default=(), compare=False, repr=False)  # of all rows, at closed states
 
 
-def find_redundancy(mechanism) -> Redundancy:
-    """The redundancy of a mechanism with loops; nothing is dropped where no assembled state is found."""
-    states = assembled_states(mechanism)
+def find_redundancy(mechanism, near: np.ndarray | None = None) -> Redundancy:
+    """The redundancy of a mechanism with loops, of the assemblies near its neutral state or near the state q given.
+
+    Nothing is dropped where no assembled state is found: rows that depend on each other are then refused as singular.
+    """
+    states = assembled_states(mechanism, near=near)
     if not states:
-        return Redundancy()
-    jacobians = [without_traces(mechanism, _jacobian(mechanism, q)) for q in states]
+        return Redundancy(refuses_singular=True)
+    whole = [scaled_jacobian(mechanism, q) for q in states]
+    jacobians = [without_traces(mechanism, J) for J in whole]
     movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
+    kept = [r for r in range(mechanism.n_rows) if r not in redundant]
+    if _isolated(mechanism, states, [J[kept] for J in jacobians]):
+        return Redundancy(refuses_singular=True)
     weak = _weak(mechanism, jacobians, redundant)
-    return Redundancy(dropped=redundant, weak=weak, refuses_singular=True, is_known=True, jacobians=tuple(jacobians))
+    return Redundancy(
+        dropped=redundant,
+        weak=weak,
+        idle=frozenset(mechanism.switched_rows) & _dependent(jacobians, kept),
+        refuses_singular=True,
+        is_known=True,
+        misaligned=max((independent_share(J, kept, sorted(redundant)) for J in whole), default=0.0),
+        yields=_torque_yields(mechanism, states),
+        jacobians=tuple(jacobians),
+    )
+
+
+def independent_share(J: np.ndarray, kept: Sequence[int], dropped: Sequence[int]) -> float:
+    """The largest part of any dropped row of a scaled Jacobian (n_rows, nv) that is independent of the kept rows."""
+    if not len(dropped):
+        return 0.0
+    rows, (_, s, Vt) = J[list(dropped)], np.linalg.svd(J[list(kept)], full_matrices=False)
+    basis = Vt[s > TRACE * s.max(initial=0.0)]
+    rest = rows - (rows @ basis.T) @ basis
+    return float(np.linalg.norm(rest, axis=1).max(initial=0.0))
 
 
 def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE, first: int = 0) -> frozenset[int]:
@@ -75,7 +110,7 @@ def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE
 
 
 def without_traces(mechanism, J: np.ndarray) -> np.ndarray:
-    """J without rows that are there only because an axis is slightly misaligned.
+    """A scaled Jacobian without rows that are there only because an axis is slightly misaligned.
 
     Rows of angles are compared with 1, rows of lengths with the longest of their closure.
     """
@@ -90,8 +125,8 @@ def without_traces(mechanism, J: np.ndarray) -> np.ndarray:
 
 
 def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
-    """1 for every row of `active` that the set of active closures needs, 0 for the rest; for the kernel's input
-    `active`."""
+    """For the kernel's input `active`: 1 for every switched row that the set of active closures needs, −1 for a row of
+    an active closure that depends on others, 0 for the rows of the other closures."""
     on = [r for c in mechanism.closures if not c.switchable or c.name in active for r in c.rows]
     permanent = {r for c in mechanism.closures if not c.switchable for r in c.rows}
     switched = [r for r in on if r not in permanent]
@@ -99,22 +134,25 @@ def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
     states = _states_with(mechanism, [r for r in mechanism.position_rows if r in on])
     if states and switched:
         order = [r for r in on if r in permanent] + switched  # permanent rows first: they stay
-        jacobians = [without_traces(mechanism, _jacobian(mechanism, q))[order] for q in states]
+        jacobians = [without_traces(mechanism, scaled_jacobian(mechanism, q))[order] for q in states]
         idle = frozenset(order[k] for k in redundant_rows(jacobians, first=len(order) - len(switched)))
-    return np.array([1.0 if r in switched and r not in idle else 0.0 for r in mechanism.switched_rows])
+    return np.array([0.0 if r not in switched else -1.0 if r in idle else 1.0 for r in mechanism.switched_rows])
 
 
-def assembled_states(mechanism, count: int = _STATES, seed: int = 0) -> list[np.ndarray]:
-    """A few closed configurations, found from random guesses near the neutral one; none if that fails."""
-    return _states_with(mechanism, list(mechanism.position_rows), count, seed)
+def assembled_states(mechanism, count: int = _STATES, seed: int = 0, near: np.ndarray | None = None) -> list:
+    """A few closed configurations, found from random guesses near the neutral one or near q; none if that fails."""
+    return _states_with(mechanism, list(mechanism.position_rows), count, seed, near)
 
 
-def _states_with(mechanism, rows: Sequence[int], count: int = _STATES, seed: int = 0) -> list[np.ndarray]:
+def _states_with(
+    mechanism, rows: Sequence[int], count: int = _STATES, seed: int = 0, near: np.ndarray | None = None
+) -> list[np.ndarray]:
     """The same with these rows closed."""
     rng = np.random.default_rng(seed)
+    start, (first, growth) = (_neutral(mechanism), _WIDE) if near is None else (near, _NEAR)
     out: list[np.ndarray] = []
     for attempt in range(_TRIES):
-        guess = _moved(mechanism, _neutral(mechanism), rng.uniform(-1, 1, mechanism.nv) * (0.2 + 0.15 * attempt))
+        guess = _moved(mechanism, start, rng.uniform(-1, 1, mechanism.nv) * (first + growth * attempt))
         q = _closed(mechanism, guess, rows)
         if q is not None:
             out.append(q)
@@ -126,15 +164,17 @@ def _states_with(mechanism, rows: Sequence[int], count: int = _STATES, seed: int
 def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
     """Damped Gauss-Newton on the closure error."""
     error = _error(mechanism, q)[rows]
+    sliding = np.array([unit == "m" for link in mechanism.links for unit in link.kind.units], dtype=bool)
     damping = 1e-3
     for _ in range(_STEPS):
         size = float(np.linalg.norm(error))
         if size < 1e-11 or (damping > 1.0 and size < MISALIGNED):
             break
-        J = _jacobian(mechanism, q)[rows]
+        J = scaled_jacobian(mechanism, q)[rows]
         brake = max(damping * min(1.0, size), 1e-10 * np.sum(J * J) / mechanism.nv)
         step = -np.linalg.solve(J.T @ J + brake * np.eye(mechanism.nv), J.T @ error)
-        step *= min(1.0, 0.5 / max(np.abs(step).max(), 1e-12))
+        most = np.where(sliding, max(_TURN, size), _TURN)
+        step *= min(1.0, 1.0 / max((np.abs(step) / most).max(), 1e-12))
         trial = _moved(mechanism, q, step)
         trial_error = _error(mechanism, trial)[rows]
         if np.linalg.norm(trial_error) < size:
@@ -143,6 +183,25 @@ def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
             damping = min(damping * 8.0, 1e3)
     closed = np.linalg.norm(error) < MISALIGNED and min(_facing(mechanism, q), default=1.0) > 0.0
     return q if closed else None
+
+
+def _isolated(mechanism, states: Sequence[np.ndarray], jacobians: Sequence[np.ndarray]) -> bool:
+    """Do all guesses lead to one state although the rows leave a motion there? Then it is a singular position."""
+    ranks = [int(np.linalg.matrix_rank(J, tol=TRACE)) for J in jacobians]
+    if len(states) < 2 or max(ranks) >= mechanism.nv:
+        return False
+    apart = np.max([np.abs(q - states[0]) / _coordinate_lengths(mechanism) for q in states[1:]])
+    return bool(apart < _NEAR[0] * TRACE**0.5)
+
+
+def _coordinate_lengths(mechanism) -> np.ndarray:
+    """By which each entry of q is divided: a characteristic length for metres, 1 for angles and quaternions."""
+    out: list[float] = []
+    for link in mechanism.links:
+        own = mechanism.dof_lengths[link.v]
+        sliding = [x for x, unit in zip(own, link.kind.units, strict=True) if unit == "m"]
+        out += own if link.kind.nq == link.kind.nv else [1.0] * (link.kind.nq - len(sliding)) + sliding
+    return np.array(out)
 
 
 def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -> frozenset[int]:
@@ -161,6 +220,26 @@ def _weak(mechanism, jacobians: Sequence[np.ndarray], dropped: frozenset[int]) -
     return frozenset(c.number for c in touching if dependent & set(c.rows))
 
 
+def _torque_yields(mechanism, states: Sequence[np.ndarray]) -> tuple[float, ...]:
+    """The acceleration of each DoF without loops for a unit torque at it, the largest at any of the states (nv,)."""
+    n, lengths = mechanism.nv, np.array(mechanism.dof_lengths)
+    found = []
+    for q in states:
+        M = np.reshape(walk(mass_matrix(mechanism), mechanism, {"q": q.tolist()}), (n, n)).astype(float)
+        found.append(np.diag(np.linalg.pinv(M * np.outer(lengths, lengths))) * lengths)
+    return tuple(np.max(found, axis=0).tolist())
+
+
+def _dependent(jacobians: Sequence[np.ndarray], rows: Sequence[int]) -> frozenset[int]:
+    """Those of the rows that take part in a dependency at any of the states."""
+    out: set[int] = set()
+    for J in jacobians:
+        U, s, _ = np.linalg.svd(J[rows])
+        null = U[:, int(np.sum(s > TRACE * s.max(initial=0.0))) :]
+        out |= {r for r, x in zip(rows, np.linalg.norm(null, axis=1), strict=True) if x > TRACE}
+    return frozenset(out)
+
+
 def _touches(mechanism, closure, floating: Sequence[int]) -> bool:
     parents = mechanism.parents
     ends = [path(parents, closure.a.link), path(parents, closure.b.link)]
@@ -173,6 +252,8 @@ def _neutral(mechanism) -> np.ndarray:
 
 
 def _moved(mechanism, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
+    """q after a step whose slides are in shares of their loops' lengths."""
+    delta = delta * np.array(mechanism.dof_lengths)
     moved = [
         x
         for link in mechanism.links
@@ -182,13 +263,16 @@ def _moved(mechanism, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
 
 
 def _error(mechanism, q: np.ndarray) -> np.ndarray:
-    return np.array(walk(closure_kinematics.closure_error(mechanism), mechanism, {"q": q.tolist()}), dtype=float)
+    error = walk(closure_kinematics.closure_error(mechanism), mechanism, {"q": q.tolist()})
+    return np.array(error, dtype=float) / np.array(mechanism.row_lengths)
 
 
 def _facing(mechanism, q: np.ndarray) -> list[float]:
     return walk(closure_kinematics.closure_facing(mechanism), mechanism, {"q": q.tolist()})
 
 
-def _jacobian(mechanism, q: np.ndarray) -> np.ndarray:
+def scaled_jacobian(mechanism, q: np.ndarray) -> np.ndarray:
+    """J (n_rows, nv) at one state, its rows divided and its columns multiplied by characteristic lengths."""
     flat = walk(closure_kinematics.closure_jacobian(mechanism), mechanism, {"q": q.tolist()})
-    return np.array(flat, dtype=float).reshape(mechanism.n_rows, mechanism.nv)
+    J = np.array(flat, dtype=float).reshape(mechanism.n_rows, mechanism.nv)
+    return J / np.array(mechanism.row_lengths)[:, None] * np.array(mechanism.dof_lengths)

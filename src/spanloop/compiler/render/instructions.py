@@ -209,11 +209,13 @@ def declarations(*types: Real) -> str:
 
 # Sine and cosine without branches: reduction by multiples of pi/2 with fused multiply-add, then polynomials.
 #
-# The reduction subtracts n·pi/2 with pi/2 in three parts; each step is exact or rounds once, so that the result is
-# good to 1.5 units in the last place for |x| up to LIMIT, near its zeros too. Beyond, kernels report the state and
-# the host takes over. The polynomials' coefficients are Moshier's (Cephes library): data, quoted from there.
+# The reduction subtracts n·pi/2 with pi/2 in three parts. The first step is exact: x and n·pi/2 are multiples of the
+# last place of pi/2. The others are exact or round once, so that the result is good to 1.5 units in the last place for
+# |x| up to LIMIT, near its zeros too; it is there that n may be off by a hundredth of a quarter turn (in double), and
+# the polynomials' argument with it. Beyond, kernels report the state and the host takes over. The polynomials'
+# coefficients are Moshier's (Cephes library): data, quoted from there.
 
-LIMIT = {"double": 1e9, "float": 1e6}
+LIMIT = {"double": 1e14, "float": 1e6}
 
 _TWO_OVER_PI = 0.6366197723675814
 _MAGIC = {"double": 6755399441055744.0, "float": 12582912.0}  # adding it rounds to an integer in the low bits

@@ -17,11 +17,12 @@ from collections.abc import Sequence
 
 from spanloop.compiler.lower.schedule import STEP, TIME, Call, Repeat, Schedule, following
 from spanloop.compiler.render.batch import block_declarations, load_block, store_block
-from spanloop.compiler.render.instructions import LIMIT, Body, Real, declarations
+from spanloop.compiler.render.instructions import Body, Real, declarations
 from spanloop.compiler.render.plan_function import PlanFunction, function_source
 from spanloop.compiler.render.single import PACK
 
-LOST = 1  # a number is not finite or out of range
+LARGEST = {"double": 1e9, "float": 1e6}  # size of a number of the state, in range of the fast sine and cosine
+LOST = 1  # a number is not finite or not below LARGEST
 HALTED = 2  # an entry of `halt` is negative
 NOT_CONVERGED = 4  # a repetition was not done in time
 
@@ -296,7 +297,7 @@ class _Loop:
     def _commit(self, converged: list[str]) -> None:
         """The next state takes the place of the state in runs whose step ended well."""
         s, t = self.schedule, self.t
-        limit = t.constant(LIMIT[t.real])
+        limit = t.constant(LARGEST[t.real])
         columns = self._columns(s.state)
         after = [self._get(following(n), j) for n, j in columns]
         kept = self._truth(True)

@@ -30,6 +30,7 @@ from spanloop.errors import InputError, Refusal, StateError, UnsupportedError
 
 REAL = {"float64": "double", "float32": "float"}
 _POINTER, _WORD = ctypes.c_void_p, ctypes.c_int64
+_ASSEMBLIES = 4  # refused states of a batch for which another assembly is looked for
 _Rows = Sequence[tuple[np.ndarray, int]]  # of each input: contiguous rows, and how many numbers apart they are
 
 
@@ -56,6 +57,9 @@ class Definition(Protocol):
 
     def explain(self, *arrays: np.ndarray) -> Refusal:
         """Why this one state has no answer."""
+
+    def other_kernel(self, dtype: str, *arrays: np.ndarray) -> Kernel | None:
+        """A kernel that may answer where this one refuses: of another assembly of the loops."""
 
 
 def single_source(plan: Plan | Looped, real: str) -> str:
@@ -231,7 +235,9 @@ class Kernel(Remade):
         if status & FAR_ANGLE:
             status = self._from_reference(given, target)
         if status:
-            raise StateError.of(self.name, self.definition.explain(*given))
+            other = self.definition.other_kernel(self.dtype.name, *given)
+            if other is None or not other.attempt(given, target):
+                raise StateError.of(self.name, self.definition.explain(*given))
 
     def _from_reference(self, given: list[np.ndarray], target: np.ndarray) -> int:
         """An angle too large for the compiled sine: computed on floats, slowly and exactly; 0 if that has an answer."""
@@ -254,6 +260,7 @@ class Kernel(Remade):
                 row = flat[i].reshape(self.shape)
                 if not self._from_reference([_row(x, s, i) for x, s in laid], row):
                     flat[i], status[i] = row.ravel(), 0
+            self._answer_elsewhere(laid, flat, status)
             refuse_states(
                 self.name,
                 np.flatnonzero(status),
@@ -261,6 +268,15 @@ class Kernel(Remade):
                 leading,
                 flat,
             )
+
+    def _answer_elsewhere(self, laid: _Rows, flat: np.ndarray, status: np.ndarray) -> None:
+        """States of a batch that belong to other assemblies of the loops, by the kernels of these."""
+        for first in map(int, np.flatnonzero(status)[:_ASSEMBLIES]):
+            other = self.definition.other_kernel(self.dtype.name, *(_row(x, s, first) for x, s in laid))
+            for i in map(int, np.flatnonzero(status)) if other is not None else ():
+                row = flat[i].reshape(self.shape)
+                if other.attempt([_row(x, s, i) for x, s in laid], row):
+                    flat[i], status[i] = row.ravel(), 0
 
     def _run_rows(self, laid: _Rows, target: np.ndarray, status: np.ndarray, count: int) -> int:
         """How many rows have no answer; status gets the reasons."""

@@ -85,12 +85,15 @@ class Rollout:
         runs, counts = len(state), np.zeros(len(state), np.int64)
         function, effort, _ = self._single if runs == 1 else self._batch
         width = 1 if runs == 1 else machine.lanes(self._real)
+        parts = _Parts(self, state, constants, controls, why, counts, steps, record)
+        if runs * steps.count * effort < machine.SLICE // 50:
+            function(*parts.arguments(0, steps.count), 0, runs)
+            return counts
         slices = machine.Slices(runs, width, effort * max(1, steps.count), self.threads)
         groups = -(-min(runs, slices.size) // width)
         longest = max(1, machine.SLICE // (effort * groups))
 
         def work(slices: machine.Slices) -> None:
-            parts = _Parts(self.dtype.itemsize, state, constants, controls, why, counts, steps, record)
             for begin, end in slices:
                 done = np.zeros(end - begin, np.int64)
                 for first, count in steps.stretches(longest):
@@ -124,11 +127,11 @@ class Rollout:
         return ctypes.CFUNCTYPE(None, *_KINDS)(code.address("rollout")), artifact.facts["operations"], code
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Parts:
     """The arrays of a call of Rollout.run, and where they begin for some of its steps."""
 
-    itemsize: int
+    owner: Rollout  # whose machine code stays loaded
     state: np.ndarray
     constants: np.ndarray
     controls: np.ndarray
@@ -145,12 +148,12 @@ class _Parts:
         record, stride = None, 0
         if self.record is not None and phase == 0:
             record = arrays.address(self.record) + sample * self.record.strides[1]
-            stride = self.record.strides[0] // self.itemsize
+            stride = self.record.strides[0] // self.owner.dtype.itemsize
         return (
             arrays.address(self.state),
             arrays.address(constants),
             constants.shape[1] if len(constants) > 1 else 0,
-            arrays.address(controls) + first * step_stride * self.itemsize,
+            arrays.address(controls) + first * step_stride * self.owner.dtype.itemsize,
             controls.shape[1] * controls.shape[2] if len(controls) > 1 else 0,
             step_stride,
             record,

@@ -83,6 +83,9 @@ class StepD:
             return None
         return found if np.isfinite(found).all() and all(a < b for a, b in pairs) else None
 
+    def other_kernel(self, dtype: str, *rows: np.ndarray) -> None:
+        """None: the assembly is chosen when the kernel is made."""
+
     def explain(self, *rows: np.ndarray) -> Refusal:
         """Why this state has no answer."""
         m, program = self._made

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spanloop.model.examine.messages import Finding, counted
-from spanloop.model.files.mesh_paths import resolve_mesh
+from spanloop.model.files.mesh_paths import MOST_SEARCHED, resolve_mesh
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.model.poses import neutral_poses
@@ -69,7 +69,7 @@ def joints(model: Model) -> Iterator[Finding]:
 
 def meshes(model: Model, folder: Path) -> Iterator[Finding]:
     """Yield the meshes that are missing from the folder."""
-    files = dict.fromkeys(g.file for b in model.bodies for g in b.geometry if g.shape == "mesh")
+    files = list(dict.fromkeys(g.file for b in model.bodies for g in b.geometry if g.shape == "mesh"))[:MOST_SEARCHED]
     notes = {file: resolve_mesh(file, folder)[1] for file in files}
     missing = [file for file, note in notes.items() if note]
     if missing:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from spanloop.model.poses import poses
 
 SAME = 1e-6  # m
 MOST = 12  # pairs that are reported
+EXAMINED = 10_000  # pairs of frames at one place
 END = re.compile(r"(loop|closure|closing|cut|constraint|anchor)", re.IGNORECASE)
 SIDE = re.compile(r"[_\- ]?(a|b|1|2|parent|child|predecessor|successor|start|end)$", re.IGNORECASE)
 
@@ -48,10 +50,10 @@ def _meeting(
     for f in (f.name for f in model.frames if f.name in bare):
         near.setdefault(tuple(round(x / (10.0 * SAME)) for x in at[f].position), []).append(f)
     parent = {j.child: j.parent for j in model.joints}
-    pairs = [(a, b) for group in near.values() for k, a in enumerate(group) for b in group[k + 1 :]]
+    every = ((a, b) for group in near.values() for k, a in enumerate(group) for b in group[k + 1 :])
     pairs = [
         (a, b)
-        for a, b in pairs
+        for a, b in islice(every, EXAMINED)
         if frames[a] != frames[b]
         and frames[a] != parent.get(frames[b])
         and frames[b] != parent.get(frames[a])
@@ -107,7 +109,8 @@ def _common_axis(model: Model, a: str, b: str, at: dict[str, Placement]) -> np.n
             way.append(joints[body])
             body = joints[body].parent
         ways.append(way)
-    between = [j for j in ways[0] if j not in ways[1]] + [j for j in ways[1] if j not in ways[0]]
+    shared = {j.name for j in ways[0]} & {j.name for j in ways[1]}
+    between = [j for way in ways for j in way if j.name not in shared]
     if not between or any(j.kind.name != "revolute" for j in between):
         return None
     axes = [np.array(at[j.child].rotation) @ np.array(j.kind.axis) for j in between]  # type: ignore[attr-defined]

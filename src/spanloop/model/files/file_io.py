@@ -20,6 +20,7 @@ except ImportError:  # Windows, where a file that is open cannot be removed
 from spanloop.errors import FileError, InputError, nearest
 
 LARGEST = 64 * 2**20  # bytes
+MOST_PARTS = 40_000  # bodies, joints and frames of one file: ten seconds of reading
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
@@ -57,6 +58,12 @@ def _refusal(found: os.stat_result) -> str | None:
     if found.st_size > LARGEST:
         return f"has {found.st_size / 2**20:.0f} MB; a mechanism's file may have {LARGEST // 2**20} MB at most"
     return None
+
+
+def check_parts(count: int, file: str) -> None:
+    """Raise FileError for more parts than a file may have."""
+    if count > MOST_PARTS:
+        raise FileError(f"{file}: has {count} bodies, joints and other parts; at most {MOST_PARTS} are read")
 
 
 def decoded(data: bytes, file: str) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.parts import Body
 
+MOST_SEARCHED = 2000  # meshes of one file
+
 
 def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
     """Return the mesh's path and an empty note, or None and a note with the reason.
@@ -22,7 +24,10 @@ def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
 def note_missing(bodies: Iterable[Body], folder: Path, notes: LoadNotes) -> None:
     """Note the meshes that are missing."""
     here, packages = folder.resolve(), dict[str, Path | None]()
-    for file in dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh"):
+    files = list(dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh"))
+    if len(files) > MOST_SEARCHED:
+        notes.add(f"meshes not searched for, the file names more than {MOST_SEARCHED}", repr(files[MOST_SEARCHED]))
+    for file in files[:MOST_SEARCHED]:
         note = _searched(file, here, packages)[1]
         if note:
             notes.add("meshes not found", note)

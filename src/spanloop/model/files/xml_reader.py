@@ -1,7 +1,7 @@
 """XML with line numbers, read by the standard library's expat.
 
-Document types and with them entities (bombs, other files) are refused before anything is expanded; depth and
-number of elements are limited.
+Document types and with them entities (bombs, other files) are refused before anything is expanded; depth, number of
+elements and length of texts are limited.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from spanloop.errors import FileError
 from spanloop.model.files.file_io import utf8_complaint
 
 DEEPEST = 100
-MOST = 2_000_000
+MOST = 400_000  # elements
+LONGEST = 2**20  # characters of an attribute, or of the text inside an element
+_PIECE = 2**18  # bytes that the parser gets at once
+_LONGER = "no mechanism needs that many"
 
 
 class Element:
@@ -78,7 +81,7 @@ class Element:
 def parsed_numbers(text: str, count: int, owner: str, *, infinite: bool = False) -> tuple[float, ...]:
     """`count` numbers separated by blanks; `owner` begins the error, file and line first."""
     try:
-        values = tuple([float(x) + 0.0 for x in text.split()])  # + 0.0 turns -0.0 into 0.0
+        values = tuple([float(x) + 0.0 for x in text.split(None, count)])  # + 0.0 turns -0.0 into 0.0
         good = len(values) == count and (
             all(map(math.isfinite, values)) or (infinite and not any(map(math.isnan, values)))
         )
@@ -103,6 +106,9 @@ def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST)
         nonlocal seen
         seen += 1
         element = Element(tag, attributes, file, parser.CurrentLineNumber)
+        for key, value in attributes.items():
+            if len(value) > LONGEST:
+                raise FileError(f"{element.where}: <{tag}> {key:.60} has {len(value)} characters; {_LONGER}")
         if len(open_elements) > deepest:
             raise FileError(f"{element.where}: elements are nested more than {deepest} deep; none needs that")
         if seen > MOST:
@@ -115,6 +121,8 @@ def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST)
 
     def characters(text: str) -> None:
         open_elements[-1].content += text
+        if len(open_elements[-1].content) > LONGEST:
+            raise FileError(f"{file}:{parser.CurrentLineNumber}: a text of more than {LONGEST} characters; {_LONGER}")
 
     def document_type(name: str, *rest: object) -> None:
         raise FileError(
@@ -128,7 +136,12 @@ def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST)
     if content:
         parser.CharacterDataHandler = characters
     try:
-        parser.Parse(data, True)
+        for at in range(0, len(data), _PIECE):
+            parser.Parse(data[at : at + _PIECE], False)
+            if at - parser.CurrentByteIndex > 2 * LONGEST:
+                line = parser.CurrentLineNumber
+                raise FileError(f"{file}:{line}: a tag or comment of more than {2 * LONGEST} characters; {_LONGER}")
+        parser.Parse(b"", True)
     except expat.ExpatError as error:
         raise FileError(_broken(data, file, error)) from None
     except (LookupError, ValueError) as error:  # of an encoding that is declared but unknown

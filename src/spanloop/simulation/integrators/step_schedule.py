@@ -30,7 +30,7 @@ from spanloop.simulation.events import Events
 from spanloop.simulation.minimal import step as minimal
 from spanloop.simulation.system import System
 
-OPEN = 1e-6  # m or rad: a step after which a loop is open by more fails
+OPEN = 1e-6  # rad, or of the loop's length: a step after which a loop is open by more fails
 
 
 @dataclass(frozen=True)

@@ -86,13 +86,15 @@ def audit(
     closure: float = 1e-9,
     velocity: float = 1e-8,
     quaternion: float = 1e-9,
+    step: float = 1e-3,
 ) -> Audit:
     """The findings on a run or batch.
 
     Bounds: energy and momentum relative to what is at stake in the motion; closure [m or rad], velocity [m/s or
-    rad/s] of closures; quaternion: off unit length.
+    rad/s] of closures; quaternion: off unit length; step: the errors of all steps together, as a share of the largest
+    speed.
     """
-    findings = [_outcome(run), _energy(run, energy)]
+    findings = [_outcome(run), *_steps(run, step), _energy(run, energy)]
     if balances.floats(run.model):
         findings += _momentum(run, momentum)
     if run.closure_error.shape[-1]:
@@ -104,6 +106,16 @@ def audit(
 def _outcome(run: Trajectory) -> Finding:
     early = sum(o.reason not in _ENDS_WELL for o in run.outcomes)
     return Finding("outcome", float(early), 0.0, "runs", WELL if not early else NOT_WELL, report.ending(run))
+
+
+def _steps(run: Trajectory, bound: float) -> Iterator[Finding]:
+    value = run.settings.get("step_error")
+    if isinstance(value, float):
+        sentence = (
+            f"The errors of all steps add up to about {value:.2g} of the largest speed, as a few steps that were "
+            f"repeated in halves show (bound {bound:.2g}). Where a motion is unstable or chaotic they grow beyond that."
+        )
+        yield Finding("steps", value, bound, "1", _verdict(value, bound, 0.0), sentence)
 
 
 def _energy(run: Trajectory, bound: float) -> Finding:

@@ -26,7 +26,7 @@ _MEANING = {  # variable: what it is, its unit, a variable that has the units of
     "tau": ("torques and forces at the joints; accelerations of driven joints", "", "torque_unit"),
     "memory": ("states of controllers and actuators", "", ""),
     "force": ("[torque; force] on bodies at their origins, world axes", "N m, N", ""),
-    "residual": ("largest closure error of all steps", "m or rad", ""),
+    "residual": ("largest closure error of all steps", "rad, or of the loop's length", ""),
     "end_time": ("time of the located end; NaN where a run has none", "s", ""),
 }
 _LAST = {"q": "coordinate", "v": "dof", "tau": "dof", "memory": "memory_entry"}

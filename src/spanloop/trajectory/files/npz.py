@@ -47,4 +47,6 @@ def _array(data: bytes) -> np.ndarray:
     claimed = math.prod(shape) * dtype.itemsize
     if dtype.hasobject or min(shape, default=0) < 0 or claimed != len(data) - file.tell():
         raise ValueError(f"an array claims {claimed} bytes of {dtype}; it has {len(data) - file.tell()}")
+    if not claimed:
+        return np.empty(shape, dtype)
     return np.frombuffer(data, dtype, offset=file.tell()).reshape(shape, order="F" if fortran else "C")

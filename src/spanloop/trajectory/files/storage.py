@@ -42,17 +42,25 @@ def load_run(path) -> Trajectory:
     """
     path = _checked(path, READ, "runs are read from .nc, .h5 or .npz")
     data = read_sealed(path, "a run that run.save has written", "Take another copy of it")
+    reader = serialize if path.suffix.lower() == ".npz" else netcdf
     try:
-        header, arrays = (serialize if path.suffix.lower() == ".npz" else netcdf).loaded(data, path.name)
-        check_format(header, str(path))
-        return unpack(header, arrays)
-    except (FileError, UnsupportedError):
+        header, arrays = reader.loaded(data, path.name)
+    except UnsupportedError:  # h5py is missing
         raise
-    except MemoryError:
-        raise FileError(f"{path}: does not fit into memory; read it on a larger machine") from None
-    except Exception as error:  # whatever parsers raise: parts that are missing or do not fit together
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise FileError(f"{path}: is damaged ({reason}); expected a run that run.save has written") from None
+    except Exception as error:  # whatever parsers raise
+        raise _damaged(path, error) from None
+    check_format(header, str(path))
+    try:
+        return unpack(header, arrays)
+    except Exception as error:  # parts that are missing, or do not fit together
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> FileError:
+    if isinstance(error, MemoryError):
+        return FileError(f"{path}: does not fit into memory; read it on a larger machine")
+    reason = str(error).partition("\n")[0] or type(error).__name__
+    return FileError(f"{path}: is damaged ({reason}); expected a run that run.save has written")
 
 
 def _checked(path, extensions: tuple[str, ...], expected: str) -> Path:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.model.files.file_io import LARGEST
 from spanloop.view.body_shapes import Shape
 
 MOST = 40_000  # triangles of one mesh
+LARGEST_TEXT = 32 * 2**20  # bytes of a file that is text
 _STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
@@ -40,21 +42,28 @@ def packed_mesh(shape: Shape, notes: list[str]) -> dict[str, Any] | None:
 
 def triangles(path: Path) -> np.ndarray:
     """(n, 3, 3) corners of an .stl (binary or text) or .obj file."""
-    if path.suffix.lower() == ".obj":
-        found = _obj(path.read_text(errors="replace"))
-    elif path.suffix.lower() == ".stl":
-        found = _stl(path.read_bytes())
-    else:
+    if path.suffix.lower() not in (".obj", ".stl"):
         raise ValueError(f"{path.suffix or 'a file without extension'} is not supported; expected .stl or .obj")
+    data = _read(path)
+    found = _obj(data.decode(errors="replace")) if path.suffix.lower() == ".obj" else _stl(data)
     if not len(found) or not np.isfinite(found).all():
         raise ValueError("it contains no triangles" if not len(found) else "it contains numbers that are not finite")
     return found
+
+
+def _read(path: Path) -> bytes:
+    size = path.stat().st_size
+    if size > LARGEST or (path.suffix.lower() == ".obj" and size > LARGEST_TEXT):
+        raise ValueError(f"it has {size / 2**20:.0f} MB")
+    return path.read_bytes()
 
 
 def _stl(data: bytes) -> np.ndarray:
     count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else -1
     if count >= 0 and len(data) == 84 + 50 * count:
         return np.frombuffer(data, _STL, count, 84)["corners"].astype(float)
+    if len(data) > LARGEST_TEXT:
+        raise ValueError(f"it has {len(data) / 2**20:.0f} MB of text")
     words = data.decode(errors="replace").split()
     numbers = [float(x) for k, w in enumerate(words) if w == "vertex" for x in words[k + 1 : k + 4]]
     return np.array(numbers).reshape(-1, 3, 3)

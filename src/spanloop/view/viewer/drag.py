@@ -15,10 +15,10 @@ from spanloop.dynamics import Dynamics
 from spanloop.loops import IndependentCoordinates
 from spanloop.loops.arguments import dof_names
 from spanloop.loops.assembly import Limits
-from spanloop.loops.closure_errors import errors, positional, worst
+from spanloop.loops.closure_errors import errors, positional, relative_errors, worst
 from spanloop.loops.independent_dofs import maps, structure_of
 
-CLOSED = 1e-12  # m or rad: closure error that may remain
+CLOSED = 1e-12  # rad, or of the loop's length: closure error that may remain
 STRIDE = 0.1  # rad or m: largest change of any degree of freedom in one step
 SHORTEST = 1e-5  # rad or m: steps are not halved below this
 _NEWTON = 8
@@ -58,7 +58,7 @@ def _step(robot: Dynamics, q, chosen: IndependentCoordinates, step, limits: Limi
     trial = robot.integrate(q, step)
     for _ in range(_NEWTON):
         e = errors(robot, trial[None])
-        if np.abs(e[:, rows]).max(initial=0.0) <= CLOSED:
+        if np.abs(relative_errors(robot, trial[None])[:, rows]).max(initial=0.0) <= CLOSED:
             break
         _, backward, faults = maps(robot, trial[None], chosen)
         if faults:
@@ -68,7 +68,7 @@ def _step(robot: Dynamics, q, chosen: IndependentCoordinates, step, limits: Limi
             return None, f"{worst(robot.model, e[0]).what} would open"
         trial = robot.integrate(trial, correction)
     e = errors(robot, trial[None])
-    if np.abs(e[:, rows]).max(initial=0.0) > CLOSED:
+    if np.abs(relative_errors(robot, trial[None])[:, rows]).max(initial=0.0) > CLOSED:
         return None, f"{worst(robot.model, e[0]).what} would open"
     beyond = _beyond(limits, trial)
     return (None, f"joint {beyond!r} is at its limit") if beyond else (trial, "")

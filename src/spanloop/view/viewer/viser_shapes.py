@@ -12,12 +12,14 @@ import numpy as np
 from spanloop.math.rotation import toward
 from spanloop.math.vector3 import product
 from spanloop.model import Model
+from spanloop.model.files.file_io import LARGEST
 from spanloop.model.parts import Placement
 from spanloop.types import Floats3
 from spanloop.view.body_shapes import Shape
 from spanloop.view.scene import Scene, scene
 
 _ROUND = 24  # faces around a capsule
+MESHES = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf")
 
 
 def draw(world: Any, name: str, shape: Shape, color: str, opacity: float | None = None) -> Any:
@@ -114,6 +116,11 @@ def mesh(file: str) -> tuple[np.ndarray, np.ndarray]:
     """Corners (n, 3) and triangles (m, 3) of a mesh file, read with trimesh."""
     import trimesh
 
+    path = Path(file)
+    if path.suffix.lower() not in MESHES:  # others may unpack to any size
+        raise ValueError(f"{path.suffix or 'no extension'} is not supported; expected one of {', '.join(MESHES)}")
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"it has {path.stat().st_size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB are read")
     read: Any = trimesh.load(file, force="mesh")
     return np.asarray(read.vertices, np.float32), np.asarray(read.faces, np.uint32)
 

@@ -45,6 +45,7 @@ NUMBERS = {
     "speed": ("rate", "velocity"), "effort": ("", ""), "damping": ("", ""), "friction": ("", ""),
     "stiffness": ("", ""), "armature": ("", ""),
 }  # fmt: skip
+LARGEST_TEXT = 10**6
 OPTIONS = ("lower", "upper", "speed", "effort", "damping", "friction", "armature", "stiffness", "rest")
 FLAGS = ("driven", "actuated")
 WORDS = ("joint", "name", "body", *FLAGS)
@@ -136,6 +137,8 @@ def read_table(path: str | os.PathLike[str]) -> tuple[list[DHRow], dict[str, Any
 
 def parsed(text: str, file: str) -> tuple[list[DHRow], dict[str, Any]]:
     """The rows and settings in the text of a file."""
+    if len(text) > LARGEST_TEXT:
+        raise FileError(f"{file}: has {len(text)} characters; a table of joints may have {LARGEST_TEXT} at most")
     settings: dict[str, Any] = {}
     columns: list[Column] = []
     rows = []

@@ -45,6 +45,7 @@ def read_bodies(source: Any, notes: LoadNotes) -> Parts:
     m = source.model
     parts = Parts(body_names(m))
     joints = joint_names(m)
+    taken_bodies, taken_joints = set(parts.names), set(joints)
     driven = _driven(source)
     elements = {b.id: b for b in source.spec.bodies}
     specs = {j.id: j for j in source.spec.joints}
@@ -59,13 +60,13 @@ def read_bodies(source: Any, notes: LoadNotes) -> Parts:
             notes.add("mocap bodies, fixed to the world here", repr(parts.names[i]))
         own = range(int(m.body_jntadr[i]), int(m.body_jntadr[i]) + int(m.body_jntnum[i]))
         if not own:
-            name = _free_name(f"{parts.names[i]}_fixed", joints)
+            name = _free_name(f"{parts.names[i]}_fixed", taken_joints)
             parts.joints.append(Joint(name, Fixed(), parts.names[above], parts.names[i], place, where=where))
             continue
         parent, before = parts.names[above], (0.0, 0.0, 0.0)
         for k in own:
             last = k == own[-1]
-            child = parts.names[i] if last else _free_name(f"{parts.names[i]}::{joints[k]}", parts.names)
+            child = parts.names[i] if last else _free_name(f"{parts.names[i]}::{joints[k]}", taken_bodies)
             anchor = _three(m.jnt_pos[k]) if KINDS[int(m.jnt_type[k])] != "free" else (0.0, 0.0, 0.0)
             step = Placement(position=tuple(a - b for a, b in zip(anchor, before, strict=True)))  # type: ignore[arg-type]
             j = _joint(source, k, joints[k], parent, child, place @ step, k in driven, source.where(specs[k]), notes)

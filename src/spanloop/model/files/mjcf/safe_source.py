@@ -18,7 +18,7 @@ from spanloop.errors import FileError, UnsupportedError
 from spanloop.model.files.file_io import read_file
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import inside
-from spanloop.model.files.xml_reader import Element, parse
+from spanloop.model.files.xml_reader import MOST, Element, parse
 
 DRAWN = {"texture", "material", "skin", "hfield", "visual", "statistic", "light", "size"}
 NOTED = {
@@ -38,7 +38,10 @@ NOT_READ = {
 NAMES = ("name", "class", "childclass", "model", "body", "joint", "site", "geom", "mesh", "file", "tendon", "actuator")
 NO_FILES = ("meshdir", "texturedir", "assetdir", "strippath")
 DEEPEST = 400  # nested bodies
-MOST_INCLUDES, MOST_ELEMENTS, MOST_COPIES = 100, 2_000_000, 10_000
+MOST_INCLUDES, MOST_ELEMENTS, MOST_COPIES = 100, 20_000, 2_000  # MuJoCo's compiler takes time with their squares
+MOST_COUNT = 10_000  # of what an attribute in COUNTS makes the compiler allocate
+COUNTS = ("dim", "actdim", "nsample", "num", "maxhullvert")
+DROPPED = ("material", "plugin", "resolution")  # attributes
 
 
 @dataclass
@@ -48,6 +51,7 @@ class Safe:
     lines: list[str] = field(default_factory=list)
     where: list[str] = field(default_factory=list)
     settings: dict[str, str] = field(default_factory=dict)  # of <compiler>, about files
+    elements: int = 0  # copies included
 
     @property
     def text(self) -> str:
@@ -74,23 +78,25 @@ def safe_text(data: bytes, file: str, folder: Path | None, notes: LoadNotes) -> 
         raise UnsupportedError(f"{root.where}: this is {name}, not MJCF; rename it to {extension}")
     if root.tag != "mujoco":
         raise FileError(f"{root.where}: the outermost element is <{root.tag}>; expected <mujoco>")
-    included = _included(root, folder, {file}, [0])
+    included = _included(root, folder, {file}, [0], 1)
     safe = Safe()
     _write(included, safe, notes, 1)
     return safe
 
 
-def _included(root: Element, folder: Path | None, seen: set[str], count: list[int]) -> Element:
+def _included(root: Element, folder: Path | None, seen: set[str], count: list[int], depth: int) -> Element:
     """The element with every <include> replaced by the content of that file."""
+    if depth > DEEPEST:
+        raise FileError(f"{root.where}: elements are nested more than {DEEPEST} deep; none needs that")
     children: list[Element] = []
     for child in root.children:
         count[0] += 1
-        if count[0] > MOST_ELEMENTS:
-            raise FileError(f"{child.where}: more than {MOST_ELEMENTS} elements; no mechanism needs that many")
+        if count[0] > MOST:
+            raise FileError(f"{child.where}: more than {MOST} elements; no mechanism needs that many")
         if child.tag == "include":
-            children += _included(_file(child, folder, seen), folder, seen, count).children
+            children += _included(_file(child, folder, seen), folder, seen, count, depth + 1).children
         else:
-            children.append(_included(child, folder, seen, count))
+            children.append(_included(child, folder, seen, count, depth + 1))
     root.children = children
     return root
 
@@ -110,10 +116,15 @@ def _file(element: Element, folder: Path | None, seen: set[str]) -> Element:
 
 def _write(element: Element, safe: Safe, notes: LoadNotes, copies: int) -> None:
     """The element as lines, without what is left out."""
-    attributes = {k: v for k, v in element.attributes.items() if k not in ("material", "plugin")}
+    safe.elements += copies
+    if safe.elements > MOST_ELEMENTS:
+        raise FileError(f"{element.where}: more than {MOST_ELEMENTS} elements, copies included; expected fewer")
+    attributes = {k: v for k, v in element.attributes.items() if k not in DROPPED}
     for key, value in attributes.items():
         if not _finite(value) and key.rstrip("12") not in NAMES:
             raise FileError(f"{element.where}: <{element.tag}> {key} is {value[:60]!r}; every number must be finite")
+        if key in COUNTS and not _below(value, MOST_COUNT):
+            raise FileError(f"{element.where}: <{element.tag}> {key} is {value[:60]!r}; at most {MOST_COUNT} are read")
     if element.tag == "compiler":
         safe.settings |= {k: attributes.pop(k) for k in NO_FILES if k in attributes}
     if element.tag == "replicate":
@@ -137,6 +148,14 @@ def _finite(value: str) -> bool:
     """Whether the text is not numbers, or all of them are finite."""
     try:
         return all(math.isfinite(float(word)) for word in value.split())
+    except ValueError:
+        return True
+
+
+def _below(value: str, most: int) -> bool:
+    """Whether the text is not a number, or not above a bound."""
+    try:
+        return float(value) <= most
     except ValueError:
         return True
 

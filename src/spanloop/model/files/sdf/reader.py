@@ -9,6 +9,7 @@ from pathlib import Path
 
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
 from spanloop.model.edits.rename import renamed
+from spanloop.model.files.file_io import check_parts
 from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.files.mesh_paths import note_missing
 from spanloop.model.files.sdf.joints import JointElement, read_gearbox, read_joint, read_mimic
@@ -41,7 +42,7 @@ def loads(data: bytes | str, file: str = "text.sdf", base: str | None = None, fo
     names = [e.text("name") for e in top.all("model")]
     only = names[0] if len(names) == 1 else ""
     try:
-        model = _read(top, version, base, folder, notes)
+        model = _read(top, version, base, file, folder, notes)
     except SpanloopError as error:
         raise type(error)(_plain(str(error), only)) from None
     sentences = tuple(_plain(note, only) for note in notes.sentences())
@@ -59,9 +60,12 @@ def _plain(sentence: str, only: str) -> str:
     return sentence.replace(f"'{only}::", "'") if only else sentence
 
 
-def _read(top: Element, version: tuple[int, int], base: str | None, folder: Path | None, notes: LoadNotes) -> Model:
+def _read(
+    top: Element, version: tuple[int, int], base: str | None, file: str, folder: Path | None, notes: LoadNotes
+) -> Model:
     ground = read_scope(top, "", version < (1, 7), notes)
     scopes = list(_scopes(ground))
+    check_parts(sum(len(scope.entries) for scope in scopes), file)
     for scope in scopes[1:]:
         scope.canonical(scope.element)  # every model has a link
     bodies = [read_link(e, scope, notes) for scope in scopes for e in scope.element.all("link")]

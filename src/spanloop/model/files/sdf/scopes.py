@@ -41,6 +41,7 @@ class Scope:
     element: Element
     entries: dict[str, Entry] = field(default_factory=dict)
     inside: dict[str, Scope] = field(default_factory=dict)
+    bodies: dict[str, str] = field(default_factory=dict)  # the links that frames move with, as far as known
     known: dict[str, Placement] = field(default_factory=lambda: {"": Placement(), ITSELF: Placement()})
 
     def full(self, name: str) -> str:
@@ -77,23 +78,30 @@ class Scope:
     def body(self, name: str, asked: Element) -> str:
         """The path to the link that a frame moves with, or 'world'."""
         chain: dict[str, None] = {}
-        while True:
-            if name == WORLD or (name in ("", ITSELF) and not self.path):
-                return WORLD
-            if name in ("", ITSELF):
-                return self.canonical(asked)
+        while (found := self._body(name, asked)) is None:
             if name in chain:
                 raise FileError(f"{asked.where}: {name!r} is attached to itself ({_cycle(name, chain)})")
             chain[name] = None
-            scope, rest = self._inside(name)
-            if scope is not None:
-                return scope.body(rest, asked)
             entry = self.entry(name, asked)
-            if entry.tag == "link":
-                return self.full(name)
-            if entry.tag == "model":
-                return self.inside[name].canonical(asked)
             asked, name = entry.element, entry.moves_with
+        self.bodies |= dict.fromkeys(chain, found)
+        return found
+
+    def _body(self, name: str, asked: Element) -> str | None:
+        """The path to the link that a frame moves with; None if the frame is attached to another one here."""
+        if name in self.bodies:
+            return self.bodies[name]
+        if name == WORLD or (name in ("", ITSELF) and not self.path):
+            return WORLD
+        if name in ("", ITSELF):
+            return self.canonical(asked)
+        scope, rest = self._inside(name)
+        if scope is not None:
+            return scope.body(rest, asked)
+        entry = self.entry(name, asked)
+        if entry.tag == "link":
+            return self.full(name)
+        return self.inside[name].canonical(asked) if entry.tag == "model" else None
 
     def canonical(self, asked: Element) -> str:
         """The link that the scope's own frame moves with: the one it names, or its first."""

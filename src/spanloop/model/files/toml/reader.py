@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from spanloop.errors import FileError, ModelError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
-from spanloop.model.files.file_io import decoded, read_file
+from spanloop.model.files.file_io import check_parts, decoded, read_file
 from spanloop.model.model import Model
 from spanloop.model.parts import (
     Actuator,
@@ -140,6 +141,14 @@ def _is_number(x: Any) -> bool:
 
 FORMAT = 1
 
+LARGEST_TEXT = 10 * 10**6  # characters
+MOST_VALUES = 10**6
+_KEY = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+_REFUSED = {  # the parser takes time with the square of these
+    re.compile(rf"(?:^|[{{,])[ \t\[]*{_KEY}(?:[ \t]*\.[ \t]*{_KEY}){{4}}", re.MULTILINE): "a key of five parts or more",
+    re.compile(r"[0-9_]{1000}"): "a number with a thousand digits",
+}
+
 LIMITS = ("lower", "upper", "speed", "effort")
 
 PER_DOF = ("damping", "friction", "armature", "stiffness")
@@ -149,6 +158,7 @@ def loads(data: bytes | str, file: str = "text.toml") -> Model:
     """The model in TOML text; `file` is the name that errors show."""
     top = Table(_parsed(data if isinstance(data, str) else decoded(data, file), file), file, "model")
     _check_format(top)
+    check_parts(sum(len(value) for value in top.content.values() if isinstance(value, list)), file)
     parts: dict[str, Any] = {
         "bodies": tuple(map(_body, top.tables("body"))),
         "joints": tuple(map(_joint, top.tables("joint"))),
@@ -166,9 +176,9 @@ def loads(data: bytes | str, file: str = "text.toml") -> Model:
 
 
 def _parsed(text: str, file: str) -> dict[str, Any]:
-    import re
     import tomllib
 
+    _check_extent(text, file)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -180,6 +190,21 @@ def _parsed(text: str, file: str) -> dict[str, Any]:
         raise FileError(f"{file}: lists are nested too deep; no mechanism needs that") from None
     except ValueError as error:  # of a whole number with thousands of digits
         raise FileError(f"{file}: not readable as TOML ({error})") from None
+
+
+def _check_extent(text: str, file: str) -> None:
+    """Raise FileError for text that no mechanism needs and that would take the parser minutes or gigabytes."""
+    if len(text) > LARGEST_TEXT:
+        size = len(text) / 1e6
+        raise FileError(f"{file}: has {size:.1f} MB; a mechanism in TOML may have {LARGEST_TEXT / 1e6:g} MB at most")
+    values = sum(map(text.count, ("\n", ",", "=", "[", "{")))
+    if values > MOST_VALUES:
+        raise FileError(f"{file}: has some {values} values; no mechanism needs more than {MOST_VALUES}")
+    for pattern, what in _REFUSED.items():
+        found = pattern.search(text)
+        if found:
+            line = text.count("\n", 0, found.end()) + 1
+            raise FileError(f"{file}:{line}: {what}; no mechanism needs that")
 
 
 def _check_format(top: Table) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
 from spanloop.joints import Fixed, Free
+from spanloop.model.files.file_io import check_parts
 from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.files.mesh_paths import note_missing
 from spanloop.model.files.urdf.links_and_joints import read_joint, read_link, read_mimic
@@ -29,6 +30,7 @@ def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folde
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
     robot = parse(data.encode() if isinstance(data, str) else data, file)
     _must_be_robot(robot)
+    check_parts(len(robot.children), file)
     notes = LoadNotes()
     bodies = [read_link(e, notes) for e in robot.all("link")]
     elements = list(robot.all("joint"))
