@@ -58,8 +58,8 @@ LARGEST_REST = 1e-3  # of the right-hand side of `probe`, after one refinement
 
 NOT_CONVERGED = Refusal(
     Reason.ROUNDING,
-    "the forces between the chains and the member that they carry are not known to 1e-11 of the accelerations after the "
-    "last refinement: masses, or what the chains let it yield in different directions, differ too much for this method. "
+    "the forces between the chains and the member that they carry are not known to 1e-11 after the last refinement: "
+    "masses, or what the chains let that member yield in different directions, differ too much for this method. "
     "Use method='elimination'",
 )
 
