@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
+from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.saha import parallel_legs, parallel_matrices
 from spanloop.algorithms.papers.saha.legs import NotLegs, legs_with
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.dynamics import Dynamics
 from spanloop.dynamics.robot_arguments import robot_of
 from spanloop.errors import StateError, UnsupportedError
+from spanloop.kernels import redundancy_of
 from spanloop.loops.arguments import dof_names, external_forces
 from spanloop.loops.batching import one_state
 from spanloop.loops.closure_errors import mechanism_of
@@ -219,7 +220,7 @@ def parallel_complement(robot: Dynamics, q: ArrayLike) -> Complement:
             f"parallel_complement: model {robot.model.name!r} has no loops. N_l and N_d of a tree: "
             "spanloop.algorithms.papers.saha.complement_matrices.decoupled_matrices(mechanism, q)"
         )
-    redundancy = find_redundancy(m)
+    redundancy = redundancy_of(robot.model, state)
     try:
         legs_with(m, redundancy)
     except NotLegs as error:

@@ -27,7 +27,7 @@ from spanloop.errors import Reason
 
 STATES = 500
 DRAWS = 3
-REGULAR = 1e-4  # a state whose pivots (sines of angles between rows) are all above this must be answered
+REGULAR = 3e-3  # a state whose pivots (sines of angles between rows) are all above this must be answered
 NOISE = 1e-13  # pivots of redundant rows are below this, unless the state is near a singular position
 CONTRADICTION = 1e-7  # of the size of its terms: what a redundant row may be off before it contradicts the others
 REASONS = (Reason.SINGULAR_CLOSURE, Reason.ROUNDING)
@@ -92,7 +92,8 @@ class Judge:
         kept = np.array(q[:, closed], dtype=float)
         if made.special:
             kept = np.concatenate((np.array(made.special).T, kept), axis=1)
-        self.special = np.arange(kept.shape[1]) < len(made.special)
+        if not kept.size:
+            return kept.T, np.zeros((0, model.nv)), np.zeros((0, model.nv))
         v = rng.normal(size=(model.nv, kept.shape[1])) * 10.0 ** rng.uniform(-1.0, 1.0, kept.shape[1])
         lengths = np.array([made.size if u == "m" else 1.0 for j in model.joints for u in j.kind.units])
         v = closing_velocity(self.numbers, kept, v * lengths[:, None], made.size, self.active)
@@ -151,6 +152,8 @@ class Judge:
 
     def _exact(self) -> None:
         given = {(name, k): x[:, k] for name, x in self.given.items() for k in range(x.shape[1])}
+        self.driven = [k for link in self.numbers.links if link.driven for k in range(link.v.start, link.v.stop)]
+        given |= {("", k): self.tau[:, k] for k in self.driven}
         loads = {self.numbers.bodies[name]: x.T for name, x in self.load.items()}
         exact = Closed(self.numbers, self.q.T, self.v.T, loads, self.active)
         self.a, force, self.left = exact.accelerations(self.tau.T, given)
@@ -193,8 +196,9 @@ class Judge:
         times = worst(a.T, self.a, allowed)
         none = np.isnan(a).any(1)
         off = (times > 1) & ~none & ~self.singular & ~self.contrary
+        clear = self.regular if method == "elimination" else self.regular & (self.pivot > 3 * REGULAR)
         cases = (
-            ("a regular state is refused", self.regular & none),
+            ("a regular state is refused", clear & none),
             ("a singular state is answered", self.singular & ~none),
             ("a contradiction is answered", self.contrary & ~self.singular & ~none),
             ("off", off),
@@ -255,7 +259,7 @@ class Judge:
 
     def diagnosis(self) -> None:
         """Rank of three states."""
-        if self.active is not None or self.given:
+        if self.active is not None or self.given or self.driven:
             return
         for k in range(min(3, len(self.q))):
             try:

@@ -402,7 +402,7 @@ def test_simulate_with_audit_ends_with_1_if_the_motion_is_not_well(capsys):
     assert run(capsys, "simulate", "zoo:pendulum:2", *wild)[0] == 0
     code, out, _ = run(capsys, "simulate", "zoo:pendulum:2", *wild, "--integrator", "euler", "--step", "0.01")
     assert code == 1
-    assert "Not well: energy" in out
+    assert "Not well: steps, energy" in out
 
 
 def test_simulate_as_json(capsys):

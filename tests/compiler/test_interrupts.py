@@ -93,7 +93,7 @@ def test_helpers_have_ended_when_an_interrupt_comes_out():
 
 
 def test_an_interrupt_while_helpers_are_awaited_does_not_leave_them_behind(monkeypatch):
-    running = threading.Event()
+    main, ended = threading.get_ident(), []
     slices = Slices(2, 1, machine.SLICE, threads=2)
     wait, interrupts = Helper.wait, [1, 1, 1]
 
@@ -104,26 +104,25 @@ def test_an_interrupt_while_helpers_are_awaited_does_not_leave_them_behind(monke
         wait(helper)
 
     def work(own):
-        for _ in own:
-            running.set()
-            time.sleep(0.02)
-            running.clear()
+        while threading.get_ident() != main and interrupts:
+            time.sleep(0.001)
+        ended.append(list(own))
 
     monkeypatch.setattr(Helper, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         slices.share(work)
-    assert not running.is_set()
-    assert not interrupts
+    assert len(ended) == 2
+    assert slices.stopped
 
 
 def test_an_error_on_a_helper_comes_out():
-    main = threading.get_ident()
+    main, failed = threading.get_ident(), threading.Event()
 
     def work(own):
-        for _ in own:
-            time.sleep(0.01)
-            if threading.get_ident() != main:
-                raise MemoryError("no room")
+        if threading.get_ident() != main:
+            failed.set()
+            raise MemoryError("no room")
+        failed.wait(10.0)
 
     with pytest.raises(MemoryError, match="no room"):
         Slices(8, 1, machine.SLICE, threads=2).share(work)

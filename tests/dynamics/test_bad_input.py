@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mechanisms import model_of
+from sentences import says
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.errors import InputError, StateError, UnsupportedError, nearest
+from spanloop.errors import InputError, Reason, StateError, UnsupportedError, nearest
 
 Z, Z2 = np.zeros(6), np.zeros((2, 6))
 NAN = np.array([0.0, np.nan, 0.0, 0.0, 0.0, 0.0])
@@ -498,3 +499,31 @@ def test_names_that_begin_with_what_was_typed_are_offered():
     assert nearest("x", ["a", "b", "a"]) == "there are 'a', 'b'"
     assert nearest("", map(str, range(14))).endswith("'10', '11', ...")
     assert nearest("densee", ("dense", "densee_one")) == "did you mean 'dense'?"
+
+
+# ---- an error begins with the name of what was called
+
+
+def test_errors_of_solve_and_reactions_begin_with_their_names():
+    robot, q, rest = sl.Dynamics(zoo.four_bar()), zoo.four_bar_start(), np.zeros(3)
+    for function in ("solve", "reactions"):
+        call = getattr(robot, function)
+        with says(InputError, f"{function}: v has shape (2,); expected (..., 3)"):
+            call(q, rest[:2], rest)
+        with says(InputError, f"{function}: forces names 'x', which is not a body"):
+            call(q, rest, rest, forces={"x": np.zeros(6)})
+        with says(InputError, f"{function}: loop_forces names 'x', which is not a loop"):
+            call(q, rest, rest, loop_forces={"x": [1.0]})
+        with says(StateError, f"{function}: loop 'closing', between") as error:
+            call(q + 0.1, rest, rest)
+        assert (error.value.where, error.value.reason) == (function, Reason.OPEN_LOOP)
+    with says(StateError, "follow: q[1] (joint 'coupler_hinge') is nan"):
+        robot.follow(q * np.nan, {"crank_hinge": ([0.0], [0.0], [0.0])})
+
+
+def test_coordinates_that_are_not_finite_are_refused_where_some_joints_are_named():
+    """An SVD of NaN raised LinAlgError."""
+    robot, q, rest = sl.Dynamics(zoo.four_bar()), zoo.four_bar_start(), np.zeros(3)
+    for call in (robot.inverse_dynamics, robot.solve_inverse):
+        with says(StateError, "q[0] (joint 'crank_hinge') is nan; every number must be finite"):
+            call(q * np.nan, rest, {"crank_hinge": 1.0})

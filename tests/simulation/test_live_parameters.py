@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sentences import says
@@ -116,3 +118,30 @@ def test_an_inertia_that_is_negative_about_an_oblique_axis_is_refused_by_simulat
     wrong = BAKED.parameters().changed({"near1.inertia.xy": 10.0})
     with says(InputError, "the inertia of 'near1' has a principal moment of"):
         sl.simulate(BAKED, start(1.2), duration=0.1, parameters=wrong)
+
+
+# ---- loops that are open during a run
+
+
+@pytest.mark.slow
+def test_a_run_with_an_open_loop_is_audited_without_it():
+    """Accelerations were those of the closed mechanism, and the audit called the open loop a fault."""
+    model = sl.zoo.four_bar()
+    model = replace(model, loops=tuple(replace(x, switchable=True) for x in model.loops))
+    start, none = sl.zoo.four_bar_start(), np.zeros(3)
+    free = sl.Closures(active_loops=[])
+    run = sl.simulate(model, start, duration=0.1, closures=free)
+    assert run.settings["open_loops"] == "closing"
+    assert [x.name for x in run.model.loops] == []
+    assert run.audit().well
+    expected = sl.Dynamics(model).forward_dynamics(start, none, none, active_loops=[])
+    np.testing.assert_allclose(run.a[0], expected, rtol=1e-12)
+    assert [x.name for x in sl.simulate(model, start, duration=0.01).model.loops] == ["closing"]
+    both = model.parameters()
+    rows = np.tile(both.values, (2, 1))
+    rows[1, both.names.index("coupler.mass")] *= 2.0
+    runs = sl.simulate(model, start, duration=0.1, closures=free, parameters=rows)
+    for k, one in enumerate(runs[i] for i in range(2)):
+        (coupler,) = (x for x in one.model.bodies if x.name == "coupler")
+        assert coupler.inertia.mass == rows[k, both.names.index("coupler.mass")]
+        assert one.audit().well

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spanloop import loops
-from spanloop.compiler.runtime.arrays import checked_out
+from spanloop.compiler.runtime.arrays import accepted, checked_out
 from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.errors import InputError, nearest
@@ -213,7 +213,7 @@ class Dynamics(KernelCalls):
         >>> found.loop_forces["closing"].shape, str(found.status)
         ((6,), 'ok')
         """
-        names = self._active("solve", active_loops)
+        names = self._checked("solve", (q, v, tau), forces, active_loops, loop_accelerations, loop_forces)
         with OneWarning("solve"):
             return dynamics_solution.solve(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
 
@@ -279,7 +279,7 @@ class Dynamics(KernelCalls):
         >>> sorted(robot.reactions(q, np.zeros(3), np.zeros(3)))
         ['closing', 'coupler_hinge', 'crank_hinge', 'rocker_hinge']
         """
-        names = self._active("reactions", active_loops)
+        names = self._checked("reactions", (q, v, tau), forces, active_loops, loop_accelerations, loop_forces)
         with OneWarning("reactions"):
             return dynamics_solution.reactions(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
 
@@ -487,7 +487,8 @@ class Dynamics(KernelCalls):
         >>> bool(np.abs(robot.closure_error(q)).max() < 1e-11)
         True
         """
-        return loops.follow(self, start, path)
+        with OneWarning("follow"):
+            return loops.follow(self, start, path)
 
     def subsystems(self, actuated: Sequence[str] | None = None) -> loops.Subsystems:
         """Return the branches of the spanning tree in the order in which inverse dynamics can solve them.
@@ -519,6 +520,26 @@ class Dynamics(KernelCalls):
 
     def _active(self, function: str, active_loops: Iterable[str] | None) -> frozenset[str] | None:
         return None if active_loops is None else arguments.checked_active_loops(self.model, active_loops, function)
+
+    def _checked(
+        self,
+        function: str,
+        state: tuple[ArrayLike, ArrayLike, ArrayLike],
+        forces: ByName | None,
+        active_loops: Iterable[str] | None,
+        loop_accelerations: ByName | None,
+        loop_forces: ByName | None,
+    ) -> frozenset[str] | None:
+        """The active loops, None for all; shapes and names of all arguments are checked here, state: q, v, tau."""
+        names, sizes = self._active(function, active_loops), (self.model.nq, self.model.nv, self.model.nv)
+        accepted(function, list(zip(("q", "v", "tau"), sizes, strict=True)), state, np.dtype(float))
+        if forces is not None:
+            arguments.external_forces(self.model, function, forces)
+        if loop_accelerations is not None:
+            arguments.loop_acceleration_rows(self.model, loop_accelerations, function)
+        if loop_forces is not None:
+            arguments.checked_loop_forces(self.model, loop_forces, names, function)
+        return names
 
     def _with_checked_loops(
         self,

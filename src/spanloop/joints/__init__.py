@@ -8,6 +8,7 @@ from spanloop.joints.general import General
 from spanloop.joints.helical import Helical
 from spanloop.joints.kind import JointKind, Sides
 from spanloop.joints.planar import Planar
+from spanloop.joints.planar_pin import PlanarPin
 from spanloop.joints.prismatic import Prismatic
 from spanloop.joints.revolute import Revolute
 from spanloop.joints.soft_finger import SoftFinger
@@ -31,7 +32,7 @@ KINDS: dict[str, type[JointKind]] = {
 }
 
 # every kind that can close a loop
-CLOSURE_KINDS: dict[str, type[JointKind]] = {**KINDS, **{k.name: k for k in (Distance, SoftFinger)}}
+CLOSURE_KINDS: dict[str, type[JointKind]] = {**KINDS, **{k.name: k for k in (Distance, PlanarPin, SoftFinger)}}
 
 __all__ = [
     "CLOSURE_KINDS",
@@ -44,6 +45,7 @@ __all__ = [
     "Helical",
     "JointKind",
     "Planar",
+    "PlanarPin",
     "Prismatic",
     "Revolute",
     "Sides",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.algorithms import catalog
 from spanloop.compiler.lower import Division, Operations
@@ -44,6 +45,7 @@ def compile(
     lowering: str = "auto",
     open_chain: str | None = None,
     points: str | Sequence[str] = (),
+    near: ArrayLike | None = None,
 ) -> Kernel | PythonKernel:
     """Return a kernel of one function of one model.
 
@@ -72,6 +74,8 @@ def compile(
             over the links; "auto" loops over trees of more than LOOP_THRESHOLD links where the algorithm allows it.
         open_chain: of method "arms_on_object", the method for trees that it applies to each arm.
         points: of free_response and forced_response, the frames or bodies that closures may join.
+        near: a closed state q (nq,): the kernel leaves out the rows that are redundant in its assembly, not those of
+            the assemblies near the neutral state (docs/singular.md).
 
     Returns:
         A Kernel: callable; `operations`, `plan`, `source`, `inputs` and `shape` describe it.
@@ -105,6 +109,8 @@ def compile(
             regroup=regroup,
             on_singular=on_singular,
             lowering=lowering,
+            single=_is_single(dtype),
+            near=None if near is None else _state(model, near),
         )
     else:
         _refuse_options(method=method, forces=forces, frame=frame, expressed_in=expressed_in, frames=frames)
@@ -123,6 +129,15 @@ def compile(
         kernel = machine_kernel(spec, dtype=dtype, threads=threads, division=division)
     kernel.origin = origin
     return kernel
+
+
+def _state(model: Model, near: ArrayLike) -> Sequence[float]:
+    """A state q (nq,), checked."""
+    q = np.asarray(near, dtype=float)
+    if q.shape != (model.nq,) or not np.isfinite(q).all():
+        raise InputError(f"compile: near has shape {q.shape}; expected a closed state ({model.nq},) of finite numbers")
+    found: list[float] = q.tolist()
+    return found
 
 
 def machine_kernel(

@@ -55,6 +55,7 @@ class KernelSpec:
     refuses_singular: bool = True
     refuses_open: bool = True
     lowering: str = "auto"
+    single: bool = False  # for single precision: its pivots are compared with larger bounds
     assembly: Redundancy | None = None  # of the assembly that the kernel is for; None: of those near the neutral state
 
     @staticmethod
@@ -75,6 +76,7 @@ class KernelSpec:
         on_singular: str = "raise",
         refuses_open: bool = True,
         lowering: str = "auto",
+        single: bool = False,
         near: Sequence[float] | None = None,
     ) -> KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
@@ -118,6 +120,7 @@ class KernelSpec:
             strict,
             refuses_open,
             _chosen("lowering", lowering),
+            single,
             None if near is None else redundancy_of(model, near),
         )
 
@@ -165,6 +168,7 @@ class KernelSpec:
             self.refuses_singular,
             self.refuses_open,
             self.lowering,
+            self.single,
             self.assembly and (sorted(self.assembly.dropped), sorted(self.assembly.weak), self.assembly.misaligned),
             source_hash(),
         )
@@ -173,12 +177,16 @@ class KernelSpec:
     @functools.cached_property
     def program(self) -> tuple[Mechanism, Program]:
         """The mechanism with the model's numbers, and the algorithm's program for it."""
-        m = mechanism(self.model)
+        m = self._mechanism()
         program = self._program(m)
         if program.whole:
-            m = mechanism(self.model, whole=True)
+            m = self._mechanism(whole=True)
             program = self._program(m)
         return (m.regrouped() if self.regroup and program.regroup else m), program
+
+    def _mechanism(self, parameters: Sequence[Any] | None = None, whole: bool = False) -> Mechanism:
+        found = mechanism(self.model, parameters, whole)
+        return replace(found, single=True) if self.single else found
 
     def _program(self, m: Mechanism) -> Program:
         if not self._drops_rows:
@@ -224,7 +232,7 @@ class KernelSpec:
     def mechanism_of(self, inputs: Mapping[str, Sequence[Any]]) -> Mechanism:
         """The mechanism with the model's numbers, or with the live ones among the inputs."""
         m, program = self.program
-        return mechanism(self.model, inputs["parameters"], program.whole) if self.live else m
+        return self._mechanism(inputs["parameters"], program.whole) if self.live else m
 
     def dropped_row_demands(self, m: Mechanism, inputs: Mapping[str, Any], answer: Sequence[Any]) -> list[Any]:
         """Pairs, the first to be less: the rows that forward dynamics drops stay closed; none if loops may be open."""

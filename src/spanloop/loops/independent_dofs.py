@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from spanloop.compiler.runtime.arrays import converted
 from spanloop.errors import InputError, Reason, Refusal, listed
 from spanloop.loops.arguments import dof_names, dofs_called
-from spanloop.loops.batching import Computed, Refusals, Robot, one_state, over_states, values
+from spanloop.loops.batching import Computed, Refusals, Robot, faulty_states, one_state, over_states, values
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, Structure, by_assembly, in_general, rank, singular_values, structure
 from spanloop.loops.motion_refusals import open_loops, opening_velocities
@@ -155,8 +156,8 @@ def resolved(
 ) -> IndependentCoordinates:
     """The independent DoF that names, numbers or None mean. name: of the calling function; option: for the error."""
     model, owner = robot.model, name or f"model {robot.model.name!r}"
-    if np.shape(q)[-1:] != (model.nq,):
-        raise InputError(f"{owner}: q has shape {np.shape(q)}; expected (..., {model.nq})")
+    rows = converted(owner, "q", model.nq, q, np.dtype(float)).reshape(-1, model.nq)
+    rows = rows[~np.isin(np.arange(len(rows)), list(faulty_states(robot, {"q": rows})))]
     if isinstance(dofs, IndependentCoordinates):
         chosen = dofs
     elif dofs is not None:
@@ -166,8 +167,8 @@ def resolved(
     elif in_general(model) is not None:
         chosen = independent_coordinates(robot)
     else:
-        chosen = independent_coordinates(robot, np.reshape(q, (-1, model.nq))[0])
-    left = model.nv - structure_of(robot, np.reshape(np.asarray(q, dtype=float), (-1, model.nq))).rank
+        chosen = independent_coordinates(robot, rows[0] if len(rows) else model.neutral())
+    left = model.nv - structure_of(robot, rows).rank
     if len(chosen) != left:
         raise InputError(
             f"{owner}: {len(chosen)} independent DoF are named ({listed(chosen.names, 6)}); the loops leave "

@@ -17,6 +17,7 @@ Rows = tuple[tuple[Scalar, ...], ...]
 InversePivot = Callable[[int, Scalar], Scalar]  # row, its pivot: what serves as 1/pivot
 
 PIVOT_TOLERANCE = 1e-12  # relative to the scale of its row: a pivot that is not larger counts as zero
+SINGLE_PIVOT_TOLERANCE = 1e-5  # in single precision: what is left of such a row has two correct digits
 
 
 class LDL:
@@ -107,15 +108,17 @@ def clamped_inverse(pivot: Scalar, least: Scalar) -> Scalar:
     return 1.0 / where(pivot > least, pivot, least)
 
 
-def pivot_bounds(diagonal: Sequence[Scalar], groups: Sequence[Hashable]) -> list[Scalar]:
-    """Below which the pivot of each row counts as zero: PIVOT_TOLERANCE of the diagonal entries of its group together.
+def pivot_bounds(
+    diagonal: Sequence[Scalar], groups: Sequence[Hashable], tolerance: float = PIVOT_TOLERANCE
+) -> list[Scalar]:
+    """Below which the pivot of each row counts as zero: a share of the diagonal entries of its group together.
 
     diagonal (n,): of the matrix before elimination; groups (n,): rows of equal units that belong together share a key.
     """
     scale: dict[Hashable, Scalar] = {}
     for x, group in zip(diagonal, groups, strict=True):
         scale[group] = scale[group] + x if group in scale else x
-    return [PIVOT_TOLERANCE * scale[group] for group in groups]
+    return [tolerance * scale[group] for group in groups]
 
 
 # ---- products, Cholesky root, triangular systems

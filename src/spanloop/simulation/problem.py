@@ -60,6 +60,7 @@ class Problem:
     inputs: Inputs
     events: Events
     constants: np.ndarray  # (n or 1, width), in the system's order
+    open_loops: tuple[str, ...] = ()  # switchable loops that are not active
 
     @staticmethod
     def of(
@@ -104,7 +105,8 @@ class Problem:
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         watched = events_of(model, limits == "end", events)
         initial_state.warn_of_limits(watched, rows_q)
-        return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows)
+        opened = tuple(x.name for x in model.loops if x.switchable and active is not None and x.name not in active)
+        return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened)
 
     @property
     def model(self) -> Model:
@@ -220,6 +222,7 @@ class Problem:
             "spanloop": spanloop.__version__,
         }
         known |= {"note": self.note} if self.note else {}
+        known |= {"open_loops": ", ".join(self.open_loops)} if self.open_loops else {}
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)
         six = shaped(forces)
@@ -236,11 +239,14 @@ class Problem:
         )
 
     def _own_model(self) -> tuple[Model, np.ndarray | None]:
-        """The model with the live parameters, if all runs share them; else the model, and those of every run."""
-        live = self.system.live_parameters(self.constants)
-        if live is None or live.ndim == 1:
-            return self.model if live is None else self.model.with_parameters(live), None
-        return self.model, live.reshape(*self.batch, -1)
+        """The model of the runs, without loops that are open; its parameters (..., k), where each run has its own."""
+        model, live = self.model, self.system.live_parameters(self.constants)
+        if live is not None and live.ndim == 1:
+            model, live = model.with_parameters(live), None
+        if self.open_loops:
+            names, model = model.parameters().names, model.without_loops(*self.open_loops)
+            live = live if live is None else live[:, [names.index(name) for name in model.parameters().names]]
+        return model, None if live is None else live.reshape(*self.batch, -1)
 
     def _ends(self, ends: Sequence[End], u: np.ndarray) -> Segment | None:
         """The located ends, NaN where a run has none."""

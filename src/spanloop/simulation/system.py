@@ -56,7 +56,8 @@ class Closures:
             errors to the constraints (Baumgarte); "minimal" integrates the actuated joints of legs on one platform,
             from which the others follow; "none" lets loops drift.
         gains: of "feedback": (2ω, ω²), or one frequency ω [rad/s]; 50 rad/s by default.
-        active_loops: names of the switchable loops that are closed; all of them by default.
+        active_loops: names of the switchable loops that are closed; all of them by default. run.model is without the
+            others.
         loop_accelerations: {"loop": numbers}, the accelerations of driven loops along their own degrees of freedom
             [rad/s² or m/s²].
         loop_forces: {"loop": numbers} along a loop's own degrees of freedom [N m or N], or a function (t, q, v) that

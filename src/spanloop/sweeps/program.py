@@ -67,6 +67,19 @@ class Sweep:
     start: Values | Callable[[Values], Values]  # or made from what is kept at the world
 
 
+class Demand(tuple[Any, Any]):
+    """A pair of which the first must be less, with a reason of its own where it is not."""
+
+    refusal: Refusal
+
+    @classmethod
+    def of(cls, less: Any, more: Any, refusal: Refusal) -> Demand:
+        """The demand less < more."""
+        pair = cls((less, more))
+        pair.refusal = refusal
+        return pair
+
+
 @dataclass(frozen=True)
 class Program:
     """Sweeps in order, and how their results make the answer.

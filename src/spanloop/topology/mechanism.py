@@ -121,6 +121,7 @@ class Mechanism:
     closures: tuple[Closure, ...] = ()
     gears: tuple[Gear, ...] = ()
     length: float = 1.0  # m, the characteristic length of its loops
+    single: bool = False  # is it computed in single precision? Then smaller pivots are rounding
 
     @property
     def parents(self) -> list[int]:

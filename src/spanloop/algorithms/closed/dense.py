@@ -6,7 +6,7 @@ M a + h = tau + Jᵀ f, J a + γ = 0; so f = −(J M⁻¹ Jᵀ)⁻¹ (γ + J M�
 from __future__ import annotations
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.pivot_tolerance import row_groups
+from spanloop.algorithms.closed.pivot_tolerance import pivot_tolerance, row_groups
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.tree import newton_euler
 from spanloop.algorithms.tree.composite_body import compose, free_equations, keeping_bias, matrix, tree_factors
@@ -77,14 +77,14 @@ def _accelerations(m, here, jacobian, gamma, groups: list) -> tuple[list, list]:
     columns = [unconstrained(row) for row in J]  # M⁻¹Jᵀ
     admittance = [[dot(row, column) for column in columns] for row in J]
     needed = [-(g + dot(row, alone) + dot(whole, a)) for g, row, whole in zip(gamma, J, jacobian, strict=True)]
-    f, pivots = _forces(admittance, needed, groups)
+    f, pivots = _forces(admittance, needed, groups, pivot_tolerance(m))
     for k, i in enumerate(free):
         a[i] = alone[k] + total(columns[r][k] * f[r] for r in range(len(f)))
     return a, pivots
 
 
-def _forces(A, b, groups: list) -> tuple[list, list]:
+def _forces(A, b, groups: list, tolerance: float) -> tuple[list, list]:
     """f with A f = b, and each pivot after its bound, relative to its closure's own admittance: below, it is zero."""
-    bounds = pivot_bounds([row[k] for k, row in enumerate(A)], groups)
+    bounds = pivot_bounds([row[k] for k, row in enumerate(A)], groups, tolerance)
     factors = LDL(A, lambda k, pivot: guarded_inverse(pivot, bounds[k]))
     return factors.solve(b), list(zip(bounds, factors.pivots, strict=True))

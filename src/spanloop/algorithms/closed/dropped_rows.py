@@ -22,6 +22,7 @@ from spanloop.math.vector3 import is_zero, total
 from spanloop.sweeps import Program, walk
 
 RESIDUAL = 1e-8  # that a dropped row may have, relative to the accelerations
+SINGLE_RESIDUAL = 1e-3  # in single precision
 _NOTHING = 1e-30  # rad²/s⁴: a mechanism on which nothing acts stays at rest
 _TIMES = 30.0  # how many times the misalignment of axes, and what the loops are open by, is tolerated
 
@@ -37,7 +38,7 @@ def dropped_row_demands(mechanism, redundancy: Redundancy, inputs: Mapping[str, 
     found = [(r, x) for r, x in zip(tested_rows(redundancy), residuals, strict=True) if not is_zero(x)]
     if not found:
         return []
-    share = max(RESIDUAL, _TIMES * redundancy.misaligned)
+    share = max(SINGLE_RESIDUAL if mechanism.single else RESIDUAL, _TIMES * redundancy.misaligned)
     scale, speed = _squared_scale(mechanism, redundancy, inputs, a)
     tolerance = share * share * scale + _TIMES * _TIMES * (squared_error * scale + squared_rate * speed)
     lengths = mechanism.row_lengths
@@ -61,8 +62,8 @@ def _rows(mechanism, redundancy: Redundancy, a) -> Program:
         if all(map(is_zero, residuals)):
             return [*residuals, 0.0, 0.0]
         v, lengths = [x for h in here for x in h.v], m.row_lengths
-        rates = [total(flat[r * n + k] * x for k, x in enumerate(v)) * (1.0 / lengths[r]) for r in m.velocity_rows]
-        rates = [x * closed[r] if r in closed else x for r, x in zip(m.velocity_rows, rates, strict=True)]
+        rates = [total(flat[r * n + k] * x for k, x in enumerate(v)) * (1.0 / lengths[r]) for r in rows]
+        rates = [x * closed[r] if r in closed else x for r, x in zip(rows, rates, strict=True)]
         squared = total(closure_kinematics.squared_errors(m, here, world))
         return [*residuals, squared, total(x * x for x in rates)]
 

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from spanloop.algorithms.closed.redundancy import find_redundancy
 from spanloop.errors import UnsupportedError
 from spanloop.model import Model
@@ -28,16 +30,20 @@ def operators(model: Model, q: Sequence[Any] | None = None, frames: str | Sequen
     True
     """
     named = (frames,) if isinstance(frames, str) else tuple(frames)
-    return Operators(Algebra(model, q, named, functools.partial(_kept, model)))
+    near = tuple(q) if q is not None and all(isinstance(x, float) for x in q) else None
+    return Operators(Algebra(model, q, named, functools.partial(_kept, model, near)))
 
 
 @functools.lru_cache(maxsize=64)
-def _kept(model: Model) -> frozenset[int]:
-    """Rows of the loops without those that depend on the others at every configuration."""
+def _kept(model: Model, near: tuple[float, ...] | None) -> frozenset[int]:
+    """Rows of the loops without those that depend on the others in the assembly of q, or in those near neutral."""
     if model.couplings:
         raise UnsupportedError(
             f"operators of loops: model {model.name!r} has a coupling ({model.couplings[0].name!r}), which A does not "
             "know; leave it out of the motion: model.lock(...)"
         )
     m = mechanism(model)
-    return frozenset(range(m.n_rows)) - find_redundancy(m).dropped
+    found = find_redundancy(m, None if near is None else np.array(near))
+    if near is not None and not found.is_known:  # q is not closed
+        found = find_redundancy(m)
+    return frozenset(range(m.n_rows)) - found.dropped

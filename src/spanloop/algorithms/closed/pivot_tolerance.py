@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from spanloop.math.scalar import where
-from spanloop.math.symmetric import LDL, PIVOT_TOLERANCE, guarded_inverse, pivot_bounds
+from spanloop.math.symmetric import LDL, PIVOT_TOLERANCE, SINGLE_PIVOT_TOLERANCE, guarded_inverse, pivot_bounds
 from spanloop.math.vector3 import is_zero, total
 from spanloop.types import Scalar
 
@@ -23,10 +23,16 @@ def row_groups(mechanism) -> dict[int, tuple]:
     return {r: (c.number, c.row_kind(k)) for c in mechanism.closures for k, r in enumerate(c.rows)}
 
 
+def pivot_tolerance(mechanism) -> float:
+    """The share of its scale below which a pivot counts as zero, in the mechanism's precision."""
+    return SINGLE_PIVOT_TOLERANCE if mechanism.single else PIVOT_TOLERANCE
+
+
 def row_bounds(mechanism, numbers: Sequence[int], admittance) -> list[Scalar]:
     """Below which a pivot of the admittance of these rows counts as zero (19)."""
     groups = row_groups(mechanism)
-    return pivot_bounds([row[k] for k, row in enumerate(admittance)], [groups[r] for r in numbers])
+    diagonal = [row[k] for k, row in enumerate(admittance)]
+    return pivot_bounds(diagonal, [groups[r] for r in numbers], pivot_tolerance(mechanism))
 
 
 def masked_factors(admittance, bounds: Sequence[Scalar], masks: Sequence[Scalar]) -> LDL:
@@ -43,7 +49,7 @@ class PivotTolerance:
     """Reciprocals of pivots. L0: the rows' own admittances; mask: 1 or 0 for rows that can be switched."""
 
     def __init__(self, mechanism):
-        self.group = row_groups(mechanism)
+        self.group, self.tolerance = row_groups(mechanism), pivot_tolerance(mechanism)
 
     def scale(self, r: int, L0: Mapping[int, Scalar]) -> Scalar:
         """The admittance of all rows in the group of row r, before any row is eliminated (19)."""
@@ -52,12 +58,12 @@ class PivotTolerance:
 
     def inverse(self, r: int, pivot, L0: Mapping[int, Scalar], mask: Mapping[int, Scalar]):
         """1/pivot, or 0 where the pivot counts as zero or the row is switched off (19)."""
-        inverse_pivot = guarded_inverse(pivot, PIVOT_TOLERANCE * self.scale(r, L0))
+        inverse_pivot = guarded_inverse(pivot, self.tolerance * self.scale(r, L0))
         return inverse_pivot * mask[r] if r in mask else inverse_pivot
 
     def bound(self, r: int, pivot, L0: Mapping[int, Scalar], mask: Mapping[int, Scalar]) -> tuple:
-        """The pair (PIVOT_TOLERANCE of the scale, pivot); the first must be less, and is for a row switched off."""
-        least = PIVOT_TOLERANCE * self.scale(r, L0)
+        """The pair (the tolerated share of the scale, pivot); the first must be less, and is for a row switched off."""
+        least = self.tolerance * self.scale(r, L0)
         return (least * mask[r] - (1.0 - mask[r]), pivot) if r in mask else (least, pivot)
 
     def clamped(self, r: int, pivot, L0: Mapping[int, Scalar], mask: Mapping[int, Scalar]) -> tuple:

@@ -42,7 +42,10 @@ def refuse_states(
 
 
 class OneWarning:
-    """A context in which several kernels are called for one function: what they refuse in batches is one warning."""
+    """A context in which several kernels are called for one function: what they refuse in batches is one warning.
+
+    A single state that a kernel refuses is refused in the function's name.
+    """
 
     def __init__(self, function: str):
         """function: the name that the warning begins with."""
@@ -53,10 +56,12 @@ class OneWarning:
         outer = _collected.get()  # inside another such context that one warns
         self._token = _collected.set(self._batches if outer is None else outer)
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         _collected.reset(self._token)
         if self._batches and kind is None:
             _warn(self.function, self._batches)
+        if _collected.get() is None and isinstance(error, StateError) and error.where not in ("", self.function):
+            raise StateError.of(self.function, error.refusal) from None
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
+from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.dropped_rows import dropped_row_demands
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.closed_topology import secondary_body
+from spanloop.compiler.lower import traced_inputs
 from spanloop.compiler.runtime import arrays
+from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.errors import InputError, nearest
+from spanloop.kernels import redundancy_of
+from spanloop.kernels.state_refusals import OTHER_ASSEMBLY
 from spanloop.loops.arguments import external_forces, loop_inputs
 from spanloop.loops.closed_topology.combined_model import PRIMARY, SECONDARY, as_loops, joined, of_points, points
 from spanloop.loops.closed_topology.constraint_force_step import StepD
@@ -98,7 +103,7 @@ class ClosedTopology:
         if not loops:
             return None
         m = mechanism(self.model)
-        found = _redundancy(self.model)
+        found = redundancy_of(self.model)
         found = replace(
             found, refuses_singular=found.refuses_singular and self._options["on_singular"] == "raise", weak=frozenset()
         )
@@ -167,7 +172,32 @@ class ClosedTopology:
         fine &= np.isfinite(push).all(axis=-1)
         push, k = np.where(fine[..., None], push, 0.0), 6 * len(self.primary.points)
         more = (self.primary.forced(q_P, push[..., :k]), self.secondary.forced(q_S, push[..., k:]))  # E
-        return np.where(fine[..., None], a + np.concatenate(more, axis=-1), np.nan)  # F
+        a = np.where(fine[..., None], a + np.concatenate(more, axis=-1), np.nan)  # F
+        self._refuse_other_assemblies(whole, extras, a)
+        return a
+
+    def _refuse_other_assemblies(
+        self, state: Sequence[np.ndarray], extras: Sequence[np.ndarray], a: np.ndarray
+    ) -> None:
+        """Refuse states at which rows that step D leaves out as redundant would open; they are tested one by one."""
+        found, m = redundancy_of(self.model), mechanism(self.model)
+        if not self._tests_rows:
+            return
+        leading, names = a.shape[:-1], [*(n for n, _ in self._sizes), *closure_kinematics.extra_inputs(m)]
+        rows = [np.broadcast_to(x, (*leading, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (*state, *extras)]
+        flat, refused = a.reshape(-1, a.shape[-1]), []
+        for k in np.flatnonzero(np.isfinite(flat).all(axis=1)):
+            inputs = {n: x[k].tolist() for n, x in zip(names, rows, strict=True)}
+            if not all(less < more for less, more in dropped_row_demands(m, found, inputs, flat[k].tolist())):
+                refused.append(int(k))
+        refuse_states("forward_dynamics", refused, lambda _: OTHER_ASSEMBLY, leading, flat)
+
+    @functools.cached_property
+    def _tests_rows(self) -> bool:
+        """Whether rows are left out whose accelerations do not vanish by structure."""
+        m = mechanism(self.model)
+        inputs = traced_inputs((*self._sizes, *closure_kinematics.extra_inputs(m).items(), ("a", m.nv)))
+        return bool(dropped_row_demands(m, redundancy_of(self.model), inputs, inputs["a"]))
 
     def split(self, x: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """q (..., nq), or v, tau, a (..., nv), of both systems as (primary, secondary)."""
@@ -192,11 +222,6 @@ def _remade(
     primary: Model, secondary: Model, closures: Sequence[Any], ready: Sequence[str], options: dict[str, Any]
 ) -> ClosedTopology:
     return ClosedTopology(primary, secondary, closures, points=ready, **options)
-
-
-@functools.lru_cache(maxsize=64)
-def _redundancy(model: Model) -> Redundancy:
-    return find_redundancy(mechanism(model))
 
 
 def _loads(model: Model, forces: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:

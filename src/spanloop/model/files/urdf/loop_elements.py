@@ -20,6 +20,7 @@ from spanloop.joints import (
     Helical,
     JointKind,
     Planar,
+    PlanarPin,
     Prismatic,
     Revolute,
     SoftFinger,
@@ -39,6 +40,7 @@ WITH_AXIS: dict[str, Callable[[Floats3], JointKind]] = {
     "continuous": Revolute,
     "prismatic": Prismatic,
     "cylindrical": Cylindrical,
+    "planar_pin": PlanarPin,
 }
 WITHOUT_AXIS: dict[str, JointKind] = {"spherical": Spherical(), "fixed": Fixed(), "soft_finger": SoftFinger()}
 TYPES = (*WITH_AXIS, "planar", "helical", "universal", *WITHOUT_AXIS, "distance")
