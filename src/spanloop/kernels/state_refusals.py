@@ -134,11 +134,11 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     m, program = spec.program
     if all(a < b for a, b in demands) or not (program.refusal or m.closures or m.gears):
         return None
-    if dropped and all(a < b for a, b in demands[: -len(dropped)]):
-        return OTHER_ASSEMBLY
     own = [pair.refusal if isinstance(pair, Demand) else None for pair in demands if not pair[0] < pair[1]]
     if all(own):
         return own[0]
+    if dropped and all(a < b for a, b in demands[: -len(dropped)]):
+        return OTHER_ASSEMBLY
     return program.refusal or SINGULAR_CLOSURE
 
 
