@@ -40,6 +40,14 @@ How to read it:
   longer converges. At the configuration itself the mechanism can continue in more than one way, and no acceleration is
   unique. `dense`, the baseline, compares its pivots in the same way and refuses somewhat later or earlier. A simulation
   ends sooner, when the same ratio of pivot and scale (its `margin`) is below 1e-8, that is within about 1e-4 rad.
+* Singular is what has less rank than the states beside it, in the **assembly** of the state at hand. A mechanism may have
+  several: a plate on three parallel rods moves like a parallelogram with one row redundant, and turned it cannot move
+  at all. Rows that are redundant near the neutral state are left out of a kernel and tested at every state. Where they matter, or
+  where others become redundant, the rows are ranked again near this state, and a kernel for its assembly answers. If rows
+  can be switched off, a state of another assembly is refused (`Reason.OTHER_ASSEMBLY`); `sl.compile(..., near=q)` makes a
+  kernel for the assembly of q.
+* Lengths are compared after division by the **characteristic length** of their loop, the median distance between
+  neighbouring joints: a loop counts as open from 1e-3 rad or 1e-3 of this length.
 """
 
 

@@ -24,6 +24,7 @@ CLOSURES = (
     "spherical",
     "planar",
     "fixed",
+    "free",
     "general",
     "distance",
     "soft_finger",
@@ -65,15 +66,18 @@ def _plane(rng) -> np.ndarray:
 def anything(rng, size, mass) -> ClosedCase:
     """A random tree that random joints close at a random state."""
     b = sl.Builder("closed", gravity=rng.uniform(0.0, 10.0) * direction(rng))
-    kinds = ["revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free"]
+    kinds = ["revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "general"]
+    driving = rng.uniform() < 0.2
     n = int(rng.integers(2, 6))
     ratio = float(rng.choice((0.5, 3.0)))
     for i in range(n):
         _body(b, f"b{i}", rng, mass, size, ratio)
         up = i if rng.uniform() < 0.6 else int(rng.integers(0, i + 1))
-        kind = joint_kind(str(rng.choice(kinds, p=[0.4, 0.1, 0.05, 0.1, 0.1, 0.1, 0.1, 0.05])), rng, size)
+        kind = joint_kind(str(rng.choice(kinds, p=[0.4, 0.1, 0.05, 0.1, 0.1, 0.08, 0.08, 0.05, 0.04])), rng, size)
         place = size * rng.uniform(-1.0, 1.0, 3)
-        b.joint(f"j{i}", kind, f"b{up - 1}" if up else "world", f"b{i}", place, rotation(rng))
+        driven = driving and rng.uniform() < 0.4 and kind.name != "general"
+        parent = f"b{up - 1}" if up else "world"
+        b.joint(f"j{i}", kind, parent, f"b{i}", place, rotation(rng), driven=driven)
     model = b.build()
     q = _state(model, rng, size)
     names = ["world", *(f"b{i}" for i in range(n))]

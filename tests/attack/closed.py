@@ -152,6 +152,8 @@ class Judge:
 
     def _exact(self) -> None:
         given = {(name, k): x[:, k] for name, x in self.given.items() for k in range(x.shape[1])}
+        self.driven = [k for link in self.numbers.links if link.driven for k in range(link.v.start, link.v.stop)]
+        given |= {("", k): self.tau[:, k] for k in self.driven}
         loads = {self.numbers.bodies[name]: x.T for name, x in self.load.items()}
         exact = Closed(self.numbers, self.q.T, self.v.T, loads, self.active)
         self.a, force, self.left = exact.accelerations(self.tau.T, given)
@@ -257,7 +259,7 @@ class Judge:
 
     def diagnosis(self) -> None:
         """Rank of three states."""
-        if self.active is not None or self.given:
+        if self.active is not None or self.given or self.driven:
             return
         for k in range(min(3, len(self.q))):
             try:

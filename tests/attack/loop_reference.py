@@ -69,7 +69,7 @@ class Ends:
 
 
 def rows(tree: Tree, active: set[str] | None = None) -> Rows:
-    """The rows of all loops (of those that are active) and gears."""
+    """The rows of loops (those that are active), of gears, and of driven joints: their given is ("", number of DoF)."""
     parts = []
     for tie in tree.numbers.ties:
         if active is None or tie.name in active:
@@ -80,6 +80,12 @@ def rows(tree: Tree, active: set[str] | None = None) -> Rows:
         error = tree.q[gear.q_follows] - gear.ratio * tree.q[gear.q_source] - gear.offset
         none = np.zeros((3, tree.n), dtype=row.dtype)
         parts.append((row, 0 * error, error, True, None, "", none, none, (row[None], real(1))))
+    for link in tree.numbers.links:
+        for k in range(link.v.start, link.v.stop if link.driven else link.v.start):
+            row = np.zeros((tree.numbers.nv, tree.n), dtype=tree.v.dtype)
+            row[k] = 1
+            none = np.zeros((3, tree.n), dtype=row.dtype)
+            parts.append((row, 0 * row[0], 0 * row[0], False, ("", k), "", none, none, (row[None], real(1))))
     if not parts:
         none = np.zeros((0, tree.n), dtype=tree.v.dtype)
         wide, vectors = np.zeros((0, tree.numbers.nv, tree.n), dtype=none.dtype), np.zeros((0, 3, tree.n))
@@ -312,7 +318,11 @@ class Closed:
             if which is not None:
                 right[k] += real((given or {}).get(which, 0.0))
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            x = forward(self.C, (real(tau) - self.tree.h)[:, None])[:, 0]
+            tau = real(tau).copy()
+            for which in self.rows.given:
+                if which is not None and not which[0]:
+                    tau[which[1]] = 0
+            x = forward(self.C, (tau - self.tree.h)[:, None])[:, 0]
             free = x.copy()
             b = right / self.size
             chosen = np.take_along_axis(b, self.choice.order, axis=0)

@@ -209,7 +209,8 @@ def test_open_loops_are_found_with_name_and_time():
 def test_what_the_kernel_measured_between_samples_counts():
     audit = replace(four_bar_run(), residual=np.array(1e-5)).audit()
     assert audit["closure"].value == 1e-5
-    assert audit["closure"].sentence == "Loops open by up to 1e-05 m or rad, between samples (bound 1e-09)."
+    expected = "Loops open by up to 1e-05 (rad, or of the loop's length), between samples (bound 1e-09)."
+    assert audit["closure"].sentence == expected
 
 
 def test_quaternions_off_unit_length_are_found():
@@ -272,7 +273,8 @@ def test_the_audit_in_words():
         "  well        outcome           The run finished at 0.3 s.\n"
         "  well        energy            "
         "Nothing does work; energy changes by up to 0 J, at 0 s (bound 2.5e-11 J, for rounding).\n"
-        "  not well    closure           Loops open by up to 2e-11 m or rad, between samples (bound 1e-12).\n"
+        "  not well    closure           "
+        "Loops open by up to 2e-11 (rad, or of the loop's length), between samples (bound 1e-12).\n"
         "  well        closure velocity  Loops open at a rate of up to 0 m/s or rad/s, at 0 s (bound 1e-08).\n"
         "Not well: closure."
     )

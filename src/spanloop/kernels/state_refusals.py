@@ -14,6 +14,7 @@ from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
 from spanloop.model import Model
 from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative
 from spanloop.sweeps import walk, walked
+from spanloop.sweeps.program import Demand
 from spanloop.sweeps.tested_pivots import IN_MATRIX, IN_SWEEPS, PivotTest
 from spanloop.topology import mechanism
 
@@ -135,6 +136,9 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
         return None
     if dropped and all(a < b for a, b in demands[: -len(dropped)]):
         return OTHER_ASSEMBLY
+    own = [pair.refusal if isinstance(pair, Demand) else None for pair in demands if not pair[0] < pair[1]]
+    if all(own):
+        return own[0]
     return program.refusal or SINGULAR_CLOSURE
 
 

@@ -112,13 +112,12 @@ class Checkpoint:
     def _check(self, p: Progress, done: int, kept: dict[str, np.ndarray]) -> None:
         """FileError unless what was kept has the shapes of this simulation."""
         n, samples, width = p.record.shape
-        torques = (n, max(done, 0), self.inputs.width) if self.callback else (0, 0, 0)
-        expected = {"state": p.state, "why": p.why, "counts": p.counts, "torques": np.empty(torques)}
-        fits = all((kept[k].shape, kept[k].dtype) == (x.shape, x.dtype) for k, x in expected.items())
-        fits = fits and kept["record"].shape == (n, done // self.every + 1, width)
-        counts = kept["counts"]
-        fits = fits and kept["record"].dtype == p.record.dtype and bool(((counts >= 0) & (counts <= done)).all())
-        if not fits or not 0 <= done // self.every < samples:
+        torques = (n, done, self.inputs.width) if self.callback else (0, 0, 0)
+        expected = {name: (x.shape, x.dtype) for name, x in (("state", p.state), ("why", p.why), ("counts", p.counts))}
+        expected["record"] = (n, done // self.every + 1, width), p.record.dtype
+        expected["torques"] = torques, np.dtype(float)
+        fits = 0 <= done // self.every < samples and {k: (x.shape, x.dtype) for k, x in kept.items()} == expected
+        if not fits or (kept["counts"] < 0).any() or (kept["counts"] > done).any():
             raise FileError(f"{self.path}: its arrays do not fit this simulation. Remove it to start anew")
 
     def _state_is_kept(self) -> bool:

@@ -273,7 +273,9 @@ class Kernel(Remade):
         """States of a batch that belong to other assemblies of the loops, by the kernels of these."""
         for first in map(int, np.flatnonzero(status)[:_ASSEMBLIES]):
             other = self.definition.other_kernel(self.dtype.name, *(_row(x, s, first) for x, s in laid))
-            for i in map(int, np.flatnonzero(status)) if other is not None else ():
+            if other is None:
+                continue
+            for i in map(int, np.flatnonzero(status)):
                 row = flat[i].reshape(self.shape)
                 if other.attempt([_row(x, s, i) for x, s in laid], row):
                     flat[i], status[i] = row.ravel(), 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.errors import InputError, nearest
-from spanloop.loops.closure_errors import rows_of
+from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.model.parts import Joint
 from spanloop.trajectory import report
 from spanloop.trajectory.audit import balances
@@ -90,9 +90,9 @@ def audit(
 ) -> Audit:
     """The findings on a run or batch.
 
-    Bounds: energy and momentum relative to what is at stake in the motion; closure [m or rad], velocity [m/s or
-    rad/s] of closures; quaternion: off unit length; step: the errors of all steps together, as a share of the largest
-    speed.
+    Bounds: energy and momentum relative to what is at stake in the motion; closure [rad, or of the loop's
+    length], velocity [m/s or rad/s] of closures; quaternion: off unit length; step: the errors of all steps together,
+    as a share of the largest speed.
     """
     findings = [_outcome(run), *_steps(run, step), _energy(run, energy)]
     if balances.floats(run.model):
@@ -148,14 +148,17 @@ def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
 
 
 def _closure(run: Trajectory, bound: float) -> Finding:
-    value, where, k = _largest(run, run.closure_residual)
-    rows = rows_of(run.model)
-    errors = np.abs(run.closure_error[k]) * [r.positional for r in rows]
-    sentence = f"Loops open by up to {value:.2g} m or rad, in {rows[int(np.argmax(errors))].name!r}{where}"
+    rows, unit = rows_of(run.model), "rad, or of the loop's length"
+    lengths = np.array(mechanism_of(run.model).row_lengths)
+    errors = np.abs(run.closure_error) / lengths * [r.positional for r in rows]
+    value, where, k = _largest(run, errors.max(axis=-1))
+    worst = int(np.argmax(errors[k]))
+    size = f"{value * lengths[worst]:.2g} {rows[worst].unit}"
+    sentence = f"Loops open by up to {size}, in {rows[worst].name!r}{where}"
     if run.residual is not None and np.isfinite(run.residual).any() and np.nanmax(run.residual) > value:
         value = float(np.nanmax(run.residual))
-        sentence = f"Loops open by up to {value:.2g} m or rad, between samples"
-    return Finding("closure", value, bound, "m or rad", _verdict(value, bound, 0.0), f"{sentence} (bound {bound:.2g}).")
+        sentence = f"Loops open by up to {value:.2g} ({unit}), between samples"
+    return Finding("closure", value, bound, unit, _verdict(value, bound, 0.0), f"{sentence} (bound {bound:.2g}).")
 
 
 def _closure_velocity(run: Trajectory, bound: float) -> Finding:

@@ -19,7 +19,7 @@ from spanloop.view.scene import poses
 from spanloop.view.viewer.drag import drag
 from spanloop.view.viewer.live import Live
 
-OPEN = 1e-6  # m or rad: a loop with a larger error is open
+OPEN = 1e-6  # rad, or of the loop's length: a loop with a larger error is open
 
 TRAIL = 600  # points of a live trail
 

@@ -27,28 +27,41 @@ whatever the reference member does.
 M_k must not be a pseudo-inverse: where a chain cannot yield (fewer than six DoFs, a singular configuration) its row
 fixes the reference member itself, with a force that is yet unknown. Such pivots of L_k are clamped at CLAMP of their
 scale, and the whole system is refined: every refinement multiplies the error by about CLAMP, more where the other
-chains let the reference member yield much less than by itself. Sums over chains are shaped as trees.
+chains let the reference member yield much less than by itself, as with masses of different size: with a ratio of 1e6 by
+up to 1e-3. Smaller clamped pivots would lose digits to rounding, which a refinement restores only in part. Sums over
+chains are shaped as trees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from spanloop.algorithms.closed.pivot_tolerance import pivot_demands
 from spanloop.algorithms.papers.lilly_orin.general_joints import Constraint
+from spanloop.errors import Reason, Refusal
 from spanloop.math.inertia import ArticulatedInertia, RigidInertia
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Force, Motion, power
 from spanloop.math.symmetric import LDL, InversePivot, clamped_inverse, guarded_inverse, pivot_bounds
 from spanloop.math.vector3 import dot, is_zero, negate, total, trace
+from spanloop.sweeps.program import Demand
 from spanloop.types import Scalar
 
-CLAMP = 1e-7
+CLAMP = 1e-9  # of their scale; at 1e-7 mass ratios of 1e6 kept six digits only
 # where every chain has as many DoFs as its tip has rows; where one has fewer; where chains have loops, too
 REFINEMENTS = 2, 3, 4
-LARGEST_CORRECTION = 1e-7  # of the last refinement, relative to the accelerations; much less is left
+LARGEST_ERROR = 1e-11  # that the refinements may leave, relative to the accelerations of the tips
 LARGEST_REST = 1e-3  # of the right-hand side of `probe`, after one refinement
+
+
+NOT_CONVERGED = Refusal(
+    Reason.ROUNDING,
+    "the forces between the chains and the member that they carry are not known to 1e-11 after the last refinement: "
+    "masses, or what the chains let that member yield in different directions, differ too much for this method. "
+    "Use method='elimination'",
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,14 @@ class ChainRows:
     S: list[Scalar]
     dofs: int
     inner: int = 0  # rows of its own loops
+
+
+class Refined(NamedTuple):
+    """The solution after its refinements, and the corrections (of a₀, of h) that they made."""
+
+    a0: Motion
+    h: list[list[Scalar]]
+    steps: list[tuple[Motion, list[list[Scalar]]]]
 
 
 class ReferenceMember:
@@ -113,16 +134,22 @@ class ReferenceMember:
         own = [-x for x in self.P0 @ a0]
         return rest, Force.of([total(x) for x in zip(tuple(force), own, *map(tuple, pushes), strict=True)])
 
-    def refined(self, S, force: Force, a0: Motion, h, times: int) -> tuple[Motion, list[list[Scalar]], Motion]:
-        """a₀ and h, corrected by steps 2 and 3 for their residual, and the last correction of a₀."""
-        step = a0
+    def refined(self, S, force: Force, a0: Motion, h, times: int) -> Refined:
+        """a₀ and h, corrected by steps 2 and 3 for their residual."""
+        steps = []
         for _ in range(times):
             rest, missing = self.residual(S, force, a0, h)
             step = self.acceleration(rest, missing)
             more = self.tip_forces(rest, step)
+            steps.append((step, more))
             a0 = a0 + step
             h = [[x + y for x, y in zip(a, b, strict=True)] for a, b in zip(h, more, strict=True)]
-        return a0, h, step
+        return Refined(a0, h, steps)
+
+    def size(self, a0: Motion, h) -> Scalar:
+        """The square of the accelerations of the reference member, and of the tips under h alone."""
+        tips = [dot(row, x) for c, x in zip(self.chains, h, strict=True) for row in c.L]
+        return dot(tuple(a0), tuple(a0)) + dot(tips, tips)
 
     @property
     def refinements(self) -> int:
@@ -136,11 +163,13 @@ def _push(rows: Sequence[Constraint], h: Sequence[Scalar]) -> Force:
     return Force.of([total(tuple(r.B)[x] * y for r, y in zip(rows, h, strict=True)) for x in range(6)])
 
 
-def balanced(chains: Sequence[ChainRows], P0: ArticulatedInertia, z0: Force, body: RigidInertia) -> tuple:
-    """a₀, h by chain, the last correction of a₀, and the system: steps 2 and 3 with their refinement."""
+def balanced(
+    chains: Sequence[ChainRows], P0: ArticulatedInertia, z0: Force, body: RigidInertia
+) -> tuple[Refined, ReferenceMember]:
+    """a₀ and h by chain, and the system: steps 2 and 3 with their refinement."""
     member, S = ReferenceMember(chains, P0, body), [c.S for c in chains]
     a0 = member.acceleration(S, -z0)
-    return *member.refined(S, -z0, a0, member.tip_forces(S, a0), member.refinements), member
+    return member.refined(S, -z0, a0, member.tip_forces(S, a0), member.refinements), member
 
 
 # ---- pivots
@@ -178,21 +207,25 @@ def _inverse_pivot(chain: ChainRows, least: list, zero: list) -> InversePivot:
     return of_row
 
 
-def convergence(member: ReferenceMember, a0: Motion, step: Motion) -> list:
-    """Pairs of which the first must be less: the last correction, the rest of the probe, bounds of inner pivots."""
-    asked = probe(member.chains)
+def convergence(member: ReferenceMember, found: Refined) -> list:
+    """Pairs of which the first must be less: the estimate of the error, the rest of the probe, bounds of inner pivots.
+
+    Corrections shrink by one factor: after a last one of size s and one of size r before it, s²/r is left.
+    """
+    asked, undone = probe(member.chains), [x for c in member.chains for x in c.S]
     a, h = member.acceleration(asked, Force()), member.tip_forces(asked, member.acceleration(asked, Force()))
     rest, _ = member.residual(asked, Force(), *member.refined(asked, Force(), a, h, 1)[:2])
+    before, last = (member.size(*step) for step in found.steps[-2:])
+    size = dot(tuple(found.a0), tuple(found.a0)) + dot(undone, undone)
     missed = [r.mask * x for c, xs in zip(member.chains, rest, strict=True) for r, x in zip(c.rows, xs, strict=True)]
     right = [x for xs in asked for x in xs]
-    undone = [x for c in member.chains for x in c.S]
     pivots = [
         pair
         for c, bounds, F in zip(member.chains, member.zero_bounds, member.factors, strict=True)
         for pair in pivot_demands(bounds, F, [r.mask for r in c.rows[: c.inner]])
     ]
     return [
-        (_square(step), LARGEST_CORRECTION**2 * (_square(a0) + dot(undone, undone)) + 1e-24),
+        Demand.of(last * last, LARGEST_ERROR**2 * before * size + 1e-60, NOT_CONVERGED),
         (dot(missed, missed), LARGEST_REST**2 * dot(right, right) + 1e-24),
         *pivots,
     ]
@@ -210,7 +243,3 @@ def probe(chains: Sequence[ChainRows]) -> list[list[Scalar]]:
     return [
         [r.mask * (1.0 + 0.4 * ((7 * k + 3 * n) % 5 - 2)) for n, r in enumerate(c.rows)] for k, c in enumerate(chains)
     ]
-
-
-def _square(m: Motion) -> Scalar:
-    return dot(tuple(m), tuple(m))

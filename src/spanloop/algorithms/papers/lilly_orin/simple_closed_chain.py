@@ -95,14 +95,14 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
         loaded=loaded,
         demands=lambda m, here, world: _demands(m, here, world, redundancy),
         sizes=sizes,
-        double=True,  # pivots clamped at 1e-7 of their scale leave no digits in float32
+        double=True,  # pivots clamped at 1e-9 of their scale leave no digits in float32
     )
 
 
 def _demands(m, here, world, redundancy: Redundancy) -> list:
     """How open the loops are, and whether the refinement of the forces converges."""
     openness = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
-    return openness + (convergence(world.member, world.a0, world.step) if redundancy.refuses_singular else [])
+    return openness + (convergence(world.member, world.refined) if redundancy.refuses_singular else [])
 
 
 # ---- step 1: q̈_open, ẍ_open, Ω and Λ⁻¹ of every chain
@@ -188,10 +188,12 @@ def refinement(m, here, world) -> Values:
     """Steps 2 and 3 again for what clamped pivots leave of their equations (reference_member.py)."""
     member = world.member
     S, force = [c.S for c in member.chains], -world.bodies[0].z0
-    a0, h, step = member.refined(S, force, world.a0, world.h, member.refinements)
-    forces = {row.number: x for c, xs in zip(member.chains, h, strict=True) for row, x in zip(c.rows, xs, strict=True)}
+    refined = member.refined(S, force, world.a0, world.h, member.refinements)
+    forces = {
+        row.number: x for c, xs in zip(member.chains, refined.h, strict=True) for row, x in zip(c.rows, xs, strict=True)
+    }
     bodies = [Values(**vars(values), due=_due(values, forces)) for values in world.bodies]
-    return Values(a0=a0, h=h, step=step, forces=forces, bodies=bodies)
+    return Values(a0=refined.a0, refined=refined, forces=forces, bodies=bodies)
 
 
 def _due(values: Values, forces: dict) -> list:

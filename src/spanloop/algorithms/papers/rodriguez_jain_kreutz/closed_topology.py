@@ -169,9 +169,9 @@ def _cheap(g: Grasps, kept: KeptRows):
         for k, armature in enumerate(link.armature):
             mass[k][k] = mass[k][k] + armature
         push = Force.of([-x for x in h.T])
-        lam, forces, step, member = balanced(chains, ArticulatedInertia.of_rows(mass), push, link.inertia)
-        f = [x for xs in forces for x in xs]
-        return Values(f=f, pushes=row_forces(ends, f), pivot_bounds=convergence(member, lam, step))
+        found, member = balanced(chains, ArticulatedInertia.of_rows(mass), push, link.inertia)
+        f = [x for xs in found.h for x in xs]
+        return Values(f=f, pushes=row_forces(ends, f), pivot_bounds=convergence(member, found))
 
     return solve
 

@@ -168,9 +168,9 @@ def _cheap(body: int):
             L = row_admittance({(tip, tip): world.omega[tip, tip]}, [[(tip, r.K)] for r in constraints])
             chains.append(ChainRows(constraints, L, [-r.gamma for r in constraints], len(constraints)))
         inertia, bulk = _weighed([tuple(column) for column in world.omega[body, body]])
-        lam, forces, step, system = balanced(chains, inertia, Force(), bulk)
-        pushes = row_forces(ends, [x for xs in forces for x in xs])
-        return Values(pushes=pushes, pivot_bounds=convergence(system, lam, step))
+        found, system = balanced(chains, inertia, Force(), bulk)
+        pushes = row_forces(ends, [x for xs in found.h for x in xs])
+        return Values(pushes=pushes, pivot_bounds=convergence(system, found))
 
     return balance
 
