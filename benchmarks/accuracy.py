@@ -41,19 +41,19 @@ def chain(rng, n=5, kinds=KINDS, *, spread=0.0, size=1.0, offset=0.3, least=1.0)
     b = sl.Builder("accuracy")
     for i in range(n):
         mass = 10.0 ** rng.uniform(-spread, spread)
-        moments = mass * size**2 * rng.uniform(0.05, 0.1, 3)
-        b.body(f"b{i}", mass, 0.2 * size * rng.normal(size=3), moments * np.array((1.0, 1.0, least)))
+        x, z = mass * size**2 * rng.uniform(0.05, 0.1, 2)
+        b.body(f"b{i}", mass, 0.2 * size * rng.normal(size=3), (x, x, least * z))
         axis, parent = tuple(rng.normal(size=3)), f"b{rng.integers(max(0, i - 2), i)}" if i else "world"
-        b.joint(f"j{i}", _kind(str(rng.choice(kinds)), axis, rng), parent, f"b{i}", offset * rng.normal(size=3))
+        b.joint(f"j{i}", _kind(str(rng.choice(kinds)), axis, rng, size), parent, f"b{i}", offset * rng.normal(size=3))
     return b.build()
 
 
-def _kind(name: str, axis, rng):
+def _kind(name: str, axis, rng, size: float):
     if name == "spherical":
         return sl.joints.Spherical()
     if name == "universal":
         return sl.joints.Universal(axis, tuple(rng.normal(size=3)))
-    return sl.joints.Helical(axis, pitch=0.1) if name == "helical" else sl.joints.KINDS[name](axis)
+    return sl.joints.Helical(axis, pitch=0.1 * size) if name == "helical" else sl.joints.KINDS[name](axis)
 
 
 def balls(rng) -> sl.Model:
@@ -81,6 +81,10 @@ def turned_often(model, q, rng):
     q[:, at] *= 1e6 / np.pi
 
 
+def shrunk(model, q, rng):
+    q *= np.array([1e-5 if is_length else 1.0 for j in model.joints for is_length in j.kind.lengths()])
+
+
 def slid_far(model, q, rng):
     q[:, [model.q_slice(j.name).start for j in model.joints if j.kind.name == "prismatic"]] = 1.0
 
@@ -93,7 +97,7 @@ FAMILIES: dict[str, tuple[Callable, Callable | None]] = {
     "mass ratios to 1e6": (lambda rng: chain(rng, spread=3.0), None),
     "mass ratios to 1e12": (lambda rng: chain(rng, spread=6.0), None),
     "thin bodies (1e-6)": (lambda rng: chain(rng, least=1e-6), None),
-    "bodies of 1e-5 m": (lambda rng: chain(rng, size=1e-5, offset=3e-6), None),
+    "bodies of 1e-5 m": (lambda rng: chain(rng, size=1e-5, offset=3e-6), shrunk),
     "joints 1e5 m apart": (lambda rng: chain(rng, offset=1e5), None),
     "bodies of 1e-4 m on slides at 1 m": (lambda rng: chain(rng, 4, SLIDES, size=1e-4, offset=1e-4), slid_far),
     "turned by 1e6 rad": (lambda rng: chain(rng, 5, TURNING), turned_often),

@@ -13,7 +13,7 @@ BOUND = 1e-9
 ROUNDINGS = 100  # effects of one rounding of the inputs
 SMALL = 1e-10
 SINGULAR = 1e-14  # a pivot below this of its scale: an answer is wrong
-REGULAR = 3.1e-5  # a pivot above this: a refusal is wrong; kernels refuse below 5e-6, or 3e-5 where M is factored
+REGULAR = 3e-4  # a pivot above this: a refusal is wrong; kernels refuse below 2e-5, or 2e-4 where M is factored
 
 
 def tolerance(exact, shaken, weights, single: bool = False, terms=None) -> np.ndarray:

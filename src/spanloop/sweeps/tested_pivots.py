@@ -30,10 +30,10 @@ from spanloop.topology import Mechanism
 from spanloop.topology.mechanism import Link
 from spanloop.types import Scalar
 
-IN_SWEEPS = 5e-6  # least D/M where joints give way one after the other: an error of 1e-9
-IN_MATRIX = 3e-5  # ... where the mass matrix is factored
+IN_SWEEPS = 2e-5  # least D/M where joints give way one after the other: an error of 1e-9
+IN_MATRIX = 2e-4  # ... where the mass matrix is factored
 _ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment
-_LONG = 12  # links; what a longer chain carries grows with the cube of its length, but no error does
+_LONG = 10  # links; what a longer chain carries grows with the cube of its length, but no error does
 _BEYOND = 10.0  # how far beyond their limits joints may slide
 _TURNS = [(2.0 * np.pi * k / 16,) * 2 for k in range(16)]  # at which a motion space that is not constant is examined
 

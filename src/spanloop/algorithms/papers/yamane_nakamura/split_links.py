@@ -20,6 +20,7 @@ from spanloop.math.spatial import Transform
 from spanloop.math.vector3 import cross, dot, negate, scale, scale_matrix, trace
 from spanloop.topology.mechanism import Link, Mechanism
 
+LARGEST_CONDITION = 1e3  # of a joint's motion space, as numbers: beyond this its dual basis has too few digits left
 LEAST_MOMENT = 1e-5  # relative to the largest principal moment: below this the inverse has too few digits left
 
 
@@ -65,6 +66,17 @@ def refuse_bodies_without_inertia(mechanism: Mechanism) -> None:
             raise UnsupportedError(
                 f"method 'virtual_work': body {body!r} (joint {link.name!r}) has no {found}; "
                 "the method inverts the inertia of every body. Give it some, or use method 'articulated_body'"
+            )
+
+
+def refuse_uneven_joints(mechanism: Mechanism) -> None:
+    """The columns of every motion space must be well apart, angular and linear numbers together."""
+    for link in mechanism.links:
+        columns = link.kind.motion_space(link.kind.neutral())
+        if len(columns) > 1 and np.linalg.cond([tuple(s) for s in columns]) > LARGEST_CONDITION:
+            raise UnsupportedError(
+                f"method 'virtual_work': the columns of the motion space of joint {link.name!r} are nearly dependent "
+                "as numbers in rad and m; the method inverts their products. Use method 'articulated_body'"
             )
 
 

@@ -36,7 +36,12 @@ from __future__ import annotations
 from functools import partial
 
 from spanloop.algorithms.papers.yamane_nakamura.constraint_inverse import added, coupled, spanned, transposed_times
-from spanloop.algorithms.papers.yamane_nakamura.split_links import inertia_demands, refuse_bodies_without_inertia, split
+from spanloop.algorithms.papers.yamane_nakamura.split_links import (
+    inertia_demands,
+    refuse_bodies_without_inertia,
+    refuse_uneven_joints,
+    split,
+)
 from spanloop.algorithms.tree.kinematics import poses
 from spanloop.algorithms.tree.link_motion import driven_acceleration, link_acceleration, placed
 from spanloop.errors import Reason, Refusal
@@ -61,6 +66,7 @@ LOST = Refusal(
 def forward_dynamics(mechanism, loaded=(), rewrite=split) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,); a driven joint's entry of tau is its acceleration."""
     refuse_bodies_without_inertia(mechanism)
+    refuse_uneven_joints(mechanism)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()),
@@ -82,6 +88,7 @@ def constraint_forces(mechanism, loaded=(), rewrite=split) -> Program:
     Bodies on fixed joints are links of their own here.
     """
     refuse_bodies_without_inertia(mechanism)
+    refuse_uneven_joints(mechanism)
 
     def result(m, here, world):
         joints = [h for link, h in zip(m.links, here, strict=True) if link.name]
