@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -114,7 +115,7 @@ def _singular_joint(spec: KernelSpec, *arrays: np.ndarray, slack: float = 1.0) -
     given = {n: [float(v) for v in x] for (n, _), x in zip(spec.signature()[0], arrays, strict=True)}
     if "q" not in given:
         return None
-    m = mechanism(spec.model, given.get("parameters"))
+    m = replace(mechanism(spec.model, given.get("parameters")), single=spec.single)
     tested = PivotTest(m, IN_MATRIX if spec.method in ("composite_body", "unit_vector") else IN_SWEEPS)
     numbers = walked(operational_space.pivots(m, tested), m, given)[0]
     return tested.refusal(m, [(slack * x, pivot) for x, pivot in zip(numbers[::2], numbers[1::2], strict=True)])
