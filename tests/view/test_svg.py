@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from spanloop.view.animation import Projection
+import spanloop as sl
+from spanloop.view.animation import Projection, animation
 from spanloop.view.svg import document, element, moving, number, points, power_of_ten, text, ticks
 
 
@@ -56,3 +57,8 @@ def test_the_camera_sees_right_and_up():
     np.testing.assert_allclose(Projection().project(e), [(1, 0), (0, 0), (0, 1)], atol=1e-15)
     np.testing.assert_allclose(Projection(np.pi / 2).project(e[1]), (1, 0), atol=1e-15)
     np.testing.assert_allclose(Projection(0.0, np.pi / 2).project(e[1]), (0, 1), atol=1e-15)
+
+
+def test_a_run_of_one_sample_is_drawn():
+    run = sl.simulate(sl.zoo.pendulum(1), [0.3], duration=0.01)[:1]
+    ET.fromstring(animation(run))

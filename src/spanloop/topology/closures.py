@@ -129,7 +129,8 @@ def wrench_name(w: Force) -> str:
 
 def _direction(vector: Vector3) -> str:
     """x, -y, or the unit vector."""
-    unit = tuple(x / math.hypot(*vector) for x in vector)
+    length = math.hypot(*vector) or 1.0
+    unit = tuple(x / length for x in vector)
     for x, name in zip(unit, _AXES, strict=True):
         if abs(x) > 1.0 - _NOTHING:
             return name if x > 0.0 else f"-{name}"

@@ -106,6 +106,8 @@ class Sheet:
     def around(clouds: list[np.ndarray], duration: float) -> Sheet:
         flat = VIEW.project(np.concatenate([c.reshape(-1, 3) for c in clouds]))
         flat = flat[np.isfinite(flat).all(axis=1)]
+        if not len(flat):
+            raise InputError("the run has no position that can be drawn; none is finite")
         low, high = flat.min(axis=0), flat.max(axis=0)
         span = np.maximum(high - low, 1e-9)
         scale = min((WIDTH - LEFT - RIGHT) / span[0], (HEIGHT - 20.0) / span[1])
@@ -190,15 +192,17 @@ def _below(run: Trajectory) -> tuple[str, dict[str, np.ndarray]]:
 
 def _plot(run: Trajectory, values: dict[str, np.ndarray]) -> Plot:
     everything = np.concatenate(list(values.values()))
-    low, high = min(float(np.nanmin(everything)), 0.0), max(float(np.nanmax(everything)), 0.0)
+    shown = everything[np.isfinite(everything)]
+    low, high = float(shown.min(initial=0.0)), float(shown.max(initial=0.0))
     room = 0.06 * (high - low) or 1.0
-    times = (float(run.times[0]), float(run.times[-1]))
+    times = (float(run.times[0]), float(run.times[-1]) if run.duration > 0.0 else float(run.times[0]) + 1.0)
     return Plot(LEFT, TOP + HEIGHT + 40.0, WIDTH - LEFT - RIGHT, BELOW, times, (low, high + room))
 
 
 def _curves(plot: Plot, run: Trajectory, values: dict[str, np.ndarray], duration: float) -> list[str]:
     out, right = [], LEFT + plot.width
-    for k, (name, y) in enumerate(values.items()):
+    for k, (name, values_of) in enumerate(values.items()):
+        y = np.nan_to_num(values_of, nan=plot.y_range[0], posinf=plot.y_range[1], neginf=plot.y_range[0])
         color = palette.LIMBS[(k + 1) % len(palette.LIMBS)]
         x, up = plot.moving_dot(run.times, y)
         motion = (moving("cx", x, duration), moving("cy", up, duration))

@@ -8,7 +8,7 @@ import json
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spanloop.errors import InputError
 from spanloop.model.files.file_io import write_file
@@ -54,12 +54,19 @@ def text(run: Trajectory, *, title: str = "", folder: str | Path | None = None) 
         "TITLE": escape(data["title"]),
         "POLICY": policy,
         "STYLE": style,
-        "DATA": _inside_script(json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))),
+        "DATA": _inside_script(_json(data)),
         "SCRIPT": script,
     }
     page = _asset("page.html")
     head, *rest = page.split("{{")
     return head + "".join(parts[name] + after for name, after in (piece.split("}}", 1) for piece in rest))
+
+
+def _json(data: dict[str, Any]) -> str:
+    try:
+        return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        raise InputError("the run has positions or sizes that are not finite, which a page cannot show") from None
 
 
 def _inside_script(data: str) -> str:
