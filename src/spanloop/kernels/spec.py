@@ -13,7 +13,7 @@ import numpy as np
 
 from spanloop.algorithms import catalog
 from spanloop.algorithms.catalog import Algorithm
-from spanloop.algorithms.closed.dropped_rows import dropped_row_demands
+from spanloop.algorithms.closed.dropped_rows import dropped_row_demands, kept_row_demands, masses_differ
 from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
 from spanloop.algorithms.tree import operational_space
 from spanloop.compiler.lower import CannotLoop, Looped, Plan
@@ -244,12 +244,17 @@ class KernelSpec:
         m, program = self.program
         return self._mechanism(inputs["parameters"], program.whole) if self.live else m
 
+    @functools.cached_property
+    def _masses_differ(self) -> bool:
+        return masses_differ(mechanism(self.model))
+
     def dropped_row_demands(self, m: Mechanism, inputs: Mapping[str, Any], answer: Sequence[Any]) -> list[Any]:
         """Pairs, the first to be less: the rows that forward dynamics drops stay closed; none if loops may be open."""
         tested = self._drops_rows and self.name == "forward_dynamics" and self.refuses_open
         if not tested or "feedback" in self.options:
             return []
-        return dropped_row_demands(m, self.redundancy, inputs, answer)
+        kept = kept_row_demands(m, self.redundancy, inputs, answer) if self._masses_differ else []
+        return kept + dropped_row_demands(m, self.redundancy, inputs, answer)
 
     @functools.cached_property
     def plan(self) -> Plan | Looped:

@@ -32,6 +32,7 @@ from spanloop.types import Scalar
 
 IN_SWEEPS = 2e-5  # least D/M where joints give way one after the other: an error of 1e-9
 IN_MATRIX = 2e-4  # ... where the mass matrix is factored
+_SINGLE = 10.0  # by which the least D/M is larger in single precision: an error of 5e-3
 _ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment
 _LONG = 10  # links; what a longer chain carries grows with the cube of its length, but no error does
 _BEYOND = 10.0  # how far beyond their limits joints may slide
@@ -46,7 +47,8 @@ class PivotTest:
 
     def __init__(self, mechanism: Mechanism, tolerance: float = IN_SWEEPS):
         links = mechanism.links
-        self.tolerance = tolerance * min(1.0, (_LONG / max(1, _depth(links))) ** 3)
+        precision = _SINGLE if mechanism.single else 1.0
+        self.tolerance = tolerance * precision * min(1.0, (_LONG / max(1, _depth(links))) ** 3)
         self.noise: Mapping[int, tuple[Scalar, ...]] = {i: _noise(links[i]) for i in _doubtful(links, self.tolerance)}
 
     @property
