@@ -179,7 +179,7 @@ class Judge:
         self.regular = clear & ~self.singular & ~isolated
         self.contrary &= ~isolated
         self.free, _ = exact.tree.forward_dynamics(self.tau.T)
-        self.tally.notes["singular states"] += int(self.singular.sum())
+        self.tally.notes["singular"] += int((self.singular | self.contrary).sum())
         self.tally.notes["redundant mechanisms"] += int((~self.unique).any())
 
     # ---- answers
