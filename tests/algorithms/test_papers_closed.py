@@ -17,14 +17,14 @@ from counting import generic_arms, operations, plan_of, slope
 from dense_closures import ClosedReference
 from dense_driven import consistent, exact
 from random_chains import random_chains
-from random_loops import CLOSING, moving
+from random_loops import CLOSING, moving, random_loops, random_plane_loop, unequal
 from singular_cases import CASES as SINGULAR
 from singular_cases import outcome
 
 import spanloop as sl
 from spanloop import zoo
 from spanloop.algorithms.catalog import TREE_METHODS
-from spanloop.errors import InputError, UnsupportedError
+from spanloop.errors import InputError, Reason, StateError, UnsupportedError
 from spanloop.joints.soft_finger import SoftFinger
 
 ARMS = ("arms_on_object", "arms_on_object_1", "arms_on_object_2", "arms_on_object_3")
@@ -82,6 +82,23 @@ def test_random_chains_agree_with_fifty_digits(method, seed):
     case = _random(method, seed)
     a = accelerations(case, method=method, target="python")
     assert difference(a, exact(case.model, case.q, case.v, case.tau)) < AGREE
+
+
+@pytest.mark.parametrize("method", ["simple_closed_chain", "closed_topology"])
+def test_mass_ratios_of_a_million_keep_nine_digits(method):
+    """simple_closed_chain lost them here: its refinement had not converged."""
+    case = unequal(random_loops(7), 6.0, 7)
+    a = accelerations(case, method=method, target="python")
+    assert difference(a, exact(case.model, case.q, case.v, case.tau)) < 1e-9
+
+
+@pytest.mark.parametrize("method", ["elimination", "dense", "closed_topology"])
+def test_digits_lost_to_mass_ratios_beyond_a_million_are_refused(method):
+    """Every method is off by 1e-6 or more here, and leaves that as a residual of rows."""
+    case = unequal(random_plane_loop(9), 12.0, 9)
+    with pytest.raises(StateError) as caught:
+        accelerations(case, method=method, target="python")
+    assert caught.value.reason in (Reason.ROUNDING, Reason.SINGULAR_MASS, Reason.SINGULAR_CLOSURE)
 
 
 def test_the_random_chains_are_as_they_should_be():

@@ -179,7 +179,7 @@ class Judge:
         self.regular = clear & ~self.singular & ~isolated
         self.contrary &= ~isolated
         self.free, _ = exact.tree.forward_dynamics(self.tau.T)
-        self.tally.notes["singular states"] += int(self.singular.sum())
+        self.tally.notes["singular"] += int((self.singular | self.contrary).sum())
         self.tally.notes["redundant mechanisms"] += int((~self.unique).any())
 
     # ---- answers
@@ -192,7 +192,7 @@ class Judge:
         except sl.errors.UnsupportedError:
             self.tally.notes["unsupported"] += 1
             return
-        allowed = tolerance(self.a, self.draws, self.lengths, terms=10 * self.free)
+        allowed = tolerance(self.a, self.draws, self.lengths, terms=self.free)
         times = worst(a.T, self.a, allowed)
         none = np.isnan(a).any(1)
         off = (times > 1) & ~none & ~self.singular & ~self.contrary

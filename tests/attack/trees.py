@@ -205,6 +205,9 @@ class Judge:
                 count = int(found.sum())
                 self._fault(f"{name} {how}: {what}, {count} states, the worst is {k}: {text}", found)
         if name == "forward_dynamics" and not how.endswith("float32"):
+            self.tally.notes["refused beside singular"] += int(
+                (none & ~self.refused & ~faulty & (pivot > SINGULAR)).sum()
+            )
             self.refused |= none
         self.tally.notes["answers"] += len(none)
 

@@ -87,6 +87,17 @@ def moving(model: Model, q: np.ndarray, rng: np.random.Generator) -> Case:
     return Case(model, q, v, rng.normal(size=model.nv))
 
 
+def unequal(case: Case, decades: float, seed: int) -> Case:
+    """The case with its bodies' inertias multiplied by random numbers that spread over this many decades."""
+    rng = np.random.default_rng([seed, 77])
+    bodies = []
+    for body in case.model.bodies:
+        factor, i = 10.0 ** rng.uniform(-decades / 2, decades / 2), body.inertia
+        inertia = replace(i, mass=factor * i.mass, moments=tuple(factor * x for x in i.moments))
+        bodies.append(replace(body, inertia=inertia))
+    return replace(case, model=replace(case.model, bodies=tuple(bodies)).without_losses())
+
+
 def condition(model: Model, q: np.ndarray) -> float:
     """Ratio of the singular values of J M^(-1/2), its rows scaled to length 1; infinite without full rank."""
     reference = ClosedReference(model, q)

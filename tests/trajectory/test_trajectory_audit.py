@@ -275,7 +275,7 @@ def test_the_audit_in_words():
         "Nothing does work; energy changes by up to 0 J, at 0 s (bound 2.5e-11 J, for rounding).\n"
         "  not well    closure           "
         "Loops open by up to 2e-11 (rad, or of the loop's length), between samples (bound 1e-12).\n"
-        "  well        closure velocity  Loops open at a rate of up to 0 m/s or rad/s, at 0 s (bound 1e-08).\n"
+        "  well        closure velocity  Loops open at a rate of up to 0 rad/s, at 0 s (bound 1e-08).\n"
         "Not well: closure."
     )
     with says(InputError, "the audit has no finding 'enrgy'; did you mean 'energy'?"):

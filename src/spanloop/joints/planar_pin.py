@@ -20,7 +20,7 @@ class PlanarPin(ClosureKind):
     them redundant; these are the other two.
     """
 
-    axis: Floats3 = EZ  # type: ignore[assignment]
+    axis: Floats3 = (0.0, 0.0, 1.0)
 
     name = "planar_pin"
     constant_space = False

@@ -13,16 +13,18 @@ import numpy as np
 
 from spanloop.algorithms import catalog
 from spanloop.algorithms.catalog import Algorithm
-from spanloop.algorithms.closed.dropped_rows import dropped_row_demands
+from spanloop.algorithms.closed.dropped_rows import dropped_row_demands, kept_row_demands, masses_differ
 from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
+from spanloop.algorithms.tree import operational_space
 from spanloop.compiler.lower import CannotLoop, Looped, Plan
 from spanloop.errors import InputError, Reason, Refusal, UnsupportedError, nearest
 from spanloop.kernels import lowering, state_refusals
 from spanloop.model import Model
 from spanloop.model.motors import reflected
 from spanloop.model.parameters import Parameters
-from spanloop.sweeps import Program, walked
+from spanloop.sweeps import Program, walk, walked
 from spanloop.sweeps.operators import Operator
+from spanloop.sweeps.tested_pivots import PivotTest
 from spanloop.sweeps.vectors import Vector
 from spanloop.topology import Mechanism, mechanism
 
@@ -227,19 +229,32 @@ class KernelSpec:
         if self.live:
             program = self._program(m)
         answer, demands = walked(program, m, inputs)
-        return answer, demands + self.dropped_row_demands(m, inputs, answer)
+        return answer, demands + self._joint_demands(m, program, inputs) + self.dropped_row_demands(m, inputs, answer)
+
+    def _joint_demands(self, m: Mechanism, program: Program, inputs: Mapping[str, Any]) -> list[Any]:
+        """Pairs, the first to be less, for methods of loops that do not test the pivots of their tree themselves."""
+        if not self._drops_rows or self.name != "forward_dynamics" or program.tests_pivots:
+            return []
+        tested = PivotTest(m)
+        numbers = walk(operational_space.pivots(m, tested), m, {"q": inputs["q"]}) if tested.noise else []
+        return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     def mechanism_of(self, inputs: Mapping[str, Sequence[Any]]) -> Mechanism:
         """The mechanism with the model's numbers, or with the live ones among the inputs."""
         m, program = self.program
         return self._mechanism(inputs["parameters"], program.whole) if self.live else m
 
+    @functools.cached_property
+    def _masses_differ(self) -> bool:
+        return masses_differ(mechanism(self.model))
+
     def dropped_row_demands(self, m: Mechanism, inputs: Mapping[str, Any], answer: Sequence[Any]) -> list[Any]:
         """Pairs, the first to be less: the rows that forward dynamics drops stay closed; none if loops may be open."""
         tested = self._drops_rows and self.name == "forward_dynamics" and self.refuses_open
         if not tested or "feedback" in self.options:
             return []
-        return dropped_row_demands(m, self.redundancy, inputs, answer)
+        kept = kept_row_demands(m, self.redundancy, inputs, answer) if self._masses_differ else []
+        return kept + dropped_row_demands(m, self.redundancy, inputs, answer)
 
     @functools.cached_property
     def plan(self) -> Plan | Looped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -114,7 +115,7 @@ def _singular_joint(spec: KernelSpec, *arrays: np.ndarray, slack: float = 1.0) -
     given = {n: [float(v) for v in x] for (n, _), x in zip(spec.signature()[0], arrays, strict=True)}
     if "q" not in given:
         return None
-    m = mechanism(spec.model, given.get("parameters"))
+    m = replace(mechanism(spec.model, given.get("parameters")), single=spec.single)
     tested = PivotTest(m, IN_MATRIX if spec.method in ("composite_body", "unit_vector") else IN_SWEEPS)
     numbers = walked(operational_space.pivots(m, tested), m, given)[0]
     return tested.refusal(m, [(slack * x, pivot) for x, pivot in zip(numbers[::2], numbers[1::2], strict=True)])
@@ -134,11 +135,11 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     m, program = spec.program
     if all(a < b for a, b in demands) or not (program.refusal or m.closures or m.gears):
         return None
-    if dropped and all(a < b for a, b in demands[: -len(dropped)]):
-        return OTHER_ASSEMBLY
     own = [pair.refusal if isinstance(pair, Demand) else None for pair in demands if not pair[0] < pair[1]]
     if all(own):
         return own[0]
+    if dropped and all(a < b for a, b in demands[: -len(dropped)]):
+        return OTHER_ASSEMBLY
     return program.refusal or SINGULAR_CLOSURE
 
 

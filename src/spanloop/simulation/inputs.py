@@ -62,11 +62,9 @@ class Inputs:
     def at(self, batch: tuple[int, ...], numbers: np.ndarray) -> np.ndarray:
         """The inputs (n or 1, samples or 1, width) of the steps with these numbers (n, samples)."""
         if self.values is None:
-            kept = self.kept.get("rows", [])
-            if not kept:
+            rows = self._joined()
+            if not rows.size:
                 return np.full((1, 1, self.size), np.nan)
-            kept[:] = [np.concatenate(kept, axis=1)]
-            rows = kept[0]
         else:
             found = self.rows(batch, self.values.shape[-2], lambda s: s)
             assert isinstance(found, np.ndarray)
@@ -94,12 +92,17 @@ class Inputs:
         """The callback's torques (runs, count, width) of the first steps; (0, 0, 0) without a callback."""
         if self.callback is None:
             return np.empty((0, 0, 0))
-        rows = [np.empty((runs, 0, self.size)), *self.kept.get("rows", [])]
-        return np.concatenate(rows, axis=1)[:, :count]
+        return self._joined(runs)[:, :count]
 
     def keep_rows(self, rows: np.ndarray) -> None:
         """Take over the torques (runs, count, width) of steps that an earlier process took."""
         self.kept["rows"] = [rows] if rows.shape[1] else []
+
+    def _joined(self, runs: int = 1) -> np.ndarray:
+        """All torques that are kept, which are one array from here on."""
+        kept = self.kept.setdefault("rows", [])
+        kept[:] = [np.concatenate(kept, axis=1)] if kept else []
+        return kept[0] if kept else np.empty((runs, 0, self.size))
 
     def _from_callback(self, batch: tuple[int, ...], state_of: Callable) -> Callable:
         self.kept.clear()

@@ -97,6 +97,7 @@ class Program:
     whole: bool = False  # must bodies on fixed joints stay links of their own?
     demands: Callable[[Any, Sequence[Values], Values], Sequence[Any]] | None = None  # pairs, the first to be less
     double: bool = False  # does it need double precision? Then kernels in float32 are refused
+    tests_pivots: bool = False  # do its demands include the pivots of joints? Else kernels of closed methods add them
     refusal: Refusal | None = None  # where a demand is not met; None: closures lose rank
     loaded: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)  # of inputs that belong to no joint

@@ -10,7 +10,8 @@ light for what they carry) D must exceed the tolerance times M's entry, and the 
 |---|---|---|---|
 | composite | RigidInertia | the link with everything it carries | link |
 | least_pivots | by DoF | what the pivots of the joint must exceed; empty if they need no test | joint |
-| pivots | by DoF | D, kept by the program's own sweeps | joint |
+| pivots | by DoF | D, kept by the program's own sweeps in the order in which they eliminate the joint's DoF | joint |
+| pivot_gains | by DoF | the gains of these, kept too where the first DoF comes first | link |
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ import numpy as np
 
 from spanloop.errors import Reason, Refusal
 from spanloop.math.inertia import RigidInertia
+from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Motion, power
-from spanloop.math.vector3 import dot, trace
+from spanloop.math.vector3 import dot, total, trace
 from spanloop.sweeps.program import Sweep, Values, inward
 from spanloop.topology import Mechanism
 from spanloop.topology.mechanism import Link
@@ -32,6 +34,7 @@ from spanloop.types import Scalar
 
 IN_SWEEPS = 2e-5  # least D/M where joints give way one after the other: an error of 1e-9
 IN_MATRIX = 2e-4  # ... where the mass matrix is factored
+_SINGLE = 10.0  # by which the least D/M is larger in single precision: an error of 5e-3
 _ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment
 _LONG = 10  # links; what a longer chain carries grows with the cube of its length, but no error does
 _BEYOND = 10.0  # how far beyond their limits joints may slide
@@ -46,7 +49,8 @@ class PivotTest:
 
     def __init__(self, mechanism: Mechanism, tolerance: float = IN_SWEEPS):
         links = mechanism.links
-        self.tolerance = tolerance * min(1.0, (_LONG / max(1, _depth(links))) ** 3)
+        precision = _SINGLE if mechanism.single else 1.0
+        self.tolerance = tolerance * precision * min(1.0, (_LONG / max(1, _depth(links))) ** 3)
         self.noise: Mapping[int, tuple[Scalar, ...]] = {i: _noise(links[i]) for i in _doubtful(links, self.tolerance)}
 
     @property
@@ -68,7 +72,7 @@ class PivotTest:
 
     def pairs(self, m, here, world) -> list:
         """Pairs of the least pivot and the pivot, of which the first must be less."""
-        return [pair for i in self.noise for pair in zip(here[i].least_pivots, here[i].pivots, strict=False)]
+        return [pair for i in self.noise for pair in zip(here[i].least_pivots, _pivots(here[i]), strict=False)]
 
     def refusal(self, mechanism: Mechanism, pairs: Sequence[tuple[float, float]]) -> Refusal | None:
         """Names the joint whose pivot is smallest for what it carries; None where all pivots are large enough."""
@@ -85,6 +89,23 @@ class PivotTest:
             f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature, or lock it: "
             f"model.lock({joint!r})",
         )
+
+
+def _pivots(here: Values) -> Sequence[Scalar]:
+    """The pivot that each DoF of a joint would have as the last of them, where the gains are known.
+
+    With the block B = L diag(D) Lᵀ of the joint, in which L_jk = s_jᵀ G_k, that is 1/(B⁻¹)_kk.
+    """
+    D, G = here.pivots, getattr(here, "pivot_gains", ())
+    n = len(D)
+    if n < 2 or len(G) < n:
+        return D
+    unit = [[float(i == k) for k in range(n)] for i in range(n)]  # becomes L⁻¹
+    for i in range(n):
+        for k in range(i):
+            unit[i][k] = -total(power(here.S[i], G[j]) * unit[j][k] for j in range(k, i))
+    over = [reciprocal(d) for d in D]
+    return [reciprocal(total(over[i] * (unit[i][k] * unit[i][k]) for i in range(k, n))) for k in range(n)]
 
 
 def _doubtful(links: Sequence[Link], tolerance: float) -> list[int]:

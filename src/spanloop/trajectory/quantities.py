@@ -62,10 +62,14 @@ def closure_residual(run: Trajectory) -> np.ndarray:
 
 def velocity_residual(run: Trajectory) -> np.ndarray:
     """The largest rate (..., n) over the closure rows that constrain velocities [m/s or rad/s]."""
-    rows = mechanism(run.model).velocity_rows
+    return largest(closure_rates(run), mechanism(run.model).velocity_rows)
+
+
+def closure_rates(run: Trajectory) -> np.ndarray:
+    """The rate (..., n, n_rows) at which each closure row opens [m/s or rad/s]."""
 
     def rates(q, v):
-        return largest(np.einsum("...rk,...k->...r", run.robot.closure_jacobian(q), v), rows)
+        return np.einsum("...rk,...k->...r", run.robot.closure_jacobian(q), v)
 
     return over_samples("velocity_residual", rates, run.q, run.v)
 

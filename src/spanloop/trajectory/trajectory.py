@@ -254,8 +254,9 @@ class Trajectory:
     def audit(self, **bounds: float) -> Audit:
         """Check energy, momentum, closures, quaternions and limits of the motion, each against its bound.
 
-        bounds: energy=1e-6 and momentum=1e-6, relative to what the motion exchanges, closure=1e-9 m or rad,
-        velocity=1e-8 m/s or rad/s, quaternion=1e-9, step=1e-3: the errors of all steps over the largest speed.
+        bounds: energy=1e-6 and momentum=1e-6, relative to what the motion exchanges, closure=1e-9 rad or of the loop's
+        length, velocity=1e-8 of that in a second, quaternion=1e-9, step=1e-3: the errors of all steps over the largest
+        speed.
         """
         from spanloop.trajectory.audit.audit import audit
 

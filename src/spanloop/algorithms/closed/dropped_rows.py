@@ -8,6 +8,10 @@ What is left of a row is compared with the accelerations and squared rates of th
 that gravity, torques and external forces cause without loops. A loop that has drifted open, or whose velocities open
 it, leaves as much as that. Rows that vanish by structure (those out of the plane of
 a planar loop) cost nothing: their residual is the number 0.
+
+Where masses of links differ by more than UNEQUAL, the kept rows are tested in the same way: the light links lose digits
+to the heavy ones, all methods show that loss as a residual of rows (forces balance to rounding), and a residual beyond
+LOST_DIGITS of the accelerations, squared rates and gravity is refused. [docs/accuracy.md]
 """
 
 from __future__ import annotations
@@ -18,13 +22,24 @@ from typing import Any
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.tree.link_motion import placed
+from spanloop.errors import Reason, Refusal
 from spanloop.math.vector3 import is_zero, total
 from spanloop.sweeps import Program, walk
+from spanloop.sweeps.program import Demand
 
 RESIDUAL = 1e-8  # that a dropped row may have, relative to the accelerations
 SINGLE_RESIDUAL = 1e-3  # in single precision
+UNEQUAL = 1e6  # ratio of the masses of two links beyond which all rows are tested
+LOST_DIGITS = 1e-9  # that a kept row may leave of the accelerations then
 _NOTHING = 1e-30  # rad²/s⁴: a mechanism on which nothing acts stays at rest
 _TIMES = 30.0  # how many times the misalignment of axes, and what the loops are open by, is tolerated
+
+
+UNEQUAL_MASSES = Refusal(
+    Reason.ROUNDING,
+    "masses of links differ by more than 1e6, and the light links lose too many digits to the heavy ones: the "
+    "accelerations found open a loop. Give the light ones more mass, or lock their joints: model.lock(...)",
+)
 
 
 def dropped_row_demands(mechanism, redundancy: Redundancy, inputs: Mapping[str, Sequence[Any]], a) -> list[tuple]:
@@ -34,7 +49,8 @@ def dropped_row_demands(mechanism, redundancy: Redundancy, inputs: Mapping[str, 
     """
     if not tested_rows(redundancy):
         return []
-    *residuals, squared_error, squared_rate = walk(_rows(mechanism, redundancy, a), mechanism, inputs)
+    program = _rows(mechanism, tested_rows(redundancy), a)
+    *residuals, squared_error, squared_rate = walk(program, mechanism, inputs)
     found = [(r, x) for r, x in zip(tested_rows(redundancy), residuals, strict=True) if not is_zero(x)]
     if not found:
         return []
@@ -45,14 +61,33 @@ def dropped_row_demands(mechanism, redundancy: Redundancy, inputs: Mapping[str, 
     return [(x * x, (lengths[r] * lengths[r]) * tolerance) for r, x in found]
 
 
+def kept_row_demands(mechanism, redundancy: Redundancy, inputs: Mapping[str, Sequence[Any]], a) -> list[Demand]:
+    """The same of all other rows, for a mechanism of very unequal masses."""
+    if mechanism.single:
+        return []
+    left_out = {*tested_rows(redundancy), *mechanism.given_rows}
+    rows = [r for r in range(mechanism.n_rows) if r not in left_out]
+    *residuals, squared_error, squared_rate = walk(_rows(mechanism, rows, a), mechanism, inputs)
+    scale, speed = _squared_scale(mechanism, redundancy, inputs, a, with_torques=False)
+    tolerance = LOST_DIGITS**2 * scale + _TIMES * _TIMES * (squared_error * scale + squared_rate * speed)
+    squares = [(x * x, mechanism.row_lengths[r] ** 2) for r, x in zip(rows, residuals, strict=True) if not is_zero(x)]
+    return [Demand.of(square, size * tolerance, UNEQUAL_MASSES) for square, size in squares]
+
+
+def masses_differ(mechanism) -> bool:
+    """Do masses of two links differ by more than UNEQUAL? The mechanism's inertias must not be regrouped."""
+    masses = [x.inertia.mass for x in mechanism.links if x.inertia.mass > 0.0]
+    return bool(masses) and max(masses) > UNEQUAL * min(masses)
+
+
 def tested_rows(redundancy: Redundancy) -> list[int]:
     """Rows that carry no force although their closure is closed, always or with some of the closures active."""
     return sorted(redundancy.dropped | redundancy.idle)
 
 
-def _rows(mechanism, redundancy: Redundancy, a) -> Program:
-    """J a + γ of each dropped row, and the sums of the squares of all closure errors and of their rates J v."""
-    rows, jacobian = tested_rows(redundancy), closure_kinematics.closure_jacobian(mechanism)
+def _rows(mechanism, rows: Sequence[int], a) -> Program:
+    """J a + γ of each of these rows, and the sums of the squares of all closure errors and of their rates J v."""
+    jacobian = closure_kinematics.closure_jacobian(mechanism)
 
     def result(m, here, world):
         flat, bias, n = jacobian.result(m, here, world), closure_kinematics.loop_bias(m, here), m.nv
@@ -71,7 +106,7 @@ def _rows(mechanism, redundancy: Redundancy, a) -> Program:
     return Program("dropped_rows", ("q", "v"), placed(()), result, (len(rows) + 2,), sizes=sizes)
 
 
-def _squared_scale(mechanism, redundancy: Redundancy, inputs, a) -> tuple[Any, Any]:
+def _squared_scale(mechanism, redundancy: Redundancy, inputs, a, with_torques: bool = True) -> tuple[Any, Any]:
     """Σ of the squares of the accelerations at hand [rad²/s⁴], and of the rates; metres as shares of lengths."""
     m, squares, speeds = mechanism, [], []
     for link in m.links:
@@ -82,13 +117,13 @@ def _squared_scale(mechanism, redundancy: Redundancy, inputs, a) -> tuple[Any, A
             rate, acceleration = v[k] * one, a[number] * one
             squares += [acceleration * acceleration, (rate * rate) * (rate * rate)]
             speeds.append(rate * rate)
-            if not link.driven:
+            if with_torques and not link.driven:
                 torque = (tau[k] + passive[k]) * redundancy.yields[number]
                 squares.append(torque * torque)
     gravity = total(x * x for x in m.gravity) * (1.0 / (m.length * m.length))
     masses = [x.inertia.mass for x in m.links if isinstance(x.inertia.mass, float) and x.inertia.mass > 0.0]
     lightest = min(masses, default=1.0)
-    for k, f in enumerate(inputs.get("forces", ())):
+    for k, f in enumerate(inputs.get("forces", ()) if with_torques else ()):
         load = f * (1.0 / (lightest * m.length * (m.length if k % 6 < 3 else 1.0)))
         squares.append(load * load)
     return total([gravity, *squares]) + _NOTHING, total(speeds)

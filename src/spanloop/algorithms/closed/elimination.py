@@ -37,6 +37,7 @@ from spanloop.math.inertia import ArticulatedInertia
 from spanloop.math.spatial import Field, Force, Motion, dof_acceleration, gain, power
 from spanloop.math.vector3 import ZERO3, is_zero, negate, total
 from spanloop.sweeps import Program, Values, at_once, inward, outward
+from spanloop.sweeps.tested_pivots import PivotTest
 
 
 def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
@@ -49,11 +50,13 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
     ground = Field(ZERO3, origin=negate(mechanism.gravity))
     sizes = closure_kinematics.extra_inputs(mechanism) | ({"gains": 2} if feedback else {})
     needs_velocities = feedback or any(c.slides for c in mechanism.closures)
+    tested = PivotTest(mechanism)
     return Program(
         "forward_dynamics",
         ("q", "v", "tau") + (("forces",) if loaded else ()) + tuple(sizes),
         (
             *placed(loaded),
+            *tested.sweeps,
             outward(bias_acceleration, field=ground),
             outward(joint_torque),
             *((outward(fly, V=Motion()),) if needs_velocities else ()),
@@ -63,8 +66,9 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
         shape=(mechanism.nv,),
         regroup=True,
         loaded=loaded,
-        demands=_demands(redundancy),
+        demands=_demands(redundancy, tested),
         sizes=sizes,
+        tests_pivots=True,
     )
 
 
@@ -95,12 +99,12 @@ def joint_torque(link, here, parent) -> Values:
     return Values(torque=tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)))
 
 
-def _demands(redundancy: Redundancy):
+def _demands(redundancy: Redundancy, tested: PivotTest):
     def demands(m, here, world) -> list:
-        """Pairs, the first to be less: how open the loops are, and the bound of each pivot (19)."""
+        """Pairs, the first to be less: how open the loops are, bounds of rows' pivots (19) and of some joints' D."""
         openness = closure_kinematics.openness(m, here, world) if redundancy.refuses_open else []
         pivots = [x for h in here for x in h.pivot_bounds] + list(world.pivot_bounds)
-        return openness + (pivots if redundancy.refuses_singular else [])
+        return openness + (pivots if redundancy.refuses_singular else []) + tested.pairs(m, here, world)
 
     return demands
 
@@ -160,15 +164,16 @@ def _articulate(ancestors: Mapping[int, int], tolerance: PivotTolerance):
             z = z + row.K * (row.inverse_pivot * row.l)  # z + K l/L (15)
             eliminated.append(row)
         if link.floats and pending.K:  # (16)
-            kept = Values(dofs=(), shares=(), eliminated=eliminated, pivot_bounds=bounds, is_free=True)
+            kept = Values(dofs=(), shares=(), eliminated=eliminated, pivot_bounds=bounds, pivots=(), is_free=True)
             body = FreeBodies({link.number: FreeBody(P, z, pending.K)})
             rest = pending.without_wrenches()
             return kept, Values(P=ArticulatedInertia(), z=Force(), rows=rest, free_bodies=body)
-        dofs, shares = [], []
+        dofs, shares, pivots = [], [], []
         # a driven joint has no free column; couplings join joints with one DoF, which is the first
         for k, (s, tau, armature) in enumerate(zip(link.free(here.S), here.torque, link.armature, strict=False)):
             U = P @ s
-            G, inverse_pivot = gain(U, power(s, U) + armature)  # G = U/D, 1/D (9)
+            pivots.append(power(s, U) + armature)  # D (9)
+            G, inverse_pivot = gain(U, pivots[-1])  # G = U/D, 1/D (9)
             e = tau - power(s, z)  # ε (9)
             pending, share = pending.past_dof(s, G, e, inverse_pivot, here.coupled if k == 0 else {})
             dofs.append((s, G, e * inverse_pivot))  # ν (9)
@@ -177,7 +182,9 @@ def _articulate(ancestors: Mapping[int, int], tolerance: PivotTolerance):
             z = z + G * e  # (10)
         for r, sigma in here.coupled.items() if link.driven else ():
             pending = pending.with_acceleration(r, sigma * here.tau[0])  # (12)
-        kept = Values(dofs=dofs, shares=shares, eliminated=eliminated, pivot_bounds=bounds, is_free=False)
+        kept = Values(
+            dofs=dofs, shares=shares, eliminated=eliminated, pivot_bounds=bounds, pivots=pivots, is_free=False
+        )
         inboard = Values(P=P.carried(here.X), z=here.X @ z, rows=pending.moved(here.X))  # (13)
         return kept, Values(**vars(inboard), free_bodies=arriving.free_bodies)
 

@@ -15,6 +15,7 @@ import platform
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -72,13 +73,13 @@ class Slices:
         self.size = unit * min(most, max(least, -(-units // (4 * threads))))
         self.threads = max(1, min(threads, -(-count // self.size)))
         self.stopped = False
-        self._count, self._next, self._taking = count, 0, threading.Lock()
+        self._count, self._left = count, deque(range(0, count, self.size))
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         while not self.stopped:
-            with self._taking:
-                begin, self._next = self._next, self._next + self.size
-            if begin >= self._count:
+            try:
+                begin = self._left.popleft()  # atomic: no lock that an interrupt might leave taken
+            except IndexError:
                 return
             yield begin, min(begin + self.size, self._count)
 

@@ -12,7 +12,7 @@ import numpy as np
 from spanloop.errors import InputError, nearest
 from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.model.parts import Joint
-from spanloop.trajectory import report
+from spanloop.trajectory import quantities, report
 from spanloop.trajectory.audit import balances
 from spanloop.trajectory.audit.balances import balance, highest
 
@@ -90,8 +90,8 @@ def audit(
 ) -> Audit:
     """The findings on a run or batch.
 
-    Bounds: energy and momentum relative to what is at stake in the motion; closure [rad, or of the loop's
-    length], velocity [m/s or rad/s] of closures; quaternion: off unit length; step: the errors of all steps together,
+    Bounds: energy and momentum relative to what is at stake in the motion; closure [rad, or of the loop's length],
+    velocity [the same in a second] of closures; quaternion: off unit length; step: the errors of all steps together,
     as a share of the largest speed.
     """
     findings = [_outcome(run), *_steps(run, step), _energy(run, energy)]
@@ -112,8 +112,8 @@ def _steps(run: Trajectory, bound: float) -> Iterator[Finding]:
     value = run.settings.get("step_error")
     if isinstance(value, float):
         sentence = (
-            f"The errors of all steps add up to about {value:.2g} of the largest speed, as a few steps that were "
-            f"repeated in halves show (bound {bound:.2g}). Where a motion is unstable or chaotic they grow beyond that."
+            f"The errors of all steps add up to about {value:.2g} of the largest speed, as a few that are repeated in "
+            f"halves show (bound {bound:.2g})."
         )
         yield Finding("steps", value, bound, "1", _verdict(value, bound, 0.0), sentence)
 
@@ -162,9 +162,15 @@ def _closure(run: Trajectory, bound: float) -> Finding:
 
 
 def _closure_velocity(run: Trajectory, bound: float) -> Finding:
-    value, where, _ = _largest(run, run.velocity_residual)
-    sentence = f"Loops open at a rate of up to {value:.2g} m/s or rad/s{where} (bound {bound:.2g})."
-    return Finding("closure velocity", value, bound, "m/s or rad/s", _verdict(value, bound, 0.0), sentence)
+    m, unit = mechanism_of(run.model), "rad/s, or of the loop's length in a second"
+    kept = list(m.velocity_rows)
+    lengths = np.array(m.row_lengths)[kept]
+    shares = np.abs(quantities.closure_rates(run)[..., kept]) / lengths
+    value, where, k = _largest(run, shares.max(axis=-1, initial=0.0))
+    worst = int(np.argmax(shares[k])) if kept else 0
+    size = f"{value * lengths[worst]:.2g} {rows_of(run.model)[kept[worst]].unit}/s" if kept else "0"
+    sentence = f"Loops open at a rate of up to {size}{where} (bound {bound:.2g})."
+    return Finding("closure velocity", value, bound, unit, _verdict(value, bound, 0.0), sentence)
 
 
 def _quaternions(run: Trajectory, bound: float) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ from spanloop.algorithms.papers.saha.legs import Legs, legs_with
 from spanloop.algorithms.tree.link_motion import link_acceleration, placed
 from spanloop.errors import Reason, Refusal
 from spanloop.math.spatial import Field, Motion, combined, power
-from spanloop.math.symmetric import solve
+from spanloop.math.symmetric import LDL, PIVOT_TOLERANCE, solve
 from spanloop.math.vector3 import ZERO3, dot, negate, total
 from spanloop.sweeps import Program, Values, at_once, outward
 
@@ -51,7 +51,13 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None)
             c + total(x * y for x, y in zip(row, theta, strict=True)) for c, row in zip(world.c, world.T, strict=True)
         ]
 
-    return _program("forward_dynamics", ("q", "v", "tau"), mechanism, loaded, redundancy, result, mechanism.nv)
+    def pivots(m, here, world):
+        I, _ = _equations(m, here, world, [list(h.tau) for h in here])
+        bounds = [PIVOT_TOLERANCE * row[k] for k, row in enumerate(I)]
+        return list(zip(bounds, LDL(I).pivots, strict=True))
+
+    inputs, size = ("q", "v", "tau"), mechanism.nv
+    return _program("forward_dynamics", inputs, mechanism, loaded, redundancy, result, size, pivots)
 
 
 def inverse_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None) -> Program:
@@ -68,7 +74,7 @@ def inverse_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None)
     return _program("actuated_inverse_dynamics", ("q", "v", "a"), mechanism, loaded, redundancy, result, n)
 
 
-def _program(name, inputs, mechanism, loaded, redundancy, result, size) -> Program:
+def _program(name, inputs, mechanism, loaded, redundancy, result, size, pivots=lambda m, here, world: []) -> Program:
     legs = legs_with(mechanism, redundancy)
     still = Field(ZERO3, origin=negate(mechanism.gravity))  # the world, accelerated against gravity
     n = len(legs.actuated)
@@ -89,9 +95,14 @@ def _program(name, inputs, mechanism, loaded, redundancy, result, size) -> Progr
         result,
         (size,),
         regroup=True,
-        demands=lambda m, here, world: (closure_kinematics.openness(m, here, world) if watched else []) + world.pivots,
+        demands=lambda m, here, world: [
+            *(closure_kinematics.openness(m, here, world) if watched else []),
+            *world.pivots,
+            *pivots(m, here, world),
+        ],
         refusal=SINGULAR,
         loaded=loaded,
+        tests_pivots=True,
     )
 
 
