@@ -1,109 +1,113 @@
-"""Prints the section of docs/accuracy.md on closed mechanisms: errors of forward dynamics by family and method.
+"""Prints the table of closed mechanisms of docs/accuracy.md: errors of forward dynamics by family and method.
 
-python docs/tables/closed_accuracy.py
+python docs/tables/closed_accuracy.py [cases of each family]
 
-The mechanisms are those of tests/attack/attacked_loops.py, the exact answers those of tests/attack/loop_reference.py.
+Cases are those of tests/support (random mechanisms at random states); the reference is that of tests/attack, an
+independent dense solution in extended precision.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
-os.environ.setdefault("SPANLOOP_CACHE", "off")
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests" / name) for name in ("attack", "support")]
+import numpy as np
 
-import attacked_loops  # noqa: E402
-import numpy as np  # noqa: E402
-from closed import Judge  # noqa: E402
-from trees import quiet  # noqa: E402
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "attack")]
+
+from loop_reference import Closed  # noqa: E402
+from plain_data import data, shaken  # noqa: E402
+from random_chains import random_chains  # noqa: E402
+from random_inside import random_inside  # noqa: E402
+from random_legs import random_legs  # noqa: E402
+from random_loops import Case, random_loops, random_plane_loop, scaled, unequal  # noqa: E402
 
 import spanloop as sl  # noqa: E402
+from spanloop.kernels.spec import KernelSpec  # noqa: E402
 
-MECHANISMS, STATES = 24, 60  # of each family
-FAMILIES = {  # sizes [m], decades of mass above and below the mean
-    "1 m, similar masses": (1.0, 0.5),
-    "10 µm": (1e-5, 0.5),
-    "1 km": (1e3, 0.5),
-    "1 m, mass ratios to 1e6": (1.0, 3.0),
-    "1 m, mass ratios to 1e12": (1.0, 6.0),
-}
-COLUMNS = (
-    ("elimination", "float64"),
-    ("dense", "float64"),
-    ("closed_topology", "float64"),
-    ("simple_closed_chain", "float64"),
-    ("elimination", "float32"),
+METHODS = (
+    "elimination",
+    "dense",
+    "simple_closed_chain",
+    "closed_topology",
+    "arms_on_object",
+    "arms_on_object_1",
+    "arms_on_object_2",
+    "arms_on_object_3",
+    "parallel_legs",
 )
-PIVOTS = ((0.1, 10.0), (0.01, 0.1), (1e-3, 0.01), (1e-4, 1e-3), (1e-6, 1e-4))
+MAKERS = (random_loops, random_plane_loop, random_chains, random_inside, random_legs)
+FAMILIES = {
+    "well-scaled": lambda case, seed: case,
+    "lengths × 1e-5": lambda case, seed: scaled(case, 1e-5),
+    "lengths × 1e3": lambda case, seed: scaled(case, 1e3),
+    "masses spread over 1e6": lambda case, seed: unequal(case, 6.0, seed),
+    "masses spread over 1e12": lambda case, seed: unequal(case, 12.0, seed),
+}
 
 
-def errors(judge: Judge, method: str, dtype: str) -> np.ndarray | None:
-    """The largest error of each state relative to its largest acceleration; NaN where refused."""
+def cases(family: str, count: int) -> Iterator[Case]:
+    """Random mechanisms of all kinds, without driven joints."""
+    for maker in MAKERS:
+        for seed in range(count):
+            case = maker(seed)
+            if not any(j.driven for j in case.model.joints):
+                yield FAMILIES[family](case, seed)
+
+
+def exact(case: Case) -> tuple[np.ndarray, float]:
+    """Accelerations (nv,) in extended precision, and what one rounding of every input does to them, relative."""
+    numbers, rng = data(case.model), np.random.default_rng(0)
+    closed = Closed(numbers, case.q[:, None], case.v[:, None])
+    a = closed.accelerations(case.tau[:, None])[0]
+    moved = [shaken(x[:, None], rng) for x in (case.q, case.v, case.tau)]
+    other = Closed(numbers.rounded(rng), *moved[:2], choice=closed.choice).accelerations(moved[2])[0]
+    return a[:, 0], float(np.abs(other - a).max() / np.abs(a).max())
+
+
+def outcome(case: Case, method: str, expected: np.ndarray) -> float | None:
+    """The error relative to the largest acceleration; NaN if the state is refused, None if the model does not fit."""
     try:
-        robot = sl.Dynamics(judge.model, method=method, dtype=dtype)
-        a, _ = quiet(robot.forward_dynamics, judge.q, judge.v, judge.tau, **judge.options)
+        spec = KernelSpec.of(case.model, "forward_dynamics", method=method)
+        inputs = {"q": case.q.tolist(), "v": case.v.tolist(), "tau": case.tau.tolist()}
+        a, demands = spec.compute(inputs)
     except sl.errors.UnsupportedError:
         return None
-    weights = judge.lengths[:, None]
-    size = np.maximum(np.abs(judge.a), 1e-3 * np.abs(judge.free))
-    return np.array((weights * np.abs(a.T - judge.a)).max(0) / (weights * size).max(0), dtype=float)
+    if not all(less < more for less, more in demands):
+        return np.nan
+    return float(np.abs(np.array(a) - expected).max() / np.abs(expected).max())
 
 
-def cell(found: list[np.ndarray]) -> str:
-    """The error that 99 % of the answers keep, the largest, and the share of refusals."""
-    every = np.concatenate(found) if found else np.zeros(0)
-    answered = every[np.isfinite(every)]
-    if not len(answered):
-        return "refused" if len(every) else "–"
-    share = 1.0 - len(answered) / len(every)
-    refused = f", {100 * share:.0f} % refused" if share > 0.005 else ""
-    return f"{np.quantile(answered, 0.99):.0e} ({answered.max():.0e}{refused})"
+def row(family: str, count: int) -> str:
+    """A line of the table: for each method the largest error, and how many states it refuses."""
+    found: dict[str, list[float]] = {m: [] for m in METHODS}
+    effects = []
+    for case in cases(family, count):
+        expected, effect = exact(case)
+        effects.append(effect)
+        for method in METHODS:
+            error = outcome(case, method, expected)
+            if error is not None:
+                found[method].append(error)
+    cells = [f"{family} ({len(effects)} states)", f"{max(effects):.0e}"]
+    for errors in found.values():
+        answered = [x for x in errors if np.isfinite(x)]
+        refused = len(errors) - len(answered)
+        worst = f"{max(answered):.0e}" if answered else "–"
+        cells.append(worst + (f" ({refused} of {len(errors)} refused)" if refused else ""))
+    return "| " + " | ".join(cells) + " |"
 
 
-def judged(family: str, number: int):
-    """A mechanism of a family at regular states, or None if it has none."""
-    size, decades = FAMILIES[family]
-    rng = np.random.default_rng([7, list(FAMILIES).index(family), number])
-    body = attacked_loops._body
-    attacked_loops._body = lambda b, name, rng, mass, size, ratio=1.0: body(b, name, rng, mass, size, decades)
-    try:
-        made = attacked_loops.THEMES[number % len(attacked_loops.THEMES)](rng, size, 1.0)
-    finally:
-        attacked_loops._body = body
-    judge = Judge(made, STATES, family, rng)
-    return judge if len(judge.q) else None
-
-
-def main() -> None:
-    by_family, by_pivot = defaultdict(list), defaultdict(list)
+def table(count: int) -> Iterator[str]:
+    heads = ["family", "one rounding", *(f"`{m}`" for m in METHODS)]
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "---|" * len(heads)
     for family in FAMILIES:
-        for number in range(MECHANISMS):
-            judge = judged(family, number)
-            if judge is None:
-                continue
-            regular = ~judge.singular & ~judge.contrary & np.isfinite(judge.pivot)
-            for column in COLUMNS:
-                found = errors(judge, *column)
-                if found is None:
-                    continue
-                by_family[family, column].append(found[regular & (judge.pivot > 1e-2)])
-                for least, most in PIVOTS:
-                    near = regular & (judge.pivot > least) & (judge.pivot <= most)
-                    if family == "1 m, similar masses":
-                        by_pivot[(least, most), column].append(found[near])
-    head = " | ".join(f"`{method}`" + ("" if dtype == "float64" else f", {dtype}") for method, dtype in COLUMNS)
-    print(f"| family | {head} |\n|---|{'---|' * len(COLUMNS)}")
-    for family in FAMILIES:
-        print(f"| {family} | " + " | ".join(cell(by_family[family, c]) for c in COLUMNS) + " |")
-    print(f"\n| smallest pivot | {head} |\n|---|{'---|' * len(COLUMNS)}")
-    for least, most in PIVOTS:
-        name = f"above {least:g}" if most > 1 else f"{least:g} to {most:g}"
-        print(f"| {name} | " + " | ".join(cell(by_pivot[(least, most), c]) for c in COLUMNS) + " |")
+        yield row(family, count)
 
 
 if __name__ == "__main__":
-    main()
+    for line in table(int(sys.argv[1]) if len(sys.argv) > 1 else 20):
+        print(line, flush=True)
