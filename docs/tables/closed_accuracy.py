@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,7 @@ from plain_data import data, shaken  # noqa: E402
 from random_chains import random_chains  # noqa: E402
 from random_inside import random_inside  # noqa: E402
 from random_legs import random_legs  # noqa: E402
-from random_loops import Case, random_loops, random_plane_loop, unequal  # noqa: E402
+from random_loops import Case, random_loops, random_plane_loop, scaled, unequal  # noqa: E402
 
 import spanloop as sl  # noqa: E402
 from spanloop.kernels.spec import KernelSpec  # noqa: E402
@@ -47,18 +46,6 @@ FAMILIES = {
     "masses spread over 1e6": lambda case, seed: unequal(case, 6.0, seed),
     "masses spread over 1e12": lambda case, seed: unequal(case, 12.0, seed),
 }
-
-
-def scaled(case: Case, length: float) -> Case:
-    """The case with all lengths multiplied; the same angles, and torques that cause the same accelerations of them."""
-    q, v, tau = case.q.copy(), case.v.copy(), case.tau.copy()
-    for joint in case.model.joints:
-        at, rates = case.model.q_slice(joint.name), case.model.v_slice(joint.name)
-        q[at] *= [length if x else 1.0 for x in joint.kind.lengths()]
-        v[rates] *= [length if unit == "m" else 1.0 for unit in joint.kind.units]
-        tau[rates] *= [length if unit == "m" else length**2 for unit in joint.kind.units]
-    model = case.model.without_losses().scale(length=length)
-    return Case(replace(model, gravity=tuple(length * x for x in case.model.gravity)), q, v, tau)
 
 
 def cases(family: str, count: int) -> Iterator[Case]:
