@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,8 +83,9 @@ class StepD:
             return None
         return found if np.isfinite(found).all() and all(a < b for a, b in pairs) else None
 
-    def other_kernel(self, dtype: str, *rows: np.ndarray) -> None:
-        """None: the assembly is chosen when the kernel is made."""
+    def other_kernels(self, dtype: str, *rows: np.ndarray) -> Iterator[None]:
+        """None of them: the assembly is chosen when the kernel is made."""
+        return iter(())
 
     def explain(self, *rows: np.ndarray) -> Refusal:
         """Why this state has no answer."""
