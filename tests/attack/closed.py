@@ -192,7 +192,7 @@ class Judge:
         except sl.errors.UnsupportedError:
             self.tally.notes["unsupported"] += 1
             return
-        allowed = tolerance(self.a, self.draws, self.lengths, terms=10 * self.free)
+        allowed = tolerance(self.a, self.draws, self.lengths, terms=self.free)
         times = worst(a.T, self.a, allowed)
         none = np.isnan(a).any(1)
         off = (times > 1) & ~none & ~self.singular & ~self.contrary

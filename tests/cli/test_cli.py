@@ -76,6 +76,17 @@ def test_simulate_continues_from_a_checkpoint_and_says_so(capsys, tmp_path, monk
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run.npz", "whole.npz"]
 
 
+def test_a_file_that_cannot_be_written_does_not_keep_the_others_from_being_written(capsys, tmp_path):
+    (tmp_path / "a.npz").mkdir()
+    files = [str(tmp_path / name) for name in ("a.npz", "b.npz")]
+    words = ("simulate", "zoo:pendulum", "--duration", "0.01", "--output", files[0], "--output", files[1])
+    code, out, err = run(capsys, *words)
+    assert (code, "a.npz: cannot be written (Is a directory)" in err) == (2, True)
+    assert f"written: {files[1]}" in out
+    assert files[0] not in out
+    assert len(sl.load_run(files[1])) == 11
+
+
 # ---- info
 
 

@@ -74,6 +74,13 @@ def test_constants_fold_and_zero_and_one_vanish():
     assert (x * 1.0) * y is x * y
 
 
+def test_constants_whose_product_underflows_vanish_with_either_sign():
+    x, _, _ = traced()
+    for sign in (1.0, -1.0):
+        assert (x * 1e-200) * (sign * 1e-200) == 0.0
+        assert (-x * 1e-200) * (sign * 1e-200) == 0.0
+
+
 def test_equal_expressions_are_one_node():
     x, y, z = traced()
     assert x + y is y + x

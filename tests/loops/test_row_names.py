@@ -289,3 +289,13 @@ def test_a_direction_in_several_loops_has_a_share_in_each():
     (name,) = found.redundant + found.redundant_here
     rods = [f"rod{k}: force along the rod" for k in range(3)]
     assert name == f"0.5 {rods[0]} with -1 {rods[1]} with 0.5 {rods[2]}"
+
+
+@pytest.mark.parametrize("axis", ["y", OBLIQUE])
+def test_a_loop_that_holds_nothing_leaves_the_accelerations_of_the_tree(axis):
+    """A planar closure in a mechanism of that plane: its one row of lengths is rounding, and was taken for a row."""
+    robot, q = tilted_four_bar(turn_of(axis), sl.joints.Planar(axis), rotation(np.random.default_rng(5)))
+    found = robot.diagnose(q)
+    assert (found.rank, found.redundant) == (0, tuple(f"closing: {name}" for name in PLANES[axis]))
+    tree = sl.Dynamics(robot.model.without_loops("closing")).forward_dynamics(q, np.zeros(3), np.zeros(3))
+    np.testing.assert_allclose(robot.forward_dynamics(q, np.zeros(3), np.zeros(3)), tree, rtol=1e-12)

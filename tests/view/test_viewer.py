@@ -555,6 +555,14 @@ def test_what_cannot_be_shown_is_refused():
         show(sl.zoo.four_bar(), [0.0, 0.0], block=False)
 
 
+@pytest.mark.parametrize("port", [-1, 65536, 8080.0])
+def test_a_port_that_there_is_not_is_refused(port):
+    from spanloop.view.viewer import show
+
+    with pytest.raises(InputError, match="expected a whole number from 0"):
+        show(sl.zoo.pendulum(), block=False, port=port)
+
+
 def test_without_viser_the_error_names_the_package(monkeypatch):
     from spanloop.view.viewer import show
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from spanloop.cli.shared_arguments import ZOO, add_model, by_name, initial_state, model_of, torques
 from spanloop.cli.terminal import add_json, colored, number, print_json
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError
+from spanloop.errors import InputError, SpanloopError
 from spanloop.model import Model
 from spanloop.model.parameters import applied
 from spanloop.simulation.integrators.integrator import Integrator
@@ -72,9 +72,16 @@ def run(chosen: argparse.Namespace) -> int:
         tau=torques(model, by_name(chosen.tau, "--tau")),
     )
     took = time.perf_counter() - began
+    failed: dict[Path, SpanloopError] = {}
     for path in files:
-        _write(motion, path, None if chosen.file.startswith(ZOO) else Path(chosen.file).parent)
-    return _report(motion, chosen, files, took)
+        try:
+            _write(motion, path, None if chosen.file.startswith(ZOO) else Path(chosen.file).parent)
+        except SpanloopError as error:  # the others are written all the same
+            failed[path] = error
+    code = _report(motion, chosen, [path for path in files if path not in failed], took)
+    if failed:
+        raise next(iter(failed.values()))
+    return code
 
 
 def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], took: float) -> int:
@@ -109,7 +116,7 @@ def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], t
         if audit:
             print("\n" + colored(str(audit), "well" if audit.well else "not well"))
         for path in files:
-            print(f"{'written' if path.exists() else 'not written'}: {path}")
+            print(f"written: {path}")
     return 0 if good else 1
 
 

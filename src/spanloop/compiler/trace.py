@@ -215,7 +215,7 @@ def _times(x: Expression, c: float):
     if c == -1.0:
         return _negate(x)
     if c < 0.0:
-        return _negate(_times(x, -c))
+        return -_times(x, -c)  # a product of constants may underflow to the number 0
     if x.op == MULTIPLY and x.a.op == CONSTANT:
         return _times(x.b, x.a.value * c)
     return x.graph.node(MULTIPLY, x.graph.constant(c), x)

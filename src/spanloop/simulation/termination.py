@@ -129,8 +129,8 @@ class Termination:
             advice = f"Take a shorter step than {g.h:g} s, or integrator='rk4'"
             words = f"the implicit step at t = {t:.6g} s did not converge. {advice}"
             return End(Outcome(EndReason.NOT_CONVERGED, words, t), *self._state(step.begin))
-        met = bits & HALTED and self._part(step, 1.0) is not None  # a step may meet an event and fail
-        return self._event(step) if met else self._failure(step)
+        is_met = bits & HALTED and self._part(step, 1.0) is not None  # a step may meet an event and fail
+        return self._event(step) if is_met else self._failure(step)
 
     def _state(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v, z of a row."""

@@ -10,7 +10,8 @@ light for what they carry) D must exceed the tolerance times M's entry, and the 
 |---|---|---|---|
 | composite | RigidInertia | the link with everything it carries | link |
 | least_pivots | by DoF | what the pivots of the joint must exceed; empty if they need no test | joint |
-| pivots | by DoF | D, kept by the program's own sweeps | joint |
+| pivots | by DoF | D, kept by the program's own sweeps in the order in which they eliminate the joint's DoF | joint |
+| pivot_gains | by DoF | the gains of these, kept too where the first DoF comes first | link |
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ import numpy as np
 
 from spanloop.errors import Reason, Refusal
 from spanloop.math.inertia import RigidInertia
+from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Motion, power
-from spanloop.math.vector3 import dot, trace
+from spanloop.math.vector3 import dot, total, trace
 from spanloop.sweeps.program import Sweep, Values, inward
 from spanloop.topology import Mechanism
 from spanloop.topology.mechanism import Link
@@ -70,7 +72,7 @@ class PivotTest:
 
     def pairs(self, m, here, world) -> list:
         """Pairs of the least pivot and the pivot, of which the first must be less."""
-        return [pair for i in self.noise for pair in zip(here[i].least_pivots, here[i].pivots, strict=False)]
+        return [pair for i in self.noise for pair in zip(here[i].least_pivots, _pivots(here[i]), strict=False)]
 
     def refusal(self, mechanism: Mechanism, pairs: Sequence[tuple[float, float]]) -> Refusal | None:
         """Names the joint whose pivot is smallest for what it carries; None where all pivots are large enough."""
@@ -87,6 +89,23 @@ class PivotTest:
             f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature, or lock it: "
             f"model.lock({joint!r})",
         )
+
+
+def _pivots(here: Values) -> Sequence[Scalar]:
+    """The pivot that each DoF of a joint would have as the last of them, where the gains are known.
+
+    With the block B = L diag(D) Lᵀ of the joint, in which L_jk = s_jᵀ G_k, that is 1/(B⁻¹)_kk.
+    """
+    D, G = here.pivots, getattr(here, "pivot_gains", ())
+    n = len(D)
+    if n < 2 or len(G) < n:
+        return D
+    unit = [[float(i == k) for k in range(n)] for i in range(n)]  # becomes L⁻¹
+    for i in range(n):
+        for k in range(i):
+            unit[i][k] = -total(power(here.S[i], G[j]) * unit[j][k] for j in range(k, i))
+    over = [reciprocal(d) for d in D]
+    return [reciprocal(total(over[i] * (unit[i][k] * unit[i][k]) for i in range(k, n))) for k in range(n)]
 
 
 def _doubtful(links: Sequence[Link], tolerance: float) -> list[int]:

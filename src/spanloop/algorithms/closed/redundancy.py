@@ -22,6 +22,7 @@ from spanloop.topology.tree_paths import meeting, path
 
 TOLERANCE = 1e-8  # of the square of what is left of a row of unit length
 TRACE = TOLERANCE**0.5  # of a row that is usual: what is shorter is a trace of misalignment
+ROUNDED = 1e-8  # of a loop's length: rows of lengths are not compared with less
 MISALIGNED = 1e-4  # closure error [rad, or of the loop's length] that is put down to slightly wrong axes
 _STATES, _TRIES, _STEPS = 3, 12, 80
 _TURN = 0.5  # rad, the most that a joint turns in one step; it slides as far as the loops are open, or this much
@@ -112,14 +113,14 @@ def redundant_rows(jacobians: Sequence[np.ndarray], tolerance: float = TOLERANCE
 def without_traces(mechanism, J: np.ndarray) -> np.ndarray:
     """A scaled Jacobian without rows that are there only because an axis is slightly misaligned.
 
-    Rows of angles are compared with 1, rows of lengths with the longest of their closure.
+    Rows of angles are compared with 1, rows of lengths with the longest of their closure if that is more than rounding.
     """
     out = J.copy()
     for c in mechanism.closures:
         rows = np.array(c.rows, dtype=int)
         size = np.linalg.norm(J[rows], axis=1)
         lengths = np.array([c.row_kind(k) == "force" for k in range(len(rows))], dtype=bool)
-        scale = np.where(lengths, size[lengths].max(initial=0.0), 1.0)
+        scale = np.where(lengths, max(size[lengths].max(initial=0.0), ROUNDED), 1.0)
         out[rows[size <= TRACE * scale]] = 0.0
     return out
 

@@ -65,17 +65,18 @@ def filtered(link, here, arriving) -> tuple[Values, Values]:
     P = link.inertia.articulated() + arriving.P
     z = here.z + arriving.z
     torque = [t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True)]
-    residuals, pivots = [], []
+    residuals, pivots, gains = [], [], []
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):  # a driven joint: no column
         U = P @ s
         D = power(s, U) + armature
         pivots.append(D)
         G, inverse_pivot = gain(U, D)
+        gains.append(G)
         e = t - power(s, z)  # ε = T − H ẑ
         residuals.append((s, G, e * inverse_pivot))  # ν = D⁻¹ ε
         P = P.less(G, U)
         z = z + G * e  # (1 − G H) ẑ + G T
-    return Values(residuals=residuals, pivots=pivots), Values(P=P.carried(here.X), z=here.X @ z)
+    return Values(residuals=residuals, pivots=pivots, pivot_gains=gains), Values(P=P.carried(here.X), z=here.X @ z)
 
 
 def smooth(link, here, parent) -> Values:

@@ -57,18 +57,20 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     P = link.inertia.articulated() + arriving.P
     z = here.z + arriving.z
     torque = tuple(t + p for t, p in zip(here.tau, link.passive_torque(here.q, here.v), strict=True))
-    eliminated, pivots = [], []
+    eliminated, pivots, gains = [], [], []
     for s, t, armature in zip(link.free(here.S), torque, link.armature, strict=False):  # a driven joint: no column
         U = P @ s
         D = power(s, U) + armature  # D = H P H*           [A.1]
         pivots.append(D)
         G, inverse_pivot = gain(U, D)  # G = P H* D⁻¹
+        gains.append(G)
         e = t - power(s, z)  # ε = T − H z
         eliminated.append((s, G, e * inverse_pivot))
         P = P.less(G, U)  # P⁺ = (1 − G H) P
         z = z + G * e  # z⁺ = z + G ε
     z = z + P @ here.c
-    return Values(eliminated=tuple(eliminated), pivots=pivots), Values(P=P.carried(here.X), z=here.X @ z)
+    kept = Values(eliminated=tuple(eliminated), pivots=pivots, pivot_gains=gains)
+    return kept, Values(P=P.carried(here.X), z=here.X @ z)
 
 
 def accelerate(link, here, parent) -> Values:

@@ -44,12 +44,13 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
     """Articulated inertia, and the innovations ε of every torque behind or at this joint."""
     P = link.inertia.articulated() + arriving.P
     z = Union(arriving.z)
-    eliminated, pivots = [], []
+    eliminated, pivots, gains = [], [], []
     for k, (s, armature) in enumerate(zip(here.S, link.armature, strict=True)):
         U = P @ s
         D = power(s, U) + armature
         pivots.append(D)
         G, inverse_pivot = gain(U, D)  # P H* D⁻¹, D⁻¹
+        gains.append(G)
         own = link.v.start + k
         e = Union({j: -power(s, f) for j, f in z.items()})
         e[own] = 1.0 - power(s, z[own]) if own in z else 1.0
@@ -58,7 +59,8 @@ def articulate(link, here, arriving) -> tuple[Values, Values]:
         eliminated.append((s, G, {j: x * inverse_pivot for j, x in e.items()}))
         P = P.less(G, U)
     sent = Union({j: here.X @ f for j, f in z.items()})
-    return Values(eliminated=tuple(eliminated), pivots=pivots), Values(P=P.carried(here.X), z=sent)
+    kept = Values(eliminated=tuple(eliminated), pivots=pivots, pivot_gains=gains)
+    return kept, Values(P=P.carried(here.X), z=sent)
 
 
 def accelerate(link, here, parent) -> Values:

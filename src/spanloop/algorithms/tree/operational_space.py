@@ -113,15 +113,16 @@ def pivots(mechanism, tested: PivotTest) -> Program:
 def articulate(link, here, arriving) -> tuple[Values, Values]:
     """Articulated inertia, and the gains of the joint's DoF."""
     P = link.inertia.articulated() + arriving.P
-    dofs, pivots = [], []
+    dofs, pivots, gains = [], [], []
     for s, armature in zip(link.free(here.S), link.armature, strict=False):
         U = P @ s
         D = power(s, U) + armature
         pivots.append(D)
         G, inverse_pivot = gain(U, D)  # P H* D⁻¹ and D⁻¹ = (H P H*)⁻¹      [A.1]
         dofs.append((s, G, inverse_pivot))
+        gains.append(G)
         P = P.less(G, U)
-    return Values(dofs=tuple(dofs), pivots=pivots), Values(P=P.carried(here.X))
+    return Values(dofs=tuple(dofs), pivots=pivots, pivot_gains=gains), Values(P=P.carried(here.X))
 
 
 def propagate(link, here, arriving, mechanism, frames, wanted) -> tuple[Values, Values]:

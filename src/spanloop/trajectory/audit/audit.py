@@ -112,8 +112,8 @@ def _steps(run: Trajectory, bound: float) -> Iterator[Finding]:
     value = run.settings.get("step_error")
     if isinstance(value, float):
         sentence = (
-            f"The errors of all steps add up to about {value:.2g} of the largest speed, as a few steps that were "
-            f"repeated in halves show (bound {bound:.2g}). Where a motion is unstable or chaotic they grow beyond that."
+            f"The errors of all steps add up to about {value:.2g} of the largest speed, as a few that are repeated in "
+            f"halves show (bound {bound:.2g})."
         )
         yield Finding("steps", value, bound, "1", _verdict(value, bound, 0.0), sentence)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import UnsupportedError
+from spanloop.errors import InputError, UnsupportedError
 from spanloop.view.viewer.camera import Camera
 
 LOOPBACK = "127.0.0.1"
@@ -26,6 +26,8 @@ _starting = threading.Lock()
 
 def start_server(port: int = 0, label: str = "spanloop") -> Any:
     """Start a server that only this machine can reach; port 0 takes a free one."""
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
+        raise InputError(f"show: port is {port!r}; expected a whole number from 0 (a free one) to 65535")
     try:
         import viser
     except ImportError:
