@@ -337,7 +337,7 @@ class KernelSpec:
 _OTHER_ASSEMBLY = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY)  # reasons that another assembly may explain
 
 
-def redundancy_of(model: Model, near: Sequence[float] | None = None) -> Redundancy:
+def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None) -> Redundancy:
     """The redundant rows of a model in the assemblies near its neutral state, or in that of the state q (nq,) given."""
     return _redundancy(model, None if near is None else tuple(map(float, near)))
 

@@ -226,7 +226,7 @@ def wrench_map(robot: Any, closure: Any, q: ArrayLike) -> np.ndarray:
 def _space(robot: Any, closure: Any, q: ArrayLike) -> np.ndarray:
     """φᶜ (..., rows, 6) in the child's axes."""
     if closure.kind.constant_space:
-        return np.array([tuple(w) for w in closure.kind.constraint_space(closure.kind.neutral())])
+        return np.reshape([tuple(w) for w in closure.kind.constraint_space(closure.kind.neutral())], (-1, 6))
     m = mechanism(robot.model)
     out = []
     for state in np.reshape(q, (-1, np.shape(q)[-1])):

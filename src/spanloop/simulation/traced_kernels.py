@@ -64,7 +64,7 @@ class TracedFunction:
             return None
         return found if np.isfinite(found).all() and all(a < b for a, b in pairs) else None
 
-    def other_kernels(self, dtype: str, *rows: np.ndarray) -> Iterator[None]:
+    def other_kernels(self, dtype: str, *rows: np.ndarray) -> Iterator[Kernel]:
         """None of them: the assembly is chosen when the kernel is made."""
         return iter(())
 
