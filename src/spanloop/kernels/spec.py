@@ -128,7 +128,7 @@ class KernelSpec:
             refuses_open,
             _chosen("lowering", lowering),
             single,
-            refines and strict and method == "elimination" and name == "forward_dynamics" and not single,
+            refines and strict and not single and name == "forward_dynamics" and algorithm.refines,
             assembly=None if near is None else redundancy_of(model, near),
         )
 

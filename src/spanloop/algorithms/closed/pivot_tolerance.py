@@ -51,6 +51,8 @@ class PivotTolerance:
 
     def __init__(self, mechanism):
         self.group, self.tolerance = row_groups(mechanism), pivot_tolerance(mechanism)
+        self.refines, self.length = mechanism.refines, mechanism.length
+        self.gravity = total(g * g for g in mechanism.gravity) * (1.0 / (self.length * self.length))
 
     def scale(self, r: int, L0: Mapping[int, Scalar]) -> Scalar:
         """The admittance of all rows in the group of row r, before any row is eliminated (19)."""
