@@ -220,7 +220,7 @@ def test_power_of_the_motors_is_what_the_energy_gains():
     ("settings", "sentence"),
     [
         ({"gear": 0}, "actuator 'm': gear is 0; a gear of ratio 0 moves nothing. Leave it out for a direct drive"),
-        ({"gear": float("nan")}, "actuator 'm': gear is nan; expected a finite number"),
+        ({"gear": float("nan")}, "actuator 'm': gear is nan; every number must be finite"),
         ({"gear": "5"}, "actuator 'm': gear is '5'; expected a finite number"),
         ({"rotor_inertia": -1.0}, "actuator 'm': rotor_inertia is -1; must be >= 0"),
         ({"max_torque": 0.0}, "actuator 'm': max_torque is 0; must be > 0"),

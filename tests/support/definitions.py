@@ -24,5 +24,8 @@ class PlanDefinition:
     def signature(self):
         return self.plan.inputs, self.plan.shape
 
+    def other_kernel(self, dtype: str, *arrays: np.ndarray) -> None:
+        """None: there is one assembly."""
+
     def explain(self, *arrays: np.ndarray) -> Refusal:
         return Refusal(Reason.OTHER, self.sentence)

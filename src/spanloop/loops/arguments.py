@@ -189,10 +189,11 @@ def loop_inputs(
     loop_accelerations: Mapping | None,
     mask: Callable[[Model, frozenset[str]], np.ndarray] = active_row_mask,
 ) -> tuple[np.ndarray, ...]:
-    """A kernel's inputs for switchable and for driven loops; none where the model has no such loop."""
+    """A kernel's inputs for switchable and for driven loops; none where the model has no such loop with rows."""
     names, accelerations = checked_active_loops(model, active_loops), loop_acceleration_rows(model, loop_accelerations)
     masks = (mask(model, names),) if switchable_loops(model) else ()
-    return masks + ((accelerations,) if any(x.driven for x in model.loops) else ())
+    found = masks + ((accelerations,) if any(x.driven for x in model.loops) else ())
+    return tuple(x for x in found if x.shape[-1])
 
 
 def _check_names(names: Iterable[str], known: list[str], argument: str, kind: str) -> None:

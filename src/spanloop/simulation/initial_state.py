@@ -29,6 +29,7 @@ NOTICED = 1e-9  # rad, or of the loop's length, or their rates: a smaller correc
 _MOST = 20  # Newton steps in minimal coordinates
 _CLOSED = 1e-14  # rad, or of the loop's length: a smaller closure error is not corrected
 _ENOUGH = 1e-9  # rad, or of the loop's length: must be reached
+_COMPLETED = 0.05  # rad, or of the loop's length: what Newton's method closes around the actuated joints
 _UNDETERMINED = "where the actuated joints do not determine the motion of the others. Use closures='project'"
 
 
@@ -94,12 +95,16 @@ def closed(
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Rows q and v with the loops closed, and a note on what was changed, "" if nothing; open loops are refused.
 
-    Live parameters decide: where they are lengths, the loops close elsewhere than those of the model.
+    Live parameters decide: where they are lengths, the loops close elsewhere than those of the model. In minimal
+    coordinates the other joints follow from the actuated ones, and one start may serve runs of slightly other lengths.
     """
     if system.closures == "none" or not system.has_loops:
         return q, v, ""
     live = system.live_parameters(constants)
-    openness = _openness(robot if live is None else LiveRobot(robot, live), q)
+    if live is None:
+        openness = _openness(robot, q)
+    else:
+        openness = _openness(LiveRobot(robot, live), q, _COMPLETED if system.minimal else OPEN)
     if not system.keeps_closed:
         return q, v, ""
     if system.minimal:
@@ -126,11 +131,11 @@ def assembly(robot: Dynamics, q: np.ndarray) -> tuple[float, ...] | None:
     return None if found[number[0]] is in_general(robot.model) else tuple(map(float, q[0]))
 
 
-def _openness(robot: Dynamics | LiveRobot, q: np.ndarray) -> np.ndarray:
-    """The largest closure error (n,) of each state [rad, or of the loop's length]; open loops are refused."""
+def _openness(robot: Dynamics | LiveRobot, q: np.ndarray, most: float = OPEN) -> np.ndarray:
+    """The largest closure error (n,) of each state [rad, or of the loop's length]; more than `most` is refused."""
     every = errors(robot, q)
     openness = np.abs(relative_errors(robot, q)[:, positional(robot.model)]).max(axis=1, initial=0.0)
-    far = np.flatnonzero(openness > OPEN)
+    far = np.flatnonzero(openness > most)
     if len(far):
         k = int(far[0])
         miss = worst(robot.model, every[k])

@@ -638,3 +638,10 @@ def test_limits_the_wrong_way_round_are_refused_with_their_line():
         "joint 'j' (r.urdf:4): lower limit (2.0,) is above upper limit (-1.0,); expected lower <= upper. "
         "Are the two swapped, or is one in degrees?"
     )
+
+
+@pytest.mark.parametrize("text", ["٣", "1_0", "１"])
+def test_only_plain_digits_are_numbers(text):
+    """Python reads more as a number than other programs do."""
+    inertial = INERTIAL.replace('"1"', f'"{text}"')
+    assert f"r.urdf:2: <mass> value is {text!r}; expected a number" in sentence(robot(link("a", inertial)))

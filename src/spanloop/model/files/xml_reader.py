@@ -87,7 +87,7 @@ def parsed_numbers(text: str, count: int, owner: str, *, infinite: bool = False)
         )
     except ValueError:
         good = False
-    if good and "_" not in text:
+    if good and "_" not in text and text.isascii():
         return values
     raise FileError(f"{owner} is {_shortened(text)!r}; expected {_count(count)}{_advice(text)}")
 

@@ -99,7 +99,7 @@ def check_unique(columns: list[Column], where: str) -> None:
 def read_number(text: str, column: Column, slides: bool, where: str) -> float:
     """The number of a cell in SI units; slides: of a prismatic joint."""
     try:
-        value = float(text)
+        value = float(text if text.isascii() and "_" not in text else "")
     except ValueError:
         hint = "; write a point, not a comma" if "," in text else ""
         raise FileError(f"{where}: {column.text} is {text!r}; expected a number{hint}") from None
