@@ -334,7 +334,7 @@ class KernelSpec:
         return {}
 
 
-_OTHER_ASSEMBLY = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY)  # reasons that another assembly may explain
+_OTHER_ASSEMBLY = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY, Reason.ROUNDING)  # others may answer then
 
 
 def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None) -> Redundancy:

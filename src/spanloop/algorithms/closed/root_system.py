@@ -98,6 +98,11 @@ def _solve(system: System, blocks: dict, redundancy: Redundancy, tolerance: Pivo
     clamped = _rows_before_bodies(names, blocks)
     bounds: list = []
     added: dict = {}  # δ of the clamped pivots
+    scale = dict(L0)  # of the rows' pivots, with the admittances of the bodies that are eliminated before them
+
+    def changes(x, y, value) -> None:
+        if isinstance(x, tuple) and not isinstance(y, tuple):
+            scale[y] = scale[y] + value if y in scale else value
 
     def inverse_pivot(x, pivot):
         if isinstance(x, tuple):  # a direction of a free body
@@ -105,10 +110,10 @@ def _solve(system: System, blocks: dict, redundancy: Redundancy, tolerance: Pivo
         if x in clamped:
             out, added[x] = tolerance.clamped(x, pivot, L0, mask)
             return out
-        bounds.append(tolerance.bound(x, pivot, L0, mask))
-        return tolerance.inverse(x, pivot, L0, mask)
+        bounds.append(tolerance.bound(x, pivot, scale, mask))
+        return tolerance.inverse(x, pivot, scale, mask)
 
-    factors = SparseLDL(system, order, inverse_pivot)
+    factors = SparseLDL(system, order, inverse_pivot, changes)
     x = factors.solve(system.right)
     if clamped:
         product = system.times(x)
@@ -117,8 +122,8 @@ def _solve(system: System, blocks: dict, redundancy: Redundancy, tolerance: Pivo
         if tolerance.refines:  # a step of 1e-5 leaves an error of about 1e-10
             bounds.append(_largest_step(x, step, tolerance))
         residual = total((d * step[n]) * (d * step[n]) for n, d in added.items())  # (22)
-        scale = total(y * y for y in [*(system.right[n] for n in added), *(x[n] for n in x if isinstance(n, tuple))])
-        bounds.append((residual, LARGEST_RESIDUAL**2 * scale + 1e-24))
+        size = total(y * y for y in [*(system.right[n] for n in added), *(x[n] for n in x if isinstance(n, tuple))])
+        bounds.append((residual, LARGEST_RESIDUAL**2 * size + 1e-24))
     return x, bounds
 
 
