@@ -26,6 +26,7 @@ from random_loops import Case, random_loops, random_plane_loop, scaled, unequal 
 
 import spanloop as sl  # noqa: E402
 from spanloop.kernels.spec import KernelSpec  # noqa: E402
+from spanloop.topology import mechanism  # noqa: E402
 
 METHODS = (
     "elimination",
@@ -64,7 +65,13 @@ def exact(case: Case) -> tuple[np.ndarray, float]:
     a = closed.accelerations(case.tau[:, None])[0]
     moved = [shaken(x[:, None], rng) for x in (case.q, case.v, case.tau)]
     other = Closed(numbers.rounded(rng), *moved[:2], choice=closed.choice).accelerations(moved[2])[0]
-    return a[:, 0], float(np.abs(other - a).max() / np.abs(a).max())
+    return a[:, 0], difference(case, other[:, 0], a[:, 0])
+
+
+def difference(case: Case, a: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference of two accelerations, relative to the largest; metres are counted in loops' lengths."""
+    units = 1.0 / np.array(mechanism(case.model).dof_lengths)
+    return float(np.abs(units * (a - expected)).max() / np.abs(units * expected).max())
 
 
 def outcome(case: Case, method: str, expected: np.ndarray) -> float | None:
@@ -77,7 +84,7 @@ def outcome(case: Case, method: str, expected: np.ndarray) -> float | None:
         return None
     if not all(less < more for less, more in demands):
         return np.nan
-    return float(np.abs(np.array(a) - expected).max() / np.abs(expected).max())
+    return difference(case, np.array(a), expected)
 
 
 def row(family: str, count: int) -> str:
