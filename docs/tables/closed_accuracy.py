@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +22,11 @@ from plain_data import data, shaken  # noqa: E402
 from random_chains import random_chains  # noqa: E402
 from random_inside import random_inside  # noqa: E402
 from random_legs import random_legs  # noqa: E402
-from random_loops import Case, random_loops, random_plane_loop, unequal  # noqa: E402
+from random_loops import Case, random_loops, random_plane_loop, scaled, unequal  # noqa: E402
 
 import spanloop as sl  # noqa: E402
 from spanloop.kernels.spec import KernelSpec  # noqa: E402
+from spanloop.topology import mechanism  # noqa: E402
 
 METHODS = (
     "elimination",
@@ -49,18 +49,6 @@ FAMILIES = {
 }
 
 
-def scaled(case: Case, length: float) -> Case:
-    """The case with all lengths multiplied; the same angles, and torques that cause the same accelerations of them."""
-    q, v, tau = case.q.copy(), case.v.copy(), case.tau.copy()
-    for joint in case.model.joints:
-        at, rates = case.model.q_slice(joint.name), case.model.v_slice(joint.name)
-        q[at] *= [length if x else 1.0 for x in joint.kind.lengths()]
-        v[rates] *= [length if unit == "m" else 1.0 for unit in joint.kind.units]
-        tau[rates] *= [length if unit == "m" else length**2 for unit in joint.kind.units]
-    model = case.model.without_losses().scale(length=length)
-    return Case(replace(model, gravity=tuple(length * x for x in case.model.gravity)), q, v, tau)
-
-
 def cases(family: str, count: int) -> Iterator[Case]:
     """Random mechanisms of all kinds, without driven joints."""
     for maker in MAKERS:
@@ -77,7 +65,13 @@ def exact(case: Case) -> tuple[np.ndarray, float]:
     a = closed.accelerations(case.tau[:, None])[0]
     moved = [shaken(x[:, None], rng) for x in (case.q, case.v, case.tau)]
     other = Closed(numbers.rounded(rng), *moved[:2], choice=closed.choice).accelerations(moved[2])[0]
-    return a[:, 0], float(np.abs(other - a).max() / np.abs(a).max())
+    return a[:, 0], difference(case, other[:, 0], a[:, 0])
+
+
+def difference(case: Case, a: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference of two accelerations, relative to the largest; metres are counted in loops' lengths."""
+    units = 1.0 / np.array(mechanism(case.model).dof_lengths)
+    return float(np.abs(units * (a - expected)).max() / np.abs(units * expected).max())
 
 
 def outcome(case: Case, method: str, expected: np.ndarray) -> float | None:
@@ -90,7 +84,7 @@ def outcome(case: Case, method: str, expected: np.ndarray) -> float | None:
         return None
     if not all(less < more for less, more in demands):
         return np.nan
-    return float(np.abs(np.array(a) - expected).max() / np.abs(expected).max())
+    return difference(case, np.array(a), expected)
 
 
 def row(family: str, count: int) -> str:

@@ -196,6 +196,8 @@ class Judge:
         times = worst(a.T, self.a, allowed)
         none = np.isnan(a).any(1)
         off = (times > 1) & ~none & ~self.singular & ~self.contrary
+        strict = worst(a.T, self.a, tolerance(self.a, self.draws, self.lengths, terms=self.free, strict=True))
+        self.tally.notes["off in a small number"] += int(((strict > 1) & ~off & ~none & ~self.singular).sum())
         clear = self.regular if method == "elimination" else self.regular & (self.pivot > 3 * REGULAR)
         cases = (
             ("a regular state is refused", clear & none),

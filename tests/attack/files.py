@@ -28,15 +28,16 @@ SECONDS = 10.0  # of processor time for one case
 PATIENCE = 60.0  # s until a case that does not answer is ended
 MEGABYTES = 1000.0  # of memory
 CHECKED, COMPUTED, COMPILED = 10, 20, 200  # of the cases, one in so many
+LEAST = 60  # cases
 SMALL = 12  # degrees of freedom of the models that are compiled
 
 
 def attack(seed: int, deadline: float) -> Tally:
-    """Cases 0, 1, ... of a seed until the deadline."""
+    """Cases 0, 1, ... of a seed until the deadline, and some in any case: a worker takes seconds to begin."""
     tally, k = Tally(), 0
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline or k < LEAST:
         with contextlib.closing(Worker(seed, k)) as worker:
-            while time.monotonic() < deadline and worker.alive:
+            while worker.alive and (time.monotonic() < deadline or k < LEAST):
                 answer = worker.answer()
                 k += 1
                 _count(tally, answer, f"files.case({seed}, {k - 1})")

@@ -174,9 +174,8 @@ class Judge:
 
     def _judge(self, name, how, answer, reason, pivot, single, n_inputs: int = 3) -> None:
         exact, shook = self.exact[name], [x[name] for x in self.draws]
-        allowed = tolerance(exact, shook, self._weights(name), single)
-        if single and pivot is not None:  # docs/accuracy.md: 1e-6 over the pivot
-            allowed = allowed * np.maximum(1.0, 1e-2 / np.maximum(pivot, SINGULAR))
+        weights = self._weights(name)
+        allowed = tolerance(exact, shook, weights, pivot=pivot if single else None)
         times = worst(answer.T, exact, allowed)
         none = np.isnan(answer).any(1) if answer.shape[1] else np.zeros(len(answer), bool)
         faulty = np.array([self._hits(x, n_inputs) for x in self.expected])
@@ -190,6 +189,9 @@ class Judge:
         singular = np.zeros(len(none), bool) if pivot is None else pivot < SINGULAR
         regular = np.ones(len(none), bool) if pivot is None else pivot > REGULAR * loose
         off = (times > 1) & ~none & ~singular & ~faulty
+        if not single:
+            strict = worst(answer.T, exact, tolerance(exact, shook, weights, strict=True))
+            self.tally.notes["off in a small number"] += int(((strict > 1) & ~off & ~none & ~singular & ~faulty).sum())
         cases = (
             ("a faulty state is answered", faulty & ~none),
             ("a regular state is refused", regular & none & ~faulty & (not rounds)),

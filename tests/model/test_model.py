@@ -10,7 +10,7 @@ from sentences import says
 
 from spanloop import zoo
 from spanloop.errors import InputError, ModelError
-from spanloop.joints import Prismatic, Revolute, Spherical
+from spanloop.joints import Planar, Prismatic, Revolute, Spherical
 from spanloop.model import Body, Coupling, Frame, Geometry, Inertia, Joint, Loop, Model, Placement
 from spanloop.model.parts import Actuator, Sensor
 
@@ -52,6 +52,10 @@ WRONG = {
     "an endless lower limit": (
         lambda: model(joints=(hinge(lower=math.inf), ("two", "a", "b"))),
         "joint 'one': limits (inf,) and None leave no room; expected -inf below or inf above for no limit",
+    ),
+    "a heading, which kernels alone set": (
+        lambda: model(joints=(Joint("one", Planar(heading=(0.0, 1.0)), "world", "a"), ("two", "a", "b"))),
+        "joint 'one': heading is (0.0, 1.0); kernels alone set it. Leave it out, turn the joint",
     ),
     "an offset that is no number": (
         lambda: model(joints=(Joint("one", Revolute(offset=math.nan), "world", "a"), ("two", "a", "b"))),

@@ -98,6 +98,18 @@ def unequal(case: Case, decades: float, seed: int) -> Case:
     return replace(case, model=replace(case.model, bodies=tuple(bodies)).without_losses())
 
 
+def scaled(case: Case, length: float) -> Case:
+    """The case with all lengths multiplied; the same angles, and torques that cause the same accelerations of them."""
+    q, v, tau = case.q.copy(), case.v.copy(), case.tau.copy()
+    for joint in case.model.joints:
+        at, rates = case.model.q_slice(joint.name), case.model.v_slice(joint.name)
+        q[at] *= [length if x else 1.0 for x in joint.kind.lengths()]
+        v[rates] *= [length if unit == "m" else 1.0 for unit in joint.kind.units]
+        tau[rates] *= [length if unit == "m" else length**2 for unit in joint.kind.units]
+    model = case.model.without_losses().scale(length=length)
+    return Case(replace(model, gravity=tuple(length * x for x in case.model.gravity)), q, v, tau)
+
+
 def condition(model: Model, q: np.ndarray) -> float:
     """Ratio of the singular values of J M^(-1/2), its rows scaled to length 1; infinite without full rank."""
     reference = ClosedReference(model, q)

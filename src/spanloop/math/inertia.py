@@ -178,7 +178,7 @@ def _second_moments(xx: Scalar, yy: Scalar, zz: Scalar) -> Vector3:
     """∫ x² dm, ∫ y² dm, ∫ z² dm from three moments of inertia; of numbers so that thin bodies lose no digits."""
     if all(isinstance(i, float) for i in (xx, yy, zz)):
         pairs = ((xx, yy, zz), (yy, zz, xx), (zz, xx, yy))
-        return tuple(0.5 * ((max(j, k) - i) + min(j, k)) for i, j, k in pairs)  # type: ignore[return-value]
+        return tuple(0.5 * ((max(j, k) - i) + min(j, k)) for i, j, k in pairs)
     half = 0.5 * total((xx, yy, zz))
     return (half - xx, half - yy, half - zz)
 

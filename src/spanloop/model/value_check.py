@@ -80,6 +80,9 @@ def check_joint(j: Joint) -> None:
 
 def check_kind(kind: JointKind, owner: str) -> None:
     """Raise ModelError for a parameter of a joint kind (offset, pitch, length, ...) that is not finite."""
+    heading = getattr(kind, "heading", (1.0, 0.0))
+    if heading != (1.0, 0.0):
+        raise ModelError(f"{owner}: heading is {heading!r}; kernels alone set it. Leave it out, turn the joint")
     for f in fields(kind):  # type: ignore[arg-type]
         check_numbers(_flat(getattr(kind, f.name)), f"{owner}: {f.name}")
 

@@ -12,7 +12,8 @@ then the one before it, until only actuated ones are left: Φ_l t_e = Φ_l Σ p�
 
 Departures: an actuator may be anywhere in its leg, and a leg may have several or none. Accelerations, and steps that
 close open loops, obey the same equations with beta added; rates of closures' own DoF are eliminated first and not
-kept. Angles and lengths are mixed in pᵀp, as in the paper: the answer does not depend on it.
+kept. Angles and lengths are mixed in pᵀp, as in the paper: but for rounding the answer does not depend on it. In small
+and large mechanisms (ORDINARY) lengths are therefore counted in a length of the mechanism's own.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from spanloop.algorithms.tree.link_motion import link_acceleration
 from spanloop.math.scalar import reciprocal
 from spanloop.math.spatial import Field, Motion, Transform, combined, coriolis
 from spanloop.math.symmetric import LDL, PIVOT_TOLERANCE
-from spanloop.math.vector3 import ZERO3, cross, dot, negate
+from spanloop.math.vector3 import ZERO3, cross, dot, negate, scale
 from spanloop.sweeps import Values
 from spanloop.topology.tree_paths import relative_pose
+
+ORDINARY = 1e-2, 1e2  # m: characteristic lengths of mechanisms in which metres and radians are mixed as they are
 
 
 @dataclass
@@ -48,6 +51,7 @@ class Eliminated:
     columns: list[Column]
     beta: Motion
     seen: dict[int, Transform]
+    unit: float = 1.0  # m, of the lengths in p, e and beta
 
     def projected(self, x: Motion) -> Motion:
         """Φ_l x."""
@@ -95,13 +99,19 @@ def joined(m, legs: Legs, leg: Leg, here) -> Joined:
     return Joined(x, in_b, b @ in_b, -1.0)
 
 
+def length_unit(m) -> float:
+    """The unit [m] in which twists are compared: 1 in mechanisms of ordinary size."""
+    return 1.0 if ORDINARY[0] <= m.length <= ORDINARY[1] else float(m.length)
+
+
 def eliminated(
-    m, legs: Legs, here, beta: Callable[[Leg], Motion] = lambda leg: Motion()
+    m, legs: Legs, here, beta: Callable[[Leg], Motion] = lambda leg: Motion(), unit: float | None = None
 ) -> tuple[list[Eliminated], list]:
-    """All legs, and pairs of which the first must be less."""
+    """All legs, and pairs of which the first must be less; unit [m]: of lengths in twists, by default length_unit."""
     out, demands = [], []
+    unit = length_unit(m) if unit is None else unit
     for leg in legs.legs:
-        one = _columns(m, legs, leg, here, beta(leg))
+        one = _columns(m, legs, leg, here, beta(leg), unit)
         for k in reversed(range(len(one.columns))):
             c = one.columns[k]
             if c.actuated:
@@ -152,19 +162,25 @@ def rates_of(m, legs: Legs, parts: list[Eliminated], t: Motion, known: dict, bia
     out = [0.0] * m.nv
     for f, x in known.items():
         out[f] = x
+    unit = parts[0].unit
     for part in parts:
         rest = t if bias is None else t - part.beta
         for f, x in part.unactuated(rest, known).items():
             out[f] = x
     platform = m.links[legs.platform]
     if platform.floats:
-        own = t if bias is None else t - bias
+        own = _in_unit(t, 1.0 / unit) if bias is None else _in_unit(t, 1.0 / unit) - bias
         for k, s in enumerate(platform.kind.motion_space(platform.kind.neutral())):
             out[platform.v.start + k] = _dot(s, own)
     return out
 
 
-def _columns(m, legs: Legs, leg: Leg, here, beta: Motion) -> Eliminated:
+def _in_unit(x: Motion, unit: float) -> Motion:
+    """A twist with its lengths in another unit."""
+    return x if unit == 1.0 else Motion(x.angular, scale(1.0 / unit, x.linear))
+
+
+def _columns(m, legs: Legs, leg: Leg, here, beta: Motion, unit: float) -> Eliminated:
     """The leg's DoF as twists of the platform, not yet projected."""
     pose, own = Transform(), []
     if leg.closure is not None:
@@ -175,10 +191,12 @@ def _columns(m, legs: Legs, leg: Leg, here, beta: Motion) -> Eliminated:
     for i in reversed(leg.links):
         seen[i] = pose
         start = m.links[i].v.start
-        found = [Column(start + k, start + k in legs.actuated, pose.T @ s) for k, s in enumerate(here[i].S)]
+        twists = [_in_unit(pose.T @ s, unit) for s in here[i].S]
+        found = [Column(start + k, start + k in legs.actuated, p) for k, p in enumerate(twists)]
         inward += reversed(found)
         pose = here[i].X @ pose
-    return Eliminated([*reversed(inward), *(Column(None, False, s) for s in own)], beta, seen)
+    closing = [Column(None, False, _in_unit(s, unit)) for s in own]
+    return Eliminated([*reversed(inward), *closing], _in_unit(beta, unit), seen, unit)
 
 
 def _sum(motions) -> Motion:

@@ -114,7 +114,9 @@ def _blocks(m, legs: Legs, links, part: Eliminated, here) -> list[_Block]:
 
 
 def _walked(m, legs: Legs, q) -> tuple[list, list[Eliminated]]:
-    program = Program("legs", ("q",), placed(()), lambda m, here, world: [list(here), eliminated(m, legs, here)[0]], ())
+    program = Program(
+        "legs", ("q",), placed(()), lambda m, here, world: [list(here), eliminated(m, legs, here, unit=1.0)[0]], ()
+    )
     here, parts = walk(program, m, {"q": [float(x) for x in q]})
     return here, parts
 

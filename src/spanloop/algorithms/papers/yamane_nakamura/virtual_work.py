@@ -219,11 +219,14 @@ def remain(link, here, parent) -> Values:
 
 def finish(link, here, parent) -> Values:
     """Joint accelerations and constraint forces of both walks together."""
-    slip = here.first.slip + (here.a - here.X.T @ parent.a)
+    second = here.a - here.X.T @ parent.a
+    slip = here.first.slip + second
     accelerations = tuple(power(slip, w) for w in here.KJ) if here.KJ else here.tau  # (14), (53)
     n = [x + y for x, y, soft in zip(here.first.n, here.own, here.compliance, strict=True) if not soft]
     sizes = (square(here.a), square(here.first.a))
-    return Values(a=here.a, accelerations=accelerations, constraint=spanned(here.K[: len(n)], n), sizes=sizes)
+    corrections = tuple(power(second, w) for w in here.KJ)
+    constraint = spanned(here.K[: len(n)], n)
+    return Values(a=here.a, accelerations=accelerations, corrections=corrections, constraint=constraint, sizes=sizes)
 
 
 def square(m: Motion):
@@ -232,7 +235,19 @@ def square(m: Motion):
 
 
 def demands(m, here, world) -> list:
-    """Pairs, the first to be less: the size of the correction, and of what it may be; live bodies must not be thin."""
+    """Pairs, the first to be less: the size of the correction, and of what it may be; live bodies must not be thin.
+
+    Sizes are those of links, and of joints by the unit of their DoF.
+    """
     corrections, accelerations = (total(h.sizes[k] for h in here) for k in (0, 1))
     live = [pair for link in m.links for pair in inertia_demands(link.inertia)]
-    return [(corrections, LARGEST_CORRECTION**2 * accelerations + 1e-200), *live]
+    sizes = [(corrections, accelerations)]
+    for unit in sorted({u for link in m.links if not link.driven for u in link.kind.units}):
+        joints = [(k.kind.units, h) for k, h in zip(m.links, here, strict=True) if not k.driven]
+        sizes.append(tuple(_total_of(unit, joints, name) for name in ("corrections", "accelerations")))
+    return [*((x, LARGEST_CORRECTION**2 * y + 1e-200) for x, y in sizes), *live]
+
+
+def _total_of(unit: str, joints, name: str):
+    """The sum of squares of what joints keep by this name for their DoF in this unit."""
+    return total(x * x for units, h in joints for u, x in zip(units, getattr(h, name), strict=True) if u == unit)
