@@ -59,6 +59,7 @@ class KernelSpec:
     refuses_open: bool = True
     lowering: str = "auto"
     single: bool = False  # for single precision: its pivots are compared with larger bounds
+    coarse: bool = False  # for runs: smaller pivots of joints will do
     refines: bool = False  # refuses states at which closure rows have lost digits, for a refined kernel to answer
     refined: bool = False  # is the refined kernel itself
     is_other: bool = False  # answers for another spec: asks no further ones
@@ -83,6 +84,7 @@ class KernelSpec:
         refuses_open: bool = True,
         lowering: str = "auto",
         single: bool = False,
+        coarse: bool = False,
         refines: bool = False,
         near: Sequence[float] | None = None,
     ) -> KernelSpec:
@@ -128,6 +130,7 @@ class KernelSpec:
             refuses_open,
             _chosen("lowering", lowering),
             single,
+            coarse,
             refines and strict and not single and name == "forward_dynamics" and algorithm.refines,
             assembly=None if near is None else redundancy_of(model, near),
         )
@@ -177,7 +180,7 @@ class KernelSpec:
             self.refuses_open,
             self.lowering,
             self.single,
-            (self.refines, self.refined),
+            (self.coarse, self.refines, self.refined),
             self.assembly and (sorted(self.assembly.dropped), sorted(self.assembly.weak), self.assembly.misaligned),
             source_hash(),
         )
@@ -195,7 +198,7 @@ class KernelSpec:
 
     def _mechanism(self, parameters: Sequence[Any] | None = None, whole: bool = False) -> Mechanism:
         found = mechanism(self.model, parameters, whole)
-        return replace(found, single=self.single, refines=self.refines and not self.refined)
+        return replace(found, single=self.single, coarse=self.coarse, refines=self.refines and not self.refined)
 
     def _program(self, m: Mechanism) -> Program:
         if not self._drops_rows:
