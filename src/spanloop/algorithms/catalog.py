@@ -47,10 +47,14 @@ from spanloop.sweeps import Program
 
 @dataclass(frozen=True)
 class Algorithm:
-    """make(mechanism, **options) returns the Program for a mechanism; `takes` names the options."""
+    """make(mechanism, **options) returns the Program for a mechanism; `takes` names the options.
+
+    refines: where closure rows have lost digits, elimination with refinement answers instead (closed/refinement.py).
+    """
 
     make: Callable[..., Program]
     takes: tuple[str, ...] = ()
+    refines: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,17 +91,17 @@ FUNCTIONS: dict[str, Function] = {
     "forward_dynamics": Function(
         {method: Algorithm(make, _FORCES) for method, make in TREE_METHODS.items()},
         closed={
-            "elimination": Algorithm(elimination.forward_dynamics, _FEEDBACK),
-            "dense": Algorithm(dense.forward_dynamics, _LOOPS),
+            "elimination": Algorithm(elimination.forward_dynamics, _FEEDBACK, True),
+            "dense": Algorithm(dense.forward_dynamics, _LOOPS, True),
             "parallel_legs": Algorithm(parallel_legs.forward_dynamics, _LOOPS),
-            "simple_closed_chain": Algorithm(simple_closed_chain.forward_dynamics, _FEEDBACK),
-            "closed_topology": Algorithm(closed_topology.forward_dynamics, _FEEDBACK),
+            "simple_closed_chain": Algorithm(simple_closed_chain.forward_dynamics, _FEEDBACK, True),
+            "closed_topology": Algorithm(closed_topology.forward_dynamics, _FEEDBACK, True),
             "arms_on_object": Algorithm(
-                partial(arms_on_object.forward_dynamics, solvers=TREE_METHODS), (*_FEEDBACK, "open_chain")
+                partial(arms_on_object.forward_dynamics, solvers=TREE_METHODS), (*_FEEDBACK, "open_chain"), True
             ),
-            "arms_on_object_1": Algorithm(recursive_arms.forward_dynamics_1, _FEEDBACK),
-            "arms_on_object_2": Algorithm(recursive_arms.forward_dynamics_2, _FEEDBACK),
-            "arms_on_object_3": Algorithm(recursive_arms.forward_dynamics_3, _FEEDBACK),
+            "arms_on_object_1": Algorithm(recursive_arms.forward_dynamics_1, _FEEDBACK, True),
+            "arms_on_object_2": Algorithm(recursive_arms.forward_dynamics_2, _FEEDBACK, True),
+            "arms_on_object_3": Algorithm(recursive_arms.forward_dynamics_3, _FEEDBACK, True),
         },
     ),
     # torques of the actuated degrees of freedom from their accelerations

@@ -110,6 +110,7 @@ def compile(
             on_singular=on_singular,
             lowering=lowering,
             single=_is_single(dtype),
+            refines=True,
             near=None if near is None else _state(model, near),
         )
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from spanloop.algorithms import catalog
 from spanloop.algorithms.catalog import Algorithm
 from spanloop.algorithms.closed.dropped_rows import dropped_row_demands, kept_row_demands, masses_differ
 from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
+from spanloop.algorithms.closed.refinement import refined_forward_dynamics
 from spanloop.algorithms.tree import operational_space
 from spanloop.compiler.lower import CannotLoop, Looped, Plan
 from spanloop.errors import InputError, Reason, Refusal, UnsupportedError, nearest
@@ -58,6 +59,10 @@ class KernelSpec:
     refuses_open: bool = True
     lowering: str = "auto"
     single: bool = False  # for single precision: its pivots are compared with larger bounds
+    coarse: bool = False  # for runs: smaller pivots of joints will do
+    refines: bool = False  # refuses states at which closure rows have lost digits, for a refined kernel to answer
+    refined: bool = False  # is the refined kernel itself
+    is_other: bool = False  # answers for another spec: asks no further ones
     assembly: Redundancy | None = None  # of the assembly that the kernel is for; None: of those near the neutral state
 
     @staticmethod
@@ -79,6 +84,8 @@ class KernelSpec:
         refuses_open: bool = True,
         lowering: str = "auto",
         single: bool = False,
+        coarse: bool = False,
+        refines: bool = False,
         near: Sequence[float] | None = None,
     ) -> KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
@@ -123,7 +130,9 @@ class KernelSpec:
             refuses_open,
             _chosen("lowering", lowering),
             single,
-            None if near is None else redundancy_of(model, near),
+            coarse,
+            refines and strict and not single and name == "forward_dynamics" and algorithm.refines,
+            assembly=None if near is None else redundancy_of(model, near),
         )
 
     @staticmethod
@@ -171,6 +180,7 @@ class KernelSpec:
             self.refuses_open,
             self.lowering,
             self.single,
+            (self.coarse, self.refines, self.refined),
             self.assembly and (sorted(self.assembly.dropped), sorted(self.assembly.weak), self.assembly.misaligned),
             source_hash(),
         )
@@ -188,17 +198,17 @@ class KernelSpec:
 
     def _mechanism(self, parameters: Sequence[Any] | None = None, whole: bool = False) -> Mechanism:
         found = mechanism(self.model, parameters, whole)
-        return replace(found, single=True) if self.single else found
+        return replace(found, single=self.single, coarse=self.coarse, refines=self.refines and not self.refined)
 
     def _program(self, m: Mechanism) -> Program:
         if not self._drops_rows:
             return self.algorithm.make(m, **self.options)
-        redundancy = replace(
-            self.redundancy,
-            refuses_singular=self.redundancy.refuses_singular and self.refuses_singular,
-            refuses_open=self.refuses_open,
-        )
-        return self.algorithm.make(m, **self.options, redundancy=redundancy)
+        return self.algorithm.make(m, **self.options, redundancy=self._redundancy_of_program)
+
+    @property
+    def _redundancy_of_program(self) -> Redundancy:
+        refuses_singular = self.redundancy.refuses_singular and self.refuses_singular
+        return replace(self.redundancy, refuses_singular=refuses_singular, refuses_open=self.refuses_open)
 
     @property
     def _drops_rows(self) -> bool:
@@ -228,7 +238,11 @@ class KernelSpec:
         m, program = self.mechanism_of(inputs), self.program[1]
         if self.live:
             program = self._program(m)
-        answer, demands = walked(program, m, inputs)
+        if self.refined:
+            loaded = self.options.get("loaded", ())
+            answer, demands = refined_forward_dynamics(m, inputs, loaded, self._redundancy_of_program)
+        else:
+            answer, demands = walked(program, m, inputs)
         return answer, demands + self._joint_demands(m, program, inputs) + self.dropped_row_demands(m, inputs, answer)
 
     def _joint_demands(self, m: Mechanism, program: Program, inputs: Mapping[str, Any]) -> list[Any]:
@@ -285,43 +299,48 @@ class KernelSpec:
             return None
         if np.isfinite(answer).all() and all(a < b for a, b in demands):
             return answer
-        other = self.in_assembly_of(*arrays)
-        return None if other is None else other.reference(*arrays)
+        if self.is_other:
+            return None
+        answers = (replace(other, is_other=True).reference(*arrays) for other in self.others(*arrays))
+        return next((x for x in answers if x is not None), None)
 
     def explain(self, *arrays: np.ndarray) -> Refusal:
         """Why this state has no answer."""
         return state_refusals.explain(self, *arrays)
 
-    def in_assembly_of(self, *arrays: np.ndarray) -> KernelSpec | None:
-        """The spec for the assembly that a refused state belongs to; None if it is this one, or if that is no help."""
+    def others(self, *arrays: np.ndarray) -> Iterator[KernelSpec]:
+        """Specs that may answer a state that this one refuses: refined, and of the assembly that it belongs to."""
         if not self._drops_rows or self.explain(*arrays).reason not in _OTHER_ASSEMBLY:
-            return None
+            return
+        if self.refines and not self.refined:
+            yield replace(self, refined=True)
         q = arrays[[n for n, _ in self.signature()[0]].index("q")]
         found, own = redundancy_of(self.model, q), self.redundancy
-        if not found.is_known or (found.dropped, found.weak) == (own.dropped, own.weak):
-            return None
-        return replace(self, assembly=found)
+        if found.is_known and (found.dropped, found.weak) != (own.dropped, own.weak):
+            yield replace(self, assembly=found)
+            if self.refines and not self.refined:
+                yield replace(self, assembly=found, refined=True)
 
-    def other_kernel(self, dtype: str, *arrays: np.ndarray) -> Kernel | None:
-        """The kernel for the assembly that a refused state belongs to; None if there is no other."""
+    def other_kernels(self, dtype: str, *arrays: np.ndarray) -> Iterator[Kernel]:
+        """Kernels that may answer a state that this one refuses; those that exist already come first."""
         from spanloop.kernels.compile import machine_kernel
 
-        spec = self.in_assembly_of(*arrays)
-        if spec is None:
-            return None
-        if spec.key not in self._other_kernels:
-            self._other_kernels[spec.key] = machine_kernel(spec, dtype=dtype)
-        return self._other_kernels[spec.key]
+        known = list(self._other_kernels.values())
+        yield from known
+        for spec in self.others(*arrays):
+            if spec.key not in self._other_kernels:
+                self._other_kernels[spec.key] = machine_kernel(spec, dtype=dtype)
+                yield self._other_kernels[spec.key]
 
     @functools.cached_property
     def _other_kernels(self) -> dict[str, Kernel]:
         return {}
 
 
-_OTHER_ASSEMBLY = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY)  # reasons that another assembly may explain
+_OTHER_ASSEMBLY = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY, Reason.ROUNDING)  # others may answer then
 
 
-def redundancy_of(model: Model, near: Sequence[float] | None = None) -> Redundancy:
+def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None) -> Redundancy:
     """The redundant rows of a model in the assemblies near its neutral state, or in that of the state q (nq,) given."""
     return _redundancy(model, None if near is None else tuple(map(float, near)))
 

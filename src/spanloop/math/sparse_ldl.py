@@ -54,6 +54,7 @@ class SparseLDL:
     """LDLᵀ of a System in a given order, without pivoting.
 
     order: all unknowns; inverse_pivot(name, pivot): what serves as 1/pivot, the reciprocal if it is not given.
+    changes(x, y, value): told what the elimination of x adds to the diagonal entry of y.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class SparseLDL:
         system: System,
         order: Sequence[Name],
         inverse_pivot: Callable[[Name, Scalar], Scalar] = lambda name, pivot: reciprocal(pivot),
+        changes: Callable[[Name, Name, Scalar], None] = lambda x, y, value: None,
     ):
         matrix = dict(system.matrix)
         left = list(order)
@@ -76,6 +78,7 @@ class SparseLDL:
                 for w, g in gains[: i + 1]:
                     key = frozenset((y, w))
                     matrix[key] = matrix[key] - t * g if key in matrix else -(t * g)
+                changes(x, y, -(t * gains[i][1]))
             self.steps.append((x, inverse, gains))
 
     def solve(self, right: Mapping[Name, Scalar]) -> dict[Name, Scalar]:

@@ -291,7 +291,9 @@ class System:
         return Completion(self.model, self._spec)
 
     def _spec(self, name: str, **options: Any) -> KernelSpec:
-        return KernelSpec.of(self.model, name, parameters="live" if self.live else "baked", near=self.near, **options)
+        return KernelSpec.of(
+            self.model, name, parameters="live" if self.live else "baked", near=self.near, coarse=True, **options
+        )
 
     def _of(self, spec: KernelSpec, x: Arrays) -> dict[str, Sequence[Any]]:
         """The arrays of x that a spec reads."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,8 +64,9 @@ class TracedFunction:
             return None
         return found if np.isfinite(found).all() and all(a < b for a, b in pairs) else None
 
-    def other_kernel(self, dtype: str, *rows: np.ndarray) -> None:
-        """None: the assembly is chosen when the kernel is made."""
+    def other_kernels(self, dtype: str, *rows: np.ndarray) -> Iterator[Kernel]:
+        """None of them: the assembly is chosen when the kernel is made."""
+        return iter(())
 
     def explain(self, *rows: np.ndarray) -> Refusal:
         """Why this state has no answer."""

@@ -34,6 +34,7 @@ from spanloop.types import Scalar
 
 IN_SWEEPS = 2e-5  # least D/M where joints give way one after the other: an error of 1e-9
 IN_MATRIX = 2e-4  # ... where the mass matrix is factored
+_COARSE = 1e-4  # by which the least D/M is smaller in runs, whose steps have larger errors: one of 1e-5
 _SINGLE = 10.0  # by which the least D/M is larger in single precision: an error of 5e-3
 _ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment
 _LONG = 10  # links; what a longer chain carries grows with the cube of its length, but no error does
@@ -49,7 +50,7 @@ class PivotTest:
 
     def __init__(self, mechanism: Mechanism, tolerance: float = IN_SWEEPS):
         links = mechanism.links
-        precision = _SINGLE if mechanism.single else 1.0
+        precision = (_SINGLE if mechanism.single else 1.0) * (_COARSE if mechanism.coarse else 1.0)
         self.tolerance = tolerance * precision * min(1.0, (_LONG / max(1, _depth(links))) ** 3)
         self.noise: Mapping[int, tuple[Scalar, ...]] = {i: _noise(links[i]) for i in _doubtful(links, self.tolerance)}
 

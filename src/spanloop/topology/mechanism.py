@@ -122,6 +122,8 @@ class Mechanism:
     gears: tuple[Gear, ...] = ()
     length: float = 1.0  # m, the characteristic length of its loops
     single: bool = False  # is it computed in single precision? Then smaller pivots are rounding
+    coarse: bool = False  # is it for runs, whose steps have larger errors? Then smaller pivots of joints will do
+    refines: bool = False  # are states refined at which pivots of closure rows have lost digits? Then these are refused
 
     @property
     def parents(self) -> list[int]:

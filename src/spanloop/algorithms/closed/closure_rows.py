@@ -159,7 +159,8 @@ def _coriolis(carrier, relative: Motion, basis: str) -> Motion:
 class VelocityBias:
     """Velocity terms alone: loops that are closed stay closed."""
 
-    uses_child_axes = False  # rows must be written in the axes of the closure's child frame, as errors are
+    def __init__(self, uses_child_axes: bool = False):
+        self.uses_child_axes = uses_child_axes  # rows are written in the axes of the child frame, as errors are
 
     def of_row(self, m, here, world, closure, row) -> Scalar:
         return row.bias
@@ -193,6 +194,18 @@ class PositionError:
 
     def of_row(self, m, here, world, closure, row) -> Scalar:
         return 0.0 if row.number in m.given_rows else world.error[row.number]
+
+    def of_gear(self, m, here, world, gear) -> Scalar:
+        return world.error[gear.row]
+
+
+class RowResidual:
+    """What a solution leaves along the rows, for every row an entry of the input `error` (refinement.py)."""
+
+    uses_child_axes = True
+
+    def of_row(self, m, here, world, closure, row) -> Scalar:
+        return world.error[row.number]
 
     def of_gear(self, m, here, world, gear) -> Scalar:
         return world.error[gear.row]

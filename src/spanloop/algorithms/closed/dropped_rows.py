@@ -108,7 +108,7 @@ def _rows(mechanism, rows: Sequence[int], a) -> Program:
 
 def _squared_scale(mechanism, redundancy: Redundancy, inputs, a, with_torques: bool = True) -> tuple[Any, Any]:
     """Σ of the squares of the accelerations at hand [rad²/s⁴], and of the rates; metres as shares of lengths."""
-    m, squares, speeds = mechanism, [], []
+    m, squares, speeds, yields = mechanism, [], [], redundancy.yields()
     for link in m.links:
         q, v, tau = (tuple(inputs[name][s]) for name, s in (("q", link.q), ("v", link.v), ("tau", link.v)))
         passive = link.passive_torque(q, v)
@@ -118,7 +118,7 @@ def _squared_scale(mechanism, redundancy: Redundancy, inputs, a, with_torques: b
             squares += [acceleration * acceleration, (rate * rate) * (rate * rate)]
             speeds.append(rate * rate)
             if with_torques and not link.driven:
-                torque = (tau[k] + passive[k]) * redundancy.yields[number]
+                torque = (tau[k] + passive[k]) * yields[number]
                 squares.append(torque * torque)
     gravity = total(x * x for x in m.gravity) * (1.0 / (m.length * m.length))
     masses = [x.inertia.mass for x in m.links if isinstance(x.inertia.mass, float) and x.inertia.mass > 0.0]

@@ -40,11 +40,14 @@ from spanloop.sweeps import Program, Values, at_once, inward, outward
 from spanloop.sweeps.tested_pivots import PivotTest
 
 
-def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False) -> Program:
+def forward_dynamics(
+    mechanism, loaded=(), redundancy: Redundancy | None = None, feedback: bool = False, with_forces: bool = False
+) -> Program:
     """a (nv,) for given q (nq,), v (nv,), tau (nv,), all loops closed; a driven joint's entry of tau is its
     acceleration.
 
     feedback: with the input `gains` (2,), which pull an error e of a row back by gains[0] ė + gains[1] e.
+    with_forces: the answer is (nv + n_rows,), with the forces of the rows in the axes of the closures' child frames.
     """
     redundancy = redundancy or Redundancy()
     ground = Field(ZERO3, origin=negate(mechanism.gravity))
@@ -60,10 +63,10 @@ def forward_dynamics(mechanism, loaded=(), redundancy: Redundancy | None = None,
             outward(bias_acceleration, field=ground),
             outward(joint_torque),
             *((outward(fly, V=Motion()),) if needs_velocities else ()),
-            *closed_sweeps(mechanism, redundancy, FeedbackBias() if feedback else VelocityBias(), ground),
+            *closed_sweeps(mechanism, redundancy, FeedbackBias() if feedback else VelocityBias(with_forces), ground),
         ),
-        result=joint_accelerations,
-        shape=(mechanism.nv,),
+        result=accelerations_and_forces(mechanism) if with_forces else joint_accelerations,
+        shape=(mechanism.nv + (mechanism.n_rows if with_forces else 0),),
         regroup=True,
         loaded=loaded,
         demands=_demands(redundancy, tested),
@@ -92,6 +95,17 @@ def closed_sweeps(mechanism, redundancy: Redundancy, row_bias, ground: Field) ->
 def joint_accelerations(m, here, world) -> list:
     """Accelerations (nv,) of all joints."""
     return [x for h in here for x in h.accelerations]
+
+
+def accelerations_and_forces(mechanism):
+    """Accelerations (nv,) of all joints, then forces (n_rows,) of all rows; 0 of those that are dropped."""
+    ancestors = _common_ancestors(mechanism)
+
+    def result(m, here, world) -> list:
+        forces = [(world if ancestors[r] < 0 else here[ancestors[r]]).f.get(r, 0.0) for r in range(m.n_rows)]
+        return joint_accelerations(m, here, world) + forces
+
+    return result
 
 
 def joint_torque(link, here, parent) -> Values:

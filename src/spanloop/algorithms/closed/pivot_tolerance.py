@@ -15,6 +15,7 @@ from spanloop.math.symmetric import LDL, PIVOT_TOLERANCE, SINGLE_PIVOT_TOLERANCE
 from spanloop.math.vector3 import is_zero, total
 from spanloop.types import Scalar
 
+REFINED = 1e-6  # of the scale: where pivots are smaller a refined kernel takes over
 CLAMP = 1e-8  # the root of 1e-16 balances the two
 
 
@@ -25,7 +26,7 @@ def row_groups(mechanism) -> dict[int, tuple]:
 
 def pivot_tolerance(mechanism) -> float:
     """The share of its scale below which a pivot counts as zero, in the mechanism's precision."""
-    return SINGLE_PIVOT_TOLERANCE if mechanism.single else PIVOT_TOLERANCE
+    return SINGLE_PIVOT_TOLERANCE if mechanism.single else REFINED if mechanism.refines else PIVOT_TOLERANCE
 
 
 def row_bounds(mechanism, numbers: Sequence[int], admittance) -> list[Scalar]:
@@ -50,6 +51,8 @@ class PivotTolerance:
 
     def __init__(self, mechanism):
         self.group, self.tolerance = row_groups(mechanism), pivot_tolerance(mechanism)
+        self.refines, self.length = mechanism.refines, mechanism.length
+        self.gravity = total(g * g for g in mechanism.gravity) * (1.0 / (self.length * self.length))
 
     def scale(self, r: int, L0: Mapping[int, Scalar]) -> Scalar:
         """The admittance of all rows in the group of row r, before any row is eliminated (19)."""

@@ -10,7 +10,8 @@ Errors, rows and steps are dimensionless here: metres are divided by the charact
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -40,7 +41,7 @@ class Redundancy:
     refuses_open: bool = True  # a kernel refuses positions at which a loop is open
     idle: frozenset[int] = frozenset()  # rows that can be switched and depend on others while all are active
     misaligned: float = 0.0  # share of a dropped row of unit length that does not depend on the kept ones
-    yields: tuple[float, ...] = field(default=(), compare=False, repr=False)  # acceleration of each DoF by unit torque
+    yields: Callable[[], tuple[float, ...]] = field(default=tuple, compare=False, repr=False)  # per torque
     jacobians: tuple[np.ndarray, ...] = field(default=(), compare=False, repr=False)  # of all rows, at closed states
 
 
@@ -68,7 +69,7 @@ def find_redundancy(mechanism, near: np.ndarray | None = None) -> Redundancy:
         refuses_singular=True,
         is_known=True,
         misaligned=max((independent_share(J, kept, sorted(redundant)) for J in whole), default=0.0),
-        yields=_torque_yields(mechanism, states),
+        yields=functools.partial(_torque_yields, mechanism, states),
         jacobians=tuple(jacobians),
     )
 

@@ -22,7 +22,7 @@ residual that it leaves, the added pivots times its step (22), must vanish.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spanloop.algorithms.closed.pivot_tolerance import PivotTolerance
 from spanloop.algorithms.closed.redundancy import Redundancy
@@ -33,6 +33,7 @@ from spanloop.math.spatial import Force, Motion
 from spanloop.math.vector3 import total
 from spanloop.sweeps import Values
 
+LARGEST_STEP = 1e-5  # of the refinement, where states beyond it are refined again (refinement.py)
 LARGEST_RESIDUAL = 1e-10  # that the refinement may leave, relative to the accelerations along rows and of free bodies
 
 
@@ -97,6 +98,11 @@ def _solve(system: System, blocks: dict, redundancy: Redundancy, tolerance: Pivo
     clamped = _rows_before_bodies(names, blocks)
     bounds: list = []
     added: dict = {}  # δ of the clamped pivots
+    scale = dict(L0)  # of the rows' pivots, with the admittances of the bodies that are eliminated before them
+
+    def changes(x, y, value) -> None:
+        if isinstance(x, tuple) and not isinstance(y, tuple):
+            scale[y] = scale[y] + value if y in scale else value
 
     def inverse_pivot(x, pivot):
         if isinstance(x, tuple):  # a direction of a free body
@@ -104,19 +110,31 @@ def _solve(system: System, blocks: dict, redundancy: Redundancy, tolerance: Pivo
         if x in clamped:
             out, added[x] = tolerance.clamped(x, pivot, L0, mask)
             return out
-        bounds.append(tolerance.bound(x, pivot, L0, mask))
-        return tolerance.inverse(x, pivot, L0, mask)
+        bounds.append(tolerance.bound(x, pivot, scale, mask))
+        return tolerance.inverse(x, pivot, scale, mask)
 
-    factors = SparseLDL(system, order, inverse_pivot)
+    factors = SparseLDL(system, order, inverse_pivot, changes)
     x = factors.solve(system.right)
     if clamped:
         product = system.times(x)
         step = factors.solve({n: b - product.get(n, 0.0) for n, b in system.right.items()})  # (21)
         x = {n: y + step[n] for n, y in x.items()}
+        if tolerance.refines:  # a step of 1e-5 leaves an error of about 1e-10
+            bounds.append(_largest_step(x, step, tolerance))
         residual = total((d * step[n]) * (d * step[n]) for n, d in added.items())  # (22)
-        scale = total(y * y for y in [*(system.right[n] for n in added), *(x[n] for n in x if isinstance(n, tuple))])
-        bounds.append((residual, LARGEST_RESIDUAL**2 * scale + 1e-24))
+        size = total(y * y for y in [*(system.right[n] for n in added), *(x[n] for n in x if isinstance(n, tuple))])
+        bounds.append((residual, LARGEST_RESIDUAL**2 * size + 1e-24))
     return x, bounds
+
+
+def _largest_step(x: Mapping, step: Mapping, tolerance: PivotTolerance) -> tuple:
+    """The squared step of the free bodies' accelerations, metres as shares of the length, and what it may be."""
+
+    def squared(values: Mapping) -> Any:
+        lengths = {n: 1.0 if n[1] < 3 else 1.0 / tolerance.length for n in values if isinstance(n, tuple)}
+        return total((lengths[n] * values[n]) * (lengths[n] * values[n]) for n in lengths)
+
+    return squared(step), LARGEST_STEP**2 * (squared(x) + tolerance.gravity)
 
 
 def _rows_before_bodies(names: list, blocks: dict) -> set:

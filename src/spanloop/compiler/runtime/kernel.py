@@ -10,7 +10,7 @@ import ctypes
 import math
 import operator
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any, Protocol
@@ -58,8 +58,8 @@ class Definition(Protocol):
     def explain(self, *arrays: np.ndarray) -> Refusal:
         """Why this one state has no answer."""
 
-    def other_kernel(self, dtype: str, *arrays: np.ndarray) -> Kernel | None:
-        """A kernel that may answer where this one refuses: of another assembly of the loops."""
+    def other_kernels(self, dtype: str, *arrays: np.ndarray) -> Iterator[Kernel]:
+        """Kernels that may answer a state that this one refuses: refined, or of another assembly of the loops."""
 
 
 def single_source(plan: Plan | Looped, real: str) -> str:
@@ -235,8 +235,8 @@ class Kernel(Remade):
         if status & FAR_ANGLE:
             status = self._from_reference(given, target)
         if status:
-            other = self.definition.other_kernel(self.dtype.name, *given)
-            if other is None or not other.attempt(given, target):
+            others = self.definition.other_kernels(self.dtype.name, *given)
+            if not any(other.attempt(given, target) for other in others):
                 raise StateError.of(self.name, self.definition.explain(*given))
 
     def _from_reference(self, given: list[np.ndarray], target: np.ndarray) -> int:
@@ -270,15 +270,13 @@ class Kernel(Remade):
             )
 
     def _answer_elsewhere(self, laid: _Rows, flat: np.ndarray, status: np.ndarray) -> None:
-        """States of a batch that belong to other assemblies of the loops, by the kernels of these."""
+        """States of a batch that other kernels answer: refined, or of other assemblies of the loops."""
         for first in map(int, np.flatnonzero(status)[:_ASSEMBLIES]):
-            other = self.definition.other_kernel(self.dtype.name, *(_row(x, s, first) for x, s in laid))
-            if other is None:
-                continue
-            for i in map(int, np.flatnonzero(status)):
-                row = flat[i].reshape(self.shape)
-                if other.attempt([_row(x, s, i) for x, s in laid], row):
-                    flat[i], status[i] = row.ravel(), 0
+            for other in self.definition.other_kernels(self.dtype.name, *(_row(x, s, first) for x, s in laid)):
+                for i in map(int, np.flatnonzero(status)):
+                    row = flat[i].reshape(self.shape)
+                    if other.attempt([_row(x, s, i) for x, s in laid], row):
+                        flat[i], status[i] = row.ravel(), 0
 
     def _run_rows(self, laid: _Rows, target: np.ndarray, status: np.ndarray, count: int) -> int:
         """How many rows have no answer; status gets the reasons."""

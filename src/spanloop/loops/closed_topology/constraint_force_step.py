@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from spanloop.algorithms.closed.closure_kinematics import OPEN
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.papers.rodriguez_jain_kreutz.constraint_step import closure_errors, constraint_step
 from spanloop.compiler.lower import Plan, traced_inputs
+from spanloop.compiler.runtime.kernel import Kernel
 from spanloop.errors import Reason, Refusal
 from spanloop.kernels import machine_kernel, source_hash
 from spanloop.model import Model
@@ -83,8 +84,9 @@ class StepD:
             return None
         return found if np.isfinite(found).all() and all(a < b for a, b in pairs) else None
 
-    def other_kernel(self, dtype: str, *rows: np.ndarray) -> None:
-        """None: the assembly is chosen when the kernel is made."""
+    def other_kernels(self, dtype: str, *rows: np.ndarray) -> Iterator[Kernel]:
+        """None of them: the assembly is chosen when the kernel is made."""
+        return iter(())
 
     def explain(self, *rows: np.ndarray) -> Refusal:
         """Why this state has no answer."""
