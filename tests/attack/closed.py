@@ -15,6 +15,7 @@ from collections import Counter
 import numpy as np
 from assembling import assembled, beside, closing_velocity
 from attacked_loops import ClosedCase, closed_case
+from judging import REGULAR as LIGHT
 from judging import tolerance, worst
 from loop_reference import ZERO, Closed
 from plain_data import data, shaken
@@ -176,7 +177,8 @@ class Judge:
         self.contrary = self.left > CONTRADICTION
         isolated = ~found & (self.rank < self.model.nv)  # it could move at first order, but does not
         clear = (self.pivot > REGULAR) & (self.noise < NOISE) & (self.left < 1e-10)
-        self.regular = clear & ~self.singular & ~isolated
+        self.light = exact.tree.margin(list(range(self.model.nv))) < LIGHT  # the tree alone may be refused
+        self.regular = clear & ~self.singular & ~isolated & ~self.light
         self.contrary &= ~isolated
         self.free, _ = exact.tree.forward_dynamics(self.tau.T)
         self.tally.notes["singular"] += int((self.singular | self.contrary).sum())
@@ -216,12 +218,16 @@ class Judge:
                     f"left {self.left[k]:.0e}, {reason and reason.name}): {text}",
                     found,
                 )
-        if none.any() and reason not in REASONS:
-            first = int(np.argmax(none))
+        first = int(np.argmax(none))
+        if none.any() and not self._fits(reason, first):
             self._fault(f"{method}: state {first} of the batch is refused for {reason}", [first])
         if method == "elimination":
             self.refused |= none
             self.robot, self.answer = robot, a
+
+    def _fits(self, reason, k: int) -> bool:
+        """Whether a state may be refused for this reason."""
+        return reason in REASONS or (reason is Reason.SINGULAR_MASS and bool(self.light[k]))
 
     def _lost_digits(self, robot, refused) -> bool:
         """Whether the first of these states are refused for rounding: a method may know that it loses digits."""
@@ -243,7 +249,7 @@ class Judge:
         for k in {*np.flatnonzero(self.refused)[:3], *range(min(2, len(self.q)))}:
             a = self._alone(self.robot, k)
             if isinstance(a, Reason):
-                if not self.refused[k] or a not in REASONS:
+                if not self.refused[k] or not self._fits(a, k):
                     self._fault(f"state {k} alone is refused for {a.name}", [k])
             elif not np.array_equal(a, self.answer[k]):
                 self._fault(f"state {k}: alone {a}, in a batch {self.answer[k]}", [k])

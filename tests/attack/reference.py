@@ -316,9 +316,9 @@ class Tree:
         right = tau[free] - self.h[free] - (self.M[np.ix_(free, driven)] * tau[driven][None]).sum(1)
         M = self.M[np.ix_(free, free)]
         a[free] = solve(M, right[:, None])[:, 0]
-        return a, self._margin(free)
+        return a, self.margin(free)
 
-    def _margin(self, dofs: list[int]):
+    def margin(self, dofs: list[int]):
         """The smallest pivot ratio (n,), over two orders of the DoF within each joint."""
         turned = [k for x in self.numbers.links for k in reversed(range(x.v.start, x.v.stop)) if k in dofs]
         return np.minimum(*(pivots(self.M[np.ix_(order, order)]) for order in (dofs, turned)))
@@ -326,7 +326,7 @@ class Tree:
     def mass_matrix_inverse(self):
         """M⁻¹ (nv, nv, n) and the smallest pivot ratio (n,)."""
         eye = np.broadcast_to(constant(np.eye(self.numbers.nv)), self.M.shape)
-        return solve(self.M, eye), self._margin(list(range(self.numbers.nv)))
+        return solve(self.M, eye), self.margin(list(range(self.numbers.nv)))
 
 
 def factor(M):
