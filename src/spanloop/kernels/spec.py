@@ -247,7 +247,7 @@ class KernelSpec:
 
     def _joint_demands(self, m: Mechanism, program: Program, inputs: Mapping[str, Any]) -> list[Any]:
         """Pairs, the first to be less, for methods of loops that do not test the pivots of their tree themselves."""
-        if not self._drops_rows or self.name != "forward_dynamics" or program.tests_pivots:
+        if not self._drops_rows or self.name != "forward_dynamics" or program.tests_pivots or self.refined:
             return []
         tested = PivotTest(m)
         numbers = walk(operational_space.pivots(m, tested), m, {"q": inputs["q"]}) if tested.noise else []
@@ -310,7 +310,7 @@ class KernelSpec:
 
     def others(self, *arrays: np.ndarray) -> Iterator[KernelSpec]:
         """Specs that may answer a state that this one refuses: refined, and of the assembly that it belongs to."""
-        if not self._drops_rows or self.explain(*arrays).reason not in _OTHER_ASSEMBLY:
+        if not self._drops_rows or self.explain(*arrays).reason not in _OTHERS_MAY_ANSWER:
             return
         if self.refines and not self.refined:
             yield replace(self, refined=True)
@@ -337,7 +337,8 @@ class KernelSpec:
         return {}
 
 
-_OTHER_ASSEMBLY = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY, Reason.ROUNDING)  # others may answer then
+# reasons for which another kernel may answer: rows or joints that have lost digits, or another assembly
+_OTHERS_MAY_ANSWER = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY, Reason.ROUNDING, Reason.SINGULAR_MASS)
 
 
 def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None) -> Redundancy:
