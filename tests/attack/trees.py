@@ -175,7 +175,8 @@ class Judge:
     def _judge(self, name, how, answer, reason, pivot, single, n_inputs: int = 3) -> None:
         exact, shook = self.exact[name], [x[name] for x in self.draws]
         weights = self._weights(name)
-        allowed = tolerance(exact, shook, weights, pivot=pivot if single else None)
+        terms = self._terms(name, weights)
+        allowed = tolerance(exact, shook, weights, terms, pivot if single else None)
         times = worst(answer.T, exact, allowed)
         none = np.isnan(answer).any(1) if answer.shape[1] else np.zeros(len(answer), bool)
         faulty = np.array([self._hits(x, n_inputs) for x in self.expected])
@@ -190,7 +191,7 @@ class Judge:
         regular = np.ones(len(none), bool) if pivot is None else pivot > REGULAR * loose
         off = (times > 1) & ~none & ~singular & ~faulty
         if not single:
-            strict = worst(answer.T, exact, tolerance(exact, shook, weights, strict=True))
+            strict = worst(answer.T, exact, tolerance(exact, shook, weights, terms, strict=True))
             self.tally.notes["off in a small number"] += int(((strict > 1) & ~off & ~none & ~singular & ~faulty).sum())
         cases = (
             ("a faulty state is answered", faulty & ~none),
@@ -231,6 +232,15 @@ class Judge:
             own = self.lengths if name == "mass_matrix_inverse" else 1.0 / self.lengths
             return np.outer(own, own).ravel()
         return 1.0 / self.lengths
+
+    def _terms(self, name: str, weights: np.ndarray):
+        """What gravity contributes to an answer, times 1e-6: where it cancels, 1e-15 of it is rounding."""
+        if name not in ("forward_dynamics", "inverse_dynamics", "bias", "gravity_torques"):
+            return None
+        pull = (
+            1e-6 * float(np.linalg.norm(self.model.gravity)) * (1.0 if name == "forward_dynamics" else self.model.mass)
+        )
+        return pull / weights[:, None] * np.ones(len(self.q))
 
     def result(self) -> Tally:
         """Counts of states: wrong if any answer is."""
