@@ -319,9 +319,13 @@ class Tree:
         return a, self.margin(free)
 
     def margin(self, dofs: list[int]):
-        """The smallest pivot ratio (n,), over two orders of the DoF within each joint."""
-        turned = [k for x in self.numbers.links for k in reversed(range(x.v.start, x.v.stop)) if k in dofs]
-        return np.minimum(*(pivots(self.M[np.ix_(order, order)]) for order in (dofs, turned)))
+        """The smallest pivot ratio (n,), each DoF being the last of its joint to give way once."""
+        joints = [[k for k in range(x.v.start, x.v.stop) if k in dofs] for x in self.numbers.links]
+        found = np.ones(self.n)
+        for r in range(max(map(len, joints), default=0)):
+            order = [k for joint in joints for k in joint[r % max(len(joint), 1) :] + joint[: r % max(len(joint), 1)]]
+            found = np.minimum(found, pivots(self.M[np.ix_(order, order)]))
+        return found
 
     def mass_matrix_inverse(self):
         """M⁻¹ (nv, nv, n) and the smallest pivot ratio (n,)."""
@@ -335,7 +339,7 @@ def factor(M):
     for k in range(n):
         with np.errstate(divide="ignore", invalid="ignore"):
             below = A[k + 1 :, k] / A[k, k]
-        A[k + 1 :, k + 1 :] -= below[:, None] * A[None, k + 1 :, k]
+            A[k + 1 :, k + 1 :] -= below[:, None] * A[None, k + 1 :, k]
         A[k + 1 :, k] = below
     return A
 
