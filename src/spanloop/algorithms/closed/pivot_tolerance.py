@@ -20,8 +20,15 @@ CLAMP = 1e-8  # the root of 1e-16 balances the two
 
 
 def row_groups(mechanism) -> dict[int, tuple]:
-    """The group of each row: rows of one closure and one kind (moments, forces) share the scale of their pivots."""
-    return {r: (c.number, c.row_kind(k)) for c in mechanism.closures for k, r in enumerate(c.rows)}
+    """The group of each row: rows of one closure and one kind (moments, forces) share the scale of their pivots.
+
+    A row of a general joint may be a moment and a force at once; it has a scale of its own.
+    """
+    return {
+        r: (c.number, k if c.kind.name == "general" else c.row_kind(k))
+        for c in mechanism.closures
+        for k, r in enumerate(c.rows)
+    }
 
 
 def pivot_tolerance(mechanism) -> float:
