@@ -196,6 +196,10 @@ def test_info_as_json_has_no_infinities(capsys, tmp_path):
             ("view", "zoo:puma", "--html", "x.html"),
             "--html needs a run; make a page of a mechanism with: spanloop simulate MODEL --output run.html",
         ),
+        (
+            ("view", "zoo:puma", "--run", "5"),
+            "zoo:puma: --run 5 is for a batch of runs; this is a model. Leave it out",
+        ),
         (("zoo", "show"), "zoo show needs a name; see: spanloop zoo list"),
         (("zoo", "show", "pumma"), "the zoo has no 'pumma'; did you mean 'puma'?"),
         (
@@ -207,6 +211,16 @@ def test_info_as_json_has_no_infinities(capsys, tmp_path):
 )
 def test_a_wrong_word_is_one_line_and_exit_code_2(capsys, words, sentence):
     assert run(capsys, *words) == (2, "", f"spanloop: error: {sentence}\n")
+
+
+def test_the_number_of_a_run_is_refused_where_there_is_one(capsys, tmp_path):
+    file = str(tmp_path / "run.npz")
+    sl.simulate(sl.zoo.pendulum(), duration=0.01).save(file)
+    for words in (("plot", file, "q", "--run", "7"), ("view", file, "--run", "0", "--html", "x.html")):
+        code, out, err = run(capsys, *words)
+        number = words[words.index("--run") + 1]
+        assert (code, out) == (2, "")
+        assert f"--run {number} is for a batch; this is one run. Leave --run out" in err
 
 
 def test_a_missing_file_is_one_line(capsys, tmp_path):

@@ -119,6 +119,13 @@ def test_a_closed_state_is_left_as_it_is(case):
     np.testing.assert_array_equal(robot.assemble(q), q)
 
 
+@pytest.mark.parametrize("wrong", [{"tolerance": -1}, {"tolerance": np.nan}, {"tolerance": "x"}, {"max_steps": 0}])
+def test_a_tolerance_that_is_not_positive_is_refused(wrong):
+    ((name, value),) = wrong.items()
+    with says(InputError, f"assemble: {name} is {value!r}; must be a positive"):
+        sl.Dynamics(sl.zoo.four_bar()).assemble([0.3, 0.3, 0.3], **wrong)
+
+
 def test_a_batch_is_assembled_as_its_states_are():
     robot, q = robot_of("five_bar")
     guesses = near(robot, q, 1.0, 12).reshape(3, 4, 4)

@@ -198,6 +198,12 @@ def test_joints_are_sorted_depth_first_with_children_in_the_order_given():
     assert sorted_model.body_number == {"world": 0, "a": 1, "b": 2, "d": 3, "c": 4}
 
 
+@pytest.mark.parametrize("seed", ["x", -1, 0.5])
+def test_a_seed_that_is_none_is_refused(seed):
+    with says(InputError, f"random_state: seed is {seed!r}; expected a number, 0 or more, or a Generator"):
+        zoo.puma().random_state(seed=seed)
+
+
 def test_slices_tell_where_a_joint_stands():
     quadruped = zoo.quadruped()
     assert quadruped.q_slice("root") == slice(0, 7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 import warnings
 import zipfile
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import FileError, InputError, SpanloopWarning
 from spanloop.model.files import file_io
 from spanloop.simulation import checkpoint
-from spanloop.simulation.callback_identity import NotIdentifiable, identity
+from spanloop.simulation.callback_identity import NotIdentifiable, identity, outside_sources
 from spanloop.trajectory.files.seal import sealed
 
 GAIN = 3.0
@@ -122,6 +124,63 @@ def test_a_callback_that_comes_to_hold_a_connection_does_not_end_the_run(tmp_pat
         run = simulated(tmp_path / "run.ckpt", law)
     held[0].close()
     assert run.outcome.finished
+
+
+def test_random_numbers_of_a_callback_keep_no_progress_unless_vouched_for(tmp_path, monkeypatch, at_every_step):
+    def noisy(t, q, v):
+        return np.random.normal(size=2) - v
+
+    file = tmp_path / "run.ckpt"
+    with pytest.warns(SpanloopWarning, match=r"the callback reads numpy\.random\.normal, whose.*no progress is"):
+        interrupted(monkeypatch, lambda: simulated(file, noisy))
+    assert steps_in(file) == 0
+    file.unlink()
+    interrupted(monkeypatch, lambda: simulated(file, noisy, key="vouched"))
+    assert steps_in(file) == 19
+
+
+def test_sources_outside_a_callback_are_found_where_its_code_reads_them():
+    clock = time.perf_counter
+
+    def helper(x):
+        return x * int(os.environ["GAIN"])
+
+    def inside(t, q, v):
+        import numpy
+
+        return numpy.random.rand()
+
+    def nested(t, q, v):
+        return [(lambda y: helper(y))(x) for x in q]
+
+    class Law:
+        def __call__(self, t, q, v):
+            return self.noise(q)
+
+        def noise(self, q):
+            return q + random.random()
+
+    for function, names in (
+        (brake, []),
+        (lambda t, q, v: sys.float_info.epsilon * np.sin(os.path.sep == "/"), []),
+        (lambda t, q, v: time.time(), ["time.time"]),
+        (lambda t, q, v: clock(), ["clock"]),
+        (lambda t, q, v: sys.argv, ["sys.argv"]),
+        (lambda t, q, v: datetime.now(), ["datetime"]),
+        (lambda t, q, v, r=np.random: r.normal(), ["numpy.random"]),
+        (lambda t, q, v: open("gain").read(), ["builtins.open"]),  # noqa: SIM115
+        (nested, ["os.environ"]),
+        (Law(), ["random.random"]),
+    ):
+        assert outside_sources(function) == names, names
+    assert "numpy.random" in outside_sources(inside)
+
+
+def test_an_exception_of_a_callback_leaves_the_progress_on_disk(tmp_path):
+    file = tmp_path / "run.ckpt"
+    with pytest.raises(ZeroDivisionError):
+        simulated(file, lambda t, q, v: [1 // int(t < 0.0295), 0.0])
+    assert steps_in(file) == 30
 
 
 def test_what_identifies_a_callback():

@@ -521,7 +521,7 @@ def test_accuracy_that_cannot_be_reached_is_refused():
             0.5 * np.arange(5),
             duration=2.0,
             step=0.02,
-            integrator=sl.Integrator(accuracy=1e-17),
+            integrator=sl.Integrator(accuracy=1e-13),
             limits="ignore",
         )
 
@@ -661,6 +661,12 @@ def test_wrong_words_get_a_sentence(name):
     [
         ({"name": "rk5"}, "integrator is 'rk5'; did you mean 'rk4'?"),
         ({"accuracy": -1.0}, "accuracy is -1.0; must be positive (rad or m)"),
+        (
+            {"name": "DOP853", "accuracy": 1e-30},
+            "accuracy is 1e-30, finer than the rounding of float64; expected at least 1e-13 (rad or m). Ask for less",
+        ),
+        ({"accuracy": 1e-9, "dtype": "float32"}, "at least 1e-06 (rad or m). Ask for less, or for dtype='float64'"),
+        ({"checkpoint": 3}, "checkpoint is 3; expected the name of a file, as 'run.ckpt'"),
         ({"name": "DOP853", "checkpoint": "x"}, "checkpoint is for fixed steps; integrator 'DOP853' chooses its own"),
         ({"dtype": "float16"}, "dtype is 'float16'; expected 'float64' or 'float32'"),
         ({"name": "Radau", "dtype": "float32"}, "integrator 'Radau' works in float64; dtype is 'float32'"),
@@ -669,6 +675,39 @@ def test_wrong_words_get_a_sentence(name):
 def test_wrong_integrators_get_a_sentence(options, text):
     with says(InputError, text):
         sl.Integrator(**options)
+
+
+def test_what_a_users_function_raises_says_which_function_and_when():
+    def divides(t, q, v):
+        return [1 / 0]
+
+    def opened(t, q, v):
+        return {}["a"]
+
+    for options, error, note in (
+        ({"controller": sl.control.callback(lambda t, q, v: [1 // int(t < 0.0085)])}, ZeroDivisionError,
+         "raised by the controller's callback at t = 0.009 s; sl.Integrator(checkpoint=file) keeps fixed steps until then"),
+        ({"controller": divides}, ZeroDivisionError, "raised by the controller"),
+        ({"events": {"far": opened}}, KeyError, "raised by the event 'far'"),
+        ({"forces": opened}, KeyError, "raised by the function of forces, called with the neutral position"),
+    ):  # fmt: skip
+        with pytest.raises(error) as found:
+            sl.simulate(zoo.pendulum(), duration=0.02, **options)
+        assert found.value.__notes__ == [note]
+
+
+def test_adaptive_steps_do_not_hide_what_a_callback_does():
+    def simulated(function):
+        return sl.simulate(zoo.pendulum(), [1.0], duration=0.1, step=0.01, controller=sl.control.callback(function),
+                           integrator="DOP853")  # fmt: skip
+
+    with pytest.raises(ValueError, match="could not convert") as found:
+        simulated(lambda t, q, v: [float("x" if t > 0.05 else "0")])
+    assert "raised by the controller's callback at t = 0.05" in found.value.__notes__[0]
+    run = simulated(lambda t, q, v: [np.nan if t > 0.05 else 0.0])
+    assert run.outcome.reason is EndReason.CONTROLLER
+    assert 0.03 < run.outcome.time <= 0.05
+    assert "the callback returned nan as torque 0 at t = 0.05" in str(run.outcome)
 
 
 def test_callbacks_are_checked():

@@ -280,3 +280,12 @@ def test_the_audit_in_words():
     )
     with says(InputError, "the audit has no finding 'enrgy'; did you mean 'energy'?"):
         run.audit()["enrgy"]
+
+
+def test_bounds_follow_the_number_type_of_the_run():
+    model, q = sl.zoo.four_bar(), sl.zoo.four_bar_start()
+    run = sl.simulate(model, q, duration=0.2, step=1e-2, integrator=sl.Integrator("rk4", dtype="float32"))
+    audit = run.audit()
+    assert audit["closure"].verdict == audit["closure velocity"].verdict == "well", str(audit)
+    assert (audit["closure"].bound, audit["closure velocity"].bound) == (1e-5, 1e-4)
+    assert "closure" in run.audit(closure=1e-9).faults

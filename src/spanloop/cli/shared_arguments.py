@@ -70,6 +70,8 @@ def run_of(word: str, number: int | None = None) -> Trajectory:
         raise InputError(f"{word}: expected the file of a run ({', '.join(RUNS)}); make one with: {example}")
     run = load_run(word)
     if not run.batch:
+        if number is not None:
+            raise InputError(f"{word}: --run {number} is for a batch; this is one run. Leave --run out")
         return run
     if number is None:
         raise InputError(f"{word}: this is a batch of {len(run.outcomes)} runs; choose one with --run 0")

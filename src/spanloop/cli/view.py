@@ -28,6 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
+    if chosen.number is not None and not is_run(chosen.file):
+        raise InputError(f"{chosen.file}: --run {chosen.number} is for a batch of runs; this is a model. Leave it out")
     if chosen.html:
         if not is_run(chosen.file):
             raise InputError(

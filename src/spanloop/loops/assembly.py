@@ -14,7 +14,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.errors import Reason, Refusal, SpanloopWarning, listed
+from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, listed
 from spanloop.loops.batching import Computed, Refusals, Robot, over_states, resolution, values
 from spanloop.loops.closure_errors import errors, idle, mechanism_of, positional, relative_errors, rows_of, worst
 from spanloop.loops.constraint_rank import by_assembly, structure
@@ -42,6 +42,7 @@ def assemble(
     six attempts. A single guess that leads nowhere raises StateError, which names the loop; in a batch its row is
     NaN. Loops that constrain velocities alone have no position to be brought to, which a warning says.
     """
+    _check(tolerance, max_steps)
     _warn_of_velocity_loops(robot.model)
     fixed = (fixed,) if isinstance(fixed, str) else tuple(fixed)
     task = _Task(robot, Limits(robot.model, fixed), max(tolerance, 100.0 * resolution(robot)), max_steps)
@@ -60,6 +61,13 @@ def assemble(
         return (best,), {int(k): task.refusal(best[k], fixed) for k in np.flatnonzero(size > task.tolerance)}
 
     return over_states("assemble", robot, compute, q=(guess, robot.model.nq))[0]
+
+
+def _check(tolerance: object, max_steps: object) -> None:
+    if not (isinstance(tolerance, int | float | np.integer | np.floating) and 0.0 < tolerance < np.inf):
+        raise InputError(f"assemble: tolerance is {tolerance!r}; must be a positive number [rad, or of loops' lengths]")
+    if not (isinstance(max_steps, int | np.integer) and max_steps > 0):
+        raise InputError(f"assemble: max_steps is {max_steps!r}; must be a positive whole number")
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,10 @@ class Model:
         >>> q.shape, v.shape
         ((6,), (6,))
         """
-        rng = np.random.default_rng(seed)
+        try:
+            rng = np.random.default_rng(seed)
+        except (TypeError, ValueError):
+            raise InputError(f"random_state: seed is {seed!r}; expected a number, 0 or more, or a Generator") from None
         q = []
         for j in self.joints:
             x = rng.uniform(-1.0, 1.0, j.kind.nq) * (np.pi if j.kind.nq == 1 and j.kind.units == ("rad",) else 1.0)

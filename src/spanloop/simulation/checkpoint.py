@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from spanloop.errors import FileError, InputError, SpanloopWarning
+from spanloop.errors import FileError, InputError, SpanloopWarning, listed
 from spanloop.model.files.file_io import write_file
-from spanloop.simulation.callback_identity import NotIdentifiable, identity
+from spanloop.simulation.callback_identity import NotIdentifiable, identity, outside_sources
 from spanloop.simulation.controllers import Callback
 from spanloop.simulation.inputs import Inputs
 from spanloop.simulation.time_loop import Progress
@@ -32,6 +32,7 @@ class Checkpoint:
     def __init__(self, path, key: str, every: int, inputs: Inputs):
         self.path, self.key, self.every, self.inputs = Path(path), key, every, inputs
         self.callback = "" if inputs.callback is None else _identity(inputs.callback)
+        self.outside = self._outside(inputs.callback)
         self.next = 0.0  # when it is to be written
         self.warned = False
 
@@ -122,15 +123,22 @@ class Checkpoint:
 
     def _state_is_kept(self) -> bool:
         """Whether a later process has all that the run depends on: a callback's own memory is not in the file."""
-        callback = self.inputs.callback
+        callback, does = self.inputs.callback, "changes values that it holds"
         with contextlib.suppress(InputError):  # it has come to hold what cannot be compared
             if callback is None or _identity(callback) == self.callback:
-                return True
+                if not self.outside:
+                    return True
+                does = f"reads {listed(self.outside)}, whose numbers are others in another process"
         self._warn(
-            f"checkpoint {self.path}: the callback changes values that it holds, which a checkpoint does not keep; no "
-            f"progress is kept. If its torques depend on t, q and v alone, vouch for it: {_VOUCH}"
+            f"checkpoint {self.path}: the callback {does}, which a checkpoint does not keep; no progress is kept. If "
+            f"its torques depend on t, q and v alone, vouch for it: {_VOUCH}"
         )
         return False
+
+    @staticmethod
+    def _outside(callback: Callback | None) -> list[str]:
+        """Sources of numbers that the callback reads beside what it holds; none if the user vouches for it."""
+        return [] if callback is None or callback.key else outside_sources(callback.function)
 
     def _warn(self, words: str) -> None:
         if not self.warned:

@@ -12,16 +12,17 @@ torques at that joint, as those of a stop.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from spanloop.compiler.lower import unrolled
 from spanloop.dynamics import Dynamics
 from spanloop.dynamics.robot_arguments import model_of
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, SpanloopError, nearest
 from spanloop.model import Model
 
 
@@ -147,7 +148,9 @@ class AppliedForces:
         """Torques (nv) that the controller commands."""
         q, v = self._named(x)
         z = tuple(x["z"])[: self.controller.memory]
-        return _torques(self.model, self.controller.torques(x["t"][0], q, v, tuple(x["u"]), z), "the controller")
+        with noted("the controller"):
+            found = self.controller.torques(x["t"][0], q, v, tuple(x["u"]), z)
+        return _torques(self.model, found, "the controller")
 
     def torques_and_forces(self, x: Any) -> tuple[list[Any], list[Any]]:
         """Torques (nv) at the joints and forces (6 for each of `bodies`)."""
@@ -156,7 +159,11 @@ class AppliedForces:
         if self.actuation is not None:
             z = tuple(x["z"])[self.controller.memory :]
             tau = _torques(self.model, self.actuation.torques(x["t"][0], q, v, tuple(tau), z), "an actuator")
-        return self._added(tau, self.forces(x["t"][0], q, v)) if self.forces else (tau, [])
+        if self.forces is None:
+            return tau, []
+        with noted("the function of forces"):
+            found = self.forces(x["t"][0], q, v)
+        return self._added(tau, found)
 
     def update(self, x: Any, before: Any) -> list[Any]:
         """The memory after a step; x: the state at its end, and h; before: the state at its start.
@@ -166,7 +173,8 @@ class AppliedForces:
         q, v = self._named(x)
         t, h, u, z = x["t"][0], x["h"][0], tuple(x["u"]), tuple(x["z"])
         n = self.controller.memory
-        out = list(_sized(self.controller.update(t, h, q, v, u, z[:n]), n, "update")) if n else []
+        with noted("the controller's update"):
+            out = list(_sized(self.controller.update(t, h, q, v, u, z[:n]), n, "update")) if n else []
         if self.actuation is not None and self.actuation.memory:
             command = tuple(self.command({**before, "u": x["u"], "z": x["z"]}))
             out += _sized(self.actuation.update(t, h, q, v, command, z[n:]), self.actuation.memory, "update")
@@ -316,7 +324,8 @@ def _places(model: Model, forces: Callable[..., Any]) -> tuple[tuple[str, ...], 
             f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}"
         )
     q, v = Named.of(list(model.neutral()), model, False), Named.of([0.0] * model.nv, model, True)
-    found = forces(0.0, q, v)
+    with noted("the function of forces, called with the neutral position"):
+        found = forces(0.0, q, v)
     if not isinstance(found, Mapping):
         raise InputError(f"forces returned a {type(found).__name__}; expected {{'body': six numbers}}")
     known = [b.name for b in model.bodies]
@@ -334,6 +343,19 @@ def _joint(model: Model, place: tuple[Any, ...]) -> str:
     if joint.driven:
         raise InputError(f"forces act at joint {joint.name!r}, which is driven: its acceleration is given")
     return joint.name
+
+
+@contextlib.contextmanager
+def noted(function: str, t: float | None = None) -> Iterator[None]:
+    """Add a note to what a user's function raises: which function, and at which time t [s]."""
+    try:
+        yield
+    except SpanloopError:
+        raise
+    except Exception as error:
+        when = f" at t = {t:g} s; sl.Integrator(checkpoint=file) keeps fixed steps until then" if t is not None else ""
+        error.add_note(f"raised by {function}{when}")
+        raise
 
 
 def traced(what: str, make: Callable[..., Any]) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from spanloop.compiler.lower import unrolled
 from spanloop.errors import InputError
 from spanloop.model import Model
-from spanloop.simulation.controllers import Named, traced
+from spanloop.simulation.controllers import Named, noted, traced
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Events:
         q, v = Named.of(x["q"], self.model, False), Named.of(x["v"], self.model, True)
         out = [limit.value(x["q"]) for limit in self.limits]
         for name, condition in self.conditions:
-            value = condition(x["t"][0], q, v)
+            with noted(f"the event {name!r}"):
+                value = condition(x["t"][0], q, v)
             if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
                 raise InputError(
                     f"the event {name!r} returned a {type(value).__name__}; expected one number that is "

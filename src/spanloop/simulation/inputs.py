@@ -12,7 +12,7 @@ from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
 from spanloop.loops.arguments import loop_inputs
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters, impossible
-from spanloop.simulation.controllers import Callback
+from spanloop.simulation.controllers import Callback, noted
 from spanloop.simulation.system import FREQUENCY, Closures
 
 
@@ -77,7 +77,8 @@ class Inputs:
     def called(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """The callback's torques, checked."""
         assert self.callback is not None
-        found = np.asarray(self.callback.function(t, q.copy(), v.copy()))
+        with noted("the controller's callback", float(t)):
+            found = np.asarray(self.callback.function(t, q.copy(), v.copy()))
         if found.dtype.kind not in "fiub" or found.shape not in ((self.size,), v.shape):
             what = f"shape {found.shape}" if found.dtype.kind in "fiub" else f"entries of type {found.dtype}"
             raise CallbackError(f"the callback returned an array with {what} at t = {t:g} s; expected shape {v.shape}")

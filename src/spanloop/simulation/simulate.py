@@ -194,8 +194,14 @@ def _run(problem: Problem, loop: TimeLoop, progress: Progress, integrator: Integ
         if kept is not None:
             kept.keep(p)
 
-    loop.run(progress, report)
-    bar.erase()
+    try:
+        loop.run(progress, report)
+    except BaseException:  # of a callback, for example
+        if kept is not None:
+            kept.keep(progress, now=True)
+        raise
+    finally:
+        bar.erase()
     if kept is not None and progress.interrupted:
         kept.keep(progress, now=True)
     elif kept is not None:

@@ -256,7 +256,7 @@ class Trajectory:
 
         bounds: energy=1e-6 and momentum=1e-6, relative to what the motion exchanges, closure=1e-9 rad or of the loop's
         length, velocity=1e-8 of that in a second, quaternion=1e-9, step=1e-3: the errors of all steps over the largest
-        speed.
+        speed. Of runs in float32: 1e-5, 1e-5, 1e-5, 1e-4, 1e-6, 1e-3.
         """
         from spanloop.trajectory.audit.audit import audit
 

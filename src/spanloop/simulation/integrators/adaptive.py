@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.simulation.inputs import CallbackError
 from spanloop.simulation.integrators.integrator import Integrator
 from spanloop.simulation.integrators.right_hand_side import minimal_right_hand_side, right_hand_side
 from spanloop.simulation.problem import End, Problem, Samples
@@ -103,12 +104,14 @@ class _Run:
                 values = after
                 solver = self._closed(solver)
                 report(self.count)
+        except CallbackError as error:
+            self.end = End(Outcome(EndReason.CONTROLLER, f"{error}. The run ended before", float(solver.t)))
         except KeyboardInterrupt:
             t = float(solver.t)
             self.end = End(Outcome(EndReason.INTERRUPTED, f"interrupted at t = {t:.6g} s", t))
 
     def _solver(self, t: float, y: np.ndarray) -> Any:
-        options: dict[str, Any] = {"rtol": max(self.tolerance, 3e-14), "atol": self.tolerance, "max_step": self.longest}
+        options: dict[str, Any] = {"rtol": self.tolerance, "atol": self.tolerance, "max_step": self.longest}
         if self.method not in _EXPLICIT and self.functions.jacobian is not None:
             options["jac"] = self.functions.jacobian
         return getattr(_scipy(), self.method)(self.functions.rates, t, y, self.t[-1], **options)
@@ -170,7 +173,11 @@ def _stepped(solver: Any) -> str | None:
     """Take one step; why there is none, if it is known."""
     try:
         return solver.step()
-    except (ValueError, np.linalg.LinAlgError):  # rates that are NaN, in a matrix
+    except CallbackError:
+        raise
+    except (ValueError, np.linalg.LinAlgError) as error:  # rates that are NaN, in a matrix
+        if hasattr(error, "__notes__"):  # of a user's function
+            raise
         solver.status = "failed"
         return None
 

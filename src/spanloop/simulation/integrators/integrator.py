@@ -26,6 +26,7 @@ FIXED_STEP: dict[str, Callable[[ScheduleBuilder], None]] = {
     "midpoint": midpoint.step,
 }
 ORDER = {"rk4": 4, "euler": 1, "midpoint": 2}
+FINEST = {"float64": 1e-13, "float32": 1e-6}  # rad or m: an accuracy below it is rounding
 ADAPTIVE = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
 
 
@@ -37,7 +38,7 @@ class Integrator:
         name: a step of fixed length, "rk4" (fourth order), "euler" (semi-implicit, first order) or "midpoint"
             (implicit, second order); or an adaptive method of SciPy: "DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA".
         accuracy: the largest error of a coordinate [rad or m]. Fixed steps are halved until the estimated error is
-            below it; adaptive methods take it as their tolerance (1e-9 by default).
+            below it; adaptive methods take it as their tolerance (1e-9 by default). At least 1e-13, in float32 1e-6.
         dtype: "float64" or "float32", of fixed steps.
         threads: how many threads share a batch of runs; 0 for all cores.
         checkpoint: a file in which the progress of fixed steps is kept; the same call continues from it, and
@@ -69,6 +70,14 @@ class Integrator:
             raise InputError(f"dtype is {self.dtype!r}; expected 'float64' or 'float32'")
         if self.accuracy is not None and not _is_positive(self.accuracy):
             raise InputError(f"accuracy is {self.accuracy!r}; must be positive (rad or m)")
+        if self.accuracy is not None and self.accuracy < FINEST[self.dtype]:
+            raise InputError(
+                f"accuracy is {self.accuracy:g}, finer than the rounding of {self.dtype}; expected at least "
+                f"{FINEST[self.dtype]:g} (rad or m). Ask for less"
+                + (", or for dtype='float64'" if self.dtype == "float32" else "")
+            )
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | os.PathLike):
+            raise InputError(f"checkpoint is {self.checkpoint!r}; expected the name of a file, as 'run.ckpt'")
         checked_threads(self.threads)
         if self.adaptive and self.dtype != "float64":
             raise InputError(f"integrator {self.name!r} works in float64; dtype is {self.dtype!r}")

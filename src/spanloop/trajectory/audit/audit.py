@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +16,6 @@ from spanloop.trajectory import quantities, report
 from spanloop.trajectory.audit import balances
 from spanloop.trajectory.audit.balances import balance, highest
 
-if TYPE_CHECKING:
-    from spanloop.trajectory.trajectory import Trajectory
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
@@ -78,28 +76,52 @@ def _line(f: Finding) -> str:
     return textwrap.fill(f.sentence, 120, initial_indent=head, subsequent_indent=" " * len(head))
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of an audit, those of a run in float64; limit: rad or m beyond a limit that are rounding."""
+
+    energy: float = 1e-6
+    momentum: float = 1e-6
+    closure: float = 1e-9
+    velocity: float = 1e-8
+    quaternion: float = 1e-9
+    step: float = 1e-3
+    limit: float = 1e-9
+
+
+_FLOAT32 = Bounds(energy=1e-5, momentum=1e-5, closure=1e-5, velocity=1e-4, quaternion=1e-6, limit=1e-6)
+
+
+def bounds_of(run: Trajectory) -> Bounds:
+    """The bounds for the number type of a run."""
+    return _FLOAT32 if run.settings.get("dtype") == "float32" else Bounds()
+
+
 def audit(
     run: Trajectory,
     *,
-    energy: float = 1e-6,
-    momentum: float = 1e-6,
-    closure: float = 1e-9,
-    velocity: float = 1e-8,
-    quaternion: float = 1e-9,
-    step: float = 1e-3,
+    energy: float | None = None,
+    momentum: float | None = None,
+    closure: float | None = None,
+    velocity: float | None = None,
+    quaternion: float | None = None,
+    step: float | None = None,
 ) -> Audit:
     """The findings on a run or batch.
 
     Bounds: energy and momentum relative to what is at stake in the motion; closure [rad, or of the loop's length],
     velocity [the same in a second] of closures; quaternion: off unit length; step: the errors of all steps together,
-    as a share of the largest speed.
+    as a share of the largest speed. By default those of the run's number type (bounds_of).
     """
-    findings = [_outcome(run), *_steps(run, step), _energy(run, energy)]
+    given = {"energy": energy, "momentum": momentum, "closure": closure, "velocity": velocity,
+             "quaternion": quaternion, "step": step}  # fmt: skip
+    b = replace(bounds_of(run), **{name: x for name, x in given.items() if x is not None})
+    findings = [_outcome(run), *_steps(run, b.step), _energy(run, b.energy)]
     if balances.floats(run.model):
-        findings += _momentum(run, momentum)
+        findings += _momentum(run, b.momentum)
     if run.closure_error.shape[-1]:
-        findings += [_closure(run, closure), _closure_velocity(run, velocity)]
-    findings += [*_quaternions(run, quaternion), *_limits(run)]
+        findings += [_closure(run, b.closure), _closure_velocity(run, b.velocity)]
+    findings += [*_quaternions(run, b.quaternion), *_limits(run, b.limit)]
     return Audit(report.headline(run), tuple(findings))
 
 
@@ -184,19 +206,19 @@ def _quaternions(run: Trajectory, bound: float) -> Iterator[Finding]:
         yield Finding("quaternions", value, bound, "1", _verdict(value, bound, 0.0), sentence)
 
 
-def _limits(run: Trajectory) -> Iterator[Finding]:
+def _limits(run: Trajectory, slack: float) -> Iterator[Finding]:
     if not limited(run):
         return
-    found = sorted(exceeded(run, 1e-9), key=lambda x: -x.by)
+    found = sorted(exceeded(run, slack), key=lambda x: -x.by)
     if not found:
-        yield Finding("limits", 0.0, 1e-9, "", WELL, "All joints stay within their limits.")
+        yield Finding("limits", 0.0, slack, "", WELL, "All joints stay within their limits.")
         return
     parts = [
         f"{x.joint!r} is beyond its {x.limit} by up to {x.by:.3g} {x.unit}{_when(run, x.sample)}"
         for x in found[:_SHOWN]
     ]
     more = f"; {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    yield Finding("limits", found[0].by, 1e-9, found[0].unit, NOT_WELL, "; ".join(parts) + more + " (bound 0).")
+    yield Finding("limits", found[0].by, slack, found[0].unit, NOT_WELL, "; ".join(parts) + more + " (bound 0).")
 
 
 def _doubted(name: str, value: float, bound: float, doubt: float, unit: str, sentence: str) -> Finding:

@@ -15,6 +15,7 @@ import numpy as np
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 from spanloop.model.parts import Joint
+from spanloop.trajectory.audit.audit import bounds_of
 from spanloop.trajectory.files import labels
 from spanloop.view.plots.canvas import (
     GREY,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 Names = str | Sequence[str] | None  # of joints or loops; None for all
 
 BAND = (5.0, 95.0)  # percent of the runs of a batch that lie below
-BOUND = 1e-9  # m or rad: the audit's
 _FLOOR = 1e-18  # m or rad: lower end of the axis of closure errors
 _FAINT = 0.35  # opacity of the lines of a batch
 COMPONENTS = ("norm", "x", "y", "z")
@@ -114,10 +114,11 @@ def closure_residual(run: Trajectory, *, ax: Any = None) -> Any:
     errors = [np.abs(run[name].error).max(axis=-1, initial=0.0) for name in names]
     for name, values, style in zip(names, errors, line_styles(len(names)), strict=True):
         line(ax, run, Series(name, "m or rad", values), style)
-    ax.axhline(BOUND, color=GREY, linestyle=":", linewidth=1.2, label="bound of the audit")
+    bound = bounds_of(run).closure
+    ax.axhline(bound, color=GREY, linestyle=":", linewidth=1.2, label="bound of the audit")
     ax.set_yscale("log", nonpositive="mask")
     highest = max((float(np.nanmax(e)) for e in errors), default=0.0)
-    ax.set_ylim(_FLOOR, 10.0 * max(highest, BOUND))
+    ax.set_ylim(_FLOOR, 10.0 * max(highest, bound))
     style_axes(ax, "time [s]", "closure error [m or rad]")
     if run.duration > 0.0:
         ax.set_xlim(run.times[0], run.times[-1])
