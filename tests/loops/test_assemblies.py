@@ -138,3 +138,11 @@ def test_open_loops_have_no_independent_motion(name):
     with pytest.raises(StateError) as caught:
         getattr(robot, name)(q, **options.get(name, {}))
     assert caught.value.reason is Reason.OPEN_LOOP
+
+
+def test_more_driven_joints_than_the_loops_leave_free():
+    """A four-bar with two driven joints is not singular; its prescribed motions contradict each other."""
+    model = sl.zoo.four_bar()
+    twice = model.drive(*[j.name for j in model.joints[:2]])
+    with pytest.raises(StateError, match="prescribe more than the loops leave free: the loops leave 1 DoF"):
+        sl.Dynamics(twice).forward_dynamics(sl.zoo.four_bar_start(), np.zeros(3), np.zeros(3))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.redundancy import scaled_jacobian
 from spanloop.algorithms.tree import operational_space
-from spanloop.errors import Reason, Refusal, UnsupportedError
+from spanloop.errors import Reason, Refusal, UnsupportedError, listed
 from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
 from spanloop.model import Model
 from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative
@@ -140,7 +141,27 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
         return own[0]
     if dropped and all(a < b for a, b in demands[: -len(dropped)]):
         return OTHER_ASSEMBLY
-    return program.refusal or SINGULAR_CLOSURE
+    return program.refusal or _too_much_driven(spec, given) or SINGULAR_CLOSURE
+
+
+def _too_much_driven(spec: KernelSpec, given: dict[str, list[float]]) -> Refusal | None:
+    """Driven joints and loops that leave each other no motion, at a state where the loops by themselves are regular."""
+    m = spec.mechanism_of(given)
+    driven = [link.name for link in m.links if link.driven]
+    if not driven or not spec.redundancy.is_known:
+        return None
+    J = scaled_jacobian(m, np.array(given["q"]))
+    free = [k for link in m.links if not link.driven for k in range(link.v.start, link.v.stop)]
+    whole, without = (int(np.linalg.matrix_rank(x, tol=1e-6)) for x in (J, J[:, free]))
+    usual = max(int(np.linalg.matrix_rank(x, tol=1e-6)) for x in spec.redundancy.jacobians)
+    if whole < usual or without == whole:
+        return None
+    return Refusal(
+        Reason.SINGULAR_CLOSURE,
+        f"the driven joints ({listed(map(repr, driven), 5)}) prescribe more than the loops leave free: the loops leave "
+        f"{m.nv - whole} DoF here, and the other joints cannot follow every motion of the driven ones. Drive fewer "
+        f"joints; robot.diagnose(q) has the mobility",
+    )
 
 
 def _owner(spec: KernelSpec, name: str, k: int) -> str:
