@@ -72,6 +72,18 @@ def test_names_of_driven_and_known_loops_are_checked():
     assert str(said.value) == "forward_dynamics: the force of loop 'd' has shape (2,); expected (..., 1)"
 
 
+def test_an_acceleration_that_is_not_finite_is_named_as_the_caller_names_it():
+    robot = sl.Dynamics(linkage("d", driven=True))
+    q, z = robot.assemble(np.array([-0.9, 0.8, -1.6])), np.zeros(3)
+    unknown = {"d": [np.nan]}
+    with pytest.raises(StateError, match=r"^forward_dynamics: loop_accelerations\[0\] is nan; every number"):
+        robot.forward_dynamics(q, z, z, loop_accelerations=unknown)
+    with pytest.raises(InputError, match=r"^simulate: loop_accelerations holds a number that is not finite"):
+        sl.simulate(robot, q, duration=0.1, closures=sl.Closures(loop_accelerations=unknown))
+    with pytest.raises(InputError, match=r"^simulate: loop_accelerations names 'D'"):
+        sl.simulate(robot, q, duration=0.1, closures=sl.Closures(loop_accelerations={"D": [0.0]}))
+
+
 def test_a_gear_moves_like_the_two_joints_it_couples():
     """Two flywheels on a gear of ratio −2: one DoF with the inertia I₁ + 4 I₂ (rates 1 and −2)."""
     b = sl.Builder("gear").body("one", 1.0, inertia=(0.2, 0.2, 0.3)).body("two", 1.0, inertia=(0.3, 0.3, 0.5))

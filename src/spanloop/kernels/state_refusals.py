@@ -35,6 +35,7 @@ SINGULAR_CLOSURE = Refusal(
     "each other here, so that accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' "
     "gives one answer",
 )
+_ARGUMENTS = {"given": "loop_accelerations", "active": "active_loops"}  # of Dynamics, by a kernel's inputs
 _SLACK = 1e3  # by which a pivot that a kernel found too small may differ on floats here
 
 
@@ -59,7 +60,9 @@ def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
         wrong = np.flatnonzero(~np.isfinite(x))
         if len(wrong):
             k = int(wrong[0])
-            sentence = f"{name}[{k}]{_owner(spec, name, k)} is {x[k]}; every number must be finite"
+            bound = " and at most 3.4e38, the largest of float32" if spec.single and np.isinf(x[k]) else ""
+            entry = f"{_ARGUMENTS.get(name, name)}[{k}]{_owner(spec, name, k)}"
+            sentence = f"{entry} is {x[k]}; every number must be finite{bound}"
             return Refusal(Reason.NOT_FINITE, sentence)
         if name in POSITIONS:
             for joint in spec.model.joints:
@@ -105,7 +108,7 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     else:
         return None
     closer = "sl.Dynamics(model.with_parameters(parameters))" if spec.live else "robot"
-    return Refusal(Reason.OPEN_LOOP, f"{sentence}. Close it first: q = {closer}.assemble(q)")
+    return Refusal(Reason.OPEN_LOOP, f"{sentence}. Close it first: q = {closer}.assemble(q)", sentence)
 
 
 def _singular_joint(spec: KernelSpec, *arrays: np.ndarray, slack: float = 1.0) -> Refusal | None:
