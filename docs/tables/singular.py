@@ -47,7 +47,10 @@ How to read it:
   can be switched off, a state of another assembly is refused (`Reason.OTHER_ASSEMBLY`); `sl.compile(..., near=q)` makes a
   kernel for the assembly of q.
 * Lengths are compared after division by the **characteristic length** of their loop, the median distance between
-  neighbouring joints: a loop counts as open from 1e-3 rad or 1e-3 of this length.
+  neighbouring joints: kernels refuse a state as open where the root of the sum of the squares of all loops' errors
+  exceeds 1e-3 (rad, or shares of this length), runs a start where one of these errors does.
+* The mass matrix of the tree must be regular by itself, also where loops would determine the motion: a coupler without mass and
+  inertia is refused (`Reason.SINGULAR_MASS`). `closures="minimal"` can simulate it where it supports the mechanism.
 """
 
 

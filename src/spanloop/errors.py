@@ -33,10 +33,11 @@ class Reason(enum.Enum):
 
 @dataclass(frozen=True)
 class Refusal:
-    """A reason, and the sentence that explains it for the state at hand."""
+    """A reason, the sentence that explains it for the state at hand, and its fact alone where that ends in advice."""
 
     reason: Reason
     sentence: str
+    fact: str = ""
 
     def __str__(self) -> str:
         return self.sentence
@@ -110,6 +111,11 @@ def printable(text: str) -> str:
     """The text with an escape (u001b after a backslash) for every character that could control a terminal or reorder
     what is read. Escapes are those of JSON, which stays valid."""
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def in_one_line(name: str) -> str:
+    """A name for a table or a list: printable, with its tabs and line breaks as escapes, so that it forges no line."""
+    return printable(name).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

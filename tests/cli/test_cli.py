@@ -584,6 +584,21 @@ def test_names_cannot_steer_the_terminal(words, steering, capsys, monkeypatch):
         assert ESCAPED in shown or repr(STEERING)[1:-1] in shown
 
 
+def test_names_cannot_forge_lines(capsys, tmp_path):
+    name = "a\nforged\x1b[2J"
+    b = sl.Builder(name).body(name, 1.0, center=(0, 0, 1), inertia=(0.1, 0.1, 0.1))
+    model = b.revolute(name, "world", name, "y").build()
+    model.save(tmp_path / "a.toml")
+    at = sl.simulate(model, [0.1], duration=0.002)
+    shown = [str(model), str(at), str(sl.Dynamics(model).diagnose([0.0])), str(at.audit())]
+    shown += [run(capsys, word, str(tmp_path / "a.toml"))[1] for word in ("info", "check")]
+    for text in shown:
+        assert "\x1b" not in text
+        assert "a\\nforged" in text
+        assert not any(line.startswith("forged") for line in text.splitlines())
+    assert "\x1b" not in at.page(tmp_path / "a.html").read_text(encoding="utf-8")
+
+
 def test_on_a_terminal_our_colours_pass_and_names_do_not(steering, monkeypatch):
     for name in ("NO_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)

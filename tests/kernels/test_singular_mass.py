@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import spanloop as sl
 from spanloop.errors import Reason, StateError, StateWarning
+from spanloop.model import Body
 from spanloop.sweeps.tested_pivots import IN_MATRIX, PivotTest
 from spanloop.topology import mechanism
 
@@ -121,3 +124,20 @@ def test_a_body_without_inertia_about_its_hinge_is_refused():
 def test_ordinary_trees_are_not_tested():
     for model in (sl.zoo.puma(), sl.zoo.quadruped(), sl.zoo.chain(16), sl.zoo.chain(64), sl.zoo.chain(1000)):
         assert not PivotTest(mechanism(model), IN_MATRIX).noise
+
+
+@pytest.mark.slow
+def test_a_massless_link_in_a_loop_is_refused_with_the_mode_that_needs_no_inertia_there():
+    q, z = sl.zoo.four_bar_start(), np.zeros(3)
+    whole = sl.zoo.four_bar()
+    bare = replace(whole, bodies=tuple(Body(b.name) if b.name == "coupler" else b for b in whole.bodies))
+    with pytest.raises(StateError, match="closures='minimal'") as found:
+        sl.Dynamics(bare).forward_dynamics(q, z, z)
+    assert found.value.reason is Reason.SINGULAR_MASS
+    assert sl.simulate(bare, q, duration=0.01, closures="minimal").outcome.finished
+
+
+def test_a_number_beyond_single_precision_is_said_to_be():
+    model = bare_tip()
+    with pytest.raises(StateError, match=r"tau\[0\] \(joint 'j0'\) is inf; .* at most 3.4e38, the largest of float32"):
+        sl.Dynamics(model, dtype="float32").forward_dynamics([0.0, 0.0], [0.0, 0.0], [1e39, 0.0])

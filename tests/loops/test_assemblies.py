@@ -120,3 +120,29 @@ def test_runs_begin_in_the_assembly_of_their_start():
         warnings.simplefilter("error")
         run = sl.simulate(rods(), TWISTED, duration=0.05)
     assert np.abs(run.q - TWISTED).max() < 1e-9
+
+
+def test_independent_dofs_are_those_of_the_states_own_assembly():
+    """Functions that choose independent DoF themselves choose them for the assembly at hand."""
+    robot = sl.Dynamics(rods())
+    translated = np.array([0.0, 0.3, 0.4])
+    assert robot.velocity_map(translated).shape == (3, 1)
+    assert robot.velocity_map(TWISTED).shape == (3, 0)
+    assert robot.mass_matrix(TWISTED, coordinates="independent").shape == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["velocity_map", "mass_matrix", "operational_inertia"])
+def test_open_loops_have_no_independent_motion(name):
+    robot, q = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start() + 0.3
+    options = {"mass_matrix": {"coordinates": "independent"}, "operational_inertia": {"frames": "coupler"}}
+    with pytest.raises(StateError) as caught:
+        getattr(robot, name)(q, **options.get(name, {}))
+    assert caught.value.reason is Reason.OPEN_LOOP
+
+
+def test_more_driven_joints_than_the_loops_leave_free():
+    """A four-bar with two driven joints is not singular; its prescribed motions contradict each other."""
+    model = sl.zoo.four_bar()
+    twice = model.drive(*[j.name for j in model.joints[:2]])
+    with pytest.raises(StateError, match="prescribe more than the loops leave free: the loops leave 1 DoF"):
+        sl.Dynamics(twice).forward_dynamics(sl.zoo.four_bar_start(), np.zeros(3), np.zeros(3))

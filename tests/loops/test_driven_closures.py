@@ -72,6 +72,18 @@ def test_names_of_driven_and_known_loops_are_checked():
     assert str(said.value) == "forward_dynamics: the force of loop 'd' has shape (2,); expected (..., 1)"
 
 
+def test_an_acceleration_that_is_not_finite_is_named_as_the_caller_names_it():
+    robot = sl.Dynamics(linkage("d", driven=True))
+    q, z = robot.assemble(np.array([-0.9, 0.8, -1.6])), np.zeros(3)
+    unknown = {"d": [np.nan]}
+    with pytest.raises(StateError, match=r"^forward_dynamics: loop_accelerations\[0\] is nan; every number"):
+        robot.forward_dynamics(q, z, z, loop_accelerations=unknown)
+    with pytest.raises(InputError, match=r"^simulate: loop_accelerations holds a number that is not finite"):
+        sl.simulate(robot, q, duration=0.1, closures=sl.Closures(loop_accelerations=unknown))
+    with pytest.raises(InputError, match=r"^simulate: loop_accelerations names 'D'"):
+        sl.simulate(robot, q, duration=0.1, closures=sl.Closures(loop_accelerations={"D": [0.0]}))
+
+
 def test_a_gear_moves_like_the_two_joints_it_couples():
     """Two flywheels on a gear of ratio −2: one DoF with the inertia I₁ + 4 I₂ (rates 1 and −2)."""
     b = sl.Builder("gear").body("one", 1.0, inertia=(0.2, 0.2, 0.3)).body("two", 1.0, inertia=(0.3, 0.3, 0.5))
@@ -397,3 +409,17 @@ def test_a_robot_with_fewer_loops_keeps_its_options():
         atol=1e-9,
     )
     assert robot._with_active_loops([]).method is None
+
+
+@pytest.mark.parametrize("closures", ["project", "feedback", "none"])
+def test_a_driven_loop_keeps_its_acceleration_in_a_run(closures):
+    """The hinge that closes a four-bar is accelerated at 1 rad/s²; after 0.05 s it turns at 0.05 rad/s."""
+    model = sl.zoo.four_bar().without_loops("closing")
+    loop = sl.zoo.four_bar().loops[0]
+    driven = replace(model, loops=(replace(loop, driven=True),))
+    robot = sl.Dynamics(driven)
+    how = sl.Closures(closures, loop_accelerations={"closing": [1.0]})
+    run = sl.simulate(driven, sl.zoo.four_bar_start(), duration=0.05, closures=how)
+    assert run.outcome.finished
+    rate = (robot.closure_jacobian(run.q[-1]) @ run.v[-1])[-1]
+    assert rate == pytest.approx(0.05, abs=1e-6)

@@ -20,6 +20,7 @@ import spanloop as sl
 from spanloop import zoo
 from spanloop.errors import StateError
 from spanloop.math.quaternion import exponential, matrix
+from spanloop.topology import mechanism as numbers_of
 
 TILTS = (1e-7, 1e-6, 1e-5)
 FACTOR = 30.0  # an acceleration may change by this many times the tilt; 20 is seen where v is large (drifted states)
@@ -136,9 +137,10 @@ def test_forces_of_redundant_rows_are_the_shortest_and_marked(name):
     np.testing.assert_allclose(found.a, a, atol=1e-10 * np.abs(a).max())
     J = np.array(reference.closure_jacobian(), dtype=float)
     needed = reference.mass_matrix() @ a + reference.bias() - case.tau
-    shortest = np.linalg.pinv(J.T, rcond=1e-9) @ needed
+    lengths = np.array(numbers_of(case.model).row_lengths)  # forces are compared with moments at the loop's length
+    shortest = np.linalg.pinv((J / lengths[:, None]).T, rcond=1e-9) @ needed
     # the length does not depend on the axes in which a loop's rows are written, as long as they are square
-    assert np.linalg.norm(found.rows) == pytest.approx(np.linalg.norm(shortest), rel=1e-8)
+    assert np.linalg.norm(found.rows * lengths) == pytest.approx(np.linalg.norm(shortest), rel=1e-8)
     assert not any(found.unique.values())
 
 

@@ -10,7 +10,8 @@ from sentences import says
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.errors import InputError, Reason, SpanloopWarning, StateError
+from spanloop.errors import InputError, ModelError, Reason, SpanloopWarning, StateError
+from spanloop.model import Inertia
 
 BAKED = zoo.five_bar(base=1.2)
 WIDE = zoo.five_bar(base=1.3)
@@ -116,8 +117,31 @@ def test_a_negative_mass_is_refused_by_name(sentence):
 
 def test_an_inertia_that_is_negative_about_an_oblique_axis_is_refused_by_simulate():
     wrong = BAKED.parameters().changed({"near1.inertia.xy": 10.0})
-    with says(InputError, "the inertia of 'near1' has a principal moment of"):
+    with says(InputError, "simulate: parameters: body 'near1': its principal moments of inertia are -"):
         sl.simulate(BAKED, start(1.2), duration=0.1, parameters=wrong)
+
+
+def test_an_inertia_of_no_body_is_refused_of_the_run_that_has_it():
+    base = BAKED.parameters()
+    rows = np.stack([base.values, base.changed({"near1.inertia.xx": 50.0}).values])
+    with says(InputError, "simulate: parameters of run 1: body 'near1': its principal moments of inertia are"):
+        sl.simulate(BAKED, start(1.2), duration=0.1, parameters=rows)
+
+
+@pytest.mark.parametrize("change", [{"link3.inertia.xy": 50.0}, {"link3.inertia.xx": 50.0}])
+def test_with_parameters_refuses_an_inertia_that_no_body_has(change):
+    puma = sl.zoo.puma()
+    with says(ModelError, "model 'puma': parameters: body 'link3': its principal moments of inertia are"):
+        puma.with_parameters(puma.parameters().changed(change))
+
+
+def test_parameters_may_keep_and_scale_an_impossible_inertia_that_the_model_has():
+    puma = sl.zoo.puma()
+    flat = replace(puma.bodies[2], inertia=Inertia(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 3.0)))
+    odd = replace(puma, bodies=(*puma.bodies[:2], flat, *puma.bodies[3:]))
+    names, values = odd.parameters().names, odd.parameters().values
+    scaled = np.where([".inertia." in n or n.endswith(".mass") for n in names], 2.0 * values, values)
+    assert odd.with_parameters(scaled).bodies[2].inertia.moments == (2.0, 0.0, 0.0, 2.0, 0.0, 6.0)
 
 
 # ---- loops that are open during a run

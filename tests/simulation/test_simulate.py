@@ -97,6 +97,15 @@ def test_other_ways_with_loops_agree_and_drift_more(closures):
     assert np.abs(held.closure_error).max() < 1e-13 < np.abs(other.closure_error).max() < 1e-6
 
 
+def test_loops_that_nothing_keeps_closed_are_said_to_have_drifted():
+    model, robot, q, _ = loop("four_bar")
+    outcome = sl.simulate(robot, q, 5.0 * np.ones(model.nv), duration=0.1, closures="none").outcome
+    assert outcome.reason == "open"
+    assert outcome.sentence.endswith("nothing keeps the loops closed, and they drifted apart. Try closures='project'")
+    apart = sl.simulate(robot, q + 0.1, duration=0.1, closures="none").outcome
+    assert apart.sentence.endswith("Close it first: q = robot.assemble(q)")
+
+
 def test_feedback_pulls_an_open_loop_closed_where_nothing_does_without():
     model, robot, q, v = loop("four_bar")
     off = robot.integrate(q, 1e-6 * np.ones(model.nv))

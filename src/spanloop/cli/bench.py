@@ -13,7 +13,7 @@ from spanloop.cli.shared_arguments import add_model, initial_state, model_of
 from spanloop.cli.terminal import add_json, colored, print_json
 from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, SpanloopError
+from spanloop.errors import InputError, SpanloopError, in_one_line
 from spanloop.simulation.integrators import Integrator
 from spanloop.simulation.simulate import simulate
 
@@ -72,7 +72,8 @@ def run(chosen: argparse.Namespace) -> int:
             }
         )
         return 0
-    print(colored(f"{model.name}: {model.n_bodies} bodies, {model.nv} DoF, {len(model.loops)} loops", "strong"))
+    name = in_one_line(model.name)
+    print(colored(f"{name}: {model.n_bodies} bodies, {model.nv} DoF, {len(model.loops)} loops", "strong"))
     print(f"on {_machine()}; {chosen.threads or 'all'} thread(s) for batches")
     print(f"forward dynamics: {source} in {first:.3g} s; {kernel.operations}\n")
     width = max(len(c.what) for c in costs)

@@ -10,7 +10,7 @@ from pathlib import Path
 from spanloop.cli.shared_arguments import ZOO, add_model, model_of
 from spanloop.cli.terminal import add_json, print_json, supports_color
 from spanloop.dynamics import Dynamics
-from spanloop.errors import SpanloopWarning
+from spanloop.errors import SpanloopWarning, in_one_line
 from spanloop.loops.diagnosis import examine_loops
 from spanloop.model import Model
 from spanloop.model.examine import Finding, examine
@@ -62,14 +62,15 @@ def report(model: Model, found: Sequence[Finding], colours: bool = False) -> str
     def painted(text: str, colour: str) -> str:
         return f"{COLOURS[colour]}{text}{PLAIN}" if colours else text
 
-    lines = [painted(model.name, "title"), *(f"  {sentence(f)}" for f in found if weight(f) == "fact")]
+    lines = [painted(in_one_line(model.name), "title")]
+    lines += [f"  {in_one_line(sentence(f))}" for f in found if weight(f) == "fact"]
     for kind, title in TITLES.items():
         of_kind = [f for f in found if weight(f) == kind]
         if of_kind:
             lines += ["", painted(title, kind)]
         for f in of_kind:
-            lines.append(f"  {sentence(f)}")
-            lines += [f"    {advice(f)}"] if advice(f) else []
+            lines.append(f"  {in_one_line(sentence(f))}")
+            lines += [f"    {in_one_line(advice(f))}"] if advice(f) else []
     serious = sum(weight(f) == "matters" for f in found)
     verdict = f"{counted(serious, 'finding matters', 'findings matter')}." if serious else "No finding matters."
     return "\n".join([*lines, "", painted(verdict, "matters" if serious else "title")])

@@ -9,7 +9,7 @@ from typing import Any
 
 from spanloop.cli.shared_arguments import add_model, model_of
 from spanloop.cli.terminal import add_json, print_json
-from spanloop.errors import SpanloopWarning, listed
+from spanloop.errors import SpanloopWarning, in_one_line, listed
 from spanloop.loops.constraint_rank import in_general
 from spanloop.loops.redundant_directions import redundant_directions
 from spanloop.model import Model
@@ -40,7 +40,7 @@ def info(file: str, base: str | None, as_json: bool) -> int:
             print("\n" + loops_in_words(model))
             redundant = _redundant(model)
             if redundant:
-                print(f"redundant wherever the loops are closed: {listed(redundant, 12)}")
+                print(in_one_line(f"redundant wherever the loops are closed: {listed(redundant, 12)}"))
         return 0
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", SpanloopWarning)

@@ -60,7 +60,9 @@ def compile(
         target: "cpu" (machine code) or "python" (the same steps on floats: slow, the reference for the other).
         dtype: "float64" or "float32".
         parameters: "baked" compiles the model's numbers in; "live" adds the input `parameters`, packed as
-            model.parameters(), one set or one per state.
+            model.parameters(), one set or one per state. The kernel refuses negative masses, losses and moments about
+            a body's axes; model.with_parameters and sl.simulate check principal moments too. The positions of a loop's
+            own frames stay baked in.
         threads: threads for the states of a batch; 0 for all cores.
         chain_threads: threads for the chains (arms, legs, limbs) of one state; 0 for all cores. For large mechanisms
             and calls in close succession (docs/simple_closed_chain.md). Batches are split over states all the same.

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.algorithms.closed import closure_kinematics
+from spanloop.algorithms.closed.redundancy import scaled_jacobian
 from spanloop.algorithms.tree import operational_space
-from spanloop.errors import Reason, Refusal, UnsupportedError
+from spanloop.errors import Reason, Refusal, UnsupportedError, listed
 from spanloop.kernels.lowering import POSITIONS, UNIT_TOLERANCE
 from spanloop.model import Model
 from spanloop.model.parameters import NEGLIGIBLE, Parameters, not_negative
@@ -34,6 +35,7 @@ SINGULAR_CLOSURE = Refusal(
     "each other here, so that accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' "
     "gives one answer",
 )
+_ARGUMENTS = {"given": "loop_accelerations", "active": "active_loops"}  # of Dynamics, by a kernel's inputs
 _SLACK = 1e3  # by which a pivot that a kernel found too small may differ on floats here
 
 
@@ -58,7 +60,9 @@ def input_fault(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
         wrong = np.flatnonzero(~np.isfinite(x))
         if len(wrong):
             k = int(wrong[0])
-            sentence = f"{name}[{k}]{_owner(spec, name, k)} is {x[k]}; every number must be finite"
+            bound = " and at most 3.4e38, the largest of float32" if spec.single and np.isinf(x[k]) else ""
+            entry = f"{_ARGUMENTS.get(name, name)}[{k}]{_owner(spec, name, k)}"
+            sentence = f"{entry} is {x[k]}; every number must be finite{bound}"
             return Refusal(Reason.NOT_FINITE, sentence)
         if name in POSITIONS:
             for joint in spec.model.joints:
@@ -104,7 +108,7 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     else:
         return None
     closer = "sl.Dynamics(model.with_parameters(parameters))" if spec.live else "robot"
-    return Refusal(Reason.OPEN_LOOP, f"{sentence}. Close it first: q = {closer}.assemble(q)")
+    return Refusal(Reason.OPEN_LOOP, f"{sentence}. Close it first: q = {closer}.assemble(q)", sentence)
 
 
 def _singular_joint(spec: KernelSpec, *arrays: np.ndarray, slack: float = 1.0) -> Refusal | None:
@@ -140,7 +144,27 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
         return own[0]
     if dropped and all(a < b for a, b in demands[: -len(dropped)]):
         return OTHER_ASSEMBLY
-    return program.refusal or SINGULAR_CLOSURE
+    return program.refusal or _too_much_driven(spec, given) or SINGULAR_CLOSURE
+
+
+def _too_much_driven(spec: KernelSpec, given: dict[str, list[float]]) -> Refusal | None:
+    """Driven joints and loops that leave each other no motion, at a state where the loops by themselves are regular."""
+    m = spec.mechanism_of(given)
+    driven = [link.name for link in m.links if link.driven]
+    if not driven or not spec.redundancy.is_known:
+        return None
+    J = scaled_jacobian(m, np.array(given["q"]))
+    free = [k for link in m.links if not link.driven for k in range(link.v.start, link.v.stop)]
+    whole, without = (int(np.linalg.matrix_rank(x, tol=1e-6)) for x in (J, J[:, free]))
+    usual = max(int(np.linalg.matrix_rank(x, tol=1e-6)) for x in spec.redundancy.jacobians)
+    if whole < usual or without == whole:
+        return None
+    return Refusal(
+        Reason.SINGULAR_CLOSURE,
+        f"the driven joints ({listed(map(repr, driven), 5)}) prescribe more than the loops leave free: the loops leave "
+        f"{m.nv - whole} DoF here, and the other joints cannot follow every motion of the driven ones. Drive fewer "
+        f"joints; robot.diagnose(q) has the mobility",
+    )
 
 
 def _owner(spec: KernelSpec, name: str, k: int) -> str:

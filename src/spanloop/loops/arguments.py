@@ -188,9 +188,11 @@ def loop_inputs(
     active_loops: Iterable[str] | None,
     loop_accelerations: Mapping | None,
     mask: Callable[[Model, frozenset[str]], np.ndarray] = active_row_mask,
+    function: str = "forward_dynamics",
 ) -> tuple[np.ndarray, ...]:
     """A kernel's inputs for switchable and for driven loops; none where the model has no such loop with rows."""
-    names, accelerations = checked_active_loops(model, active_loops), loop_acceleration_rows(model, loop_accelerations)
+    names = checked_active_loops(model, active_loops, function)
+    accelerations = loop_acceleration_rows(model, loop_accelerations, function)
     masks = (mask(model, names),) if switchable_loops(model) else ()
     found = masks + ((accelerations,) if any(x.driven for x in model.loops) else ())
     return tuple(x for x in found if x.shape[-1])

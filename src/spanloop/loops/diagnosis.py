@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.errors import SpanloopError, listed
+from spanloop.errors import SpanloopError, in_one_line, listed
 from spanloop.loops.arguments import dof_names
 from spanloop.loops.assembly import assemble, velocity_loops
 from spanloop.loops.batching import Robot, one_state, resolution, values
@@ -164,7 +164,7 @@ def parts(model: Model, jacobian: np.ndarray) -> tuple[Part, ...]:
 
 def report(d: Diagnosis) -> str:
     """The diagnosis as a few lines: the facts, then warnings."""
-    return "\n".join([*_facts(d), *_verdicts(d)])
+    return "\n".join(map(in_one_line, [*_facts(d), *_verdicts(d)]))
 
 
 def _facts(d: Diagnosis) -> Iterator[str]:

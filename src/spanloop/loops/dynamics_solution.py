@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.errors import listed
+from spanloop.errors import in_one_line, listed
 from spanloop.loops.arguments import loop_acceleration_rows, loop_wrenches, on_bodies
 from spanloop.loops.batching import values
 from spanloop.loops.closure_errors import rows_of
@@ -317,7 +317,7 @@ def report(solution: Solution) -> str:
     lines = [f"a    {_numbers(solution.a)}", f"tau  {_numbers(solution.tau)}"]
     for name, six in solution.loop_forces.items():
         alone = "" if solution.unique.get(name, True) else NOT_UNIQUE
-        lines.append(f"{name}: torque {_numbers(six[:3])} N m, force {_numbers(six[3:])} N{alone}")
+        lines.append(f"{in_one_line(name)}: torque {_numbers(six[:3])} N m, force {_numbers(six[3:])} N{alone}")
     left = f", closure acceleration left {float(solution.residual):.1e}" if solution.loop_forces else ""
     return "\n".join([*lines, *_undetermined(solution), f"status: {solution.status}{left}"])
 
@@ -332,12 +332,12 @@ def _many(solution: Solution) -> str:
         sizes = [np.linalg.norm(six[..., k : k + 3], axis=-1) for k in (0, 3)]
         torque, force = (np.nanmax(x) if np.isfinite(x).any() else np.nan for x in sizes)
         alone = "" if solution.unique.get(name, True) else NOT_UNIQUE
-        lines.append(f"{name}: torques up to {torque:.4g} N m, forces up to {force:.4g} N{alone}")
+        lines.append(f"{in_one_line(name)}: torques up to {torque:.4g} N m, forces up to {force:.4g} N{alone}")
     return "\n".join([*lines, *_undetermined(solution)])
 
 
 def _undetermined(solution: Solution) -> list[str]:
-    return [f"not unique: {listed(solution.undetermined, 12)}"] if solution.undetermined else []
+    return [in_one_line(f"not unique: {listed(solution.undetermined, 12)}")] if solution.undetermined else []
 
 
 def _numbers(x: np.ndarray) -> str:

@@ -80,7 +80,7 @@ def velocity_map(robot: Robot, q: ArrayLike, dofs: Dofs = None) -> np.ndarray:
 
     def compute(q: np.ndarray) -> Computed:
         T, _, refusals = maps(robot, q, chosen)
-        return (T,), refusals
+        return (T,), refusals | open_loops(robot, q)
 
     return over_states("velocity_map", robot, by_assembly(robot, compute), q=(q, robot.model.nq))[0]
 
@@ -164,15 +164,15 @@ def resolved(
         entries = [dofs] if isinstance(dofs, str) else list(dofs)
         each = [dofs_called(model, x) if isinstance(x, str) else [_place(model, x, owner)] for x in entries]
         chosen = _choice(model, [k for part in each for k in part])
-    elif in_general(model) is not None:
+    elif in_general(model) is not None and structure_of(robot, rows) is in_general(model):
         chosen = independent_coordinates(robot)
-    else:
+    else:  # no closed state is known, or another assembly than the usual one
         chosen = independent_coordinates(robot, rows[0] if len(rows) else model.neutral())
     left = model.nv - structure_of(robot, rows).rank
     if len(chosen) != left:
         raise InputError(
             f"{owner}: {len(chosen)} independent DoF are named ({listed(chosen.names, 6)}); the loops leave "
-            f"{left}. Name {left} that determine the others, {option}; robot.independent_coordinates() gives a choice"
+            f"{left}. Name {left} that determine the others, {option}; robot.independent_coordinates(q) gives a choice"
         )
     return chosen
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import converted
-from spanloop.errors import InputError, Reason, Refusal, StateError, listed
+from spanloop.errors import InputError, Reason, Refusal, StateError, in_one_line, listed
 from spanloop.loops.arguments import actuators
 from spanloop.loops.assembly import assemble
 from spanloop.loops.batching import one_state
@@ -86,10 +86,12 @@ class MinimalCoordinates:
 
     def __str__(self) -> str:
         model = self.robot.model
-        return (
-            f"{model.name}: {len(self.names)} of {model.nv} DoF determine the others: {', '.join(self.names)}.\n"
-            f"Last state: {self._listed(self._last)}."
+        count = f"{len(self.names)} of {model.nv}"
+        lines = (
+            f"{model.name}: {count} DoF determine the others: {listed(self.names)}.",
+            f"Last state: {self._listed(self._last)}.",
         )
+        return "\n".join(map(in_one_line, lines))
 
     def _state(self, positions: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         reached = []

@@ -14,6 +14,7 @@ from spanloop.kernels.spec import KernelSpec
 from spanloop.loops.batching import Computed, Robot, over_states, values
 from spanloop.loops.constraint_rank import RANK, by_assembly
 from spanloop.loops.independent_dofs import Dofs, maps, resolved, structure_of
+from spanloop.loops.motion_refusals import open_loops
 from spanloop.model import Model
 
 _CUT = 1e-10  # of the largest eigenvalue of the inverse inertia: what is smaller counts as no motion
@@ -35,7 +36,7 @@ def independent_mass_matrix(robot: Robot, q: ArrayLike, dofs: Dofs = None, out: 
 
     def compute(q: np.ndarray) -> Computed:
         T, _, refusals = maps(robot, q, chosen)
-        return (np.swapaxes(T, 1, 2) @ values(robot, "mass_matrix", q) @ T,), refusals
+        return (np.swapaxes(T, 1, 2) @ values(robot, "mass_matrix", q) @ T,), refusals | open_loops(robot, q)
 
     M = over_states("mass_matrix", robot, by_assembly(robot, compute), q=(q, robot.model.nq))[0]
     if out is None:
@@ -60,7 +61,7 @@ def operational_inertia(robot: Robot, q: ArrayLike, frames: str | Sequence[str])
         Jf = np.concatenate(parts, axis=1)
         inverse = Jf @ Y @ np.swapaxes(Jf, 1, 2)
         matrix, regular = _inverted(inverse)
-        return (inverse, matrix, regular.astype(int)), _singular_states(robot, q)
+        return (inverse, matrix, regular.astype(int)), _singular_states(robot, q) | open_loops(robot, q)
 
     inverse, matrix, regular = over_states(
         "operational_inertia", robot, by_assembly(robot, compute), q=(q, robot.model.nq)

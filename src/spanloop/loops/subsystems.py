@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, in_one_line
 from spanloop.loops.arguments import actuators, dof_names
 from spanloop.loops.batching import Robot
 from spanloop.loops.closure_errors import mechanism_of, rows_of
@@ -83,7 +83,7 @@ class Subsystems:
                 f"{counted(p.unknowns, 'unknown')} (loops: {', '.join(p.loops) or 'none'}; "
                 f"actuators: {', '.join(p.actuators) or 'none'}): {kind}."
             )
-        return "\n".join([*lines, f"Solved in the order {', then '.join(map(str, self.stages))}."])
+        return "\n".join(map(in_one_line, [*lines, f"Solved in the order {', then '.join(map(str, self.stages))}."]))
 
 
 def subsystems(robot: Robot, actuated: Sequence[str] | None = None) -> Subsystems:

@@ -53,12 +53,9 @@ def check_inertias(model: Model, strict: bool) -> tuple[str, ...]:
     largest = np.abs(moments).max(axis=1)
     slack = POINT * groups.mass
     for g in np.nonzero(moments[:, 0] < -NEGATIVE * largest - slack)[0]:
-        raise ModelError(f"{_who(model, groups, g)}: {_found(moments[g])}; no body can have a negative one. {HINT}")
+        raise ModelError(why_impossible(moments[g], _who(model, groups, g)))
     flat = np.nonzero(moments[:, 0] + moments[:, 1] < moments[:, 2] - TRIANGLE * largest - slack)[0]
-    sentences = [
-        f"{_who(model, groups, g)}: {_found(moments[g])}; no body has one that exceeds the sum of the others. {HINT}"
-        for g in flat
-    ]
+    sentences = [why_impossible(moments[g], _who(model, groups, g)) for g in flat]
     if strict and sentences:
         raise ModelError(sentences[0])
     return (*_shortened(sentences), *_massless(model, groups), *_placeholders(model, groups))
@@ -70,10 +67,16 @@ def check_inertia(inertia: Inertia, owner: str) -> None:
         raise ModelError(f"{owner}: mass is {inertia.mass:g} kg; must be >= 0")
     moments = np.linalg.eigvalsh(np.array(inertia.matrix()))
     slack = TRIANGLE * np.abs(moments).max() + POINT * inertia.mass
-    if moments[0] < -slack:
-        raise ModelError(f"{owner}: {_found(moments)}; no body can have a negative one. {HINT}")
-    if moments[0] + moments[1] < moments[2] - slack:
-        raise ModelError(f"{owner}: {_found(moments)}; no body has one that exceeds the sum of the others. {HINT}")
+    if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
+        raise ModelError(why_impossible(moments, owner))
+
+
+def why_impossible(moments: np.ndarray, owner: str) -> str:
+    """A sentence on principal moments (3,), in rising order, that no body can have."""
+    found = ", ".join(f"{x:.4g}" for x in moments)
+    negative = moments[0] < -NEGATIVE * np.abs(moments).max()
+    rule = "no body can have a negative one" if negative else "no body has one that exceeds the sum of the others"
+    return f"{owner}: its principal moments of inertia are {found} kg m²; {rule}. {HINT}"
 
 
 def _groups(model: Model) -> Groups:
@@ -152,10 +155,6 @@ def _who(model: Model, groups: Groups, g: int | np.integer[Any]) -> str:
     members = int((groups.of_body == g).sum()) - 1
     fixed = f" with {members} bodies fixed to it" if members > 1 else " with a body fixed to it" if members else ""
     return label("body", model.bodies[groups.first[g] - 1]) + fixed
-
-
-def _found(moments: np.ndarray) -> str:
-    return "its principal moments of inertia are " + ", ".join(f"{x:.4g}" for x in moments) + " kg m²"
 
 
 def _shortened(sentences: list[str]) -> list[str]:

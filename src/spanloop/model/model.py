@@ -182,6 +182,8 @@ class Model:
     def with_parameters(self, parameters: Parameters | ArrayLike) -> Model:
         """Return the model with other masses, lengths, losses and gravity: (n,), packed as model.parameters().
 
+        Raises ModelError for numbers that no mechanism has: negative masses, impossible inertias, ...
+
         >>> rod = sl.zoo.pendulum(1)
         >>> heavy = rod.with_parameters(rod.parameters().changed({"rod1.mass": 5.0}))
         >>> heavy.bodies[0].inertia.mass

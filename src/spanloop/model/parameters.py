@@ -1,7 +1,7 @@
 """The numbers of a model that a kernel can take as input: masses, centres, inertias, lengths, losses, gravity.
 
-Rotations and axes stay baked in. Order: gravity, then for each joint (depth first) the child body's ten inertial
-numbers, the joint's position, and per DoF its armature, damping and stiffness.
+Rotations, axes and the frames of loops stay baked in. Order: gravity, then for each joint (depth first) the child
+body's ten inertial numbers, the joint's position, and per DoF its armature, damping and stiffness.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, ModelError, nearest
+from spanloop.model.inertia_check import NEGATIVE, POINT, TRIANGLE, why_impossible
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Inertia, Joint, Placement
 
@@ -65,7 +66,11 @@ def applied(model: Model, values: ArrayLike) -> Model:
         bodies.append(replace(body, inertia=Inertia(p["mass"], p["center"], p["moments"])))
         losses = {name: p[name] for name in _losses(joint)}
         joints.append(replace(joint, placement=Placement(joint.placement.rotation, p["position"]), **losses))
-    return replace(model, bodies=tuple(bodies), joints=tuple(joints), gravity=gravity)
+    made = replace(model, bodies=tuple(bodies), joints=tuple(joints), gravity=gravity)
+    found = impossible(model, np.asarray(values, float)[None])
+    if found:
+        raise ModelError(f"model {model.name!r}: parameters: {found[1]}")
+    return made
 
 
 def unpacked(model: Model, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[dict[str, Any]]]:
@@ -99,25 +104,43 @@ def not_negative(model: Model, values: Sequence[Any]) -> Iterator[tuple[str, Any
 
 
 def impossible(model: Model, rows: np.ndarray) -> tuple[int, str] | None:
-    """The first of rows (n, width) that no mechanism can have, and why; None if there is none."""
+    """The first of rows (n, width) that no mechanism can have, and why; None if there is none.
+
+    A body that the model itself has with an impossible inertia (a file's, or one part of a welded whole) may keep it.
+    """
     columns = list(rows.T)
     for name, x in not_negative(model, columns):
         for k in np.flatnonzero(x < -NEGLIGIBLE):
             return int(k), f"{name!r} is {x[k]:g}; must be >= 0"
     for body, part in zip(model.bodies, unpacked(model, columns)[1], strict=True):
-        least = _least_moment(part["moments"])
-        for k in np.flatnonzero(least < min(0.0, float(_least_moment(body.inertia.moments)))):
-            return int(k), f"the inertia of {body.name!r} has a principal moment of {least[k]:.3g} kg m²; must be >= 0"
+        most = np.maximum(1.000001 * _excess(body.inertia.mass, body.inertia.moments), (NEGATIVE, TRIANGLE))
+        for k in np.flatnonzero((_excess(part["mass"], part["moments"]) > most).any(axis=-1)):
+            moments = np.linalg.eigvalsh(_matrices([x[k] for x in part["moments"]]))
+            return int(k), why_impossible(moments, f"body {body.name!r}")
     return None
+
+
+def _excess(mass: Any, moments: Sequence[Any]) -> np.ndarray:
+    """−a and c − a − b (..., 2) of principal moments a ≤ b ≤ c, relative to the largest; positive: no body has them."""
+    a, b, c = np.moveaxis(np.linalg.eigvalsh(_matrices(moments)), -1, 0)
+    largest = np.maximum(np.maximum(np.abs(a), np.abs(c)), NEGLIGIBLE)
+    slack = POINT * np.asarray(mass, float)
+    found: np.ndarray = np.stack([-a - slack, c - a - b - slack], axis=-1) / largest[..., None]
+    return found
 
 
 def _least_moment(moments: Sequence[Any]) -> np.ndarray:
     """The smallest principal moment (...) of xx xy xz yy yz zz, each (...); 0 if it is one of rounding."""
-    xx, xy, xz, yy, yz, zz = moments
-    matrices = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=float), (0, 1), (-2, -1))
+    matrices = _matrices(moments)
     least = np.linalg.eigvalsh(matrices)[..., 0]
     rounding = 1e-9 * np.abs(matrices).max(axis=(-2, -1)) + NEGLIGIBLE
     return np.where(np.abs(least) <= rounding, 0.0, least)
+
+
+def _matrices(moments: Sequence[Any]) -> np.ndarray:
+    """Inertia matrices (..., 3, 3) of xx xy xz yy yz zz, each (...)."""
+    xx, xy, xz, yy, yz, zz = moments
+    return np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=float), (0, 1), (-2, -1))
 
 
 def _listed(model: Model) -> Iterator[tuple[str, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from spanloop.errors import in_one_line
 from spanloop.model.model import Model
 from spanloop.model.parts import Coupling, Loop
 
@@ -16,10 +17,10 @@ def printout(model: Model) -> str:
     """Return counts, the tree as a table, frames, loops, couplings and notes, as plain text."""
     lines = [f"model {model.name!r}", *_summary(model), ""]
     lines += _table([_HEADINGS, *_rows(model)])
-    lines += _section("frames", [f"{f.name} on {f.body}" for f in model.frames])
+    lines += _section("frames", [in_one_line(f"{f.name} on {f.body}") for f in model.frames])
     lines += _section("loops", [_loop(x) for x in model.loops])
     lines += _section("couplings (mimic)", [_coupling(c) for c in model.couplings])
-    lines += _section("notes", list(model.notes))
+    lines += _section("notes", [in_one_line(note) for note in model.notes])
     return "\n".join(lines)
 
 
@@ -41,7 +42,8 @@ def _rows(model: Model) -> list[tuple[str, ...]]:
     for i, (b, j) in enumerate(zip(model.bodies, model.joints, strict=True), 1):
         driven = " (driven)" if j.driven else ""
         dofs = str(j.kind.nv)
-        rows.append((str(i), b.name, j.parent, j.name, j.kind.name + driven, dofs, f"{b.inertia.mass:g}"))
+        names = map(in_one_line, (b.name, j.parent, j.name))
+        rows.append((str(i), *names, j.kind.name + driven, dofs, f"{b.inertia.mass:g}"))
     return rows
 
 
@@ -64,9 +66,10 @@ def _section(title: str, items: list[str]) -> list[str]:
 
 def _loop(x: Loop) -> str:
     marks = [word for word, holds in (("driven", x.driven), ("switchable", x.switchable)) if holds]
-    return f"{x.name}: {x.kind.name} between {x.a} and {x.b}" + (f" ({', '.join(marks)})" if marks else "")
+    words = f"{x.name}: {x.kind.name} between {x.a} and {x.b}" + (f" ({', '.join(marks)})" if marks else "")
+    return in_one_line(words)
 
 
 def _coupling(c: Coupling) -> str:
     offset = f" {'+' if c.offset > 0 else '-'} {abs(c.offset):g}" if c.offset else ""
-    return f"{c.name}: {c.joint} = {c.ratio:g} {c.source}{offset}"
+    return in_one_line(f"{c.name}: {c.joint} = {c.ratio:g} {c.source}{offset}")

@@ -198,7 +198,10 @@ def constants(model: Model, loops: Closures, parameters: Any, active: Iterable[s
     switchable, driven = any(x.switchable for x in model.loops), any(x.driven for x in model.loops)
     names = [name for name, there in (("active", switchable), ("given", driven)) if there]
     if names or active is not None or loops.loop_accelerations:
-        out |= dict(zip(names, loop_inputs(model, active, loops.loop_accelerations), strict=True))
+        rows = loop_inputs(model, active, loops.loop_accelerations, function="simulate")
+        out |= dict(zip(names, rows, strict=True))
+        if not np.isfinite(out.get("given", 0.0)).all():
+            raise InputError("simulate: loop_accelerations holds a number that is not finite; every number must be")
     if loops.stabilization == "feedback" and (model.loops or model.couplings):
         out["gains"] = _gains(loops.gains)
     elif loops.gains is not None:
@@ -218,7 +221,7 @@ def _parameters(model: Model, parameters: Any) -> np.ndarray:
             f"expected (..., {count}), packed as model.parameters()"
         )
     if not np.isfinite(values).all():
-        raise InputError("parameters holds a number that is not finite; every number must be")
+        raise InputError("simulate: parameters holds a number that is not finite; every number must be")
     values = values.astype(float)
     found = impossible(model, values.reshape(-1, count))
     if found:

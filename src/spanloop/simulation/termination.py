@@ -227,6 +227,11 @@ class Termination:
         """Why there is no step from this state."""
         refusal = self._refusal(t, state, step) or self._refusal(t, step.nudged(state), step)
         reason = end_reason(refusal)
+        if refusal is not None and reason is EndReason.OPEN and t > 0.0 and not self.problem.system.keeps_closed:
+            kept = self.problem.system.closures
+            why = "nothing keeps the loops closed" if kept == "none" else "feedback does not keep the loops closed"
+            words = f"at t = {t:.6g} s {refusal.fact}: {why}, and they drifted apart. Try closures='project'"
+            return Outcome(reason, words, t)
         if reason in (EndReason.SINGULAR, EndReason.OPEN):
             return Outcome(reason, f"at t = {t:.6g} s {refusal}", t)
         margin = float(state[self.layout.places["loops"]][1]) if self.problem.system.projects else 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from spanloop.errors import listed
+from spanloop.errors import in_one_line, listed
 from spanloop.model import Model
 from spanloop.topology.closures import Closure
 from spanloop.topology.mechanism import Mechanism, mechanism
@@ -32,7 +32,7 @@ def loops_in_words(model: Model) -> str:
         lines.append(f"coupling {g.name!r}: rate of {joint!r} is {g.ratio:g} times that of {source!r} (1 row)")
     groups = [g for g in coupled_loops(m) if len(g) > 1]
     lines += [f"loops that share joints and move each other: {listed(g)}" for g in groups]
-    return "\n".join(lines)
+    return "\n".join(map(in_one_line, lines))
 
 
 def row_words(c: Closure) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanloop.errors import in_one_line, printable
 from spanloop.model.parts import Joint
 
 if TYPE_CHECKING:
@@ -25,13 +26,13 @@ def line(run: Trajectory) -> str:
 
 def report(run: Trajectory) -> str:
     """The model, the settings, the outcome, and the range of each joint."""
-    return "\n".join([headline(run), ending(run), *_ranges(run)])
+    return printable("\n".join([headline(run), ending(run), *_ranges(run)]))
 
 
 def headline(run: Trajectory) -> str:
     """The model and the settings."""
     runs = f"{_shape(run)} runs of " if run.batch else ""
-    first = f"{run.model.name}: {runs}{run.duration:g} s in {_samples(run)}, from {run.times[0]:g} s."
+    first = f"{in_one_line(run.model.name)}: {runs}{run.duration:g} s in {_samples(run)}, from {run.times[0]:g} s."
     how = ", ".join(f"{name} {_value(value)}" for name, value in run.settings.items())
     return f"{first}\nMade with {how}." if how else first
 
@@ -57,9 +58,10 @@ def reasons(run: Trajectory) -> str:
 
 def _ranges(run: Trajectory) -> Iterator[str]:
     joints = [j for j in run.model.joints if j.kind.nq == j.kind.nv == 1]
-    width = max((len(j.name) for j in joints[:_MOST]), default=0)
-    for j in joints[:_MOST]:
-        yield f"  {j.name:<{width}}  {_range(run, j)}"
+    names = [in_one_line(j.name) for j in joints[:_MOST]]
+    width = max(map(len, names), default=0)
+    for name, j in zip(names, joints, strict=False):
+        yield f"  {name:<{width}}  {_range(run, j)}"
     if len(joints) > _MOST:
         yield f"  and {len(joints) - _MOST} more joints"
 
@@ -72,7 +74,7 @@ def _range(run: Trajectory, joint: Joint) -> str:
 
 
 def _value(value) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else in_one_line(str(value))
 
 
 def _shape(run: Trajectory) -> str:

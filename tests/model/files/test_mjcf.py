@@ -463,7 +463,7 @@ BAD = {
     "copies": (
         body(f"<joint/>{BALL}<replicate count='1000000000'><geom size='1'/></replicate>"),
         FileError,
-        "m.xml:1: <replicate> makes 1e+09 copies; expected 1 to 10000 in all",
+        "m.xml:1: <replicate> makes 1e+09 copies; expected 1 to 2000 in all",
     ),
     "unknown element": (
         "<mujoco>\n<worldbody>\n<bodi/></worldbody></mujoco>",

@@ -298,7 +298,14 @@ BAD = {
     ),
     "huge number": (
         HEAD + BODY + "mass = 1" + "0" * 400,
-        "arm.toml: body 'b': mass is 1" + "0" * 59 + "; expected a number",
+        "arm.toml: body 'b': mass is 1"
+        + "0" * 59
+        + "; expected a number, whole ones below 2^63; write larger ones with an exponent, as 1e38",
+    ),
+    "huge numbers": (
+        HEAD + BODY + "center = [0, 0, 9999999999999999999]",
+        "arm.toml: body 'b': center is [0, 0, 9999999999999999999]; "
+        "expected three numbers, whole ones below 2^63; write larger ones with an exponent, as 1e38",
     ),
     "encoding": (b'name = "\xe9"', "arm.toml:1: byte 0xe9 is not UTF-8 text; save the file as UTF-8"),
 }

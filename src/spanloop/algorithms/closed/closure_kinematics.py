@@ -74,8 +74,8 @@ def extra_inputs(m) -> dict[str, int]:
 
 
 def given_accelerations(m, world) -> dict:
-    """The given acceleration of each row of a driven closure."""
-    return dict(zip(m.given_rows, world.given, strict=True)) if m.given_rows else {}
+    """The given acceleration of each row of a driven closure; none in corrections, which have no such input."""
+    return dict(zip(m.given_rows, getattr(world, "given", ()), strict=False)) if m.given_rows else {}
 
 
 def masks(m, world) -> dict:

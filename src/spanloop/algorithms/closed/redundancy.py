@@ -26,6 +26,7 @@ TRACE = TOLERANCE**0.5  # of a row that is usual: what is shorter is a trace of 
 ROUNDED = 1e-8  # of a loop's length: rows of lengths are not compared with less
 MISALIGNED = 1e-4  # closure error [rad, or of the loop's length] that is put down to slightly wrong axes
 _STATES, _TRIES, _STEPS = 3, 12, 80
+_ROUNDED, _SMALL = 1e-9, 1e-3  # of the largest singular value: rounding of a dependent row, a nearly singular position
 _TURN = 0.5  # rad, the most that a joint turns in one step; it slides as far as the loops are open, or this much
 _WIDE, _NEAR = (0.2, 0.15), (0.02, 0.01)  # how far guesses are from neutral, from a given state: at first, and growth
 
@@ -153,14 +154,21 @@ def _states_with(
     rng = np.random.default_rng(seed)
     start, (first, growth) = (_neutral(mechanism), _WIDE) if near is None else (near, _NEAR)
     out: list[np.ndarray] = []
-    for attempt in range(_TRIES):
-        guess = _moved(mechanism, start, rng.uniform(-1, 1, mechanism.nv) * (first + growth * attempt))
+    doubtful: list[np.ndarray] = []
+    for attempt in range(2 * _TRIES):
+        guess = _moved(mechanism, start, rng.uniform(-1, 1, mechanism.nv) * (first + growth * (attempt % _TRIES)))
         q = _closed(mechanism, guess, rows)
         if q is not None:
-            out.append(q)
-        if len(out) == count:
+            (doubtful if _is_nearly_singular(mechanism, q, rows) else out).append(q)
+        if len(out) == count or (attempt >= _TRIES and out):
             break
-    return out
+    return out or doubtful[:count]
+
+
+def _is_nearly_singular(mechanism, q: np.ndarray, rows: Sequence[int]) -> bool:
+    """Is a singular value small, but no rounding? Guesses that cannot be closed regularly end at singular positions."""
+    s = np.linalg.svd(scaled_jacobian(mechanism, q)[list(rows)], compute_uv=False)
+    return bool(((s > _ROUNDED * s.max(initial=0.0)) & (s < _SMALL * s.max(initial=0.0))).any())
 
 
 def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, nearest, printable
 from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.model.parts import Joint
 from spanloop.trajectory import quantities, report
@@ -62,7 +62,7 @@ class Audit:
         raise InputError(f"the audit has no finding {name!r}; {nearest(name, [f.name for f in self.findings])}")
 
     def __str__(self) -> str:
-        return "\n".join([self.headline, *map(_line, self.findings), self._verdict()])
+        return printable("\n".join([self.headline, *map(_line, self.findings), self._verdict()]))
 
     def _verdict(self) -> str:
         unknown = [f.name for f in self.findings if f.verdict == NOT_JUDGED]

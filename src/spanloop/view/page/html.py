@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, in_one_line
 from spanloop.model.files.file_io import write_file
 from spanloop.view.page.data import page_data
 
@@ -51,7 +51,7 @@ def text(run: Trajectory, *, title: str = "", folder: str | Path | None = None) 
         f"style-src 'sha256-{_hash(style)}'; script-src 'sha256-{_hash(script)}'"
     )
     parts = {
-        "TITLE": escape(data["title"]),
+        "TITLE": escape(in_one_line(data["title"])),
         "POLICY": policy,
         "STYLE": style,
         "DATA": _inside_script(_json(data)),

@@ -26,6 +26,7 @@ from spanloop.model.parts import (
 )
 
 _NEEDED: Any = object()
+_WHOLE = 2**63  # TOML's bound of whole numbers
 _LETTERS = {3: "three", 6: "six"}
 
 
@@ -51,6 +52,8 @@ class Table:
 
     def _must(self, good: bool, key: str, value: Any, expected: str) -> None:
         if not good:
+            if "number" in expected and _has_long_integer(value):
+                expected += ", whole ones below 2^63; write larger ones with an exponent, as 1e38"
             raise FileError(f"{self.where}: {key} is {value!r:.60}; expected {expected}")
 
     def text(self, key: str, default: Any = _NEEDED) -> str:
@@ -136,7 +139,11 @@ class Table:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, float) or (isinstance(x, int) and not isinstance(x, bool) and abs(x) < 2**63)  # TOML's bound
+    return isinstance(x, float) or (isinstance(x, int) and not isinstance(x, bool) and abs(x) < _WHOLE)
+
+
+def _has_long_integer(x: Any) -> bool:
+    return any(map(_has_long_integer, x)) if isinstance(x, (list, tuple)) else isinstance(x, int) and abs(x) >= _WHOLE
 
 
 FORMAT = 1
