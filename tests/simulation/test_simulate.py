@@ -695,7 +695,8 @@ def test_what_a_users_function_raises_says_which_function_and_when():
 
     for options, error, note in (
         ({"controller": sl.control.callback(lambda t, q, v: [1 // int(t < 0.0085)])}, ZeroDivisionError,
-         "raised by the controller's callback at t = 0.009 s; sl.Integrator(checkpoint=file) keeps fixed steps until then"),
+         "raised by the controller's callback at t = 0.009 s; "
+         "sl.Integrator(checkpoint=file) keeps fixed steps until then"),
         ({"controller": divides}, ZeroDivisionError, "raised by the controller"),
         ({"events": {"far": opened}}, KeyError, "raised by the event 'far'"),
         ({"forces": opened}, KeyError, "raised by the function of forces, called with the neutral position"),
