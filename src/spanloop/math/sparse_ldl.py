@@ -54,7 +54,7 @@ class SparseLDL:
     """LDLᵀ of a System in a given order, without pivoting.
 
     order: all unknowns; inverse_pivot(name, pivot): what serves as 1/pivot, the reciprocal if it is not given.
-    changes(x, y, value): told what the elimination of x adds to the diagonal entry of y.
+    changes(x, y, value): called with what the elimination of x adds to the diagonal entry of y.
     """
 
     def __init__(
