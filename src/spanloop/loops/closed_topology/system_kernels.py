@@ -18,7 +18,11 @@ from spanloop.topology.tree_paths import meeting
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A tree and its points of closure. It knows no closure, and no other system."""
+    """A tree and its points of closure. It knows no closure, and no other system.
+
+    points: the frames that closures between the systems name; of loops inside one system, which a model keeps by body
+    and placement, the bodies that they join.
+    """
 
     model: Model  # without loops
     points: tuple[str, ...]
