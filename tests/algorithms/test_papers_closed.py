@@ -92,12 +92,18 @@ def test_mass_ratios_of_a_million_keep_nine_digits(method):
     assert difference(a, exact(case.model, case.q, case.v, case.tau)) < 1e-9
 
 
-@pytest.mark.parametrize("method", ["elimination", "dense", "closed_topology"])
-def test_digits_lost_to_mass_ratios_beyond_a_million_are_refused(method):
-    """Every method is off by 1e-6 or more here, and leaves that as a residual of rows."""
+@pytest.mark.parametrize("method", ["elimination", "closed_topology"])
+def test_digits_lost_to_mass_ratios_beyond_a_million_are_found_again(method):
+    """Every method by itself is off by 1e-6 or more here, and leaves that as a residual of rows."""
+    case = unequal(random_plane_loop(9), 12.0, 9)
+    a = accelerations(case, method=method, target="python")
+    assert difference(a, exact(case.model, case.q, case.v, case.tau)) < 1e-9
+
+
+def test_digits_lost_to_mass_ratios_beyond_a_million_are_not_answered():
     case = unequal(random_plane_loop(9), 12.0, 9)
     with pytest.raises(StateError) as caught:
-        accelerations(case, method=method, target="python")
+        accelerations(case, method="dense", target="python")
     assert caught.value.reason in (Reason.ROUNDING, Reason.SINGULAR_MASS, Reason.SINGULAR_CLOSURE)
 
 
