@@ -161,20 +161,24 @@ class Mechanism:
         """Rows of driven closures whose acceleration is given, in the order of the input `given`."""
         return tuple(r for c in self.closures for r in c.given)
 
-    @property
+    @functools.cached_property
     def row_lengths(self) -> list[float]:
         """By which the error of each row is divided before it is compared: a length for metres, 1 for radians."""
         rows = [c.length if c.row_kind(k) == "force" else 1.0 for c in self.closures for k in range(len(c.rows))]
         return rows + [self.dof_lengths[self.links[g.link].v.start] for g in self.gears]
 
-    @property
+    @functools.cached_property
     def dof_lengths(self) -> list[float]:
         """By which each entry of v is divided before it is compared: the length of its shortest loop, or 1."""
+        parents = self.parents
+        loops = [(c.length, set(path(parents, c.a.link)) ^ set(path(parents, c.b.link))) for c in self.closures]
         out = []
         for i, link in enumerate(self.links):
-            ends = [(path(self.parents, c.a.link), path(self.parents, c.b.link)) for c in self.closures]
-            loops = [c.length for c, (a, b) in zip(self.closures, ends, strict=True) if (i in a) != (i in b)]
-            out += [min(loops, default=self.length) if unit == "m" else 1.0 for unit in link.kind.units]
+            if "m" in link.kind.units:
+                own = min((length for length, links in loops if i in links), default=self.length)
+                out += [own if unit == "m" else 1.0 for unit in link.kind.units]
+            else:
+                out += [1.0] * link.kind.nv
         return out
 
     @property
