@@ -22,6 +22,7 @@ from spanloop.errors import StateError, UnsupportedError
 from spanloop.joints import KINDS
 from spanloop.kernels import KernelSpec
 from spanloop.model.parameters import applied
+from spanloop.sweeps.tested_pivots import IN_MATRIX
 from spanloop.topology import mechanism
 from spanloop.zoo.random_models import random_kind
 
@@ -69,7 +70,10 @@ def test_every_method_satisfies_the_equations_of_motion_and_agrees(seed):
     M, h = reference.mass_matrix(), reference.bias()
     known = ask(model, "forward_dynamics", q, v, tau)
     rounding = 100 * EPS * np.linalg.cond(M) * (norm(known) + norm(tau) / norm(M))
+    smallest = (1.0 / (np.diag(np.linalg.inv(M)) * np.diag(M))).min()
     for method in FORWARD:
+        if method in ("composite_body", "unit_vector") and smallest < IN_MATRIX:
+            continue  # may be refused (decision 24)
         a = ask(model, "forward_dynamics", q, v, tau, method=method)
         residual = norm(M @ a + h - tau) / (norm(M) * norm(a) + norm(h) + norm(tau))
         assert residual <= 1e-13, f"{method}: {residual:.1e}"

@@ -457,7 +457,7 @@ CLOSED = {
         lambda: sl.Dynamics(zoo.stewart()).velocity_map(zoo.stewart_start(), range(8)),
         "velocity_map: 8 independent DoF are named (floating[0], floating[1], floating[2], floating[3], "
         "floating[4], floating[5] and 2 more); the loops leave 6. Name 6 that determine the others, "
-        "dofs=[...]; robot.independent_coordinates() gives a choice",
+        "dofs=[...]; robot.independent_coordinates(q) gives a choice",
     ),
     "a DoF that is not there": (
         lambda: four_bar().complete_velocity(START, [1.0], [3]),
