@@ -464,8 +464,9 @@ def test_the_count_grows_with_the_number_of_links(method, family):
 
 
 @pytest.mark.slow
-def test_without_splitting_and_with_unit_vectors_stars_cost_more_than_in_proportion():
+def test_without_splitting_stars_cost_more_than_in_proportion():
+    """Unit vectors do not: the mass matrix is factored from the tips inward, which keeps the tree's zeros."""
     assert slope(zoo.star, (8, 16), "virtual_work_unsplit") > 2.0
-    assert slope(zoo.star, (8, 16), "unit_vector") > 1.8
+    assert slope(zoo.star, (8, 16), "unit_vector") < 1.2
     assert count(zoo.star(12), "virtual_work") < count(zoo.star(12), "virtual_work_unsplit")
     assert count(zoo.star(3), "virtual_work") > count(zoo.star(3), "virtual_work_unsplit")
