@@ -164,10 +164,9 @@ def _compute(model, target: str) -> None:
 
 
 def _resident() -> float:
-    """The largest memory of this process so far [MB]."""
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """The largest memory of this process so far [MB]; getrusage would count that of the process which started it."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 def work(seed: int, first: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +24,9 @@ class PlanDefinition:
     def signature(self):
         return self.plan.inputs, self.plan.shape
 
-    def other_kernel(self, dtype: str, *arrays: np.ndarray) -> None:
-        """None: there is one assembly."""
+    def other_kernels(self, dtype: str, *arrays: np.ndarray) -> Iterator[Any]:
+        """None of them: there is one assembly."""
+        return iter(())
 
     def explain(self, *arrays: np.ndarray) -> Refusal:
         return Refusal(Reason.OTHER, self.sentence)
