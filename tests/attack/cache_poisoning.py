@@ -10,13 +10,12 @@ import hashlib
 import os
 import shutil
 import tempfile
-import time
 import warnings
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from tally import Tally
+from tally import Tally, until
 
 import spanloop as sl
 from spanloop.compiler.runtime import cache
@@ -26,11 +25,7 @@ ROUNDS = 25
 
 def attack(seed: int, deadline: float) -> Tally:
     """Cases 0, 1, 2, ... of a seed until the deadline."""
-    tally, k = Tally(), 0
-    while time.monotonic() < deadline:
-        tally += case(seed, k)
-        k += 1
-    return tally
+    return until(case, seed, deadline)
 
 
 def case(seed: int, k: int) -> Tally:

@@ -9,7 +9,6 @@ acceleration: both must be refused. A regular state must be answered, and its an
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 import numpy as np
@@ -19,7 +18,7 @@ from judging import REGULAR as LIGHT
 from judging import tolerance, worst
 from loop_reference import ZERO, Closed
 from plain_data import data, shaken
-from tally import Tally
+from tally import Tally, until
 from trees import quiet, sentence
 
 import spanloop as sl
@@ -36,11 +35,7 @@ REASONS = (Reason.SINGULAR_CLOSURE, Reason.ROUNDING)
 
 def attack(seed: int, deadline: float) -> Tally:
     """Cases 0, 1, 2, ... of a seed until the deadline."""
-    tally, k = Tally(), 0
-    while time.monotonic() < deadline:
-        tally += case(seed, k)
-        k += 1
-    return tally
+    return until(case, seed, deadline)
 
 
 def case(seed: int, k: int, n: int = STATES) -> Tally:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from tally import Tally
+from tally import Tally, until
 from victims import Victim
 
 import spanloop as sl
@@ -27,11 +27,7 @@ THREADS = (1, 2, 4)
 
 def attack(seed: int, deadline: float) -> Tally:
     """Cases 0, 1, 2, ... of a seed until the deadline."""
-    tally, k = Tally(), 0
-    while time.monotonic() < deadline:
-        tally += case(seed, k)
-        k += 1
-    return tally
+    return until(case, seed, deadline)
 
 
 def case(seed: int, k: int) -> Tally:

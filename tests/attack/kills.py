@@ -16,7 +16,7 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from tally import Tally
+from tally import Tally, until
 from victims import Victim
 
 import spanloop as sl
@@ -30,11 +30,7 @@ KILLS = 3  # of a case
 
 def attack(seed: int, deadline: float) -> Tally:
     """Cases 0, 1, 2, ... of a seed until the deadline."""
-    tally, k = Tally(), 0
-    while time.monotonic() < deadline:
-        tally += case(seed, k)
-        k += 1
-    return tally
+    return until(case, seed, deadline)
 
 
 def case(seed: int, k: int) -> Tally:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tally import Tally
+from tally import Tally, until
 
 import spanloop as sl
 from spanloop.errors import SpanloopError
@@ -36,11 +36,7 @@ SECONDS, MEMORY = 10.0, 2**30
 
 def attack(seed: int, deadline: float) -> Tally:
     """Cases 0, 1, 2, ... of a seed until the deadline."""
-    tally, k = Tally(), 0
-    while time.monotonic() < deadline:
-        tally += case(seed, k)
-        k += 1
-    return tally
+    return until(case, seed, deadline)
 
 
 def case(seed: int, k: int) -> Tally:

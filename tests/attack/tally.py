@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 KEPT = 200  # failures that a tally remembers; `wrong` counts all
@@ -45,3 +47,12 @@ class Tally:
         self.wrong += cases
         if len(self.failures) < KEPT:
             self.failures.append(sentence)
+
+
+def until(case: Callable[[int, int], Tally], seed: int, deadline: float) -> Tally:
+    """Cases 0, 1, 2, ... of a seed until the deadline, a time of time.monotonic()."""
+    tally, k = Tally(), 0
+    while time.monotonic() < deadline:
+        tally += case(seed, k)
+        k += 1
+    return tally

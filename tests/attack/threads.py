@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from tally import Tally
+from tally import Tally, until
 from victims import Victim
 
 SECONDS = 1.0
@@ -27,11 +27,7 @@ FREE_THREADED = ("python3.13t", "python3.14t", "python3.15t")
 
 def attack(seed: int, deadline: float) -> Tally:
     """Cases 0, 1, 2, ... of a seed until the deadline."""
-    tally, k = Tally(), 0
-    while time.monotonic() < deadline:
-        tally += case(seed, k)
-        k += 1
-    return tally
+    return until(case, seed, deadline)
 
 
 def case(seed: int, k: int) -> Tally:

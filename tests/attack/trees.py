@@ -8,7 +8,6 @@ not of unit length, or a number that is not finite; single calls must agree with
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections import Counter
 
@@ -17,7 +16,7 @@ from attacked_trees import TreeCase
 from judging import REGULAR, SINGULAR, tolerance, worst
 from plain_data import data, shaken
 from reference import Tree
-from tally import Tally
+from tally import Tally, until
 
 import spanloop as sl
 from spanloop.algorithms.catalog import TREE_METHODS
@@ -31,11 +30,7 @@ OTHERS = (*FUNCTIONS, "float32", "live")
 
 def attack(seed: int, deadline: float) -> Tally:
     """Cases 0, 1, 2, ... of a seed until the deadline."""
-    tally, k = Tally(), 0
-    while time.monotonic() < deadline:
-        tally += case(seed, k)
-        k += 1
-    return tally
+    return until(case, seed, deadline)
 
 
 def case(seed: int, k: int, n: int = STATES) -> Tally:

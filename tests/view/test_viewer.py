@@ -25,9 +25,9 @@ from spanloop.view.scene import scene
 from spanloop.view.viewer import Viewer
 from spanloop.view.viewer.camera import camera, upward
 from spanloop.view.viewer.drag import drag
-from spanloop.view.viewer.escaping import plain
 from spanloop.view.viewer.live import Live
 from spanloop.view.viewer.panels import Panels
+from spanloop.view.viewer.plain_text import plain
 from spanloop.view.viewer.server import is_allowed
 from spanloop.view.viewer.session import Session, Timeline, playback
 from spanloop.view.viewer.viser_shapes import quaternions

@@ -10,7 +10,7 @@ import numpy as np
 
 from spanloop.loops.assembly import Limits
 from spanloop.view.scene import Scene
-from spanloop.view.viewer.escaping import one_line, plain
+from spanloop.view.viewer.plain_text import one_line, plain
 from spanloop.view.viewer.scene_nodes import LAYERS, SHOWN
 from spanloop.view.viewer.session import Handle, Session
 

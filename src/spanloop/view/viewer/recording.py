@@ -11,7 +11,7 @@ from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import Trajectory
 from spanloop.view.scene import poses
 from spanloop.view.viewer.camera import camera, outline, upward
-from spanloop.view.viewer.escaping import one_line
+from spanloop.view.viewer.plain_text import one_line
 from spanloop.view.viewer.scene_nodes import SceneNodes
 from spanloop.view.viewer.server import set_camera, start_server, stop_server
 from spanloop.view.viewer.viser_shapes import scene_with_meshes

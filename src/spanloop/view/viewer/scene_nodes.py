@@ -11,7 +11,7 @@ import numpy as np
 from spanloop.view import palette
 from spanloop.view.scene import Scene, SceneBody, matrix
 from spanloop.view.viewer import viser_shapes
-from spanloop.view.viewer.escaping import one_line
+from spanloop.view.viewer.plain_text import one_line
 from spanloop.view.viewer.session import OPEN
 
 LAYERS = ("bodies", "joints", "closures", "frames", "inertias", "names")

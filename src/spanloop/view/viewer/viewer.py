@@ -19,8 +19,8 @@ from spanloop.model import Model
 from spanloop.trajectory import Trajectory
 from spanloop.view import palette
 from spanloop.view.viewer.camera import camera, outline, upward
-from spanloop.view.viewer.escaping import one_line, plain
 from spanloop.view.viewer.panels import NO_PUSH, NO_TRAIL, Panels
+from spanloop.view.viewer.plain_text import one_line, plain
 from spanloop.view.viewer.scene_nodes import LONGEST, SceneNodes, force_arrows
 from spanloop.view.viewer.server import LOOPBACK, set_camera, start_server, stop_server
 from spanloop.view.viewer.session import Session
