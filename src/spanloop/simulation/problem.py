@@ -19,6 +19,7 @@ from spanloop.simulation.controllers import AppliedForces, Callback, applied_for
 from spanloop.simulation.events import Events, events_of
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
+from spanloop.simulation.integrators.implicit import linearized
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.system import Closures, System
 from spanloop.simulation.traced_kernels import kernel
@@ -61,6 +62,7 @@ class Problem:
     events: Events
     constants: np.ndarray  # (n or 1, width), in the system's order
     open_loops: tuple[str, ...] = ()  # switchable loops that are not active
+    stiff: str = ""  # the joint for which steps are implicit, though nobody asked for it
 
     @staticmethod
     def of(
@@ -188,10 +190,11 @@ class Problem:
             at += size
         return out
 
-    def refusal(self, t: float, q, v, z, u, run: int) -> Refusal | None:
-        """Why this one state has no accelerations; None if it has."""
-        arrays = {"t": t, "q": q, "v": v, "z": z, "u": u, **self.constants_of(run)}
-        return self.system.refusal({n: [float(y) for y in np.ravel(a)] for n, a in arrays.items()})
+    def refusal(self, t: float, q, v, z, u, run: int, h: float = 0.0) -> Refusal | None:
+        """Why this one state has no accelerations; None if it has. h: length of the step, of implicit ones [s]."""
+        arrays = {"t": t, "h": h, "q": q, "v": v, "z": z, "u": u, **self.constants_of(run)}
+        x = {n: [float(y) for y in np.ravel(a)] for n, a in arrays.items()}
+        return self.system.refusal({**x, **linearized(self.system, x)} if self.system.implicit else x)
 
     def trajectory(
         self,

@@ -138,7 +138,7 @@ class Termination:
         return row[self.layout.places["q"]], row[self.layout.places["v"]], z
 
     def _refusal(self, t: float, row: np.ndarray, step: _Step) -> Refusal | None:
-        return self.problem.refusal(t, *self._state(row), step.controls, step.k)
+        return self.problem.refusal(t, *self._state(row), step.controls, step.k, self.loop.grid.h)
 
     def _event(self, step: _Step) -> End:
         """The first of the events that were met in this step."""
