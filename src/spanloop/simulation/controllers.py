@@ -323,7 +323,7 @@ class _Sum(Controller):
 
     def gains(self) -> Any:
         found = [known for c in self.parts if hasattr(c, "gains") and (known := c.gains()) is not None]
-        return tuple([sum(column) for column in zip(*rows, strict=True)] for rows in zip(*found)) if found else None
+        return tuple([sum(x) for x in zip(*rows, strict=True)] for rows in zip(*found, strict=True)) if found else None
 
     def _shares(self, u: Any, z: Any) -> Any:
         at = kept = 0

@@ -21,7 +21,7 @@ from spanloop.simulation.integrators import adaptive
 from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, ORDER, Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
-from spanloop.simulation.stiffness import EXPLICIT, IMPLICIT, is_stiff, stiffest
+from spanloop.simulation.stiffness import EXPLICIT, IMPLICIT, stiffest
 from spanloop.simulation.system import Closures
 from spanloop.simulation.termination import CLOSE, Termination, end_at_start
 from spanloop.simulation.time_loop import (
@@ -138,7 +138,7 @@ def simulate(
     if chosen.adaptive:
         return adaptive.integrate(problem, chosen, duration, step, sample)
     times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
-    problem, chosen = _with_stiffness(problem, chosen, times.h)
+    problem, chosen = with_stiffness(problem, chosen, times.h)
     return _integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
 
 
@@ -152,15 +152,19 @@ def _refuse_integrator_as_method(method: str | None) -> None:
         )
 
 
-def _with_stiffness(problem: Problem, integrator: Integrator, h: float) -> tuple[Problem, Integrator]:
+def with_stiffness(problem: Problem, integrator: Integrator, h: float) -> tuple[Problem, Integrator]:
     """The problem and the integrator of fixed steps, chosen where it is left open; a warning where one is too stiff."""
-    found = stiffest(problem.system) if is_stiff(problem.system) else None
+    model, applied = problem.model, problem.applied
+    losses = any(any(j.damping + j.friction + j.stiffness) for j in model.joints)
+    pulls = losses or bool(model.actuators) or applied.gains() is not None
+    found = stiffest(problem.system, problem.q[0]) if pulls else None
     rate = 0.0 if found is None else found.rate
     if integrator.name == AUTO:
         integrator = replace(integrator, name="implicit" if rate * h > IMPLICIT else "rk4")
         problem = replace(problem, stiff=str(found) if integrator.name == "implicit" else "")
     elif found is not None and integrator.name != "implicit" and rate * h > EXPLICIT:
-        warnings.warn(f"simulate: {found.advice(h, integrator.name)}", SpanloopWarning, stacklevel=4)
+        problem = replace(problem, advice=found.advice(h, integrator.name))
+        warnings.warn(f"simulate: {problem.advice}", SpanloopWarning, stacklevel=3)
     if integrator.name == "implicit":
         problem = replace(problem, system=replace(problem.system, implicit=True))
     return problem, integrator
@@ -232,7 +236,9 @@ def _trajectory(
     """The samples of the time loop as a Trajectory, with the end of each run located."""
     g, nq, nv = loop.grid, problem.model.nq, problem.model.nv
     others = End(loop.outcome(p))  # of runs that nothing ended inside the rollout
-    ends = Termination(loop, problem, layout).ends(p, others) if p.why.any() else [others] * len(problem)
+    ends = (
+        Termination(loop, problem, layout, integrator.name).ends(p, others) if p.why.any() else [others] * len(problem)
+    )
     last = int(p.counts.max()) // g.every + 1
     record = p.record[:, :last]
     for k in np.flatnonzero(p.counts < g.steps):

@@ -148,8 +148,7 @@ class System:
         """A hash of everything that a step depends on; traces the user's functions only."""
         friction = [j.friction for j in self.model.joints]
         parts = (content(self.model), friction, self.applied.key(), self.method, self.closures, self.live, self.strict)
-        parts = (*parts, self.implicit)
-        return hashlib.sha256("|".join(map(str, (*parts, self._forward.key))).encode()).hexdigest()
+        return hashlib.sha256("|".join(map(str, (*parts, self.implicit, self._forward.key))).encode()).hexdigest()
 
     @property
     def chosen_method(self) -> str:
@@ -194,10 +193,14 @@ class System:
         return {**x, "tau": tau, "forces": forces, "armature": x["extra"]}
 
     def stiffness_and_damping(self, x: Arrays) -> tuple[list[Any], list[Any]]:
-        """K and D (nv) of the torques −K dq − D v at each joint: springs, dampers, friction (a secant), linear gains."""
-        K, D = self.springs_and_dampers(x)
-        for i, (k, d) in enumerate(zip(*self.applied.linear_gains(x), strict=True)):
-            K[i], D[i] = K[i] + k, D[i] + d
+        """K and D (nv) of the torques −K dq − D v at the joints that implicit steps take implicitly."""
+        pairs = zip(self.springs_and_dampers(x), self.gains_and_friction(x), strict=True)
+        K, D = ([a + b for a, b in zip(*rows, strict=True)] for rows in pairs)
+        return K, D
+
+    def gains_and_friction(self, x: Arrays) -> tuple[list[Any], list[Any]]:
+        """K and D (nv) of a controller's linear gains, and of friction (a secant: its torque is −D v)."""
+        K, D = self.applied.linear_gains(x)
         for i, strength in enumerate(self.friction):
             if strength:
                 D[i] = D[i] + strength / sqrt(x["v"][i] * x["v"][i] + SLIP * SLIP)
@@ -205,7 +208,8 @@ class System:
 
     def springs_and_dampers(self, x: Arrays) -> tuple[list[Any], list[Any]]:
         """K and D (nv) of the joints' own springs and dampers, zero where a joint is driven."""
-        K, D = [0.0] * self.model.nv, [0.0] * self.model.nv
+        K: list[Any] = [0.0] * self.model.nv
+        D: list[Any] = [0.0] * self.model.nv
         for link in self._mechanism(x).links:
             if not link.driven:
                 K[link.v], D[link.v] = _in_any_direction(link), link.damping

@@ -15,9 +15,10 @@ trees: a closure's rows do not contain E. Where A is exact, a mode that decays a
 
     R(u) = 1 − 2 m u + (u + u²/2) m²,    m = 1 / (1 + γ u).
 
-γ = 1 ± √½, the usual choice, makes R vanish for u → ∞; with the minus sign R changes its sign, with the plus sign it
-has large errors. γ(u) of `implicitness` makes it 1 / (1 + u + u²/2 + u³/6): never negative, L-stable, and of third order
-for one damped joint. u is the DoF's own rate in the neutral position (stiffness.mobility). Any γ ≥ 1/4 is A-stable.
+γ = 1 ± √½, the usual choice, makes R vanish for u → ∞; with the minus sign R changes its sign (velocities alternate),
+with the plus sign errors are large. γ(u) of `implicitness` makes it 1 / (1 + u + u²/2 + u³/6): never negative,
+L-stable, third order for one damped joint. u is the DoF's own rate in the neutral position (stiffness.mobility);
+where that is off, γ ≥ 1/4 keeps the step A-stable.
 
 | symbol | array | shape | meaning |
 |---|---|---|---|

@@ -102,11 +102,10 @@ class ScheduleBuilder:
         """Add a = acceleration at time t in state q, v; stage: the arrays `toward` and `before` of an implicit step."""
         if a == "a1" and self.begin:
             return  # computed with the velocity at the start of the step
-        constants = self.system.constants
+        constants: tuple[str, ...] = self.system.constants
+        more: tuple[str, ...] = ("pull", "extra", "toward", "before") if stage else ()
         if stage:
-            constants, more = (*constants, "pull", "extra", *stage), ("pull", "extra", "toward", "before")
-        else:
-            more = ()
+            constants = (*constants, "pull", "extra", *stage)
         if self._accelerate is None:
             names = ("t", "q", "v", "u", "z", *self.system.constants, *more)
             sizes = self.system.sizes | dict.fromkeys(more, self.nv)
