@@ -16,8 +16,8 @@ from spanloop.trajectory import report
 from spanloop.trajectory.files import labels
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
-from spanloop.view.page.meshes import packed_mesh
-from spanloop.view.scene import Scene, SceneBody, extent_points, matrix, poses, scene
+from spanloop.view.page.meshes import key, packed_meshes
+from spanloop.view.scene import Scene, extent_points, matrix, poses, scene
 
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
@@ -54,7 +54,7 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         "ground": _ground(points, seen.size, floats),
         **_window(points, seen.size, floats),
         "colors": {"closed": palette.CLOSED, "open": palette.OPEN, "force": palette.FORCE, "trail": palette.TRAIL},
-        **_seen(seen, notes),
+        **_seen(seen),
         "times": packed(few.times),
         "poses": packed(np.concatenate([_quaternions(at), at[..., :3, 3]], axis=-1)),
         "groups": groups,
@@ -112,15 +112,17 @@ def _frames(run: Trajectory, seen: Scene) -> int:
     return int(min(RATE * run.duration + 1, BYTES / (4 * numbers)))
 
 
-def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
+def _seen(seen: Scene) -> dict[str, Any]:
+    meshes, numbers = packed_meshes(seen)
     return {
+        "meshes": meshes,
         "bodies": [
             {
                 "name": b.name,
                 "color": b.color,
                 "mass": b.mass,
-                "shapes": _shapes(b, notes),
-                "inertia": _shape(b.inertia) if b.inertia else None,
+                "shapes": [_shape(s, numbers) for s in b.shapes],
+                "inertia": _shape(b.inertia, numbers) if b.inertia else None,
             }
             for b in seen.bodies
         ],
@@ -132,6 +134,7 @@ def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
                 "parent": j.parent,
                 "axis": j.axis,
                 "at": _flat(j.placement),
+                "mark": j.mark,
             }
             for j in seen.joints
         ],
@@ -143,6 +146,7 @@ def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
                 "b": c.b,
                 "at_a": _flat(c.placement_a),
                 "at_b": _flat(c.placement_b),
+                "mark": c.mark,
             }
             for c in seen.closures
         ],
@@ -150,19 +154,11 @@ def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
     }
 
 
-def _shapes(body: SceneBody, notes: list[str]) -> list[dict[str, Any]]:
-    """The body's shapes; its simple ones, if a mesh among them cannot be shown."""
-    out = []
-    for shape in body.shapes:
-        found = packed_mesh(shape, notes) if shape.kind == "mesh" else _shape(shape)
-        if found is None:
-            return [_shape(s) for s in body.simple]
-        out.append({**found, "at": _flat(shape.placement)})
-    return out
-
-
-def _shape(shape: Shape) -> dict[str, Any]:
-    return {"kind": shape.kind, "size": list(shape.size), "at": _flat(shape.placement)}
+def _shape(shape: Shape, meshes: dict[tuple[str, tuple[float, ...]], int]) -> dict[str, Any]:
+    out: dict[str, Any] = {"kind": shape.kind, "size": list(shape.size), "at": _flat(shape.placement)}
+    if shape.color:
+        out["color"] = shape.color
+    return {**out, "mesh": meshes[key(shape)]} if shape.mesh is not None else out
 
 
 def _flat(placement) -> list[float]:
