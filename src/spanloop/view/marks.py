@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import hypot
 
 import numpy as np
 
 from spanloop.model import WORLD, Model
+from spanloop.model.parts import Joint
 from spanloop.types import Floats3
 from spanloop.view.body_shapes import Shape, corners
 from spanloop.view.stand_ins import NEAR
@@ -18,7 +20,10 @@ WITHIN = 0.3  # radius, of the smaller extents of a body with geometry of its ow
 
 
 class Marks:
-    """Radii [m] of the marks of a model's joints and loops. shapes: those of the world and of every body."""
+    """Radii [m] of the marks of a model's joints and loops; 0 for a slide whose place is a loop's.
+
+    shapes: those of the world and of every body.
+    """
 
     def __init__(self, model: Model, shapes: Sequence[tuple[Shape, ...]], size: float):
         self.model, self.shapes, self.size = model, shapes, size
@@ -34,11 +39,20 @@ class Marks:
     def joints(self) -> list[float]:
         """A radius for each joint."""
         here = (0.0, 0.0, 0.0)
-        return [self._radius((j.parent, j.placement.position), (j.child, here)) for j in self.model.joints]
+        return [
+            0.0 if self._is_hidden(j) else self._radius((j.parent, j.placement.position), (j.child, here))
+            for j in self.model.joints
+        ]
 
     def loops(self) -> list[float]:
         """A radius for each loop."""
         return [self._radius((x.a, x.placement_a.position), (x.b, x.placement_b.position)) for x in self.model.loops]
+
+    def _is_hidden(self, joint: Joint) -> bool:
+        """Whether a slide's child is tied to another body at its origin, as a piston at its end."""
+        places = [x.placement_a for x in self.model.loops if x.a == joint.child]
+        places += [x.placement_b for x in self.model.loops if x.b == joint.child]
+        return joint.kind.name == "prismatic" and any(hypot(*p.position) < NEAR * self.size for p in places)
 
     def _radius(self, *ends: tuple[str, Floats3]) -> float:
         number = self.model.body_number
@@ -46,7 +60,7 @@ class Marks:
         radius = max(LARGEST * self.size, OUTSIDE * max(limbs, default=0.0))
         for name, point in ends:
             radius = min(radius, self._room(name, point), self._extents[number[name]])
-        return max(radius, SMALLEST * self.size)
+        return max(radius, SMALLEST * self.size, OUTSIDE * min(limbs, default=0.0))
 
     def _room(self, name: str, point: Floats3) -> float:
         """A share of the distance to the next mark on a body."""

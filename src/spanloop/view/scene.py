@@ -23,7 +23,8 @@ from spanloop.view import body_shapes, palette, stand_ins
 from spanloop.view.body_shapes import Shape, axis_of
 from spanloop.view.marks import Marks
 
-LARGEST_INERTIA = 0.3  # half axis of an ellipsoid at most, in sizes of the mechanism
+LARGEST_INERTIA = 0.4  # half axis of an ellipsoid at most, in sizes of the mechanism
+ABSURD_INERTIA = 1.0  # half axis that no body of the mechanism can have, in its sizes
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,12 @@ class Scene:
     size: float
     notes: tuple[str, ...] = ()
 
+    @property
+    def floats(self) -> bool:
+        """Whether nothing but free joints ties the mechanism to the world."""
+        held = [j for j in self.joints if j.parent == 0 and j.kind != "free"]
+        return not held and not any(0 in (c.a, c.b) for c in self.closures)
+
 
 def scene(model: Model, q: ArrayLike | None = None, folder: str | Path | None = None) -> Scene:
     """The scene of a model; q (nq,) is the configuration that sizes are taken from (default: neutral).
@@ -138,14 +145,14 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
         shapes = own[k + 1]
         if not shapes and (body.geometry or not pictured):
             shapes = stand_ins.derived(model, body, size)
-        most = LARGEST_INERTIA * size
-        inertia = body_shapes.ellipsoid(body.inertia, most)
-        if inertia is not None and max(inertia.size) == most:
+        inertia = body_shapes.ellipsoid(body.inertia, LARGEST_INERTIA * size)
+        full = body_shapes.ellipsoid(body.inertia)
+        if full is not None and max(full.size) > ABSURD_INERTIA * size:
             large.append(repr(body.name))
         bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, inertia))
     if large:
         listed = ", ".join(large[:4]) + (f" and {len(large) - 4} more" if len(large) > 4 else "")
-        notes.append(f"inertias as of bodies far larger than the mechanism, whose ellipsoids are drawn smaller: {listed}")
+        notes.append(f"these bodies have inertias of far larger ones; their ellipsoids are drawn smaller: {listed}")
     return tuple(bodies), size, tuple(dict.fromkeys(notes))
 
 

@@ -15,6 +15,7 @@ from spanloop.types import Floats3
 from spanloop.view.body_shapes import Shape, axis_of, inertia_box, rod
 
 THICK, THINNEST, THICKEST = 0.09, 0.011, 0.032  # radius of a limb: of its length, between shares of the reach
+SLENDER = 2e-3  # a thickness below this share of the length is a model's ideal rod
 NEAR = 0.01  # points closer than this share of the reach are one
 SENSIBLE = 1.6  # an inertia's box is drawn up to this multiple of the body's own reach; larger ones hide the rest
 LAST = 0.1  # reach that a body at the end of a limb may have, of the mechanism's
@@ -22,7 +23,7 @@ FLAT, WIDE = 0.1, 0.35  # points span a plate: their extents across and along it
 
 
 def reach(model: Model, poses: np.ndarray) -> float:
-    """Approximate size [m] of the mechanism: the diagonal of the box around its joints, at poses (n_bodies + 1, 4, 4)."""
+    """Approximate size [m] of the mechanism: the box around its joints, at poses (n_bodies + 1, 4, 4)."""
     points = [
         poses[k, :3, :3] @ np.array(p) + poses[k, :3, 3]
         for name, k in model.body_number.items()
@@ -37,7 +38,7 @@ def reach(model: Model, poses: np.ndarray) -> float:
 
 
 def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
-    """Shapes of a body without geometry: a plate, limbs from its joint to the other points on it, or its inertia box."""
+    """Shapes of a body without geometry: a plate, limbs from its joint to other points on it, or its inertia box."""
     ends = distinct(points_on(model, body.name), NEAR * size)
     joint = model.joints[model.body_number[body.name] - 1]
     floats = joint.kind.nv == 6
@@ -54,7 +55,8 @@ def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
     if not ends:
         center = body.inertia.center
         ends = [center] if hypot(*center) > NEAR * size else []
-    limbs = [s for p in ends for s in _limb(p, None if floats else axis_of(joint.kind), size)]
+    axis = None if floats else axis_of(joint.kind)
+    limbs = [s for p in ends for s in _limb(p, axis, _limb_radius(hypot(*p), box, size))]
     return tuple(limbs) or (Shape("sphere", (1.5 * THINNEST * size,), derived=True),)
 
 
@@ -107,9 +109,16 @@ def distinct(points: list[Floats3], near: float, origin: bool = True) -> list[Fl
     return out[1:] if origin else out
 
 
-def _limb(end: Floats3, axis: Floats3 | None, size: float) -> list[Shape]:
+def _limb_radius(length: float, box: Shape | None, size: float) -> float:
+    """The radius of a limb: in proportion to its length, but no thicker than its inertia says, if that is sensible."""
+    radius = min(THICK * length, THICKEST * size)
+    if box is not None and max(box.size) < 2.0 * length and sorted(box.size)[1] > SLENDER * length:
+        radius = min(radius, 0.6 * sorted(box.size)[1])
+    return max(radius, THINNEST * size)
+
+
+def _limb(end: Floats3, axis: Floats3 | None, radius: float) -> list[Shape]:
     """A limb from the origin to a point: along the joint's axis, then perpendicular to it where both are needed."""
-    radius = min(max(THICK * hypot(*end), THINNEST * size), THICKEST * size)
     if axis is not None:
         along = sum(a * p for a, p in zip(axis, end, strict=True))
         x, y, z = (along * a for a in axis)

@@ -59,7 +59,9 @@ def _corners(mesh: Mesh, number: np.ndarray, cell: float) -> np.ndarray:
     used = np.zeros(len(mesh.vertices), bool)
     used[mesh.faces] = True
     weight = np.maximum(np.bincount(number[used], minlength=count), 1)
-    mean = np.stack([np.bincount(number[used], mesh.vertices[used, k], count) for k in range(3)], axis=1) / weight[:, None]
+    mean = (
+        np.stack([np.bincount(number[used], mesh.vertices[used, k], count) for k in range(3)], axis=1) / weight[:, None]
+    )
     a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
     normal = np.cross(b - a, c - a)
     A, r = np.zeros((count, 3, 3)), np.zeros((count, 3))

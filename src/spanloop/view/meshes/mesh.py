@@ -1,6 +1,7 @@
 """`Mesh`: triangles with colours; `read_mesh` takes them from a file.
 
-STL, OBJ and COLLADA (.dae) need no other library; PLY, OFF and glTF are read by `trimesh`, which the extra `viewer` has.
+STL, OBJ and COLLADA (.dae) need no other library; `trimesh`, which comes with the extra `viewer`, reads PLY, OFF and
+glTF.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +23,7 @@ NO_COLOR = -1
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Corners (n, 3) [m], triangles (m, 3) of their numbers, and a colour 0xrrggbb a triangle (m,), NO_COLOR if unknown."""
+    """Corners (n, 3) [m], triangles (m, 3) of their numbers, and the colour of each (m,): 0xrrggbb, or NO_COLOR."""
 
     vertices: np.ndarray
     faces: np.ndarray
@@ -86,8 +88,8 @@ def _with_trimesh(path: Path) -> Mesh:
     except ImportError:
         raise ValueError(f"{path.suffix} needs trimesh, which is not installed; try: pip install trimesh") from None
     try:
-        found = trimesh.load(str(path), force="mesh")
-        return Mesh.of(found.vertices, found.faces)  # type: ignore[union-attr]
+        found: Any = trimesh.load(str(path), force="mesh")
+        return Mesh.of(found.vertices, found.faces)
     except ValueError:
         raise
     except Exception as error:  # readers of many formats fail in many ways

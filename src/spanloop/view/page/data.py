@@ -16,6 +16,7 @@ from spanloop.trajectory import report
 from spanloop.trajectory.files import labels
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
+from spanloop.view.noise import noise_levels
 from spanloop.view.page.meshes import key, packed_meshes
 from spanloop.view.scene import Scene, extent_points, matrix, poses, scene
 
@@ -24,8 +25,14 @@ if TYPE_CHECKING:
 
 RATE = 60.0  # frames a second of simulated time, at most
 BYTES = 2_600_000  # for all numbers of the motion, before base64 makes a third more of them
+INVERSE = "inverse dynamics"  # a setting of runs that have torques as their result
 SHOWN = 6  # curves of a plot at first
 MOST = 120  # curves that a plot offers
+LABELS = {  # of settings whose names alone do not explain them
+    "margin": "margin to singular positions (1 far, 0 singular)",
+    "step_error": "error of all steps, of the largest speed",
+    "closures": "loops",
+}
 
 
 def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> dict[str, Any]:
@@ -46,7 +53,7 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         audit = _audit(run, notes)
     notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, SpanloopWarning))
     points = extent_points(seen, at)
-    floats = not seen.bodies[0].shapes
+    floats = seen.floats
     return {
         "title": title,
         "version": __version__,
@@ -58,11 +65,14 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         "times": packed(few.times),
         "poses": packed(np.concatenate([_quaternions(at), at[..., :3, 3]], axis=-1)),
         "groups": groups,
+        "noise": noise_levels(run.model, seen.size),
         "arrows": arrows,
         "headline": report.headline(run).splitlines()[0],
         "outcome": run.outcome.sentence,
         "audit": audit,
-        "settings": [[name, f"{x:g}" if isinstance(x, float) else str(x)] for name, x in run.settings.items()],
+        "settings": [
+            [LABELS.get(name, name), f"{x:g}" if isinstance(x, float) else str(x)] for name, x in run.settings.items()
+        ],
         "notes": list(dict.fromkeys(notes)),
     }
 
@@ -89,10 +99,11 @@ def thinned(run: Trajectory, frames: int) -> Trajectory:
 
 
 def _ground(points: np.ndarray, size: float, floats: bool) -> float:
-    """The height of the floor [m]: where the mechanism stands at first, or below all that it reaches."""
+    """The height of the floor [m]: where the mechanism stands at first; if it hangs, below all that it reaches."""
     first, lowest = np.nanmin(points[0, :, 2]), np.nanmin(points[..., 2])
-    stands = not floats and first > -0.1 * size
-    return float(min(first, 0.0) if stands else min(lowest - 0.03 * size, 0.0))
+    if floats:
+        return float(first)
+    return float(min(first, 0.0) if first > -0.1 * size else lowest - 0.03 * size)
 
 
 def _window(points: np.ndarray, size: float, floats: bool) -> dict[str, Any]:
@@ -193,6 +204,8 @@ def _groups(run: Trajectory, notes: list[str]) -> list[dict[str, Any]]:
                 "tau", "Torques and forces at the joints", "N m, N", [dof_names[k] for k in acting], run.tau[:, acting]
             )
         )
+    if INVERSE in run.settings:  # what was asked for comes first
+        out.sort(key=lambda g: g["key"] != "tau")
     return [g for g in out if g["names"]]
 
 

@@ -50,6 +50,7 @@ class Stage {
   joint(solid, joint) {
     const size = joint.mark / 0.019;
     const color = [0.2, 0.25, 0.29];
+    if (!joint.mark) return;
     const [x, y, z] = alongZ(joint.axis || [0, 0, 1]);
     const m = frameOf(x, y, z, [0, 0, 0]);
     if (TURNING[joint.kind]) solid.cylinder(m, 0.02 * size, TURNING[joint.kind] * size, color);
@@ -180,7 +181,14 @@ class Stage {
       d.use('solid', { ...lit, model, tint });
       d.draw(object);
     });
-    if (this.shown.forces) this.drawForces(lit);
+    if (this.shown.forces) {
+      this.drawForces(lit);
+      d.blended(() => { // inside bodies too, faintly
+        d.gl.disable(d.gl.DEPTH_TEST);
+        this.drawForces({ ...lit, alpha: 0.3 });
+        d.gl.enable(d.gl.DEPTH_TEST);
+      });
+    }
     if (this.shown.trails) d.blended(() => { // seen through bodies
       const paint = colorOf(this.data.colors.trail);
       const values = { seen, screen: [w, h], width: 3.2 * Math.min(window.devicePixelRatio || 1, 2), now: this.time, window: 3, paint };
@@ -201,6 +209,7 @@ class Stage {
     const flat = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, -x, -y, 0, 0, g * x, g * y, g + 1e-3 * this.data.size, 1]);
     const d = this.drawing;
     d.shadow(() => this.bodies.forEach((body, k) => {
+      if (this.at[k][14] < g - 0.1 * this.data.size) return; // it has fallen through the floor
       d.use('plain', { seen, model: product(flat, this.at[k]), paint: [0, 0, 0, dark ? 0.42 : 0.16] });
       d.draw(body);
     }));

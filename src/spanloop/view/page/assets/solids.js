@@ -1,6 +1,6 @@
 // ---- solids: triangles with normals and colours, collected into one buffer
 
-const AROUND = 28; // corners of a circle
+const AROUND = 36; // corners of a circle
 const CREASE = Math.cos(0.6); // of the angle from which an edge is sharp
 
 class Solid {
