@@ -154,7 +154,7 @@ def test_switchable_loops_are_open_or_closed_as_is_said():
     name = model.loops[0].name
     shut, loose = (sl.simulate(model, q, duration=0.3, closures=sl.Closures(active_loops=x)) for x in ([name], []))
     np.testing.assert_allclose(shut.q, sl.simulate(zoo.four_bar(), q, duration=0.3).q, atol=1e-11)
-    tree = zoo.four_bar().without_loops(name)
+    tree = zoo.four_bar().remove(name)
     np.testing.assert_allclose(loose.q, sl.simulate(tree, q, duration=0.3).q, atol=1e-11)
     apart = np.array([0.4, 0.1, -0.3])
     assert sl.simulate(model, apart, duration=0.1, closures=sl.Closures(active_loops=[])).outcome.finished
