@@ -167,6 +167,11 @@ class KernelSpec:
             lowering=_chosen("lowering", lowering),
         )
 
+    @property
+    def label(self) -> str:
+        """What it computes, for reports: "forward dynamics of 'puma' (6 DoF)"."""
+        return f"{self.name.replace('_', ' ')} {of_model(self.model)}"
+
     @functools.cached_property
     def key(self) -> str:
         """Names everything that the plan depends on; needs no tracing."""
@@ -349,9 +354,12 @@ def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None
 
 @functools.lru_cache(maxsize=256)
 def _redundancy(model: Model, near: tuple[float, ...] | None) -> Redundancy:
+    from spanloop.compiler.runtime import machine
+
     m = mechanism(model)
     compiled = _compiled_closures(model) if m.n_rows * m.nv > _LARGE else None
-    return find_redundancy(m, None if near is None else np.array(near), compiled)
+    with machine.reported(f"analysing the loops {of_model(model)}"):
+        return find_redundancy(m, None if near is None else np.array(near), compiled)
 
 
 def _compiled_closures(model: Model) -> Evaluate:
@@ -368,6 +376,11 @@ def _compiled_closures(model: Model) -> Evaluate:
         return out
 
     return evaluate
+
+
+def of_model(model: Model) -> str:
+    """A model in a report: "of 'puma' (6 DoF)"."""
+    return f"of {model.name[:60]!r} ({model.nv} DoF)"
 
 
 # ---- checks of the options

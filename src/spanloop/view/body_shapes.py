@@ -29,6 +29,7 @@ class Shape:
 
     kind: "box" (x, y, z), "cylinder" or "capsule" (radius, length along z without the caps), "sphere" (radius),
     "ellipsoid" (three half axes), "mesh" (scale x, y, z) with its file. derived: not part of the model, made here.
+    color: red, green, blue, opacity, 0 to 1, of the model's file, None if it has none.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Shape:
     placement: Placement = HERE
     file: str = ""
     derived: bool = False
+    color: tuple[float, float, float, float] | None = None
 
 
 def axis_of(kind: JointKind) -> Floats3 | None:
@@ -61,12 +63,14 @@ def reach(model: Model, poses: np.ndarray) -> float:
 def shapes(model: Model, size: float, folder: str | Path | None = None):
     """Shapes of the world and of every body by name, and notes on what is shown differently from the model.
 
-    folder: the folder of the model's file, searched for meshes; without it simple shapes replace them.
+    folder: the folder of the model's file, searched for meshes that were not found when it was loaded.
     """
     out: dict[str, tuple[Shape, ...]] = {WORLD: tuple(_stands(model, size))}
     notes: list[str] = []
     for body in model.bodies:
-        visual = [_from_geometry(g, folder, notes) for g in body.geometry if g.use == "visual"]
+        uses = {g.use for g in body.geometry}
+        drawn = "visual" if "visual" in uses else "collision"
+        visual = [_from_geometry(g, folder, notes) for g in body.geometry if g.use == drawn]
         seen = tuple(s for s in visual if s is not None)
         out[body.name] = seen or derived(model, body, size)
     return out, tuple(dict.fromkeys(notes))
@@ -106,14 +110,15 @@ def rod(start: Floats3, end: Floats3, radius: float, kind: str = "capsule") -> S
 
 def _from_geometry(g: Geometry, folder: str | Path | None, notes: list[str]) -> Shape | None:
     if g.shape != "mesh":
-        return Shape(g.shape, g.size, g.placement)
-    found, why = (
-        resolve_mesh(g.file, folder) if folder is not None else (None, f"mesh {g.file!r}: its folder is unknown")
-    )
-    if found is None:
+        return Shape(g.shape, g.size, g.placement, color=g.color)
+    found: str | Path | None = g.path
+    why = f"mesh {g.file!r}: its folder is unknown"
+    if not found and folder is not None:
+        found, why = resolve_mesh(g.file, folder)
+    if not found:
         notes.append(f"{why}; a simple shape replaces it")
         return None
-    return Shape("mesh", g.size or (1.0, 1.0, 1.0), g.placement, str(found))
+    return Shape("mesh", g.size or (1.0, 1.0, 1.0), g.placement, str(found), color=g.color)
 
 
 def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
