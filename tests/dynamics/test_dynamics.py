@@ -277,6 +277,14 @@ def test_gravity_is_the_rate_of_potential_energy(name):
 
 
 @every_model
+def test_the_jacobian_of_the_mass_centre_gives_linear_momentum_per_mass(name):
+    model = model_of(name)
+    mass = sum(b.inertia.mass for b in Reference(model, model.neutral()).moving)
+    for q, v, _ in states(model, 1, seed=13):
+        near(mass * (ask(name, "center_of_mass_jacobian", q) @ v), ask(name, "momentum", q, v)[3:], scale=mass)
+
+
+@every_model
 def test_linear_momentum_is_mass_times_velocity_of_the_mass_centre(name):
     model = model_of(name)
     mass = sum(b.inertia.mass for b in Reference(model, model.neutral()).moving)

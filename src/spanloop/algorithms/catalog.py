@@ -185,6 +185,7 @@ FUNCTIONS: dict[str, Function] = {
     "energy": Function({"sweep": Algorithm(energy.energy)}),
     "momentum": Function({"sweep": Algorithm(energy.momentum)}),
     "center_of_mass": Function({"sweep": Algorithm(energy.center_of_mass)}),
+    "center_of_mass_jacobian": Function({"sweep": Algorithm(energy.center_of_mass_jacobian)}),
     "integrate": Function({"joints": Algorithm(coordinates.integrate)}),
     "difference": Function({"joints": Algorithm(coordinates.difference)}),
 }

@@ -14,7 +14,7 @@ import numpy as np
 from spanloop.algorithms import catalog
 from spanloop.algorithms.catalog import Algorithm
 from spanloop.algorithms.closed.dropped_rows import dropped_row_demands, kept_row_demands, masses_differ
-from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
+from spanloop.algorithms.closed.redundancy import Evaluate, Redundancy, find_redundancy
 from spanloop.algorithms.closed.refinement import refined_forward_dynamics
 from spanloop.algorithms.tree import operational_space
 from spanloop.compiler.lower import CannotLoop, Looped, Plan
@@ -32,6 +32,7 @@ from spanloop.topology import Mechanism, mechanism
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Kernel
 
+_LARGE = 800  # rows times DoF beyond which closed states are searched with kernels, not on floats
 _LATER = ("gpu", "cuda", "jax", "c")  # targets
 CHOICES = {
     "parameters": ("baked", "live"),
@@ -169,6 +170,11 @@ class KernelSpec:
             refuses_singular=_chosen("on_singular", on_singular) == "raise",
             lowering=_chosen("lowering", lowering),
         )
+
+    @property
+    def label(self) -> str:
+        """What it computes, for reports: "forward dynamics of 'puma' (6 DoF)"."""
+        return f"{self.name.replace('_', ' ')} {of_model(self.model)}"
 
     @functools.cached_property
     def key(self) -> str:
@@ -355,7 +361,33 @@ def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None
 
 @functools.lru_cache(maxsize=256)
 def _redundancy(model: Model, near: tuple[float, ...] | None) -> Redundancy:
-    return find_redundancy(mechanism(model), None if near is None else np.array(near))
+    from spanloop.compiler.runtime import machine
+
+    m = mechanism(model)
+    compiled = _compiled_closures(model) if m.n_rows * m.nv > _LARGE else None
+    with machine.reported(f"analysing the loops {of_model(model)}"):
+        return find_redundancy(m, None if near is None else np.array(near), compiled)
+
+
+def _compiled_closures(model: Model) -> Evaluate:
+    """A function that computes closure_error and others at a state by kernels; NaN where a kernel has no answer."""
+    from spanloop.kernels.compile import machine_kernel
+
+    kernels: dict[str, Kernel] = {}
+
+    def evaluate(function: str, q: np.ndarray) -> np.ndarray:
+        if function not in kernels:
+            kernels[function] = machine_kernel(KernelSpec.of(model, function))
+        out = np.full(kernels[function].shape, np.nan)
+        kernels[function].attempt([np.ascontiguousarray(q)], out)
+        return out
+
+    return evaluate
+
+
+def of_model(model: Model) -> str:
+    """A model in a report: "of 'puma' (6 DoF)"."""
+    return f"of {model.name[:60]!r} ({model.nv} DoF)"
 
 
 # ---- checks of the options

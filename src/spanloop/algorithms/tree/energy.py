@@ -1,4 +1,4 @@
-"""Energy (kinetic, potential), momentum about the centre of mass, and the centre of mass.
+"""Energy (kinetic, potential), momentum about the centre of mass, the centre of mass and its Jacobian.
 
 | symbol | shape | meaning | frame |
 |---|---|---|---|
@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from spanloop.algorithms.tree.kinematics import poses
 from spanloop.algorithms.tree.link_motion import placed
 from spanloop.errors import UnsupportedError
 from spanloop.math.inertia import RigidInertia
@@ -50,6 +51,27 @@ def center_of_mass(mechanism) -> Program:
     return Program("center_of_mass", ("q",), sweeps, result, (3,))
 
 
+def center_of_mass_jacobian(mechanism) -> Program:
+    """J (3, nv): the velocity of the centre of mass is J v, in world axes."""
+
+    def result(m, here, world):
+        columns = center_of_mass_columns(m, here, world)
+        return [c[r] for r in range(3) for c in columns]
+
+    sweeps = (*placed(()), poses(), inward(collect, I=RigidInertia()))
+    return Program("center_of_mass_jacobian", ("q",), sweeps, result, (3, mechanism.nv))
+
+
+def center_of_mass_columns(m, here, world) -> list:
+    """Velocities (nv × 3) of the centre of mass in world axes for unit rates: linear momentum over the whole mass.
+
+    After the sweeps `poses` and `collect`.
+    """
+    _centre(world.I)  # refuses a mechanism without mass
+    per_mass = 1.0 / world.I.mass
+    return [scale(per_mass, h.T.rotation @ (h.I @ s).linear) for h in here for s in h.S]
+
+
 def _centre(I: RigidInertia):
     if is_zero(I.mass):
         raise UnsupportedError("nothing that can move has mass: there is no centre of mass")
@@ -68,6 +90,12 @@ def weigh(link, here, arriving) -> tuple[Values, Values]:
     """Composite inertia."""
     I = link.inertia + arriving.I
     return Values(), Values(I=I.carried(here.X))
+
+
+def collect(link, here, arriving) -> tuple[Values, Values]:
+    """Composite inertia, kept at the link too."""
+    I = link.inertia + arriving.I
+    return Values(I=I), Values(I=I.carried(here.X))
 
 
 def gather(link, here, arriving) -> tuple[Values, Values]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -9,6 +10,7 @@ from functools import lru_cache
 from spanloop.model.exact_rotations import rotation_of_angles, snap_axis, snap_rotation
 from spanloop.types import Floats3, Floats33
 
+Color = tuple[float, float, float, float]
 ACTS = "left out, though it acts on the motion:"  # begins notes that also give a warning
 
 
@@ -36,6 +38,18 @@ class LoadNotes:
         snapped, changed = snap_axis(axis)
         self.axes += changed
         return snapped
+
+    def color(self, text: str, place: str) -> Color | None:
+        """Red, green, blue and opacity, 0 to 1, opaque unless given; None and a note for any other text."""
+        try:
+            values = [min(max(float(x), 0.0), 1.0) for x in text.split()]
+        except ValueError:
+            values = []
+        if len(values) not in (3, 4) or any(map(math.isnan, values)):
+            self.add("colours that are not 3 or 4 numbers, left out", place)
+            return None
+        red, green, blue, opacity = (*values, 1.0)[:4]
+        return (red, green, blue, opacity)
 
     def add(self, sentence: str, place: str) -> None:
         """Note a sentence about a place in the file; `sentences` lists equal ones once."""

@@ -9,7 +9,7 @@ from typing import Any
 from spanloop.errors import FileError, nearest
 from spanloop.joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute
 from spanloop.math.vector3 import IDENTITY3, product, transpose
-from spanloop.model.files.load_notes import LoadNotes
+from spanloop.model.files.load_notes import Color, LoadNotes
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Placement
 from spanloop.types import Floats3
@@ -36,12 +36,31 @@ def read_placement(origin: Element | None, notes: LoadNotes) -> Placement:
     return Placement(notes.rotation(*angles), position)
 
 
-def read_link(link: Element, notes: LoadNotes) -> Body:
-    """The body of a <link>."""
+Colors = dict[str, Color]
+
+
+def read_colors(robot: Element, notes: LoadNotes) -> Colors:
+    """The colours of <material>s by name, of the robot first, then of its links, as urdfdom reads them."""
+    visuals = [visual for link in robot.all("link") for visual in link.all("visual")]
+    found: Colors = {}
+    for material in (m for owner in (robot, *visuals) for m in owner.all("material")):
+        name, color = material.attributes.get("name", "").strip(), _color(material, notes)
+        if name and color is not None:
+            found.setdefault(name, color)
+    return found
+
+
+def _color(material: Element, notes: LoadNotes) -> Color | None:
+    color = next(material.all("color"), None)
+    return notes.color(color.attributes.get("rgba", ""), color.where) if color is not None else None
+
+
+def read_link(link: Element, colors: Colors, notes: LoadNotes) -> Body:
+    """The body of a <link>; colors: of materials, by name."""
     return Body(
         link.text("name"),
         _inertia(link.one("inertial"), notes),
-        tuple(_geometry(c, notes) for c in link.children if c.tag in ("visual", "collision")),
+        tuple(_geometry(c, colors, notes) for c in link.children if c.tag in ("visual", "collision")),
         link.where,
     )
 
@@ -61,7 +80,7 @@ def _inertia(inertial: Element | None, notes: LoadNotes) -> Inertia:
     return Inertia(mass, placement.position, (xx, xy, xz, yy, yz, zz))
 
 
-def _geometry(element: Element, notes: LoadNotes) -> Geometry:
+def _geometry(element: Element, colors: Colors, notes: LoadNotes) -> Geometry:
     """The shape of a <visual> or <collision>."""
     inside = element.needed("geometry").children
     if len(inside) != 1 or inside[0].tag not in SHAPES:
@@ -79,7 +98,11 @@ def _geometry(element: Element, notes: LoadNotes) -> Geometry:
             size = (shape.number("radius"),)
         case _:
             file, size = shape.text("filename"), shape.numbers("scale", 3, ())
-    return Geometry(shape.tag, size, file, read_placement(element.one("origin"), notes), element.tag)
+    material = next(element.all("material"), None)
+    color = None
+    if material is not None:
+        color = _color(material, notes) or colors.get(material.attributes.get("name", "").strip())
+    return Geometry(shape.tag, size, file, read_placement(element.one("origin"), notes), element.tag, color)
 
 
 # ---- joints

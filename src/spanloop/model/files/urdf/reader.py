@@ -9,8 +9,8 @@ from spanloop.errors import FileError, InputError, UnsupportedError, nearest
 from spanloop.joints import Fixed, Free
 from spanloop.model.files.file_io import check_parts
 from spanloop.model.files.load_notes import LoadNotes
-from spanloop.model.files.mesh_paths import note_missing
-from spanloop.model.files.urdf.links_and_joints import read_joint, read_link, read_mimic
+from spanloop.model.files.mesh_paths import Folders, located
+from spanloop.model.files.urdf.links_and_joints import read_colors, read_joint, read_link, read_mimic
 from spanloop.model.files.urdf.loop_elements import read_constraint, read_coupling, read_loop
 from spanloop.model.files.xml_reader import Element, parse
 from spanloop.model.model import Model
@@ -20,11 +20,11 @@ BASES = ("fixed", "free")
 OTHER_FORMATS = {"mujoco": "MJCF (MuJoCo)", "sdf": "SDF (Gazebo)", "COLLADA": "COLLADA"}
 
 
-def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folder: Path | None = None) -> Model:
+def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folders: Folders | None = None) -> Model:
     """The model in the text of a URDF; inertias are not checked.
 
     file: the name that errors show; base: how the root link stands on the world, "fixed" or "free";
-    folder: where the file is, to note meshes that are missing (None: meshes are not checked).
+    folders: where meshes are searched for (None: they are not).
     """
     if base not in BASES:
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
@@ -32,7 +32,8 @@ def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folde
     _must_be_robot(robot)
     check_parts(len(robot.children), file)
     notes = LoadNotes()
-    bodies = [read_link(e, notes) for e in robot.all("link")]
+    colors = read_colors(robot, notes)
+    bodies = located([read_link(e, colors, notes) for e in robot.all("link")], folders, notes)
     elements = list(robot.all("joint"))
     joints = [read_joint(e, notes) for e in elements]
     couplings = tuple(c for c in (read_mimic(e, notes) for e in elements) if c)
@@ -43,8 +44,6 @@ def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folde
     _links_exist(bodies, joints, loops)
     couplings += tuple(read_coupling(e, joints) for e in robot.all("coupling"))
     bodies, joints = _rooted(bodies, joints, base, file)
-    if folder is not None:
-        note_missing(bodies, folder, notes)
     name = robot.attributes.get("name") or Path(file).stem
     sentences = tuple(notes.sentences())
     return Model(name, tuple(bodies), tuple(joints), loops=tuple(loops), couplings=couplings, notes=sentences)
