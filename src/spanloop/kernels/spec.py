@@ -166,6 +166,11 @@ class KernelSpec:
             lowering=_chosen("lowering", lowering),
         )
 
+    @property
+    def label(self) -> str:
+        """What it computes, for reports: "forward dynamics of 'puma' (6 DoF)"."""
+        return f"{self.name.replace('_', ' ')} {of_model(self.model)}"
+
     @functools.cached_property
     def key(self) -> str:
         """Names everything that the plan depends on; needs no tracing."""
@@ -348,7 +353,15 @@ def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None
 
 @functools.lru_cache(maxsize=256)
 def _redundancy(model: Model, near: tuple[float, ...] | None) -> Redundancy:
-    return find_redundancy(mechanism(model), None if near is None else np.array(near))
+    from spanloop.compiler.runtime import machine
+
+    with machine.reported(f"analysing the loops {of_model(model)}"):
+        return find_redundancy(mechanism(model), None if near is None else np.array(near))
+
+
+def of_model(model: Model) -> str:
+    """A model in a report: "of 'puma' (6 DoF)"."""
+    return f"of {model.name[:60]!r} ({model.nv} DoF)"
 
 
 # ---- checks of the options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import spanloop
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal
+from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.loops.arguments import checked_active_loops
 from spanloop.model import Model
 from spanloop.simulation import initial_state
@@ -151,7 +152,9 @@ class Problem:
         if self.system.inputs_are_torques:
             out[finite] = u[finite]
             return out, out[:, nv:]
+        closures = self._constants_at(len(q), CLOSURE_INPUTS)
         sizes = {"t": 1, "q": self.model.nq, "v": nv, "u": self.applied.inputs, "z": self.applied.memory}
+        sizes |= {name: x.shape[-1] for name, x in closures.items()}
 
         def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
             tau, forces = self.system.torques(x)
@@ -159,25 +162,29 @@ class Problem:
 
         found = kernel("torques", sizes, nv + count, compute, self.system.key())
         if finite.any():
-            out[finite] = found(*(np.ascontiguousarray(x[finite], float) for x in (t, q, v, u, z)))
+            rows = (t, q, v, u, z, *closures.values())
+            out[finite] = found(*(np.ascontiguousarray(x[finite], float) for x in rows))
         return out[:, :nv], out[:, nv:]
+
+    def _constants_at(self, n: int, names: Collection[str]) -> dict[str, np.ndarray]:
+        """Those of these constants that the system has, by name: rows (n, size) for n samples, run after run."""
+        of_runs = [self.constants_of(k) for k in range(len(self.constants))]
+        chosen = [name for name in self.system.constants if name in names]
+        return {name: np.repeat([c[name] for c in of_runs], n // len(of_runs), axis=0) for name in chosen}
 
     def margin(self, q: np.ndarray) -> float:
         """The smallest margin at rows q (n, samples, nq) that are finite; NaN where it is not known."""
         if not self.system.measures_margin:
             return np.nan
-        names = [n for n in self.system.constants if n in ("p", "active")]
-        sizes = {"q": self.model.nq, "v": self.model.nv} | {n: self.system.sizes[n] for n in names}
+        finite = np.isfinite(q).all(axis=-1)
+        given = {n: x[finite.ravel()] for n, x in self._constants_at(finite.size, ("p", "active")).items()}
+        sizes = {"q": self.model.nq, "v": self.model.nv} | {n: x.shape[-1] for n, x in given.items()}
 
         def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
             return [self.system.margin(x)], ()
 
-        finite = np.isfinite(q).all(axis=-1)
-        of_runs = [self.constants_of(k) for k in range(len(self.constants))]
-        rows = [np.array([c[n] for c in of_runs])[:, None] for n in names]
-        given = [np.broadcast_to(x, (*finite.shape, x.shape[-1]))[finite] for x in rows]
         found = kernel("margin", sizes, 1, compute, self.system.key())
-        return float(found(q[finite], np.zeros(self.model.nv), *given).min(initial=1.0))
+        return float(found(q[finite], np.zeros(self.model.nv), *given.values()).min(initial=1.0))
 
     def constants_of(self, run: int) -> dict[str, np.ndarray]:
         """The constants of one run by name, in the system's order."""
@@ -244,7 +251,7 @@ class Problem:
         if live is not None and live.ndim == 1:
             model, live = model.with_parameters(live), None
         if self.open_loops:
-            names, model = model.parameters().names, model.without_loops(*self.open_loops)
+            names, model = model.parameters().names, model.remove(*self.open_loops, kind="loop")
             live = live if live is None else live[:, [names.index(name) for name in model.parameters().names]]
         return model, None if live is None else live.reshape(*self.batch, -1)
 

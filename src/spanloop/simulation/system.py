@@ -26,6 +26,7 @@ import numpy as np
 from spanloop.algorithms.closed.closure_kinematics import closure_error, extra_inputs, masks
 from spanloop.errors import InputError, Reason, Refusal
 from spanloop.kernels import KernelSpec, content
+from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.math.symmetric import PIVOT_TOLERANCE
 from spanloop.model import Model
@@ -143,7 +144,8 @@ class System:
     def key(self) -> str:
         """A hash of everything that a step depends on; traces the user's functions only."""
         friction = [j.friction for j in self.model.joints]
-        parts = (content(self.model), friction, self.applied.key(), self.method, self.closures, self.live, self.strict)
+        acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
+        parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
         return hashlib.sha256("|".join(map(str, (*parts, self._forward.key))).encode()).hexdigest()
 
     @property

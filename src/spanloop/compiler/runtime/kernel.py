@@ -42,6 +42,10 @@ class Definition(Protocol):
         """Of the function; errors begin with it."""
 
     @property
+    def label(self) -> str:
+        """What it computes, for reports."""
+
+    @property
     def key(self) -> str:
         """Names everything that the plan depends on; needs no tracing."""
 
@@ -178,9 +182,10 @@ class Kernel(Remade):
         artifact = cache.read(key)
         self.from_cache = self.from_cache and artifact is not None
         if artifact is None:
-            plan, lanes = self.plan, machine.lanes(self._real)
-            scratch = looped_scratch(plan, lanes) if isinstance(plan, Looped) else scratch_size(plan, lanes)
-            artifact = Artifact(machine.object_code(self.batch_source), {"scratch": scratch})
+            with machine.reported(f"compiling {self.definition.label} for batches"):
+                plan, lanes = self.plan, machine.lanes(self._real)
+                scratch = looped_scratch(plan, lanes) if isinstance(plan, Looped) else scratch_size(plan, lanes)
+                artifact = Artifact(machine.object_code(self.batch_source), {"scratch": scratch})
             cache.write(key, artifact)
         code = self._loaded(artifact, "batch")
         kinds = [_POINTER, _WORD] * len(self.inputs) + [_POINTER] * 3 + [_WORD] * 2

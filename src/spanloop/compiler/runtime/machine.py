@@ -175,6 +175,26 @@ def lanes(real: str) -> int:
     return bits // (64 if real == "double" else 32)
 
 
+def is_watched() -> bool:
+    """Whether standard error is a terminal or a notebook; SPANLOOP_PROGRESS, "on" or "off", overrides it."""
+    chosen = os.environ.get("SPANLOOP_PROGRESS", "").lower()
+    if chosen in ("on", "off"):
+        return chosen == "on"
+    try:
+        return sys.stderr.isatty() or "ipykernel" in sys.modules
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
+
+
+def reported(what: str) -> contextlib.AbstractContextManager[object]:
+    """A context that reports what is done and how long it takes, if somebody watches and it takes long."""
+    if not is_watched():
+        return contextlib.nullcontext()
+    from spanloop.compiler.runtime.progress import Report
+
+    return Report(what)
+
+
 def object_code(source: str) -> bytes:
     """Machine code of LLVM source, relocatable."""
 

@@ -14,7 +14,7 @@ from spanloop.compiler.lower import Schedule
 from spanloop.compiler.runtime.kernel import checked_threads
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import InputError, nearest
-from spanloop.kernels import source_hash
+from spanloop.kernels import of_model, source_hash
 from spanloop.simulation.events import Events
 from spanloop.simulation.integrators import euler, midpoint, runge_kutta
 from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
@@ -120,7 +120,8 @@ def rollout(system: System, events: Events, name: str, dtype: str = "float64", t
     key = schedule_key(system, events, name, dtype)
     found = _rollouts.pop((key, dtype, threads), None)
     if found is None:
-        found = Rollout(key, lambda: schedule(system, events, name, dtype), dtype, threads)
+        label = of_model(system.model)
+        found = Rollout(key, lambda: schedule(system, events, name, dtype), dtype, threads, label)
     for oldest in tuple(_rollouts)[: 1 - _MOST]:
         _rollouts.pop(oldest, None)  # another thread may have done so
     _rollouts[key, dtype, threads] = found
