@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from spanloop.cli.shared_arguments import ZOO, add_model, by_name, initial_state, model_of, torques
+from spanloop.cli.shared_arguments import ZOO, add_model, by_name, initial_state, loading, model_of, torques
 from spanloop.cli.terminal import add_json, colored, number, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
@@ -57,7 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     files = [_checked(Path(name)) for name in chosen.output]
-    model, coordinates = _set(model_of(chosen.file, chosen.base), by_name(chosen.set, "--set"))
+    model, coordinates = _set(model_of(chosen.file, **loading(chosen)), by_name(chosen.set, "--set"))
     robot = Dynamics(model)
     q, v = initial_state(robot, chosen.file, {**coordinates, **by_name(chosen.q, "--q")}, by_name(chosen.v, "--v"))
     began = time.perf_counter()
