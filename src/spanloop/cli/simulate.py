@@ -31,7 +31,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--duration", metavar="SECONDS", type=float, default=5.0, help="length of the motion (5)")
     add("--step", metavar="SECONDS", type=float, help="step of the integrator (0.001)")
     add("--sample", metavar="SECONDS", type=float, help="interval of the stored samples (every step)")
-    add("--integrator", default="rk4", help="rk4, euler, midpoint, or SciPy's DOP853, Radau, BDF, ... (rk4)")
+    add(
+        "--integrator",
+        default="auto",
+        help="rk4, euler, midpoint, implicit, or SciPy's DOP853, Radau, ... (rk4; implicit if stiff)",
+    )
     for name, about in (
         ("--q", "initial coordinate of a joint: elbow=0.3, elbow=30deg, ball=1,0,0,0"),
         ("--v", "initial velocity of a joint"),
