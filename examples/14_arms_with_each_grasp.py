@@ -25,7 +25,7 @@ start = sl.zoo.arms_with_object_start(3)
 
 def soft_fingers():
     """The same arms on soft fingers, whose normals are fixed in the object and point into it."""
-    model = sl.zoo.arms_with_object(3, grasp="spherical").without_loops(*HOLDING)
+    model = sl.zoo.arms_with_object(3, grasp="spherical").remove(*HOLDING)
     for k, angle in enumerate(ANGLES, 1):
         rim = (0.25 * np.cos(angle), 0.25 * np.sin(angle), 0.0)
         model = model.with_frame(f"normal{k}", "object", rim, (0.0, -np.pi / 2, angle))

@@ -49,6 +49,23 @@ def urdf(tmp_path):
     return path
 
 
+# ---- convert
+
+
+def test_convert_sets_settings_of_joints_and_parameters(capsys, tmp_path):
+    target = tmp_path / "p.toml"
+    words = ("*.damping=0.1", "joint2.limits=-90deg,90deg", "link6.mass=0.4", "gravity.z=0")
+    assert run(capsys, "convert", "zoo:puma", str(target), "--set", *words)[0] == 0
+    model = sl.load(target)
+    assert {j.damping for j in model.joints} == {(0.1,)}
+    assert (model.joint("joint2").lower, model.body("link6").inertia.mass) == ((-np.pi / 2,), 0.4)
+    assert model.gravity == (0.0, 0.0, 0.0)
+    code, _, err = run(capsys, "convert", "zoo:puma", str(target), "--set", "joint2.dampin=0.1")
+    assert (code, "has no setting 'dampin'; did you mean 'damping'?" in err) == (2, True)
+    code, _, err = run(capsys, "convert", "zoo:puma", str(target), "--set", "damping=0.1")
+    assert (code, "--set damping: expected NAME.SETTING=VALUE" in err) == (2, True)
+
+
 # ---- simulate
 
 

@@ -414,7 +414,7 @@ def test_a_robot_with_fewer_loops_keeps_its_options():
 @pytest.mark.parametrize("closures", ["project", "feedback", "none"])
 def test_a_driven_loop_keeps_its_acceleration_in_a_run(closures):
     """The hinge that closes a four-bar is accelerated at 1 rad/s²; after 0.05 s it turns at 0.05 rad/s."""
-    model = sl.zoo.four_bar().without_loops("closing")
+    model = sl.zoo.four_bar().remove("closing")
     loop = sl.zoo.four_bar().loops[0]
     driven = replace(model, loops=(replace(loop, driven=True),))
     robot = sl.Dynamics(driven)

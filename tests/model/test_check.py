@@ -147,7 +147,7 @@ def test_meshes_that_cannot_be_reached_are_named(tmp_path):
     (tmp_path / "there.stl").write_text("solid")
     (f,) = [f for f in examine(b.build(), tmp_path) if f.topic == "mesh"]
     assert sentence(f) == "2 meshes not found: '../gone.stl', 'lost.stl'."
-    assert advice(f).startswith("Refused, it leads out of the folder")
+    assert advice(f).startswith("There is no such file in the folder")
 
 
 # ---- loops that may be missing
@@ -156,7 +156,7 @@ def test_meshes_that_cannot_be_reached_are_named(tmp_path):
 def opened_four_bar() -> Model:
     """The four-bar as a file of a tree would have it: at its zero the two ends meet."""
     model = zoo.four_bar().rezero(zoo.four_bar_start())
-    return model.without_loops(*[x.name for x in model.loops])
+    return model.remove(*[x.name for x in model.loops])
 
 
 def test_frames_that_meet_at_zero_are_offered_as_a_loop_that_works():

@@ -317,9 +317,9 @@ def test_edits_do_not_touch_the_model():
     assert model == before
 
 
-def test_open_is_the_opposite_of_close():
+def test_removing_a_loop_opens_it():
     model = zoo.hexapod()
     first = model.loops[0].name
-    assert [x.name for x in model.without_loops(first).loops] == [x.name for x in model.loops[1:]]
-    with pytest.raises(InputError, match="has no loop 'stand1'; did you mean 'standing1'"):
-        model.without_loops("stand1")
+    assert [x.name for x in model.remove(first).loops] == [x.name for x in model.loops[1:]]
+    with pytest.raises(InputError, match="has no part 'stand1'; did you mean 'standing1'"):
+        model.remove("stand1")

@@ -313,6 +313,20 @@ def test_a_floating_model_is_attached_by_the_body_that_floats():
     same(python(fixed).mass_matrix(q), python(locked).mass_matrix(q))
 
 
+def test_a_model_that_floats_stays_free_on_the_world_and_a_note_says_where_it_does_not():
+    arm, ball = zoo.puma(), sl.Builder("ball").body("ball", 1.0, inertia=(0.1, 0.1, 0.1))
+    ball = ball.free("floating", "world", "ball", (0.0, 0.0, 0.2)).frame("grip", "ball", (0.0, 0.1, 0.0)).build()
+    loose = arm.attach(ball, "world")
+    assert (loose.nv, loose.joint("floating").kind.name, loose.actuated) == (12, "free", arm.actuated)
+    assert loose.notes == arm.notes
+    there = arm.with_frame("table", "world", (1.0, 0.0, 0.5)).attach(ball, "table", frame="grip")
+    np.testing.assert_allclose(body_pose(there, there.neutral(), "ball")[:3, 3], (1.0, -0.1, 0.5), atol=ROUNDING)
+    assert arm.attach(ball, "world", "fixed").nv == 6
+    held = arm.attach(ball, "tool")
+    assert held.nv == 6
+    assert held.notes[-1] == "attached 'ball' is fixed to 'tool'; its free joint 'floating' is left out"
+
+
 def test_loops_gears_actuators_and_sensors_come_along():
     other = zoo.four_bar().with_actuator("motor", zoo.four_bar().joints[0].name).with_sensor("s", "imu", "world")
     model = zoo.chain(1).attach(other, "tool", prefix="b_")
@@ -399,13 +413,16 @@ def test_loops_and_gears_go_with_what_they_hold():
 
 def test_remove_says_what_is_wrong():
     model = zoo.chain(2).rename({"joint1": "link1"})
-    with says(InputError, "remove: 'link1' is a body and a joint; choose one with kind='body'"):
+    choice = "kind='body' removes the body with its subtree; kind='joint' lets its body float"
+    with says(InputError, f"remove: 'link1' is a body and a joint; choose one: {choice}"):
         model.remove("link1")
     assert model.remove("link1", kind="body").n_bodies == 0
     with says(InputError, "has no part 'lnk2'; did you mean 'link2'?"):
         model.remove("lnk2")
     with says(InputError, "remove: 'world' is the ground; it stays"):
         model.remove("world")
+    with says(InputError, "remove: 'link2' is a body of model 'chain2_revolute', no coupling; try kind='body'"):
+        model.remove("link2", kind="coupling")
     with says(InputError, "remove: kind is 'bodies'; did you mean 'body'?"):
         model.remove("link1", kind="bodies")
 
@@ -469,7 +486,7 @@ def test_actuators_and_sensors_come_and_go():
     model = model.with_sensor("imu", "imu", "tool", rate=500)
     assert model.actuators[0].settings == (("kind", "motor"), ("gear", 100.0))
     assert model.sensors == (Sensor("imu", "imu", "tool", (("rate", 500),)),)
-    assert model.without_actuators("motor").without_sensors("imu") == zoo.puma()
+    assert model.remove("motor").remove("imu") == zoo.puma()
     with says(ModelError, "2 actuators are called 'motor'; names must be unique"):
         model.with_actuator("motor", "joint2")
     with says(InputError, "has no joint 'jont1'; did you mean 'joint1'?"):
@@ -479,6 +496,6 @@ def test_actuators_and_sensors_come_and_go():
     with says(ModelError, "sensor 's': 'toll' is not a joint, body or frame; did you mean 'tool'?"):
         model.with_sensor("s", "imu", "toll")
     with says(InputError, "has no actuator 'moto'; did you mean 'motor'?"):
-        model.without_actuators("moto")
+        model.remove("moto", kind="actuator")
     with says(InputError, "has no sensor 'x'; there are 'imu'"):
-        model.without_sensors("x")
+        model.remove("x", kind="sensor")

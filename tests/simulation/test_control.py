@@ -196,6 +196,27 @@ def test_the_implicit_law_holds_a_closed_loop():
 # ---- computed torque and operational space
 
 
+@pytest.mark.parametrize("active", [None, [], ["second"]])
+def test_the_implicit_law_knows_which_switchable_loops_are_closed(active):
+    """Beside the model without the loops that are open."""
+    model = two_switchable_loops()
+    rest = sl.Dynamics(model).assemble([0.3, 0.2, 0.4])
+    law = control.pd(model, 200.0, 20.0, {"hinge1": 0.4}, step=1e-3)
+    run = sl.simulate(model, rest, duration=0.05, controller=law, closures=sl.Closures(active_loops=active))
+    opened = model.remove(*(x.name for x in model.loops if active is not None and x.name not in active))
+    law = control.pd(opened, 200.0, 20.0, {"hinge1": 0.4}, step=1e-3)
+    alone = sl.simulate(opened, rest, duration=0.05, controller=law)
+    np.testing.assert_allclose(run.q, alone.q, atol=1e-10)
+    np.testing.assert_allclose(run.tau, alone.tau, atol=1e-7)
+
+
+def two_switchable_loops() -> sl.Model:
+    """A chain of three rods of which two can be tied to the world at given distances."""
+    model = sl.zoo.pendulum(3).with_frame("peg", "world", (0.4, 0.0, -0.5))
+    model = model.with_loop("peg", "rod3", sl.joints.Distance(1.2), name="first", switchable=True)
+    return model.with_loop("world", "tip", sl.joints.Distance(2.6), name="second", switchable=True)
+
+
 @pytest.mark.parametrize("shape", [control.cycloidal, control.quintic])
 def test_computed_torque_tracks_a_path_to_the_integrators_error(shape):
     model = sl.zoo.puma()

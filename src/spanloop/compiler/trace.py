@@ -7,6 +7,10 @@ exact arithmetic for finite values and removes rounding where it acts.
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy import ndarray, where
+
 # the operations that a graph is made of: all that a target must render
 INPUT, CONSTANT, NEGATE, ADD, SUBTRACT, MULTIPLY, DIVIDE, SINE, COSINE, ROOT, LESS, BOTH, EITHER, NOT, SELECT = range(
     15
@@ -99,6 +103,8 @@ class Expression:
     def __add__(self, y):
         if type(y) is Expression:
             return _add(self, y)
+        if isinstance(y, ndarray):
+            return NotImplemented  # element by element, by the array
         y = float(y)
         return self if y == 0.0 else _add(self, self.graph.constant(y))
 
@@ -107,6 +113,8 @@ class Expression:
     def __sub__(self, y):
         if type(y) is Expression:
             return _subtract(self, y)
+        if isinstance(y, ndarray):
+            return NotImplemented
         y = float(y)
         return self if y == 0.0 else _add(self, self.graph.constant(-y))
 
@@ -115,14 +123,16 @@ class Expression:
         return _negate(self) if y == 0.0 else _subtract(self.graph.constant(y), self)
 
     def __mul__(self, y):
-        return _multiply(self, y) if type(y) is Expression else _times(self, float(y))
+        if type(y) is Expression:
+            return _multiply(self, y)
+        return NotImplemented if isinstance(y, ndarray) else _times(self, float(y))
 
     __rmul__ = __mul__
 
     def __truediv__(self, y):
-        if type(y) is not Expression:
-            return _times(self, 1.0 / float(y))
-        return 1.0 if y is self else _divide(self, y)
+        if type(y) is Expression:
+            return 1.0 if y is self else _divide(self, y)
+        return NotImplemented if isinstance(y, ndarray) else _times(self, 1.0 / float(y))
 
     def __rtruediv__(self, y):
         y = float(y)
@@ -134,10 +144,21 @@ class Expression:
     def __pos__(self):
         return self
 
+    def __abs__(self):
+        return (self < 0.0).select(-self, self)
+
     def __pow__(self, n):
-        if n == 2:
-            return self * self
-        raise TraceError(f"a traced value to the power {n}: write it as products")
+        """A whole power by squaring, or a root (n = 0.5)."""
+        if isinstance(n, ndarray):
+            return NotImplemented
+        if n == 0.5:
+            return self.sqrt()
+        if isinstance(n, Expression) or n != int(n) or abs(n) > 64:
+            raise TraceError(f"a traced value to the power {n}; whole powers up to 64 and 0.5 can be traced")
+        if n < 0:
+            return 1.0 / self ** -int(n)
+        half = self ** (int(n) // 2) if n > 1 else 1.0
+        return half * half * self if n % 2 else half * half
 
     def sincos(self):
         return self.graph.node(SINE, self), self.graph.node(COSINE, self)
@@ -145,17 +166,31 @@ class Expression:
     def sqrt(self):
         return self.graph.node(ROOT, self)
 
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        from spanloop.compiler import traced_arrays
+
+        return traced_arrays.ufunc(function, method, inputs, options)
+
+    def __array_function__(self, called: Any, types: Any, args: Any, options: Any) -> Any:
+        from spanloop.compiler import traced_arrays
+
+        return traced_arrays.function(called, args, options)
+
     def __lt__(self, y):
+        if isinstance(y, ndarray):
+            return NotImplemented
         return Condition(self.graph.node(LESS, self, self._as_node(y)))
 
     def __gt__(self, y):
+        if isinstance(y, ndarray):
+            return NotImplemented
         return Condition(self.graph.node(LESS, self._as_node(y), self))
 
     def __le__(self, y):
-        return ~(self > y)
+        return NotImplemented if isinstance(y, ndarray) else ~(self > y)
 
     def __ge__(self, y):
-        return ~(self < y)
+        return NotImplemented if isinstance(y, ndarray) else ~(self < y)
 
     def _as_node(self, y) -> Expression:
         return y if type(y) is Expression else self.graph.constant(y)
@@ -164,7 +199,7 @@ class Expression:
         raise TraceError("a traced value has no truth: it is a number yet to come. Use sl.where(condition, yes, no)")
 
     def __float__(self):
-        raise TraceError("a traced value has no number yet; keep to + - * / and the functions of spanloop.math.scalar")
+        raise TraceError("a traced value has no number yet; keep to + - * / and to NumPy's functions, as np.sin")
 
     def __eq__(self, other):
         raise TraceError("traced values cannot be compared with ==; use < and sl.where")
@@ -182,6 +217,8 @@ class Condition:
 
     def select(self, yes, no):
         """yes where true, no elsewhere."""
+        if isinstance(yes, ndarray) or isinstance(no, ndarray):
+            return self.__array_function__(where, (), (self, yes, no), {})
         if yes is no or (type(yes) is float and type(no) is float and yes == no):
             return yes
         g = self.node.graph
@@ -191,10 +228,16 @@ class Condition:
         return g.node(SELECT, self.node, yes, no)
 
     def __and__(self, other):
+        if type(other) is not Condition:
+            return NotImplemented if isinstance(other, ndarray) else self if other else False
         return Condition(self.node.graph.node(BOTH, self.node, other.node))
 
     def __or__(self, other):
+        if type(other) is not Condition:
+            return NotImplemented if isinstance(other, ndarray) else True if other else self
         return Condition(self.node.graph.node(EITHER, self.node, other.node))
+
+    __rand__, __ror__ = __and__, __or__
 
     def __invert__(self):
         if self.node.op == NOT:
@@ -202,7 +245,13 @@ class Condition:
         return Condition(self.node.graph.node(NOT, self.node))
 
     def __bool__(self):
-        raise TraceError("`if` on a traced condition: both branches are compiled. Use sl.where(condition, yes, no)")
+        raise TraceError(
+            "`if` on a traced condition: both branches are compiled. Use sl.where(condition, yes, no), or np.where; "
+            "arrays of several values that are compared are np.stack([...]), not np.array([...])"
+        )
+
+    __array_ufunc__ = Expression.__array_ufunc__
+    __array_function__ = Expression.__array_function__
 
 
 def _times(x: Expression, c: float):

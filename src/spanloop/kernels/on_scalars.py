@@ -11,6 +11,9 @@ from spanloop.kernels.spec import KernelSpec
 from spanloop.math.scalar import where
 from spanloop.model import Model
 
+# inputs of the dynamics that belong to switchable and to driven loops, and their numbers if nobody gives others
+CLOSURE_INPUTS = {"active": 1.0, "given": 0.0}
+
 
 def on_scalars(
     model: Model,
@@ -34,7 +37,9 @@ def on_scalars(
     Returns:
         f, which takes the inputs of the kernel that sl.compile returns, one sequence each (q of nq numbers, v, a, tau
         of nv), in SI units, and returns a list, or a list of rows where the kernel returns a matrix. Where a state has
-        no answer (loops in a singular configuration) all numbers are NaN. Open loops are not refused.
+        no answer (loops in a singular configuration) all numbers are NaN. Open loops are not refused. The inputs
+        `active` and `given` of switchable and driven loops may be left out: they are then those of the simulation whose
+        q is given; elsewhere all loops are closed, without accelerations of their own.
 
     Raises:
         InputError: an option, a name or the length of an input does not fit.
@@ -56,13 +61,17 @@ def on_scalars(
     inputs, shape = spec.signature()
 
     def compute(*given: Sequence[Any]) -> list[Any]:
+        missing = inputs[len(given) :]
+        if given and missing and all(name in CLOSURE_INPUTS for name, _ in missing):
+            known = getattr(given[0], "closures", {})
+            given += tuple(known.get(name, (CLOSURE_INPUTS[name],) * size) for name, size in missing)
         if len(given) != len(inputs):
             names = ", ".join(n for n, _ in inputs)
             raise InputError(f"{function} on scalars: {len(given)} arguments are given; expected ({names})")
         for (name, size), x in zip(inputs, given, strict=True):
             if len(x) != size:
                 raise InputError(f"{function} on scalars: {name} has {len(x)} numbers; expected {size}")
-        answer, demands = spec.compute({n: x for (n, _), x in zip(inputs, given, strict=True)})
+        answer, demands = spec.compute({n: list(x) for (n, _), x in zip(inputs, given, strict=True)})
         for less, more in demands:
             refused = where(less < more, 0.0, math.nan)
             answer = [x + refused for x in answer]

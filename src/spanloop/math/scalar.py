@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from spanloop.types import Scalar
 
 _REAL = (float, int)
@@ -45,6 +47,8 @@ def where(condition, yes: Scalar, no: Scalar) -> Scalar:
     """
     if hasattr(condition, "select"):
         return condition.select(yes, no)
+    if getattr(condition, "shape", ()):
+        return np.where(condition, yes, no)
     return yes if condition else no
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from spanloop.errors import InputError, nearest
 from spanloop.joints import (
     Cylindrical,
     Fixed,
@@ -37,9 +36,7 @@ if TYPE_CHECKING:
     _ChildPose = tuple[ArrayLike | None, ArrayLike | None]
 
 _ORIGIN = (0.0, 0.0, 0.0)
-_STRUCTURE = {"name", "kind", "parent", "child", "placement"}
 _AT_CHILD = ("child_position", "child_rotation")
-OPTIONS = tuple(f.name for f in fields(Joint) if f.name not in _STRUCTURE)
 
 
 class Builder:
@@ -52,10 +49,11 @@ class Builder:
     child_position, child_rotation: of the joint in the child body, if it is not at the child's origin; for example the
         second joint of a body, which closes a loop
     axis: "x", "-y", ... or (3,), in the joint's frame; of any length
-    options: further fields of a joint. lower, upper [rad or m], speed [rad/s or m/s] and effort [N m or N] are limits;
-        damping [N m s/rad or N s/m], friction [N m or N], armature [kg m² or kg], stiffness [N m/rad or N/m] and rest
-        [rad or m] of a spring act at the joint; driven and actuated are booleans. Every joint but a free one is
-        actuated by default. Numbers are for all DoF of the joint, sequences have one entry for each.
+    options: further settings of a joint, as in model.with_joint. limits=(lower, upper), or lower and upper [rad or m],
+        speed [rad/s or m/s] and effort [N m or N] are limits, infinite for none; damping [N m s/rad or N s/m], friction
+        [N m or N], armature [kg m² or kg], stiffness [N m/rad or N/m] and rest [rad or m] of a spring act at the joint;
+        driven and actuated are booleans. Every joint but a free one is actuated by default. Numbers are for all DoF of
+        the joint, sequences have one entry for each.
 
     >>> arm = sl.Builder("arm")
     >>> arm = arm.body("upper", mass=2.0, center=(0.25, 0, 0), inertia=(0.002, 0.04, 0.04))
@@ -387,18 +385,9 @@ class Builder:
         position, rotation = at_child
         if position is not None or rotation is not None:
             self._at_child[name] = self._placement(_ORIGIN if position is None else position, rotation, owner)
-        for option in options:
-            if option not in OPTIONS:
-                raise InputError(f"{owner}: there is no option {option!r}; {nearest(option, (*OPTIONS, *_AT_CHILD))}")
-        if isinstance(options.get("rest"), (int, float)):
-            options["rest"] = (options["rest"],)
-        options.setdefault("actuated", has_motor(kind.name))
+        known = user_input.joint_settings({"actuated": has_motor(kind.name)} | options, kind, owner, _AT_CHILD)
         kind = self._snapped_axes(kind, owner)
-        placement = self._placement(*at, owner)
-        try:
-            self._joints.append(Joint(name, kind, parent, child, placement, **options))
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{owner}: an option is not a number or a sequence of numbers ({error})") from None
+        self._joints.append(Joint(name, kind, parent, child, self._placement(*at, owner), **known))
         return self
 
     def _placement(self, position: ArrayLike, rotation: ArrayLike | None, owner: str) -> Placement:

@@ -179,18 +179,21 @@ class Model:
 
         return Parameters.of(self)
 
-    def with_parameters(self, parameters: Parameters | ArrayLike) -> Model:
-        """Return the model with other masses, lengths, losses and gravity: (n,), packed as model.parameters().
+    def with_parameters(self, parameters: Parameters | Mapping[str, float] | ArrayLike) -> Model:
+        """Return the model with other masses, lengths, losses and gravity; for example those that were identified.
+
+        parameters: some by name, as {"link6.mass": 1.5}, or all of them, (n,), packed as model.parameters()
 
         Raises ModelError for numbers that no mechanism has: negative masses, impossible inertias, ...
 
-        >>> rod = sl.zoo.pendulum(1)
-        >>> heavy = rod.with_parameters(rod.parameters().changed({"rod1.mass": 5.0}))
+        >>> heavy = sl.zoo.pendulum(1).with_parameters({"rod1.mass": 5.0})
         >>> heavy.bodies[0].inertia.mass
         5.0
         """
         from spanloop.model.parameters import Parameters, applied
 
+        if isinstance(parameters, Mapping):
+            parameters = self.parameters().changed(parameters)
         return applied(self, parameters.values if isinstance(parameters, Parameters) else parameters)
 
     # ---- edits: each returns a new model; spanloop/model/edits defines them
@@ -208,14 +211,13 @@ class Model:
     actuate = edits.actuate
     unactuate = edits.unactuate
     with_loop = edits.with_loop
+    with_coupling = edits.with_coupling
     with_frame = edits.with_frame
     with_gravity = edits.with_gravity
     with_inertia = edits.with_inertia
+    with_joint = edits.with_joint
     with_actuator = edits.with_actuator
     with_sensor = edits.with_sensor
-    without_loops = edits.without_loops
-    without_actuators = edits.without_actuators
-    without_sensors = edits.without_sensors
     without_losses = edits.without_losses
 
     # ---- files and text

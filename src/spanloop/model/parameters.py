@@ -17,6 +17,7 @@ from spanloop.errors import InputError, ModelError, nearest
 from spanloop.model.inertia_check import NEGATIVE, POINT, TRIANGLE, why_impossible
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Inertia, Joint, Placement
+from spanloop.model.user_input import number
 
 _AXES = ("x", "y", "z")
 _MOMENTS = ("xx", "xy", "xz", "yy", "yz", "zz")
@@ -51,7 +52,7 @@ class Parameters:
         """Return the parameters with some values replaced, {name: value}."""
         new = self.values.copy()
         for name, x in values.items():
-            new[self.index(name)] = x
+            new[self.index(name)] = number(x, f"parameter {name!r}")
         return Parameters(self.names, new)
 
 
@@ -60,14 +61,18 @@ def applied(model: Model, values: ArrayLike) -> Model:
     count = len(Parameters.of(model))
     if np.shape(values) != (count,):
         raise InputError(f"parameters has shape {np.shape(values)}; model {model.name!r} takes ({count},)")
-    gravity, parts = unpacked(model, [float(x) for x in np.asarray(values)])
+    try:
+        rows = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"model {model.name!r}: parameters holds something that is no number") from None
+    gravity, parts = unpacked(model, rows.tolist())
     bodies, joints = [], []
     for body, joint, p in zip(model.bodies, model.joints, parts, strict=True):
         bodies.append(replace(body, inertia=Inertia(p["mass"], p["center"], p["moments"])))
         losses = {name: p[name] for name in _losses(joint)}
         joints.append(replace(joint, placement=Placement(joint.placement.rotation, p["position"]), **losses))
     made = replace(model, bodies=tuple(bodies), joints=tuple(joints), gravity=gravity)
-    found = impossible(model, np.asarray(values, float)[None])
+    found = impossible(model, rows[None])
     if found:
         raise ModelError(f"model {model.name!r}: parameters: {found[1]}")
     return made

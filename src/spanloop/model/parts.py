@@ -67,13 +67,20 @@ class Inertia:
 
 @dataclass(frozen=True)
 class Geometry:
-    """A visual or collision shape: box (x, y, z), cylinder (radius, length), sphere (radius) [m], or mesh (file)."""
+    """A visual or collision shape: box (x, y, z), cylinder (radius, length), sphere (radius) [m], or mesh (file).
+
+    size: of a mesh its scale (x, y, z), () for 1; file: of a mesh, as the model's file names it; placement: in the
+    body. color: red, green, blue, opacity, each 0 to 1, None if the file has none; path: where the mesh was found,
+    "" if nowhere.
+    """
 
     shape: str
     size: tuple[float, ...] = ()
     file: str = ""
     placement: Placement = Placement()
     use: str = "visual"  # or "collision"
+    color: tuple[float, float, float, float] | None = None
+    path: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)

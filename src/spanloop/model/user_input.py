@@ -1,10 +1,10 @@
-"""Arguments that users give, checked once: three numbers, a rotation, moments of inertia, a kind of joint."""
+"""Arguments that users give, checked once: numbers, a rotation, moments of inertia, a kind or settings of a joint."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -16,6 +16,24 @@ from spanloop.model.value_check import check_rotation
 from spanloop.types import Floats3, Floats33
 
 Moments = tuple[float, float, float, float, float, float]
+PerDof = float | Sequence[float] | np.ndarray  # one number for all DoF of a joint, or nv numbers
+
+
+class JointSettings(TypedDict, total=False):
+    """What a joint stores besides its kind, ends and place; Builder lists meanings and units."""
+
+    limits: Sequence[PerDof]  # lower and upper
+    lower: PerDof
+    upper: PerDof
+    speed: PerDof
+    effort: PerDof
+    damping: PerDof
+    friction: PerDof
+    armature: PerDof
+    stiffness: PerDof
+    rest: PerDof  # nq numbers
+    driven: bool
+    actuated: bool
 
 
 def number(value: Any, owner: str) -> float:
@@ -72,10 +90,64 @@ def joint_kind(value: str | JointKind, owner: str) -> JointKind:
     return CLOSURE_KINDS[value]()
 
 
-def coordinates(value: Any, kind: JointKind, owner: str) -> tuple[float, ...]:
+def joint_settings(
+    settings: Mapping[str, Any], kind: JointKind, owner: str, others: Collection[str] = ()
+) -> dict[str, Any]:
+    """Fields of a Joint from the settings of JointSettings; those that are None are left out.
+
+    others: arguments of the caller, for the error that offers the nearest name
+
+    The model's own check refuses wrong lengths and signs.
+    """
+    known = (*JointSettings.__annotations__, *others)
+    for name in settings:
+        if name not in JointSettings.__annotations__:
+            raise InputError(f"{owner}: a joint has no setting {name!r}; {nearest(name, known)}")
+    given = {name: value for name, value in settings.items() if value is not None}
+    if "limits" in given:
+        given |= _lower_and_upper(given.pop("limits"), given, owner)
+    fields: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in ("driven", "actuated"):
+            if not isinstance(value, (bool, np.bool_)):
+                raise InputError(f"{owner}: {name} is {value!r}; expected True or False")
+            fields[name] = bool(value)
+        elif name == "rest":
+            fields[name] = coordinates(value, kind, owner, "rest")
+        else:
+            fields[name] = _per_dof(value, kind, f"{owner}: {name}")
+    return fields
+
+
+def _lower_and_upper(limits: Any, given: Collection[str], owner: str) -> dict[str, Any]:
+    if "lower" in given or "upper" in given:
+        raise InputError(f"{owner}: limits and lower or upper are given; give limits=(lower, upper) alone")
+    try:
+        lower, upper = limits
+    except (TypeError, ValueError):
+        raise InputError(f"{owner}: limits is {limits!r}; expected (lower, upper), infinite for no limit") from None
+    return {name: value for name, value in (("lower", lower), ("upper", upper)) if value is not None}
+
+
+def _per_dof(value: Any, kind: JointKind, owner: str) -> tuple[float, ...]:
+    """Floats from one number for all DoF, or a sequence."""
+    single = np.ndim(value) == 0
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        array = np.array([value] * kind.nv if single else value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        array = np.zeros((0, 0))
+    if array.ndim != 1 or np.isnan(array).any():
+        several = f" or a sequence of {kind.nv}, one for each DoF" if kind.nv > 1 else ""
+        raise InputError(f"{owner} is {value!r}; expected a number{several}")
+    return tuple(array.tolist())
+
+
+def coordinates(value: Any, kind: JointKind, owner: str, what: str = "position") -> tuple[float, ...]:
     """The nq coordinates of one joint from a number or a sequence; quaternions are made exactly unit."""
     single = np.ndim(value) == 0 and not isinstance(value, str)
-    q = _numbers([value] if single else value, f"{owner}: position", None, "finite numbers")
+    q = _numbers([value] if single else value, f"{owner}: {what}", None, "finite numbers")
     if q.shape != (kind.nq,):
         raise InputError(f"{owner}: {q.size} coordinates are given; a {kind.name} joint has {kind.nq}")
     for part in kind.unit_parts(q.tolist()):

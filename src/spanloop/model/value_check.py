@@ -47,6 +47,8 @@ def check_geometry(g: Geometry, owner: str) -> None:
     if g.shape != "mesh" and any(x < 0.0 for x in g.size):
         raise ModelError(f"{owner}: the size of a {g.shape} is {g.size}; must be >= 0")
     check_placement(g.placement, f"{owner}: a {g.shape}")
+    if g.color is not None and not (len(g.color) == 4 and all(0.0 <= x <= 1.0 for x in g.color)):
+        raise ModelError(f"{owner}: the colour of a {g.shape} is {g.color}; expected red, green, blue, opacity, 0 to 1")
 
 
 def check_joint(j: Joint) -> None:

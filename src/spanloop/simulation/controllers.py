@@ -1,9 +1,9 @@
 """Controllers, and all forces that are applied to a mechanism: torques, a controller, actuators, forces on bodies.
 
-A controller is a function in plain arithmetic that is traced into the time loop:
+A controller is a function in the arithmetic of Python and NumPy that is traced into the time loop:
 
     def control(t, q, v):            or control(t, q, v, u), u the inputs of the step
-        return [10.0 * (1.0 - q["elbow"]) - v["elbow"], ...]      or {"elbow": torque}
+        return -K @ (q - target) - 3.0 * v                        or {"elbow": torque}
 
 or an object with `memory`, `torques` and `update` (see Controller). Forces are functions of the same form that
 return {"body": six numbers}, [torque; force] at the body's origin in world axes; the key ("joint", "elbow") stands for
@@ -17,42 +17,45 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, cast
 
 from spanloop.compiler.lower import unrolled
+from spanloop.compiler.traced_arrays import TracedArray
 from spanloop.dynamics import Dynamics
 from spanloop.dynamics.robot_arguments import model_of
 from spanloop.errors import InputError, SpanloopError, nearest
+from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.model import Model
 
 
-class Named(tuple[Any, ...]):
-    """Coordinates or rates: a tuple that also knows its joints, q["elbow"]."""
+class Named(TracedArray):
+    """Coordinates or rates: an array that also knows its joints, q["elbow"].
 
-    model: Model
-    rates: bool
+    closures: of q, the inputs of the dynamics that belong to switchable and to driven loops, by name.
+    """
+
+    model: Model | None = None  # that of the whole array; parts of it have none
+    rates: bool = False
+    closures: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
     @staticmethod
-    def of(values: Sequence[Any], model: Model, rates: bool) -> Named:
-        out = Named(values)
-        out.model, out.rates = model, rates
+    def of(
+        values: Sequence[Any], model: Model, rates: bool, closures: Mapping[str, Sequence[Any]] | None = None
+    ) -> Named:
+        out = TracedArray.of(values).view(Named)
+        out.model, out.rates, out.closures = model, rates, closures or {}
         return out
 
     def __getitem__(self, which: Any) -> Any:
         if not isinstance(which, str):
             return super().__getitem__(which)
+        if self.model is None:
+            raise InputError(f"[{which!r}] of a part of q or v; only the whole has the names of joints")
         joint = self.model.joint(which)
         s = self.model.v_slice(joint.name) if self.rates else self.model.q_slice(joint.name)
         part = super().__getitem__(s)
-        return part[0] if len(part) == 1 else tuple(part)
-
-
-def _without_arithmetic(*_: Any) -> Any:
-    raise TypeError("q and v are sequences of numbers without arithmetic of their own, as in [-3.0 * x for x in v]")
-
-
-for _operator in ("neg", "sub", "rsub", "mul", "rmul", "truediv"):  # a tuple would repeat itself for 3 * v
-    setattr(Named, f"__{_operator}__", _without_arithmetic)
+        return part[0] if len(part) == 1 else part
 
 
 class Controller:
@@ -79,6 +82,10 @@ class Controller:
     def update(self, t: Any, h: Any, q: Any, v: Any, u: Sequence[Any], z: Sequence[Any]) -> Sequence[Any]:
         """The memory (memory,) after a step of length h [s] that ended at time t [s] in q, v."""
         return z
+
+    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """Stiffness [N m/rad] and damping [N m s/rad] (nv each) that implicit steps take implicitly; None for none."""
+        return None
 
 
 class _Function(Controller):
@@ -147,13 +154,15 @@ class AppliedForces:
     def command(self, x: Any) -> list[Any]:
         """Torques (nv) that the controller commands."""
         q, v = self._named(x)
-        z = tuple(x["z"])[: self.controller.memory]
+        u, z = TracedArray.of(x["u"]), TracedArray.of(x["z"])[: self.controller.memory]
         with noted("the controller"):
-            found = self.controller.torques(x["t"][0], q, v, tuple(x["u"]), z)
+            found = self.controller.torques(x["t"][0], q, v, u, z)
         return _torques(self.model, found, "the controller")
 
     def torques_and_forces(self, x: Any) -> tuple[list[Any], list[Any]]:
         """Torques (nv) at the joints and forces (6 for each of `bodies`)."""
+        if self.inputs_are_torques:
+            return list(x["u"]), []
         tau = self.command(x)
         q, v = self._named(x)
         if self.actuation is not None:
@@ -165,6 +174,22 @@ class AppliedForces:
             found = self.forces(x["t"][0], q, v)
         return self._added(tau, found)
 
+    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """The controller's stiffness and damping (nv each), if it has them."""
+        known = getattr(self.controller, "gains", None)
+        return known() if callable(known) else None
+
+    def linear_gains(self, x: Any) -> tuple[list[Any], list[Any]]:
+        """The controller's stiffness and damping (nv each) where its command reaches the joints, 0 elsewhere."""
+        found = self.gains()
+        if found is None:
+            return [0.0] * self.model.nv, [0.0] * self.model.nv
+        if self.actuation is None:
+            return list(found[0]), list(found[1])
+        _, v = self._named(x)
+        passed = cast("Any", self.actuation).passed(v, self.command(x))
+        return tuple([k * y for k, y in zip(row, passed, strict=True)] for row in found)  # type: ignore[return-value]
+
     def update(self, x: Any, before: Any) -> list[Any]:
         """The memory after a step; x: the state at its end, and h; before: the state at its start.
 
@@ -174,30 +199,32 @@ class AppliedForces:
         t, h, u, z = x["t"][0], x["h"][0], tuple(x["u"]), tuple(x["z"])
         n = self.controller.memory
         with noted("the controller's update"):
-            out = list(_sized(self.controller.update(t, h, q, v, u, z[:n]), n, "update")) if n else []
+            mine = TracedArray.of(u), TracedArray.of(z[:n])
+            out = list(_sized(self.controller.update(t, h, q, v, *mine), n, "update")) if n else []
         if self.actuation is not None and self.actuation.memory:
             command = tuple(self.command({**before, "u": x["u"], "z": x["z"]}))
             out += _sized(self.actuation.update(t, h, q, v, command, z[n:]), self.actuation.memory, "update")
         return out
 
-    def key(self) -> str:
-        """A hash of what is traced: equal for functions that compute the same."""
+    def key(self, closures: Mapping[str, int]) -> str:
+        """A hash of what is traced: equal for functions that compute the same; closures: sizes of their inputs."""
         if self.inputs_are_torques:
             return "torques"
         nq, nv = self.model.nq, self.model.nv
         sizes = {"t": 1, "h": 1, "q": nq, "v": nv, "u": self.inputs, "z": self.memory}
-        sizes |= {"t.before": 1, "q.before": nq, "v.before": nv}
+        sizes |= {"t.before": 1, "q.before": nq, "v.before": nv, **closures}
 
         def compute(x: Any) -> Any:
             tau, forces = self.torques_and_forces(x)
-            before = {n: x[f"{n}.before"] for n in ("t", "q", "v")}
+            before = {n: x[f"{n}.before"] for n in ("t", "q", "v")} | {n: x[n] for n in closures}
             return [*tau, *forces, *self.update(x, before)], (), ()
 
         plan = traced("the controller", lambda: unrolled("applied_forces", tuple(sizes.items()), (0,), compute))
         return hashlib.sha256(f"{plan}{self.bodies}".encode()).hexdigest()
 
     def _named(self, x: Any) -> tuple[Named, Named]:
-        return Named.of(x["q"], self.model, False), Named.of(x["v"], self.model, True)
+        closures = {n: x[n] for n in CLOSURE_INPUTS if n in x}
+        return Named.of(x["q"], self.model, False, closures), Named.of(x["v"], self.model, True)
 
     def _added(self, tau: list[Any], found: Any) -> tuple[list[Any], list[Any]]:
         """Torques (nv) with those that `forces` returns, and forces (6 for each of `bodies`)."""
@@ -301,6 +328,10 @@ class _Sum(Controller):
     def update(self, t: Any, h: Any, q: Any, v: Any, u: Any, z: Any) -> Any:
         return [x for c, mine, own in self._shares(u, z) for x in c.update(t, h, q, v, mine, own)]
 
+    def gains(self) -> Any:
+        found = [known for c in self.parts if hasattr(c, "gains") and (known := c.gains()) is not None]
+        return tuple([sum(x) for x in zip(*rows, strict=True)] for rows in zip(*found, strict=True)) if found else None
+
     def _shares(self, u: Any, z: Any) -> Any:
         at = kept = 0
         for c in self.parts:
@@ -362,10 +393,11 @@ def traced(what: str, make: Callable[..., Any]) -> Any:
     """make(), with a sentence for what cannot be traced."""
     try:
         return make()
-    except TypeError as error:  # a TraceError is one; NumPy's functions raise another
+    except TypeError as error:  # a TraceError is one; NumPy's own functions raise another
         raise InputError(
-            f"{what} cannot be traced: {error}. Write it in plain arithmetic, with sl.where for choices and "
-            "sl.math.scalar for sines and roots; or wrap it in sl.control.callback, which Python calls at every step"
+            f"{what} cannot be traced: {error}. Write it in arithmetic, with np.where for choices and np.sin, np.sqrt "
+            "and the like (docs/control.md lists them); or wrap it in sl.control.callback, which Python calls at every "
+            "step"
         ) from error
 
 
@@ -392,6 +424,8 @@ def _sized(values: Any, size: int, what: str) -> Sequence[Any]:
     if len(out) != size:
         raise InputError(f"{what}: {len(out)} numbers were returned; expected {size}")
     for k, x in enumerate(out):
+        if hasattr(x, "__len__") or hasattr(x, "node"):
+            raise InputError(f"{what}: number {k} is a {type(x).__name__}; expected {size} numbers")
         if isinstance(x, (int, float)) and x != x:
             raise InputError(f"{what}: number {k} is nan; every number must be finite")
     return out

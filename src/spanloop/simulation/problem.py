@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import spanloop
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal
+from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.loops.arguments import checked_active_loops
 from spanloop.model import Model
 from spanloop.simulation import initial_state
@@ -19,7 +20,9 @@ from spanloop.simulation.controllers import AppliedForces, Callback, applied_for
 from spanloop.simulation.events import Events, events_of
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
+from spanloop.simulation.integrators.implicit import linearized
 from spanloop.simulation.integrators.step_schedule import StateLayout
+from spanloop.simulation.stiffness import EXPLICIT, measured
 from spanloop.simulation.system import Closures, System
 from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome, Segment, Trajectory
@@ -61,6 +64,8 @@ class Problem:
     events: Events
     constants: np.ndarray  # (n or 1, width), in the system's order
     open_loops: tuple[str, ...] = ()  # switchable loops that are not active
+    stiff: str = ""  # the joint for which steps are implicit, though nobody asked for it
+    advice: str = ""  # where steps are too long for a joint that is stiff
 
     @staticmethod
     def of(
@@ -151,7 +156,9 @@ class Problem:
         if self.system.inputs_are_torques:
             out[finite] = u[finite]
             return out, out[:, nv:]
+        closures = self._constants_at(len(q), CLOSURE_INPUTS)
         sizes = {"t": 1, "q": self.model.nq, "v": nv, "u": self.applied.inputs, "z": self.applied.memory}
+        sizes |= {name: x.shape[-1] for name, x in closures.items()}
 
         def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
             tau, forces = self.system.torques(x)
@@ -159,25 +166,29 @@ class Problem:
 
         found = kernel("torques", sizes, nv + count, compute, self.system.key())
         if finite.any():
-            out[finite] = found(*(np.ascontiguousarray(x[finite], float) for x in (t, q, v, u, z)))
+            rows = (t, q, v, u, z, *closures.values())
+            out[finite] = found(*(np.ascontiguousarray(x[finite], float) for x in rows))
         return out[:, :nv], out[:, nv:]
+
+    def _constants_at(self, n: int, names: Collection[str]) -> dict[str, np.ndarray]:
+        """Those of these constants that the system has, by name: rows (n, size) for n samples, run after run."""
+        of_runs = [self.constants_of(k) for k in range(len(self.constants))]
+        chosen = [name for name in self.system.constants if name in names]
+        return {name: np.repeat([c[name] for c in of_runs], n // len(of_runs), axis=0) for name in chosen}
 
     def margin(self, q: np.ndarray) -> float:
         """The smallest margin at rows q (n, samples, nq) that are finite; NaN where it is not known."""
         if not self.system.measures_margin:
             return np.nan
-        names = [n for n in self.system.constants if n in ("p", "active")]
-        sizes = {"q": self.model.nq, "v": self.model.nv} | {n: self.system.sizes[n] for n in names}
+        finite = np.isfinite(q).all(axis=-1)
+        given = {n: x[finite.ravel()] for n, x in self._constants_at(finite.size, ("p", "active")).items()}
+        sizes = {"q": self.model.nq, "v": self.model.nv} | {n: x.shape[-1] for n, x in given.items()}
 
         def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
             return [self.system.margin(x)], ()
 
-        finite = np.isfinite(q).all(axis=-1)
-        of_runs = [self.constants_of(k) for k in range(len(self.constants))]
-        rows = [np.array([c[n] for c in of_runs])[:, None] for n in names]
-        given = [np.broadcast_to(x, (*finite.shape, x.shape[-1]))[finite] for x in rows]
         found = kernel("margin", sizes, 1, compute, self.system.key())
-        return float(found(q[finite], np.zeros(self.model.nv), *given).min(initial=1.0))
+        return float(found(q[finite], np.zeros(self.model.nv), *given.values()).min(initial=1.0))
 
     def constants_of(self, run: int) -> dict[str, np.ndarray]:
         """The constants of one run by name, in the system's order."""
@@ -188,10 +199,21 @@ class Problem:
             at += size
         return out
 
-    def refusal(self, t: float, q, v, z, u, run: int) -> Refusal | None:
-        """Why this one state has no accelerations; None if it has."""
-        arrays = {"t": t, "q": q, "v": v, "z": z, "u": u, **self.constants_of(run)}
-        return self.system.refusal({n: [float(y) for y in np.ravel(a)] for n, a in arrays.items()})
+    def refusal(self, t: float, q, v, z, u, run: int, h: float = 0.0) -> Refusal | None:
+        """Why this one state has no accelerations; None if it has. h: length of the step, of implicit ones [s]."""
+        x = self._floats(run, t=t, h=h, q=q, v=v, z=z, u=u)
+        return self.system.refusal({**x, **linearized(self.system, x)} if self.system.implicit else x)
+
+    def too_stiff(self, t: float, q, v, z, u, run: int, h: float, integrator: str) -> str:
+        """A sentence on the joint that is too stiff for steps of h [s], at or near this one state; "" if none is."""
+        if self.advice or self.applied.inputs_are_torques:
+            return self.advice
+        found = measured(self.system, self._floats(run, t=t, q=q, v=v, z=z, u=u))
+        return found.advice(h, integrator) if found is not None and found.rate * h > EXPLICIT else ""
+
+    def _floats(self, run: int, **arrays: Any) -> dict[str, list[float]]:
+        """Arrays of one state, and the constants of its run, as lists."""
+        return {n: [float(y) for y in np.ravel(a)] for n, a in (arrays | self.constants_of(run)).items()}
 
     def trajectory(
         self,
@@ -244,7 +266,7 @@ class Problem:
         if live is not None and live.ndim == 1:
             model, live = model.with_parameters(live), None
         if self.open_loops:
-            names, model = model.parameters().names, model.without_loops(*self.open_loops)
+            names, model = model.parameters().names, model.remove(*self.open_loops, kind="loop")
             live = live if live is None else live[:, [names.index(name) for name in model.parameters().names]]
         return model, None if live is None else live.reshape(*self.batch, -1)
 

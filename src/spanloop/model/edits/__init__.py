@@ -1,7 +1,7 @@
 """Edits of a model: each takes a model and returns a new one. They are the methods of Model with the same names.
 
-Verbs act on the parts that are there (lock, fuse, attach, rename, ...), with_X adds or sets a part, without_X takes
-parts away.
+Verbs act on the parts that are there (lock, fuse, attach, rename, ...), with_X adds or sets a part, remove takes parts
+of any kind away.
 """
 
 from spanloop.model.edits.actuate import actuate, drive, unactuate
@@ -13,17 +13,16 @@ from spanloop.model.edits.remove import remove
 from spanloop.model.edits.rename import rename
 from spanloop.model.edits.rezero import rezero
 from spanloop.model.edits.scale import scale
+from spanloop.model.edits.with_joint import with_joint
 from spanloop.model.edits.with_part import (
     with_actuator,
+    with_coupling,
     with_frame,
     with_gravity,
     with_inertia,
     with_loop,
     with_sensor,
-    without_actuators,
-    without_loops,
     without_losses,
-    without_sensors,
 )
 
 __all__ = [
@@ -40,13 +39,12 @@ __all__ = [
     "unactuate",
     "weld",
     "with_actuator",
+    "with_coupling",
     "with_frame",
     "with_gravity",
     "with_inertia",
+    "with_joint",
     "with_loop",
     "with_sensor",
-    "without_actuators",
-    "without_loops",
     "without_losses",
-    "without_sensors",
 ]

@@ -64,7 +64,7 @@ def attach(
     model: Model,
     other: Model,
     at: str = WORLD,
-    joint: str | JointKind = "fixed",
+    joint: str | JointKind | None = None,
     *,
     prefix: str = "",
     name: str | None = None,
@@ -74,27 +74,28 @@ def attach(
 
     other: the model to attach
     at: frame or body of this model that carries it
-    joint: the kind of joint between the two, by name or as an object
+    joint: the kind of joint between the two, by name or as an object; by default the other model is fixed to `at`, but
+        one that floats by a free joint stays free if `at` is on the world
     prefix: put before every name of the other model, as "gripper_"
     name: of the new joint; prefix and the other model's name by default
     frame: frame of the other model that is placed at `at`; its world by default
 
-    If the other model floats by one free joint, the floating body is attached and the free joint removed. Otherwise a
-    fixed joint places the parts of the other world on `at`; a joint that moves carries them by a body without mass,
-    "base". Raises InputError where both models have a part of the same name.
+    If the other model floats by one free joint, `joint` replaces this joint; a note says so if `joint` is not given.
+    Otherwise a fixed joint places the parts of the other world on `at`; a joint that moves carries them by a body
+    without mass, "base". Raises InputError where both models have a part of the same name.
 
     >>> arm, rod = sl.zoo.puma(), sl.zoo.pendulum(1)
     >>> arm.attach(rod, "tool", prefix="rod_").joints[-1].name
     'rod_hinge1'
     """
     place = model.frame(at)
-    kind = user_input.joint_kind(joint, "attach")
+    kind = user_input.joint_kind("fixed" if joint is None else joint, "attach")
     name = name or f"{prefix}{other.name}"
     roots = [j for j in other.joints if j.parent == WORLD]
-    floats = len(roots) == 1 and roots[0].kind.name == "free"
+    floats = len(roots) == 1 and roots[0].kind.name == "free" and (joint is not None or place.body != WORLD)
     _names_differ(model, [prefix + n for n in all_names(other)] + [name] * (floats or kind.nv > 0))
     guest = renamed(other, lambda n: prefix + n) if prefix else other
-    offset = _offset(guest, prefix + frame if frame is not None and frame != WORLD else frame)
+    offset = _offset(guest, prefix + frame if frame is not None and frame != WORLD else frame, floats)
     if floats:
         root = next(j for j in guest.joints if j.parent == WORLD)
         moved = _on_root(guest, root, kind, place, name, offset)
@@ -107,7 +108,12 @@ def attach(
         moved = hung_on(guest, base, offset)
         carrier = Joint(name, kind, place.body, base, place.placement)
         moved = Parts((Body(base), *moved.bodies), (carrier, *moved.joints), moved.frames, moved.loops)
-    note = () if other.gravity == model.gravity else (f"attached {other.name!r} has a gravity of its own, left out",)
+    notes = [f"{prefix}: {n}" if prefix else n for n in other.notes]
+    if other.gravity != model.gravity:
+        notes.append(f"attached {other.name!r} has a gravity of its own, left out")
+    if floats and joint is None:
+        free = prefix + roots[0].name
+        notes.append(f"attached {other.name!r} is fixed to {at!r}; its free joint {free!r} is left out")
     return replace(
         model,
         bodies=model.bodies + moved.bodies,
@@ -117,7 +123,7 @@ def attach(
         couplings=model.couplings + guest.couplings,
         actuators=model.actuators + tuple(a for a in guest.actuators if a.joint in {j.name for j in moved.joints}),
         sensors=model.sensors + guest.sensors,
-        notes=(*model.notes, *(f"{prefix}: {n}" if prefix else n for n in other.notes), *note),
+        notes=(*model.notes, *notes),
     )
 
 
@@ -131,15 +137,17 @@ class Parts:
     loops: tuple[Loop, ...]
 
 
-def _offset(guest: Model, frame: str | None) -> Placement:
-    """The other world's pose in the frame that is put in place (or that of the body that floats)."""
+def _offset(guest: Model, frame: str | None, floats: bool) -> Placement:
+    """The other world's pose in the frame that is put in place; floats: that of the body that floats."""
     if frame is None or frame == WORLD:
         return Placement()
     found = guest.frame(frame)
-    roots = {WORLD, *(j.child for j in guest.joints if j.parent == WORLD and j.kind.name == "free")}
-    if found.body not in roots:
+    free = {j.child: j for j in guest.joints if j.parent == WORLD and j.kind.name == "free"}
+    if found.body not in (WORLD, *free):
         raise InputError(f"attach: frame {frame!r} is on body {found.body!r}, which moves; expected one on the world")
-    return found.placement.inverse()
+    if found.body == WORLD or floats:
+        return found.placement.inverse()
+    return (free[found.body].placement @ found.placement).inverse()
 
 
 def _on_root(guest: Model, root: Joint, kind: JointKind, place: Frame, name: str, offset: Placement) -> Parts:

@@ -1,4 +1,4 @@
-"""Remove: bodies with their subtrees, joints, loops, frames and couplings."""
+"""Remove: bodies with their subtrees, joints, loops, couplings, frames, actuators and sensors."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from spanloop.model.poses import neutral_poses
 if TYPE_CHECKING:
     from spanloop.model.model import Model
 
-PARTS = ("body", "joint", "loop", "frame", "coupling")
+PARTS = ("body", "joint", "loop", "coupling", "frame", "actuator", "sensor")
 
 
 def remove(model: Model, *names: str, kind: str | None = None) -> Model:
-    """Return the model without these bodies, joints, loops, frames or couplings.
+    """Return the model without these bodies, joints, loops, couplings, frames, actuators or sensors.
 
     names: of the parts
-    kind: "body", "joint", "loop", "frame" or "coupling", for a name that several parts have
+    kind: "body", "joint", "loop", "coupling", "frame", "actuator" or "sensor", for a name that several parts have
 
     Removing a body removes its subtree and the loops, couplings, actuators, sensors and frames on it. Removing a joint
     lets its body float: a free joint of the same name on the world replaces it. Notes list the loops and couplings
     removed with another part. Raises InputError for a name that the model does not have.
 
-    >>> sl.zoo.puma().remove("link5").nv
-    4
+    >>> sl.zoo.puma().remove("link5").nv, sl.zoo.four_bar().remove("closing").loops
+    (4, ())
     """
     if kind is not None and kind not in PARTS:
         raise InputError(f"remove: kind is {kind!r}; {nearest(kind, PARTS)}")
@@ -39,19 +39,35 @@ def remove(model: Model, *names: str, kind: str | None = None) -> Model:
 
 def _kind_of(model: Model, name: str, kind: str | None) -> str:
     """The kind of part that a name belongs to."""
-    found = [k for k, known in _names(model).items() if name in known and kind in (None, k)]
+    owners = [k for k, known in _names(model).items() if name in known]
+    found = [k for k in owners if kind in (None, k)]
     if name == WORLD:
         raise InputError("remove: 'world' is the ground; it stays")
+    if owners and not found:
+        raise InputError(f"remove: {name!r} is {_a(owners)} of model {model.name!r}, no {kind}; try kind={owners[0]!r}")
     if not found:
         known = [n for k, group in _names(model).items() if kind in (None, k) for n in group]
         raise InputError(f"model {model.name!r} has no {kind or 'part'} {name!r}; {nearest(name, known)}")
     if len(found) > 1:
-        raise InputError(f"remove: {name!r} is a {' and a '.join(found)}; choose one with kind={found[0]!r}")
+        effects = "; ".join(f"kind={k!r} {_EFFECTS.get(k, f'removes the {k} alone')}" for k in found)
+        raise InputError(f"remove: {name!r} is {_a(found)}; choose one: {effects}")
     return found[0]
 
 
+def _a(kinds: list[str]) -> str:
+    return " and ".join(f"an {k}" if k[0] == "a" else f"a {k}" for k in kinds)
+
+
 def _names(model: Model) -> dict[str, list[str]]:
-    groups = (model.bodies, model.joints, model.loops, model.frames, model.couplings)
+    groups = (
+        model.bodies,
+        model.joints,
+        model.loops,
+        model.couplings,
+        model.frames,
+        model.actuators,
+        model.sensors,
+    )
     return {k: [p.name for p in parts] for k, parts in zip(PARTS, groups, strict=True)}  # type: ignore[attr-defined]
 
 
@@ -110,10 +126,13 @@ def _frame(model: Model, name: str) -> Model:
     )
 
 
+_EFFECTS = {"body": "removes the body with its subtree", "joint": "lets its body float"}
 _REMOVERS: dict[str, Callable[[Model, str], Model]] = {
     "body": _body,
     "joint": _joint,
     "loop": lambda model, name: replace(model, loops=tuple(x for x in model.loops if x.name != name)),
-    "frame": _frame,
     "coupling": lambda model, name: replace(model, couplings=tuple(c for c in model.couplings if c.name != name)),
+    "frame": _frame,
+    "actuator": lambda model, name: replace(model, actuators=tuple(a for a in model.actuators if a.name != name)),
+    "sensor": lambda model, name: replace(model, sensors=tuple(s for s in model.sensors if s.name != name)),
 }

@@ -1,8 +1,8 @@
-"""Edits that add or set one part (with_X) or take parts away (without_X): loops, frames, inertias, actuators, ..."""
+"""Edits that add or set one part: loops, frames, gravity, inertias, actuators, sensors; and without_losses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from spanloop.joints import JointKind
 from spanloop.model import motors, user_input
 from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.inertia_check import check_inertia
-from spanloop.model.parts import Actuator, Frame, Inertia, Loop, Placement, Sensor
+from spanloop.model.parts import Actuator, Coupling, Frame, Inertia, Loop, Placement, Sensor
 from spanloop.model.sensor_settings import check_sensor
 
 if TYPE_CHECKING:
@@ -57,14 +57,22 @@ def with_loop(
     return closed.drive(name) if driven else closed
 
 
-def without_loops(model: Model, *names: str) -> Model:
-    """Return the model without these loops; for example, the kinematics while some loops are released.
+def with_coupling(
+    model: Model, joint: str, source: str, ratio: float = 1.0, offset: float = 0.0, *, name: str | None = None
+) -> Model:
+    """Return the model with two joints of one DoF coupled, as by a gear: q of `joint` = ratio · q of `source` + offset.
 
-    >>> sl.zoo.four_bar().without_loops("closing").loops
-    ()
+    offset [rad or m]; name: of the coupling; the name of `joint` by default
+    Raises ModelError where a joint has several DoF, or follows another one already.
+
+    >>> sl.zoo.puma().with_coupling("joint6", "joint5", ratio=-0.5).couplings[0].name
+    'joint6'
     """
-    _check_names(model, "loop", names, (x.name for x in model.loops))
-    return replace(model, loops=tuple(x for x in model.loops if x.name not in names))
+    name = joint if name is None else name
+    model.joint(joint), model.joint(source)
+    ratio = user_input.number(ratio, f"coupling {name!r}: ratio")
+    offset = user_input.number(offset, f"coupling {name!r}: offset")
+    return replace(model, couplings=(*model.couplings, Coupling(name, joint, source, ratio, offset)))
 
 
 def with_frame(
@@ -144,16 +152,6 @@ def with_actuator(model: Model, /, name: str, joint: str, **settings: Any) -> Mo
     return replace(model, actuators=(*model.actuators, actuator))
 
 
-def without_actuators(model: Model, *names: str) -> Model:
-    """Return the model without these actuators.
-
-    >>> sl.zoo.puma().with_actuator("motor1", "joint1", gear=50.0).without_actuators("motor1").actuators
-    ()
-    """
-    _check_names(model, "actuator", names, (a.name for a in model.actuators))
-    return replace(model, actuators=tuple(a for a in model.actuators if a.name not in names))
-
-
 def with_sensor(model: Model, /, name: str, kind: str, at: str, **settings: Any) -> Model:
     """Return the model with one more sensor at a joint, body or frame; run.sensor(name) returns its readings.
 
@@ -177,16 +175,6 @@ def with_sensor(model: Model, /, name: str, kind: str, at: str, **settings: Any)
     return measured
 
 
-def without_sensors(model: Model, *names: str) -> Model:
-    """Return the model without these sensors.
-
-    >>> sl.zoo.puma().with_sensor("imu", "imu", "tool").without_sensors("imu").sensors
-    ()
-    """
-    _check_names(model, "sensor", names, (s.name for s in model.sensors))
-    return replace(model, sensors=tuple(s for s in model.sensors if s.name not in names))
-
-
 def without_losses(model: Model) -> Model:
     """Return the model without damping, friction, armature and springs of its joints and motors.
 
@@ -198,10 +186,3 @@ def without_losses(model: Model) -> Model:
     actuators = tuple(map(motors.without_losses, model.actuators))
     joints = (replace(j, damping=(), friction=(), armature=(), stiffness=()) for j in model.joints)
     return replace(model, joints=tuple(joints), actuators=actuators)
-
-
-def _check_names(model: Model, what: str, names: Iterable[str], known: Iterable[str]) -> None:
-    known = list(known)
-    for name in names:
-        if name not in known:
-            raise InputError(f"model {model.name!r} has no {what} {name!r}; {nearest(name, known)}")

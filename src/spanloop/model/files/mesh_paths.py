@@ -1,78 +1,145 @@
-"""Paths of the meshes that a file names. Only the file's own folder or package is searched."""
+"""Paths of the files that a model's file names: includes and meshes.
+
+Only the file's own folder, its packages and the folder `root` are searched; links that lead out of them are not
+followed.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from spanloop.errors import InputError
 from spanloop.model.files.load_notes import LoadNotes
-from spanloop.model.parts import Body
+from spanloop.model.parts import Body, Geometry
 
 MOST_SEARCHED = 2000  # meshes of one file
+PACKAGES = ("package://", "model://")
 
 
-def resolve_mesh(filename: str, folder: str | Path) -> tuple[Path | None, str]:
-    """Return the mesh's path and an empty note, or None and a note with the reason.
+@dataclass(frozen=True)
+class Folders:
+    """The folders from which a file's includes and meshes may be read, without links in their paths."""
 
-    `package://name/rest` (and SDF's `model://name/rest`) is searched for in the nearest folder above `folder` that is
-    called `name` or holds a package `name` (a folder with a package.xml). Any other name is relative to `folder`.
-    """
-    return _searched(filename, Path(folder).resolve(), {})
+    own: Path
+    root: Path | None = None
+    packages: dict[str, Path | None] = field(default_factory=dict)  # found so far, by name
+
+    @staticmethod
+    def of(folder: str | Path, root: str | os.PathLike[str] | None = None) -> Folders:
+        """The file's own folder and a second one, which must exist."""
+        if root is None:
+            return Folders(Path(folder).resolve())
+        try:
+            wide = Path(root).resolve()
+            exists = wide.is_dir()
+        except TypeError:
+            raise InputError(f"root is a {type(root).__name__}; expected a folder as text or pathlib.Path") from None
+        except (OSError, ValueError, RuntimeError):  # a name that no folder can have, or links in a circle
+            exists = False
+        if not exists:
+            raise InputError(f"root is {str(root)!r}; there is no such folder")
+        return Folders(Path(folder).resolve(), wide)
+
+    def find(self, name: str) -> tuple[Path | None, str]:
+        """Return the path of a file and an empty note, or None and a note with the reason.
+
+        `package://name/rest` (and SDF's `model://name/rest`) is searched for in the nearest folder above the file's
+        that is called `name` or holds a package `name` (a folder with a package.xml), then as the folder `name` in
+        root. Any other name is relative to the file's folder.
+        """
+        if not name.startswith(PACKAGES):
+            plain = name.removeprefix("file://")
+            if "://" in plain:
+                return None, f"{name!r}: not searched for; expected package://... or a path relative to the file"
+            return self._inside(plain, name, self.own)
+        package, _, rest = name.partition("://")[2].lstrip("/").partition("/")
+        if package not in self.packages:
+            self.packages[package] = _package(package, self.own, self.root)
+        found = self.packages[package]
+        if found is None:
+            where = f"at or above the file's folder, nor in root={str(self.root)!r}" if self.root else _WHERE
+            return None, f"{name!r}: no package {package!r} {where}"
+        return self._inside(rest, name, found)
+
+    def _inside(self, rest: str, name: str, folder: Path) -> tuple[Path | None, str]:
+        """The path and an empty note, if it stays inside the folder or root, links followed, and is a file."""
+        try:
+            plain = os.path.normpath(os.path.join(folder, rest))
+            found = os.path.realpath(os.path.join(folder, rest))
+            allowed = any(_holds(top, found) for top in (folder, self.root))
+            if not allowed and os.path.exists(found):
+                return None, self._refusal(name, plain, found, folder)
+            if allowed and os.path.isfile(found):
+                return Path(found), ""
+        except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a circle
+            pass
+        return None, f"{name!r}: there is no such file in the folder {folder.name!r}"
+
+    def _refusal(self, name: str, plain: str, found: str, folder: Path) -> str:
+        tops = [top for top in (folder, self.root) if top is not None]
+        how = "a symbolic link leads" if any(_holds(top, plain) for top in tops) else "it leads"
+        out = " and of ".join(f"root={str(top)!r}" if top is self.root else f"the folder {top.name!r}" for top in tops)
+        common = os.path.commonpath([folder, found])
+        wide = common if os.path.dirname(common) != common else os.path.dirname(found)
+        return f"{name!r}: refused, {how} out of {out}. If you trust the file, load it with root={wide!r}"
 
 
-def note_missing(bodies: Iterable[Body], folder: Path, notes: LoadNotes) -> None:
-    """Note the meshes that are missing."""
-    here, packages = folder.resolve(), dict[str, Path | None]()
-    files = list(dict.fromkeys(g.file for b in bodies for g in b.geometry if g.shape == "mesh"))
-    if len(files) > MOST_SEARCHED:
-        notes.add(f"meshes not searched for, the file names more than {MOST_SEARCHED}", repr(files[MOST_SEARCHED]))
-    for file in files[:MOST_SEARCHED]:
-        note = _searched(file, here, packages)[1]
-        if note:
-            notes.add("meshes not found", note)
+_WHERE = "at or above the file's folder; root= may name the folder that holds it"
 
 
-def _searched(filename: str, folder: Path, packages: dict[str, Path | None]) -> tuple[Path | None, str]:
-    """packages: the folders of packages found so far, by name."""
-    if not filename.startswith(("package://", "model://")):
-        if "://" in filename:
-            return None, f"mesh {filename!r}: not searched for; expected package://... or a path relative to the file"
-        return inside(folder, filename, filename)
-    package, _, rest = filename.partition("://")[2].lstrip("/").partition("/")
-    if package not in packages:
-        packages[package] = _package(package, folder)
-    root = packages[package]
-    if root is None:
-        return None, f"mesh {filename!r}: no package {package!r} at or above the file's folder"
-    return inside(root, rest, filename)
+def resolve_mesh(filename: str, folder: str | Path, root: str | Path | None = None) -> tuple[Path | None, str]:
+    """Return the mesh's path and an empty note, or None and a note with the reason, as Folders.find does."""
+    found, note = Folders.of(folder, root).find(filename)
+    return found, note and f"mesh {note}"
 
 
-def _package(name: str, folder: Path) -> Path | None:
+def located(bodies: Iterable[Body], folders: Folders | None, notes: LoadNotes) -> list[Body]:
+    """The bodies with the paths of their meshes; those that are missing are noted."""
+    if folders is None:
+        return list(bodies)
+    paths: dict[str, str] = {}
+
+    def path(g: Geometry) -> Geometry:
+        if not g.file:
+            return g
+        if g.file not in paths:
+            paths[g.file] = _noted(g.file, folders, notes) if len(paths) < MOST_SEARCHED else ""
+            if len(paths) == MOST_SEARCHED + 1:
+                notes.add(f"meshes not searched for, the file names more than {MOST_SEARCHED}", repr(g.file))
+        return replace(g, path=paths[g.file]) if paths[g.file] else g
+
+    return [replace(b, geometry=tuple(map(path, b.geometry))) if b.geometry else b for b in bodies]
+
+
+def _noted(file: str, folders: Folders, notes: LoadNotes) -> str:
+    found, note = folders.find(file)
+    if found is None:
+        notes.add("meshes not found", f"mesh {note}")
+        return ""
+    return str(found)
+
+
+def _package(name: str, folder: Path, root: Path | None) -> Path | None:
     if name in ("", ".", "..") or "\\" in name or "\0" in name:
         return None
-    for above in (folder, *folder.parents):
-        if above.name == name:
-            return above
-        try:
+    try:
+        for above in (folder, *folder.parents):
+            if above.name == name:
+                return above
             if (above / name / "package.xml").is_file():
                 return (above / name).resolve()
-        except OSError:  # a name that no folder can have
-            return None
+        if root is not None and root.name == name:
+            return root
+        if root is not None and (root / name).is_dir() and _holds(root, os.path.realpath(root / name)):
+            return (root / name).resolve()
+    except OSError:  # a name that no folder can have
+        pass
     return None
 
 
-def inside(root: Path, rest: str, filename: str) -> tuple[Path | None, str]:
-    """The path and an empty note, if it stays inside root, links followed, and is a file; else None and why.
-
-    root: a folder without links in its path.
-    """
-    try:
-        found = os.path.realpath(os.path.join(root, rest))
-        if os.path.isabs(rest) or ".." in Path(rest).parts or not found.startswith(os.path.join(root, "")):
-            return None, f"mesh {filename!r}: refused, it leads out of the folder {root.name!r}"
-        if os.path.isfile(found):
-            return Path(found), ""
-    except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a circle
-        pass
-    return None, f"mesh {filename!r}: there is no such file in the folder {root.name!r}"
+def _holds(folder: Path | None, path: str) -> bool:
+    """Whether the path is inside the folder."""
+    return folder is not None and path.startswith(os.path.join(folder, ""))

@@ -29,7 +29,6 @@ from spanloop.errors import InputError, nearest
 from spanloop.joints import Prismatic, Revolute
 from spanloop.math.vector3 import subtract
 from spanloop.model import user_input
-from spanloop.model.builder import OPTIONS
 from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
@@ -170,14 +169,9 @@ def _row(row: DHRow | Mapping[str, Any], number: int) -> DHRow:
 
 
 def _joint(row: DHRow, number: int, owner: str, parent: str, child: str, at: Placement) -> Joint:
-    for option in row.options:
-        if option not in OPTIONS:
-            raise InputError(f"{owner}: there is no option {option!r}; {nearest(option, OPTIONS)}")
-    name = row.name or f"joint{number}"
-    try:
-        return Joint(name, _KINDS[row.joint](), parent, child, at, where=row.where, **row.options)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{owner}: an option is not a number or a sequence of numbers ({error})") from None
+    kind = _KINDS[row.joint]()
+    settings = user_input.joint_settings(row.options, kind, owner)
+    return Joint(row.name or f"joint{number}", kind, parent, child, at, where=row.where, **settings)
 
 
 def _standard(row: DHRow) -> tuple[Placement, bool]:

@@ -17,12 +17,14 @@ from spanloop.errors import FileError
 from spanloop.joints import Fixed, Free, JointKind, Prismatic, Revolute, Spherical
 from spanloop.math.quaternion import matrix
 from spanloop.model.exact_rotations import snap_rotation
-from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.load_notes import ACTS, Color, LoadNotes
 from spanloop.model.orders.mujoco import KINDS, body_names, joint_names
 from spanloop.model.parts import WORLD, Body, Frame, Geometry, Inertia, Joint, Placement
 from spanloop.types import Floats3
 
 SHAPES = {"mjGEOM_SPHERE": "sphere", "mjGEOM_CAPSULE": "capsule", "mjGEOM_CYLINDER": "cylinder", "mjGEOM_BOX": "box"}
+SHAPES["mjGEOM_ELLIPSOID"] = "ellipsoid"
+NO_COLOR = [0.5, 0.5, 0.5, 1.0]  # MuJoCo's default
 AGREE = 1e-8  # of the largest number: MuJoCo's principal axes are not more exact
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
@@ -99,8 +101,8 @@ def _joint(
     settings: dict[str, Any] = {"actuated": driven and kind_name != "free", "where": where}
     label = f"joint {name!r} ({where})"
     for ours, theirs in (("damping", m.dof_damping), ("friction", m.dof_frictionloss), ("armature", m.dof_armature)):
-        settings[ours] = float(theirs[v])
-    settings["stiffness"] = float(m.jnt_stiffness[k])
+        settings[ours] = notes.losses(ours, (float(theirs[v]),), label)[0]
+    settings["stiffness"] = notes.losses("stiffness", (float(m.jnt_stiffness[k]),), label)[0]
     if kind_name == "free" and settings["armature"]:
         settings["armature"] = 0.0
         notes.add(f"{ACTS} armature of a free joint", label)
@@ -153,17 +155,40 @@ def _shapes(source: Any, body: int, notes: LoadNotes) -> Iterator[Geometry]:
         use = "collision" if m.geom_contype[g] or m.geom_conaffinity[g] else "visual"
         place = placement(m.geom_quat[g], m.geom_pos[g], notes)
         if g in source.meshes:
-            yield Geometry("mesh", (), source.meshes[g], place, use)
+            mesh = source.meshes[g]
+            place = _as_written(m, g, place, notes) @ mesh.placement
+            if mesh.file:
+                yield Geometry("mesh", mesh.scale, mesh.file, place, use, _color(m, g))
+            else:
+                notes.add("meshes that are in no file left out", f"geom {g} of {m.body(body).name!r}")
             continue
         shape = SHAPES.get(kinds(int(m.geom_type[g])).name)
         x, y, z = (float(s) for s in m.geom_size[g])
         sizes = {"sphere": (x,), "capsule": (x, 2 * y), "cylinder": (x, 2 * y), "box": (2 * x, 2 * y, 2 * z)}
+        sizes["ellipsoid"] = (x, y, z)
         if shape is None:
             notes.add(
                 f"shape {kinds(int(m.geom_type[g])).name[7:].lower()} left out", f"geom {g} of {m.body(body).name!r}"
             )
         else:
-            yield Geometry(shape, sizes[shape], "", place, use)
+            yield Geometry(shape, sizes[shape], "", place, use, _color(m, g))
+
+
+def _as_written(m: Any, g: int, place: Placement, notes: LoadNotes) -> Placement:
+    """The pose of a mesh's geom in the file, before the compiler moved the mesh to its centre and principal axes."""
+    k = int(m.geom_dataid[g])
+    return place @ placement(m.mesh_quat[k], m.mesh_pos[k], notes).inverse() if k >= 0 else place
+
+
+def _color(m: Any, g: int) -> Color | None:
+    """The geom's own colour, that of its material if it has none, None if it has neither."""
+    rgba, material = m.geom_rgba[g].tolist(), int(m.geom_matid[g])
+    if rgba == NO_COLOR:
+        if material < 0:
+            return None
+        rgba = m.mat_rgba[material].tolist()
+    red, green, blue, opacity = (min(max(round(x, 6), 0.0), 1.0) for x in rgba)  # they are of single precision
+    return (red, green, blue, opacity)
 
 
 def _sites(source: Any, parts: Parts, notes: LoadNotes) -> Iterator[Frame]:

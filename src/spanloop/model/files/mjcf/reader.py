@@ -16,6 +16,7 @@ from typing import Any
 
 from spanloop.errors import FileError, UnsupportedError
 from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.mesh_paths import Folders, located
 from spanloop.model.files.mjcf.actuators_and_sensors import read_actuators, read_sensors
 from spanloop.model.files.mjcf.bodies import read_bodies
 from spanloop.model.files.mjcf.equality import read_equalities
@@ -35,18 +36,18 @@ DISABLED = {  # flags of <option> that switch off what acts here all the same
 }
 
 
-def loads(data: bytes | str, file: str = "text.xml", folder: Path | None = None) -> Model:
+def loads(data: bytes | str, file: str = "text.xml", folders: Folders | None = None) -> Model:
     """The model in the text of an MJCF; inertias are not checked.
 
-    file: the name that errors show; folder: where the file is. Includes and meshes are read from there, from nowhere
-    else (None: there are none).
+    file: the name that errors show; folders: where includes and meshes are read from (None: there are
+    none).
     """
     mujoco = _mujoco()
     notes = LoadNotes()
-    folder = folder.resolve() if folder is not None else None
-    safe = safe_text(data.encode() if isinstance(data, str) else data, file, folder, notes)
-    source = _compiled(mujoco, safe, file, folder, notes)
+    safe = safe_text(data.encode() if isinstance(data, str) else data, file, folders, notes)
+    source = _compiled(mujoco, safe, file, folders, notes)
     parts = read_bodies(source, notes)
+    parts.bodies = located(parts.bodies, folders, notes)
     loops, couplings = read_equalities(source, parts, notes)
     _note_unsupported(source, notes)
     tree, _ = spanned(Graph(parts.bodies, parts.joints, parts.frames, parts.at_child))
@@ -85,14 +86,14 @@ def _mujoco() -> Any:
     return mujoco
 
 
-def _compiled(mujoco: Any, safe: Safe, file: str, folder: Path | None, notes: LoadNotes) -> Any:
+def _compiled(mujoco: Any, safe: Safe, file: str, folders: Folders | None, notes: LoadNotes) -> Any:
     """MuJoCo's module, the spec as written, the compiled model, and meshes by the number of their geom."""
     try:
         with _listening(mujoco, notes):
             spec = mujoco.MjSpec.from_string(safe.text)
             spec.compiler.fusestatic = False
             spec.compiler.discardvisual = False
-            meshes = take_meshes(mujoco, spec, safe, folder, notes)
+            meshes = take_meshes(mujoco, spec, safe, folders, notes)
             model = spec.compile()
     except FileError:
         raise

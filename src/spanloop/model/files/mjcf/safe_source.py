@@ -1,8 +1,9 @@
 """MJCF files made safe for MuJoCo's compiler: one text with its includes inside, and no access to other files.
 
 The text has one tag a line, so that the line MuJoCo names in an error leads back to the file and line it came from.
-Elements that only draw (textures, materials, skins) are removed; elements that a model cannot hold are removed and
-noted. The compiler gets meshes only where a body's inertia comes from them, and only from the file's folder.
+Elements that only draw (textures, skins; of materials all but the colour) are removed; elements that a model cannot
+hold are removed and noted. The compiler gets meshes only where a body's inertia comes from them, and only from the
+folders that may be read.
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+import numpy as np
+
 from spanloop.errors import FileError, UnsupportedError
+from spanloop.math.quaternion import matrix
 from spanloop.model.files.file_io import read_file
 from spanloop.model.files.load_notes import ACTS, LoadNotes
-from spanloop.model.files.mesh_paths import inside
+from spanloop.model.files.mesh_paths import Folders
 from spanloop.model.files.xml_reader import MOST, Element, parse
+from spanloop.model.parts import Placement
 
-DRAWN = {"texture", "material", "skin", "hfield", "visual", "statistic", "light", "size"}
+DRAWN = {"texture", "layer", "skin", "hfield", "visual", "statistic", "light", "size"}
 NOTED = {
     "keyframe": "<keyframe> left out",
     "custom": "<custom> left out",
@@ -41,7 +46,8 @@ DEEPEST = 400  # nested bodies
 MOST_INCLUDES, MOST_ELEMENTS, MOST_COPIES = 100, 20_000, 2_000  # MuJoCo's compiler takes time with their squares
 MOST_COUNT = 10_000  # of what an attribute in COUNTS makes the compiler allocate
 COUNTS = ("dim", "actdim", "nsample", "num", "maxhullvert")
-DROPPED = ("material", "plugin", "resolution")  # attributes
+DROPPED = ("plugin", "resolution")  # attributes
+OF_MATERIALS = ("name", "class", "rgba")  # attributes that are kept
 
 
 @dataclass
@@ -70,21 +76,21 @@ class Safe:
         self.where.append(element.where)
 
 
-def safe_text(data: bytes, file: str, folder: Path | None, notes: LoadNotes) -> Safe:
+def safe_text(data: bytes, file: str, folders: Folders | None, notes: LoadNotes) -> Safe:
     """The text of a file and of all it includes from its own folder."""
-    root = parse(data, file, deepest=DEEPEST)
+    root = parse(data, file, notes, deepest=DEEPEST)
     if root.tag in ("robot", "sdf"):
         name, extension = ("URDF", ".urdf") if root.tag == "robot" else ("SDF", ".sdf")
         raise UnsupportedError(f"{root.where}: this is {name}, not MJCF; rename it to {extension}")
     if root.tag != "mujoco":
         raise FileError(f"{root.where}: the outermost element is <{root.tag}>; expected <mujoco>")
-    included = _included(root, folder, {file}, [0], 1)
+    included = _included(root, folders, {file}, [0], 1)
     safe = Safe()
     _write(included, safe, notes, 1)
     return safe
 
 
-def _included(root: Element, folder: Path | None, seen: set[str], count: list[int], depth: int) -> Element:
+def _included(root: Element, folders: Folders | None, seen: set[str], count: list[int], depth: int) -> Element:
     """The element with every <include> replaced by the content of that file."""
     if depth > DEEPEST:
         raise FileError(f"{root.where}: elements are nested more than {DEEPEST} deep; none needs that")
@@ -94,24 +100,24 @@ def _included(root: Element, folder: Path | None, seen: set[str], count: list[in
         if count[0] > MOST:
             raise FileError(f"{child.where}: more than {MOST} elements; no mechanism needs that many")
         if child.tag == "include":
-            children += _included(_file(child, folder, seen), folder, seen, count, depth + 1).children
+            children += _included(_file(child, folders, seen), folders, seen, count, depth + 1).children
         else:
-            children.append(_included(child, folder, seen, count, depth + 1))
+            children.append(_included(child, folders, seen, count, depth + 1))
     root.children = children
     return root
 
 
-def _file(element: Element, folder: Path | None, seen: set[str]) -> Element:
+def _file(element: Element, folders: Folders | None, seen: set[str]) -> Element:
     name = element.text("file")
-    if folder is None:
+    if folders is None:
         raise FileError(f"{element.where}: <include> of {name!r}, but the text is in no folder; load it from a file")
     if name in seen or len(seen) > MOST_INCLUDES:
         raise FileError(f"{element.where}: <include> of {name!r} a second time; MuJoCo takes every file once")
     seen.add(name)
-    path, note = inside(folder, name, name)
+    path, note = folders.find(name)
     if path is None:
-        raise FileError(f"{element.where}: <include> {note.removeprefix('mesh ')}")
-    return parse(read_file(path), name, deepest=DEEPEST)
+        raise FileError(f"{element.where}: <include> {note}")
+    return parse(read_file(path), name, element.notes, deepest=DEEPEST)
 
 
 def _write(element: Element, safe: Safe, notes: LoadNotes, copies: int) -> None:
@@ -120,6 +126,10 @@ def _write(element: Element, safe: Safe, notes: LoadNotes, copies: int) -> None:
     if safe.elements > MOST_ELEMENTS:
         raise FileError(f"{element.where}: more than {MOST_ELEMENTS} elements, copies included; expected fewer")
     attributes = {k: v for k, v in element.attributes.items() if k not in DROPPED}
+    if element.tag == "material":
+        attributes = {k: v for k, v in attributes.items() if k in OF_MATERIALS}
+    elif element.tag != "geom":
+        attributes.pop("material", None)
     for key, value in attributes.items():
         if not _finite(value) and key.rstrip("12") not in NAMES:
             raise FileError(f"{element.where}: <{element.tag}> {key} is {value[:60]!r}; every number must be finite")
@@ -170,8 +180,32 @@ def _copies(element: Element, so_far: int) -> int:
     return int(so_far * count)
 
 
-def take_meshes(mujoco: Any, spec: Any, safe: Safe, folder: Path | None, notes: LoadNotes) -> list[tuple[Any, str]]:
-    """The geoms that are meshes, with the mesh's file.
+@dataclass(frozen=True)
+class Mesh:
+    """A mesh's file, its scale and the pose that its corners, scaled, have in the frame of its geom."""
+
+    file: str
+    scale: tuple[float, ...]
+    placement: Placement
+
+
+def _mesh(mesh: Any, safe: Safe, notes: LoadNotes) -> Mesh:
+    """MuJoCo moves a mesh by refpos and refquat and scales it then: S Rᵀ (x − p)."""
+    scale, turn, shift = tuple(map(float, mesh.scale)), list(mesh.refquat), np.array(mesh.refpos)
+    if any(turn[1:]) and len(set(scale)) > 1:
+        notes.add("refquat of a mesh that is scaled unevenly left out", f"{mesh.name!r} ({safe.place(mesh)})")
+        turn = [1.0, 0.0, 0.0, 0.0]
+    w, x, y, z = np.array(turn) / np.linalg.norm(turn)
+    back = np.array(matrix((w, -x, -y, -z)), dtype=float)
+    rows: Any = tuple(tuple(row) for row in back.tolist())
+    position: Any = tuple((-(np.array(scale) * (back @ shift)) + 0.0).tolist())
+    return Mesh(_path(mesh.file, safe), () if scale == (1.0, 1.0, 1.0) else scale, Placement(rows, position))
+
+
+def take_meshes(
+    mujoco: Any, spec: Any, safe: Safe, folders: Folders | None, notes: LoadNotes
+) -> list[tuple[Any, Mesh]]:
+    """The geoms that are drawn as meshes, with the mesh.
 
     Where the body's inertia is written, the geom becomes a small ball before it is compiled: its pose is all we need.
     """
@@ -188,22 +222,24 @@ def take_meshes(mujoco: Any, spec: Any, safe: Safe, folder: Path | None, notes: 
             mesh = files.get(geom.meshname)
             if mesh is None:
                 continue  # MuJoCo's compiler reports it
-            found.append((geom, _path(mesh.file, safe)))
             still = geom.parent.name == "world"
+            fitted = geom.type != mujoco.mjtGeom.mjGEOM_MESH
             if not still and (always or not geom.parent.explicitinertial):
                 needed.add(geom.meshname)
+                if not fitted:
+                    found.append((geom, _mesh(mesh, safe, notes)))
                 continue
+            found.append((geom, _mesh(mesh, safe, notes)))
             geom.meshname = ""
         geom.type, geom.size, geom.density = mujoco.mjtGeom.mjGEOM_SPHERE, [1e-3, 0.0, 0.0], 0.0
     assets: dict[str, bytes] = {}
     for name, mesh in files.items():
         if name in needed:
             if mesh.file:
-                data, mesh.name = _content(mesh, folder, safe), name
+                data, mesh.name = _content(mesh, folders, safe), name
                 mesh.file = f"{len(assets)}{PurePosixPath(mesh.file).suffix}"
                 assets[mesh.file] = data
         else:
-            _note(mesh, folder, safe, notes)
             if hasattr(spec, "delete"):
                 spec.delete(mesh)
             else:  # older versions of MuJoCo
@@ -223,19 +259,9 @@ def _path(file: str, safe: Safe) -> str:
     return file if PurePosixPath(file).is_absolute() else str(PurePosixPath(directory) / file)
 
 
-def _content(mesh: Any, folder: Path | None, safe: Safe) -> bytes:
+def _content(mesh: Any, folders: Folders | None, safe: Safe) -> bytes:
     file = _path(mesh.file, safe)
-    path, note = (
-        inside(folder, file, file) if folder is not None else (None, f"mesh {file!r}: the text is in no folder")
-    )
+    path, note = folders.find(file) if folders is not None else (None, f"{file!r}: the text is in no folder")
     if path is None:
-        raise FileError(f"{safe.place(mesh)}: a body's inertia comes from a mesh. {note}. Write an <inertial>")
+        raise FileError(f"{safe.place(mesh)}: a body's inertia comes from a mesh. mesh {note}. Write an <inertial>")
     return read_file(path)
-
-
-def _note(mesh: Any, folder: Path | None, safe: Safe, notes: LoadNotes) -> None:
-    file = _path(mesh.file, safe)
-    if file and folder is not None:
-        note = inside(folder, file, file)[1]
-        if note:
-            notes.add("meshes not found", note)

@@ -166,6 +166,7 @@ def _geom(body: ET.Element, g: Geometry, b: Body, report: LossReport) -> None:
         "cylinder": lambda s: [s[0], s[1] / 2.0],
         "capsule": lambda s: [s[0], s[1] / 2.0],
         "sphere": lambda s: s,
+        "ellipsoid": lambda s: s,
     }
     if g.shape not in sizes:
         report.lose("meshes", f"{g.file!r} of body {b.name!r}")
@@ -175,6 +176,8 @@ def _geom(body: ET.Element, g: Geometry, b: Body, report: LossReport) -> None:
         geom.set("contype", "0")
         geom.set("conaffinity", "0")
         geom.set("group", "2")
+    if g.color is not None:
+        geom.set("rgba", numbers(*g.color))
 
 
 def _lost(model: Model, report: LossReport) -> None:

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from spanloop.errors import FileError, UnsupportedError
+from collections.abc import Iterator
+
+from spanloop.errors import FileError, ModelError, UnsupportedError
 from spanloop.math.vector3 import IDENTITY3, product, transpose
-from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.files.load_notes import ACTS, Color, LoadNotes
 from spanloop.model.files.sdf.scopes import Scope, joined
 from spanloop.model.files.sdf.values import FLAGS, content, number, numbers, read_pose, text
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Geometry, Inertia, Placement
+from spanloop.model.value_check import check_geometry
 
+SCRIPTS: dict[str, Color] = {  # materials of Gazebo that files name most
+    "Black": (0.1, 0.1, 0.1, 1.0),
+    "Blue": (0.0, 0.0, 1.0, 1.0),
+    "DarkGray": (0.18, 0.18, 0.18, 1.0),
+    "DarkGrey": (0.18, 0.18, 0.18, 1.0),
+    "Gold": (0.8, 0.64, 0.16, 1.0),
+    "Gray": (0.7, 0.7, 0.7, 1.0),
+    "Green": (0.0, 1.0, 0.0, 1.0),
+    "Grey": (0.7, 0.7, 0.7, 1.0),
+    "Orange": (1.0, 0.51, 0.0, 1.0),
+    "Red": (1.0, 0.0, 0.0, 1.0),
+    "White": (1.0, 1.0, 1.0, 1.0),
+    "Wood": (0.6, 0.4, 0.2, 1.0),
+    "Yellow": (1.0, 1.0, 0.0, 1.0),
+}
 MOMENTS = (("ixx", 1.0), ("ixy", 0.0), ("ixz", 0.0), ("iyy", 1.0), ("iyz", 0.0), ("izz", 1.0))
 
 
@@ -21,8 +39,8 @@ def read_link(link: Element, scope: Scope, notes: LoadNotes) -> Body:
             notes.add(f"<{tag}> left out", f"link {name!r} ({part.where})")
     if text(link, "gravity", "true").lower() in ("false", "0"):
         notes.add(f"{ACTS} <gravity>false</gravity>; gravity pulls here", f"link {name!r} ({link.where})")
-    shapes = (_geometry(c, scope, name, notes) for c in link.children if c.tag in ("visual", "collision"))
-    return Body(scope.full(name), _inertia(link, notes), tuple(s for s in shapes if s is not None), link.where)
+    shapes = (g for c in link.children if c.tag in ("visual", "collision") for g in _shapes(c, scope, name, notes))
+    return Body(scope.full(name), _inertia(link, notes), tuple(shapes), link.where)
 
 
 def _inertia(link: Element, notes: LoadNotes) -> Inertia:
@@ -43,11 +61,22 @@ def _inertia(link: Element, notes: LoadNotes) -> Inertia:
     if r != IDENTITY3:
         m = product(product(r, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))), transpose(r))
         xx, xy, xz, yy, yz, zz = (m[i][j] + 0.0 for i in range(3) for j in range(i, 3))
-    return Inertia(number(inertial, "mass", 1.0), placement.position, (xx, xy, xz, yy, yz, zz))
+    mass = notes.mass(number(inertial, "mass", 1.0), label)
+    return Inertia(mass, placement.position, (xx, xy, xz, yy, yz, zz))
+
+
+def _shapes(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Iterator[Geometry]:
+    """The shape of a <visual> or <collision>; one that cannot be read is left out with a note, the model is not."""
+    try:
+        shape = _geometry(element, scope, link, notes)
+        if shape is not None:
+            check_geometry(shape, f"link {link!r} ({element.where})")
+            yield shape
+    except (FileError, ModelError) as error:
+        notes.add("shapes that cannot be read left out", str(error))
 
 
 def _geometry(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Geometry | None:
-    """The shape of a <visual> or <collision>, None (and a finding) if we have no such shape."""
     inside = [c for c in element.needed("geometry").children if c.tag != "empty"]
     if not inside:
         return None
@@ -60,6 +89,8 @@ def _geometry(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Ge
             size = (number(shape, "radius"), number(shape, "length"))
         case "sphere":
             size = (number(shape, "radius"),)
+        case "ellipsoid":
+            size = numbers(shape.needed("radii"), 3)
         case "mesh":
             file = content(shape.needed("uri"))
             scale = shape.one("scale")
@@ -69,7 +100,20 @@ def _geometry(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Ge
             return None
     if any(x <= 0.0 for x in size) and shape.tag != "mesh":
         raise FileError(f"{shape.where}: <{shape.tag}> has the sizes {size}; must be > 0")
-    return Geometry(shape.tag, size, file, _placement(element, scope, link, notes), element.tag)
+    color = _color(element, notes)
+    return Geometry(shape.tag, size, file, _placement(element, scope, link, notes), element.tag, color)
+
+
+def _color(element: Element, notes: LoadNotes) -> Color | None:
+    """The diffuse colour of a shape's <material>, or that of the script it names."""
+    material = next(element.all("material"), None)
+    if material is None:
+        return None
+    diffuse, script = (next(material.all(tag), None) for tag in ("diffuse", "script"))
+    if diffuse is not None:
+        return notes.color(diffuse.content, diffuse.where)
+    name = next(script.all("name"), None) if script is not None else None
+    return SCRIPTS.get(name.content.strip().removeprefix("Gazebo/")) if name is not None else None
 
 
 def _placement(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Placement:

@@ -11,7 +11,7 @@ from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedErr
 from spanloop.model.edits.rename import renamed
 from spanloop.model.files.file_io import check_parts
 from spanloop.model.files.load_notes import LoadNotes
-from spanloop.model.files.mesh_paths import note_missing
+from spanloop.model.files.mesh_paths import Folders, located
 from spanloop.model.files.sdf.joints import JointElement, read_gearbox, read_joint, read_mimic
 from spanloop.model.files.sdf.links import read_link
 from spanloop.model.files.sdf.scopes import Scope, joined, read_scope
@@ -26,23 +26,30 @@ OLDEST, NEWEST = (1, 4), (1, 11)
 LEFT_OUT = ("plugin", "gripper", "state", "actor", "population")
 
 
-def loads(data: bytes | str, file: str = "text.sdf", base: str | None = None, folder: Path | None = None) -> Model:
+def loads(
+    data: bytes | str,
+    file: str = "text.sdf",
+    base: str | None = None,
+    folders: Folders | None = None,
+    repair: bool = False,
+) -> Model:
     """The model in the text of an SDF; inertias are not checked.
 
     file: the name that errors show; base: "free" or "fixed", how links stand on the world that no joint ties to it
-    (None: free, and fixed in a model that is static); folder: where the file is, to note meshes that are missing.
+    (None: free, and fixed in a model that is static); folders: where meshes are searched for;
+    repair: masses below 0 are read without their sign.
     """
     if base not in (None, "fixed", "free"):
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
-    root = parse(data.encode() if isinstance(data, str) else data, file, content=True)
-    notes = LoadNotes()
+    notes = LoadNotes(repair=repair)
+    root = parse(data.encode() if isinstance(data, str) else data, file, notes, content=True)
     version = _version(root, notes)
     top = _top(root)
     _refuse_includes(top)
     names = [e.text("name") for e in top.all("model")]
     only = names[0] if len(names) == 1 else ""
     try:
-        model = _read(top, version, base, file, folder, notes)
+        model = _read(top, version, base, file, folders, notes)
     except SpanloopError as error:
         raise type(error)(_plain(str(error), only)) from None
     sentences = tuple(_plain(note, only) for note in notes.sentences())
@@ -61,21 +68,19 @@ def _plain(sentence: str, only: str) -> str:
 
 
 def _read(
-    top: Element, version: tuple[int, int], base: str | None, file: str, folder: Path | None, notes: LoadNotes
+    top: Element, version: tuple[int, int], base: str | None, file: str, folders: Folders | None, notes: LoadNotes
 ) -> Model:
     ground = read_scope(top, "", version < (1, 7), notes)
     scopes = list(_scopes(ground))
     check_parts(sum(len(scope.entries) for scope in scopes), file)
     for scope in scopes[1:]:
         scope.canonical(scope.element)  # every model has a link
-    bodies = [read_link(e, scope, notes) for scope in scopes for e in scope.element.all("link")]
+    links = [read_link(e, scope, notes) for scope in scopes for e in scope.element.all("link")]
+    bodies = located(links, folders, notes)
     joints, couplings = _joints(ground, scopes, version, notes)
     frames = [f for scope in scopes for f in _frames(ground, scope)]
     _note_left_out(scopes, notes)
-    model = assembled(bodies, joints, frames, couplings, ground, base, notes)
-    if folder is not None:
-        note_missing(bodies, folder, notes)
-    return model
+    return assembled(bodies, joints, frames, couplings, ground, base, notes)
 
 
 def _version(root: Element, notes: LoadNotes) -> tuple[int, int]:

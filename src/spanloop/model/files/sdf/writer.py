@@ -130,10 +130,14 @@ def _geometry(link: ET.Element, g: Geometry, name: str) -> None:
             child(inside, "length", numbers(g.size[1]))
         case "sphere":
             child(inside, "radius", numbers(g.size[0]))
+        case "ellipsoid":
+            child(inside, "radii", numbers(*g.size))
         case _:
             child(inside, "uri", g.file)
             if g.size:
                 child(inside, "scale", numbers(*g.size))
+    if g.color is not None and g.use == "visual":
+        child(child(shape, "material"), "diffuse", numbers(*g.color))
 
 
 def _joint(inside: ET.Element, j: Joint, mimic: Coupling | None, report: LossReport) -> None:

@@ -235,7 +235,8 @@ def _body(t: Table) -> Body:
 
 def _geometry(t: Table) -> Geometry:
     size = t.numbers("size", None, ())
-    geometry = Geometry(t.text("shape"), size, t.text("file", ""), t.placement(), t.text("use", "visual"))
+    color = t.numbers("color", 4) if "color" in t.content else None
+    geometry = Geometry(t.text("shape"), size, t.text("file", ""), t.placement(), t.text("use", "visual"), color)  # type: ignore[arg-type]
     t.end()
     return geometry
 

@@ -70,6 +70,7 @@ def _geometry(g: Geometry, owner: str) -> str:
         ("use", g.use, "visual"),
         ("size", g.size, ()),
         ("file", g.file, ""),
+        ("color", g.color, None),
         *_placement(g.placement),
     ]
     return "[[body.geometry]]\n" + _lines(entries, owner)

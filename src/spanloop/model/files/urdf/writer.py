@@ -31,7 +31,7 @@ def dumps(model: Model) -> Written:
     if root is None:
         child(robot, "link", name=WORLD)
     for body in model.bodies:
-        _link(robot, body)
+        _link(robot, body, report)
     followers = {c.joint: c for c in model.couplings}
     for j in model.joints:
         if j is not root:
@@ -60,7 +60,7 @@ def _implied_root(model: Model) -> Joint | None:
     return roots[0] if roots[0].kind.name in ("fixed", "free") else None
 
 
-def _link(robot: ET.Element, b: Body) -> None:
+def _link(robot: ET.Element, b: Body, report: LossReport) -> None:
     link = child(robot, "link", name=b.name)
     if b.inertia != Inertia():
         inertial = child(link, "inertial")
@@ -69,7 +69,10 @@ def _link(robot: ET.Element, b: Body) -> None:
         names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         child(inertial, "inertia", **dict(zip(names, map(numbers, b.inertia.moments), strict=True)))
     for g in b.geometry:
-        _geometry(link, g)
+        if g.shape == "ellipsoid":
+            report.lose("ellipsoids", f"body {b.name!r}")
+        else:
+            _geometry(link, g)
 
 
 def _geometry(link: ET.Element, g: Geometry) -> None:
@@ -85,6 +88,9 @@ def _geometry(link: ET.Element, g: Geometry) -> None:
             child(inside, "sphere", radius=numbers(g.size[0]))
         case _:
             child(inside, "mesh", filename=g.file, scale=numbers(*g.size) if g.size else None)
+    if g.color is not None and g.use == "visual":
+        material = child(shape, "material", name="color " + numbers(*g.color))
+        child(material, "color", rgba=numbers(*g.color))
 
 
 def _origin(parent: ET.Element, p: Placement) -> None:

@@ -1,0 +1,166 @@
+"""Functions of users in NumPy's arithmetic: traced and compiled, they give what NumPy gives on floats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sentences import says
+from tape import interpreted
+
+import spanloop as sl
+from spanloop.compiler.lower import Plan, traced_inputs
+from spanloop.compiler.trace import TraceError
+from spanloop.compiler.traced_arrays import TracedArray
+from spanloop.simulation.controllers import Controller
+
+K = np.array([[3.0, -1.0, 0.0], [0.5, 2.0, 1.0], [0.0, 0.0, -4.0]])
+X = np.array([0.3, -0.7, 0.9])
+Y = np.array([-0.2, 0.4, 0.9])
+
+EXPRESSIONS = {
+    "arithmetic": lambda x, y: -3.0 * x + y / 2.0 - (1.0 - x) * y + x**3 - 2 / (y + 3.0) + (+x) - (-y),
+    "numbers of NumPy": lambda x, y: np.float64(2.0) * x + np.float64(1.0) / (y + 2.0) - np.array(0.5) * x[0],
+    "powers": lambda x, y: x**0 + x**-2 + np.power(y, 4) + (x * x) ** 0.5 + np.square(x),
+    "matrix": lambda x, y: K @ x + y @ K + K.dot(x) * np.dot(x, y) + x.dot(y),
+    "matrix of traced": lambda x, y: (np.outer(x, y) + K) @ x + np.diag(x) @ y + np.einsum("ij,j->i", K, y),
+    "sines": lambda x, y: np.sin(x) + np.cos(y[0]) * np.tan(x) + np.sin(x[1]),
+    "angles": lambda x, y: np.arcsin(x) + np.arccos(y) + np.arctan(3.0 * x) + np.arctan2(x, y) + np.hypot(x, y),
+    "roots": lambda x, y: np.sqrt(x + 1.0) + np.linalg.norm(x) + np.linalg.norm(np.stack([x, y]), axis=0),
+    "where": lambda x, y: np.where(x > 0.0, np.sin(x), y) + np.where(x[0] < 0.5, 1.0, x) + sl.where(x >= y, 1.0, 2.0),
+    "conditions": lambda x, y: np.where((x > 0.0) & (y > 0.0) | ~(x <= y), 1.0, np.where(np.any(x > 0.8), x, y)),
+    "all": lambda x, y: np.where(np.all(x > -1.0) & np.logical_not(x[0] > 5.0) & True, x, y),
+    "bounds": lambda x, y: np.clip(x, -0.5, 0.5) + np.minimum(x, y) + np.maximum(x, 0.1) + x.clip(-0.1, 0.2),
+    "signs": lambda x, y: np.sign(x) + np.abs(y) + abs(x) + np.fabs(y[1]),
+    "sums": lambda x, y: x.sum() + np.sum([x, y]) + np.prod(x) + np.mean(x) + np.max(x) * np.min(y) + y.max() + y,
+    "sums of columns": lambda x, y: np.sum([x, y], axis=0) + np.max(np.stack([x, y]), axis=0) + np.cumsum(x),
+    "parts": lambda x, y: np.concatenate([x[:1], y[1:]]) + np.stack([x[2], 1.0, y[0]]) + np.array([x[0], 1.0, y[1]]),
+    "shapes": lambda x, y: np.reshape(np.tile(x, 2), (2, 3))[1] + y[::-1] + np.cross(x, y) + np.hstack([x[0], y[:2]]),
+    "in place": lambda x, y: _in_place(x, y),
+    "select": lambda x, y: np.select([x > 0.5, x > 0.0], [x, y], 7.0),
+}  # fmt: skip
+
+
+def _in_place(x, y):
+    out = np.zeros_like(x)
+    out[0] = x[1] * 2.0
+    out[1:] += y[:2]
+    out *= 2.0
+    return out
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_an_expression_of_numpy_on_floats_in_traced_arrays_is_numpys(name):
+    expression = EXPRESSIONS[name]
+    found = expression(TracedArray.of(X.tolist()), TracedArray.of(Y.tolist()))
+    np.testing.assert_allclose(np.asarray(found, dtype=float), expression(X, Y), atol=1e-15, rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_an_expression_of_numpy_on_traced_values_is_numpys(name):
+    inputs = traced_inputs((("x", 3), ("y", 3)))
+    found = EXPRESSIONS[name](TracedArray.of(inputs["x"]), TracedArray.of(inputs["y"]))
+    plan = Plan.of("test", inputs, (3,), list(found))
+    for x, y in ((X, Y), (Y, X), (-X, 0.5 * Y)):
+        np.testing.assert_allclose(interpreted(plan, x, y), EXPRESSIONS[name](x, y), atol=1e-14, rtol=1e-14)
+
+
+def law(t, q, v):
+    """Everything that a user may write, in one law."""
+    gains = np.diag([40.0, 40.0, 40.0, 5.0, 5.0, 5.0])
+    error = q - np.array([0.1, 0.2, 0.3, 0.0, 0.0, 0.0])
+    tau = -gains @ error - 3.0 * v + np.clip(np.sin(q) * np.cos(q[0]), -0.5, 0.5)
+    tau[1] += np.where(t > 0.02, 1.0, np.tan(q[1]))
+    tau += np.where((q > 0.05) & (v < 1.0), np.minimum(v, 0.5), -q) + np.concatenate([q[:3], v[3:]])
+    return tau * np.linalg.norm(q + 1.0)
+
+
+def test_a_law_in_numpy_gives_the_torques_that_it_gives_on_floats():
+    run = sl.simulate(sl.zoo.puma(), duration=0.05, step=1e-3, controller=law)
+    expected = [law(t, q.copy(), v.copy()) for t, q, v in zip(run.times, run.q, run.v, strict=True)]
+    np.testing.assert_allclose(run.tau, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_a_law_in_numpy_and_its_callback_make_one_run():
+    arm = sl.zoo.pendulum(2)
+
+    def brake(t, q, v):
+        return -3.0 * v - np.where(q > 0.2, 2.0 * np.sin(q), 0.0)
+
+    settings = {"duration": 0.2, "step": 1e-3, "integrator": "euler"}
+    traced = sl.simulate(arm, [0.5, 1.0], controller=brake, **settings)
+    called = sl.simulate(arm, [0.5, 1.0], controller=sl.control.callback(brake), **settings)
+    np.testing.assert_allclose(traced.q, called.q, atol=1e-13)
+
+
+def test_every_function_of_a_run_takes_numpy():
+    arm = sl.zoo.pendulum(2)
+    way = sl.control.path(
+        lambda t: (0.1 * np.sin(t) * np.ones(2), 0.1 * np.cos(t) * np.ones(2), -0.1 * np.sin(t) * np.ones(2))
+    )
+
+    class Integral(Controller):
+        inputs, memory = 2, 2
+
+        def torques(self, t, q, v, u, z):
+            return -5.0 * (q - u) - np.array([2.0, 1.0]) * z - v
+
+        def update(self, t, h, q, v, u, z):
+            return z + h * (q - u)
+
+    run = sl.simulate(
+        arm,
+        duration=0.1,
+        controller=Integral(),
+        inputs=np.ones((100, 2)),
+        forces=lambda t, q, v: {"rod2": np.concatenate([np.zeros(3), -0.1 * np.stack([v[0], 0.0, np.sin(t)])])},
+        events={"far": lambda t, q, v: 100.0 - np.sum(q * q)},
+    )
+    plain = sl.simulate(
+        arm,
+        duration=0.1,
+        controller=Plain(),
+        inputs=np.ones((100, 2)),
+        forces=lambda t, q, v: {"rod2": [0.0, 0.0, 0.0, -0.1 * v[0], 0.0, -0.1 * sl.math.scalar.sincos(t)[0]]},
+    )
+    np.testing.assert_allclose(run.q, plain.q, atol=1e-14)
+    assert sl.simulate(arm, duration=0.1, controller=sl.control.pd(arm, 10.0, 1.0, way)).outcome.finished
+
+
+class Plain(Controller):
+    """The integral law without NumPy."""
+
+    inputs, memory = 2, 2
+
+    def torques(self, t, q, v, u, z):
+        return [-5.0 * (q[k] - u[k]) - (2.0, 1.0)[k] * z[k] - v[k] for k in range(2)]
+
+    def update(self, t, h, q, v, u, z):
+        return [z[k] + h * (q[k] - u[k]) for k in range(2)]
+
+
+def test_joints_by_name_are_numbers_or_arrays():
+    model = sl.zoo.pendulum(2)
+    run = sl.simulate(model, [0.3, 0.1], duration=0.01, controller=lambda t, q, v: {"hinge1": -np.sin(q["hinge1"])})
+    np.testing.assert_allclose(run.tau[:, 0], -np.sin(run.q[:, 0]), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda x: np.linalg.inv(np.outer(x, x)), "np.inv of traced values"),
+        (lambda x: np.floor(x), "np.floor of traced values"),
+        (lambda x: np.add.accumulate(x), "np.add.accumulate of traced values"),
+        (lambda x: 2.0**x, "a number to a traced power"),
+        (lambda x: x ** 0.3, "whole powers up to 64 and 0.5 can be traced"),
+        (lambda x: np.sin(x, where=[True, False, True]), "np.sin of traced values with where="),
+        (lambda x: x == 0.0, "np.equal of traced values"),
+        (lambda x: 1.0 if (x > 0.0) else 0.0, "traced values have no truth"),
+        (lambda x: x & True, "a traced number has no truth"),
+        (lambda x: np.where(x > 0.0), "without the two choices"),
+        (lambda x: x.astype(float), "a traced value has no number yet"),
+        (lambda x: np.linalg.norm(x, ord=1), "np.linalg.norm of traced values with ord=1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_traced_is_a_sentence(wrong, sentence):
+    with says(TraceError, sentence):
+        wrong(TracedArray.of(traced_inputs((("x", 3),))["x"]))
