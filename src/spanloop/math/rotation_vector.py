@@ -5,8 +5,6 @@ Both are of length at most π, and of length π where the angle is: nowhere does
 
 from __future__ import annotations
 
-import math
-
 from spanloop.math.scalar import arctan2, sqrt, where
 from spanloop.math.vector3 import cross, dot, scale
 from spanloop.types import Matrix3, Scalar, Vector3
@@ -37,7 +35,7 @@ def between(a: Vector3, d: Vector3) -> tuple[Scalar, Vector3]:
 
 def _factor(square: Scalar, cosine: Scalar) -> tuple[Scalar, Scalar]:
     """angle / sine and the angle, from sine² and cosine; a factor of 0 for half a turn."""
-    near = (square < _SMALL) & (cosine > 0.0) if not isinstance(square, float) else square < _SMALL and cosine > 0.0
+    near = (square < _SMALL) & (cosine > 0.0)
     none = square < 1e-300
     sine = sqrt(where(none, 0.0, square))
     angle = arctan2(sine, cosine)
@@ -58,6 +56,3 @@ def _axis_far(r: Matrix3, skew: Vector3, cosine: Scalar) -> Vector3:
     length = sqrt(where(square < 1e-30, 1.0, square))
     sign = where(dot(column, skew) < 0.0, -1.0, 1.0)
     return scale(sign / length, column)
-
-
-HALF_TURN = math.pi

@@ -163,7 +163,7 @@ def between(goal: Goal, k: int, share: float) -> np.ndarray:
 
 def _turned(r: np.ndarray, share: float) -> np.ndarray:
     """The rotation (3, 3) about the axis of r by a share of its angle."""
-    turn = np.array(rotation_vector.of_matrix(tuple(map(tuple, r.tolist())))) * share
+    turn = np.array(rotation_vector.of_matrix((tuple(r[0]), tuple(r[1]), tuple(r[2])))) * share
     angle = float(np.linalg.norm(turn))
     if angle < 1e-15:
         return np.eye(3)

@@ -26,14 +26,14 @@ _EXPECTED = "{'frame': pose (..., 4, 4) or position (..., 3)}, or sl.targets.Pos
 class Goal:
     """All targets of a call: for each its kind and name; rows of numbers (n, k) one target after the other."""
 
-    kinds: tuple[rows_of.Target, ...]
+    kinds: tuple[rows_of.TargetKind, ...]
     names: tuple[str, ...]
     numbers: np.ndarray
     weights: tuple[tuple[float, str], ...]  # of groups of rows, and their units
     leading: tuple[int, ...]
     refusals: Refusals
 
-    def parts(self) -> list[tuple[str, rows_of.Target, np.ndarray]]:
+    def parts(self) -> list[tuple[str, rows_of.TargetKind, np.ndarray]]:
         """Name, kind and numbers (n, size) of each target."""
         ends = np.cumsum([rows_of.SIZES[t.kind] for t in self.kinds])[:-1]
         return list(zip(self.names, self.kinds, np.split(self.numbers, ends, axis=1), strict=True))
@@ -54,8 +54,8 @@ def goal_of(function: str, model: Model, targets: Any, leading: tuple[int, ...] 
             f"{function}: batch axes do not fit together: targets {shapes}, start {leading}; the leading axes must be "
             "equal or 1"
         ) from None
-    count, refusals = math.prod(leading), {}
-    arrays = []
+    count, arrays = math.prod(leading), []
+    refusals: Refusals = {}
     for name, (kind, x) in zip(names, read, strict=True):
         x = np.broadcast_to(x, (*leading, x.shape[-1])).reshape(count, x.shape[-1])
         x, refused = _checked_rows(name, kind, x)
@@ -109,16 +109,16 @@ def _names(function: str, targets: Sequence[Target]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _read(function: str, model: Model, name: str, target: Target) -> tuple[rows_of.Target, np.ndarray]:
+def _read(function: str, model: Model, name: str, target: Target) -> tuple[rows_of.TargetKind, np.ndarray]:
     """The kind, and an array (..., numbers)."""
     if isinstance(target, CenterOfMass):
-        return rows_of.Target(rows_of.CENTER_OF_MASS), _vector(function, name, target.position)
+        return rows_of.TargetKind(rows_of.CENTER_OF_MASS), _vector(function, name, target.position)
     frame = model.frame(target.frame).name
     if isinstance(target, Position):
-        return rows_of.Target(rows_of.POSITION, frame), _vector(function, name, target.position)
+        return rows_of.TargetKind(rows_of.POSITION, frame), _vector(function, name, target.position)
     if isinstance(target, Direction):
         axis = checked_axis(target.axis, f"{function}: target {name!r}")
-        return rows_of.Target(rows_of.DIRECTION, frame, axis), _vector(function, name, target.direction)
+        return rows_of.TargetKind(rows_of.DIRECTION, frame, axis), _vector(function, name, target.direction)
     x = np.asarray(target.pose)
     if x.ndim < 2 or x.shape[-2:] != (4, 4) or x.dtype.kind not in "fiub":
         raise InputError(
@@ -126,7 +126,7 @@ def _read(function: str, model: Model, name: str, target: Target) -> tuple[rows_
         )
     x = x.astype(float)
     flat = [x[..., :3, :3].reshape(*x.shape[:-2], 9), x[..., :3, 3], x[..., 3, :]]
-    return rows_of.Target(rows_of.POSE, frame), np.concatenate(flat, axis=-1)
+    return rows_of.TargetKind(rows_of.POSE, frame), np.concatenate(flat, axis=-1)
 
 
 def _vector(function: str, name: str, x: Any) -> np.ndarray:
@@ -148,7 +148,7 @@ def _weights(function: str, name: str, target: Target) -> list[tuple[float, str]
 # ---- rows of numbers
 
 
-def _checked_rows(name: str, kind: rows_of.Target, x: np.ndarray) -> tuple[np.ndarray, Refusals]:
+def _checked_rows(name: str, kind: rows_of.TargetKind, x: np.ndarray) -> tuple[np.ndarray, Refusals]:
     """The numbers that kernels take (n, size), and the rows without a meaning, which become zeros."""
     wrong = ~np.isfinite(x).all(axis=1)
     refusals = {int(k): _not_finite(name, x[k]) for k in np.flatnonzero(wrong)}

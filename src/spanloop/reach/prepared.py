@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spanloop.algorithms.closed.reaching_step import Limit, Reaching
-from spanloop.algorithms.tree.target_rows import POSE, UNITS, Target
+from spanloop.algorithms.tree.target_rows import POSE, UNITS, TargetKind
 from spanloop.loops.assembly import Limits
 from spanloop.loops.batching import Robot
 from spanloop.model import Model
@@ -28,7 +28,7 @@ class Prepared:
     """One model, kinds of targets and fixed joints; length [m]: the size of the robot."""
 
     model: Model
-    kinds: tuple[Target, ...]
+    kinds: tuple[TargetKind, ...]
     limits: Limits
     length: float
     steps: CompiledSteps
@@ -74,7 +74,7 @@ class Prepared:
 
 
 @functools.lru_cache(maxsize=64)
-def prepared(model: Model, kinds: tuple[Target, ...], fixed: tuple[str, ...]) -> Prepared:
+def prepared(model: Model, kinds: tuple[TargetKind, ...], fixed: tuple[str, ...]) -> Prepared:
     """Kept, so that machine code stays loaded."""
     x, length = Limits(model, fixed), size_of(model)
     bounds = [np.clip(b, -_FAR, _FAR).tolist() for b in (x.lower, x.upper)]

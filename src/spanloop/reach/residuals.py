@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.algorithms.tree.target_rows import CENTER_OF_MASS, DIRECTION, POSE, Target
+from spanloop.algorithms.tree.target_rows import CENTER_OF_MASS, DIRECTION, POSE, TargetKind
 from spanloop.loops.batching import Robot, resolution, values
 from spanloop.loops.closure_errors import positional, relative_errors
 from spanloop.reach.goal import Goal
@@ -33,7 +33,7 @@ def residuals(robot: Robot, goal: Goal, q: np.ndarray, rows: np.ndarray | slice 
     return {name: _residual(robot, kind, numbers[rows], q) for name, kind, numbers in goal.parts()}
 
 
-def _residual(robot: Robot, kind: Target, wanted: np.ndarray, q: np.ndarray) -> Residual:
+def _residual(robot: Robot, kind: TargetKind, wanted: np.ndarray, q: np.ndarray) -> Residual:
     none = np.zeros(len(q))
     if kind.kind == CENTER_OF_MASS:
         return Residual(np.linalg.norm(wanted - values(robot, "center_of_mass", q), axis=1), none)
@@ -56,7 +56,7 @@ def angle_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return found
 
 
-def features(robot: Robot, kinds: Sequence[Target], q: np.ndarray) -> np.ndarray:
+def features(robot: Robot, kinds: Sequence[TargetKind], q: np.ndarray) -> np.ndarray:
     """Where states q (n, nq) have what targets of these kinds name, as the numbers (n, k) of a goal."""
     out = []
     for kind in kinds:

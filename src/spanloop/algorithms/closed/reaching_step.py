@@ -35,7 +35,7 @@ from spanloop.algorithms.closed.closure_kinematics import error_rows, jacobian_r
 from spanloop.algorithms.tree.energy import collect
 from spanloop.algorithms.tree.kinematics import poses
 from spanloop.algorithms.tree.link_motion import placed
-from spanloop.algorithms.tree.target_rows import CENTER_OF_MASS, SIZES, UNITS, Group, Target, target_rows
+from spanloop.algorithms.tree.target_rows import CENTER_OF_MASS, SIZES, UNITS, Group, TargetKind, target_rows
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.scalar import absolute, where
 from spanloop.math.sparse_ldl import SparseLDL, System, block_order
@@ -62,7 +62,7 @@ class Limit:
 class Reaching:
     """What is to be reached by a mechanism: targets, limits, DoF that rest, a length [m] as large as the mechanism."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[TargetKind, ...]
     limits: tuple[Limit, ...]
     fixed: frozenset[int]
     length: float
@@ -211,7 +211,10 @@ class _Step:
     def _rows(self, factor):
         """Rows of targets and closures without the DoF that rest, their errors, Λ, and blocks of rows."""
         damping = factor * self.cost + LEAST
-        rows, errors, softness, blocks = [], [], [], {}
+        rows: list[dict] = []
+        errors: list[Any] = []
+        softness: list[Any] = []
+        blocks: dict[tuple[str, int], list] = {}
         for k, (group, weight) in enumerate(zip(self.groups, self.world.weight, strict=True)):
             blocks[("target", k)] = [("r", len(rows) + i) for i in range(len(group.rows))]
             for row, e in zip(group.rows, group.errors, strict=True):

@@ -34,7 +34,7 @@ UNITS = {POSE: (METERS, RADIANS), POSITION: (METERS,), DIRECTION: (RADIANS,), CE
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetKind:
     """What is to go somewhere: its kind, the frame, and of a direction the axis in the frame (a unit vector)."""
 
     kind: str
@@ -56,7 +56,7 @@ class Group:
         return total(e * e for e in self.errors)
 
 
-def target_rows(m, here, world, target: Target, numbers: Sequence[Any]) -> list[Group]:
+def target_rows(m, here, world, target: TargetKind, numbers: Sequence[Any]) -> list[Group]:
     """The groups of rows of a target whose numbers are `numbers`.
 
     After the sweeps `placed` and `poses`; for the centre of mass also `energy.collect`.
