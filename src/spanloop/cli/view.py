@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from spanloop.cli.shared_arguments import ZOO, initial_state, is_run, model_of, run_of
+from spanloop.cli.shared_arguments import ACCEPTED, ZOO, initial_state, is_run, model_of, run_of
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, UnsupportedError
 
@@ -19,7 +19,7 @@ EXAMPLES = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("file", metavar="MODEL|RUN", help="a .urdf or .toml file, zoo:NAME, or a run (.nc, .h5, .npz)")
+    add("file", metavar="MODEL|RUN", help=f"{ACCEPTED}; or a run (.nc, .h5, .npz)")
     add("--base", choices=("fixed", "free"), help="how a URDF's root link is attached to the world (fixed)")
     add("--run", metavar="N", type=int, dest="number", help="number of a run in a batch")
     add("--port", type=int, default=0, help="port of the live viewer (a free one)")
