@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spanloop.cli.shared_arguments import add_model, add_settings, by_name, model_of, with_settings
+from spanloop.cli.shared_arguments import add_model, add_settings, by_name, loading, model_of, with_settings
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.files import FORMATS, save, save_path, written_for
@@ -34,17 +34,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     settings = by_name(chosen.set, "--set")
-    return convert(chosen.file, chosen.target, chosen.base, chosen.force, chosen.closed, settings)
+    return convert(chosen.file, chosen.target, loading(chosen), chosen.force, chosen.closed, settings)
 
 
 def convert(
-    source: str, target: str, base: str | None, force: bool, closed: bool, settings: Mapping[str, list[float]]
+    source: str,
+    target: str,
+    options: Mapping[str, Any],
+    force: bool,
+    closed: bool,
+    settings: Mapping[str, list[float]],
 ) -> int:
     """Convert a file. Return 1 and write nothing if the target cannot store everything, unless `force`."""
     path = save_path(target)
     if Path(source).exists() and path.exists() and Path(source).samefile(path):
         raise InputError(f"{target}: is the input file; choose another name")
-    model = with_settings(model_of(source, base), settings)
+    model = with_settings(model_of(source, **options), settings)
     if closed:
         model = at_closed_state(model)
     try:

@@ -12,6 +12,7 @@ from spanloop.cli.shared_arguments import (
     add_settings,
     by_name,
     initial_state,
+    loading,
     model_of,
     torques,
     with_settings,
@@ -38,7 +39,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--duration", metavar="SECONDS", type=float, default=5.0, help="length of the motion (5)")
     add("--step", metavar="SECONDS", type=float, help="step of the integrator (0.001)")
     add("--sample", metavar="SECONDS", type=float, help="interval of the stored samples (every step)")
-    add("--integrator", default="rk4", help="rk4, euler, midpoint, or SciPy's DOP853, Radau, BDF, ... (rk4)")
+    add(
+        "--integrator",
+        default="auto",
+        help="rk4, euler, midpoint, implicit, or SciPy's DOP853, Radau, ... (rk4; implicit if stiff)",
+    )
     for name, about in (
         ("--q", "initial coordinate of a joint: elbow=0.3, elbow=30deg, ball=1,0,0,0"),
         ("--v", "initial velocity of a joint"),
@@ -64,7 +69,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     files = [_checked(Path(name)) for name in chosen.output]
-    model, values = model_of(chosen.file, chosen.base), by_name(chosen.set, "--set")
+    model, values = model_of(chosen.file, **loading(chosen)), by_name(chosen.set, "--set")
     coordinates = {name: values.pop(name) for name in [j.name for j in model.joints] if name in values}
     model = with_settings(model, values)
     robot = Dynamics(model)

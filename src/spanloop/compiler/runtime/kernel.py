@@ -284,7 +284,10 @@ class Kernel(Remade):
                         flat[i], status[i] = row.ravel(), 0
 
     def _run_rows(self, laid: _Rows, target: np.ndarray, status: np.ndarray, count: int) -> int:
-        """How many rows have no answer; status gets the reasons."""
+        """How many rows have no answer; status gets the reasons. One row is a single state: no code of batches."""
+        if count == 1:
+            status[0] = self._single(*(arrays.address(a) for a, _ in laid), arrays.address(target))
+            return int(status[0] != 0)
         function, scratch_numbers, _ = self._batch
         found: list[int] = []
 
