@@ -1,7 +1,7 @@
-"""One file: read by its peer and by spanloop, compared at random states, simulated for half a second. Results are plain data.
+"""One file: read by its peer and by spanloop, compared at random states, simulated for half a second.
 
-Run as a program it is a worker: it reads one JSON line a file from its input and writes JSON lines to its output: {"stage": ..., "known": ...} before
-each stage, and the result.
+Run as a program it is a worker: it reads one JSON line a file from its input and writes JSON lines to its output,
+{"stage": ..., "known": ...} before each stage and {"result": ...} at the end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ Result = dict[str, Any]
 
 
 def examined(path: Path, root: Path, sort: str, tell: Callable[[str, Result], None]) -> Result:
-    """All that is found out about one file; root: its package's folder; tell: is told each stage and what is known before it."""
+    """All that is found out about one file.
+
+    root: its package's folder; tell: is told the name of each stage and what is known before it
+    """
     result: Result = {"times": {}}
 
     def staged(name: str, stage: Callable[[], Any]) -> Any:
@@ -87,12 +90,7 @@ def _loaded(path: Path, root: Path, result: Result) -> Model | None:
         result["ours"], result["with"] = "reads", sorted(options)
         result["warned"] = sorted({str(w.message)[:300] for w in told})
         result["notes"] = list(model.notes) + result["warned"]
-        result["size"] = {
-            "nv": model.nv,
-            "bodies": len(model.bodies),
-            "loops": len(model.loops),
-            "couplings": len(model.couplings),
-        }
+        result["size"] = [model.nv, len(model.bodies), len(model.loops), len(model.couplings)]
         return model
     return None
 
@@ -129,7 +127,7 @@ def _compared(peer: Any, model: Model, notes: list[str]) -> Result:
 
 
 def _answers(tree: Model) -> list[tuple[np.ndarray, ...]]:
-    """States with our mass matrix, torques at zero acceleration and forward dynamics (NaN where that is refused as singular)."""
+    """States with our mass matrix, torques at zero acceleration, and accelerations (NaN where singular)."""
     robot, found = sl.Dynamics(tree), []
     for seed in range(STATES):
         q, v = tree.random_state(seed=seed)
@@ -145,7 +143,7 @@ def _answers(tree: Model) -> list[tuple[np.ndarray, ...]]:
 
 
 def _worst(peer: Any, tree: Model, ours: list[tuple[np.ndarray, ...]]) -> dict[str, float]:
-    """The largest errors: of M by its diagonal, of h by its largest number, of M a + h − tau by what its terms could be."""
+    """The largest errors: of M by its diagonal, of h by its largest number, of M a + h − tau by its terms."""
     worst = {"mass_matrix": 0.0, "bias": 0.0, "forward_dynamics": 0.0}
     for q, v, tau, M, h, a in ours:
         their_M, their_h = peer.answers(q, v)

@@ -1,7 +1,7 @@
 """Peers that read the same file: Pinocchio for URDF, MuJoCo for MJCF, Drake (where it is installed) for SDF.
 
-A peer gives its mass matrix and its torques at zero acceleration in our order of coordinates, for a state of ours. It knows what of its own makes it
-differ from what a file says: `switches` turn off features, one at a time, that our loader says it leaves out.
+A peer gives its mass matrix and its torques at zero acceleration in our order of coordinates, for a state of ours. Its
+`switches` turn off features, one at a time, that our loader says it leaves out; they return whether that one acted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PinocchioPeer:
         return replace(model.without_losses(), loops=(), couplings=())
 
     def answers(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """M (nv, nv) and h (nv,) in our order; M by columns of inverse dynamics, as crba needs joints numbered depth first."""
+        """M (nv, nv) and h (nv,) in our order; M by inverse dynamics, as crba needs joints numbered depth first."""
         at, rates, still = self.order.q_to(q), self.order.v_to(v), np.zeros(self.theirs.nv)
         rest = self._torques(at, still, still)
         columns = [self._torques(at, still, self.order.v_to(e)) - rest for e in np.eye(self.theirs.nv)]
@@ -98,7 +98,8 @@ class MujocoPeer:
 
     def _no_tendons(self) -> bool:
         names = ("tendon_stiffness", "tendon_damping", "tendon_armature")
-        return any([self._zero(name)() for name in names])
+        acted = [self._zero(name)() for name in names]
+        return any(acted)
 
     def _no_free_armature(self) -> bool:
         acted = False
@@ -157,9 +158,8 @@ class DrakePeer:
         self.plant.SetVelocities(self.context, turn @ self.order.v_to(q, v))
         full = self.plant.CalcMassMatrix(self.context)
         rest = turn @ self.order.a_to(q, v, np.zeros(nv))
-        torques = (
-            full @ rest + self.plant.CalcBiasTerm(self.context) - self.plant.CalcGravityGeneralizedForces(self.context)
-        )
+        gravity = self.plant.CalcGravityGeneralizedForces(self.context)
+        torques = full @ rest + self.plant.CalcBiasTerm(self.context) - gravity
         basis = np.stack([self.order.tau_from(q, turn.T @ e) for e in np.eye(nv)], axis=-1)
         return basis @ full @ basis.T, self.order.tau_from(q, turn.T @ torques)
 
@@ -173,7 +173,7 @@ class DrakePeer:
         return theirs
 
     def _turning(self, q: np.ndarray) -> Any:
-        """The matrix from MuJoCo's rates to Drake's: of a free body (u, ω in its axes) to (ω in the world's axes, u)."""
+        """The matrix from MuJoCo's rates to Drake's: of a free body (u, ω in its axes) to (ω in world axes, u)."""
         matrix, positions, at = np.eye(self.plant.num_velocities()), self._positions(q), 0
         place = 0
         for _, _, size in self.places:

@@ -1,9 +1,10 @@
 """Examines every model file of a folder and prints a table of what was read, compared and simulated.
 
-    python tests/corpus/run.py --folder FOLDER --workers 1 --minutes 60 [--results results.json] [--only TEXT] [--again results.json]
+    python tests/corpus/run.py --folder F --workers 1 --minutes 60 [--results R.json] [--only TEXT] [--again R.json]
 
-Each worker is a process of its own that handles many files; it is killed where a file takes too long, and started anew after a crash. Files with the
-same bytes are examined once. --again takes over the results of an earlier run, and examines the files that had a problem there or were not reached.
+Each worker is a process of its own that handles many files; it is killed where a file takes too long, and started anew
+after a crash. Files with the same bytes are examined once. --again takes over the results of an earlier run, and
+examines the files that had a problem there or were not reached.
 """
 
 from __future__ import annotations
@@ -39,13 +40,8 @@ class Worker:
         """The result of one file; of one that crashes or takes too long, the stage at which it does."""
         if self.process is None or self.used > 150:
             self.stop()
-            self.process = subprocess.Popen(
-                [sys.executable, str(HERE / "examine.py")],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                cwd=HERE,
-            )
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            self.process = subprocess.Popen([sys.executable, str(HERE / "examine.py")], **pipes)
             self.used, self.buffer = 0, b""
         self.used += 1
         job = {"path": str(folder / file.path), "root": str(folder / file.package), "format": file.format}
@@ -85,43 +81,35 @@ class Worker:
             self.process = None
 
 
-def run(
-    folder: Path,
-    files: list[ModelFile],
-    workers: int,
-    minutes: float,
-    seconds: float,
-    known: dict[str, Any],
-    store: Path,
-) -> dict[str, Any]:
+def run(given: argparse.Namespace, files: list[ModelFile], known: dict[str, Any]) -> dict[str, Any]:
     """The results by path; those of `known` are taken over."""
     todo = [file for file in files if file.path not in known]
     random.Random(0).shuffle(todo)
     sizes = Counter(file.package for file in files)
     todo.sort(key=lambda file: -sizes[file.package])  # a run that ends early has seen all but the largest package
-    results, lock, deadline = dict(known), threading.Lock(), time.monotonic() + 60.0 * minutes
+    results, lock, deadline = dict(known), threading.Lock(), time.monotonic() + 60.0 * given.minutes
 
     def work() -> None:
-        worker = Worker(seconds)
+        worker = Worker(given.seconds)
         while time.monotonic() < deadline:
             with lock:
                 if not todo:
                     break
                 file = todo.pop()
-            found = {**asdict(file), **worker.examined(file, folder)}
+            found = {**asdict(file), **worker.examined(file, given.folder)}
             with lock:
                 results[file.path] = found
                 if len(results) % 20 == 0:
-                    store.write_text(json.dumps(results, indent=1))
+                    given.results.write_text(json.dumps(results, indent=1))
                     print(f"{len(results)} of {len(files)}", file=sys.stderr, flush=True)
         worker.stop()
 
-    crew = [threading.Thread(target=work) for _ in range(workers)]
+    crew = [threading.Thread(target=work) for _ in range(given.workers)]
     for thread in crew:
         thread.start()
     for thread in crew:
         thread.join()
-    store.write_text(json.dumps(results, indent=1))
+    given.results.write_text(json.dumps(results, indent=1))
     return results
 
 
@@ -133,14 +121,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="the longest time for one file")
     parser.add_argument("--results", type=Path, default=Path("corpus_results.json"))
     parser.add_argument("--only", default="", help="examine only files whose path contains this text")
-    parser.add_argument(
-        "--again", type=Path, help="results of an earlier run, of which only problems are examined anew"
-    )
+    parser.add_argument("--again", type=Path, help="results of an earlier run; only its problems are examined")
     given = parser.parse_args()
     files = [file for file in model_files(given.folder) if given.only in file.path]
     before = json.loads(given.again.read_text()) if given.again else {}
     known = {path: found for path, found in before.items() if not has_problem(found)}
-    results = run(given.folder, files, given.workers, given.minutes, given.seconds, known, given.results)
+    results = run(given, files, known)
     text, is_clean = summary(results, len(files))
     print(text)
     return 0 if is_clean else 1

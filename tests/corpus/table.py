@@ -27,10 +27,8 @@ def counted(results: list[Found]) -> dict[str, int]:
     """The counts of one format."""
     compared = Counter(r["compared"]["verdict"] for r in results if "compared" in r)
     ends = Counter(r["simulated"]["outcome"] for r in results if "simulated" in r)
-    named = sum(
-        r["simulated"]["named"] for r in results if "simulated" in r and r["simulated"]["outcome"] != "finished"
-    )
-    other = sum(ends.values()) - ends["finished"]
+    ended = [r["simulated"] for r in results if "simulated" in r and r["simulated"]["outcome"] != "finished"]
+    named, other = sum(x["named"] for x in ended), len(ended)
     return {
         "distinct files": len(results),
         "files, copies counted": sum(r["copies"] for r in results),

@@ -827,5 +827,7 @@ def test_the_start_of_a_closed_mechanism_is_found():
 def test_a_model_in_which_nothing_moves_simulates_and_has_all_quantities():
     model = sl.Builder("table").body("top", mass=1.0, inertia=(1.0, 1.0, 1.0)).fixed("legs", "world", "top").build()
     run = sl.simulate(model, duration=0.01)
-    assert run.outcome.reason == "finished" and run.q.shape == (11, 0)
-    assert run["top"].position.shape == (11, 3) and run.audit().well
+    assert run.outcome.reason == "finished"
+    assert run.q.shape == (11, 0)
+    assert run["top"].position.shape == (11, 3)
+    assert run.audit().well
