@@ -14,7 +14,7 @@ ROOMS = (
     "kernels", "loops", "reach", "dynamics", "papers", "trajectory", "simulation", "view", "cli",
 )  # fmt: skip
 FACE = {"trajectory/trajectory.py": ("view",)}  # run.plot and run.view: one line each, imported when asked for
-FILES = sorted(p for p in HOUSE.rglob("*.py") if p != HOUSE / "__init__.py")
+FILES = sorted(p for p in HOUSE.rglob("*.py") if p not in (HOUSE / "__init__.py", HOUSE / "__main__.py"))
 
 
 def room_of(path: Path) -> str:

@@ -822,3 +822,12 @@ def test_a_progress_bar_is_drawn_and_wiped(monkeypatch, capsys):
 def test_the_start_of_a_closed_mechanism_is_found():
     run = sl.simulate(zoo.four_bar(), duration=0.1)
     assert np.abs(run.closure_error).max() < 1e-11
+
+
+def test_a_model_in_which_nothing_moves_simulates_and_has_all_quantities():
+    model = sl.Builder("table").body("top", mass=1.0, inertia=(1.0, 1.0, 1.0)).fixed("legs", "world", "top").build()
+    run = sl.simulate(model, duration=0.01)
+    assert run.outcome.reason == "finished"
+    assert run.q.shape == (11, 0)
+    assert run["top"].position.shape == (11, 3)
+    assert run.audit().well
