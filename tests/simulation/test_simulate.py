@@ -892,3 +892,12 @@ def test_torques_of_a_ball_joint_are_three_numbers():
     name = next(j.name for j in model.joints if j.kind.nv == 3)
     with says(InputError, f"tau[{name!r}] has shape (2,); expected 3 numbers for all steps, an array (steps, 3)"):
         sl.simulate(model, duration=0.005, tau={name: [1.0, 2.0]})
+
+
+def test_a_model_in_which_nothing_moves_simulates_and_has_all_quantities():
+    model = sl.Builder("table").body("top", mass=1.0, inertia=(1.0, 1.0, 1.0)).fixed("legs", "world", "top").build()
+    run = sl.simulate(model, duration=0.01)
+    assert run.outcome.reason == "finished"
+    assert run.q.shape == (11, 0)
+    assert run["top"].position.shape == (11, 3)
+    assert run.audit().well

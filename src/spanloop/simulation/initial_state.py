@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -85,8 +86,9 @@ def states(
     leading = leading_shape("simulate", ["q", "v", "inputs"], [q, v, np.empty((*batch, 0))])
     if 0 in leading:
         raise InputError(f"simulate: the batch has the shape {leading}; there is nothing to simulate")
-    q = np.array(np.broadcast_to(q, (*leading, model.nq)).reshape(-1, model.nq))
-    v = np.array(np.broadcast_to(v, (*leading, model.nv)).reshape(-1, model.nv))
+    n = math.prod(leading)  # -1 would not do for a model in which nothing moves
+    q = np.array(np.broadcast_to(q, (*leading, model.nq)).reshape(n, model.nq))
+    v = np.array(np.broadcast_to(v, (*leading, model.nv)).reshape(n, model.nv))
     _check(robot, q, v, leading)
     return q, v, leading
 
