@@ -48,7 +48,8 @@ def pd(
         target: {"joint": number, numbers or path}, coordinates (nq), or a path of nq numbers; joints without a target
             get no torque.
         gravity: adds the torques that hold a tree against gravity.
-        step: length of the simulation's steps [s]: the linearly implicit law, which is stable at any gains.
+        step: length of the simulation's steps [s]: the linearly implicit law, which is stable at any gains with any
+            integrator. Without it sl.simulate takes stiff gains implicitly by itself (integrator="implicit").
 
     Returns:
         A Controller for sl.simulate.
