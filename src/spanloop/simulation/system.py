@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import closure_error, extra_inputs, masks
-from spanloop.errors import InputError, Reason, Refusal
+from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import KernelSpec, content
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.math.scalar import absolute, sqrt, where
@@ -160,7 +160,12 @@ class System:
 
     def refusal(self, x: Arrays) -> Refusal | None:
         """Why this state, in floats, has no accelerations; None if it has."""
-        tau, forces = self.torques(x)
+        try:
+            tau, forces = self.torques(x)
+        except StateError as error:
+            return Refusal(error.reason, str(error))
+        except (ArithmeticError, ValueError) as error:  # a root of a negative number, nan
+            return Refusal(Reason.NOT_FINITE, f"the torques and forces that act have no value: {error}")
         given = self._of(self._forward, {**x, "tau": tau, "forces": forces})
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
         found = None if self._forward.reference(*rows) is not None else self._forward.explain(*rows)
