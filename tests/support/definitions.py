@@ -21,6 +21,10 @@ class PlanDefinition:
     reference: Callable[..., np.ndarray | None] = lambda *_: None
     sentence: str = "no answer"
 
+    @property
+    def label(self) -> str:
+        return self.name
+
     def signature(self):
         return self.plan.inputs, self.plan.shape
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from spanloop.compiler.runtime.progress import silence
 from spanloop.errors import printable
 
 COLORS = {
@@ -112,8 +113,11 @@ class ProgressBar:
         self.done += 1
 
     def __enter__(self) -> ProgressBar:
+        self._silence = silence()
+        self._silence.__enter__()
         return self
 
     def __exit__(self, *_) -> None:
+        self._silence.__exit__(None, None, None)
         if self.is_visible:
             print("\r\033[K", end="", file=self.stream, flush=True)

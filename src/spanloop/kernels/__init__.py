@@ -3,7 +3,15 @@
 from spanloop.kernels.compile import compile, machine_kernel, operations
 from spanloop.kernels.lowering import LOOP_THRESHOLD, UNIT_TOLERANCE
 from spanloop.kernels.on_scalars import on_scalars
-from spanloop.kernels.spec import KernelSpec, check_call_options, checked_model, content, redundancy_of, source_hash
+from spanloop.kernels.spec import (
+    KernelSpec,
+    check_call_options,
+    checked_model,
+    content,
+    of_model,
+    redundancy_of,
+    source_hash,
+)
 from spanloop.kernels.state_refusals import refuse_closures
 
 __all__ = [
@@ -15,6 +23,7 @@ __all__ = [
     "compile",
     "content",
     "machine_kernel",
+    "of_model",
     "on_scalars",
     "operations",
     "redundancy_of",

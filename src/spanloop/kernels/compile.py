@@ -156,12 +156,13 @@ def machine_kernel(
     key = cache.key(definition.name, definition.key, str(division or "single"), real, machine.identity())
     artifact = cache.read(key)
     if artifact is None:
-        plan = definition.plan
-        if division is None:
-            artifact = artifact_of(plan, single_source(plan, real), real)
-        else:
-            phased = division.phases_of(plan)
-            artifact = artifact_of(plan, threaded_single(phased, real), real, phases=len(phased.phases) // 2)
+        with machine.reported(f"compiling {definition.label}"):
+            plan = definition.plan
+            if division is None:
+                artifact = artifact_of(plan, single_source(plan, real), real)
+            else:
+                phased = division.phases_of(plan)
+                artifact = artifact_of(plan, threaded_single(phased, real), real, phases=len(phased.phases) // 2)
         cache.write(key, artifact)
     if division is None:
         return Kernel(artifact, definition, dtype, threads)

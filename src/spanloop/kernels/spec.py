@@ -14,7 +14,7 @@ import numpy as np
 from spanloop.algorithms import catalog
 from spanloop.algorithms.catalog import Algorithm
 from spanloop.algorithms.closed.dropped_rows import dropped_row_demands, kept_row_demands, masses_differ
-from spanloop.algorithms.closed.redundancy import Redundancy, find_redundancy
+from spanloop.algorithms.closed.redundancy import Evaluate, Redundancy, find_redundancy
 from spanloop.algorithms.closed.refinement import refined_forward_dynamics
 from spanloop.algorithms.tree import operational_space
 from spanloop.compiler.lower import CannotLoop, Looped, Plan
@@ -32,6 +32,7 @@ from spanloop.topology import Mechanism, mechanism
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Kernel
 
+_LARGE = 800  # rows times DoF beyond which closed states are searched with kernels, not on floats
 _LATER = ("gpu", "cuda", "jax", "c")  # targets
 CHOICES = {
     "parameters": ("baked", "live"),
@@ -63,6 +64,7 @@ class KernelSpec:
     refines: bool = False  # refuses states at which closure rows have lost digits, for a refined kernel to answer
     refined: bool = False  # is the refined kernel itself
     is_other: bool = False  # answers for another spec: asks no further ones
+    adds_armature: bool = False  # takes the input `armature` (nv), which adds to that of the joints
     assembly: Redundancy | None = None  # of the assembly that the kernel is for; None: of those near the neutral state
 
     @staticmethod
@@ -86,11 +88,13 @@ class KernelSpec:
         single: bool = False,
         coarse: bool = False,
         refines: bool = False,
+        adds_armature: bool = False,
         near: Sequence[float] | None = None,
     ) -> KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
 
         feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
+        adds_armature: adds the input `armature`, inertia at every degree of freedom beside the model's own.
         near: a closed state q (nq,) of the assembly that the kernel is for.
         """
         checked_model(model, name)
@@ -133,6 +137,7 @@ class KernelSpec:
             coarse,
             refines and strict and not single and name == "forward_dynamics" and algorithm.refines,
             assembly=None if near is None else redundancy_of(model, near),
+            adds_armature=adds_armature,
         )
 
     @staticmethod
@@ -166,6 +171,11 @@ class KernelSpec:
             lowering=_chosen("lowering", lowering),
         )
 
+    @property
+    def label(self) -> str:
+        """What it computes, for reports: "forward dynamics of 'puma' (6 DoF)"."""
+        return f"{self.name.replace('_', ' ')} {of_model(self.model)}"
+
     @functools.cached_property
     def key(self) -> str:
         """Names everything that the plan depends on; needs no tracing."""
@@ -180,7 +190,7 @@ class KernelSpec:
             self.refuses_open,
             self.lowering,
             self.single,
-            (self.coarse, self.refines, self.refined),
+            (self.coarse, self.refines, self.refined, self.adds_armature),
             self.assembly and (sorted(self.assembly.dropped), sorted(self.assembly.weak), self.assembly.misaligned),
             source_hash(),
         )
@@ -231,6 +241,8 @@ class KernelSpec:
         inputs = tuple((n, sizes.get(n, self.model.nv)) for n in program.inputs)
         if self.live:
             inputs += (("parameters", len(Parameters.of(self.model))),)
+        if self.adds_armature:
+            inputs += (("armature", self.model.nv),)
         return inputs, program.shape
 
     def compute(self, inputs: Mapping[str, Sequence[Any]]) -> tuple[list[Any], list[Any]]:
@@ -249,14 +261,15 @@ class KernelSpec:
         """Pairs, the first to be less, for methods of loops that do not test the pivots of their tree themselves."""
         if not self._drops_rows or self.name != "forward_dynamics" or program.tests_pivots or self.refined:
             return []
-        tested = PivotTest(m)
+        tested = PivotTest(m if self.live else self.program[0])  # armature that is added leaves no pivot smaller
         numbers = walk(operational_space.pivots(m, tested), m, {"q": inputs["q"]}) if tested.noise else []
         return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     def mechanism_of(self, inputs: Mapping[str, Sequence[Any]]) -> Mechanism:
         """The mechanism with the model's numbers, or with the live ones among the inputs."""
         m, program = self.program
-        return self._mechanism(inputs["parameters"], program.whole) if self.live else m
+        found = self._mechanism(inputs["parameters"], program.whole) if self.live else m
+        return found.with_armature(inputs["armature"]) if self.adds_armature else found
 
     @functools.cached_property
     def _masses_differ(self) -> bool:
@@ -348,7 +361,33 @@ def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None
 
 @functools.lru_cache(maxsize=256)
 def _redundancy(model: Model, near: tuple[float, ...] | None) -> Redundancy:
-    return find_redundancy(mechanism(model), None if near is None else np.array(near))
+    from spanloop.compiler.runtime import machine
+
+    m = mechanism(model)
+    compiled = _compiled_closures(model) if m.n_rows * m.nv > _LARGE else None
+    with machine.reported(f"analysing the loops {of_model(model)}"):
+        return find_redundancy(m, None if near is None else np.array(near), compiled)
+
+
+def _compiled_closures(model: Model) -> Evaluate:
+    """A function that computes closure_error and others at a state by kernels; NaN where a kernel has no answer."""
+    from spanloop.kernels.compile import machine_kernel
+
+    kernels: dict[str, Kernel] = {}
+
+    def evaluate(function: str, q: np.ndarray) -> np.ndarray:
+        if function not in kernels:
+            kernels[function] = machine_kernel(KernelSpec.of(model, function))
+        out = np.full(kernels[function].shape, np.nan)
+        kernels[function].attempt([np.ascontiguousarray(q)], out)
+        return out
+
+    return evaluate
+
+
+def of_model(model: Model) -> str:
+    """A model in a report: "of 'puma' (6 DoF)"."""
+    return f"of {model.name[:60]!r} ({model.nv} DoF)"
 
 
 # ---- checks of the options
@@ -455,7 +494,7 @@ def content(model: Model) -> str:
 
 
 # rooms that kernels come from: a change elsewhere (zoo, cli, ...) leaves cached kernels valid
-_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "simulation")
+_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "reach", "simulation")
 
 
 @functools.cache

@@ -30,13 +30,7 @@ class Robot(Protocol):
 
 def values(robot: Robot, function: str, *inputs: np.ndarray, **options: Any) -> np.ndarray:
     """A kernel's answers for rows of states (n, ...), in double precision; NaN for a state without an answer."""
-    kernel = robot.kernel(function, **options)
-    if all(x.shape[:-1] == (1,) for x in inputs):  # the kernel of one state need not be compiled for batches
-        try:
-            return np.asarray(kernel.evaluate(*(x[0] for x in inputs)), dtype=float)[None]
-        except StateError:
-            pass
-    return np.asarray(kernel.evaluate(*inputs), dtype=float)
+    return np.asarray(robot.kernel(function, **options).evaluate(*inputs), dtype=float)
 
 
 def resolution(robot: Robot) -> float:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spanloop.compiler.runtime import machine
 from spanloop.compiler.runtime.rollout import Rollout, Steps
 from spanloop.errors import InputError, SpanloopWarning
 from spanloop.simulation.inputs import CallbackError
@@ -287,20 +288,24 @@ class ProgressBar:
 
     def __init__(self, steps: int, h: float, runs: int, wanted: bool | None):
         self.steps, self.h, self.runs = steps, h, runs
-        self.wanted = _is_interactive() if wanted is None else bool(wanted)
+        self.wanted = machine.is_watched() if wanted is None else bool(wanted)
         self.began = self.last = time.perf_counter()
+        self.first: int | None = None  # steps done when it began: the first ones include compiling
         self.shown = False
 
     def draw(self, done: int) -> None:
         """Draw the bar after `done` steps, if it is time."""
         now = time.perf_counter()
+        if self.first is None:
+            self.began, self.first = now, done
+            return
         if not self.wanted or now - self.began < _SILENCE or now - self.last < _PAUSE:
             return
         self.last, self.shown = now, True
         share = done / self.steps
         full = int(share * _WIDTH)
-        left = (now - self.began) * (1.0 - share) / max(share, 1e-9)
-        pace = done * self.h * self.runs / (now - self.began)
+        steps_a_second = max(done - self.first, 1) / (now - self.began)
+        left, pace = (self.steps - done) / steps_a_second, steps_a_second * self.h * self.runs
         bar = "█" * full + "░" * (_WIDTH - full)
         text = f"\r{bar} {100 * share:3.0f} %  t = {done * self.h:.4g} s  {pace:.3g}× real time  {left:.0f} s left   "
         print(text, end="", file=_screen(), flush=True)
@@ -319,7 +324,3 @@ class ProgressBar:
 def _screen() -> Any:
     """Standard error; where the command line filters control characters, the stream behind the filter."""
     return getattr(sys.stderr, "unfiltered", sys.stderr)
-
-
-def _is_interactive() -> bool:
-    return sys.stderr.isatty() or "ipykernel" in sys.modules

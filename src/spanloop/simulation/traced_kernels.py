@@ -43,6 +43,11 @@ class TracedFunction:
     count: int
     compute: Callable
 
+    @property
+    def label(self) -> str:
+        """What it computes, for reports."""
+        return self.name.replace("_", " ")
+
     def signature(self) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
         """Names and sizes of the inputs, shape of the answer."""
         return self.inputs, (self.count,)

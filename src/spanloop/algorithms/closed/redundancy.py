@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -46,15 +47,20 @@ class Redundancy:
     jacobians: tuple[np.ndarray, ...] = field(default=(), compare=False, repr=False)  # of all rows, at closed states
 
 
-def find_redundancy(mechanism, near: np.ndarray | None = None) -> Redundancy:
+Evaluate = Callable[[str, np.ndarray], np.ndarray]  # (function, q): a function of closure_kinematics at one state
+
+
+def find_redundancy(mechanism, near: np.ndarray | None = None, evaluate: Evaluate | None = None) -> Redundancy:
     """The redundancy of a mechanism with loops, of the assemblies near its neutral state or near the state q given.
 
     Nothing is dropped where no assembled state is found: rows that depend on each other are then refused as singular.
+    evaluate: computes closure_error, closure_facing and closure_jacobian faster than a walk on floats.
     """
-    states = assembled_states(mechanism, near=near)
+    closures = _Closures(mechanism, evaluate)
+    states = _states_with(closures, list(mechanism.position_rows), near=near)
     if not states:
         return Redundancy(refuses_singular=True)
-    whole = [scaled_jacobian(mechanism, q) for q in states]
+    whole = [closures.jacobian(q) for q in states]
     jacobians = [without_traces(mechanism, J) for J in whole]
     movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
@@ -134,7 +140,7 @@ def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
     permanent = {r for c in mechanism.closures if not c.switchable for r in c.rows}
     switched = [r for r in on if r not in permanent]
     idle = frozenset[int]()
-    states = _states_with(mechanism, [r for r in mechanism.position_rows if r in on])
+    states = _states_with(_Closures(mechanism), [r for r in mechanism.position_rows if r in on])
     if states and switched:
         order = [r for r in on if r in permanent] + switched  # permanent rows first: they stay
         jacobians = [without_traces(mechanism, scaled_jacobian(mechanism, q))[order] for q in states]
@@ -142,56 +148,50 @@ def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
     return np.array([0.0 if r not in switched else -1.0 if r in idle else 1.0 for r in mechanism.switched_rows])
 
 
-def assembled_states(mechanism, count: int = _STATES, seed: int = 0, near: np.ndarray | None = None) -> list:
-    """A few closed configurations, found from random guesses near the neutral one or near q; none if that fails."""
-    return _states_with(mechanism, list(mechanism.position_rows), count, seed, near)
-
-
-def _states_with(
-    mechanism, rows: Sequence[int], count: int = _STATES, seed: int = 0, near: np.ndarray | None = None
-) -> list[np.ndarray]:
-    """The same with these rows closed."""
-    rng = np.random.default_rng(seed)
+def _states_with(closures: _Closures, rows: Sequence[int], near: np.ndarray | None = None) -> list[np.ndarray]:
+    """A few configurations with these rows closed, from random guesses near the neutral one or near q; none if that
+    fails."""
+    mechanism, rng = closures.mechanism, np.random.default_rng(0)
     start, (first, growth) = (_neutral(mechanism), _WIDE) if near is None else (near, _NEAR)
     out: list[np.ndarray] = []
     doubtful: list[np.ndarray] = []
     for attempt in range(2 * _TRIES):
         guess = _moved(mechanism, start, rng.uniform(-1, 1, mechanism.nv) * (first + growth * (attempt % _TRIES)))
-        q = _closed(mechanism, guess, rows)
+        q = _closed(closures, guess, rows)
         if q is not None:
-            (doubtful if _is_nearly_singular(mechanism, q, rows) else out).append(q)
-        if len(out) == count or (attempt >= _TRIES and out):
+            (doubtful if _is_nearly_singular(closures, q, rows) else out).append(q)
+        if len(out) == _STATES or (attempt >= _TRIES and out):
             break
-    return out or doubtful[:count]
+    return out or doubtful[:_STATES]
 
 
-def _is_nearly_singular(mechanism, q: np.ndarray, rows: Sequence[int]) -> bool:
+def _is_nearly_singular(closures: _Closures, q: np.ndarray, rows: Sequence[int]) -> bool:
     """Is a singular value small, but no rounding? Guesses that cannot be closed regularly end at singular positions."""
-    s = np.linalg.svd(scaled_jacobian(mechanism, q)[list(rows)], compute_uv=False)
+    s = np.linalg.svd(closures.jacobian(q)[list(rows)], compute_uv=False)
     return bool(((s > _ROUNDED * s.max(initial=0.0)) & (s < _SMALL * s.max(initial=0.0))).any())
 
 
-def _closed(mechanism, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
+def _closed(closures: _Closures, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
     """Damped Gauss-Newton on the closure error."""
-    error = _error(mechanism, q)[rows]
+    mechanism, error = closures.mechanism, closures.error(q)[rows]
     sliding = np.array([unit == "m" for link in mechanism.links for unit in link.kind.units], dtype=bool)
     damping = 1e-3
     for _ in range(_STEPS):
         size = float(np.linalg.norm(error))
         if size < 1e-11 or (damping > 1.0 and size < MISALIGNED):
             break
-        J = scaled_jacobian(mechanism, q)[rows]
+        J = closures.jacobian(q)[rows]
         brake = max(damping * min(1.0, size), 1e-10 * np.sum(J * J) / mechanism.nv)
         step = -np.linalg.solve(J.T @ J + brake * np.eye(mechanism.nv), J.T @ error)
         most = np.where(sliding, max(_TURN, size), _TURN)
         step *= min(1.0, 1.0 / max((np.abs(step) / most).max(), 1e-12))
         trial = _moved(mechanism, q, step)
-        trial_error = _error(mechanism, trial)[rows]
+        trial_error = closures.error(trial)[rows]
         if np.linalg.norm(trial_error) < size:
             q, error, damping = trial, trial_error, max(damping * 0.2, 1e-14)
         else:
             damping = min(damping * 8.0, 1e3)
-    closed = np.linalg.norm(error) < MISALIGNED and min(_facing(mechanism, q), default=1.0) > 0.0
+    closed = np.linalg.norm(error) < MISALIGNED and closures.facing(q).min(initial=1.0) > 0.0
     return q if closed else None
 
 
@@ -272,17 +272,33 @@ def _moved(mechanism, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
     return np.array(moved)
 
 
-def _error(mechanism, q: np.ndarray) -> np.ndarray:
-    error = walk(closure_kinematics.closure_error(mechanism), mechanism, {"q": q.tolist()})
-    return np.array(error, dtype=float) / np.array(mechanism.row_lengths)
+@dataclass(frozen=True)
+class _Closures:
+    """Errors and rows of a mechanism's closures at one state, without units."""
 
+    mechanism: Any
+    evaluate: Evaluate | None = None  # None: a walk on floats
 
-def _facing(mechanism, q: np.ndarray) -> list[float]:
-    return walk(closure_kinematics.closure_facing(mechanism), mechanism, {"q": q.tolist()})
+    def error(self, q: np.ndarray) -> np.ndarray:
+        return self._values("closure_error", q) / np.array(self.mechanism.row_lengths)
+
+    def facing(self, q: np.ndarray) -> np.ndarray:
+        return self._values("closure_facing", q)
+
+    def jacobian(self, q: np.ndarray) -> np.ndarray:
+        """J (n_rows, nv), its rows divided and its columns multiplied by characteristic lengths."""
+        m = self.mechanism
+        J = self._values("closure_jacobian", q).reshape(m.n_rows, m.nv)
+        scaled: np.ndarray = J / np.array(m.row_lengths)[:, None] * np.array(m.dof_lengths)
+        return scaled
+
+    def _values(self, function: str, q: np.ndarray) -> np.ndarray:
+        if self.evaluate is not None:
+            return self.evaluate(function, q)
+        program = getattr(closure_kinematics, function)(self.mechanism)
+        return np.array(walk(program, self.mechanism, {"q": q.tolist()}), dtype=float)
 
 
 def scaled_jacobian(mechanism, q: np.ndarray) -> np.ndarray:
     """J (n_rows, nv) at one state, its rows divided and its columns multiplied by characteristic lengths."""
-    flat = walk(closure_kinematics.closure_jacobian(mechanism), mechanism, {"q": q.tolist()})
-    J = np.array(flat, dtype=float).reshape(mechanism.n_rows, mechanism.nv)
-    return J / np.array(mechanism.row_lengths)[:, None] * np.array(mechanism.dof_lengths)
+    return _Closures(mechanism).jacobian(q)

@@ -15,7 +15,7 @@ from spanloop.compiler.trace import CONDITIONS, CONSTANT, INPUT, Expression
 
 WHOLE = 12000  # operations and outputs up to which a tape stays in one piece
 STORE = 8  # operations that one output weighs: many stores in one function are slow to compile
-LENGTH = 1500  # of a piece otherwise
+LENGTH = 800  # of a piece otherwise
 
 
 @dataclass(frozen=True)

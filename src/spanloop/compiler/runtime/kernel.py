@@ -42,6 +42,10 @@ class Definition(Protocol):
         """Of the function; errors begin with it."""
 
     @property
+    def label(self) -> str:
+        """What it computes, for reports."""
+
+    @property
     def key(self) -> str:
         """Names everything that the plan depends on; needs no tracing."""
 
@@ -178,9 +182,10 @@ class Kernel(Remade):
         artifact = cache.read(key)
         self.from_cache = self.from_cache and artifact is not None
         if artifact is None:
-            plan, lanes = self.plan, machine.lanes(self._real)
-            scratch = looped_scratch(plan, lanes) if isinstance(plan, Looped) else scratch_size(plan, lanes)
-            artifact = Artifact(machine.object_code(self.batch_source), {"scratch": scratch})
+            with machine.reported(f"compiling {self.definition.label} for batches"):
+                plan, lanes = self.plan, machine.lanes(self._real)
+                scratch = looped_scratch(plan, lanes) if isinstance(plan, Looped) else scratch_size(plan, lanes)
+                artifact = Artifact(machine.object_code(self.batch_source), {"scratch": scratch})
             cache.write(key, artifact)
         code = self._loaded(artifact, "batch")
         kinds = [_POINTER, _WORD] * len(self.inputs) + [_POINTER] * 3 + [_WORD] * 2
@@ -279,7 +284,10 @@ class Kernel(Remade):
                         flat[i], status[i] = row.ravel(), 0
 
     def _run_rows(self, laid: _Rows, target: np.ndarray, status: np.ndarray, count: int) -> int:
-        """How many rows have no answer; status gets the reasons."""
+        """How many rows have no answer; status gets the reasons. One row is a single state: no code of batches."""
+        if count == 1:
+            status[0] = self._single(*(arrays.address(a) for a, _ in laid), arrays.address(target))
+            return int(status[0] != 0)
         function, scratch_numbers, _ = self._batch
         found: list[int] = []
 

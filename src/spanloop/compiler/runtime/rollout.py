@@ -53,8 +53,12 @@ class Rollout:
     schedule, one after the other.
     """
 
-    def __init__(self, key: str, schedule: Callable[[], Schedule], dtype: str = "float64", threads: int = 1):
+    def __init__(
+        self, key: str, schedule: Callable[[], Schedule], dtype: str = "float64", threads: int = 1, label: str = ""
+    ):
+        """label: of what moves, for reports."""
         dtype = checked_dtype(dtype)
+        self.label = label
         self.dtype, self.threads = np.dtype(dtype), checked_threads(threads)
         self.key, self._make, self._real = key, schedule, REAL[dtype]
         self.from_cache = True
@@ -120,8 +124,9 @@ class Rollout:
         artifact = cache.read(key)
         self.from_cache = self.from_cache and artifact is not None
         if artifact is None:
-            facts = {"operations": self.schedule.operations}
-            artifact = cache.Artifact(machine.object_code(self.source(width)), facts)
+            with machine.reported(f"compiling the simulation {self.label}" + " in batches" * (width > 1)):
+                facts = {"operations": self.schedule.operations}
+                artifact = cache.Artifact(machine.object_code(self.source(width)), facts)
             cache.write(key, artifact)
         code = machine.Code(artifact.code, "rollout")
         return ctypes.CFUNCTYPE(None, *_KINDS)(code.address("rollout")), artifact.facts["operations"], code

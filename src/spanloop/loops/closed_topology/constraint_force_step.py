@@ -60,6 +60,11 @@ class StepD:
     def name(self) -> str:
         return "forward_dynamics"
 
+    @property
+    def label(self) -> str:
+        """What it computes, for reports."""
+        return "constraint forces"
+
     def signature(self) -> tuple[tuple[tuple[str, int], ...], tuple[int, ...]]:
         """Names and sizes of the inputs, shape of the answer."""
         program = self._made[1]

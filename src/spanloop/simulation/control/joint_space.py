@@ -71,7 +71,9 @@ def pd(
     aim, stiffness, damping = goal(model, target, "pd"), gains(model, kp, "kp"), gains(model, kd, "kd")
     holding = _gravity(model, "pd", weights, near) if gravity else None
     if step is None:
-        return _Law(aim, _explicit(model, aim, stiffness, damping, holding))
+        aimed = [j.name in aim.joints for j in model.joints for _ in range(j.kind.nv)]
+        known = tuple([k if yes else 0.0 for k, yes in zip(row, aimed, strict=True)] for row in (stiffness, damping))
+        return _Law(aim, _explicit(model, aim, stiffness, damping, holding), known)
     h = number(step, "pd: step")
     if h <= 0.0:
         raise InputError(f"pd: step is {h:g} s; must be > 0")
@@ -164,11 +166,14 @@ def gravity(
 class _Law(Controller):
     """A law (t, q, v, u) -> torques (nv) that follows a goal."""
 
-    def __init__(self, aim: Goal, law: Callable[..., list[Any]]):
-        self.aim, self.law, self.inputs = aim, law, aim.inputs
+    def __init__(self, aim: Goal, law: Callable[..., list[Any]], gains: Any = None):
+        self.aim, self.law, self.inputs, self._gains = aim, law, aim.inputs, gains
 
     def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> list[Any]:
         return self.law(t, q, v, u)
+
+    def gains(self) -> Any:
+        return self._gains
 
 
 def _inverse(model: Model, aim: Goal, weights: Any, near: Any) -> Callable[..., list[Any]]:
