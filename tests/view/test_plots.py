@@ -102,10 +102,10 @@ def test_reactions_are_norms_of_forces_and_torques():
     np.testing.assert_array_equal(along.get_lines()[0].get_ydata(), six[:, 5])
 
 
-def test_forces_that_are_not_unique_bear_a_star():
+def test_forces_that_are_not_unique_are_marked():
     run = four_bar_run()
-    stars = {name for name in lines(run.plot("reactions")[0]) if name.endswith(" *")}
-    assert stars == {f"{name} *" for name, alone in run.reactions().unique.items() if not alone}
+    stars = {name for name in lines(run.plot("reactions")[0]) if name.endswith(" (not unique)")}
+    assert stars == {f"{name} (not unique)" for name, alone in run.reactions().unique.items() if not alone}
     assert stars  # a planar loop of hinges in space has redundant rows
 
 

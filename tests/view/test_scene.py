@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import struct
 
 import numpy as np
@@ -12,7 +13,9 @@ from spanloop.model.parts import Body, Geometry, Inertia, Placement
 from spanloop.model.solid_inertia import ball, box, cylinder
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape, ellipsoid, inertia_box, rod
-from spanloop.view.page.meshes import packed_mesh, triangles
+from spanloop.view.meshes.decimation import decimated
+from spanloop.view.meshes.mesh import NO_COLOR, Mesh, read_mesh
+from spanloop.view.page.meshes import limit, packed_mesh
 from spanloop.view.scene import matrix, poses, scene
 
 
@@ -128,12 +131,86 @@ def obj(path):
 @pytest.mark.parametrize(("name", "write"), [("t.stl", binary_stl), ("t2.STL", text_stl), ("t.obj", obj)])
 def test_meshes_are_read(name, write, tmp_path):
     write(tmp_path / name)
-    np.testing.assert_allclose(triangles(tmp_path / name), TETRAHEDRON[FACES])
+    mesh = read_mesh(tmp_path / name)
+    np.testing.assert_allclose(mesh.vertices[mesh.faces], TETRAHEDRON[FACES])
+    assert len(mesh.vertices) == 4
 
 
 def test_an_obj_with_squares_is_cut_into_triangles(tmp_path):
     (tmp_path / "s.obj").write_text("v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n")
-    assert len(triangles(tmp_path / "s.obj")) == 2
+    assert len(read_mesh(tmp_path / "s.obj").faces) == 2
+
+
+def test_an_obj_has_the_colours_of_its_materials(tmp_path):
+    (tmp_path / "s.mtl").write_text("newmtl red\nKd 1 0 0\nnewmtl photo\nKd 0 1 0\nmap_Kd x.png\n")
+    lines = ["mtllib s.mtl", *(f"v {x} {y} {z}" for x, y, z in TETRAHEDRON), "f 1 2 3", "usemtl red", "f 1 2 4"]
+    (tmp_path / "s.obj").write_text("\n".join([*lines, "usemtl photo", "f 2 3 4"]))
+    assert read_mesh(tmp_path / "s.obj").colors.tolist() == [NO_COLOR, 0xFF0000, NO_COLOR]
+
+
+DAE = """<?xml version="1.0"?><COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit meter="0.01" name="centimeter"/><up_axis>Y_UP</up_axis></asset>
+<library_effects><effect id="e"><profile_COMMON><technique sid="c"><lambert><diffuse><color>0 0 1 1</color></diffuse>
+</lambert></technique></profile_COMMON></effect></library_effects>
+<library_materials><material id="blue"><instance_effect url="#e"/></material></library_materials>
+<library_geometries><geometry id="g"><mesh><source id="p"><float_array id="pa" count="12">0 0 0 1 0 0 1 1 0 0 1 0
+</float_array><technique_common><accessor source="#pa" count="4" stride="3"/></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+<polylist count="1" material="m"><input semantic="VERTEX" source="#v" offset="0"/>
+<input semantic="NORMAL" source="#n" offset="1"/><vcount>4</vcount><p>0 0 1 0 2 0 3 0</p></polylist></mesh></geometry>
+</library_geometries>
+<library_visual_scenes><visual_scene id="s"><node><translate>100 0 0</translate><rotate>0 0 1 90</rotate>
+<instance_geometry url="#g"><bind_material><technique_common><instance_material symbol="m" target="#blue"/>
+</technique_common></bind_material></instance_geometry></node></visual_scene></library_visual_scenes></COLLADA>"""
+
+
+def test_a_collada_scene_is_placed_scaled_and_coloured(tmp_path):
+    (tmp_path / "s.dae").write_text(DAE)
+    mesh = read_mesh(tmp_path / "s.dae")
+    np.testing.assert_allclose(mesh.box, [(0.99, 0, 0), (1, 0.01, 0)], atol=1e-15)
+    assert mesh.colors.tolist() == [0xFF] * 2
+
+
+def test_a_collada_file_with_entities_is_not_read(tmp_path):
+    (tmp_path / "s.dae").write_text(DAE.replace("<COLLADA", "<!DOCTYPE x [<!ENTITY a 'b'>]><COLLADA", 1))
+    with pytest.raises(ValueError, match="document type"):
+        read_mesh(tmp_path / "s.dae")
+
+
+def sphere(rings):
+    """A unit sphere of about 4 rings² triangles, its upper half red."""
+    a, b = np.meshgrid(np.linspace(0, np.pi, rings + 1), np.linspace(0, 2 * np.pi, 2 * rings + 1), indexing="ij")
+    points = np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)], axis=-1).reshape(-1, 3)
+    k = np.arange(rings * (2 * rings + 1)).reshape(rings, -1)[:, :-1].ravel()
+    faces = np.concatenate(
+        [np.stack([k, k + 2 * rings + 1, k + 1], 1), np.stack([k + 1, k + 2 * rings + 1, k + 2 * rings + 2], 1)]
+    )
+    return Mesh.of(points, faces, np.where(points[faces].mean(axis=1)[:, 2] > 0, 0xFF0000, NO_COLOR))
+
+
+def test_fewer_triangles_keep_shape_and_colours():
+    few = decimated(sphere(100), 2000)
+    assert 1000 < len(few.faces) <= 2000
+    radii = np.linalg.norm(few.vertices[np.unique(few.faces)], axis=1)
+    assert 0.97 < radii.min() <= radii.max() < 1.03
+    top = few.vertices[few.faces].mean(axis=1)[:, 2] > 0.1
+    assert set(few.colors[top].tolist()) == {0xFF0000}
+
+
+def test_a_budget_is_shared_by_the_large_meshes():
+    assert limit([10, 20, 1000, 2000], 1000) == 485
+    assert limit([10, 20], 1000) == 20
+
+
+def test_a_packed_mesh_is_within_a_step_of_its_grid():
+    data = packed_mesh(sphere(10))
+    grid = np.frombuffer(base64.b64decode(data["corners"]), "<u2").reshape(-1, 3)
+    faces = np.frombuffer(base64.b64decode(data["faces"]), "<u2").reshape(-1, 3)
+    points = np.array(data["low"]) + grid / 65535.0 * (np.array(data["high"]) - data["low"])
+    assert [color for _, color in data["colors"]] == ["", "#ff0000"]
+    half = data["colors"][0][0]
+    assert points[faces[half:]].mean(axis=1)[:, 2].min() > 0.0
+    np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1.0, atol=1e-4)
 
 
 @pytest.mark.parametrize("text", ["", "solid\nvertex 1 2", "v 1 2 x\nf 1 1 1", "v 0 0 0\nf 1 2 9"])
@@ -141,19 +218,55 @@ def test_an_obj_with_squares_is_cut_into_triangles(tmp_path):
 def test_a_damaged_mesh_becomes_a_note(text, ending, tmp_path):
     path = tmp_path / f"bad{ending}"
     path.write_text(text)
-    notes = []
-    assert packed_mesh(Shape("mesh", (1.0, 1.0, 1.0), file=str(path)), notes) is None
-    assert notes[0].startswith(f"mesh 'bad{ending}' cannot be shown")
+    seen = scene(with_geometry(Geometry("mesh", (), path.name)), folder=tmp_path)
+    assert [s.derived for s in seen.bodies[1].shapes] == [True]
+    assert seen.notes[0].startswith(f"mesh 'bad{ending}' cannot be shown (")
+    assert seen.notes[0].endswith("; a simple shape replaces it")
+
+
+def with_geometry(*look):
+    body = Body("a", Inertia(1.0, moments=(0.1, 0, 0, 0.1, 0, 0.1)), look)
+    model = sl.Builder("m").body("a", 1.0, inertia=(0.1, 0.1, 0.1)).revolute("j", "world", "a").build()
+    return type(model)("m", (body,), model.joints)
 
 
 def test_meshes_are_searched_beside_the_model_only(tmp_path):
     binary_stl(tmp_path / "t.stl")
     look = (Geometry("mesh", (2.0, 2.0, 2.0), "t.stl"), Geometry("mesh", (), "../secret.stl"))
-    body = Body("a", Inertia(1.0, moments=(0.1, 0, 0, 0.1, 0, 0.1)), look)
-    model = sl.Builder("m").body("a", 1.0, inertia=(0.1, 0.1, 0.1)).revolute("j", "world", "a").build()
-    model = type(model)("m", (body,), model.joints)
+    model = with_geometry(*look)
     seen = scene(model, folder=tmp_path)
     assert [(s.kind, s.size) for s in seen.bodies[1].shapes] == [("mesh", (2.0, 2.0, 2.0))]
     assert "leads out of the folder" in seen.notes[0]
     assert [s.kind for s in scene(model).bodies[1].shapes] != ["mesh"]
     assert matrix(Placement(position=(1, 2, 3)))[2, 3] == 3.0
+
+
+def test_the_files_colours_are_shown():
+    seen = scene(
+        with_geometry(Geometry("box", (1.0, 1.0, 1.0), color=(1.0, 0.5, 0.0, 1.0)), Geometry("sphere", (0.1,)))
+    )
+    assert [s.color for s in seen.bodies[1].shapes] == ["#ff8000", ""]
+
+
+def test_collision_shapes_are_shown_where_there_are_no_others():
+    both = scene(with_geometry(Geometry("box", (1.0, 1.0, 1.0), use="collision"), Geometry("sphere", (0.1,))))
+    one = scene(with_geometry(Geometry("box", (1.0, 1.0, 1.0), use="collision")))
+    assert [s.kind for s in both.bodies[1].shapes] == ["sphere"]
+    assert [s.kind for s in one.bodies[1].shapes] == ["box"]
+
+
+@pytest.mark.parametrize("name", ["delta", "stewart"])
+def test_marks_of_closures_leave_the_platform_visible(name):
+    model, q = zoo_model(name)
+    seen = scene(model, q)
+    (platform,) = [b for b in seen.bodies if b.name == "platform"]
+    (plate,) = platform.shapes
+    assert plate.kind == "cylinder"
+    assert all(c.mark < 0.25 * plate.size[0] for c in seen.closures)
+    assert len(seen.bodies[0].shapes) == 1  # one base plate, not a stand for each leg
+
+
+def test_no_ellipsoid_of_an_inertia_is_larger_than_the_mechanism():
+    """Saha's data of the PUMA have inertias of bodies of several metres."""
+    seen = scene(sl.zoo.puma())
+    assert all(max(b.inertia.size) < 0.5 * seen.size for b in seen.bodies if b.inertia)

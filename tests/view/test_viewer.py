@@ -295,22 +295,16 @@ def with_mesh(folder, data):
 
 
 def test_a_mesh_is_drawn_with_its_scale(tmp_path):
-    trimesh = pytest.importorskip("trimesh", reason="meshes are read with trimesh")
-    from spanloop.view.viewer import viser_shapes
-    from spanloop.view.viewer.viser_shapes import scene_with_meshes
-
+    trimesh = pytest.importorskip("trimesh", reason="it makes the mesh")
     box = trimesh.creation.box((0.2, 0.4, 0.6))
-    seen = scene_with_meshes(with_mesh(tmp_path, box.export(file_type="stl")), None, tmp_path)
+    seen = scene(with_mesh(tmp_path, box.export(file_type="stl")))
     (shape,) = seen.bodies[-1].shapes
     assert (shape.kind, seen.notes) == ("mesh", ())
-    np.testing.assert_allclose(np.ptp(viser_shapes._triangles(shape)[0], axis=0), (0.4, 0.8, 1.2), rtol=1e-6)
+    np.testing.assert_allclose(np.ptp(shape.mesh.vertices, axis=0), (0.4, 0.8, 1.2), rtol=1e-6)
 
 
 def test_a_mesh_that_cannot_be_read_is_replaced_with_a_note(tmp_path):
-    pytest.importorskip("trimesh", reason="meshes are read with trimesh")
-    from spanloop.view.viewer.viser_shapes import scene_with_meshes
-
-    seen = scene_with_meshes(with_mesh(tmp_path, b"no mesh at all"), None, tmp_path)
+    seen = scene(with_mesh(tmp_path, b"no mesh at all"))
     assert all(s.kind != "mesh" for b in seen.bodies for s in b.shapes)
     assert seen.notes[-1].startswith("mesh 'part.stl' ")
     assert seen.notes[-1].endswith("a simple shape replaces it")

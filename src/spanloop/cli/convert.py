@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.cli.shared_arguments import add_model, by_name, model_of
+from spanloop.cli.shared_arguments import add_model, by_name, loading, model_of
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.files import FORMATS, save, save_path, written_for
@@ -42,17 +42,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     settings = by_name(chosen.settings, "--set")
-    return convert(chosen.file, chosen.target, chosen.base, chosen.force, chosen.closed, settings)
+    return convert(chosen.file, chosen.target, loading(chosen), chosen.force, chosen.closed, settings)
 
 
 def convert(
-    source: str, target: str, base: str | None, force: bool, closed: bool, settings: Mapping[str, list[float]]
+    source: str,
+    target: str,
+    options: Mapping[str, Any],
+    force: bool,
+    closed: bool,
+    settings: Mapping[str, list[float]],
 ) -> int:
     """Convert a file. Return 1 and write nothing if the target cannot store everything, unless `force`."""
     path = save_path(target)
     if Path(source).exists() and path.exists() and Path(source).samefile(path):
         raise InputError(f"{target}: is the input file; choose another name")
-    model = with_settings(model_of(source, base), settings)
+    model = with_settings(model_of(source, **options), settings)
     if closed:
         model = at_closed_state(model)
     try:

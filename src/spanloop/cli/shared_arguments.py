@@ -7,6 +7,7 @@ import inspect
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,17 +28,29 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name a mechanism."""
     accepted = "a .urdf, .xml (MJCF), .sdf, .toml or .csv file, or zoo:NAME (zoo:puma, zoo:chain:6)"
     parser.add_argument("file", metavar="MODEL", help=accepted)
-    parser.add_argument(
-        "--base", choices=("fixed", "free"), help="how a URDF's root link is attached to the world (fixed)"
-    )
+    add_loading(parser)
 
 
-def model_of(file: str, base: str | None) -> Model:
+def add_loading(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say how a file is loaded."""
+    add = parser.add_argument
+    add("--base", choices=("fixed", "free"), help="how a URDF's root link is attached to the world (fixed)")
+    add("--root", metavar="FOLDER", help="includes and meshes may also be read from here (from the file's folder only)")
+    add("--repair", action="store_true", help="replace inertias that no body can have")
+
+
+def loading(chosen: argparse.Namespace) -> dict[str, Any]:
+    """How the file is loaded, for model_of."""
+    return {"base": chosen.base, "root": chosen.root, "repair": chosen.repair}
+
+
+def model_of(file: str, base: str | None = None, root: str | None = None, repair: bool = False) -> Model:
     """The model of an argument: a path, zoo:NAME, or zoo:NAME:NUMBER for families of any size."""
     if not file.startswith(ZOO):
-        return load(file, base)
-    if base is not None:
-        raise InputError(f"{file}: --base applies to URDF files only")
+        return load(file, base, root=root, repair=repair)
+    for option, value in (("--base", base), ("--root", root), ("--repair", repair)):
+        if value:
+            raise InputError(f"{file}: {option} applies to files only")
     name, _, size = file.removeprefix(ZOO).partition(":")
     if name not in zoo.names():
         raise InputError(f"the zoo has no {name!r}; {nearest(name, zoo.names())}")

@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from spanloop.cli.shared_arguments import ZOO, add_model, by_name, initial_state, model_of, torques
+from spanloop.cli.shared_arguments import ZOO, add_model, by_name, initial_state, loading, model_of, torques
 from spanloop.cli.terminal import add_json, colored, number, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
@@ -31,7 +31,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--duration", metavar="SECONDS", type=float, default=5.0, help="length of the motion (5)")
     add("--step", metavar="SECONDS", type=float, help="step of the integrator (0.001)")
     add("--sample", metavar="SECONDS", type=float, help="interval of the stored samples (every step)")
-    add("--integrator", default="rk4", help="rk4, euler, midpoint, or SciPy's DOP853, Radau, BDF, ... (rk4)")
+    add(
+        "--integrator",
+        default="auto",
+        help="rk4, euler, midpoint, implicit, or SciPy's DOP853, Radau, ... (rk4; implicit if stiff)",
+    )
     for name, about in (
         ("--q", "initial coordinate of a joint: elbow=0.3, elbow=30deg, ball=1,0,0,0"),
         ("--v", "initial velocity of a joint"),
@@ -57,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     files = [_checked(Path(name)) for name in chosen.output]
-    model, coordinates = _set(model_of(chosen.file, chosen.base), by_name(chosen.set, "--set"))
+    model, coordinates = _set(model_of(chosen.file, **loading(chosen)), by_name(chosen.set, "--set"))
     robot = Dynamics(model)
     q, v = initial_state(robot, chosen.file, {**coordinates, **by_name(chosen.q, "--q")}, by_name(chosen.v, "--v"))
     began = time.perf_counter()

@@ -83,6 +83,10 @@ class Controller:
         """The memory (memory,) after a step of length h [s] that ended at time t [s] in q, v."""
         return z
 
+    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """Stiffness [N m/rad] and damping [N m s/rad] (nv each) that implicit steps take implicitly; None for none."""
+        return None
+
 
 class _Function(Controller):
     """A plain function as a controller."""
@@ -169,6 +173,22 @@ class AppliedForces:
         with noted("the function of forces"):
             found = self.forces(x["t"][0], q, v)
         return self._added(tau, found)
+
+    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """The controller's stiffness and damping (nv each), if it has them."""
+        known = getattr(self.controller, "gains", None)
+        return known() if callable(known) else None
+
+    def linear_gains(self, x: Any) -> tuple[list[Any], list[Any]]:
+        """The controller's stiffness and damping (nv each) where its command reaches the joints, 0 elsewhere."""
+        found = self.gains()
+        if found is None:
+            return [0.0] * self.model.nv, [0.0] * self.model.nv
+        if self.actuation is None:
+            return list(found[0]), list(found[1])
+        _, v = self._named(x)
+        passed = cast("Any", self.actuation).passed(v, self.command(x))
+        return tuple([k * y for k, y in zip(row, passed, strict=True)] for row in found)  # type: ignore[return-value]
 
     def update(self, x: Any, before: Any) -> list[Any]:
         """The memory after a step; x: the state at its end, and h; before: the state at its start.
@@ -307,6 +327,10 @@ class _Sum(Controller):
 
     def update(self, t: Any, h: Any, q: Any, v: Any, u: Any, z: Any) -> Any:
         return [x for c, mine, own in self._shares(u, z) for x in c.update(t, h, q, v, mine, own)]
+
+    def gains(self) -> Any:
+        found = [known for c in self.parts if hasattr(c, "gains") and (known := c.gains()) is not None]
+        return tuple([sum(x) for x in zip(*rows, strict=True)] for rows in zip(*found, strict=True)) if found else None
 
     def _shares(self, u: Any, z: Any) -> Any:
         at = kept = 0

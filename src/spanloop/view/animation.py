@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,7 +145,10 @@ def _floor(reach: float) -> list[np.ndarray]:
 
 def _strokes(seen: Scene, at: np.ndarray) -> list[Stroke]:
     out = [
-        s for k, body in enumerate(seen.bodies) for shape in body.shapes for s in _of_shape(shape, at[:, k], body.color)
+        s
+        for k, body in enumerate(seen.bodies)
+        for shape in body.shapes
+        for s in _of_shape(shape, at[:, k], shape.color or body.color)
     ]
     for c in seen.closures:
         place = (at[:, c.b] @ matrix(c.placement_b))[:, None, :3, 3]
@@ -158,6 +161,10 @@ def _strokes(seen: Scene, at: np.ndarray) -> list[Stroke]:
 def _of_shape(shape: Shape, at: np.ndarray, color: str) -> list[Stroke]:
     """A long shape as a line of its thickness, a flat one as its outline."""
     own = matrix(shape.placement)
+    if shape.mesh is not None:
+        low, high = shape.mesh.box
+        own[:3, 3] += own[:3, :3] @ (0.5 * (low + high))
+        shape = replace(shape, kind="box", size=tuple((high - low).tolist()), mesh=None)
     if shape.kind in ("capsule", "cylinder"):
         radius, length = shape.size
         if length > 1.2 * radius:
@@ -169,8 +176,7 @@ def _of_shape(shape: Shape, at: np.ndarray, color: str) -> list[Stroke]:
         a, b = (0.5 * shape.size[k] * np.eye(3)[k] for k in order[:2])
         corners, width, closed = np.array([a + b, a - b, -a - b, b - a]), 0.6 * shape.size[order[2]], True
     else:
-        size = 0.05 if shape.kind == "mesh" else max(shape.size)
-        corners, width, closed = np.zeros((2, 3)), 2.0 * size, False
+        corners, width, closed = np.zeros((2, 3)), 2.0 * max(shape.size), False
     local = corners @ own[:3, :3].T + own[:3, 3]
     world = np.einsum("nij,cj->nci", at[:, :3, :3], local) + at[:, None, :3, 3]
     return [Stroke(world, width, color, closed, float(np.nanmean(VIEW.nearness(world))))]

@@ -1,11 +1,12 @@
 """The Scene of a model: shapes, joints, closures, frames and colours as plain data, and the poses of all bodies.
 
 The scene knows no renderer: the page and the live viewer draw the same Scene. Shapes come from the model's visual
-geometry; a body without visual geometry gets limbs between its joints, or the box of its inertia (see `body_shapes`).
+geometry and its meshes; a body without geometry gets a stand-in (see `stand_ins`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,27 +19,30 @@ from spanloop.model.parts import Placement
 from spanloop.topology import mechanism
 from spanloop.trajectory.quantities import over_samples
 from spanloop.types import Floats3
-from spanloop.view import body_shapes, palette
-from spanloop.view.body_shapes import Shape
+from spanloop.view import body_shapes, palette, stand_ins
+from spanloop.view.body_shapes import Shape, axis_of
+from spanloop.view.marks import Marks
+
+LARGEST_INERTIA = 0.4  # half axis of an ellipsoid at most, in sizes of the mechanism
+ABSURD_INERTIA = 1.0  # half axis that no body of the mechanism can have, in its sizes
 
 
 @dataclass(frozen=True)
 class SceneBody:
-    """A body: name, colour ("#rrggbb"), mass [kg], shapes in its frame, the ellipsoid of its inertia, if any, and the
-    shapes that replace meshes which a renderer cannot read."""
+    """A body: name, colour ("#rrggbb") of shapes without one, mass [kg], shapes in its frame, the ellipsoid of its
+    inertia, if any."""
 
     name: str
     color: str
     mass: float
     shapes: tuple[Shape, ...]
     inertia: Shape | None
-    simple: tuple[Shape, ...] = ()
 
 
 @dataclass(frozen=True)
 class SceneJoint:
     """A joint of the tree: it sits at the origin of `bodies[body]`, axis (3,) in that body's axes or None; its other
-    frame has this placement in `bodies[parent]`."""
+    frame has this placement in `bodies[parent]`. mark [m]: the radius to draw it with."""
 
     name: str
     kind: str
@@ -46,11 +50,13 @@ class SceneJoint:
     parent: int
     axis: Floats3 | None
     placement: Placement
+    mark: float
 
 
 @dataclass(frozen=True)
 class SceneClosure:
-    """A joint that closes a loop, between a frame on body a and one on body b (numbers in `bodies`)."""
+    """A joint that closes a loop, between a frame on body a and one on body b (numbers in `bodies`). mark [m]: the
+    radius to draw it with."""
 
     name: str
     kind: str
@@ -59,6 +65,7 @@ class SceneClosure:
     placement_a: Placement
     placement_b: Placement
     axis: Floats3 | None
+    mark: float
 
 
 @dataclass(frozen=True)
@@ -86,40 +93,67 @@ class Scene:
     size: float
     notes: tuple[str, ...] = ()
 
+    @property
+    def floats(self) -> bool:
+        """Whether nothing but free joints ties the mechanism to the world."""
+        held = [j for j in self.joints if j.parent == 0 and j.kind != "free"]
+        return not held and not any(0 in (c.a, c.b) for c in self.closures)
+
 
 def scene(model: Model, q: ArrayLike | None = None, folder: str | Path | None = None) -> Scene:
     """The scene of a model; q (nq,) is the configuration that sizes are taken from (default: neutral).
 
-    folder: the folder of the model's file, searched for meshes; without it simple shapes replace them.
+    folder: the folder of the model's file, searched for meshes whose path the model does not have.
     """
     robot = Dynamics(model, target="python")
     at = poses(robot, model.neutral() if q is None else np.asarray(q, float))
-    size = body_shapes.reach(model, at)
+    bodies, size, notes = _bodies(model, at, folder)
     number = model.body_number
-    colors = palette.of_bodies(model)
-    shapes, notes = body_shapes.shapes(model, size, folder)
-    bodies = [SceneBody(WORLD, palette.GROUND, 0.0, shapes[WORLD], None)]
-    for k, body in enumerate(model.bodies):
-        ellipsoid = body_shapes.ellipsoid(body.inertia)
-        simple = body_shapes.derived(model, body, size)
-        bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes[body.name], ellipsoid, simple))
+    marks = Marks(model, [b.shapes for b in bodies], size)
     return Scene(
         model.name,
-        tuple(bodies),
+        bodies,
         tuple(
-            SceneJoint(j.name, j.kind.name, number[j.child], number[j.parent], body_shapes.axis_of(j.kind), j.placement)
-            for j in model.joints
+            SceneJoint(j.name, j.kind.name, number[j.child], number[j.parent], axis_of(j.kind), j.placement, mark)
+            for j, mark in zip(model.joints, marks.joints(), strict=True)
         ),
         tuple(
             SceneClosure(
-                x.name, x.kind.name, number[x.a], number[x.b], x.placement_a, x.placement_b, body_shapes.axis_of(x.kind)
+                x.name, x.kind.name, number[x.a], number[x.b], x.placement_a, x.placement_b, axis_of(x.kind), mark
             )
-            for x in model.loops
+            for x, mark in zip(model.loops, marks.loops(), strict=True)
         ),
         tuple(SceneFrame(f.name, number[f.body], f.placement) for f in model.frames),
         size,
         notes,
     )
+
+
+def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
+    """The world and all bodies, the size of the mechanism [m], and notes."""
+    notes: list[str] = []
+    own = [(), *(body_shapes.own_shapes(b, folder, notes) for b in model.bodies)]
+    pictured = body_shapes.is_pictured(model)
+    size = stand_ins.reach(model, at)
+    if pictured and any(own):
+        points = _placed_corners(own, at[None])
+        size = max(float(np.linalg.norm(np.ptp(points.reshape(-1, 3), axis=0))), 1e-6)
+    colors = palette.of_bodies(model)
+    bodies = [SceneBody(WORLD, palette.GROUND, 0.0, () if pictured else stand_ins.stands(model, size), None)]
+    large = []
+    for k, body in enumerate(model.bodies):
+        shapes = own[k + 1]
+        if not shapes and (body.geometry or not pictured):
+            shapes = stand_ins.derived(model, body, size)
+        inertia = body_shapes.ellipsoid(body.inertia, LARGEST_INERTIA * size)
+        full = body_shapes.ellipsoid(body.inertia)
+        if full is not None and max(full.size) > ABSURD_INERTIA * size:
+            large.append(repr(body.name))
+        bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, inertia))
+    if large:
+        listed = ", ".join(large[:4]) + (f" and {len(large) - 4} more" if len(large) > 4 else "")
+        notes.append(f"these bodies have inertias of far larger ones; their ellipsoids are drawn smaller: {listed}")
+    return tuple(bodies), size, tuple(dict.fromkeys(notes))
 
 
 def poses(robot: Dynamics, q: ArrayLike) -> np.ndarray:
@@ -135,14 +169,16 @@ def poses(robot: Dynamics, q: ArrayLike) -> np.ndarray:
 
 def extent_points(seen: Scene, at: np.ndarray) -> np.ndarray:
     """Corners (n, points, 3) of the boxes around all shapes, at poses (n, n_bodies + 1, 4, 4)."""
+    return _placed_corners([b.shapes for b in seen.bodies], at)
+
+
+def _placed_corners(shapes: Sequence[tuple[Shape, ...]], at: np.ndarray) -> np.ndarray:
     parts = []
-    for k, body in enumerate(seen.bodies):
-        meshes = any(s.kind == "mesh" for s in body.shapes)  # the size of a mesh is unknown here
-        local = [body_shapes.corners(s) for s in (*body.shapes, *(body.simple if meshes else ()))]
-        if local:
-            own = np.concatenate(local)
-            parts.append(np.einsum("nij,cj->nci", at[:, k, :3, :3], own) + at[:, k, None, :3, 3])
-    return np.concatenate(parts, axis=1) if parts else np.zeros((len(at), 1, 3))
+    for k, own in enumerate(shapes):
+        if own:
+            local = np.concatenate([body_shapes.corners(s) for s in own])
+            parts.append(np.einsum("nij,cj->nci", at[:, k, :3, :3], local) + at[:, k, None, :3, 3])
+    return np.concatenate(parts, axis=1) if parts else at[..., :3, 3]
 
 
 def matrix(placement: Placement) -> np.ndarray:

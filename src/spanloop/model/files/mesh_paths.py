@@ -69,9 +69,10 @@ class Folders:
         try:
             plain = os.path.normpath(os.path.join(folder, rest))
             found = os.path.realpath(os.path.join(folder, rest))
-            if not any(_holds(top, found) for top in (folder, self.root)):
+            allowed = any(_holds(top, found) for top in (folder, self.root))
+            if not allowed and os.path.exists(found):
                 return None, self._refusal(name, plain, found, folder)
-            if os.path.isfile(found):
+            if allowed and os.path.isfile(found):
                 return Path(found), ""
         except (OSError, ValueError, RuntimeError):  # a name that no file can have, or links in a circle
             pass

@@ -67,7 +67,9 @@ def pd(
     if gravity:
         no_loops(model, "gravity compensation")
     if step is None:
-        return _Law(aim, _explicit(model, aim, stiffness, damping, gravity))
+        aimed = [j.name in aim.joints for j in model.joints for _ in range(j.kind.nv)]
+        known = tuple([k if yes else 0.0 for k, yes in zip(row, aimed, strict=True)] for row in (stiffness, damping))
+        return _Law(aim, _explicit(model, aim, stiffness, damping, gravity), known)
     h = number(step, "pd: step")
     if h <= 0.0:
         raise InputError(f"pd: step is {h:g} s; must be > 0")
@@ -147,11 +149,14 @@ def gravity(model: Model | Dynamics) -> Controller:
 class _Law(Controller):
     """A law (t, q, v, u) -> torques (nv) that follows a goal."""
 
-    def __init__(self, aim: Goal, law: Callable[..., list[Any]]):
-        self.aim, self.law, self.inputs = aim, law, aim.inputs
+    def __init__(self, aim: Goal, law: Callable[..., list[Any]], gains: Any = None):
+        self.aim, self.law, self.inputs, self._gains = aim, law, aim.inputs, gains
 
     def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> list[Any]:
         return self.law(t, q, v, u)
+
+    def gains(self) -> Any:
+        return self._gains
 
 
 def _gravity(model: Model) -> Callable[[Any], list[Any]]:

@@ -16,16 +16,23 @@ from spanloop.trajectory import report
 from spanloop.trajectory.files import labels
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
-from spanloop.view.page.meshes import packed_mesh
-from spanloop.view.scene import Scene, SceneBody, extent_points, matrix, poses, scene
+from spanloop.view.noise import noise_levels
+from spanloop.view.page.meshes import key, packed_meshes
+from spanloop.view.scene import Scene, extent_points, matrix, poses, scene
 
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
 
 RATE = 60.0  # frames a second of simulated time, at most
 BYTES = 2_600_000  # for all numbers of the motion, before base64 makes a third more of them
+INVERSE = "inverse dynamics"  # a setting of runs that have torques as their result
 SHOWN = 6  # curves of a plot at first
 MOST = 120  # curves that a plot offers
+LABELS = {  # of settings whose names alone do not explain them
+    "margin": "margin to singular positions (1 far, 0 singular)",
+    "step_error": "error of all steps, of the largest speed",
+    "closures": "loops",
+}
 
 
 def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> dict[str, Any]:
@@ -46,7 +53,7 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         audit = _audit(run, notes)
     notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, SpanloopWarning))
     points = extent_points(seen, at)
-    floats = not seen.bodies[0].shapes
+    floats = seen.floats
     return {
         "title": title,
         "version": __version__,
@@ -54,15 +61,18 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         "ground": _ground(points, seen.size, floats),
         **_window(points, seen.size, floats),
         "colors": {"closed": palette.CLOSED, "open": palette.OPEN, "force": palette.FORCE, "trail": palette.TRAIL},
-        **_seen(seen, notes),
+        **_seen(seen),
         "times": packed(few.times),
         "poses": packed(np.concatenate([_quaternions(at), at[..., :3, 3]], axis=-1)),
         "groups": groups,
+        "noise": noise_levels(run.model, seen.size),
         "arrows": arrows,
         "headline": report.headline(run).splitlines()[0],
         "outcome": run.outcome.sentence,
         "audit": audit,
-        "settings": [[name, f"{x:g}" if isinstance(x, float) else str(x)] for name, x in run.settings.items()],
+        "settings": [
+            [LABELS.get(name, name), f"{x:g}" if isinstance(x, float) else str(x)] for name, x in run.settings.items()
+        ],
         "notes": list(dict.fromkeys(notes)),
     }
 
@@ -89,10 +99,11 @@ def thinned(run: Trajectory, frames: int) -> Trajectory:
 
 
 def _ground(points: np.ndarray, size: float, floats: bool) -> float:
-    """The height of the floor [m]: where the mechanism stands at first, or below all that it reaches."""
+    """The height of the floor [m]: where the mechanism stands at first; if it hangs, below all that it reaches."""
     first, lowest = np.nanmin(points[0, :, 2]), np.nanmin(points[..., 2])
-    stands = not floats and first > -0.1 * size
-    return float(min(first, 0.0) if stands else min(lowest - 0.03 * size, 0.0))
+    if floats:
+        return float(first)
+    return float(min(first, 0.0) if first > -0.1 * size else lowest - 0.03 * size)
 
 
 def _window(points: np.ndarray, size: float, floats: bool) -> dict[str, Any]:
@@ -112,15 +123,17 @@ def _frames(run: Trajectory, seen: Scene) -> int:
     return int(min(RATE * run.duration + 1, BYTES / (4 * numbers)))
 
 
-def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
+def _seen(seen: Scene) -> dict[str, Any]:
+    meshes, numbers = packed_meshes(seen)
     return {
+        "meshes": meshes,
         "bodies": [
             {
                 "name": b.name,
                 "color": b.color,
                 "mass": b.mass,
-                "shapes": _shapes(b, notes),
-                "inertia": _shape(b.inertia) if b.inertia else None,
+                "shapes": [_shape(s, numbers) for s in b.shapes],
+                "inertia": _shape(b.inertia, numbers) if b.inertia else None,
             }
             for b in seen.bodies
         ],
@@ -132,6 +145,7 @@ def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
                 "parent": j.parent,
                 "axis": j.axis,
                 "at": _flat(j.placement),
+                "mark": j.mark,
             }
             for j in seen.joints
         ],
@@ -143,6 +157,7 @@ def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
                 "b": c.b,
                 "at_a": _flat(c.placement_a),
                 "at_b": _flat(c.placement_b),
+                "mark": c.mark,
             }
             for c in seen.closures
         ],
@@ -150,19 +165,11 @@ def _seen(seen: Scene, notes: list[str]) -> dict[str, Any]:
     }
 
 
-def _shapes(body: SceneBody, notes: list[str]) -> list[dict[str, Any]]:
-    """The body's shapes; its simple ones, if a mesh among them cannot be shown."""
-    out = []
-    for shape in body.shapes:
-        found = packed_mesh(shape, notes) if shape.kind == "mesh" else _shape(shape)
-        if found is None:
-            return [_shape(s) for s in body.simple]
-        out.append({**found, "at": _flat(shape.placement)})
-    return out
-
-
-def _shape(shape: Shape) -> dict[str, Any]:
-    return {"kind": shape.kind, "size": list(shape.size), "at": _flat(shape.placement)}
+def _shape(shape: Shape, meshes: dict[tuple[str, tuple[float, ...]], int]) -> dict[str, Any]:
+    out: dict[str, Any] = {"kind": shape.kind, "size": list(shape.size), "at": _flat(shape.placement)}
+    if shape.color:
+        out["color"] = shape.color
+    return {**out, "mesh": meshes[key(shape)]} if shape.mesh is not None else out
 
 
 def _flat(placement) -> list[float]:
@@ -197,6 +204,8 @@ def _groups(run: Trajectory, notes: list[str]) -> list[dict[str, Any]]:
                 "tau", "Torques and forces at the joints", "N m, N", [dof_names[k] for k in acting], run.tau[:, acting]
             )
         )
+    if INVERSE in run.settings:  # what was asked for comes first
+        out.sort(key=lambda g: g["key"] != "tau")
     return [g for g in out if g["names"]]
 
 

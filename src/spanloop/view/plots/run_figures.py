@@ -17,6 +17,7 @@ from spanloop.model import Model
 from spanloop.model.parts import Joint
 from spanloop.trajectory.audit.audit import bounds_of
 from spanloop.trajectory.files import labels
+from spanloop.view.noise import noise_levels
 from spanloop.view.plots.canvas import (
     GREY,
     INK,
@@ -143,8 +144,8 @@ def energy(run: Trajectory, *, ax: Any = None) -> Any:
 def reactions(run: Trajectory, names: Names = None, *, component: str = "norm", ax: Any = None) -> Any:
     """Plot reactions of joints and loops over time, forces [N] and torques [N m] in two panels.
 
-    names: of joints and loops (default: all). component: "norm", or "x", "y", "z" in world axes. A star marks a force
-    that is not unique because rows are redundant; the smallest one is drawn.
+    names: of joints and loops (default: all). component: "norm", or "x", "y", "z" in world axes. "not unique" marks a
+    force that redundant rows leave open; the smallest one is drawn.
     """
     if component not in COMPONENTS:
         raise InputError(f"plot: component is {component!r}; {nearest(component, COMPONENTS)}")
@@ -156,8 +157,8 @@ def reactions(run: Trajectory, names: Names = None, *, component: str = "norm", 
     series = []
     for unit, part in (("N", slice(3, 6)), ("N m", slice(0, 3))):
         for name in listed:
-            star = "" if found.unique.get(name, True) else " *"
-            series.append(Series(name + star, unit, _component(found[name][..., part], component)))
+            alone = "" if found.unique.get(name, True) else " (not unique)"
+            series.append(Series(name + alone, unit, _component(found[name][..., part], component)))
     what = "" if component == "norm" else f", along {component}"
     return draw(run, series, {"N": f"force{what}", "N m": f"torque{what}", "": ""}, ax)
 
@@ -234,10 +235,22 @@ def panel(ax: Any, run: Trajectory, series: Sequence[Series], label: str) -> Non
     for one, style in zip(series, line_styles(len(series)), strict=True):
         line(ax, run, one, style)
     style_axes(ax, "time [s]", label)
+    _flatten_rounding(ax, run, series)
     low, high = np.nanmin(run.times), np.nanmax(run.times)
     if high > low:
         ax.set_xlim(low, high)
     legend(ax, legend_title(run))
+
+
+def _flatten_rounding(ax: Any, run: Trajectory, series: Sequence[Series]) -> None:
+    """Give curves that differ from a constant by rounding alone a range in which they are flat."""
+    values = np.concatenate([np.ravel(s.values) for s in series])
+    values = values[np.isfinite(values)]
+    rounding = noise_levels(run.model).get(series[0].unit, 0.0)
+    if len(values) and np.ptp(values) < rounding:
+        middle = float(np.median(values)) if np.abs(values).max() > rounding else 0.0
+        room = 0.1 * abs(middle) or 1.0
+        ax.set_ylim(middle - room, middle + room)
 
 
 def line(ax: Any, run: Trajectory, one: Series, style: dict[str, Any]) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.view.body_shapes import Shape
-from spanloop.view.scene import Scene, matrix
+from spanloop.view.scene import Scene, extent_points
 
-_DISTANCE = 2.0  # in radii of the mechanism
+_DISTANCE = 2.1  # in radii of the mechanism
 _FLAT = 0.2  # a cloud of points is flat if its smallest extent is below this share of the largest
 
 
@@ -40,24 +38,8 @@ def camera(points: np.ndarray, up: np.ndarray) -> Camera:
 
 
 def outline(scene: Scene, poses: np.ndarray) -> np.ndarray:
-    """Corners (n, 3) [m] of the boxes around all shapes at poses (n_bodies + 1, 4, 4); at least the origins."""
-    points = [poses[1:, :3, 3]]
-    for body, pose in zip(scene.bodies, poses, strict=True):
-        for shape in body.shapes:
-            corners = np.array(list(product((-1.0, 1.0), repeat=3))) * _half(shape)
-            at = pose @ matrix(shape.placement)
-            points.append(corners @ at[:3, :3].T + at[:3, 3])
-    return np.concatenate(points)
-
-
-def _half(shape: Shape) -> np.ndarray:
-    """Half the extents of a shape along its own axes [m]; zero for a mesh."""
-    size = shape.size
-    if shape.kind == "box":
-        return 0.5 * np.array(size)
-    if shape.kind in ("cylinder", "capsule"):
-        return np.array((size[0], size[0], 0.5 * size[1]))
-    return np.full(3, size[0]) if shape.kind == "sphere" else np.zeros(3)
+    """Corners (n, 3) [m] of the boxes around all shapes at poses (n_bodies + 1, 4, 4), and the bodies' origins."""
+    return np.concatenate([poses[1:, :3, 3], extent_points(scene, poses[None])[0]])
 
 
 def _oblique(up: np.ndarray) -> np.ndarray:

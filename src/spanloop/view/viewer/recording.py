@@ -9,12 +9,11 @@ import numpy as np
 from spanloop.errors import InputError
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import Trajectory
-from spanloop.view.scene import poses
+from spanloop.view.scene import poses, scene
 from spanloop.view.viewer.camera import camera, outline, upward
 from spanloop.view.viewer.plain_text import one_line
 from spanloop.view.viewer.scene_nodes import SceneNodes
 from spanloop.view.viewer.server import set_camera, start_server, stop_server
-from spanloop.view.viewer.viser_shapes import scene_with_meshes
 
 FRAMES = 30.0  # a second
 
@@ -40,7 +39,7 @@ def record(run: Trajectory, path: str | Path, *, frames: float = FRAMES, folder:
 
 
 def _recorded(server, run: Trajectory, folder) -> str:
-    seen = scene_with_meshes(run.model, run.q[0], folder)
+    seen = scene(run.model, run.q[0], folder)
     up = upward(run.model.gravity)
     placed = poses(run.robot, run.q)
     corners = np.concatenate([outline(seen, at) for at in placed[:: max(1, len(placed) // 20)]])

@@ -108,22 +108,20 @@ class SceneNodes:
 
     def _draw_body(self, path: str, body: SceneBody) -> None:
         for k, shape in enumerate(body.shapes):
-            handle = viser_shapes.draw(self.world, f"{path}/shape{k}", shape, body.color)
-            self.layers["bodies"].append(handle)
+            self.layers["bodies"] += viser_shapes.draw_all(self.world, f"{path}/shape{k}", shape, body.color)
         if body.inertia is not None:
             handle = viser_shapes.draw(self.world, f"{path}/inertia", body.inertia, body.color, opacity=0.35)
             self.layers["inertias"].append(handle)
 
     def _draw_joints(self) -> None:
-        size = self.scene.size
         for joint in self.scene.joints:
             path, body = self.paths[joint.body], self.scene.bodies[joint.body].name
             at = f"{path}/joint"
-            if joint.axis is not None:
-                pin = viser_shapes.pin(joint.axis, 0.016 * size, 0.075 * size)
+            if joint.axis is not None and joint.mark:
+                pin = viser_shapes.pin(joint.axis, 0.85 * joint.mark, 4.0 * joint.mark)
                 self.layers["joints"].append(viser_shapes.draw(self.world, at, pin, palette.JOINT))
-            elif joint.kind not in ("free", "fixed"):
-                ball = viser_shapes.ball(0.024 * size)
+            elif joint.mark and joint.kind not in ("free", "fixed"):
+                ball = viser_shapes.ball(1.2 * joint.mark)
                 self.layers["joints"].append(viser_shapes.draw(self.world, at, ball, palette.JOINT))
             self.layers["names"].append(self.world.add_label(f"{path}/name", one_line(body), font_screen_scale=0.75))
 
@@ -144,7 +142,7 @@ class SceneNodes:
         for k, c in enumerate(self.scene.closures):
             pair = []
             for side, body, placement in (("a", c.a, c.placement_a), ("b", c.b, c.placement_b)):
-                shape = viser_shapes.closure(c.axis, placement, self.scene.size, side == "a")
+                shape = viser_shapes.closure(c.axis, placement, 1.3 * c.mark, side == "a")
                 name = f"{self.paths[body]}/closure{k}{side}"
                 pair.append(
                     viser_shapes.draw(self.world, name, shape, palette.CLOSED, opacity=0.9 if side == "a" else None)

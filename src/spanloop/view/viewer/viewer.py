@@ -18,13 +18,13 @@ from spanloop.errors import InputError, SpanloopError
 from spanloop.model import Model
 from spanloop.trajectory import Trajectory
 from spanloop.view import palette
+from spanloop.view.scene import scene
 from spanloop.view.viewer.camera import camera, outline, upward
 from spanloop.view.viewer.panels import NO_PUSH, NO_TRAIL, Panels
 from spanloop.view.viewer.plain_text import one_line, plain
 from spanloop.view.viewer.scene_nodes import LONGEST, SceneNodes, force_arrows
 from spanloop.view.viewer.server import LOOPBACK, set_camera, start_server, stop_server
 from spanloop.view.viewer.session import Session
-from spanloop.view.viewer.viser_shapes import scene_with_meshes
 
 FRAME = 1.0 / 40.0  # s between frames
 
@@ -60,7 +60,7 @@ class Viewer:
 
     def _set_up(self, folder: str | Path | None) -> None:
         model = self.session.robot.model
-        self.scene = scene_with_meshes(model, self.session.q, folder)
+        self.scene = scene(model, self.session.q, folder)
         up = upward(model.gravity)
         corners = outline(self.scene, self.session.poses())
         self.nodes = SceneNodes(self.server.scene, self.scene, up, float((corners @ up).min()))

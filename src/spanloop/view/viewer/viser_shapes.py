@@ -1,25 +1,50 @@
-"""Shapes of a scene as viser nodes: primitives, capsules, meshes from files, marks of joints and closures."""
+"""Shapes of a scene as viser nodes: primitives, capsules, meshes in their colours, marks of joints and closures."""
 
 from __future__ import annotations
 
-import functools
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spanloop.math.rotation import toward
 from spanloop.math.vector3 import product
-from spanloop.model import Model
-from spanloop.model.files.file_io import LARGEST
 from spanloop.model.parts import Placement
 from spanloop.types import Floats3
 from spanloop.view.body_shapes import Shape
-from spanloop.view.scene import Scene, scene
+from spanloop.view.meshes.decimation import decimated
+from spanloop.view.meshes.mesh import Mesh
 
 _ROUND = 24  # faces around a capsule
-MESHES = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf")
+_MOST_TRIANGLES = 60_000  # of one mesh
+_MOST_COLORS = 24  # of one mesh, each of which is a node
+
+
+def draw_all(world: Any, name: str, shape: Shape, color: str) -> list[Any]:
+    """Add nodes with this shape in its own colours, else in this one: one node, or one a colour of its mesh."""
+    own = shape.color or color
+    if shape.mesh is None:
+        return [draw(world, name, shape, own)]
+    mesh = decimated(shape.mesh, _MOST_TRIANGLES)
+    turn, place = placed(shape.placement)
+    return [
+        world.add_mesh_simple(f"{name}/{k}", *part, wxyz=turn, position=place, color=rgb(tint or own))
+        for k, (part, tint) in enumerate(by_color(mesh))
+    ]
+
+
+def by_color(mesh: Mesh) -> list[tuple[tuple[np.ndarray, np.ndarray], str]]:
+    """Corners and triangles of each colour ("" for none), the most frequent colours first; rare ones join the last."""
+    colors, counts = np.unique(mesh.colors, return_counts=True)
+    listed = colors[np.argsort(-counts, kind="stable")][:_MOST_COLORS].tolist()
+    out = []
+    for k, color in enumerate(listed):
+        own = mesh.colors == color
+        if k + 1 == len(listed):
+            own |= ~np.isin(mesh.colors, listed)
+        used, faces = np.unique(mesh.faces[own], return_inverse=True)
+        part = (mesh.vertices[used].astype(np.float32), faces.reshape(-1, 3).astype(np.uint32))
+        out.append((part, f"#{color:06x}" if color >= 0 else ""))
+    return out
 
 
 def draw(world: Any, name: str, shape: Shape, color: str, opacity: float | None = None) -> Any:
@@ -34,15 +59,12 @@ def draw(world: Any, name: str, shape: Shape, color: str, opacity: float | None 
         return world.add_icosphere(name, radius=shape.size[0], **common)
     if shape.kind == "ellipsoid":
         return world.add_icosphere(name, radius=1.0, scale=tuple(max(x, 1e-4) for x in shape.size), **common)
-    vertices, faces = _triangles(shape)
+    vertices, faces = _capsule(shape)
     return world.add_mesh_simple(name, vertices, faces, **common)
 
 
-def _triangles(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+def _capsule(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """Corners (n, 3) [m] and triangles (m, 3)."""
-    if shape.kind == "mesh":
-        corners, faces = mesh(shape.file)
-        return (corners * np.array(shape.size)).astype(np.float32), faces
     import trimesh
 
     radius, length = shape.size
@@ -61,11 +83,11 @@ def ball(radius: float) -> Shape:
     return Shape("sphere", (radius,), derived=True)
 
 
-def closure(axis: Floats3 | None, placement: Placement, size: float, outer: bool) -> Shape:
+def closure(axis: Floats3 | None, placement: Placement, mark: float, outer: bool) -> Shape:
     """The mark of a closure on one of its bodies: a pin along its axis, or a ball; the outer one is wider."""
-    radius, length = (0.026 * size, 0.05 * size) if outer else (0.02 * size, 0.09 * size)
+    radius, length = (mark, 2.2 * mark) if outer else (0.8 * mark, 3.6 * mark)
     if axis is None:
-        return Shape("sphere", (1.2 * (radius if outer else 0.9 * radius),), placement, derived=True)
+        return Shape("sphere", (radius,), placement, derived=True)
     turned = product(placement.rotation, toward(axis).matrix())
     return Shape("cylinder", (radius, length), Placement(turned, placement.position), derived=True)
 
@@ -95,43 +117,3 @@ def rgb(color: str) -> tuple[int, int, int]:
 def darker(color: str, share: float = 0.65) -> str:
     """A darker colour for thin parts, which otherwise look pale."""
     return "#" + "".join(f"{round(share * c):02x}" for c in rgb(color))
-
-
-def scene_with_meshes(model: Model, q=None, folder: str | Path | None = None) -> Scene:
-    """The scene of a model, with simple shapes for bodies whose meshes cannot be read; notes list them."""
-    full = scene(model, q, folder)
-    notes = {s.file: why for b in full.bodies for s in b.shapes if s.kind == "mesh" and (why := _fault(s.file))}
-    if not notes:
-        return full
-    simple = scene(model, q).bodies
-    bodies = [
-        plain if any(s.file in notes for s in body.shapes) else body
-        for body, plain in zip(full.bodies, simple, strict=True)
-    ]
-    return replace(full, bodies=tuple(bodies), notes=(*full.notes, *dict.fromkeys(notes.values())))
-
-
-@functools.lru_cache(maxsize=256)
-def mesh(file: str) -> tuple[np.ndarray, np.ndarray]:
-    """Corners (n, 3) and triangles (m, 3) of a mesh file, read with trimesh."""
-    import trimesh
-
-    path = Path(file)
-    if path.suffix.lower() not in MESHES:  # others may unpack to any size
-        raise ValueError(f"{path.suffix or 'no extension'} is not supported; expected one of {', '.join(MESHES)}")
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"it has {path.stat().st_size / 2**20:.0f} MB; at most {LARGEST // 2**20} MB are read")
-    read: Any = trimesh.load(file, force="mesh")
-    return np.asarray(read.vertices, np.float32), np.asarray(read.faces, np.uint32)
-
-
-def _fault(file: str) -> str:
-    """Why a mesh cannot be drawn; "" if it can."""
-    name = Path(file).name
-    try:
-        empty = not len(mesh(file)[1])
-    except ImportError as error:
-        return f"mesh {name!r}: {error}; a simple shape replaces it"
-    except Exception as error:  # readers of many formats fail in many ways
-        return f"mesh {name!r} cannot be read ({error}); a simple shape replaces it"
-    return f"mesh {name!r} is empty; a simple shape replaces it" if empty else ""

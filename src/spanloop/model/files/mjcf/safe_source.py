@@ -78,7 +78,7 @@ class Safe:
 
 def safe_text(data: bytes, file: str, folders: Folders | None, notes: LoadNotes) -> Safe:
     """The text of a file and of all it includes from its own folder."""
-    root = parse(data, file, deepest=DEEPEST)
+    root = parse(data, file, notes, deepest=DEEPEST)
     if root.tag in ("robot", "sdf"):
         name, extension = ("URDF", ".urdf") if root.tag == "robot" else ("SDF", ".sdf")
         raise UnsupportedError(f"{root.where}: this is {name}, not MJCF; rename it to {extension}")
@@ -117,7 +117,7 @@ def _file(element: Element, folders: Folders | None, seen: set[str]) -> Element:
     path, note = folders.find(name)
     if path is None:
         raise FileError(f"{element.where}: <include> {note}")
-    return parse(read_file(path), name, deepest=DEEPEST)
+    return parse(read_file(path), name, element.notes, deepest=DEEPEST)
 
 
 def _write(element: Element, safe: Safe, notes: LoadNotes, copies: int) -> None:

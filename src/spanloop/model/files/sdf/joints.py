@@ -138,9 +138,10 @@ def _settings(element: Element, kind: JointKind, name: str, notes: LoadNotes) ->
             settings[OURS[theirs]] = tuple(math.copysign(math.inf, v) if abs(v) >= UNLIMITED else v for v in values)
     dynamics = [axis.one("dynamics") for axis in axes]
     for ours, theirs in (("damping", "damping"), ("friction", "friction"), ("stiffness", "spring_stiffness")):
-        settings[ours] = tuple(number(d, theirs, 0.0) if d else 0.0 for d in dynamics)
+        values = [number(d, theirs, 0.0) if d else 0.0 for d in dynamics]
+        settings[ours] = notes.losses(ours, values, label)
     settings["rest"] = tuple(number(d, "spring_reference", 0.0) if d else 0.0 for d in dynamics)
-    return settings
+    return notes.limits(settings, label)
 
 
 def _limit(axis: Element, tag: str, none: float) -> float:

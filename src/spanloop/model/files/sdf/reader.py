@@ -26,16 +26,23 @@ OLDEST, NEWEST = (1, 4), (1, 11)
 LEFT_OUT = ("plugin", "gripper", "state", "actor", "population")
 
 
-def loads(data: bytes | str, file: str = "text.sdf", base: str | None = None, folders: Folders | None = None) -> Model:
+def loads(
+    data: bytes | str,
+    file: str = "text.sdf",
+    base: str | None = None,
+    folders: Folders | None = None,
+    repair: bool = False,
+) -> Model:
     """The model in the text of an SDF; inertias are not checked.
 
     file: the name that errors show; base: "free" or "fixed", how links stand on the world that no joint ties to it
-    (None: free, and fixed in a model that is static); folders: where meshes are searched for.
+    (None: free, and fixed in a model that is static); folders: where meshes are searched for;
+    repair: masses below 0 are read without their sign.
     """
     if base not in (None, "fixed", "free"):
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
-    root = parse(data.encode() if isinstance(data, str) else data, file, content=True)
-    notes = LoadNotes()
+    notes = LoadNotes(repair=repair)
+    root = parse(data.encode() if isinstance(data, str) else data, file, notes, content=True)
     version = _version(root, notes)
     top = _top(root)
     _refuse_includes(top)

@@ -2,7 +2,7 @@
 
 const LENS = 0.7; // rad, up and down
 const HOME = [-0.95, 0.4]; // azimuth and elevation at first
-const ROOM = 1.08; // share of the picture that the corners may fill; they are empty
+const ROOM = 0.94; // share of the picture that the corners may fill
 
 class Camera {
   constructor(canvas, low, high, size, changed) {

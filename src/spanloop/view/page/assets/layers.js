@@ -17,7 +17,7 @@ class Stage {
     this.middles = data.follow ? floatsOf(data.follow) : null;
     this.slides = data.joints.filter((j) => SLIDING.includes(j.kind));
     this.shown = { joints: true, loops: true, forces: true, trails: true, frames: false, inertias: false };
-    this.bodies = data.bodies.map((body) => this.made((s) => body.shapes.forEach((x) => s.shape(x, colorOf(body.color)))));
+    this.bodies = data.bodies.map((body) => this.made((s) => body.shapes.forEach((x) => s.shape(x, colorOf(body.color), data.meshes))));
     this.inertias = data.bodies.map((b) => this.made((s) => b.inertia && s.shape(b.inertia, colorOf(b.color))));
     this.joints = data.bodies.map((_, k) => this.made((s) => data.joints.filter((j) => j.body === k).forEach((j) => this.joint(s, j))));
     this.frames = data.bodies.map((_, k) => this.made((s) => this.triads(s, k)));
@@ -27,7 +27,7 @@ class Stage {
     this.floor = this.drawing.object(
       [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]].flatMap(([x, y]) => [x, y, 0, 0, 0, 1, 1, 1, 1]),
     );
-    this.closures = data.closures.map((c) => ({ ...c, errors: null, radius: Math.max(0.019 * data.size, 1.25 * this.thickness(c.a, c.b)) }));
+    this.closures = data.closures.map((c) => ({ ...c, errors: null, radius: c.mark }));
     const errors = data.groups.find((g) => g.key === 'closures');
     if (errors) {
       const all = floatsOf(errors.values);
@@ -47,15 +47,10 @@ class Stage {
     return this.drawing.object(solid.numbers);
   }
 
-  // the radius of the thickest limb of some bodies: markers on them are larger, to be seen
-  thickness(...bodies) {
-    const radii = bodies.flatMap((k) => this.data.bodies[k].shapes.filter((s) => s.kind === 'capsule').map((s) => s.size[0]));
-    return Math.max(0, ...radii);
-  }
-
   joint(solid, joint) {
-    const size = Math.max(this.data.size, this.thickness(joint.body, joint.parent) / 0.021);
+    const size = joint.mark / 0.019;
     const color = [0.2, 0.25, 0.29];
+    if (!joint.mark) return;
     const [x, y, z] = alongZ(joint.axis || [0, 0, 1]);
     const m = frameOf(x, y, z, [0, 0, 0]);
     if (TURNING[joint.kind]) solid.cylinder(m, 0.02 * size, TURNING[joint.kind] * size, color);
@@ -186,7 +181,14 @@ class Stage {
       d.use('solid', { ...lit, model, tint });
       d.draw(object);
     });
-    if (this.shown.forces) this.drawForces(lit);
+    if (this.shown.forces) {
+      this.drawForces(lit);
+      d.blended(() => { // inside bodies too, faintly
+        d.gl.disable(d.gl.DEPTH_TEST);
+        this.drawForces({ ...lit, alpha: 0.3 });
+        d.gl.enable(d.gl.DEPTH_TEST);
+      });
+    }
     if (this.shown.trails) d.blended(() => { // seen through bodies
       const paint = colorOf(this.data.colors.trail);
       const values = { seen, screen: [w, h], width: 3.2 * Math.min(window.devicePixelRatio || 1, 2), now: this.time, window: 3, paint };
@@ -207,6 +209,7 @@ class Stage {
     const flat = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, -x, -y, 0, 0, g * x, g * y, g + 1e-3 * this.data.size, 1]);
     const d = this.drawing;
     d.shadow(() => this.bodies.forEach((body, k) => {
+      if (this.at[k][14] < g - 0.1 * this.data.size) return; // it has fallen through the floor
       d.use('plain', { seen, model: product(flat, this.at[k]), paint: [0, 0, 0, dark ? 0.42 : 0.16] });
       d.draw(body);
     }));

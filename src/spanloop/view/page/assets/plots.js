@@ -82,8 +82,17 @@ class Plot {
       }
     if (!(low <= high)) return [0, 1];
     if (this.group.log) return [Math.floor(low) - 0.2, Math.max(Math.ceil(high), Math.floor(low) + 2) + 0.2];
-    const room = 0.07 * (high - low) || 0.1 * Math.abs(high) || 1;
-    return [low - room, high + room];
+    const rounding = this.noise();
+    if (high - low > rounding) return [low - 0.07 * (high - low), high + 0.07 * (high - low)];
+    const middle = Math.abs(high) > rounding ? (low + high) / 2 : 0; // all the same, but for rounding
+    const room = 0.1 * Math.abs(middle) || 1;
+    return [middle - room, middle + room];
+  }
+
+  // differences that are rounding, in the coarsest of the group's units
+  noise() {
+    const units = this.group.unit.split(', ');
+    return Math.max(...units.map((u) => data.noise[u] || 0));
   }
 
   sized(canvas) {

@@ -1,6 +1,7 @@
 // ---- solids: triangles with normals and colours, collected into one buffer
 
-const AROUND = 28; // corners of a circle
+const AROUND = 36; // corners of a circle
+const CREASE = Math.cos(0.6); // of the angle from which an edge is sharp
 
 class Solid {
   constructor() {
@@ -94,28 +95,75 @@ class Solid {
     });
   }
 
-  mesh(m, shape, color) {
-    const grid = wordsOf(shape.corners);
-    const span = subtract(shape.high, shape.low);
-    const at = (k) => [0, 1, 2].map((c) => shape.low[c] + (span[c] * grid[3 * k + c]) / 65535);
-    for (let k = 0; k + 2 < grid.length / 3; k += 3) {
-      const [a, b, c] = [at(k), at(k + 1), at(k + 2)];
-      const n = unit(cross(subtract(b, a), subtract(c, a)));
-      for (const p of [a, b, c]) this.corner(m, p, n, color);
+  // shaded smoothly, but for edges sharper than CREASE
+  mesh(m, mesh, color) {
+    const { points, faces, normals } = unpacked(mesh);
+    let [left, part] = [0, -1];
+    let own = color;
+    for (let f = 0; f < faces.length; f += 3) {
+      while (left === 0) {
+        part += 1;
+        left = mesh.colors[part][0];
+        own = mesh.colors[part][1] ? colorOf(mesh.colors[part][1]) : color;
+      }
+      left -= 1;
+      for (let k = f; k < f + 3; k++)
+        this.corner(m, points.subarray(3 * faces[k], 3 * faces[k] + 3), normals.subarray(3 * k, 3 * k + 3), own);
     }
   }
 
-  shape(shape, color) {
+  shape(shape, bodyColor, meshes = []) {
     const [m, s] = [shape.at, shape.size];
+    const color = shape.color ? colorOf(shape.color) : bodyColor;
     if (shape.kind === 'box') this.box(m, s, color);
     else if (shape.kind === 'cylinder') this.cylinder(m, s[0], s[1], color);
     else if (shape.kind === 'capsule') this.capsule(m, s[0], s[1], color);
     else if (shape.kind === 'sphere') this.ball(m, [s[0], s[0], s[0]], color);
     else if (shape.kind === 'ellipsoid') this.ball(m, s, color);
-    else if (shape.kind === 'mesh') this.mesh(m, shape, color);
-    else if (shape.kind === 'hull') {
-      const middle = scaled(0.5, add(shape.low, shape.high));
-      this.box(product(m, frameOf([1, 0, 0], [0, 1, 0], [0, 0, 1], middle)), subtract(shape.high, shape.low), color);
-    }
+    else if (shape.kind === 'mesh') this.mesh(m, meshes[shape.mesh], color);
   }
+}
+
+// points, triangles and a normal for each corner of each triangle; kept, since bodies share meshes
+function unpacked(mesh) {
+  if (mesh.points) return mesh;
+  const grid = wordsOf(mesh.corners);
+  const span = subtract(mesh.high, mesh.low);
+  mesh.points = Float32Array.from(grid, (x, k) => mesh.low[k % 3] + (span[k % 3] * x) / 65535);
+  mesh.faces = mesh.wide ? new Uint32Array(bytesOf(mesh.faces).buffer) : wordsOf(mesh.faces);
+  mesh.normals = smoothNormals(mesh.points, mesh.faces);
+  return mesh;
+}
+
+// at each corner of a triangle the mean normal of those triangles around it that are nearly in its plane
+function smoothNormals(points, faces) {
+  const at = (k) => points.subarray(3 * k, 3 * k + 3);
+  const count = faces.length / 3;
+  const flat = new Float32Array(3 * count); // as long as the triangle is large
+  const units = new Float32Array(3 * count);
+  for (let f = 0; f < count; f++) {
+    const [a, b, c] = [0, 1, 2].map((k) => at(faces[3 * f + k]));
+    const n = cross(subtract(b, a), subtract(c, a));
+    flat.set(n, 3 * f);
+    units.set(unit(n), 3 * f);
+  }
+  const starts = new Uint32Array(points.length / 3 + 1);
+  for (const k of faces) starts[k + 1] += 1;
+  for (let k = 1; k < starts.length; k++) starts[k] += starts[k - 1];
+  const next = starts.slice();
+  const around = new Uint32Array(faces.length);
+  faces.forEach((k, i) => (around[next[k]++] = Math.floor(i / 3)));
+  const out = new Float32Array(3 * faces.length);
+  for (let i = 0; i < faces.length; i++) {
+    const f = 3 * Math.floor(i / 3);
+    const [ux, uy, uz] = [units[f], units[f + 1], units[f + 2]];
+    let [x, y, z] = [0, 0, 0];
+    for (let j = starts[faces[i]]; j < starts[faces[i] + 1]; j++) {
+      const g = 3 * around[j];
+      if (ux * units[g] + uy * units[g + 1] + uz * units[g + 2] < CREASE) continue;
+      x += flat[g]; y += flat[g + 1]; z += flat[g + 2];
+    }
+    out.set(unit([x, y, z]), 3 * i);
+  }
+  return out;
 }
