@@ -10,7 +10,7 @@ along the other rows, as kernels and projection close it, and a warning names wh
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -82,8 +82,7 @@ def assemble(
             best[left[better]], size[left[better]] = found[better], reached[better]
             size[left[better]] = np.where(task.fit(best, left[better]), 0.0, reached[better])
         refused = np.flatnonzero(size > task.tolerance)
-        advice = task.outside(q[0], fixed) if len(q) == 1 and len(refused) else ""
-        return (best,), {int(k): task.refusal(best[k], fixed, advice) for k in refused}
+        return (best,), {int(k): task.refusal(best[k], fixed, q[0] if len(q) == 1 else None) for k in refused}
 
     found = over_states("assemble", robot, compute, q=(guess, robot.model.nq))[0]
     _warn_of_misfit(robot, found, task.tolerance)
@@ -190,17 +189,17 @@ class _Task:
     def _turning(self) -> np.ndarray:
         return np.array([unit == "rad" for j in self.robot.model.joints for unit in j.kind.units], dtype=bool)
 
-    def outside(self, guess: np.ndarray, fixed: Sequence[str]) -> str:
-        """Where the loops close from the guess without limits, the joints that are beyond theirs there; "" if none."""
+    def outside(self, guess: np.ndarray, fixed: Sequence[str], around: Collection[str]) -> str:
+        """If the loops close from the guess without limits: the joints `around` one that are then beyond theirs."""
         free = replace(self, limits=Limits(self.robot.model, fixed, are_kept=False))
         q = free.descended(guess[None])
-        beyond = self.limits.beyond(q[0])
+        beyond = self.limits.beyond(q[0], around)
         if not beyond or free.openness(q)[0] > SMALL:
             return ""
-        return f"Without limits the loops close where {listed(beyond, 4)}; limits='ignore' allows that"
+        return f". Without limits it closes where {listed(beyond, 4)}; limits='ignore' allows that"
 
-    def refusal(self, q: np.ndarray, fixed: Sequence[str], outside: str = "") -> Refusal:
-        """Which loop stays open, by how much, and what to try. outside: what limits have to do with it."""
+    def refusal(self, q: np.ndarray, fixed: Sequence[str], guess: np.ndarray | None = None) -> Refusal:
+        """Which loop stays open, by how much, and what to try; from a guess also whether limits keep it open."""
         model = self.robot.model
         miss = worst(model, errors(self.robot, q[None])[0])
         if miss.name in idle(model):
@@ -216,7 +215,8 @@ class _Task:
         advice += ["try another guess", "look at the frames and lengths around it"]
         text = ", ".join(advice[:-1]) + ", or " + advice[-1]
         sentence = f"{miss.what} stays open by {miss.by()} at the nearest position found. {text[0].upper()}{text[1:]}"
-        return Refusal(Reason.NOT_CLOSABLE, f"{sentence}. {outside}" if outside else sentence)
+        limited = "" if guess is None else self.outside(guess, fixed, around)
+        return Refusal(Reason.NOT_CLOSABLE, sentence + limited)
 
 
 def _warn_of_misfit(robot: Robot, q: np.ndarray, tolerance: float) -> None:
@@ -229,8 +229,8 @@ def _warn_of_misfit(robot: Robot, q: np.ndarray, tolerance: float) -> None:
     k = int(np.argmax(np.abs(e).max(axis=1, initial=0.0)))
     if np.abs(e[k]).max(initial=0.0) > tolerance:
         warnings.warn(
-            f"assemble: {largest_rows(robot.model, errors(robot, states[k : k + 1])[0])}: redundant rows, which no "
-            "joint closes; the model's own numbers leave them open. The other rows are closed, and motions follow them",
+            f"assemble: {largest_rows(robot.model, errors(robot, states[k : k + 1])[0])}: redundant, no joint closes "
+            "that; the model's own numbers leave it open. The other rows are closed, and motions follow them",
             SpanloopWarning,
             stacklevel=4,
         )
@@ -309,13 +309,13 @@ class Limits:
         at = (x <= self.lower + _NEAR) | (x >= self.upper - _NEAR)
         return [name for name, here in zip(self.names, at, strict=True) if here]
 
-    def beyond(self, q: np.ndarray) -> list[str]:
-        """The joints that stand beyond a limit in one state q (nq,), where they stand, and their limits."""
-        x = q[self.in_q]
-        out = (x < self.lower - _NEAR) | (x > self.upper + _NEAR)
-        numbers = zip(self.names, x, self.lower, self.upper, out, strict=True)
+    def beyond(self, q: np.ndarray, names: Collection[str]) -> list[str]:
+        """Those of the joints that are beyond a limit in one state q (nq,), with where they are, and the limits."""
+        numbers = zip(self.names, q[self.in_q], self.lower, self.upper, strict=True)
         return [
-            f"{name!r} is at {at:.4g}, outside {low:.4g} to {up:.4g}" for name, at, low, up, is_out in numbers if is_out
+            f"{name!r} is at {x:.4g}, outside {low:.4g} to {up:.4g}"
+            for name, x, low, up in numbers
+            if name in names and not low - _NEAR <= x <= up + _NEAR
         ]
 
 
