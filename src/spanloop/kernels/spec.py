@@ -494,7 +494,7 @@ def content(model: Model) -> str:
 
 
 # rooms that kernels come from: a change elsewhere (zoo, cli, ...) leaves cached kernels valid
-_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "simulation")
+_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "reach", "simulation")
 
 
 @functools.cache
