@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,17 @@ from spanloop.trajectory import Trajectory
 from spanloop.trajectory.files.storage import load_run
 
 ZOO = "zoo:"
+ACCEPTED = (
+    "a .urdf, .xml or .mjcf (MJCF), .sdf or .world, .toml or .csv (Denavit-Hartenberg) file, "
+    "or zoo:NAME (zoo:puma, zoo:chain:6)"
+)
 RUNS = (".nc", ".h5", ".npz")
 UNITS = {"deg": math.pi / 180.0, "rad": 1.0, "m": 1.0, "mm": 1e-3, "cm": 1e-2}
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name a mechanism."""
-    accepted = "a .urdf, .xml (MJCF), .sdf, .toml or .csv file, or zoo:NAME (zoo:puma, zoo:chain:6)"
-    parser.add_argument("file", metavar="MODEL", help=accepted)
+    parser.add_argument("file", metavar="MODEL", help=ACCEPTED)
     add_loading(parser)
 
 
@@ -42,6 +45,27 @@ def add_loading(parser: argparse.ArgumentParser) -> None:
 def loading(chosen: argparse.Namespace) -> dict[str, Any]:
     """How the file is loaded, for model_of."""
     return {"base": chosen.base, "root": chosen.root, "repair": chosen.repair}
+
+
+def add_settings(parser: argparse.ArgumentParser, also: str = "") -> None:
+    """Add the option --set; also: what else it takes."""
+    about = "parameter of the model or setting of joints: link6.mass=0.5, elbow.damping=0.1, '*.limits=-90deg,90deg'"
+    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help=about + also)
+
+
+def with_settings(model: Model, values_by_name: Mapping[str, list[float]]) -> Model:
+    """The model with other parameters ("link6.mass") and settings of joints ("elbow.damping"), {name: numbers}."""
+    for name, values in values_by_name.items():
+        joint, _, setting = name.rpartition(".")
+        one = len(values) == 1
+        value: Any = values[0] if one else values
+        if name not in model.parameters().names and ("*" in joint or joint in {j.name for j in model.joints}):
+            model = model.with_joint(joint, **{setting: value})
+        elif one:
+            model = model.with_parameters({name: value})
+        else:
+            raise InputError(f"--set {name}: found {len(values)} numbers; a parameter has one")
+    return model
 
 
 def model_of(file: str, base: str | None = None, root: str | None = None, repair: bool = False) -> Model:
@@ -112,7 +136,7 @@ def initial_state(
 ) -> tuple[np.ndarray, np.ndarray]:
     """q (nq,) and v (nv,) with the given coordinates and rates; loops are closed around them.
 
-    Other coordinates are those of the zoo's own start, or zero.
+    Other coordinates are those of the zoo's own start, or neutral ones inside the joints' limits.
     """
     model = robot.model
     q = _default_q(model, file)
@@ -141,7 +165,9 @@ def _default_q(model: Model, file: str) -> np.ndarray:
     name, _, size = file.removeprefix(ZOO).partition(":")
     begin = getattr(zoo, f"{name}_start", None) if file.startswith(ZOO) else None
     if begin is None:
-        return model.neutral()
+        from spanloop.simulation.initial_state import default_position
+
+        return default_position(model)
     return np.array(begin(int(size)) if size else begin(), dtype=float)
 
 

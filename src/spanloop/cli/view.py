@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from spanloop.cli.shared_arguments import ZOO, add_loading, initial_state, is_run, loading, model_of, run_of
+from spanloop.cli.shared_arguments import ACCEPTED, ZOO, add_loading, initial_state, is_run, loading, model_of, run_of
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, UnsupportedError
 
@@ -19,8 +19,7 @@ EXAMPLES = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    accepted = "a .urdf, .xml (MJCF), .sdf, .toml or .csv file, zoo:NAME, or a run (.nc, .h5, .npz)"
-    add("file", metavar="MODEL|RUN", help=accepted)
+    add("file", metavar="MODEL|RUN", help=f"{ACCEPTED}; or a run (.nc, .h5, .npz)")
     add_loading(parser)
     add("--run", metavar="N", type=int, dest="number", help="number of a run in a batch")
     add("--port", type=int, default=0, help="port of the live viewer (a free one)")

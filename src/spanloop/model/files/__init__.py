@@ -16,7 +16,15 @@ from spanloop.model.model import Model
 if TYPE_CHECKING:
     from spanloop.model.files.mesh_paths import Folders
 
+_MESH = (
+    "a mesh is the shape of one body, not a mechanism; load the file that names it (.urdf, .xml, .sdf), or describe "
+)
+_MESH += "bodies and joints with sl.Builder, which takes meshes as geometry"
 NOT_READ = {
+    **dict.fromkeys((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".off", ".msh"), _MESH),
+    **dict.fromkeys(
+        (".step", ".stp", ".iges", ".igs"), "CAD files are not read; export URDF, MJCF or SDF from CAD first"
+    ),
     ".xacro": "xacro is not read; expand it first (xacro robot.xacro > robot.urdf)",
     ".mjb": "a compiled MuJoCo model is not read; save it as MJCF first (mujoco.mj_saveLastXML)",
 }
