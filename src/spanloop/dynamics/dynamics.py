@@ -390,22 +390,29 @@ class Dynamics(KernelCalls):
         return self._plain("closure_bias", (q, v), out)
 
     def assemble(
-        self, guess: ArrayLike, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100
+        self,
+        guess: ArrayLike,
+        fixed: Sequence[str] = (),
+        *,
+        tolerance: float = 1e-12,
+        max_steps: int = 100,
+        limits: str = "keep",
     ) -> Array:
         """Return coordinates q (..., nq) near the guess (..., nq) with all loops closed, within joint limits.
 
-        fixed: names of joints that keep their coordinates. tolerance: largest closure error [m or rad]. max_steps: for
-        each of six attempts.
+        fixed: names of joints that keep their coordinates. tolerance: largest closure error [rad, or of the loop's
+        length]. max_steps: for each of six attempts. limits: "keep", or "ignore", which allows joints beyond theirs.
 
-        StateError: no closed state was found; the message names the loop. A loop that constrains velocities alone (a
-        general joint) has no such state: a SpanloopWarning names it.
+        StateError: no closed state was found; the message names the loop. A SpanloopWarning names redundant rows that
+        the model's own numbers leave open (a planar loop whose file is rounded), and loops that constrain velocities
+        alone (a general joint), which no position closes.
 
         >>> robot = sl.Dynamics(sl.zoo.four_bar())
         >>> q = robot.assemble([0.3, 0.3, 0.3])
         >>> bool(np.abs(robot.closure_error(q)).max() < 1e-11)
         True
         """
-        return loops.assemble(self, guess, fixed, tolerance=tolerance, max_steps=max_steps)
+        return loops.assemble(self, guess, fixed, tolerance=tolerance, max_steps=max_steps, limits=limits)
 
     @overload
     def project(self, q: ArrayLike, v: None = None) -> Array: ...
