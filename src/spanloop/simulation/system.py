@@ -195,17 +195,9 @@ class System:
         return {**x, "tau": tau, "forces": forces, "armature": x["extra"]}
 
     def stiffness_and_damping(self, x: Arrays) -> tuple[list[Any], list[Any]]:
-        """K and D (nv) of the torques −K dq − D v at the joints that implicit steps take implicitly."""
-        pairs = zip(self.springs_and_dampers(x), self.gains_and_friction(x), strict=True)
+        """K and D (nv) of the torques −K dq − D v of springs, dampers and a controller's linear gains at the joints."""
+        pairs = zip(self.springs_and_dampers(x), self.applied.linear_gains(x), strict=True)
         K, D = ([a + b for a, b in zip(*rows, strict=True)] for rows in pairs)
-        return K, D
-
-    def gains_and_friction(self, x: Arrays) -> tuple[list[Any], list[Any]]:
-        """K and D (nv) of a controller's linear gains, and of friction (a secant: its torque is −D v)."""
-        K, D = self.applied.linear_gains(x)
-        for i, strength in enumerate(self.friction):
-            if strength:
-                D[i] = D[i] + strength / sqrt(x["v"][i] * x["v"][i] + SLIP * SLIP)
         return K, D
 
     def springs_and_dampers(self, x: Arrays) -> tuple[list[Any], list[Any]]:
