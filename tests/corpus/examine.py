@@ -81,8 +81,7 @@ def _loaded(path: Path, root: Path, result: Result) -> Model | None:
             warnings.simplefilter("always")
             try:
                 model = sl.load(path, **options)
-                if model.nv == 0 and path.suffix == ".urdf":  # an object, which is of interest only where it can move
-                    model = sl.load(path, base="free", **options)
+                model = model if model.nv else _moving(model, path, options)
             except Exception as error:
                 result["ours"], result["ours_says"] = "refuses", _said(error, result)
                 continue
@@ -92,6 +91,14 @@ def _loaded(path: Path, root: Path, result: Result) -> Model | None:
         result["size"] = [model.nv, len(model.bodies), len(model.loops), len(model.couplings)]
         return model
     return None
+
+
+def _moving(model: Model, path: Path, options: dict[str, Any]) -> Model:
+    """A URDF without moving joints on a free base, where it can have one: an object is of interest where it moves."""
+    try:
+        return sl.load(path, base="free", **options) if path.suffix == ".urdf" else model
+    except SpanloopError:
+        return model  # its root link is the world
 
 
 def _said(error: Exception, result: Result) -> str:
