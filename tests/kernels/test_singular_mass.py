@@ -141,3 +141,30 @@ def test_a_number_beyond_single_precision_is_said_to_be():
     model = bare_tip()
     with pytest.raises(StateError, match=r"tau\[0\] \(joint 'j0'\) is inf; .* at most 3.4e38, the largest of float32"):
         sl.Dynamics(model, dtype="float32").forward_dynamics([0.0, 0.0], [0.0, 0.0], [1e39, 0.0])
+
+
+@pytest.mark.parametrize("target", ["python", "cpu"])
+def test_of_a_robot_without_masses_the_outermost_joint_is_named(target):
+    arm = sl.Builder("hollow")
+    for k in range(4):
+        parent = f"link{k}" if k else "world"
+        arm.body(f"link{k + 1}").revolute(f"joint{k + 1}", parent, f"link{k + 1}", "xyzx"[k], (0.1, 0.2, 0.3))
+    model = arm.build()
+    q, v = model.random_state(1)
+    with pytest.raises(StateError) as error:
+        sl.Dynamics(model, target=target).forward_dynamics(q, v, v)
+    sentence = str(error.value)
+    assert "joint 'joint4' (body 'link4')" in sentence
+    assert "its pivot is 0;" in sentence  # not nan
+    assert sentence.endswith("model.lock('joint4'). 3 more joints cannot be solved for with it")
+
+
+def test_the_joint_that_is_named_can_be_given_armature():
+    tip = sl.Builder("tip").body("arm", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1)).body("tip")
+    model = tip.revolute("hinge", "world", "arm", "y").revolute("wrist", "arm", "tip", "x", (0.3, 0, 0)).build()
+    with pytest.raises(StateError, match=r"joint 'wrist' \(body 'tip'\).*model.with_joint\('wrist', armature=...\)"):
+        sl.Dynamics(model, target="python").forward_dynamics([0.1, 0.2], [0, 0], [0, 1])
+    a = sl.Dynamics(model.with_joint("wrist", armature=0.5), target="python").forward_dynamics(
+        [0.1, 0.2], [0, 0], [0, 1]
+    )
+    np.testing.assert_allclose(a[1], 2.0, rtol=1e-12)

@@ -76,21 +76,36 @@ class PivotTest:
         return [pair for i in self.noise for pair in zip(here[i].least_pivots, _pivots(here[i]), strict=False)]
 
     def refusal(self, mechanism: Mechanism, pairs: Sequence[tuple[float, float]]) -> Refusal | None:
-        """Names the joint whose pivot is smallest for what it carries; None where all pivots are large enough."""
+        """Names the joint whose pivot is smallest for what it carries; None where all pivots are large enough.
+
+        A pivot of zero makes those of its own joint, and of joints inboard, NaN.
+        """
         numbers = [i for i, noise in self.noise.items() for _ in noise]
-        small = [(d / x if x else 0.0, x, d, i) for i, (x, d) in zip(numbers, pairs, strict=True) if not x < d]
-        if not small:
+        failed = [(i, x, d) for i, (x, d) in zip(numbers, pairs, strict=True) if not x < d]
+        if not failed:
             return None
-        _, least, pivot, i = min(small)
+        inboard = {a for i in {i for i, _, _ in failed} for a in _ancestors(mechanism.links, i)}
+        small = [(d / x if x and d == d else 0.0, x, d, i) for i, x, d in failed if d == d or i not in inboard]
+        _, least, pivot, i = min(small, key=lambda found: (found[0], -found[3]))
+        pivot, others = pivot if pivot == pivot else 0.0, len({k for k, _, _ in failed}) - 1
         joint, body = mechanism.links[i].name, next(name for name, a in mechanism.anchors.items() if a.link == i)
         other = ". Loops do not make up for it; runs with closures='minimal' (legs on a platform) need no inertia here"
         return Refusal(
             Reason.SINGULAR_MASS,
             f"joint {joint!r} (body {body!r}): the mass matrix is singular at this position, or too near it: when the "
             f"joints outboard of {joint!r} give way, it moves no inertia (its pivot is {pivot:.3g}; expected more than "
-            f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature, or lock it: "
-            f"model.lock({joint!r})" + (other if mechanism.closures else ""),
+            f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature: "
+            f"model.with_joint({joint!r}, armature=...), or lock it: model.lock({joint!r})"
+            + (f". {others} more joint{'s' * (others > 1)} cannot be solved for with it" if others else "")
+            + (other if mechanism.closures else ""),
         )
+
+
+def _ancestors(links: Sequence[Link], i: int) -> Iterator[int]:
+    """Numbers of the links that carry a link."""
+    while links[i].parent >= 0:
+        i = links[i].parent
+        yield i
 
 
 def _pivots(here: Values) -> Sequence[Scalar]:
