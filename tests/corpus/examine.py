@@ -84,8 +84,7 @@ def _loaded(path: Path, root: Path, result: Result) -> Model | None:
                 if model.nv == 0 and path.suffix == ".urdf":  # an object, which is of interest only where it can move
                     model = sl.load(path, base="free", **options)
             except Exception as error:
-                if not options:
-                    result["ours"], result["ours_says"] = "refuses", _said(error, result)
+                result["ours"], result["ours_says"] = "refuses", _said(error, result)
                 continue
         result["ours"], result["with"] = "reads", sorted(options)
         result["warned"] = sorted({str(w.message)[:300] for w in told})

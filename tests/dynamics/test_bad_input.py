@@ -244,7 +244,7 @@ CASES = {
     "live parameters of Dynamics": (
         lambda: sl.Dynamics(model_of("puma"), parameters="live"),
         UnsupportedError,
-        "Dynamics: parameters is 'live'; it has the model's numbers compiled in ('baked'). Live ones: sl.compile(model,",
+        "Dynamics: parameters is 'live'; it has the model's numbers compiled in ('baked'). Live ones: sl.compile(",
     ),
     "threads": (
         lambda: sl.Dynamics(model_of("puma"), threads=-1).bias(Z, Z),

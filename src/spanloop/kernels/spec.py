@@ -32,7 +32,7 @@ from spanloop.topology import Mechanism, mechanism
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Kernel
 
-_LARGE = 800  # rows times DoF beyond which closed states are searched with kernels, not on floats
+_LARGE = 500  # rows times DoF beyond which closed states are searched with kernels, not on floats
 _LATER = ("gpu", "cuda", "jax", "c")  # targets
 CHOICES = {
     "parameters": ("baked", "live"),
@@ -494,7 +494,7 @@ def content(model: Model) -> str:
 
 
 # rooms that kernels come from: a change elsewhere (zoo, cli, ...) leaves cached kernels valid
-_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "simulation")
+_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "reach", "simulation")
 
 
 @functools.cache
