@@ -104,10 +104,8 @@ def closed(
     if system.closures == "none" or not system.has_loops:
         return q, v, ""
     live = system.live_parameters(constants)
-    if live is None:
-        openness = _openness(robot, q)
-    else:
-        openness = _openness(LiveRobot(robot, live), q, _COMPLETED if system.minimal else OPEN)
+    own = robot if live is None else LiveRobot(robot, live)
+    openness = _openness(own, q, _COMPLETED if live is not None and system.minimal else OPEN)
     if not system.keeps_closed:
         return q, v, ""
     if system.minimal:
@@ -116,6 +114,8 @@ def closed(
         there = _projected_by_steps(system, q, v, openness, constants)
     else:
         there = _projected(robot, q, v, openness)
+    if openness.max(initial=0.0) > NOTICED:  # redundant rows that no joint closes stay as they are
+        openness = openness - _openness(own, there[0])
     return *there, _note(openness, v, there[1])
 
 
@@ -191,9 +191,12 @@ def _projected_by_steps(
     return q, v
 
 
-def _note(openness: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
-    """A sentence and a warning on how states were changed, if by more than NOTICED; velocities before and after."""
-    by_q, by_v = openness.max(initial=0.0), np.abs(after - before).max(initial=0.0)
+def _note(closed: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
+    """A sentence and a warning on how states were changed, if by more than NOTICED.
+
+    closed (n,): by how much loops were open that are no longer; before, after: velocities.
+    """
+    by_q, by_v = closed.max(initial=0.0), np.abs(after - before).max(initial=0.0)
     if max(by_q, by_v) <= NOTICED:
         return ""
     parts = [f"loops were open by up to {by_q:.1e} (rad, or of their length)"] if by_q > NOTICED else []
