@@ -316,3 +316,12 @@ class Trajectory:
         from spanloop.view.page import write
 
         return write(self, path, **options)
+
+    def video(self, path: str | Path, **options: Any) -> Path:
+        """Write the run as a video, .mp4 or .gif; see spanloop.view.video.write for size, fps, speed and view.
+
+        Needs the extra `video`: pip install 'spanloop[video]'.
+        """
+        from spanloop.view.video import write
+
+        return write(self, path, **options)
