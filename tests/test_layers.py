@@ -11,10 +11,10 @@ import spanloop
 HOUSE = Path(spanloop.__file__).parent
 ROOMS = (
     "errors", "types", "math", "joints", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
-    "kernels", "loops", "dynamics", "papers", "trajectory", "simulation", "view", "cli",
+    "kernels", "loops", "reach", "dynamics", "papers", "trajectory", "simulation", "view", "cli",
 )  # fmt: skip
 FACE = {"trajectory/trajectory.py": ("view",)}  # run.plot and run.view: one line each, imported when asked for
-FILES = sorted(p for p in HOUSE.rglob("*.py") if p != HOUSE / "__init__.py")
+FILES = sorted(p for p in HOUSE.rglob("*.py") if p not in (HOUSE / "__init__.py", HOUSE / "__main__.py"))
 
 
 def room_of(path: Path) -> str:

@@ -29,7 +29,8 @@ def test_type_checkers_see_every_public_name():
     """The lazy imports of __getattr__ are imports for a type checker."""
     tree = ast.parse((HOME / "__init__.py").read_text(encoding="utf-8"))
     (block,) = [x for x in tree.body if isinstance(x, ast.If)]
-    imported = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    names = [alias for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    imported = {alias.asname or alias.name for alias in names}
     assert imported == set(sl.__all__)
 
 

@@ -43,6 +43,7 @@ _MODULES = {
     "joints": "spanloop.joints",
     "math": "spanloop.math",
     "papers": "spanloop.papers",
+    "targets": "spanloop.reach.target_kinds",
     "zoo": "spanloop.zoo",
 }
 
@@ -69,6 +70,7 @@ __all__ = [
     "operators",
     "papers",
     "simulate",
+    "targets",
     "where",
     "zoo",
 ]
@@ -88,6 +90,7 @@ if TYPE_CHECKING:
     from spanloop.model.files.dh.table import from_dh
     from spanloop.model.orders.mujoco import MujocoOrder
     from spanloop.model.orders.pinocchio import PinocchioOrder
+    from spanloop.reach import target_kinds as targets
     from spanloop.simulation import control, forces
     from spanloop.simulation.integrators import Integrator
     from spanloop.simulation.simulate import simulate

@@ -55,7 +55,7 @@ def urdf(tmp_path):
 def test_convert_sets_settings_of_joints_and_parameters(capsys, tmp_path):
     target = tmp_path / "p.toml"
     words = ("*.damping=0.1", "joint2.limits=-90deg,90deg", "link6.mass=0.4", "gravity.z=0")
-    assert run(capsys, "convert", "zoo:puma", str(target), "--set", *words)[0] == 0
+    assert run(capsys, "convert", "zoo:puma", str(target), *(x for word in words for x in ("--set", word)))[0] == 0
     model = sl.load(target)
     assert {j.damping for j in model.joints} == {(0.1,)}
     assert (model.joint("joint2").lower, model.body("link6").inertia.mass) == ((-np.pi / 2,), 0.4)
@@ -63,7 +63,7 @@ def test_convert_sets_settings_of_joints_and_parameters(capsys, tmp_path):
     code, _, err = run(capsys, "convert", "zoo:puma", str(target), "--set", "joint2.dampin=0.1")
     assert (code, "has no setting 'dampin'; did you mean 'damping'?" in err) == (2, True)
     code, _, err = run(capsys, "convert", "zoo:puma", str(target), "--set", "damping=0.1")
-    assert (code, "--set damping: expected NAME.SETTING=VALUE" in err) == (2, True)
+    assert (code, "there is no parameter 'damping'" in err) == (2, True)
 
 
 # ---- simulate
@@ -536,6 +536,33 @@ def test_doctor_is_well_here(capsys):
     assert "spanloop works here." in out
     for word in ("numpy", "llvmlite", "vectors", "cache", "compiler"):
         assert word in out
+
+
+def test_doctor_lists_what_is_optional_and_what_is_set(capsys, monkeypatch):
+    monkeypatch.setenv("SPANLOOP_PROGRESS", "off")
+    checks = {c["name"]: c for c in json.loads(run(capsys, "doctor", "--json")[1])["checks"]}
+    optional = {"mujoco", "pin", "viser", "scipy", "matplotlib", "h5py", "trimesh", "pycollada"}
+    assert optional | {"vectors", "cores", "cache", "compiler", "SPANLOOP_PROGRESS"} <= set(checks)
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "mujoco" else types.SimpleNamespace(origin="x")
+    )
+    code, out, _ = run(capsys, "doctor")
+    assert code == 0
+    assert "not installed; reading MJCF files: pip install mujoco" in out
+
+
+def test_the_package_is_a_command_too():
+    done = subprocess.run([sys.executable, "-m", "spanloop", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"spanloop {sl.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"), [("arm.stl", "a mesh is the shape of one body"), ("arm.STEP", "CAD files")]
+)
+def test_shapes_are_no_mechanisms(capsys, tmp_path, name, sentence):
+    (tmp_path / name).write_text("solid")
+    code, _, err = run(capsys, "info", str(tmp_path / name))
+    assert (code, f"{name}: {sentence}" in err) == (2, True)
 
 
 def test_doctor_reports_a_cache_that_others_may_write(capsys, tmp_path, monkeypatch):

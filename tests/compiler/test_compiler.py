@@ -154,9 +154,7 @@ def test_asking_a_traced_value_for_its_number_is_a_sentence():
         bool(x)
     with says(TraceError, "`if` on a traced condition: both branches are compiled. Use sl.where(condition, yes, no)"):
         max(x, y)
-    with says(
-        TraceError, "a traced value has no number yet; keep to + - * / and to NumPy's functions, as np.sin"
-    ):
+    with says(TraceError, "a traced value has no number yet; keep to + - * / and to NumPy's functions, as np.sin"):
         math.sin(x)
     with says(TraceError, "traced values cannot be compared with ==; use < and sl.where"):
         x == 1.0  # noqa: B015

@@ -147,7 +147,7 @@ def test_meshes_that_cannot_be_reached_are_named(tmp_path):
     (tmp_path / "there.stl").write_text("solid")
     (f,) = [f for f in examine(b.build(), tmp_path) if f.topic == "mesh"]
     assert sentence(f) == "2 meshes not found: '../gone.stl', 'lost.stl'."
-    assert advice(f).startswith("Refused, it leads out of the folder")
+    assert advice(f).startswith("There is no such file in the folder")
 
 
 # ---- loops that may be missing

@@ -33,7 +33,7 @@ CASES = {
     "four_bar": lambda: runs(sl.zoo.four_bar(), sl.zoo.four_bar_start()),
     "stewart": lambda: runs(sl.zoo.stewart(), sl.zoo.stewart_start()),
 }
-FULL = list(itertools.product(("rk4", "euler", "midpoint"), ("float64", "float32")))
+FULL = list(itertools.product(("rk4", "euler", "midpoint", "implicit"), ("float64", "float32")))
 KINDS = [("puma", *x) for x in FULL] + [("four_bar", *x) for x in FULL]
 KINDS += [pytest.param(name, *x, marks=pytest.mark.slow) for name in ("quadruped", "stewart") for x in FULL]
 

@@ -21,7 +21,9 @@ def end_of_flight(model, method, h):
     return np.concatenate([run.q[-1], run.v[-1]])
 
 
-@pytest.mark.parametrize(("method", "order", "h"), [("rk4", 4, 8e-3), ("midpoint", 2, 2e-3), ("euler", 1, 1e-3)])
+@pytest.mark.parametrize(
+    ("method", "order", "h"), [("rk4", 4, 8e-3), ("midpoint", 2, 2e-3), ("implicit", 2, 1e-3), ("euler", 1, 1e-3)]
+)
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
 def test_halving_the_step_divides_the_error_as_the_order_says(model, method, order, h):
     """Differences of successive halvings shrink by 2 to the order; half an order of slack for the next term."""

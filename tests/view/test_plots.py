@@ -258,7 +258,7 @@ def test_a_wrong_name_is_answered_with_the_nearest_one():
 
 def test_without_matplotlib_the_error_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with says(UnsupportedError, "plots need matplotlib, which is not installed; try: pip install 'spanloop[plots]'"):
+    with says(UnsupportedError, "plots need matplotlib, which is not installed; try: pip install matplotlib"):
         four_bar_run().plot("q")
 
 

@@ -561,5 +561,5 @@ def test_without_viser_the_error_names_the_package(monkeypatch):
     from spanloop.view.viewer import show
 
     monkeypatch.setitem(sys.modules, "viser", None)
-    with says(UnsupportedError, "the live viewer needs viser, which is not installed; try: pip install 'spanloop[view"):
+    with says(UnsupportedError, "the live viewer needs viser, which is not installed; try: pip install viser"):
         show(sl.zoo.four_bar(), block=False)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from spanloop.cli.shared_arguments import add_model, initial_state, model_of
+from spanloop.cli.shared_arguments import add_model, initial_state, loading, model_of
 from spanloop.cli.terminal import add_json, colored, print_json
 from spanloop.compiler.runtime import machine
 from spanloop.dynamics import Dynamics
@@ -49,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     if not 0.0 < chosen.seconds <= 60.0:
         raise InputError(f"--seconds is {chosen.seconds:g}; must be above 0 and at most 60")
-    model = model_of(chosen.file, chosen.base)
+    model = model_of(chosen.file, **loading(chosen))
     robot = Dynamics(model, threads=chosen.threads)
     q, v = initial_state(robot, chosen.file, {}, {})
     tau = np.zeros(model.nv)

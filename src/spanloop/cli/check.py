@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from spanloop.cli.shared_arguments import ZOO, add_model, model_of
+from spanloop.cli.shared_arguments import ZOO, add_model, loading, model_of
 from spanloop.cli.terminal import add_json, print_json, supports_color
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopWarning, in_one_line
@@ -34,14 +35,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    return check(chosen.file, chosen.base, chosen.json)
+    return check(chosen.file, loading(chosen), chosen.json)
 
 
-def check(file: str, base: str | None, as_json: bool) -> int:
+def check(file: str, options: Mapping[str, Any], as_json: bool) -> int:
     """Print the findings; return 1 if one of them matters."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SpanloopWarning)  # the findings include every warning
-        model = model_of(file, base)
+        model = model_of(file, **options)
         found = findings(model, file)
     if as_json:
         print_json(described(model, found))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.cli.shared_arguments import add_model, by_name, model_of
+from spanloop.cli.shared_arguments import add_model, add_settings, by_name, loading, model_of, with_settings
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.files import FORMATS, save, save_path, written_for
@@ -21,7 +21,7 @@ WRITTEN, NOT_WRITTEN = 0, 1
 EXAMPLES = (
     "spanloop convert zoo:puma puma.csv",
     "spanloop convert zoo:four_bar four_bar.toml",
-    "spanloop convert zoo:puma puma.toml --set joint2.limits=-90deg,90deg '*.damping=0.1' link6.mass=0.4",
+    "spanloop convert zoo:puma puma.toml --set joint2.limits=-90deg,90deg --set '*.damping=0.1'",
 )
 
 
@@ -29,30 +29,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("target", metavar="TO", help="a .toml, .urdf, .xml (MJCF), .sdf or .csv file")
     parser.add_argument("--force", action="store_true", help="write even if the target cannot store everything")
-    parser.add_argument(
-        "--set",
-        metavar="NAME.SETTING=VALUE",
-        nargs="+",
-        default=[],
-        dest="settings",
-        help="other settings of joints (elbow.damping=0.1, '*.friction=0.2') or parameters (link6.mass=2, gravity.z=0)",
-    )
+    add_settings(parser)
     parser.add_argument("--closed", action="store_true", help="make a closed configuration the zero of all coordinates")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    settings = by_name(chosen.settings, "--set")
-    return convert(chosen.file, chosen.target, chosen.base, chosen.force, chosen.closed, settings)
+    settings = by_name(chosen.set, "--set")
+    return convert(chosen.file, chosen.target, loading(chosen), chosen.force, chosen.closed, settings)
 
 
 def convert(
-    source: str, target: str, base: str | None, force: bool, closed: bool, settings: Mapping[str, list[float]]
+    source: str,
+    target: str,
+    options: Mapping[str, Any],
+    force: bool,
+    closed: bool,
+    settings: Mapping[str, list[float]],
 ) -> int:
     """Convert a file. Return 1 and write nothing if the target cannot store everything, unless `force`."""
     path = save_path(target)
     if Path(source).exists() and path.exists() and Path(source).samefile(path):
         raise InputError(f"{target}: is the input file; choose another name")
-    model = with_settings(model_of(source, base), settings)
+    model = with_settings(model_of(source, **options), settings)
     if closed:
         model = at_closed_state(model)
     try:
@@ -75,20 +73,6 @@ def convert(
     save(model, path, force=True)
     print(f"{path}: bodies {model.n_bodies}, DoF {model.nv}, loops {len(model.loops)}")
     return WRITTEN
-
-
-def with_settings(model: Model, settings: Mapping[str, list[float]]) -> Model:
-    """The model with other parameters ("link6.mass") and settings of joints ("elbow.damping"), {name: numbers}."""
-    for name, values in settings.items():
-        joint, _, setting = name.rpartition(".")
-        if name in model.parameters().names and len(values) == 1:
-            model = model.with_parameters({name: values[0]})
-        elif not joint:
-            raise InputError(f"--set {name}: expected NAME.SETTING=VALUE, for example elbow.damping=0.1")
-        else:
-            value: Any = values[0] if len(values) == 1 else values
-            model = model.with_joint(joint, **{setting: value})
-    return model
 
 
 def at_closed_state(model: Model) -> Model:

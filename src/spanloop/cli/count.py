@@ -45,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Print the counts of a model, or the growth of a family."""
-    from spanloop.cli.shared_arguments import model_of
+    from spanloop.cli.shared_arguments import loading, model_of
 
     frames = () if chosen.frame is None else (chosen.frame,)
     if chosen.growth:
@@ -54,7 +54,7 @@ def run(chosen: argparse.Namespace) -> int:
         shown = {"family": chosen.file, "sizes": list(SIZES), "formulas": _nested(found)}
         title = f"{chosen.file}, in its size n (from n = {SIZES[0]} to {SIZES[-1]})"
     else:
-        model = model_of(chosen.file, chosen.base)
+        model = model_of(chosen.file, **loading(chosen))
         counted = {key: asdict(n) for key, n in counts(model, frames).items()}
         found = {key: {c: str(n[c]) for c in COLUMNS} for key, n in counted.items()}
         shown = {"model": model.name, "nv": model.nv, "operations": _nested(counted)}

@@ -18,12 +18,17 @@ EXAMPLES = ("spanloop doctor", "spanloop doctor --json")
 WELL, ADVICE, FAULT = "ok", "advice", "failed"
 MARKS = {WELL: "ok", ADVICE: "--", FAULT: "NO"}
 
-OPTIONAL = (  # module, what it is for, how to get it
-    ("h5py", "runs in .nc and .h5 files", "pip install h5py"),
-    ("scipy", "adaptive integrators (DOP853, Radau, ...)", "pip install scipy"),
-    ("matplotlib", "spanloop plot, run.plot(...)", "pip install matplotlib"),
-    ("viser", "spanloop view, the live viewer", "pip install viser"),
+OPTIONAL = (  # module, its package, what it is for
+    ("mujoco", "mujoco", "reading MJCF files"),
+    ("h5py", "h5py", "runs in .nc and .h5 files"),
+    ("scipy", "scipy", "adaptive integrators (DOP853, Radau, ...)"),
+    ("matplotlib", "matplotlib", "spanloop plot, run.plot(...)"),
+    ("viser", "viser", "spanloop view, the live viewer"),
+    ("trimesh", "trimesh", "meshes in the live viewer"),
+    ("collada", "pycollada", ".dae meshes in the live viewer"),
+    ("pinocchio", "pin", "a peer of tests and benchmarks"),
 )
+FEATURES = ("avx512f", "avx2", "fma", "avx", "sse4.2", "neon", "sve")  # instruction sets that matter for speed
 
 
 @dataclass(frozen=True)
@@ -63,10 +68,12 @@ def all_checks() -> Iterator[Check]:
     yield _cores()
     yield _cache()
     yield _compiled()
-    for module, purpose, advice in OPTIONAL:
-        is_installed = importlib.util.find_spec(module) is not None
-        message = f"{_version(module)}: {purpose}" if is_installed else f"not installed; {purpose}: {advice}"
-        yield Check(module, WELL if is_installed else ADVICE, message)
+    yield from _settings()
+    for module, package, purpose in OPTIONAL:
+        if importlib.util.find_spec(module) is not None:
+            yield Check(package, WELL, f"{_version(package)}: {purpose}")
+        else:
+            yield Check(package, ADVICE, f"not installed; {purpose}: pip install {package}")
 
 
 def _needed() -> Iterator[Check]:
@@ -81,11 +88,19 @@ def _needed() -> Iterator[Check]:
 def _vectors() -> Check:
     from spanloop.compiler.runtime import machine
 
-    width = machine.lanes("double")
-    message = f"{machine.processor()}: {width} doubles or {machine.lanes('float')} floats per vector, used for batches"
+    width, known = machine.lanes("double"), machine.features().split(",")
+    features = " ".join(name for name in FEATURES if f"+{name}" in known) or "no vector instructions known"
+    message = f"{machine.processor()} ({features}): {width} doubles or {machine.lanes('float')} floats per vector"
     if width >= 4:
         return Check("vectors", WELL, message)
     return Check("vectors", ADVICE, f"{message}; without AVX2 or AVX-512 batches gain a factor of 2, not of 4 or 8")
+
+
+def _settings() -> Iterator[Check]:
+    """The environment variables that are set."""
+    for name in ("SPANLOOP_CACHE", "SPANLOOP_CACHE_MB", "SPANLOOP_PROGRESS", "SPANLOOP_TRACEBACK"):
+        if name in os.environ:
+            yield Check(name, WELL, repr(os.environ[name]))
 
 
 def _cores() -> Check:

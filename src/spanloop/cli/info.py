@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
-from spanloop.cli.shared_arguments import add_model, model_of
+from spanloop.cli.shared_arguments import add_model, loading, model_of
 from spanloop.cli.terminal import add_json, print_json
 from spanloop.errors import SpanloopWarning, in_one_line, listed
 from spanloop.loops.constraint_rank import in_general
@@ -28,13 +29,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    return info(chosen.file, chosen.base, chosen.json)
+    return info(chosen.file, loading(chosen), chosen.json)
 
 
-def info(file: str, base: str | None, as_json: bool) -> int:
+def info(file: str, options: Mapping[str, Any], as_json: bool) -> int:
     """Print a model from a file or from the zoo."""
     if not as_json:
-        model = model_of(file, base)
+        model = model_of(file, **options)
         print(model)
         if model.loops or model.couplings:
             print("\n" + loops_in_words(model))
@@ -44,7 +45,7 @@ def info(file: str, base: str | None, as_json: bool) -> int:
         return 0
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", SpanloopWarning)
-        model = model_of(file, base)
+        model = model_of(file, **options)
     messages = [str(w.message) for w in found]
     print_json({**described(model), "warnings": messages})
     return 0

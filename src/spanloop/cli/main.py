@@ -38,6 +38,7 @@ COMMANDS = {
     "zoo": "list, show or export the ready-made mechanisms",
     "cache": "show or empty the folder of compiled kernels",
     "doctor": "check the installation and this machine",
+    "completion": "print a script by which bash, zsh or fish completes commands",
 }
 
 FIRST_STEPS = """first steps:
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(words: list[str]) -> int:
     try:
-        chosen = _parser(words).parse_args(words)
+        chosen = parser_of(words).parse_args(words)
         with warnings.catch_warnings():
             warnings.simplefilter("always", SpanloopWarning)
             warnings.showwarning = _note
@@ -83,7 +84,7 @@ class Parser(argparse.ArgumentParser):
         sys.exit(_fail(f"{message}. Try '{self.prog} --help'", WRONG))
 
 
-def _parser(words: Sequence[str]) -> Parser:
+def parser_of(words: Sequence[str]) -> Parser:
     """The parser; it imports only a command that is named in the arguments."""
     about = "Dynamics of robots and machines, compiled for the mechanism at hand."
     shape = argparse.RawDescriptionHelpFormatter

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,25 +20,61 @@ from spanloop.trajectory import Trajectory
 from spanloop.trajectory.files.storage import load_run
 
 ZOO = "zoo:"
+ACCEPTED = (
+    "a .urdf, .xml or .mjcf (MJCF), .sdf or .world, .toml or .csv (Denavit-Hartenberg) file, "
+    "or zoo:NAME (zoo:puma, zoo:chain:6)"
+)
 RUNS = (".nc", ".h5", ".npz")
 UNITS = {"deg": math.pi / 180.0, "rad": 1.0, "m": 1.0, "mm": 1e-3, "cm": 1e-2}
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name a mechanism."""
-    accepted = "a .urdf, .xml (MJCF), .sdf, .toml or .csv file, or zoo:NAME (zoo:puma, zoo:chain:6)"
-    parser.add_argument("file", metavar="MODEL", help=accepted)
-    parser.add_argument(
-        "--base", choices=("fixed", "free"), help="how a URDF's root link is attached to the world (fixed)"
-    )
+    parser.add_argument("file", metavar="MODEL", help=ACCEPTED)
+    add_loading(parser)
 
 
-def model_of(file: str, base: str | None) -> Model:
+def add_loading(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say how a file is loaded."""
+    add = parser.add_argument
+    add("--base", choices=("fixed", "free"), help="how a URDF's root link is attached to the world (fixed)")
+    add("--root", metavar="FOLDER", help="includes and meshes may also be read from here (from the file's folder only)")
+    add("--repair", action="store_true", help="replace inertias that no body can have")
+
+
+def loading(chosen: argparse.Namespace) -> dict[str, Any]:
+    """How the file is loaded, for model_of."""
+    return {"base": chosen.base, "root": chosen.root, "repair": chosen.repair}
+
+
+def add_settings(parser: argparse.ArgumentParser, also: str = "") -> None:
+    """Add the option --set; also: what else it takes."""
+    about = "parameter of the model or setting of joints: link6.mass=0.5, elbow.damping=0.1, '*.limits=-90deg,90deg'"
+    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help=about + also)
+
+
+def with_settings(model: Model, values_by_name: Mapping[str, list[float]]) -> Model:
+    """The model with other parameters ("link6.mass") and settings of joints ("elbow.damping"), {name: numbers}."""
+    for name, values in values_by_name.items():
+        joint, _, setting = name.rpartition(".")
+        one = len(values) == 1
+        value: Any = values[0] if one else values
+        if name not in model.parameters().names and ("*" in joint or joint in {j.name for j in model.joints}):
+            model = model.with_joint(joint, **{setting: value})
+        elif one:
+            model = model.with_parameters({name: value})
+        else:
+            raise InputError(f"--set {name}: found {len(values)} numbers; a parameter has one")
+    return model
+
+
+def model_of(file: str, base: str | None = None, root: str | None = None, repair: bool = False) -> Model:
     """The model of an argument: a path, zoo:NAME, or zoo:NAME:NUMBER for families of any size."""
     if not file.startswith(ZOO):
-        return load(file, base)
-    if base is not None:
-        raise InputError(f"{file}: --base applies to URDF files only")
+        return load(file, base, root=root, repair=repair)
+    for option, value in (("--base", base), ("--root", root), ("--repair", repair)):
+        if value:
+            raise InputError(f"{file}: {option} applies to files only")
     name, _, size = file.removeprefix(ZOO).partition(":")
     if name not in zoo.names():
         raise InputError(f"the zoo has no {name!r}; {nearest(name, zoo.names())}")
@@ -99,7 +136,7 @@ def initial_state(
 ) -> tuple[np.ndarray, np.ndarray]:
     """q (nq,) and v (nv,) with the given coordinates and rates; loops are closed around them.
 
-    Other coordinates are those of the zoo's own start, or zero.
+    Other coordinates are those of the zoo's own start, or neutral ones inside the joints' limits.
     """
     model = robot.model
     q = _default_q(model, file)
@@ -128,7 +165,9 @@ def _default_q(model: Model, file: str) -> np.ndarray:
     name, _, size = file.removeprefix(ZOO).partition(":")
     begin = getattr(zoo, f"{name}_start", None) if file.startswith(ZOO) else None
     if begin is None:
-        return model.neutral()
+        from spanloop.simulation.initial_state import default_position
+
+        return default_position(model)
     return np.array(begin(int(size)) if size else begin(), dtype=float)
 
 

@@ -6,12 +6,20 @@ import argparse
 import time
 from pathlib import Path
 
-from spanloop.cli.shared_arguments import ZOO, add_model, by_name, initial_state, model_of, torques
+from spanloop.cli.shared_arguments import (
+    ZOO,
+    add_model,
+    add_settings,
+    by_name,
+    initial_state,
+    loading,
+    model_of,
+    torques,
+    with_settings,
+)
 from spanloop.cli.terminal import add_json, colored, number, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
-from spanloop.model import Model
-from spanloop.model.parameters import applied
 from spanloop.simulation.integrators.integrator import Integrator
 from spanloop.simulation.simulate import simulate
 from spanloop.trajectory import Trajectory
@@ -31,14 +39,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--duration", metavar="SECONDS", type=float, default=5.0, help="length of the motion (5)")
     add("--step", metavar="SECONDS", type=float, help="step of the integrator (0.001)")
     add("--sample", metavar="SECONDS", type=float, help="interval of the stored samples (every step)")
-    add("--integrator", default="rk4", help="rk4, euler, midpoint, or SciPy's DOP853, Radau, BDF, ... (rk4)")
+    add(
+        "--integrator",
+        default="auto",
+        help="rk4, euler, midpoint, implicit, or SciPy's DOP853, Radau, ... (rk4; implicit if stiff)",
+    )
     for name, about in (
         ("--q", "initial coordinate of a joint: elbow=0.3, elbow=30deg, ball=1,0,0,0"),
         ("--v", "initial velocity of a joint"),
         ("--tau", "constant torque or force at a joint"),
-        ("--set", "parameter of the model (rod2.mass=0.5), or initial coordinate of a joint"),
     ):
         add(name, metavar="NAME=VALUE", action="append", default=[], help=about)
+    add_settings(parser, "; or initial coordinate of a joint")
     add(
         "--output",
         metavar="FILE",
@@ -57,7 +69,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     files = [_checked(Path(name)) for name in chosen.output]
-    model, coordinates = _set(model_of(chosen.file, chosen.base), by_name(chosen.set, "--set"))
+    model, values = model_of(chosen.file, **loading(chosen)), by_name(chosen.set, "--set")
+    coordinates = {name: values.pop(name) for name in [j.name for j in model.joints] if name in values}
+    model = with_settings(model, values)
     robot = Dynamics(model)
     q, v = initial_state(robot, chosen.file, {**coordinates, **by_name(chosen.q, "--q")}, by_name(chosen.v, "--v"))
     began = time.perf_counter()
@@ -118,19 +132,6 @@ def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], t
         for path in files:
             print(f"written: {path}")
     return 0 if good else 1
-
-
-def _set(model: Model, values_by_name: dict[str, list[float]]) -> tuple[Model, dict[str, list[float]]]:
-    """The model with the given parameters, and the given initial coordinates."""
-    joints = {j.name for j in model.joints}
-    others = {name: values for name, values in values_by_name.items() if name not in joints}
-    for name, values in others.items():
-        if len(values) != 1:
-            raise InputError(f"--set {name}: found {len(values)} numbers; a parameter has one")
-    if others:
-        changed = model.parameters().changed({name: values[0] for name, values in others.items()})
-        model = applied(model, changed.values.tolist())
-    return model, {name: values for name, values in values_by_name.items() if name in joints}
 
 
 def _checked(path: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from spanloop.cli.shared_arguments import ZOO, initial_state, is_run, model_of, run_of
+from spanloop.cli.shared_arguments import ACCEPTED, ZOO, add_loading, initial_state, is_run, loading, model_of, run_of
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, UnsupportedError
 
@@ -19,8 +19,8 @@ EXAMPLES = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("file", metavar="MODEL|RUN", help="a .urdf or .toml file, zoo:NAME, or a run (.nc, .h5, .npz)")
-    add("--base", choices=("fixed", "free"), help="how a URDF's root link is attached to the world (fixed)")
+    add("file", metavar="MODEL|RUN", help=f"{ACCEPTED}; or a run (.nc, .h5, .npz)")
+    add_loading(parser)
     add("--run", metavar="N", type=int, dest="number", help="number of a run in a batch")
     add("--port", type=int, default=0, help="port of the live viewer (a free one)")
     add("--open", action="store_true", help="open the browser")
@@ -41,7 +41,7 @@ def run(chosen: argparse.Namespace) -> int:
     if is_run(chosen.file):
         show(run_of(chosen.file, chosen.number), port=chosen.port, open_browser=chosen.open)
         return 0
-    robot = Dynamics(model_of(chosen.file, chosen.base))
+    robot = Dynamics(model_of(chosen.file, **loading(chosen)))
     folder = None if chosen.file.startswith(ZOO) else Path(chosen.file).parent
     q, _ = initial_state(robot, chosen.file, {}, {})
     show(robot, q, port=chosen.port, open_browser=chosen.open, folder=folder)

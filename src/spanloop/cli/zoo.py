@@ -36,7 +36,7 @@ def run(chosen: argparse.Namespace) -> int:
         model_of(word, None)  # raises with the nearest name if there is none
         if not chosen.json:
             print(inspect.getdoc(getattr(zoo, word.removeprefix(ZOO).partition(":")[0])), end="\n\n")
-        return info(word, None, chosen.json)
+        return info(word, {}, chosen.json)
     if not chosen.target:
         raise InputError(
             f"zoo export needs a file; try: spanloop zoo export {chosen.name} {chosen.name.split(':')[0]}.toml"

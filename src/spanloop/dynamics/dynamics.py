@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +12,19 @@ from spanloop import loops
 from spanloop.compiler.runtime.arrays import accepted, checked_out
 from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.kernels import check_call_options, checked_model
 from spanloop.loops import arguments, dynamics_solution
 from spanloop.loops.dynamics_solution import Reactions, Solution
 from spanloop.loops.independent_dofs import Dofs
 from spanloop.model import Model
 from spanloop.types import Array
+
+if TYPE_CHECKING:
+    from spanloop.reach import Reach
+    from spanloop.reach.target_kinds import Target
+
+    Targets = Target | Mapping[str, ArrayLike] | Sequence[Target]
 
 
 class Dynamics(KernelCalls):
@@ -72,6 +78,7 @@ class Dynamics(KernelCalls):
         on_singular: str = "raise",
         open_chain: str | None = None,
         chain_threads: int = 1,
+        parameters: str = "baked",
     ):
         """model: the mechanism.
 
@@ -83,8 +90,16 @@ class Dynamics(KernelCalls):
         norm there.
 
         open_chain: for method "arms_on_object", the tree method that it applies to each arm.
+
+        parameters: "baked", the model's numbers; only sl.compile and sl.simulate take them as inputs.
         """
         checked_model(model, "Dynamics")
+        if parameters != "baked":
+            raise UnsupportedError(
+                f"Dynamics: parameters is {parameters!r}; it has the model's numbers compiled in ('baked'). Live ones: "
+                "sl.compile(model, 'forward_dynamics', parameters='live') or sl.simulate(model, parameters=...); "
+                "others for good: sl.Dynamics(model.with_parameters({'link.mass': 2.0}))"
+            )
         check_call_options(dtype, threads, target, on_singular)
         options = {"dtype": dtype, "threads": threads, "target": target, "on_singular": on_singular}
         super().__init__(model, method, open_chain, options, chain_threads)
@@ -384,22 +399,29 @@ class Dynamics(KernelCalls):
         return self._plain("closure_bias", (q, v), out)
 
     def assemble(
-        self, guess: ArrayLike, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100
+        self,
+        guess: ArrayLike,
+        fixed: Sequence[str] = (),
+        *,
+        tolerance: float = 1e-12,
+        max_steps: int = 100,
+        limits: str = "keep",
     ) -> Array:
         """Return coordinates q (..., nq) near the guess (..., nq) with all loops closed, within joint limits.
 
-        fixed: names of joints that keep their coordinates. tolerance: largest closure error [m or rad]. max_steps: for
-        each of six attempts.
+        fixed: names of joints that keep their coordinates. tolerance: largest closure error [rad, or of the loop's
+        length]. max_steps: for each of six attempts. limits: "keep", or "ignore", which allows joints beyond theirs.
 
-        StateError: no closed state was found; the message names the loop. A loop that constrains velocities alone (a
-        general joint) has no such state: a SpanloopWarning names it.
+        StateError: no closed state was found; the message names the loop. A SpanloopWarning names redundant rows that
+        the model's own numbers leave open (a planar loop whose file is rounded), and loops that constrain velocities
+        alone (a general joint), which no position closes.
 
         >>> robot = sl.Dynamics(sl.zoo.four_bar())
         >>> q = robot.assemble([0.3, 0.3, 0.3])
         >>> bool(np.abs(robot.closure_error(q)).max() < 1e-11)
         True
         """
-        return loops.assemble(self, guess, fixed, tolerance=tolerance, max_steps=max_steps)
+        return loops.assemble(self, guess, fixed, tolerance=tolerance, max_steps=max_steps, limits=limits)
 
     @overload
     def project(self, q: ArrayLike, v: None = None) -> Array: ...
@@ -496,6 +518,73 @@ class Dynamics(KernelCalls):
         actuated: names of joints or DoF; by default model.actuated and the driven joints.
         """
         return loops.subsystems(self, actuated)
+
+    # ---- inverse kinematics
+
+    def inverse_kinematics(
+        self,
+        targets: Targets,
+        start: ArrayLike | None = None,
+        *,
+        fixed: str | Sequence[str] = (),
+        tolerance: float = 1e-9,
+        restarts: int = 50,
+        seed: int = 0,
+    ) -> Reach:
+        """Return the state that brings frames, axes or the centre of mass to targets, or comes nearest to them.
+
+        targets: {"frame": pose (..., 4, 4) or position (..., 3)}, or a list of sl.targets.Pose, Position, Direction and
+        CenterOfMass with weights. Batch axes come first, and all rows are solved together.
+        start (..., nq): where the search begins; by default the neutral state, inside limits. fixed: names of joints
+        that keep their coordinates. tolerance [m, rad]: of every target. restarts: further starts, drawn inside the
+        limits by `seed`, for rows that do not converge; with 0 the result stays near the start and in its assembly.
+
+        Joint limits hold, and loops and couplings are closed to the tolerance of robot.assemble. A target out of reach
+        is no error: `converged` is False, `residual` holds what is left by name, and print(result) names the joints at
+        limits.
+
+        StateError: a single target is not finite or no rotation, or loops cannot be closed; in a batch its row is NaN.
+        UnsupportedError: a loop constrains velocities alone.
+
+        >>> robot = sl.Dynamics(sl.zoo.puma())
+        >>> there = robot.pose([0.1, -0.5, 0.4, 0.3, 0.6, -0.2], "link6")
+        >>> found = robot.inverse_kinematics({"link6": there})
+        >>> found.converged, bool(np.abs(robot.pose(found.q, "link6") - there).max() < 1e-8)
+        (True, True)
+        """
+        from spanloop import reach
+
+        return reach.inverse_kinematics(
+            self, targets, start, fixed=fixed, tolerance=tolerance, restarts=restarts, seed=seed
+        )
+
+    def inverse_kinematics_path(
+        self,
+        targets: Targets,
+        start: ArrayLike | None = None,
+        *,
+        fixed: str | Sequence[str] = (),
+        tolerance: float = 1e-9,
+        seed: int = 0,
+    ) -> Reach:
+        """Return states along a sequence of targets: q (n, nq) without jumps, in one assembly and on one branch.
+
+        targets: as of inverse_kinematics, with one batch axis, the n samples of the path. start (nq,): selects the
+        solution of the first sample; by default any. Other arguments as of inverse_kinematics.
+
+        Where the path leads to a limit, a singular configuration or out of reach, it ends: `stopped` explains it,
+        `converged` is False and q is NaN from that sample on.
+
+        >>> robot = sl.Dynamics(sl.zoo.puma())
+        >>> x = np.linspace(0.3, 0.5, 21)
+        >>> points = np.stack([x, 0.2 + 0.0 * x, 0.1 + 0.0 * x], axis=1)
+        >>> found = robot.inverse_kinematics_path({"link6": points})
+        >>> bool(found.converged.all()), bool(np.abs(np.diff(found.q, axis=0)).max() < 0.1)
+        (True, True)
+        """
+        from spanloop import reach
+
+        return reach.inverse_kinematics_path(self, targets, start, fixed=fixed, tolerance=tolerance, seed=seed)
 
     # ---- sets of active loops
 

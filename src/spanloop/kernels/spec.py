@@ -32,7 +32,7 @@ from spanloop.topology import Mechanism, mechanism
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Kernel
 
-_LARGE = 800  # rows times DoF beyond which closed states are searched with kernels, not on floats
+_LARGE = 500  # rows times DoF beyond which closed states are searched with kernels, not on floats
 _LATER = ("gpu", "cuda", "jax", "c")  # targets
 CHOICES = {
     "parameters": ("baked", "live"),
@@ -64,6 +64,7 @@ class KernelSpec:
     refines: bool = False  # refuses states at which closure rows have lost digits, for a refined kernel to answer
     refined: bool = False  # is the refined kernel itself
     is_other: bool = False  # answers for another spec: asks no further ones
+    adds_armature: bool = False  # takes the input `armature` (nv), which adds to that of the joints
     assembly: Redundancy | None = None  # of the assembly that the kernel is for; None: of those near the neutral state
 
     @staticmethod
@@ -87,11 +88,13 @@ class KernelSpec:
         single: bool = False,
         coarse: bool = False,
         refines: bool = False,
+        adds_armature: bool = False,
         near: Sequence[float] | None = None,
     ) -> KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
 
         feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
+        adds_armature: adds the input `armature`, inertia at every degree of freedom beside the model's own.
         near: a closed state q (nq,) of the assembly that the kernel is for.
         """
         checked_model(model, name)
@@ -134,6 +137,7 @@ class KernelSpec:
             coarse,
             refines and strict and not single and name == "forward_dynamics" and algorithm.refines,
             assembly=None if near is None else redundancy_of(model, near),
+            adds_armature=adds_armature,
         )
 
     @staticmethod
@@ -186,7 +190,7 @@ class KernelSpec:
             self.refuses_open,
             self.lowering,
             self.single,
-            (self.coarse, self.refines, self.refined),
+            (self.coarse, self.refines, self.refined, self.adds_armature),
             self.assembly and (sorted(self.assembly.dropped), sorted(self.assembly.weak), self.assembly.misaligned),
             source_hash(),
         )
@@ -237,6 +241,8 @@ class KernelSpec:
         inputs = tuple((n, sizes.get(n, self.model.nv)) for n in program.inputs)
         if self.live:
             inputs += (("parameters", len(Parameters.of(self.model))),)
+        if self.adds_armature:
+            inputs += (("armature", self.model.nv),)
         return inputs, program.shape
 
     def compute(self, inputs: Mapping[str, Sequence[Any]]) -> tuple[list[Any], list[Any]]:
@@ -255,14 +261,15 @@ class KernelSpec:
         """Pairs, the first to be less, for methods of loops that do not test the pivots of their tree themselves."""
         if not self._drops_rows or self.name != "forward_dynamics" or program.tests_pivots or self.refined:
             return []
-        tested = PivotTest(m)
+        tested = PivotTest(m if self.live else self.program[0])  # armature that is added leaves no pivot smaller
         numbers = walk(operational_space.pivots(m, tested), m, {"q": inputs["q"]}) if tested.noise else []
         return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     def mechanism_of(self, inputs: Mapping[str, Sequence[Any]]) -> Mechanism:
         """The mechanism with the model's numbers, or with the live ones among the inputs."""
         m, program = self.program
-        return self._mechanism(inputs["parameters"], program.whole) if self.live else m
+        found = self._mechanism(inputs["parameters"], program.whole) if self.live else m
+        return found.with_armature(inputs["armature"]) if self.adds_armature else found
 
     @functools.cached_property
     def _masses_differ(self) -> bool:
@@ -487,7 +494,7 @@ def content(model: Model) -> str:
 
 
 # rooms that kernels come from: a change elsewhere (zoo, cli, ...) leaves cached kernels valid
-_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "simulation")
+_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "reach", "simulation")
 
 
 @functools.cache

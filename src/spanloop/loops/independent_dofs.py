@@ -6,6 +6,7 @@ J_d a_d + J_i a_i + γ = 0 the accelerations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -156,7 +157,8 @@ def resolved(
 ) -> IndependentCoordinates:
     """The independent DoF that names, numbers or None mean. name: of the calling function; option: for the error."""
     model, owner = robot.model, name or f"model {robot.model.name!r}"
-    rows = converted(owner, "q", model.nq, q, np.dtype(float)).reshape(-1, model.nq)
+    rows = converted(owner, "q", model.nq, q, np.dtype(float))
+    rows = rows.reshape(math.prod(rows.shape[:-1]), model.nq)
     rows = rows[~np.isin(np.arange(len(rows)), list(faulty_states(robot, {"q": rows})))]
     if isinstance(dofs, IndependentCoordinates):
         chosen = dofs

@@ -1,4 +1,4 @@
-"""Check of inertias: what no body can have is an error, what looks like a placeholder a note.
+"""Check of inertias: what no body can have is an error (in files a note), what looks like a placeholder a note.
 
 Files often spread one part over several links with fixed joints between them and give only some of them an
 inertia, so bodies on fixed joints are put together first. Bodies fixed to the world are not checked: their inertia
@@ -41,24 +41,35 @@ class Groups:
 
 
 def check_inertias(model: Model, strict: bool) -> tuple[str, ...]:
-    """Return notes about suspect inertias; raise ModelError for those that no body can have.
+    """Return notes about suspect inertias.
 
-    strict: raise also where the triangle inequality fails, for models that are written by hand.
+    strict: raise ModelError for those that no body can have, for models that are written by hand. The equations of
+    motion hold for them too, so files may have them.
     """
     if not model.bodies:
         return ()
-    groups = _groups(model)
-    moments = np.linalg.eigvalsh(groups.inertia)
-    moments[0] = 0.0  # the world
-    largest = np.abs(moments).max(axis=1)
-    slack = POINT * groups.mass
-    for g in np.nonzero(moments[:, 0] < -NEGATIVE * largest - slack)[0]:
-        raise ModelError(why_impossible(moments[g], _who(model, groups, g)))
-    flat = np.nonzero(moments[:, 0] + moments[:, 1] < moments[:, 2] - TRIANGLE * largest - slack)[0]
-    sentences = [why_impossible(moments[g], _who(model, groups, g)) for g in flat]
+    groups = put_together(model)
+    bad = np.nonzero(are_impossible(groups.inertia, groups.mass))[0]
+    moments = {g: np.linalg.eigvalsh(groups.inertia[g]) for g in bad if g}
+    worst = sorted(moments, key=lambda g: bool(moments[g][0] >= 0.0))  # negative ones first
+    sentences = [why_impossible(moments[g], _who(model, groups, g)) for g in worst]
     if strict and sentences:
         raise ModelError(sentences[0])
-    return (*_shortened(sentences), *_massless(model, groups), *_placeholders(model, groups))
+    advice = " sl.load(..., repair=True) replaces it"
+    return (
+        *_shortened([s + advice for s in sentences]),
+        *_massless(model, groups),
+        *_placeholders(model, groups),
+    )
+
+
+def are_impossible(inertias: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """Which inertias (n, 3, 3) about centres of mass no body has: a negative moment, or one above the others' sum."""
+    moments = np.linalg.eigvalsh(inertias)
+    largest, slack = np.abs(moments).max(axis=1), POINT * masses
+    negative = moments[:, 0] < -NEGATIVE * largest - slack
+    flat: np.ndarray = moments[:, 0] + moments[:, 1] < moments[:, 2] - TRIANGLE * largest - slack
+    return negative | flat
 
 
 def check_inertia(inertia: Inertia, owner: str) -> None:
@@ -79,7 +90,8 @@ def why_impossible(moments: np.ndarray, owner: str) -> str:
     return f"{owner}: its principal moments of inertia are {found} kg m²; {rule}. {HINT}"
 
 
-def _groups(model: Model) -> Groups:
+def put_together(model: Model) -> Groups:
+    """The groups of bodies that fixed joints join."""
     of_body, first, parent, placements = [0], [0], [0], [Placement()]
     for i, (joint, above) in enumerate(zip(model.joints, model.parents, strict=True)):
         if joint.kind.name == "fixed":
@@ -115,7 +127,7 @@ def _composed(
     return mass, inertia
 
 
-def _massless(model: Model, groups: Groups) -> list[str]:
+def weightless(model: Model, groups: Groups) -> list[int]:
     """Moving groups at the end of a chain without mass, inertia and armature."""
     weight = groups.mass + np.abs(groups.inertia).sum(axis=(1, 2))
     rotors = reflected(model, "rotor_inertia")
@@ -123,12 +135,15 @@ def _massless(model: Model, groups: Groups) -> list[str]:
         joint = model.joints[groups.first[g] - 1]
         weight[g] += sum(joint.armature) + sum(rotors.get(joint.name, ()))
         weight[groups.parent[g]] += weight[g]
+    return [g for g in range(1, len(groups.first)) if weight[g] == 0.0]
+
+
+def _massless(model: Model, groups: Groups) -> list[str]:
     return _shortened(
         [
             f"{_who(model, groups, g)}: it moves and ends a chain but has no mass; "
             "forward dynamics will be singular. Give it an inertia or its joint an armature, or fix the joint"
-            for g in range(1, len(groups.first))
-            if weight[g] == 0.0
+            for g in weightless(model, groups)
         ]
     )
 

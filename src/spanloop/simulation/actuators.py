@@ -151,6 +151,11 @@ class _Motor:
         against = abs(self.gear) * self.friction + self.loss * absolute(out)
         return out - against * (v / sqrt(v * v + SLIP * SLIP))
 
+    def passes(self, v, command):
+        """1 where a change of the command changes the torque within a step; 0 where it is clipped, or waits."""
+        m = command * (1.0 / self.gear)
+        return 0.0 if self.memory else where(absolute(self._clipped(m, self.gear * v) - m) > 0.0, 0.0, 1.0)
+
     def update(self, h, command, z: Sequence[Any], begins, ends) -> list:
         """Memory after a step at whose start the delay's clock struck (begins), or at whose end it does (ends)."""
         m = command * (1.0 / self.gear)
@@ -190,6 +195,13 @@ class _Actuation(Controller):
         for m, own in self._shares(z):
             tau[m.place] = m.torque(v[m.place], u[m.place], own)
         return tau
+
+    def passed(self, v, u) -> list:
+        """By DoF 1 where a change of the command u changes the torque within a step, 0 elsewhere."""
+        out: list = [1.0] * len(u)
+        for m in self.motors:
+            out[m.place] = m.passes(v[m.place], u[m.place])
+        return out
 
     def update(self, t, h, q, v, u, z):
         """The clock counts from tick to tick; where steps are shorter than a tick, commands wait for the next one."""

@@ -40,7 +40,7 @@ class Named(TracedArray):
     closures: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
     @staticmethod
-    def of(
+    def by_joint(
         values: Sequence[Any], model: Model, rates: bool, closures: Mapping[str, Sequence[Any]] | None = None
     ) -> Named:
         out = TracedArray.of(values).view(Named)
@@ -82,6 +82,10 @@ class Controller:
     def update(self, t: Any, h: Any, q: Any, v: Any, u: Sequence[Any], z: Sequence[Any]) -> Sequence[Any]:
         """The memory (memory,) after a step of length h [s] that ended at time t [s] in q, v."""
         return z
+
+    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """Stiffness [N m/rad] and damping [N m s/rad] (nv each) that implicit steps take implicitly; None for none."""
+        return None
 
 
 class _Function(Controller):
@@ -150,7 +154,8 @@ class AppliedForces:
     def command(self, x: Any) -> list[Any]:
         """Torques (nv) that the controller commands."""
         q, v = self._named(x)
-        u, z = TracedArray.of(x["u"]), TracedArray.of(x["z"])[: self.controller.memory]
+        u: Any = TracedArray.of(x["u"])
+        z: Any = TracedArray.of(x["z"])[: self.controller.memory]
         with noted("the controller"):
             found = self.controller.torques(x["t"][0], q, v, u, z)
         return _torques(self.model, found, "the controller")
@@ -170,6 +175,22 @@ class AppliedForces:
             found = self.forces(x["t"][0], q, v)
         return self._added(tau, found)
 
+    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """The controller's stiffness and damping (nv each), if it has them."""
+        known = getattr(self.controller, "gains", None)
+        return known() if callable(known) else None
+
+    def linear_gains(self, x: Any) -> tuple[list[Any], list[Any]]:
+        """The controller's stiffness and damping (nv each) where its command reaches the joints, 0 elsewhere."""
+        found = self.gains()
+        if found is None:
+            return [0.0] * self.model.nv, [0.0] * self.model.nv
+        if self.actuation is None:
+            return list(found[0]), list(found[1])
+        _, v = self._named(x)
+        passed = cast("Any", self.actuation).passed(v, self.command(x))
+        return tuple([k * y for k, y in zip(row, passed, strict=True)] for row in found)  # type: ignore[return-value]
+
     def update(self, x: Any, before: Any) -> list[Any]:
         """The memory after a step; x: the state at its end, and h; before: the state at its start.
 
@@ -179,7 +200,7 @@ class AppliedForces:
         t, h, u, z = x["t"][0], x["h"][0], tuple(x["u"]), tuple(x["z"])
         n = self.controller.memory
         with noted("the controller's update"):
-            mine = TracedArray.of(u), TracedArray.of(z[:n])
+            mine: tuple[Any, Any] = TracedArray.of(u), TracedArray.of(z[:n])
             out = list(_sized(self.controller.update(t, h, q, v, *mine), n, "update")) if n else []
         if self.actuation is not None and self.actuation.memory:
             command = tuple(self.command({**before, "u": x["u"], "z": x["z"]}))
@@ -204,7 +225,7 @@ class AppliedForces:
 
     def _named(self, x: Any) -> tuple[Named, Named]:
         closures = {n: x[n] for n in CLOSURE_INPUTS if n in x}
-        return Named.of(x["q"], self.model, False, closures), Named.of(x["v"], self.model, True)
+        return Named.by_joint(x["q"], self.model, False, closures), Named.by_joint(x["v"], self.model, True)
 
     def _added(self, tau: list[Any], found: Any) -> tuple[list[Any], list[Any]]:
         """Torques (nv) with those that `forces` returns, and forces (6 for each of `bodies`)."""
@@ -308,6 +329,10 @@ class _Sum(Controller):
     def update(self, t: Any, h: Any, q: Any, v: Any, u: Any, z: Any) -> Any:
         return [x for c, mine, own in self._shares(u, z) for x in c.update(t, h, q, v, mine, own)]
 
+    def gains(self) -> Any:
+        found = [known for c in self.parts if hasattr(c, "gains") and (known := c.gains()) is not None]
+        return tuple([sum(x) for x in zip(*rows, strict=True)] for rows in zip(*found, strict=True)) if found else None
+
     def _shares(self, u: Any, z: Any) -> Any:
         at = kept = 0
         for c in self.parts:
@@ -330,7 +355,7 @@ def _places(model: Model, forces: Callable[..., Any]) -> tuple[tuple[str, ...], 
         raise InputError(
             f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}"
         )
-    q, v = Named.of(list(model.neutral()), model, False), Named.of([0.0] * model.nv, model, True)
+    q, v = Named.by_joint(list(model.neutral()), model, False), Named.by_joint([0.0] * model.nv, model, True)
     with noted("the function of forces, called with the neutral position"):
         found = forces(0.0, q, v)
     if not isinstance(found, Mapping):

@@ -20,7 +20,9 @@ from spanloop.simulation.controllers import AppliedForces, Callback, applied_for
 from spanloop.simulation.events import Events, events_of
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
+from spanloop.simulation.integrators.implicit import linearized
 from spanloop.simulation.integrators.step_schedule import StateLayout
+from spanloop.simulation.stiffness import EXPLICIT, measured
 from spanloop.simulation.system import Closures, System
 from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome, Segment, Trajectory
@@ -62,6 +64,8 @@ class Problem:
     events: Events
     constants: np.ndarray  # (n or 1, width), in the system's order
     open_loops: tuple[str, ...] = ()  # switchable loops that are not active
+    stiff: str = ""  # the joint for which steps are implicit, though nobody asked for it
+    advice: str = ""  # where steps are too long for a joint that is stiff
 
     @staticmethod
     def of(
@@ -195,10 +199,21 @@ class Problem:
             at += size
         return out
 
-    def refusal(self, t: float, q, v, z, u, run: int) -> Refusal | None:
-        """Why this one state has no accelerations; None if it has."""
-        arrays = {"t": t, "q": q, "v": v, "z": z, "u": u, **self.constants_of(run)}
-        return self.system.refusal({n: [float(y) for y in np.ravel(a)] for n, a in arrays.items()})
+    def refusal(self, t: float, q, v, z, u, run: int, h: float = 0.0) -> Refusal | None:
+        """Why this one state has no accelerations; None if it has. h: length of the step, of implicit ones [s]."""
+        x = self._floats(run, t=t, h=h, q=q, v=v, z=z, u=u)
+        return self.system.refusal({**x, **linearized(self.system, x)} if self.system.implicit else x)
+
+    def too_stiff(self, t: float, q, v, z, u, run: int, h: float, integrator: str) -> str:
+        """A sentence on the joint that is too stiff for steps of h [s], at or near this one state; "" if none is."""
+        if self.advice or self.applied.inputs_are_torques:
+            return self.advice
+        found = measured(self.system, self._floats(run, t=t, q=q, v=v, z=z, u=u))
+        return found.advice(h, integrator) if found is not None and found.rate * h > EXPLICIT else ""
+
+    def _floats(self, run: int, **arrays: Any) -> dict[str, list[float]]:
+        """Arrays of one state, and the constants of its run, as lists."""
+        return {n: [float(y) for y in np.ravel(a)] for n, a in (arrays | self.constants_of(run)).items()}
 
     def trajectory(
         self,

@@ -18,9 +18,10 @@ from spanloop.model.parameters import Parameters
 from spanloop.simulation.checkpoint import Checkpoint, key_of
 from spanloop.simulation.controllers import Callback, Controller
 from spanloop.simulation.integrators import adaptive
-from spanloop.simulation.integrators.integrator import ADAPTIVE, FIXED_STEP, ORDER, Integrator, rollout
+from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, ORDER, Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
+from spanloop.simulation.stiffness import EXPLICIT, IMPLICIT, stiffest
 from spanloop.simulation.system import Closures
 from spanloop.simulation.termination import CLOSE, Termination, end_at_start
 from spanloop.simulation.time_loop import (
@@ -50,7 +51,7 @@ def simulate(
     *,
     duration: float,
     step: float | None = None,
-    integrator: str | Integrator = "rk4",
+    integrator: str | Integrator = AUTO,
     method: str | None = None,
     tau: ArrayLike | Mapping[str, ArrayLike] | None = None,
     controller: Callable[..., Any] | Controller | Callback | None = None,
@@ -69,17 +70,21 @@ def simulate(
 
     Args:
         model: a Model, or a Dynamics, whose `method` and `on_singular` are used.
-        q: coordinates (..., nq) at the start; the neutral position, with its loops assembled, by default.
+        q: coordinates (..., nq) at the start; by default the neutral position, with joints inside their limits and
+            loops assembled.
         v: velocities (..., nv) at the start; zero by default.
         duration: of the motion [s].
         step: length of a fixed step, or the longest adaptive step [s]; fixed steps are 1 ms by default. Whole steps
             fill the time between samples, and whole samples the duration: a length that does not divide them is
             adjusted, with a warning, and run.settings["step"] has the one that was used.
-        integrator: "rk4", "euler", "midpoint", an adaptive method of SciPy ("DOP853", "Radau", ...), or an
-            sl.Integrator, which also has accuracy, dtype, threads, checkpoint and progress.
+        integrator: "rk4", "euler", "midpoint", "implicit" for stiff joints, an adaptive method of SciPy ("DOP853",
+            "Radau", ...), or an sl.Integrator, which also has accuracy, dtype, threads, checkpoint and progress. By
+            default "rk4", or "implicit" where dampers, springs, friction or gains of a joint are too stiff for it; then
+            run.settings["stiff"] names the joint.
         method: the algorithm of forward dynamics, as in sl.Dynamics.
-        tau: torques (nv,), (..., 1, nv) of runs, or (..., steps, nv) for each step [N m or N]; or {"joint": torque}.
-            They act at every joint, whether it is actuated or not.
+        tau: torques (nv,), (..., 1, nv) of runs, or (..., steps, nv) for each step [N m or N]; or {"joint": torque},
+            a number, (..., 1) of runs or (..., steps), zero at the other joints. They act at every joint that is
+            named, whether it is actuated or not.
         controller: a function (t, q, v) -> torques in plain arithmetic, compiled into the motion, or (t, q, v, u) with
             inputs; a law of sl.control; or sl.control.callback(function), which Python calls once a step.
         inputs: u (n,), (..., 1, n) of runs, or (..., steps, n) for each step, of the controller.
@@ -135,6 +140,7 @@ def simulate(
     if chosen.adaptive:
         return adaptive.integrate(problem, chosen, duration, step, sample)
     times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
+    problem, chosen = with_stiffness(problem, chosen, times.h)
     return _integrated(problem, times, chosen) if chosen.accuracy is None else _refined(problem, times, chosen)
 
 
@@ -146,6 +152,24 @@ def _refuse_integrator_as_method(method: str | None) -> None:
             f"simulate: method is {method!r}, the name of an integrator; method is the algorithm of forward dynamics. "
             f"Use integrator={name!r}"
         )
+
+
+def with_stiffness(problem: Problem, integrator: Integrator, h: float) -> tuple[Problem, Integrator]:
+    """The problem and the integrator of fixed steps, chosen where it is left open; a warning where one is too stiff."""
+    model, applied = problem.model, problem.applied
+    losses = any(any(j.damping + j.friction + j.stiffness) for j in model.joints)
+    pulls = losses or bool(model.actuators) or applied.gains() is not None
+    found = stiffest(problem.system, problem.q[0]) if pulls else None
+    rate = 0.0 if found is None else found.rate
+    if integrator.name == AUTO:
+        integrator = replace(integrator, name="implicit" if rate * h > IMPLICIT else "rk4")
+        problem = replace(problem, stiff=str(found) if integrator.name == "implicit" else "")
+    elif found is not None and integrator.name != "implicit" and rate * h > EXPLICIT:
+        problem = replace(problem, advice=found.advice(h, integrator.name))
+        warnings.warn(f"simulate: {problem.advice}", SpanloopWarning, stacklevel=3)
+    if integrator.name == "implicit":
+        problem = replace(problem, system=replace(problem.system, implicit=True))
+    return problem, integrator
 
 
 @functools.lru_cache(maxsize=16)
@@ -214,7 +238,9 @@ def _trajectory(
     """The samples of the time loop as a Trajectory, with the end of each run located."""
     g, nq, nv = loop.grid, problem.model.nq, problem.model.nv
     others = End(loop.outcome(p))  # of runs that nothing ended inside the rollout
-    ends = Termination(loop, problem, layout).ends(p, others) if p.why.any() else [others] * len(problem)
+    ends = (
+        Termination(loop, problem, layout, integrator.name).ends(p, others) if p.why.any() else [others] * len(problem)
+    )
     last = int(p.counts.max()) // g.every + 1
     record = p.record[:, :last]
     for k in np.flatnonzero(p.counts < g.steps):
@@ -230,6 +256,8 @@ def _trajectory(
         problem.system.inputs_are_torques and (g.every == 1 or one_row),
     )
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
+    if problem.stiff:
+        settings["stiff"] = problem.stiff
     if p.resumed:
         settings["resumed"] = f"at {p.resumed * g.h:.6g} s"
     errors = _step_errors(problem, loop, p, layout, integrator)

@@ -10,9 +10,10 @@ import numpy as np
 
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.dynamics import Dynamics
-from spanloop.simulation.integrators.integrator import rollout
+from spanloop.simulation.integrators.integrator import AUTO, Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem
+from spanloop.simulation.simulate import with_stiffness
 from spanloop.simulation.termination import Termination
 from spanloop.simulation.time_loop import Grid, TimeLoop
 from spanloop.trajectory import Outcome
@@ -41,7 +42,7 @@ class Stepper:
     controller: Callable
     width: int
     step: float = 1e-3
-    integrator: str = "rk4"
+    integrator: str = AUTO
 
     def advanced(self, now: Moment, count: int, u) -> tuple[Moment, Outcome]:
         """The moment after `count` steps, or where they ended, and the outcome."""
@@ -51,17 +52,23 @@ class Stepper:
         loop = TimeLoop(self._rollout, grid, np.ascontiguousarray(start.constants), controls, self.width, now.time)
         p = loop.begin(start.state(self._layout), self.robot.model.nq + self.robot.model.nv)
         loop.advance(p, count)
-        (end,) = Termination(loop, start, self._layout).ends(p, End(loop.outcome(p)))
+        (end,) = Termination(loop, start, self._layout, self._chosen[1].name).ends(p, End(loop.outcome(p)))
         row, places = p.state[0], self._layout.places
         residual = max(now.residual, float(row[places["loops"]][0])) if "loops" in self._layout else 0.0
         later = Moment(end.outcome.time, row[places["q"]].copy(), row[places["v"]].copy(), residual)
         return later, end.outcome
 
-    @cached_property
+    @property
     def _problem(self) -> Problem:
         """All but the state, with which each stretch begins."""
+        return self._chosen[0]
+
+    @cached_property
+    def _chosen(self) -> tuple[Problem, Integrator]:
+        """The problem, and the integrator that suits it."""
         blank = np.zeros(self.width)
-        return Problem.of(self.robot, self.start, None, controller=self.controller, inputs=blank, limits="ignore")
+        problem = Problem.of(self.robot, self.start, None, controller=self.controller, inputs=blank, limits="ignore")
+        return with_stiffness(problem, Integrator(self.integrator), self.step)
 
     @cached_property
     def _layout(self) -> StateLayout:
@@ -69,4 +76,4 @@ class Stepper:
 
     @cached_property
     def _rollout(self) -> Rollout:
-        return rollout(self._problem.system, self._problem.events, self.integrator)
+        return rollout(self._problem.system, self._problem.events, self._chosen[1].name)

@@ -9,6 +9,8 @@ Every function takes the arrays of one run by name and works on floats and on tr
 | u | | inputs of this step: torques, or the inputs of a controller |
 | z | | memory of controllers and actuators, constant during a step |
 | p | | live parameters |
+| reach, pull, extra | nv | of implicit steps: γ h, γ h K and γ h D + γ² h² K of every DoF (integrators/implicit.py) |
+| toward, before | nv | of their stages: the rate of q, and the acceleration of the stage before |
 | others | | of closures: active, given, gains; forces: six numbers for each loaded body |
 """
 
@@ -24,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import closure_error, extra_inputs, masks
-from spanloop.errors import InputError, Reason, Refusal
+from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import KernelSpec, content
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.math.scalar import absolute, sqrt, where
@@ -37,6 +39,7 @@ from spanloop.simulation.minimal.completion import ROUNDS as MINIMAL_ROUNDS
 from spanloop.simulation.minimal.completion import Completion
 from spanloop.sweeps import Values, walk
 from spanloop.topology import Mechanism, mechanism
+from spanloop.topology.mechanism import Link
 
 CLOSURES = ("project", "feedback", "minimal", "none")
 FREQUENCY = 50.0  # rad/s, of the feedback of closure errors, if no gains are given
@@ -96,6 +99,7 @@ class System:
     live: bool = False  # parameters are inputs
     strict: bool = True  # a singular configuration is refused
     near: tuple[float, ...] | None = None  # q (nq) of the assembly that the runs are in; None: as near neutral
+    implicit: bool = False  # stages of implicit steps: armature and torques are added
 
     @property
     def has_loops(self) -> bool:
@@ -146,7 +150,7 @@ class System:
         friction = [j.friction for j in self.model.joints]
         acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
-        return hashlib.sha256("|".join(map(str, (*parts, self._forward.key))).encode()).hexdigest()
+        return hashlib.sha256("|".join(map(str, (*parts, self.implicit, self._forward.key))).encode()).hexdigest()
 
     @property
     def chosen_method(self) -> str:
@@ -160,8 +164,13 @@ class System:
 
     def refusal(self, x: Arrays) -> Refusal | None:
         """Why this state, in floats, has no accelerations; None if it has."""
-        tau, forces = self.torques(x)
-        given = self._of(self._forward, {**x, "tau": tau, "forces": forces})
+        try:
+            loaded = self._loaded(x)
+        except StateError as error:
+            return Refusal(error.reason, str(error))
+        except (ArithmeticError, ValueError) as error:  # a root of a negative number, nan
+            return Refusal(Reason.NOT_FINITE, f"the torques and forces that act have no value: {error}")
+        given = self._of(self._forward, loaded)
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
         found = None if self._forward.reference(*rows) is not None else self._forward.explain(*rows)
         if self.minimal and (found is None or found.reason is Reason.SINGULAR_CLOSURE):
@@ -171,18 +180,45 @@ class System:
     def torques(self, x: Arrays) -> tuple[list[Any], list[Any]]:
         """Torques (nv) at the joints, friction included, and external forces (6 for each loaded body)."""
         tau, forces = self.applied.torques_and_forces(x)
-        for joint in self.model.joints:
-            s = self.model.v_slice(joint.name)
-            for k, strength in zip(range(s.start, s.stop), joint.friction, strict=True):
-                if strength and not joint.driven:
-                    speed = x["v"][k]
-                    tau[k] = tau[k] - strength * (speed / sqrt(speed * speed + SLIP * SLIP))
+        for k, strength in enumerate(self.friction):
+            if strength:
+                speed = x["v"][k]
+                tau[k] = tau[k] - strength * (speed / sqrt(speed * speed + SLIP * SLIP))
         return tau, forces
 
     def accelerations(self, x: Arrays) -> tuple[list[Any], Pairs]:
         """a (nv), and pairs of which the first must be less for a to be valid."""
+        return self._forward.compute(self._of(self._forward, self._loaded(x)))
+
+    def _loaded(self, x: Arrays) -> dict[str, Sequence[Any]]:
+        """x with torques and forces; in a stage of an implicit step with its armature and torques."""
         tau, forces = self.torques(x)
-        return self._forward.compute(self._of(self._forward, {**x, "tau": tau, "forces": forces}))
+        if not self.implicit:
+            return {**x, "tau": tau, "forces": forces}
+        still = [0.0] * self.model.nv
+        rows = zip(tau, x["pull"], x.get("toward", x["v"]), x["extra"], x.get("before", still), strict=True)
+        tau = [t - k * rate + 2.0 * (m * a) for t, k, rate, m, a in rows]
+        return {**x, "tau": tau, "forces": forces, "armature": x["extra"]}
+
+    def stiffness_and_damping(self, x: Arrays) -> tuple[list[Any], list[Any]]:
+        """K and D (nv) of the torques −K dq − D v of springs, dampers and a controller's linear gains at the joints."""
+        pairs = zip(self.springs_and_dampers(x), self.applied.linear_gains(x), strict=True)
+        K, D = ([a + b for a, b in zip(*rows, strict=True)] for rows in pairs)
+        return K, D
+
+    def springs_and_dampers(self, x: Arrays) -> tuple[list[Any], list[Any]]:
+        """K and D (nv) of the joints' own springs and dampers, zero where a joint is driven."""
+        K: list[Any] = [0.0] * self.model.nv
+        D: list[Any] = [0.0] * self.model.nv
+        for link in self._mechanism(x).links:
+            if not link.driven:
+                K[link.v], D[link.v] = _in_any_direction(link), link.damping
+        return K, D
+
+    @property
+    def friction(self) -> list[float]:
+        """Strength (nv) of the joints' own Coulomb friction, zero where a joint is driven."""
+        return [0.0 if j.driven else x for j in self.model.joints for x in j.friction]
 
     def projected_accelerations(self, x: Arrays) -> tuple[list[Any], list[Any], Any, Pairs]:
         """v (nv) projected to the closed loops, the accelerations there, with the same factors, and the margin."""
@@ -277,6 +313,7 @@ class System:
             feedback=self.has_loops and self.closures == "feedback",
             on_singular="raise" if self.strict else "minimum_norm",
             refuses_open=not self.keeps_closed,
+            adds_armature=self.implicit,
         )
 
     @cached_property
@@ -314,6 +351,14 @@ class System:
     @property
     def _baked(self) -> Mechanism:
         return _mechanism(self.model)
+
+
+def _in_any_direction(link: Link) -> Sequence[Any]:
+    """The stiffness of a joint's springs; where they turn against its axes, the largest of those in the same unit."""
+    if link.kind.nv == 1 or not all(isinstance(k, float) for k in link.stiffness):
+        return link.stiffness
+    rows = list(zip(link.kind.units, link.stiffness, strict=True))
+    return [max(k for other, k in rows if other == unit) for unit in link.kind.units]
 
 
 @functools.lru_cache(maxsize=16)

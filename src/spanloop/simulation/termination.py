@@ -74,7 +74,8 @@ def end_at_start(problem: Problem, layout: StateLayout, p: Progress) -> None:
 class Termination:
     """Locates and explains the ends of runs."""
 
-    def __init__(self, loop: TimeLoop, problem: Problem, layout: StateLayout):
+    def __init__(self, loop: TimeLoop, problem: Problem, layout: StateLayout, integrator: str):
+        self.integrator = integrator
         self.loop, self.problem, self.events, self.layout = loop, problem, problem.events, layout
 
     def ends(self, p: Progress, others: End) -> list[End]:
@@ -126,7 +127,7 @@ class Termination:
                 return End(met)
         step = _Step(self, p, k, t)
         if bits & NOT_CONVERGED and self._refusal(t, step.begin, step) is None:
-            advice = f"Take a shorter step than {g.h:g} s, or integrator='rk4'"
+            advice = self._stiff(t, step.begin, step) or f"Take a shorter step than {g.h:g} s, or integrator='rk4'"
             words = f"the implicit step at t = {t:.6g} s did not converge. {advice}"
             return End(Outcome(EndReason.NOT_CONVERGED, words, t), *self._state(step.begin))
         is_met = bits & HALTED and self._part(step, 1.0) is not None  # a step may meet an event and fail
@@ -138,13 +139,18 @@ class Termination:
         return row[self.layout.places["q"]], row[self.layout.places["v"]], z
 
     def _refusal(self, t: float, row: np.ndarray, step: _Step) -> Refusal | None:
-        return self.problem.refusal(t, *self._state(row), step.controls, step.k)
+        return self.problem.refusal(t, *self._state(row), step.controls, step.k, self.loop.grid.h)
 
     def _event(self, step: _Step) -> End:
         """The first of the events that were met in this step."""
         found = [(self._located(step, j), j) for j in self._met(step.begin, self._whole(step))]
         (share, state), j = min(found, key=lambda x: x[0][0])
-        return End(event_met(self.events, j, step.t + share * self.loop.grid.h), *self._state(state))
+        met = event_met(self.events, j, step.t + share * self.loop.grid.h)
+        alone = met.reason is EndReason.LIMIT and len(self.problem) == 1
+        advice = self._stiff(step.t, step.begin, step) if alone else ""
+        if advice:
+            met = replace(met, sentence=f"{met.sentence}. The step may be too long for it: {advice}")
+        return End(met, *self._state(state))
 
     def _located(self, step: _Step, j: int) -> tuple[float, np.ndarray]:
         """The share of the step at which event j is no longer positive, and the state there.
@@ -244,11 +250,17 @@ class Termination:
         if refusal is not None:
             return Outcome(reason, f"at t = {t:.6g} s {refusal}", t)
         speed = np.abs(state[self.layout.places["v"]]).max()
+        advice = self._stiff(t, state, step) or f"Take a shorter step than {self.loop.grid.h:g} s"
         words = (
             f"the motion was lost at t = {t:.6g} s: numbers grew beyond bounds or loops could not be kept closed "
-            f"(largest rate so far {speed:.3g}). Take a shorter step than {self.loop.grid.h:g} s"
+            f"(largest rate so far {speed:.3g}). {advice}"
         )
         return Outcome(reason, words, t)
+
+    def _stiff(self, t: float, row: np.ndarray, step: _Step) -> str:
+        """A sentence on the joint that is too stiff for the steps; "" if none is."""
+        words = self.problem.too_stiff(t, *self._state(row), step.controls, step.k, self.loop.grid.h, self.integrator)
+        return words[:1].upper() + words[1:]
 
 
 class _Step:

@@ -191,6 +191,11 @@ class Mechanism:
         """Number of degrees of freedom."""
         return sum(link.kind.nv for link in self.links)
 
+    def with_armature(self, added: Sequence[Scalar]) -> Mechanism:
+        """The mechanism with more inertia (nv) at its joints."""
+        links = tuple(replace(k, armature=_plus(k.armature, tuple(added[k.v]))) for k in self.links)
+        return replace(self, links=links)
+
     def regrouped(self) -> Mechanism:
         """The mechanism with inertia moved to parents where no acceleration, torque or mass matrix depends on it."""
         inertias = [link.inertia for link in self.links]
@@ -291,7 +296,7 @@ def _reach(joint: Joint) -> float:
     return sum(way * max(abs(low), abs(high)) for way, (low, high) in zip(ways, limits, strict=True) if way)
 
 
-def _plus(own: tuple[Scalar, ...], more: tuple[float, ...] | None) -> tuple[Scalar, ...]:
+def _plus(own: tuple[Scalar, ...], more: tuple[Scalar, ...] | None) -> tuple[Scalar, ...]:
     """A joint's own numbers, with those of its motors."""
     return own if more is None else tuple(x + y for x, y in zip(own, more, strict=True))
 

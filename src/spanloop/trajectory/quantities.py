@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -124,7 +125,8 @@ def over_samples(name: str, compute: Callable[..., np.ndarray], *arrays: np.ndar
     Rows with NaN, after a run's end, stay NaN. Other samples without an answer are NaN, too, with one warning.
     """
     leading = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-    rows = [np.broadcast_to(a, (*leading, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
+    n = math.prod(leading)
+    rows = [np.broadcast_to(a, (*leading, a.shape[-1])).reshape(n, a.shape[-1]) for a in arrays]
     finite = np.flatnonzero(np.logical_and.reduce([np.isfinite(a).all(axis=1) for a in rows]))
     parts, refusals = [], list[Refusal]()
     for k in range(0, max(len(finite), 1), ROWS):

@@ -27,10 +27,15 @@ def closure_error(mechanism) -> Program:
     """e (n_rows,) at q."""
 
     def result(m, here, world):
-        out = [0.0 if x is None else x for c in m.closures for x in c.kind.closure_error(relative_pose(m, here, c))]
-        return out + [here[g.link].q[0] - g.ratio * here[g.source].q[0] - g.offset for g in m.gears]
+        return error_rows(m, here)
 
     return Program("closure_error", ("q",), placed(()), result, (mechanism.n_rows,))
+
+
+def error_rows(m, here) -> list:
+    """e, row by row; after the sweep `placed`."""
+    out = [0.0 if x is None else x for c in m.closures for x in c.kind.closure_error(relative_pose(m, here, c))]
+    return out + [here[g.link].q[0] - g.ratio * here[g.source].q[0] - g.offset for g in m.gears]
 
 
 def closure_poses(mechanism, closure) -> Program:
@@ -117,17 +122,22 @@ def closure_jacobian(mechanism) -> Program:
     """J (n_rows, nv) at q."""
 
     def result(m, here, world):
-        J = [[0.0] * m.nv for _ in range(m.n_rows)]
-        for c in m.closures:
-            for column, row in _rates(m, here, c):
-                for r, x in zip(c.rows, row, strict=True):
-                    J[r][column] = J[r][column] + x
-        for g in m.gears:
-            J[g.row][m.links[g.link].v.start] = 1.0
-            J[g.row][m.links[g.source].v.start] = -g.ratio
-        return [x for row in J for x in row]
+        return [x for row in jacobian_rows(m, here) for x in row]
 
     return Program("closure_jacobian", ("q",), placed(()), result, (mechanism.n_rows, mechanism.nv))
+
+
+def jacobian_rows(m, here) -> list[list]:
+    """J, row by row; after the sweep `placed`."""
+    J = [[0.0] * m.nv for _ in range(m.n_rows)]
+    for c in m.closures:
+        for column, row in _rates(m, here, c):
+            for r, x in zip(c.rows, row, strict=True):
+                J[r][column] = J[r][column] + x
+    for g in m.gears:
+        J[g.row][m.links[g.link].v.start] = 1.0
+        J[g.row][m.links[g.source].v.start] = -g.ratio
+    return J
 
 
 def closure_bias(mechanism) -> Program:

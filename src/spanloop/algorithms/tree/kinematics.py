@@ -22,7 +22,7 @@ def pose(mechanism, frame: str) -> Program:
     """Pose (4, 4) of a frame in the world."""
 
     def result(m, here, world):
-        return _matrix(_frame_pose(m, here, frame))
+        return _matrix(frame_pose(m, here, frame))
 
     return Program("pose", ("q",), (*placed(()), poses()), result, (4, 4))
 
@@ -31,7 +31,7 @@ def all_poses(mechanism) -> Program:
     """Poses (n, 4, 4) of the world, every body and every frame, in the order of `mechanism.anchors`."""
 
     def result(m, here, world):
-        return [x for name in m.anchors for x in _matrix(_frame_pose(m, here, name))]
+        return [x for name in m.anchors for x in _matrix(frame_pose(m, here, name))]
 
     return Program("poses", ("q",), (*placed(()), poses()), result, (len(mechanism.anchors), 4, 4))
 
@@ -40,12 +40,12 @@ def jacobian(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
     """J (6, nv): velocity [angular; linear] of the frame's origin is J v, in the axes of `expressed_in`."""
 
     def result(m, here, world):
-        at, axes = _frame_pose(m, here, frame), _frame_pose(m, here, expressed_in).rotation.T
+        at, axes = frame_pose(m, here, frame), frame_pose(m, here, expressed_in).rotation.T
         columns = [(0.0,) * 6] * m.nv
         link = m.anchors[frame].link
         while link >= 0:
             for k, s in enumerate(here[link].S):
-                columns[m.links[link].v.start + k] = tuple(_seen_at(s, here[link].T, at.translation).turned(axes))
+                columns[m.links[link].v.start + k] = tuple(seen_at(s, here[link].T, at.translation).turned(axes))
             link = m.links[link].parent
         return [c[r] for r in range(6) for c in columns]
 
@@ -56,7 +56,7 @@ def jacobian_bias(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
     """Classical acceleration (6,) [angular; linear] of the frame's origin when a = 0."""
 
     def result(m, here, world):
-        anchor, axes = m.anchors[frame], _frame_pose(m, here, expressed_in).rotation.T
+        anchor, axes = m.anchors[frame], frame_pose(m, here, expressed_in).rotation.T
         if anchor.link < 0:
             return [0.0] * 6
         field, R = here[anchor.link].field, here[anchor.link].T.rotation
@@ -82,7 +82,8 @@ def velocity_product(link, here, parent) -> Values:
     return Values(field=link_acceleration(link, here, parent.field, here.v))
 
 
-def _frame_pose(m, here, frame: str) -> Transform:
+def frame_pose(m, here, frame: str) -> Transform:
+    """Pose of a frame or body in the world; after the sweep `poses`."""
     anchor = m.anchors[frame]
     own = anchor.transform()
     return here[anchor.link].T @ own if anchor.link >= 0 else own
@@ -93,7 +94,7 @@ def _matrix(T: Transform) -> list:
     return [*R[0], p[0], *R[1], p[1], *R[2], p[2], 0.0, 0.0, 0.0, 1.0]
 
 
-def _seen_at(s: Motion, T: Transform, point) -> Motion:
+def seen_at(s: Motion, T: Transform, point) -> Motion:
     """A motion at a link's origin in its axes, as the motion of a point of the world in world axes."""
     s = s.turned(T.rotation)
     return Motion(s.angular, add(s.linear, cross(s.angular, subtract(point, T.translation))))

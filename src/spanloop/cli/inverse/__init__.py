@@ -13,7 +13,7 @@ import numpy as np
 from spanloop.algorithms.catalog import FUNCTIONS
 from spanloop.cli.inverse.motion_table import Motion, read_motions
 from spanloop.cli.plot import FORMATS, draw
-from spanloop.cli.shared_arguments import add_model, initial_state, model_of, numbers
+from spanloop.cli.shared_arguments import add_model, initial_state, loading, model_of, numbers
 from spanloop.cli.simulate import DATA, PAGES
 from spanloop.cli.terminal import add_json, print_json
 from spanloop.dynamics import Dynamics
@@ -54,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     files = [_checked(Path(name)) for name in chosen.output]
-    model = model_of(chosen.file, chosen.base)
+    model = model_of(chosen.file, **loading(chosen))
     method = _method(model, chosen.method, chosen.by_subsystems)
     if chosen.path is None:
         times, motions = _cycloidal(model, chosen.cycloidal, chosen.samples)

@@ -69,8 +69,8 @@ def joints(model: Model) -> Iterator[Finding]:
 
 def meshes(model: Model, folder: Path) -> Iterator[Finding]:
     """Yield the meshes that are missing from the folder."""
-    files = list(dict.fromkeys(g.file for b in model.bodies for g in b.geometry if g.shape == "mesh"))[:MOST_SEARCHED]
-    notes = {file: resolve_mesh(file, folder)[1] for file in files}
+    unknown = dict.fromkeys(g.file for b in model.bodies for g in b.geometry if g.shape == "mesh" and not g.path)
+    notes = {file: resolve_mesh(file, folder)[1] for file in list(unknown)[:MOST_SEARCHED]}
     missing = [file for file, note in notes.items() if note]
     if missing:
         why = notes[missing[0]].removeprefix(f"mesh {missing[0]!r}: ")

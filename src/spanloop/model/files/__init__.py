@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,28 @@ from spanloop.model.model import Model
 if TYPE_CHECKING:
     from spanloop.model.files.mesh_paths import Folders
 
+_MESH = (
+    "a mesh is the shape of one body, not a mechanism; load the file that names it (.urdf, .xml, .sdf), or describe "
+)
+_MESH += "bodies and joints with sl.Builder, which takes meshes as geometry"
 NOT_READ = {
+    **dict.fromkeys((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".off", ".msh"), _MESH),
+    **dict.fromkeys(
+        (".step", ".stp", ".iges", ".igs"), "CAD files are not read; export URDF, MJCF or SDF from CAD first"
+    ),
     ".xacro": "xacro is not read; expand it first (xacro robot.xacro > robot.urdf)",
     ".mjb": "a compiled MuJoCo model is not read; save it as MJCF first (mujoco.mj_saveLastXML)",
 }
 FORMATS = {".toml": "TOML", ".urdf": "URDF", ".xml": "MJCF", ".mjcf": "MJCF", ".sdf": "SDF", ".csv": "CSV"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller of load asks for."""
+
+    base: str | None
+    folders: Folders
+    repair: bool
 
 
 def load(
@@ -29,6 +46,7 @@ def load(
     loops: str | os.PathLike[str] | None = None,
     *,
     root: str | os.PathLike[str] | None = None,
+    repair: bool = False,
 ) -> Model:
     """Return the model in a .urdf, .xml or .mjcf (MJCF), .sdf or .world, .toml, or .csv (Denavit-Hartenberg) file.
 
@@ -37,6 +55,8 @@ def load(
     loops: a .toml file with [[loop]] and [[coupling]] tables, which close the loops of a URDF
     root: a folder from which includes and meshes may be read too, for files that name them by `..`, by links or in
         other packages. By default nothing is read outside the file's own folder and package.
+    repair: replace inertias that no body can have (negative or zero principal moments, one above the sum of the others,
+        no mass) by the nearest ones that a body has; a note for each body has both. By default they stay as written.
 
     `model.notes` lists what the loader changed or found suspect. Suspect inertias, Coulomb friction, and parts that are
     left out although they act on the motion also give one SpanloopWarning each.
@@ -58,11 +78,16 @@ def load(
         raise UnsupportedError(f"{path.name}: {NOT_READ[extension]}")
     if extension not in READERS:
         raise InputError(f"{path.name}: the extension is {extension!r}; {nearest(extension, READERS)}")
-    model = READERS[extension](read_file(path), path, base, Folders.of(path.parent, root))
+    model = READERS[extension](read_file(path), path, Options(base, Folders.of(path.parent, root), repair))
     if loops is not None:
         from spanloop.model.files.toml.reader import with_loops_of
 
         model = with_loops_of(model, checked_path(loops))
+    if repair:
+        from spanloop.model.files.inertia_repair import repaired
+
+        model, changes = repaired(model)
+        model = replace(model, notes=model.notes + changes)
     suspect = check_inertias(model, strict=False)
     _warn(suspect, model, path.name)
     if extension == ".toml" or not suspect:
@@ -133,45 +158,45 @@ def _written(model: Model, target: str) -> Written:
             return dh_writer.dumps(model)
 
 
-def _urdf(data: bytes, path: Path, base: str | None, folders: Folders) -> Model:
+def _urdf(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.urdf.reader import loads
 
-    return loads(data, path.name, "fixed" if base is None else base, folders)
+    return loads(data, path.name, "fixed" if options.base is None else options.base, options.folders, options.repair)
 
 
-def _sdf(data: bytes, path: Path, base: str | None, folders: Folders) -> Model:
+def _sdf(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.sdf.reader import loads
 
-    return loads(data, path.name, base, folders)
+    return loads(data, path.name, options.base, options.folders, options.repair)
 
 
-def _mjcf(data: bytes, path: Path, base: str | None, folders: Folders) -> Model:
+def _mjcf(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.mjcf.reader import loads
 
-    _check_base(path, base)
-    return loads(data, path.name, folders)
+    _check_base(path, options.base)
+    return loads(data, path.name, options.folders)
 
 
-def _toml(data: bytes, path: Path, base: str | None, folders: Folders) -> Model:
+def _toml(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.load_notes import LoadNotes
     from spanloop.model.files.mesh_paths import located
     from spanloop.model.files.toml.reader import loads
 
-    _check_base(path, base)
+    _check_base(path, options.base)
     model = loads(data, path.name)
     if not any(g.file for b in model.bodies for g in b.geometry):
         return model
-    return replace(model, bodies=tuple(located(model.bodies, folders, LoadNotes())))
+    return replace(model, bodies=tuple(located(model.bodies, options.folders, LoadNotes())))
 
 
-def _csv(data: bytes, path: Path, base: str | None, folders: Folders) -> Model:
+def _csv(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.dh.reader import loads
 
-    _check_base(path, base)
+    _check_base(path, options.base)
     return loads(data, path.name)
 
 
-READERS: dict[str, Callable[[bytes, Path, str | None, Folders], Model]] = {
+READERS: dict[str, Callable[[bytes, Path, Options], Model]] = {
     ".urdf": _urdf,
     ".xml": _mjcf,
     ".mjcf": _mjcf,
@@ -192,10 +217,10 @@ def _check_base(path: Path, base: str | None) -> None:
 
 
 def _warn(suspect: tuple[str, ...], model: Model, file: str) -> None:
-    from spanloop.model.files.load_notes import ACTS
+    from spanloop.model.files.load_notes import ACTS, INVALID, REPAIRED
 
-    missing = tuple(n for n in model.notes if n.startswith(ACTS))
-    for notes in (missing, suspect):
+    told = [tuple(n for n in model.notes if n.startswith(begin)) for begin in (ACTS, INVALID, REPAIRED)]
+    for notes in (*told, suspect):
         if notes:
             rest = f" ({len(notes) - 1} more in model.notes)" if len(notes) > 1 else ""
             warnings.warn(f"{file}: {notes[0]}{rest}", SpanloopWarning, stacklevel=3)

@@ -7,11 +7,13 @@ elements and length of texts are limited.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from spanloop.errors import FileError
 from spanloop.model.files.file_io import utf8_complaint
+from spanloop.model.files.load_notes import INVALID, LoadNotes
 
 DEEPEST = 100
 MOST = 400_000  # elements
@@ -23,10 +25,10 @@ _LONGER = "no mechanism needs that many"
 class Element:
     """A tag with its attributes, the elements and the text inside it, with file and line."""
 
-    __slots__ = ("attributes", "children", "content", "file", "line", "tag")
+    __slots__ = ("attributes", "children", "content", "file", "line", "notes", "tag")
 
-    def __init__(self, tag: str, attributes: dict[str, str], file: str, line: int):
-        self.tag, self.attributes, self.file, self.line = tag, attributes, file, line
+    def __init__(self, tag: str, attributes: dict[str, str], file: str, line: int, notes: LoadNotes):
+        self.tag, self.attributes, self.file, self.line, self.notes = tag, attributes, file, line, notes
         self.children: list[Element] = []
         self.content = ""
 
@@ -40,17 +42,18 @@ class Element:
         return (c for c in self.children if c.tag == tag)
 
     def one(self, tag: str) -> Element | None:
-        """The only element with this tag, None if there is none."""
+        """The element with this tag, None if there is none; of several the first counts, with a note."""
         found = None
         for child in self.children:
             if child.tag == tag:
                 if found is not None:
-                    raise FileError(f"{child.where}: a second <{tag}> in <{self.tag}>; expected one at most")
+                    self.notes.add(f"{INVALID} a second <{tag}> in <{self.tag}>, the first is read", child.where)
+                    break
                 found = child
         return found
 
     def needed(self, tag: str) -> Element:
-        """The only element with this tag; raises FileError if there is none."""
+        """The element with this tag; raises FileError if there is none."""
         found = self.one(tag)
         if found is None:
             raise FileError(f"{self.where}: <{self.tag}> has no <{tag}>; expected one")
@@ -92,20 +95,54 @@ def parsed_numbers(text: str, count: int, owner: str, *, infinite: bool = False)
     raise FileError(f"{owner} is {_shortened(text)!r}; expected {_count(count)}{_advice(text)}")
 
 
-def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST) -> Element:
+def parse(data: bytes, file: str, notes: LoadNotes, content: bool = False, deepest: int = DEEPEST) -> Element:
     """The outermost element of a document; content: keep the text inside elements too; deepest: levels of nesting
-    allowed."""
+    allowed.
+
+    What other readers take and the standard does not (-- inside comments, attributes without a blank between them) is
+    read too, with a note.
+    """
+    try:
+        return _parsed(data, file, notes, content, deepest)
+    except FileError:
+        mended = _mended(data)
+        if mended == data:
+            raise
+        try:
+            found = _parsed(mended, file, notes, content, deepest)
+        except FileError:
+            found = None
+        if found is None:
+            raise
+    notes.add("comments or attributes that are not valid XML", f"{file}:1")
+    return found
+
+
+_JOINED = re.compile(rb"""(=\s*"[^"<>]*")(?=[A-Za-z_])""")
+
+
+def _mended(data: bytes) -> bytes:
+    """The text without its comments, and with blanks between attributes; every line keeps its number."""
+    pieces, at = [], 0
+    while (start := data.find(b"<!--", at)) >= 0 and (end := data.find(b"-->", start)) >= 0:
+        pieces += [data[at:start], b"\n" * data.count(b"\n", start, end)]
+        at = end + 3
+    return _JOINED.sub(rb"\1 ", b"".join([*pieces, data[at:]]))
+
+
+def _parsed(data: bytes, file: str, notes: LoadNotes, content: bool, deepest: int) -> Element:
     from xml.parsers import expat
 
-    parser = expat.ParserCreate()
+    data, encoding, before = _readable(data, file, notes)
+    parser = expat.ParserCreate(encoding)
     parser.buffer_text = True
-    open_elements: list[Element] = [Element("", {}, file, 0)]
+    open_elements: list[Element] = [Element("", {}, file, 0, notes)]
     seen = 0
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal seen
         seen += 1
-        element = Element(tag, attributes, file, parser.CurrentLineNumber)
+        element = Element(tag, attributes, file, before + parser.CurrentLineNumber, notes)
         for key, value in attributes.items():
             if len(value) > LONGEST:
                 raise FileError(f"{element.where}: <{tag}> {key:.60} has {len(value)} characters; {_LONGER}")
@@ -122,11 +159,15 @@ def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST)
     def characters(text: str) -> None:
         open_elements[-1].content += text
         if len(open_elements[-1].content) > LONGEST:
-            raise FileError(f"{file}:{parser.CurrentLineNumber}: a text of more than {LONGEST} characters; {_LONGER}")
+            raise FileError(
+                f"{file}:{before + parser.CurrentLineNumber}: a text of more than {LONGEST} characters; {_LONGER}"
+            )
 
-    def document_type(name: str, *rest: object) -> None:
+    def document_type(name: str, system: str | None, public: str | None, has_own_entities: bool) -> None:
+        if not has_own_entities:
+            return  # nothing is defined here, and nothing is read from elsewhere
         raise FileError(
-            f"{file}:{parser.CurrentLineNumber}: declares a document type (<!DOCTYPE {name} ...>), "
+            f"{file}:{before + parser.CurrentLineNumber}: declares a document type (<!DOCTYPE {name} ...>), "
             "which can define entities; these are not read. Remove the declaration"
         )
 
@@ -139,11 +180,13 @@ def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST)
         for at in range(0, len(data), _PIECE):
             parser.Parse(data[at : at + _PIECE], False)
             if at - parser.CurrentByteIndex > 2 * LONGEST:
-                line = parser.CurrentLineNumber
+                line = before + parser.CurrentLineNumber
                 raise FileError(f"{file}:{line}: a tag or comment of more than {2 * LONGEST} characters; {_LONGER}")
         parser.Parse(b"", True)
     except expat.ExpatError as error:
-        raise FileError(_broken(data, file, error)) from None
+        if len(open_elements) > 1 or not open_elements[0].children:
+            raise FileError(_broken(data, file, error, before)) from None
+        notes.add("text behind the outermost element left out", f"{file}:{before + error.lineno}")
     except (LookupError, ValueError) as error:  # of an encoding that is declared but unknown
         if isinstance(error, FileError):
             raise
@@ -151,17 +194,27 @@ def parse(data: bytes, file: str, content: bool = False, deepest: int = DEEPEST)
     return open_elements[0].children[0]
 
 
-def _broken(data: bytes, file: str, error: Any) -> str:
+def _readable(data: bytes, file: str, notes: LoadNotes) -> tuple[bytes, str | None, int]:
+    """The data without blanks before its declaration, its encoding if that is not UTF-8, and how many lines went."""
+    text = data.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not text.startswith(b"<?xml"):
+        text = data
+    before = data[: len(data) - len(text)].count(b"\n")
+    if before:
+        notes.add("blank lines before <?xml ...?> left out", f"{file}:1")
+    if b"encoding=" in text[:200] or text.startswith((b"\xff\xfe", b"\xfe\xff")) or not utf8_complaint(text, file):
+        return text, None, before
+    notes.add("text that is not UTF-8, read as Latin-1", utf8_complaint(data, file).partition(";")[0])
+    return text, "iso-8859-1", before
+
+
+def _broken(data: bytes, file: str, error: Any, before: int) -> str:
     from xml.parsers import expat
 
     reason = expat.ErrorString(error.code)
-    if reason == "not well-formed (invalid token)" and b"encoding=" not in data[:200]:
-        complaint = utf8_complaint(data, file)
-        if complaint:
-            return complaint
     if reason in ("no element found", "unclosed token", "unclosed CDATA section", "partial character"):
         reason += ", the file ends too early"
-    return f"{file}:{error.lineno}: not readable as XML ({reason}); expected a complete XML file"
+    return f"{file}:{before + error.lineno}: not readable as XML ({reason}); expected a complete XML file"
 
 
 def _count(n: int) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import InputError, nearest
 from spanloop.kernels import of_model, source_hash
 from spanloop.simulation.events import Events
-from spanloop.simulation.integrators import euler, midpoint, runge_kutta
+from spanloop.simulation.integrators import euler, implicit, midpoint, runge_kutta
 from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 from spanloop.simulation.system import System
 
@@ -24,8 +24,10 @@ FIXED_STEP: dict[str, Callable[[ScheduleBuilder], None]] = {
     "rk4": runge_kutta.step,
     "euler": euler.step,
     "midpoint": midpoint.step,
+    "implicit": implicit.step,
 }
-ORDER = {"rk4": 4, "euler": 1, "midpoint": 2}
+ORDER = {"rk4": 4, "euler": 1, "midpoint": 2, "implicit": 2}
+AUTO = "auto"  # rk4, or implicit where joints are stiff for the step
 FINEST = {"float64": 1e-13, "float32": 1e-6}  # rad or m: an accuracy below it is rounding
 ADAPTIVE = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")  # of SciPy
 
@@ -35,8 +37,10 @@ class Integrator:
     """How a motion is integrated: sl.simulate(..., integrator=sl.Integrator("midpoint", dtype="float32")).
 
     Args:
-        name: a step of fixed length, "rk4" (fourth order), "euler" (semi-implicit, first order) or "midpoint"
-            (implicit, second order); or an adaptive method of SciPy: "DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA".
+        name: a step of fixed length, "rk4" (fourth order), "euler" (semi-implicit, first order), "midpoint" (implicit,
+            second order) or "implicit" (second order; dampers, springs, friction and linear gains at joints are taken
+            implicitly, stable at any step); an adaptive method of SciPy: "DOP853", "RK45", "RK23", "Radau", "BDF",
+            "LSODA"; or "auto": "rk4", or "implicit" where a joint is too stiff for it.
         accuracy: the largest error of a coordinate [rad or m]. Fixed steps are halved until the estimated error is
             below it; adaptive methods take it as their tolerance (1e-9 by default). At least 1e-13, in float32 1e-6.
         dtype: "float64" or "float32", of fixed steps.
@@ -55,7 +59,7 @@ class Integrator:
         1e-10
     """
 
-    name: str = "rk4"
+    name: str = AUTO
     accuracy: float | None = None
     dtype: str = "float64"
     threads: int = 1
@@ -63,7 +67,7 @@ class Integrator:
     progress: bool | None = None
 
     def __post_init__(self) -> None:
-        names = (*FIXED_STEP, *ADAPTIVE)
+        names = (*FIXED_STEP, *ADAPTIVE, AUTO)
         if self.name not in names:
             raise InputError(f"integrator is {self.name!r}; {nearest(self.name, names)}")
         if self.dtype not in ("float64", "float32"):
@@ -100,15 +104,21 @@ def _is_positive(x: object) -> bool:
 
 def schedule(system: System, events: Events, name: str, dtype: str) -> Schedule:
     """The schedule of one step of an integrator with fixed steps."""
-    builder = ScheduleBuilder(system, events, dtype)
+    system = _taken_implicitly(system, name)
+    builder = ScheduleBuilder(system, events, dtype, implicit.linearized if system.implicit else None)
     FIXED_STEP[name](builder)
     return builder.schedule()
 
 
 def schedule_key(system: System, events: Events, name: str, dtype: str) -> str:
     """A hash of everything that the schedule depends on."""
-    parts = (system.key(), events.key(), name, dtype, source_hash())
+    parts = (_taken_implicitly(system, name).key(), events.key(), name, dtype, source_hash())
     return hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+
+def _taken_implicitly(system: System, name: str) -> System:
+    """The system with the stages of the integrator."""
+    return system if system.implicit == (name == "implicit") else replace(system, implicit=name == "implicit")
 
 
 _rollouts: dict[tuple[str, str, int], Rollout] = {}  # by key, dtype and threads, the oldest first

@@ -16,6 +16,7 @@ carries one row of numbers from step to step:
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,10 +74,13 @@ class StateLayout:
 
 
 class ScheduleBuilder:
-    """Collects the calls of a step."""
+    """Collects the calls of a step.
 
-    def __init__(self, system: System, events: Events, dtype: str):
-        self.system, self.events, self.dtype = system, events, dtype
+    linearize: of implicit steps: the arrays reach, pull and extra of a step from its state.
+    """
+
+    def __init__(self, system: System, events: Events, dtype: str, linearize: Callable | None = None):
+        self.system, self.events, self.dtype, self.linearize = system, events, dtype, linearize
         self.layout = StateLayout.of(system, events, dtype)
         self.nq, self.nv = system.model.nq, system.model.nv
         self.velocity = "v.closed" if system.keeps_closed else "v"
@@ -94,14 +98,18 @@ class ScheduleBuilder:
         """Add compute({array: scalars}), which returns the scalars of every array that is written."""
         self._calls.append(self._call(name, reads, writes, lambda x: (compute(x), ())))
 
-    def accelerate(self, t: str, q: str, v: str, a: str) -> None:
-        """Add a = acceleration at time t in state q, v."""
+    def accelerate(self, t: str, q: str, v: str, a: str, *stage: str) -> None:
+        """Add a = acceleration at time t in state q, v; stage: the arrays `toward` and `before` of an implicit step."""
         if a == "a1" and self.begin:
             return  # computed with the velocity at the start of the step
-        constants = self.system.constants
+        constants: tuple[str, ...] = self.system.constants
+        more: tuple[str, ...] = ("pull", "extra", "toward", "before") if stage else ()
+        if stage:
+            constants = (*constants, "pull", "extra", *stage)
         if self._accelerate is None:
-            names = ("t", "q", "v", "u", "z", *constants)
-            self._accelerate = self._plan("accelerate", names, {n: self.system.sizes[n] for n in names}, self._answer)
+            names = ("t", "q", "v", "u", "z", *self.system.constants, *more)
+            sizes = self.system.sizes | dict.fromkeys(more, self.nv)
+            self._accelerate = self._plan("accelerate", names, {n: sizes[n] for n in names}, self._answer)
         solved = {"q.solved": self.nq, "v.solved": self.nv, "left": 1} if self.system.minimal else {}
         self.sizes.update({a: self.nv, **solved})
         self._calls.append(Call(self._accelerate, (t, q, v, "u", "z", *constants), (a, *solved)))
@@ -138,17 +146,24 @@ class ScheduleBuilder:
     def _begin(self) -> None:
         """Velocity and acceleration at the start of the step, loops closed."""
 
-        def compute(x):
+        def project(x):
             v, a, margin, pairs = self.system.projected_accelerations(x)
             return (a, v, [margin]), pairs
 
+        def compute(x):
+            more = linearize(self.system, x) if linearize else {}
+            parts, pairs = project({**x, **more})
+            return (*parts, *more.values()), pairs
+
+        name, linearize = "project", self.linearize
         reads = ("t", "q", "v", "u", "z", *self.system.constants)
         writes = {"a1": self.nv, "v.closed": self.nv, "margin": 1}
         if self.system.minimal:
             writes |= {"T": self.nv * len(self.system.completion.actuated), "worst": 1}
-            self.begin.append(self._call("begin", reads, writes, lambda x: minimal.begin(self.system, x)))
-        else:
-            self.begin.append(self._call("project", reads, writes, compute))
+            name, project = "begin", functools.partial(minimal.begin, self.system)
+        if linearize:
+            reads, writes = ("h", *reads), writes | dict.fromkeys(("reach", "pull", "extra"), self.nv)
+        self.begin.append(self._call(name, reads, writes, compute))
 
     def _complete(self) -> None:
         """Positions and velocities of all joints from the actuated ones."""

@@ -164,7 +164,7 @@ def _h5py(file: str):
         import h5py
     except ImportError:
         raise UnsupportedError(
-            f"{file}: .nc and .h5 files need h5py, which is not installed: pip install 'spanloop[results]'. "
+            f"{file}: .nc and .h5 files need h5py, which is not installed: pip install h5py. "
             "A .npz file needs nothing more"
         ) from None
     return h5py

@@ -201,7 +201,7 @@ class Session:
         if self.follows_run and self.timeline is not None:
             path = self.timeline.run.q[: self.timeline.sample + 1]
         else:
-            path = np.array(self.steps).reshape(-1, self.robot.model.nq)
+            path = np.array(self.steps).reshape(len(self.steps), self.robot.model.nq)
         return poses(self.robot, path)[:, self.robot.model.body_number[body], :3, 3] if len(path) else np.zeros((0, 3))
 
     def errors(self) -> list[float]:

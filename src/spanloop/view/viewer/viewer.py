@@ -294,7 +294,7 @@ def _initial_q(robot: Dynamics, run: Trajectory | None, q: ArrayLike | None) -> 
             raise InputError(f"show: q has shape {array.shape}; expected ({robot.model.nq},)")
         return array
     if run is not None:
-        return run.q.reshape(-1, robot.model.nq)[0]
+        return run.q[(0,) * (run.q.ndim - 1)]
     neutral = robot.model.neutral()
     try:
         return robot.assemble(neutral) if robot.model.loops or robot.model.couplings else neutral

@@ -101,8 +101,8 @@ def _joint(
     settings: dict[str, Any] = {"actuated": driven and kind_name != "free", "where": where}
     label = f"joint {name!r} ({where})"
     for ours, theirs in (("damping", m.dof_damping), ("friction", m.dof_frictionloss), ("armature", m.dof_armature)):
-        settings[ours] = float(theirs[v])
-    settings["stiffness"] = float(m.jnt_stiffness[k])
+        settings[ours] = notes.losses(ours, (float(theirs[v]),), label)[0]
+    settings["stiffness"] = notes.losses("stiffness", (float(m.jnt_stiffness[k]),), label)[0]
     if kind_name == "free" and settings["armature"]:
         settings["armature"] = 0.0
         notes.add(f"{ACTS} armature of a free joint", label)

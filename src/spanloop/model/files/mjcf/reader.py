@@ -1,4 +1,4 @@
-"""Reader of MJCF, MuJoCo's format, by MuJoCo's own parser and compiler (pip install 'spanloop[mjcf]').
+"""Reader of MJCF, MuJoCo's format, by MuJoCo's own parser and compiler (pip install mujoco).
 
 Names, defaults, angles and frames mean what MuJoCo's compiler makes of them; numbers that it only passes on are taken
 as written. Equality constraints, soft there, are exact closures here.
@@ -79,7 +79,7 @@ def _mujoco() -> Any:
         import mujoco
     except ImportError:
         raise UnsupportedError(
-            "MJCF files are read with MuJoCo's own compiler, which is not installed; pip install 'spanloop[mjcf]'"
+            "MJCF files are read with MuJoCo's own compiler, which is not installed; pip install mujoco"
         ) from None
     if tuple(map(int, mujoco.__version__.split(".")[:2])) < OLDEST:
         raise UnsupportedError(f"MJCF files are read with MuJoCo 3.3 or later, here is {mujoco.__version__}; update it")

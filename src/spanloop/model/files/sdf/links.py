@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from spanloop.errors import FileError, UnsupportedError
+from collections.abc import Iterator
+
+from spanloop.errors import FileError, ModelError, UnsupportedError
 from spanloop.math.vector3 import IDENTITY3, product, transpose
 from spanloop.model.files.load_notes import ACTS, Color, LoadNotes
 from spanloop.model.files.sdf.scopes import Scope, joined
 from spanloop.model.files.sdf.values import FLAGS, content, number, numbers, read_pose, text
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Geometry, Inertia, Placement
+from spanloop.model.value_check import check_geometry
 
 SCRIPTS: dict[str, Color] = {  # materials of Gazebo that files name most
     "Black": (0.1, 0.1, 0.1, 1.0),
@@ -36,8 +39,8 @@ def read_link(link: Element, scope: Scope, notes: LoadNotes) -> Body:
             notes.add(f"<{tag}> left out", f"link {name!r} ({part.where})")
     if text(link, "gravity", "true").lower() in ("false", "0"):
         notes.add(f"{ACTS} <gravity>false</gravity>; gravity pulls here", f"link {name!r} ({link.where})")
-    shapes = (_geometry(c, scope, name, notes) for c in link.children if c.tag in ("visual", "collision"))
-    return Body(scope.full(name), _inertia(link, notes), tuple(s for s in shapes if s is not None), link.where)
+    shapes = (g for c in link.children if c.tag in ("visual", "collision") for g in _shapes(c, scope, name, notes))
+    return Body(scope.full(name), _inertia(link, notes), tuple(shapes), link.where)
 
 
 def _inertia(link: Element, notes: LoadNotes) -> Inertia:
@@ -58,11 +61,22 @@ def _inertia(link: Element, notes: LoadNotes) -> Inertia:
     if r != IDENTITY3:
         m = product(product(r, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))), transpose(r))
         xx, xy, xz, yy, yz, zz = (m[i][j] + 0.0 for i in range(3) for j in range(i, 3))
-    return Inertia(number(inertial, "mass", 1.0), placement.position, (xx, xy, xz, yy, yz, zz))
+    mass = notes.mass(number(inertial, "mass", 1.0), label)
+    return Inertia(mass, placement.position, (xx, xy, xz, yy, yz, zz))
+
+
+def _shapes(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Iterator[Geometry]:
+    """The shape of a <visual> or <collision>; one that cannot be read is left out with a note, the model is not."""
+    try:
+        shape = _geometry(element, scope, link, notes)
+        if shape is not None:
+            check_geometry(shape, f"link {link!r} ({element.where})")
+            yield shape
+    except (FileError, ModelError) as error:
+        notes.add("shapes that cannot be read left out", str(error))
 
 
 def _geometry(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Geometry | None:
-    """The shape of a <visual> or <collision>, None (and a finding) if we have no such shape."""
     inside = [c for c in element.needed("geometry").children if c.tag != "empty"]
     if not inside:
         return None

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from spanloop.errors import FileError, nearest
-from spanloop.joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute
+from spanloop.errors import FileError, ModelError, nearest
+from spanloop.joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute, Spherical
 from spanloop.math.vector3 import IDENTITY3, product, transpose
-from spanloop.model.files.load_notes import Color, LoadNotes
+from spanloop.model.files.load_notes import INVALID, Color, LoadNotes
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Placement
+from spanloop.model.value_check import check_geometry
 from spanloop.types import Floats3
 
+MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 SHAPES = ("box", "cylinder", "sphere", "mesh", "capsule")
-TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
+WITHOUT_AXIS: dict[str, JointKind] = {"fixed": Fixed(), "floating": Free(), "spherical": Spherical()}
 WITH_AXIS: dict[str, Callable[[Floats3], JointKind]] = {
     "revolute": Revolute,
     "continuous": Revolute,
@@ -59,35 +62,55 @@ def read_link(link: Element, colors: Colors, notes: LoadNotes) -> Body:
     """The body of a <link>; colors: of materials, by name."""
     return Body(
         link.text("name"),
-        _inertia(link.one("inertial"), notes),
-        tuple(_geometry(c, colors, notes) for c in link.children if c.tag in ("visual", "collision")),
+        _inertia(link, notes),
+        tuple(g for c in link.children if c.tag in ("visual", "collision") for g in _shapes(c, link, colors, notes)),
         link.where,
     )
 
 
-def _inertia(inertial: Element | None, notes: LoadNotes) -> Inertia:
+def _inertia(link: Element, notes: LoadNotes) -> Inertia:
     """Mass, centre and moments, turned from the axes of the <origin> to those of the link."""
-    if inertial is None:
+    inertial, owner = link.one("inertial"), f"link {link.text('name')!r} ({link.where})"
+    mass = inertial.one("mass") if inertial is not None else None
+    if inertial is None or mass is None:
+        if inertial is not None:
+            notes.add(f"{INVALID} <inertial> without <mass>, read as no mass and no inertia", owner)
         return Inertia()
     placement = read_placement(inertial.one("origin"), notes)
-    mass = inertial.needed("mass").number("value")
-    element = inertial.needed("inertia")
-    xx, xy, xz, yy, yz, zz = (element.number(k) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    xx, xy, xz, yy, yz, zz = _moments(inertial.one("inertia"), owner, notes)
     r = placement.rotation
     if r != IDENTITY3:
         m = product(product(r, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))), transpose(r))
         xx, xy, xz, yy, yz, zz = (m[i][j] + 0.0 for i in range(3) for j in range(i, 3))
-    return Inertia(mass, placement.position, (xx, xy, xz, yy, yz, zz))
+    return Inertia(notes.mass(mass.number("value"), owner), placement.position, (xx, xy, xz, yy, yz, zz))
+
+
+def _moments(element: Element | None, owner: str, notes: LoadNotes) -> list[float]:
+    if element is None:
+        notes.add(f"{INVALID} <inertial> without <inertia>, read as a point mass", owner)
+        return [0.0] * 6
+    if any(key not in element.attributes for key in MOMENTS):
+        notes.add(f"{INVALID} <inertia> without all six moments, the others are read as 0", owner)
+    return [element.number(key, 0.0) for key in MOMENTS]
+
+
+def _shapes(element: Element, link: Element, colors: Colors, notes: LoadNotes) -> Iterator[Geometry]:
+    """The shape of a <visual> or <collision>; one that cannot be read is left out with a note, the robot is not."""
+    try:
+        shape = _geometry(element, colors, notes)
+        check_geometry(shape, f"link {link.text('name')!r} ({element.where})")
+        yield shape
+    except (FileError, ModelError) as error:
+        notes.add("shapes that cannot be read left out", str(error))
 
 
 def _geometry(element: Element, colors: Colors, notes: LoadNotes) -> Geometry:
-    """The shape of a <visual> or <collision>."""
     inside = element.needed("geometry").children
-    if len(inside) != 1 or inside[0].tag not in SHAPES:
+    known = [c for c in inside if c.tag in SHAPES]
+    if not known:
         found = ", ".join(f"<{c.tag}>" for c in inside) or "nothing"
-        hint = nearest(inside[0].tag, SHAPES) if inside else f"expected one of {', '.join(SHAPES)}"
-        raise FileError(f"{element.where}: <geometry> holds {found}; {hint}")
-    shape, file = inside[0], ""
+        raise FileError(f"{element.where}: <geometry> holds {found}; expected one of {', '.join(SHAPES)}")
+    shape, file = known[0], ""
     size: tuple[float, ...]
     match shape.tag:
         case "box":
@@ -116,7 +139,7 @@ def read_joint(element: Element, notes: LoadNotes) -> Joint:
     passive = passive or element.attributes.get("independent") == "false"  # URDF+: its motion follows from the others'
     settings: dict[str, Any] = {"actuated": not passive}
     if kind.nv == 1:
-        settings |= _limits(element, notes) | _losses(element)
+        settings |= _limits(element, notes) | _losses(element, notes)
     elif kind.nv > 1 and (element.one("limit") or element.one("dynamics")):
         notes.add("<limit> and <dynamics> left out, one number for several DoF", _label(element))
     return Joint(
@@ -147,8 +170,8 @@ def _kind(element: Element, name: str, notes: LoadNotes) -> JointKind:
     kind = element.text("type")
     if kind in WITH_AXIS:
         return WITH_AXIS[kind](read_axis(element, "axis", notes))
-    if kind in ("fixed", "floating"):
-        return Fixed() if kind == "fixed" else Free()
+    if kind in WITHOUT_AXIS:
+        return WITHOUT_AXIS[kind]
     raise FileError(f"{element.where}: joint {name!r} has the type {kind!r}; {nearest(kind, TYPES)}")
 
 
@@ -183,14 +206,15 @@ def _limits(element: Element, notes: LoadNotes) -> dict[str, float]:
         if values.get(ours, 0.0) < 0.0:
             notes.add(f"negative {theirs} of a <limit>, read as without limit", _label(element))
             del values[ours]
-    return values
+    return notes.limits(values, _label(element))
 
 
-def _losses(element: Element) -> dict[str, float]:
+def _losses(element: Element, notes: LoadNotes) -> dict[str, tuple[float, ...]]:
     dynamics = element.one("dynamics")
     if dynamics is None:
         return {}
-    return {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
+    values = {key: (dynamics.number(key, 0.0),) for key in ("damping", "friction")}
+    return {key: notes.losses(key, value, _label(element)) for key, value in values.items()}
 
 
 def _label(element: Element) -> str:

@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from spanloop.errors import FileError, InputError, UnsupportedError, nearest
 from spanloop.joints import Fixed, Free
 from spanloop.model.files.file_io import check_parts
-from spanloop.model.files.load_notes import LoadNotes
+from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import Folders, located
 from spanloop.model.files.urdf.links_and_joints import read_colors, read_joint, read_link, read_mimic
 from spanloop.model.files.urdf.loop_elements import read_constraint, read_coupling, read_loop
 from spanloop.model.files.xml_reader import Element, parse
 from spanloop.model.model import Model
-from spanloop.model.parts import WORLD, Body, Joint, Loop
+from spanloop.model.parts import WORLD, Body, Coupling, Joint, Loop
 
 BASES = ("fixed", "free")
 OTHER_FORMATS = {"mujoco": "MJCF (MuJoCo)", "sdf": "SDF (Gazebo)", "COLLADA": "COLLADA"}
 
 
-def loads(data: bytes | str, file: str = "text.urdf", base: str = "fixed", folders: Folders | None = None) -> Model:
+def loads(
+    data: bytes | str,
+    file: str = "text.urdf",
+    base: str = "fixed",
+    folders: Folders | None = None,
+    repair: bool = False,
+) -> Model:
     """The model in the text of a URDF; inertias are not checked.
 
     file: the name that errors show; base: how the root link stands on the world, "fixed" or "free";
-    folders: where meshes are searched for (None: they are not).
+    folders: where meshes are searched for (None: they are not); repair: masses below 0 are read without their sign.
     """
     if base not in BASES:
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
-    robot = parse(data.encode() if isinstance(data, str) else data, file)
+    notes = LoadNotes(repair=repair)
+    robot = parse(data.encode() if isinstance(data, str) else data, file, notes)
     _must_be_robot(robot)
     check_parts(len(robot.children), file)
-    notes = LoadNotes()
     colors = read_colors(robot, notes)
     bodies = located([read_link(e, colors, notes) for e in robot.all("link")], folders, notes)
     elements = list(robot.all("joint"))
     joints = [read_joint(e, notes) for e in elements]
-    couplings = tuple(c for c in (read_mimic(e, notes) for e in elements) if c)
+    mimics = [c for e in elements if (c := read_mimic(e, notes))]
+    couplings = tuple(_followed(mimics, joints, notes))
+    lost = {c.joint for c in mimics} - {c.joint for c in couplings}
+    joints = [replace(j, actuated=True) if j.name in lost else j for j in joints]
     loops = [read_loop(e, notes) for e in robot.all("loop")]
     loops += [read_constraint(e, notes) for e in robot.all("constraint")]
     _unique("link", bodies)
@@ -77,8 +87,20 @@ def _unique(tag: str, parts: Iterable[Body | Joint | Loop]) -> None:
         first[part.name] = part.where
 
 
+def _followed(mimics: list[Coupling], joints: list[Joint], notes: LoadNotes) -> list[Coupling]:
+    """The couplings of <mimic>s whose joint follows another one with one DoF; the rest are noted."""
+    single = {j.name for j in joints if j.kind.nv == 1}
+    good = [c for c in mimics if c.joint in single and c.source in single and c.joint != c.source]
+    for c in mimics:
+        if c not in good:
+            notes.add(
+                f"{ACTS} <mimic> of {c.source!r}, which is no other joint with one DoF", f"{c.joint!r} ({c.where})"
+            )
+    return good
+
+
 def _links_exist(bodies: list[Body], joints: list[Joint], loops: list[Loop]) -> None:
-    names = {b.name for b in bodies}
+    names = {WORLD, *(b.name for b in bodies)}
     ends: list[tuple[str, Joint | Loop, str, str]] = []
     for j in joints:
         ends += [("joint", j, "parent", j.parent), ("joint", j, "child", j.child)]
@@ -111,6 +133,8 @@ def _root(bodies: list[Body], joints: list[Joint], file: str) -> Body:
     """The only link that is nobody's child."""
     above = {j.child: j for j in joints}
     roots = [b for b in bodies if b.name not in above]
+    if not any(b.name == WORLD for b in bodies) and any(j.parent == WORLD for j in joints):
+        roots = [Body(WORLD, where=file), *roots]  # the ground may be left out
     if not roots:
         raise FileError(
             f"{file}: every link is the child of a joint, so the joints form a cycle; expected one root. "

@@ -1,0 +1,175 @@
+"""`robot.inverse_kinematics`: states whose frames are where the targets say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spanloop.algorithms.tree.target_rows import METERS
+from spanloop.compiler.runtime.arrays import converted
+from spanloop.compiler.runtime.nan_rows import refuse_states
+from spanloop.errors import InputError, Refusal, StateError
+from spanloop.loops.arguments import dof_names, dofs_called
+from spanloop.loops.assembly import Limits, assemble
+from spanloop.loops.batching import Refusals, Robot, faulty_states, resolution
+from spanloop.loops.path_following import refuse_velocity_loops
+from spanloop.model import Model
+from spanloop.reach.goal import Goal, goal_of
+from spanloop.reach.prepared import Prepared, prepared
+from spanloop.reach.residuals import CLOSED, is_closed, residuals
+from spanloop.reach.result import Reach
+from spanloop.reach.search import search
+from spanloop.reach.starts import default_start, wrapped
+
+FUNCTION = "inverse_kinematics"
+_NEAR = 1e-9  # rad or m: this near to a limit is at it, for the report
+
+
+def inverse_kinematics(
+    robot: Robot,
+    targets: Any,
+    start: ArrayLike | None = None,
+    *,
+    fixed: str | Sequence[str] = (),
+    tolerance: float = 1e-9,
+    restarts: int = 50,
+    seed: int = 0,
+) -> Reach:
+    """As Dynamics.inverse_kinematics."""
+    check_options(FUNCTION, tolerance, restarts, seed)
+    task = Task.of(FUNCTION, robot, targets, start, fixed, tolerance)
+    goal, count = task.goal, math.prod(task.goal.leading)
+    good = np.array([k for k in range(count) if k not in task.refusals], dtype=int)
+    start_rows = task.limits.within(task.start[good])
+    numbers = goal.numbers[good]
+
+    def again(rows: np.ndarray, attempt: np.ndarray) -> np.ndarray:
+        return task.own.again(robot, numbers[rows], start_rows[rows], attempt, seed, count == 1)
+
+    found = search(task.own.steps, task.constants(numbers), start_rows, restarts, again)
+    q = wrapped(robot.model, found.q, start_rows)
+    q, open_rows = task.closed(q)
+    refusals = task.refusals | {int(good[k]): refusal for k, refusal in open_rows.items()}
+    return task.result(q, good, found.steps, found.restarts, refusals)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Targets of one robot, its limits, and compiled steps towards them; start (n, nq)."""
+
+    function: str
+    robot: Robot
+    goal: Goal
+    own: Prepared
+    fixed: tuple[str, ...]
+    tolerance: float
+    start: np.ndarray
+    refusals: Refusals
+
+    @staticmethod
+    def of(
+        function: str,
+        robot: Robot,
+        targets: Any,
+        start: ArrayLike | None,
+        fixed: str | Sequence[str],
+        tolerance: float,
+        whole: bool = True,
+    ) -> Task:
+        """Arguments checked; whole: the start has the batch axes of the targets, else it is one state."""
+        model = robot.model
+        refuse_velocity_loops(model, function)
+        names = _joints(model, (fixed,) if isinstance(fixed, str) else tuple(fixed))
+        q = default_start(model) if start is None else converted(function, "start", model.nq, start, np.dtype(float))
+        goal = goal_of(function, model, targets, q.shape[:-1] if whole else ())
+        own = prepared(model, goal.kinds, names)
+        leading = goal.leading if whole else ()
+        rows = np.broadcast_to(q, (*leading, model.nq)).reshape(math.prod(leading), model.nq)
+        faults = faulty_states(robot, {"q": rows}) if start is not None else {}
+        faults = {k: Refusal(x.reason, f"start: {x.sentence}") for k, x in faults.items()}
+        floor = 1000.0 * resolution(robot) * own.length
+        refusals = {**goal.refusals, **faults}
+        return Task(function, robot, goal, own, names, max(float(tolerance), floor), rows, refusals)
+
+    @property
+    def limits(self) -> Limits:
+        """Of the joints that may move."""
+        return self.own.limits
+
+    def constants(self, numbers: np.ndarray) -> np.ndarray:
+        """Rows that steps take: numbers of the targets, weights, tolerances."""
+        metres = self.own.length**-2
+        weights = [w * (metres if unit == METERS else 1.0) for w, unit in self.goal.weights]
+        same = [*weights, 0.5 * self.tolerance, 0.5 * CLOSED]
+        return np.concatenate([numbers, np.tile(same, (len(numbers), 1))], axis=1)
+
+    def closed(self, q: np.ndarray) -> tuple[np.ndarray, Refusals]:
+        """States q (n, nq) with those loops closed that the search left open; the states that cannot be closed."""
+        refusals: Refusals = {}
+        for k in np.flatnonzero(~is_closed(self.robot, q)):
+            try:
+                q[k] = assemble(self.robot, q[k], self.fixed)
+            except StateError as error:
+                refusals[int(k)] = error.refusal
+        return q, refusals
+
+    def result(
+        self, q: np.ndarray, good: np.ndarray, steps: np.ndarray, restarts: np.ndarray, refusals: Refusals,
+        stopped: str = "",
+    ) -> Reach:  # fmt: skip
+        """The result of all rows from those that were searched; every claim is computed here anew."""
+        robot, leading = self.robot, self.goal.leading
+        count = math.prod(leading)
+        parts = residuals(robot, self.goal, q, good)
+        inside = self.limits.within(q) == q
+        converged = is_closed(robot, q) & inside.all(axis=1)
+        for r in parts.values():
+            converged &= r.within(self.tolerance)
+        whole_q = np.full((count, robot.model.nq), np.nan)
+        whole_q[good] = q
+        numbers = {name: np.full((2, count), np.nan) for name in parts}
+        for name, r in parts.items():
+            numbers[name][:, good] = r.distance, r.angle
+        flags = [np.zeros(count, bool), np.zeros(count, int), np.zeros(count, int)]
+        for whole, some in zip(flags, (converged, steps, restarts), strict=True):
+            whole[good] = some
+        at = np.zeros((count, robot.model.nv), bool)
+        at[np.ix_(good, self.limits.in_v)] = self._at_limits(q)
+        refuse_states(self.function, list(refusals), refusals.__getitem__, leading, whole_q)
+        flags[0][list(refusals)] = False
+        shaped = [x.reshape(leading) if leading else x[0].item() for x in flags]
+        residual = {name: type(r)(*(x.reshape(leading) for x in numbers[name])) for name, r in parts.items()}
+        return Reach(
+            whole_q.reshape(*leading, -1), shaped[0], residual, shaped[1], shaped[2],
+            at.reshape(*leading, -1), tuple(dof_names(robot.model)), self.function, stopped,
+        )  # fmt: skip
+
+    def _at_limits(self, q: np.ndarray) -> np.ndarray:
+        x = q[:, self.limits.in_q]
+        at: np.ndarray = (x <= self.limits.lower + _NEAR) | (x >= self.limits.upper - _NEAR)
+        return at
+
+
+def _joints(model: Model, names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(f"{FUNCTION}: fixed holds {name!r}; expected names of joints")
+        if name not in {j.name for j in model.joints}:
+            dofs_called(model, name)  # offers the nearest name
+            raise InputError(f"{FUNCTION}: fixed names {name!r}; expected a whole joint")
+    return tuple(names)
+
+
+def check_options(function: str, tolerance: object, restarts: object, seed: object) -> None:
+    """Refuse options that no search has."""
+    number = isinstance(tolerance, int | float | np.integer | np.floating) and not isinstance(tolerance, bool)
+    if not (number and 0.0 < tolerance < np.inf):  # type: ignore[operator]
+        raise InputError(f"{function}: tolerance is {tolerance!r}; must be a positive number [m, rad]")
+    for name, x in (("restarts", restarts), ("seed", seed)):
+        if isinstance(x, bool) or not isinstance(x, int | np.integer) or x < 0:
+            raise InputError(f"{function}: {name} is {x!r}; must be a whole number, 0 or more")

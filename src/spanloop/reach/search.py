@@ -1,0 +1,103 @@
+"""The search: steps towards targets from one start after the other, for many rows at once.
+
+Rows advance a few steps together; those that have arrived leave, those that are stuck begin anew, and the others go on.
+The answer of a row does not depend on the other rows. A row is stuck at a minimum that is no solution when its step is
+short for what is left: near a solution a step is about as long as the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.reach.compiled_steps import CompiledSteps
+
+_TOGETHER, _FEW = 6, 48  # steps of all rows between two looks at them; few rows take more together
+_MOST = 40  # steps from one start
+_SHORT = 0.1  # the square of a step over the weighted squares of what is left: smaller is stuck
+_LEAST_SHARE = 1e-2  # of a step
+_POLISH, _STILL = 400, 1e-24  # steps to the nearest state of a target out of reach; the square of a step that is none
+
+Restart = Callable[[np.ndarray, np.ndarray], np.ndarray]  # rows (n,), number of the start (n,) from 1 on: q (n, nq)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best state of each row: q (n, nq), whether it arrived, steps taken and restarts (n,)."""
+
+    q: np.ndarray
+    arrived: np.ndarray
+    steps: np.ndarray
+    restarts: np.ndarray
+
+
+def search(steps: CompiledSteps, constants: np.ndarray, start: np.ndarray, restarts: int, again: Restart) -> Found:
+    """Search from start (n, nq), then from again(rows, number) for rows that are stuck; constants (n, width)."""
+    count = len(start)
+    out = Found(start.copy(), np.zeros(count, bool), np.zeros(count, int), np.zeros(count, int))
+    best, active, rows, here = np.full(count, np.inf), np.arange(count), steps.begun(start), np.zeros(count, int)
+    while len(active):
+        arrived, taken = _advanced(
+            steps, rows, constants[active], _TOGETHER if len(active) > _FEW else _MOST // 2, count
+        )
+        out.steps[active] += taken
+        here += taken
+        out.q[active[arrived]], out.arrived[active[arrived]] = steps.part(rows, "q")[arrived], True
+        if arrived.any():
+            left = ~arrived
+            active, rows, here = active[left], rows[left], here[left]
+        stuck = np.flatnonzero(_is_stuck(steps, rows) | (here >= _MOST))
+        if not len(stuck):
+            continue
+        _keep_best(steps, rows[stuck], active[stuck], best, out.q)
+        more = out.restarts[active[stuck]] < restarts
+        begun = stuck[more]
+        if len(begun):
+            out.restarts[active[begun]] += 1
+            rows[begun], here[begun] = steps.begun(again(active[begun], out.restarts[active[begun]])), 0
+        if not more.all():
+            stays = np.ones(len(active), bool)
+            stays[stuck[~more]] = False
+            active, rows, here = active[stays], rows[stays], here[stays]
+    _polish(steps, constants, out)
+    return out
+
+
+def _is_stuck(steps: CompiledSteps, rows: np.ndarray) -> np.ndarray:
+    cost, openness, size = steps.part(rows, "merit").T
+    short = (size < _SHORT * cost) & (openness < 1e-6)
+    return short | (steps.part(rows, "pace")[:, 1] < _LEAST_SHARE)
+
+
+def _keep_best(steps: CompiledSteps, rows: np.ndarray, numbers: np.ndarray, best: np.ndarray, q: np.ndarray) -> None:
+    """Replace q where rows are better than what they found before; open loops count more than targets."""
+    cost, openness, _ = steps.part(rows, "merit").T
+    score = cost + 1e3 * openness
+    better = score < best[numbers]
+    best[numbers[better]], q[numbers[better]] = score[better], steps.part(rows, "start")[better]
+
+
+def _polish(steps: CompiledSteps, constants: np.ndarray, out: Found) -> None:
+    """Take the rows that did not arrive on to the minimum that is nearest to their best state."""
+    left = np.flatnonzero(~out.arrived)
+    rows, done = steps.begun(out.q[left]), 0
+    while len(left) and done < _POLISH:
+        arrived, taken = _advanced(steps, rows, constants[left], _MOST, len(out.q))
+        out.steps[left] += taken
+        done += _MOST
+        out.arrived[left[arrived]] = True
+        out.q[left] = np.where(arrived[:, None], steps.part(rows, "q"), steps.part(rows, "start"))
+        busy = ~arrived & (steps.part(rows, "merit")[:, 2] > _STILL) & (steps.part(rows, "pace")[:, 1] > 1e-9)
+        left, rows = left[busy], rows[busy]
+
+
+def _advanced(steps: CompiledSteps, rows: np.ndarray, constants: np.ndarray, count: int, whole: int):
+    """As steps.advance; the last row of a batch of `whole` rows goes on in the code of batches."""
+    if len(rows) == 1 and whole > 1:
+        pair = np.repeat(rows, 2, axis=0)
+        arrived, taken = steps.advance(pair, np.repeat(constants, 2, axis=0), count)
+        rows[:] = pair[:1]
+        return arrived[:1], taken[:1]
+    return steps.advance(rows, np.ascontiguousarray(constants), count)

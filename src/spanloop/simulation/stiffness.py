@@ -1,0 +1,151 @@
+"""How fast dampers, springs, friction and gains pull at joints: the stiffest one, and the step that it asks for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.kernels import KernelSpec
+from spanloop.model import Model
+from spanloop.simulation.system import SLIP, System
+
+IMPLICIT = 1.0  # rate times step: above it a step whose integrator is not chosen is implicit
+EXPLICIT = 2.0  # ... above it explicit steps are unstable, or nearly so
+GAINS, LAW = "gains", "torques of the controller or the forces"  # causes
+_FAST = 1e9  # 1/s: a faster rate is that of a joint which moves no inertia
+_SMALL = 1e-6  # rad or m, and their rates: a difference for slopes of torques
+_RANK = 1e-9  # of the largest singular value of the closures' rows: a smaller one is none
+_SINGULAR = 1e-12  # is added to M, scaled to ones on its diagonal: links without mass are very fast, not infinitely
+
+
+@dataclass(frozen=True)
+class Stiffest:
+    """The fastest decay or oscillation that torques at joints cause, and the joint and cause that are its largest part.
+
+    rate: [1/s], of the mechanism at its start.
+    """
+
+    rate: float
+    joint: str
+    cause: str
+
+    def __str__(self) -> str:
+        rate = f"of {self.rate:.2g}" if self.rate < _FAST else f"above {_FAST:g}"
+        return f"the {self.cause} of joint {self.joint!r} (a rate {rate} 1/s)"
+
+    def advice(self, h: float, integrator: str) -> str:
+        """Why steps of h [s] are too long, and what to do about it."""
+        ask = "ask" if self.cause in (GAINS, LAW) else "asks"
+        found = f"{self} {ask} for steps below {EXPLICIT / self.rate:.1g} s with integrator={integrator!r}, not {h:g} s"
+        if self.cause == LAW:
+            return f"{found}. Take shorter steps, or sl.control.pd, whose gains integrator='implicit' takes implicitly"
+        return f"{found}. Use integrator='implicit', which is stable at any step"
+
+
+def stiffest(system: System, q: np.ndarray) -> Stiffest | None:
+    """The fastest decay or oscillation of a system at rest; None if nothing pulls at joints.
+
+    That of closed loops is taken at q (nq,), that of trees in the neutral position, so that it is computed once.
+    """
+    model, parts = system.model, _parts(system)
+    K, D = (np.sum([part[i] for part in parts.values()], axis=0) for i in (0, 1))
+    if not (K.any() or D.any()):
+        return None
+    closed = system.has_loops and not any(x.switchable or x.driven for x in model.loops)
+    rate, dof = _fastest(model, tuple(K), tuple(D), tuple(q) if closed else None)
+    weights = {name: d[dof] + k[dof] / max(rate, 1e-9) for name, (k, d) in parts.items()}
+    return Stiffest(rate, _joint(model, dof), max(weights, key=weights.__getitem__))
+
+
+def _joint(model: Model, dof: int) -> str:
+    """The name of the joint that a DoF belongs to."""
+    return next(j.name for j in model.joints if dof in range(model.nv)[model.v_slice(j.name)])
+
+
+@functools.lru_cache(maxsize=64)
+def _fastest(model: Model, K: Sequence[float], D: Sequence[float], q: tuple[float, ...] | None) -> tuple[float, int]:
+    """The largest eigenvalue [1/s] of stiffness K and damping D (nv), and the DoF that has the largest part in it.
+
+    q (nq,): closed loops there; None for the tree in the neutral position.
+    """
+    at = np.array(model.neutral() if q is None else q)
+    scale, C = _scaled(model, at)
+    N = np.eye(model.nv) if q is None else _free_directions(model, at, scale)
+    n = N.shape[1]
+    if not n:
+        return 0.0, 0
+    k, d = np.array(K) * scale**2, np.array(D) * scale**2
+    inverse = np.linalg.inv(N.T @ C @ N)
+    A = np.block([[np.zeros((n, n)), np.eye(n)], [-inverse @ (N.T * k) @ N, -inverse @ (N.T * d) @ N]])
+    values, vectors = np.linalg.eig(A)
+    fastest = int(np.argmax(np.abs(values)))
+    rate = float(np.abs(values[fastest]))
+    return rate, int(np.argmax(np.abs(N @ vectors[n:, fastest]) ** 2 * (d + k / max(rate, 1e-9))))
+
+
+@functools.lru_cache(maxsize=64)
+def mobility(model: Model) -> tuple[float, ...]:
+    """The diagonal (nv) of the inverse of the mass matrix in the neutral position, loops open [1/(kg m²) or 1/kg]."""
+    scale, C = _scaled(model, np.array(model.neutral()))
+    return tuple((scale**2 * np.diag(np.linalg.inv(C))).tolist())
+
+
+def _parts(system: System) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Stiffness and damping (nv each) by cause, at rest."""
+    own = System(system.model, system.applied)  # with the model's numbers, where parameters are live
+    stiffness, damping = (np.array(x, float) for x in own.springs_and_dampers({}))
+    zeros = np.zeros(system.model.nv)
+    kp, kd = (np.array(x, float) for x in system.applied.gains() or (zeros, zeros))
+    return {
+        "damping": (zeros, damping),
+        "spring": (stiffness, zeros),
+        "friction": (zeros, np.array(own.friction) / SLIP),
+        GAINS: (kp, kd),
+    }
+
+
+def measured(system: System, x: Mapping[str, Sequence[float]]) -> Stiffest | None:
+    """The fastest decay or oscillation that torques of functions cause at the state x in floats, by differences.
+
+    Gains that are known and friction, which implicit steps take implicitly, are left out.
+    """
+    model, nv = system.model, system.model.nv
+    K, D = (-np.array(y, float) for y in system.applied.linear_gains(x))
+    D -= np.array(system.friction) / np.hypot(np.array(x["v"]), SLIP)
+    for i in range(nv):
+        slight, rate = _SMALL, _SMALL * (1.0 + abs(x["v"][i]))
+        moved = [{**x, "q": system.moved(x["q"], _along(nv, i, way))} for way in (slight, -slight)]
+        faster = [{**x, "v": [a + b for a, b in zip(x["v"], _along(nv, i, w), strict=True)]} for w in (rate, -rate)]
+        for slopes, states, size in ((K, moved, slight), (D, faster, rate)):
+            ahead, behind = (system.torques(state)[0][i] for state in states)
+            slopes[i] += max(0.0, (behind - ahead) / (2.0 * size))
+    K, D = (np.maximum(np.nan_to_num(y, posinf=0.0), 0.0) for y in (K, D))
+    if not (K.any() or D.any()):
+        return None
+    rate, dof = _fastest(model, tuple(K), tuple(D), None)
+    return Stiffest(rate, _joint(model, dof), LAW)
+
+
+def _along(n: int, i: int, size: float) -> list[float]:
+    """n numbers, all zero but number i."""
+    return [size if k == i else 0.0 for k in range(n)]
+
+
+def _scaled(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """s (nv) and the matrix s M s + tiny at q, with ones on its diagonal."""
+    spec = KernelSpec.of(model, "mass_matrix")
+    M = np.array(spec.compute({"q": q.tolist()})[0], float).reshape(model.nv, model.nv)
+    size = np.maximum(np.diag(M), _SINGULAR * max(np.diag(M).max(initial=0.0), 1e-30))
+    scale = 1.0 / np.sqrt(size)
+    return scale, scale[:, None] * M * scale + _SINGULAR * np.eye(model.nv)
+
+
+def _free_directions(model: Model, q: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Columns (nv, n) that span the scaled velocities y, v = s y, that keep the loops closed."""
+    rows = KernelSpec.of(model, "closure_jacobian").compute({"q": q.tolist()})[0]
+    _, sizes, V = np.linalg.svd(np.array(rows, float).reshape(-1, model.nv) * scale)
+    rank = int((sizes > _RANK * sizes.max(initial=0.0)).sum())
+    return V[rank:].T

@@ -1,0 +1,162 @@
+"""Implicit steps: closed forms, the method in plain matrices, and when they are chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import spanloop as sl
+
+ROD = 0.5  # kg m², inertia of the rod about its hinge
+
+
+def rod(gravity=(0.0, 0.0, 0.0), inertia=ROD, mass=1.0, **joint):
+    body = sl.Builder("rod", gravity=gravity).body("link", mass, (0.0, 0.0, 0.0), (inertia,) * 3)
+    return body.revolute("hinge", "world", "link", "y", **joint).build()
+
+
+def with_losses(model, **values):
+    """The model with these numbers at every joint."""
+    joints = (replace(j, **{k: (x,) * j.kind.nv for k, x in values.items()}) for j in model.joints)
+    return replace(model, joints=tuple(joints))
+
+
+def decay(u):
+    """By how much one step multiplies the velocity of a joint with the damping rate u / h."""
+    return 1.0 / (1.0 + u + u**2 / 2.0 + u**3 / 6.0)
+
+
+@pytest.mark.parametrize("u", [1e-3, 0.1, 1.0, 8.0, 240.0, 1e6])
+def test_a_damped_rod_decays_as_the_closed_form_says(u):
+    """And q + v/λ, which no motion changes, stays to rounding."""
+    model = rod(damping=u * ROD / 1e-3)
+    run = sl.simulate(model, [0.0], [1.0], duration=0.02, integrator="implicit")
+    np.testing.assert_allclose(run.v[:, 0], decay(u) ** np.arange(21), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(run.q[:, 0] + run.v[:, 0] * 1e-3 / u, 1e-3 / u, rtol=0, atol=1e-14)
+    assert (np.diff(run.v[:, 0]) <= 0.0).all()  # never alternates
+    assert (run.v >= 0.0).all()
+
+
+@pytest.mark.parametrize("damping", [0.0, 3.0])
+def test_a_stiff_spring_comes_to_rest_where_it_carries_the_load(damping):
+    """100 rad/step: a spring whose oscillation no step resolves."""
+    model = rod(stiffness=1e10 * ROD, damping=damping)
+    run = sl.simulate(model, duration=0.2, tau=[20.0])
+    assert run.settings["integrator"] == "implicit"
+    assert run.settings["stiff"].startswith("the spring of joint 'hinge'")
+    assert run.q[-1, 0] == pytest.approx(20.0 / (1e10 * ROD), rel=1e-9)
+
+
+def plain_step(robot, q, v, h, K, D, tau):
+    """One step in plain matrices, with the mass matrix of each stage; K, D, (nv) are in the torques of the robot."""
+    w = np.diag(np.linalg.inv(robot.mass_matrix(np.array(robot.model.neutral()))))
+    u = h * (D * w + np.sqrt(K * w))
+    s = np.sqrt((1.0 + u) / (12.0 + 12.0 * u + 6.0 * u**2 + 2.0 * u**3))
+    g = np.where((K > 0.0) | (D > 0.0), h * (0.5 + s) / (1.0 - u * s), 0.0)
+
+    def stage(q, v, r, before):
+        E = np.diag(g * D + g * g * K)
+        right = tau(q, v) - robot.inverse_dynamics(q, v, np.zeros_like(v)) - g * K * r + 2.0 * E @ before
+        return np.linalg.solve(robot.mass_matrix(q) + E, right)
+
+    a1 = stage(q, v, v, np.zeros_like(v))
+    k1, v2 = v + g * a1, v + h * a1
+    r = v2 - 2.0 * k1
+    a2 = stage(robot.integrate(q, h * k1), v2, r, a1)
+    return robot.integrate(q, h * (1.5 * k1 + 0.5 * (r + g * (a2 - 2.0 * a1)))), v + 0.5 * h * (a1 + a2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["puma", "star"])
+def test_a_step_is_the_method_in_plain_matrices(name):
+    model = with_losses({"puma": sl.zoo.puma, "star": lambda: sl.zoo.star(3)}[name](), stiffness=40.0, damping=3.0)
+    robot, (q, v) = sl.Dynamics(model), model.random_state(5)
+    law = sl.control.pd(model, 300.0, 20.0, model.neutral()) if name == "puma" else None
+    run = sl.simulate(model, q, v, duration=4e-3, controller=law, integrator="implicit", limits="ignore")
+    K, D = np.full(model.nv, 40.0), np.full(model.nv, 3.0)
+    tau = lambda q, v: np.zeros(model.nv)  # noqa: E731
+    if law is not None:
+        K, D = K + 300.0, D + 20.0
+        tau = lambda q, v: -300.0 * q - 20.0 * v  # noqa: E731
+    for k in range(4):
+        q, v = plain_step(robot, q, v, 1e-3, K, D, tau)
+        np.testing.assert_allclose(run.v[k + 1], v, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(run.q[k + 1], q, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closures", ["project", "minimal"])
+def test_loops_with_a_stiff_damper_stay_closed(closures):
+    model, q = with_losses(sl.zoo.five_bar(), damping=1e4), sl.zoo.five_bar_start()
+    run = sl.simulate(model, q, duration=0.2, closures=closures)
+    assert run.settings["integrator"] == "implicit"
+    assert run.outcome.finished
+    assert run.residual < 1e-12
+    slow = sl.simulate(model, q, duration=0.2, integrator=sl.Integrator("Radau", accuracy=1e-10))
+    np.testing.assert_allclose(run.q[-1], slow.q[-1], rtol=0, atol=1e-8)
+
+
+def test_high_gains_hold_a_joint_at_its_target():
+    model = sl.zoo.puma()
+    law = sl.control.pd(model, 1e7, 1e5, {"joint2": 0.3})
+    run = sl.simulate(model, duration=0.5, controller=law, limits="ignore")
+    assert run.settings["stiff"].startswith("the gains of joint 'joint2'")
+    assert run["joint2"].q[-1] == pytest.approx(0.3, abs=1e-5)
+
+
+def test_gains_count_no_more_where_a_motor_is_at_its_bound():
+    """A torque that is clipped does not depend on the state: the acceleration is that of the bound."""
+    model = rod().with_actuator("motor", "hinge", max_torque=5.0)
+    law = sl.control.pd(model, 1e7, 1e4, {"hinge": 1.0})
+    run = sl.simulate(model, duration=0.1, controller=law, integrator="implicit")
+    np.testing.assert_allclose(run.v[:, 0], 5.0 / ROD * run.times, rtol=1e-12)
+
+
+def test_a_joint_that_friction_stops_does_not_tremble():
+    """Strength 50 N m at 0.5 kg m²: 100 rad/s² until it stops, after 10 ms. RK4 creeps on at 0.018 rad/s for ever."""
+    model = rod(friction=50.0)
+    run = sl.simulate(model, [0.0], [1.0], duration=0.05)
+    assert run.settings["stiff"].startswith("the friction of joint 'hinge'")
+    assert (run.v > -0.2 * 0.01).all()  # of the speed at which friction has 71 % of its strength
+    np.testing.assert_allclose(run.v[:9, 0], 1.0 - 100.0 * run.times[:9], atol=1e-3)
+    assert np.abs(run.v[14:]).max() < 1e-9
+
+
+def test_a_link_without_mass_moves_as_its_damper_lets_it():
+    model = rod(mass=0.0, inertia=0.0, damping=2.0)
+    run = sl.simulate(model, duration=0.1, tau=[3.0])
+    np.testing.assert_allclose(run.v[1:, 0], 1.5, rtol=1e-12)
+
+
+def test_steps_that_suit_the_model_stay_explicit():
+    assert sl.simulate(rod(damping=1.0), duration=0.01).settings["integrator"] == "rk4"
+    run = sl.simulate(rod(damping=600.0), duration=0.01)
+    assert (run.settings["integrator"], "stiff" in run.settings) == ("implicit", True)
+    assert "integrator implicit" in str(run)
+    assert "the damping of joint 'hinge' (a rate of 1.2e+03 1/s)" in str(run)
+    assert sl.simulate(rod(damping=600.0), duration=0.01, step=1e-4).settings["integrator"] == "rk4"
+
+
+ASKS = (
+    "the damping of joint 'hinge' (a rate of 2e+06 1/s) asks for steps below 1e-06 s with integrator='{}', not "
+    "0.001 s. Use integrator='implicit', which is stable at any step"
+)
+
+
+@pytest.mark.parametrize("limits", [None, 2.0])
+@pytest.mark.parametrize("integrator", ["rk4", "euler", "midpoint"])
+def test_an_explicit_step_that_fails_names_the_joint(integrator, limits):
+    model = rod(damping=1e6, lower=limits and -limits, upper=limits)
+    words = ASKS.format(integrator)
+    with pytest.warns(sl.SpanloopWarning) as warned:
+        run = sl.simulate(model, [0.0], [1.0], duration=0.05, integrator=integrator)
+    assert f"simulate: {words}" in [str(w.message) for w in warned]
+    assert run.outcome.sentence.endswith(f"T{words[1:]}")
+
+
+def test_a_law_of_ones_own_that_is_too_stiff_is_named():
+    run = sl.simulate(rod(), [0.0], [1.0], duration=0.05, controller=lambda t, q, v: [-1e6 * v[0]])
+    assert run.outcome.reason == "not_finite"
+    assert "The torques of the controller or the forces of joint 'hinge' (a rate of 2e+06 1/s) ask" in str(run.outcome)
