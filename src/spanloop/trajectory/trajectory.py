@@ -320,7 +320,7 @@ class Trajectory:
     def video(self, path: str | Path, **options: Any) -> Path:
         """Write the run as a video, .mp4 or .gif; see spanloop.view.video.write for size, fps, speed and view.
 
-        Needs the extra `video`: pip install 'spanloop[video]'.
+        A .gif needs pillow, an .mp4 imageio-ffmpeg (or ffmpeg on the machine).
         """
         from spanloop.view.video import write
 

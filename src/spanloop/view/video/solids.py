@@ -113,8 +113,8 @@ def smooth_normals(mesh: Mesh) -> np.ndarray:
     owner, others = owner[near], others[near]
     out = np.stack([np.bincount(owner, flat[others, k], len(corners)) for k in range(3)], axis=1)
     out = np.where(np.abs(out).max(axis=1, keepdims=True) > 0.0, out, np.repeat(units, 3, axis=0))
-    out /= np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-300)
-    return out.reshape(-1, 3, 3)
+    lengths = np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-300)
+    return np.asarray((out / lengths).reshape(-1, 3, 3))
 
 
 def ragged(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -136,9 +136,7 @@ def _needed(kind: str) -> None:
     try:
         import PIL.Image  # noqa: F401
     except ImportError:
-        raise UnsupportedError(
-            "a .gif needs Pillow, which is not installed; try: pip install 'spanloop[video]'"
-        ) from None
+        raise UnsupportedError("a .gif needs Pillow, which is not installed; try: pip install pillow") from None
 
 
 def _ffmpeg() -> str:
@@ -151,7 +149,7 @@ def _ffmpeg() -> str:
         found = shutil.which("ffmpeg")
     if found is None:
         raise UnsupportedError(
-            "an .mp4 needs ffmpeg, which is not installed; try: pip install 'spanloop[video]', or write a .gif"
+            "an .mp4 needs ffmpeg, which is not installed; try: pip install imageio-ffmpeg, or write a .gif"
         )
     return found
 
