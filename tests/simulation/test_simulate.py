@@ -804,7 +804,7 @@ def test_a_callback_that_goes_wrong_later_loses_nothing():
 
 
 def test_torques_of_the_motors_alone_get_a_hint():
-    with pytest.raises(InputError, match=r"tau has shape \(12,\); expected \(..., 18\): with zeros .* \('root'\); or give"):
+    with pytest.raises(InputError, match=r"tau has shape \(12,\); expected \(..., 18\): with zeros .* \('root'\)"):
         sl.simulate(zoo.quadruped(), duration=0.01, tau=np.zeros(12))
 
 
