@@ -119,8 +119,8 @@ def test_a_joint_that_friction_stops_does_not_tremble():
     model = rod(friction=50.0)
     run = sl.simulate(model, [0.0], [1.0], duration=0.05)
     assert run.settings["stiff"].startswith("the friction of joint 'hinge'")
-    assert (run.v > -1e-3).all()
-    np.testing.assert_allclose(run.v[:9, 0], 1.0 - 100.0 * run.times[:9], atol=0.02)  # the secant slows it less
+    assert (run.v > -0.2 * 0.01).all()  # of the speed at which friction has 71 % of its strength
+    np.testing.assert_allclose(run.v[:9, 0], 1.0 - 100.0 * run.times[:9], atol=1e-3)
     assert np.abs(run.v[14:]).max() < 1e-9
 
 

@@ -136,7 +136,7 @@ def initial_state(
 ) -> tuple[np.ndarray, np.ndarray]:
     """q (nq,) and v (nv,) with the given coordinates and rates; loops are closed around them.
 
-    Other coordinates are those of the zoo's own start, or zero.
+    Other coordinates are those of the zoo's own start, or neutral ones inside the joints' limits.
     """
     model = robot.model
     q = _default_q(model, file)
@@ -165,7 +165,9 @@ def _default_q(model: Model, file: str) -> np.ndarray:
     name, _, size = file.removeprefix(ZOO).partition(":")
     begin = getattr(zoo, f"{name}_start", None) if file.startswith(ZOO) else None
     if begin is None:
-        return model.neutral()
+        from spanloop.simulation.initial_state import default_position
+
+        return default_position(model)
     return np.array(begin(int(size)) if size else begin(), dtype=float)
 
 

@@ -12,7 +12,7 @@ from spanloop import loops
 from spanloop.compiler.runtime.arrays import accepted, checked_out
 from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.dynamics.kernel_calls import ByName, KernelCalls
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.kernels import check_call_options, checked_model
 from spanloop.loops import arguments, dynamics_solution
 from spanloop.loops.dynamics_solution import Reactions, Solution
@@ -78,6 +78,7 @@ class Dynamics(KernelCalls):
         on_singular: str = "raise",
         open_chain: str | None = None,
         chain_threads: int = 1,
+        parameters: str = "baked",
     ):
         """model: the mechanism.
 
@@ -89,8 +90,16 @@ class Dynamics(KernelCalls):
         norm there.
 
         open_chain: for method "arms_on_object", the tree method that it applies to each arm.
+
+        parameters: "baked", the model's numbers; only sl.compile and sl.simulate take them as inputs.
         """
         checked_model(model, "Dynamics")
+        if parameters != "baked":
+            raise UnsupportedError(
+                f"Dynamics: parameters is {parameters!r}; it has the model's numbers compiled in ('baked'). Live ones: "
+                "sl.compile(model, 'forward_dynamics', parameters='live') or sl.simulate(model, parameters=...); "
+                "others for good: sl.Dynamics(model.with_parameters({'link.mass': 2.0}))"
+            )
         check_call_options(dtype, threads, target, on_singular)
         options = {"dtype": dtype, "threads": threads, "target": target, "on_singular": on_singular}
         super().__init__(model, method, open_chain, options, chain_threads)
@@ -390,22 +399,29 @@ class Dynamics(KernelCalls):
         return self._plain("closure_bias", (q, v), out)
 
     def assemble(
-        self, guess: ArrayLike, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100
+        self,
+        guess: ArrayLike,
+        fixed: Sequence[str] = (),
+        *,
+        tolerance: float = 1e-12,
+        max_steps: int = 100,
+        limits: str = "keep",
     ) -> Array:
         """Return coordinates q (..., nq) near the guess (..., nq) with all loops closed, within joint limits.
 
-        fixed: names of joints that keep their coordinates. tolerance: largest closure error [m or rad]. max_steps: for
-        each of six attempts.
+        fixed: names of joints that keep their coordinates. tolerance: largest closure error [rad, or of the loop's
+        length]. max_steps: for each of six attempts. limits: "keep", or "ignore", which allows joints beyond theirs.
 
-        StateError: no closed state was found; the message names the loop. A loop that constrains velocities alone (a
-        general joint) has no such state: a SpanloopWarning names it.
+        StateError: no closed state was found; the message names the loop. A SpanloopWarning names redundant rows that
+        the model's own numbers leave open (a planar loop whose file is rounded), and loops that constrain velocities
+        alone (a general joint), which no position closes.
 
         >>> robot = sl.Dynamics(sl.zoo.four_bar())
         >>> q = robot.assemble([0.3, 0.3, 0.3])
         >>> bool(np.abs(robot.closure_error(q)).max() < 1e-11)
         True
         """
-        return loops.assemble(self, guess, fixed, tolerance=tolerance, max_steps=max_steps)
+        return loops.assemble(self, guess, fixed, tolerance=tolerance, max_steps=max_steps, limits=limits)
 
     @overload
     def project(self, q: ArrayLike, v: None = None) -> Array: ...

@@ -2,13 +2,16 @@
 
 With J = U S Vᵀ a step is dq = −V S (S² + μ)⁻¹ Uᵀ e, which is the shortest one where rows are redundant. The damping μ
 falls while the error does. A guess from which no step helps (links all in a line) is shaken and tried again.
+
+Numbers rounded in a file leave planar loops open along redundant rows, which no joint closes. Such a loop is closed
+along the other rows, as kernels and projection close it, and a warning names what stays open: the model's own error.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
@@ -16,7 +19,17 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, listed
 from spanloop.loops.batching import Computed, Refusals, Robot, over_states, resolution, values
-from spanloop.loops.closure_errors import errors, idle, mechanism_of, positional, relative_errors, rows_of, worst
+from spanloop.loops.closure_errors import (
+    errors,
+    idle,
+    joints_around,
+    largest_rows,
+    mechanism_of,
+    positional,
+    relative_errors,
+    rows_of,
+    worst,
+)
 from spanloop.loops.constraint_rank import by_assembly, structure
 from spanloop.loops.reduced_inertia import Weighted
 from spanloop.model import Model
@@ -34,18 +47,27 @@ _DAMPING, _STUCK = 1e-2, 1e6  # in squares of the largest singular value: at fir
 
 
 def assemble(
-    robot: Robot, guess: ArrayLike, fixed: Sequence[str] = (), *, tolerance: float = 1e-12, max_steps: int = 100
+    robot: Robot,
+    guess: ArrayLike,
+    fixed: Sequence[str] = (),
+    *,
+    tolerance: float = 1e-12,
+    max_steps: int = 100,
+    limits: str = "keep",
 ) -> np.ndarray:
     """Coordinates q (..., nq) near the guess at which all loops are closed to `tolerance` [rad, or of their length].
 
-    fixed: names of joints that do not move. Joints of one DoF stay within their limits. max_steps: for each of
-    six attempts. A single guess that leads nowhere raises StateError, which names the loop; in a batch its row is
-    NaN. Loops that constrain velocities alone have no position to be brought to, which a warning says.
+    fixed: names of joints that do not move. limits: "keep" leaves joints of one DoF within their limits, "ignore" does
+    not. max_steps: for each of six attempts. A single guess that leads nowhere raises StateError, which names the loop;
+    in a batch its row is NaN. Redundant rows that the model's own numbers leave open (by less than 1e-3) stay open,
+    with a warning. Loops that constrain velocities alone have no position to be brought to, which a warning says.
     """
-    _check(tolerance, max_steps)
+    _check(tolerance, max_steps, limits)
     _warn_of_velocity_loops(robot.model)
     fixed = (fixed,) if isinstance(fixed, str) else tuple(fixed)
-    task = _Task(robot, Limits(robot.model, fixed), max(tolerance, 100.0 * resolution(robot)), max_steps)
+    bounds = Limits(robot.model, fixed, are_kept=limits == "keep")
+    rows = np.flatnonzero(positional(robot.model))
+    task = _Task(robot, bounds, max(tolerance, 100.0 * resolution(robot)), max_steps, rows)
 
     def compute(q: np.ndarray) -> Computed:
         start = task.limits.within(q)
@@ -55,15 +77,21 @@ def assemble(
             if not len(left):
                 break
             found = task.descended(task.shaken(start[left], shake, attempt))
-            reached = np.abs(task.error(found)).max(axis=1, initial=0.0)
+            reached = task.openness(found)
             better = reached < size[left]
             best[left[better]], size[left[better]] = found[better], reached[better]
-        return (best,), {int(k): task.refusal(best[k], fixed) for k in np.flatnonzero(size > task.tolerance)}
+            size[left[better]] = np.where(task.fit(best, left[better]), 0.0, reached[better])
+        refused = np.flatnonzero(size > task.tolerance)
+        return (best,), {int(k): task.refusal(best[k], fixed, q[0] if len(q) == 1 else None) for k in refused}
 
-    return over_states("assemble", robot, compute, q=(guess, robot.model.nq))[0]
+    found = over_states("assemble", robot, compute, q=(guess, robot.model.nq))[0]
+    _warn_of_misfit(robot, found, task.tolerance)
+    return found
 
 
-def _check(tolerance: object, max_steps: object) -> None:
+def _check(tolerance: object, max_steps: object, limits: object) -> None:
+    if limits not in ("keep", "ignore"):
+        raise InputError(f"assemble: limits is {limits!r}; expected 'keep' or 'ignore'")
     if not (isinstance(tolerance, int | float | np.integer | np.floating) and 0.0 < tolerance < np.inf):
         raise InputError(f"assemble: tolerance is {tolerance!r}; must be a positive number [rad, or of loops' lengths]")
     if not (isinstance(max_steps, int | np.integer) and max_steps > 0):
@@ -78,9 +106,31 @@ class _Task:
     limits: Limits
     tolerance: float
     max_steps: int
+    rows: np.ndarray  # numbers of the rows that are closed
 
     def error(self, q: np.ndarray) -> np.ndarray:
-        return relative_errors(self.robot, q)[:, positional(self.robot.model)]
+        return relative_errors(self.robot, q)[:, self.rows]
+
+    def openness(self, q: np.ndarray) -> np.ndarray:
+        """The largest error (n,) of each state."""
+        found: np.ndarray = np.abs(self.error(q)).max(axis=1, initial=0.0)
+        return found
+
+    def fit(self, q: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """Close those of the states q[some] along the rows that are not redundant that only redundant ones leave open.
+
+        True for the states (some,) at which that succeeds; their rows of q are replaced.
+        """
+        fits = np.zeros(len(some), dtype=bool)
+        size = self.openness(q[some])
+        for i in np.flatnonzero((size > self.tolerance) & (size < SMALL)):
+            here = structure(self.robot, q[some[i]])
+            task = replace(self, rows=np.intersect1d(self.rows, here.kept))
+            if here.general and len(task.rows) < len(self.rows):
+                found = task.descended(q[some[i]][None])
+                if task.openness(found)[0] <= self.tolerance and self.openness(found)[0] < SMALL:
+                    q[some[i]], fits[i] = found[0], True
+        return fits
 
     def shaken(self, q: np.ndarray, shake: float, attempt: int) -> np.ndarray:
         """The guesses moved at random, all in the same way: a state's answer does not depend on its batch."""
@@ -113,7 +163,7 @@ class _Task:
         """The rows of positions (n, rows, nv), without units."""
         lengths = np.array(mechanism_of(self.robot.model).row_lengths)[:, None]
         J = values(self.robot, "closure_jacobian", q) / lengths * self._dof_lengths
-        return J[:, positional(self.robot.model)]
+        return J[:, self.rows]
 
     @property
     def _dof_lengths(self) -> np.ndarray:
@@ -139,8 +189,17 @@ class _Task:
     def _turning(self) -> np.ndarray:
         return np.array([unit == "rad" for j in self.robot.model.joints for unit in j.kind.units], dtype=bool)
 
-    def refusal(self, q: np.ndarray, fixed: Sequence[str]) -> Refusal:
-        """Which loop stays open, by how much, and what to try."""
+    def outside(self, guess: np.ndarray, fixed: Sequence[str], around: Collection[str]) -> str:
+        """If the loops close from the guess without limits: the joints `around` one that are then beyond theirs."""
+        free = replace(self, limits=Limits(self.robot.model, fixed, are_kept=False))
+        q = free.descended(guess[None])
+        beyond = self.limits.beyond(q[0], around)
+        if not beyond or free.openness(q)[0] > SMALL:
+            return ""
+        return f". Without limits it closes where {listed(beyond, 4)}; limits='ignore' allows that"
+
+    def refusal(self, q: np.ndarray, fixed: Sequence[str], guess: np.ndarray | None = None) -> Refusal:
+        """Which loop stays open, by how much, and what to try; from a guess also whether limits keep it open."""
         model = self.robot.model
         miss = worst(model, errors(self.robot, q[None])[0])
         if miss.name in idle(model):
@@ -148,14 +207,33 @@ class _Task:
                 f"{miss.what} is open by {miss.by()}, and no joint lies between its bodies. Move one of its frames"
             )
             return Refusal(Reason.NOT_CLOSABLE, sentence)
-        advice = [f"fix fewer joints ({listed(map(repr, fixed), 5)})"] if fixed else []
-        reached = self.limits.reached(q)
+        around = joints_around(model, miss.name)
+        held, reached = ([x for x in names if x in around] for names in (fixed, self.limits.reached(q)))
+        advice = [f"fix fewer joints ({listed(map(repr, held), 5)})"] if held else []
         advice += [f"widen the limits of {listed(map(repr, reached), 5)}"] if reached else []
         advice += [f"accept that with tolerance={2.0 * miss.size:.0e}"] if miss.size < SMALL else []
         advice += ["try another guess", "look at the frames and lengths around it"]
         text = ", ".join(advice[:-1]) + ", or " + advice[-1]
         sentence = f"{miss.what} stays open by {miss.by()} at the nearest position found. {text[0].upper()}{text[1:]}"
-        return Refusal(Reason.NOT_CLOSABLE, sentence)
+        limited = "" if guess is None else self.outside(guess, fixed, around)
+        return Refusal(Reason.NOT_CLOSABLE, sentence + limited)
+
+
+def _warn_of_misfit(robot: Robot, q: np.ndarray, tolerance: float) -> None:
+    """Warn of redundant rows that the model's numbers leave open, at states q (..., nq) that are closed otherwise."""
+    states = q.reshape(-1, q.shape[-1])
+    states = states[np.isfinite(states).all(axis=1)]
+    if not len(states):
+        return
+    e = relative_errors(robot, states) * positional(robot.model)
+    k = int(np.argmax(np.abs(e).max(axis=1, initial=0.0)))
+    if np.abs(e[k]).max(initial=0.0) > tolerance:
+        warnings.warn(
+            f"assemble: {largest_rows(robot.model, errors(robot, states[k : k + 1])[0])}: redundant, no joint closes "
+            "that; the model's own numbers leave it open. The other rows are closed, and motions follow them",
+            SpanloopWarning,
+            stacklevel=4,
+        )
 
 
 def velocity_loops(model: Model, whole: bool = False) -> tuple[str, ...]:
@@ -198,12 +276,13 @@ _NEAR = 1e-12  # rad or m: this near to a limit is at it
 class Limits:
     """Where limited joints stand in q and v, and how far they may go; joints in `fixed` do not move at all."""
 
-    def __init__(self, model: Model, fixed: Sequence[str] = ()):
+    def __init__(self, model: Model, fixed: Sequence[str] = (), are_kept: bool = True):
+        """are_kept: False leaves all limits out."""
         self.nv = model.nv
         self.fixed = np.zeros(model.nv, dtype=bool)
         for name in fixed:
             self.fixed[model.v_slice(name)] = True
-        joints = [j for j in model.joints if _limited(j) and j.name not in fixed]
+        joints = [j for j in model.joints if are_kept and _limited(j) and j.name not in fixed]
         self.names = [j.name for j in joints]
         self.in_q = np.array([model.q_slice(j.name).start for j in joints], dtype=int)
         self.in_v = np.array([model.v_slice(j.name).start for j in joints], dtype=int)
@@ -229,6 +308,15 @@ class Limits:
         x = q[self.in_q]
         at = (x <= self.lower + _NEAR) | (x >= self.upper - _NEAR)
         return [name for name, here in zip(self.names, at, strict=True) if here]
+
+    def beyond(self, q: np.ndarray, names: Collection[str]) -> list[str]:
+        """Those of the joints that are beyond a limit in one state q (nq,), with where they are, and the limits."""
+        numbers = zip(self.names, q[self.in_q], self.lower, self.upper, strict=True)
+        return [
+            f"{name!r} is at {x:.4g}, outside {low:.4g} to {up:.4g}"
+            for name, x, low, up in numbers
+            if name in names and not low - _NEAR <= x <= up + _NEAR
+        ]
 
 
 def _limited(joint: Joint) -> bool:

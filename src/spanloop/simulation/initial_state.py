@@ -27,6 +27,7 @@ from spanloop.simulation.system import SINGULAR, System
 from spanloop.simulation.traced_kernels import kernel
 
 NOTICED = 1e-9  # rad, or of the loop's length, or their rates: a smaller correction of the start is not reported
+_ROOM = 0.01  # of a joint's range, and rad or m at most: how far inside its limits a joint starts by default
 _MOST = 20  # Newton steps in minimal coordinates
 _CLOSED = 1e-14  # rad, or of the loop's length: a smaller closure error is not corrected
 _ENOUGH = 1e-9  # rad, or of the loop's length: must be reached
@@ -78,7 +79,7 @@ def states(
     parameters (..., n): live ones, if there are any.
     """
     model = robot.model
-    q = _neutral(robot, parameters) if q is None else q
+    q = _default(robot, parameters) if q is None else q
     v = np.zeros(model.nv) if v is None else v
     q = converted("simulate", "q", model.nq, q, np.dtype(float))
     v = converted("simulate", "v", model.nv, v, np.dtype(float))
@@ -103,10 +104,8 @@ def closed(
     if system.closures == "none" or not system.has_loops:
         return q, v, ""
     live = system.live_parameters(constants)
-    if live is None:
-        openness = _openness(robot, q)
-    else:
-        openness = _openness(LiveRobot(robot, live), q, _COMPLETED if system.minimal else OPEN)
+    own = robot if live is None else LiveRobot(robot, live)
+    openness = _openness(own, q, _COMPLETED if live is not None and system.minimal else OPEN)
     if not system.keeps_closed:
         return q, v, ""
     if system.minimal:
@@ -115,6 +114,8 @@ def closed(
         there = _projected_by_steps(system, q, v, openness, constants)
     else:
         there = _projected(robot, q, v, openness)
+    if openness.max(initial=0.0) > NOTICED:  # redundant rows that no joint closes stay as they are
+        openness = openness - _openness(own, there[0])
     return *there, _note(openness, v, there[1])
 
 
@@ -190,9 +191,12 @@ def _projected_by_steps(
     return q, v
 
 
-def _note(openness: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
-    """A sentence and a warning on how states were changed, if by more than NOTICED; velocities before and after."""
-    by_q, by_v = openness.max(initial=0.0), np.abs(after - before).max(initial=0.0)
+def _note(closed: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
+    """A sentence and a warning on how states were changed, if by more than NOTICED.
+
+    closed (n,): by how much loops were open that are no longer; before, after: velocities.
+    """
+    by_q, by_v = closed.max(initial=0.0), np.abs(after - before).max(initial=0.0)
     if max(by_q, by_v) <= NOTICED:
         return ""
     parts = [f"loops were open by up to {by_q:.1e} (rad, or of their length)"] if by_q > NOTICED else []
@@ -219,16 +223,36 @@ def warn_of_limits(events: Events, q: np.ndarray) -> None:
         )
 
 
-def _neutral(robot: Dynamics, parameters: np.ndarray | None) -> np.ndarray:
-    """The neutral position (..., nq), with its loops assembled, for each set of live parameters (..., n)."""
-    neutral = np.array(robot.model.neutral())
+def default_position(model: Model) -> np.ndarray:
+    """Return the neutral position (nq,), with joints at or beyond a limit moved inside; loops may be open there."""
+    q = np.array(model.neutral())
+    for joint in model.joints:
+        s, none = model.q_slice(joint.name), (None,) * joint.kind.nv
+        if joint.kind.nq == joint.kind.nv:
+            bounds = zip(q[s], joint.lower or none, joint.upper or none, strict=True)
+            q[s] = [_inside(x, low, high) for x, low, high in bounds]
+    return q
+
+
+def _inside(x: float, low: float | None, high: float | None) -> float:
+    """The coordinate nearest to x that is within its limits, with a little room where x is at or beyond one."""
+    low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
+    room = min(_ROOM * (high - low), _ROOM)
+    if x <= low:
+        return low + room
+    return high - room if x >= high else x
+
+
+def _default(robot: Dynamics, parameters: np.ndarray | None) -> np.ndarray:
+    """The default position (..., nq), with its loops assembled, for each set of live parameters (..., n)."""
+    guess = default_position(robot.model)
     if not (robot.model.loops or robot.model.couplings):
-        return neutral
+        return guess
     if parameters is None:
-        return robot.assemble(neutral)
+        return robot.assemble(guess)
     rows = parameters.reshape(-1, parameters.shape[-1])
-    found = [assemble(LiveRobot(robot, p), neutral) for p in rows]
-    return np.array(found).reshape(*parameters.shape[:-1], len(neutral))
+    found = [assemble(LiveRobot(robot, p), guess) for p in rows]
+    return np.array(found).reshape(*parameters.shape[:-1], len(guess))
 
 
 def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:

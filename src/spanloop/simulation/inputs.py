@@ -155,18 +155,33 @@ def _fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
 
 
 def _by_name(model: Model, torques: Mapping[str, Any]) -> np.ndarray:
-    """Torques (nv) from those of joints by name: a number, or one for each degree of freedom."""
-    tau = np.zeros(model.nv)
+    """Torques (nv,), or (..., steps or 1, nv), from those of joints by name, zero at the others.
+
+    A joint of one DoF has a number, or (..., steps or 1); one of n DoF has (n,), or (..., steps or 1, n).
+    """
+    rows: dict[str, np.ndarray] = {}
     for name, value in torques.items():
         n = model.joint(name).kind.nv
         found = np.asarray(value)
-        if found.dtype.kind not in "fiub" or found.shape not in ((n,), () if n == 1 else (n,)):
+        if found.dtype.kind not in "fiub" or (n != 1 and found.shape[-1:] != (n,)):
             what = f"shape {found.shape}" if found.dtype.kind in "fiub" else f"entries of type {found.dtype}"
+            one, axis = ("one number", "") if n == 1 else (f"{n} numbers", f", {n}")
             raise InputError(
-                f"tau[{name!r}] has {what}; expected {'one number' if n == 1 else f'{n} numbers'}. For torques that "
-                f"change, or differ from run to run, give an array (..., steps or 1, {model.nv}), or a controller"
+                f"tau[{name!r}] has {what}; expected {one} for all steps, an array (steps{axis or ','}) for each step, "
+                f"or (runs, 1{axis}) for each run"
             )
-        tau[model.v_slice(name)] = found
+        rows[name] = found[..., None] if n == 1 else found
+    try:
+        shape = np.broadcast_shapes(*(x.shape[:-1] for x in rows.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name!r} {x.shape[:-1]}" for name, x in rows.items())
+        raise InputError(
+            f"tau: the joints have torques for different steps or runs: {shapes}. Give each one number, (steps,), or "
+            "(runs, 1)"
+        ) from None
+    tau = np.zeros((*shape, model.nv))
+    for name, value in rows.items():
+        tau[..., model.v_slice(name)] = value
     return tau
 
 

@@ -70,7 +70,8 @@ def simulate(
 
     Args:
         model: a Model, or a Dynamics, whose `method` and `on_singular` are used.
-        q: coordinates (..., nq) at the start; the neutral position, with its loops assembled, by default.
+        q: coordinates (..., nq) at the start; by default the neutral position, with joints inside their limits and
+            loops assembled.
         v: velocities (..., nv) at the start; zero by default.
         duration: of the motion [s].
         step: length of a fixed step, or the longest adaptive step [s]; fixed steps are 1 ms by default. Whole steps
@@ -81,8 +82,9 @@ def simulate(
             default "rk4", or "implicit" where dampers, springs, friction or gains of a joint are too stiff for it; then
             run.settings["stiff"] names the joint.
         method: the algorithm of forward dynamics, as in sl.Dynamics.
-        tau: torques (nv,), (..., 1, nv) of runs, or (..., steps, nv) for each step [N m or N]; or {"joint": torque}.
-            They act at every joint, whether it is actuated or not.
+        tau: torques (nv,), (..., 1, nv) of runs, or (..., steps, nv) for each step [N m or N]; or {"joint": torque},
+            a number, (..., 1) of runs or (..., steps), zero at the other joints. They act at every joint that is
+            named, whether it is actuated or not.
         controller: a function (t, q, v) -> torques in plain arithmetic, compiled into the motion, or (t, q, v, u) with
             inputs; a law of sl.control; or sl.control.callback(function), which Python calls once a step.
         inputs: u (n,), (..., 1, n) of runs, or (..., steps, n) for each step, of the controller.

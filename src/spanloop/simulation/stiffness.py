@@ -113,7 +113,8 @@ def measured(system: System, x: Mapping[str, Sequence[float]]) -> Stiffest | Non
     Gains that are known and friction, which implicit steps take implicitly, are left out.
     """
     model, nv = system.model, system.model.nv
-    K, D = (-np.array(y, float) for y in system.gains_and_friction(x))
+    K, D = (-np.array(y, float) for y in system.applied.linear_gains(x))
+    D -= np.array(system.friction) / np.hypot(np.array(x["v"]), SLIP)
     for i in range(nv):
         slight, rate = _SMALL, _SMALL * (1.0 + abs(x["v"][i]))
         moved = [{**x, "q": system.moved(x["q"], _along(nv, i, way))} for way in (slight, -slight)]

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import closure_error, extra_inputs, masks
-from spanloop.errors import InputError, Reason, Refusal
+from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import KernelSpec, content
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.math.scalar import absolute, sqrt, where
@@ -164,7 +164,13 @@ class System:
 
     def refusal(self, x: Arrays) -> Refusal | None:
         """Why this state, in floats, has no accelerations; None if it has."""
-        given = self._of(self._forward, self._loaded(x))
+        try:
+            loaded = self._loaded(x)
+        except StateError as error:
+            return Refusal(error.reason, str(error))
+        except (ArithmeticError, ValueError) as error:  # a root of a negative number, nan
+            return Refusal(Reason.NOT_FINITE, f"the torques and forces that act have no value: {error}")
+        given = self._of(self._forward, loaded)
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
         found = None if self._forward.reference(*rows) is not None else self._forward.explain(*rows)
         if self.minimal and (found is None or found.reason is Reason.SINGULAR_CLOSURE):
@@ -195,17 +201,9 @@ class System:
         return {**x, "tau": tau, "forces": forces, "armature": x["extra"]}
 
     def stiffness_and_damping(self, x: Arrays) -> tuple[list[Any], list[Any]]:
-        """K and D (nv) of the torques −K dq − D v at the joints that implicit steps take implicitly."""
-        pairs = zip(self.springs_and_dampers(x), self.gains_and_friction(x), strict=True)
+        """K and D (nv) of the torques −K dq − D v of springs, dampers and a controller's linear gains at the joints."""
+        pairs = zip(self.springs_and_dampers(x), self.applied.linear_gains(x), strict=True)
         K, D = ([a + b for a, b in zip(*rows, strict=True)] for rows in pairs)
-        return K, D
-
-    def gains_and_friction(self, x: Arrays) -> tuple[list[Any], list[Any]]:
-        """K and D (nv) of a controller's linear gains, and of friction (a secant: its torque is −D v)."""
-        K, D = self.applied.linear_gains(x)
-        for i, strength in enumerate(self.friction):
-            if strength:
-                D[i] = D[i] + strength / sqrt(x["v"][i] * x["v"][i] + SLIP * SLIP)
         return K, D
 
     def springs_and_dampers(self, x: Arrays) -> tuple[list[Any], list[Any]]:

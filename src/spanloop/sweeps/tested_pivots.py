@@ -17,8 +17,8 @@ light for what they carry) D must exceed the tolerance times M's entry, and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import hypot, sqrt
-from typing import Any
+from math import hypot, isnan, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,19 +78,35 @@ class PivotTest:
     def refusal(self, mechanism: Mechanism, pairs: Sequence[tuple[float, float]]) -> Refusal | None:
         """Names the joint whose pivot is smallest for what it carries; None where all pivots are large enough."""
         numbers = [i for i, noise in self.noise.items() for _ in noise]
-        small = [(d / x if x else 0.0, x, d, i) for i, (x, d) in zip(numbers, pairs, strict=True) if not x < d]
+        small = [_Small(d, x, i) for i, (x, d) in zip(numbers, pairs, strict=True) if not x < d]
         if not small:
             return None
-        _, least, pivot, i = min(small)
+        pivot, least, i = min(small, key=_Small.order)
+        found, others = 0.0 if isnan(pivot) else pivot, len({x.number for x in small}) - 1
         joint, body = mechanism.links[i].name, next(name for name, a in mechanism.anchors.items() if a.link == i)
         other = ". Loops do not make up for it; runs with closures='minimal' (legs on a platform) need no inertia here"
         return Refusal(
             Reason.SINGULAR_MASS,
             f"joint {joint!r} (body {body!r}): the mass matrix is singular at this position, or too near it: when the "
-            f"joints outboard of {joint!r} give way, it moves no inertia (its pivot is {pivot:.3g}; expected more than "
-            f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature, or lock it: "
-            f"model.lock({joint!r})" + (other if mechanism.closures else ""),
+            f"joints outboard of {joint!r} give way, it moves no inertia (its pivot is {found:.3g}; expected more than "
+            f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature: "
+            f"model.with_joint({joint!r}, armature=...), or lock it: model.lock({joint!r})"
+            + (f". {others} more joint{'s' * (others > 1)} cannot be solved for with it" if others else "")
+            + (other if mechanism.closures else ""),
         )
+
+
+class _Small(NamedTuple):
+    """A pivot that is too small, what it must exceed, and the number of its link."""
+
+    pivot: float
+    least: float
+    number: int
+
+    def order(self) -> tuple[bool, float, int]:
+        """Those that are numbers come first, the smallest before others: a pivot of zero makes those inboard NaN."""
+        ratio = self.pivot / self.least if self.least and not isnan(self.pivot) else 0.0
+        return isnan(self.pivot), ratio, -self.number
 
 
 def _pivots(here: Values) -> Sequence[Scalar]:

@@ -4,8 +4,9 @@ The W-method of two stages [Verwer, Spee, Blom & Hundsdorfer 1999] of w' = F(w),
 
     (1 − h A) k1 = F(w),    (1 − h A) k2 = F(w + h k1) − 2 k1,    w⁺ = w + h (3 k1 + k2) / 2.
 
-It has order two for any A. Ours contains the torques −K dq − D v at the joints alone (System.stiffness_and_damping),
-with one γ for each degree of freedom (DoF). Then no matrix is formed: with the armature E = γ h D + γ² h² K added to M,
+It has order two for any A. Ours contains the torques −K dq − D v at the joints alone (System.stiffness_and_damping and
+`friction_damping`), with one γ for each degree of freedom (DoF). Then no matrix is formed: with the armature
+E = γ h D + γ² h² K added to M,
 
     (M + E) a1 = tau(w) − γ h K v − bias(w)                       k1 = (v + γ h a1, a1)
     (M + E) a2 = tau(w2) − γ h K r + 2 E a1 − bias(w2)            k2 = (r + γ h (a2 − 2 a1), a2 − 2 a1)
@@ -35,7 +36,7 @@ from typing import Any
 from spanloop.math.scalar import sqrt
 from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 from spanloop.simulation.stiffness import mobility
-from spanloop.simulation.system import System
+from spanloop.simulation.system import SLIP, System
 
 
 def step(s: ScheduleBuilder) -> None:
@@ -68,7 +69,9 @@ def step(s: ScheduleBuilder) -> None:
 def linearized(system: System, x: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
     """The arrays reach, pull and extra of a step from the state x."""
     h, out = x["h"][0], {"reach": [], "pull": [], "extra": []}  # type: ignore[var-annotated]
-    for k, d, w in zip(*system.stiffness_and_damping(x), mobility(system.model), strict=True):
+    K, D = system.stiffness_and_damping(x)
+    for k, d, f, v, w in zip(K, D, system.friction, x["v"], mobility(system.model), strict=True):
+        d = d + friction_damping(f, v, h * w) if f else d
         reach = 0.0 if _is_zero(k) and _is_zero(d) else h * implicitness(h * (w * d + sqrt(w * k)))
         out["reach"].append(reach)
         out["pull"].append(reach * k)
@@ -80,6 +83,19 @@ def implicitness(u: Any) -> Any:
     """γ(u), from 0.789 at u = 0 to 1 + √½ at infinity: R = 1 / (1 + u + u²/2 + u³/6)."""
     s = sqrt((1.0 + u) / (12.0 + u * (12.0 + u * (6.0 + 2.0 * u))))
     return (0.5 + s) / (1.0 - u * s)
+
+
+def friction_damping(strength: float, v: Any, hw: Any) -> Any:
+    """D of friction f = strength · v / s, s = √(v² + SLIP²): its slope where the joint slides, f / v where it stops.
+
+    hw: h times the mobility. A joint stops where friction would turn its velocity within the step, hw strength / s > 1;
+    there the slope, almost zero, would let it swing back and forth.
+    """
+    s = sqrt(v * v + SLIP * SLIP)
+    secant, slope = strength / s, strength * (SLIP * SLIP) / (s * s * s)
+    stops = (2.0 * hw * secant) * (2.0 * hw * secant)
+    share = stops * stops / (1.0 + stops * stops)
+    return slope + share * (secant - slope)
 
 
 def _rates(x: Mapping[str, Sequence[Any]], v: str) -> list[Any]:
