@@ -24,7 +24,7 @@ from spanloop.reach.prepared import Prepared, prepared
 from spanloop.reach.residuals import CLOSED, Residual, is_closed, residuals
 from spanloop.reach.result import Reach
 from spanloop.reach.search import search
-from spanloop.reach.starts import default_start, wrapped
+from spanloop.reach.starts import wrapped
 
 FUNCTION = "inverse_kinematics"
 _NEAR = 1e-9  # rad or m: this near to a limit is at it, for the report
@@ -51,7 +51,7 @@ def inverse_kinematics(
     def again(rows: np.ndarray, attempt: np.ndarray) -> np.ndarray:
         return task.own.again(robot, numbers[rows], start_rows[rows], attempt, seed, count == 1)
 
-    found = search(task.own.steps, task.constants(numbers), start_rows, restarts, again)
+    found = search(task.own.steps, task.constants(numbers), start_rows, task.enough, restarts, again)
     q = wrapped(robot.model, found.q, start_rows)
     closed, open_rows = task.close(q)
     refusals = task.refusals | {int(good[k]): refusal for k, refusal in open_rows.items()}
@@ -96,9 +96,10 @@ class Task:
         model = robot.model
         refuse_velocity_loops(model, function)
         names = _joints(model, (fixed,) if isinstance(fixed, str) else tuple(fixed))
-        q = default_start(model) if start is None else converted(function, "start", model.nq, start, np.dtype(float))
+        q = np.zeros(model.nq) if start is None else converted(function, "start", model.nq, start, np.dtype(float))
         goal = goal_of(function, model, targets, q.shape[:-1] if whole else ())
         own = prepared(model, goal.kinds, names)
+        q = own.start(robot) if start is None else q
         leading = goal.leading if whole else ()
         rows = np.broadcast_to(q, (*leading, model.nq)).reshape(math.prod(leading), model.nq)
         faults = faulty_states(robot, {"q": rows}) if start is not None else {}
@@ -112,11 +113,20 @@ class Task:
         """Of the joints that may move."""
         return self.own.limits
 
+    @property
+    def weights(self) -> list[float]:
+        """Of squares in m² and rad²."""
+        metres = self.own.length**-2
+        return [w * (metres if unit == METERS else 1.0) for w, unit in self.goal.weights]
+
+    @property
+    def enough(self) -> float:
+        """The sum of weighted squares below which every target is met."""
+        return 0.25 * min(self.weights) * self.tolerance**2
+
     def constants(self, numbers: np.ndarray) -> np.ndarray:
         """Rows that steps take: numbers of the targets, weights, tolerances."""
-        metres = self.own.length**-2
-        weights = [w * (metres if unit == METERS else 1.0) for w, unit in self.goal.weights]
-        same = [*weights, 0.5 * self.tolerance, 0.5 * CLOSED]
+        same = [*self.weights, 0.5 * self.tolerance, 0.5 * CLOSED]
         return np.concatenate([numbers, np.tile(same, (len(numbers), 1))], axis=1)
 
     def close(self, q: np.ndarray) -> tuple[np.ndarray, Refusals]:
@@ -125,9 +135,10 @@ class Task:
         for k in np.flatnonzero(~closed):
             try:
                 q[k] = assemble(self.robot, q[k], self.fixed)
+                closed[k] = True  # as far as assemble can: it has a note where a file's rounding leaves more
             except StateError as error:
                 refusals[int(k)] = error.refusal
-        return closed if closed.all() else is_closed(self.robot, q), refusals
+        return closed, refusals
 
     def result(self, rows: Rows, refusals: Refusals, stopped: str = "") -> Reach:
         """The result of all rows from those that were searched; what it claims is computed here, from the poses."""
