@@ -123,11 +123,12 @@ class Model:
 
     def frame(self, name: str) -> Frame:
         """Return a frame by name; every body, and the world, is also a frame. Raises InputError if there is none."""
-        for f in self.frames:
-            if f.name == name:
-                return f
-        if name in self.body_number:
-            return Frame(name, name)
+        if isinstance(name, str):
+            for f in self.frames:
+                if f.name == name:
+                    return f
+            if name in self.body_number:
+                return Frame(name, name)
         known = [f.name for f in self.frames] + list(self.body_number)
         raise InputError(f"model {self.name!r} has no frame or body {name!r}; {nearest(name, known)}")
 
@@ -258,6 +259,6 @@ class Model:
 
 
 def _named(parts: Mapping[str, _Part], name: str, what: str, owner: str) -> _Part:
-    if name not in parts:
+    if not isinstance(name, str) or name not in parts:
         raise InputError(f"model {owner!r} has no {what} {name!r}; {nearest(name, parts)}")
     return parts[name]
