@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -59,6 +59,18 @@ class Model:
         object.__setattr__(self, "bodies", bodies)
         object.__setattr__(self, "joints", joints)
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Computed once: calls look up what they keep of a model by it."""
+        return hash(tuple(getattr(self, part.name) for part in fields(self)))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the hash, which another process computes anew."""
+        return {name: x for name, x in self.__dict__.items() if name != "_hash"}
+
     # ---- names and numbers
 
     @property
@@ -111,11 +123,12 @@ class Model:
 
     def frame(self, name: str) -> Frame:
         """Return a frame by name; every body, and the world, is also a frame. Raises InputError if there is none."""
-        for f in self.frames:
-            if f.name == name:
-                return f
-        if name in self.body_number:
-            return Frame(name, name)
+        if isinstance(name, str):
+            for f in self.frames:
+                if f.name == name:
+                    return f
+            if name in self.body_number:
+                return Frame(name, name)
         known = [f.name for f in self.frames] + list(self.body_number)
         raise InputError(f"model {self.name!r} has no frame or body {name!r}; {nearest(name, known)}")
 
@@ -256,6 +269,6 @@ class Model:
 
 
 def _named(parts: Mapping[str, _Part], name: str, what: str, owner: str) -> _Part:
-    if name not in parts:
+    if not isinstance(name, str) or name not in parts:
         raise InputError(f"model {owner!r} has no {what} {name!r}; {nearest(name, parts)}")
     return parts[name]
