@@ -803,6 +803,11 @@ def test_a_callback_that_goes_wrong_later_loses_nothing():
         sl.simulate(zoo.pendulum(), duration=1.0, controller=sl.control.callback(lambda t, q, v: [1.0, 2.0]))
 
 
+def test_torques_of_the_motors_alone_get_a_hint():
+    with pytest.raises(InputError, match=r"tau has shape \(12,\); expected \(..., 18\): with zeros .* \('root'\)"):
+        sl.simulate(zoo.quadruped(), duration=0.01, tau=np.zeros(12))
+
+
 def test_a_progress_bar_is_drawn_and_wiped(monkeypatch, capsys):
     from spanloop.simulation import time_loop
 

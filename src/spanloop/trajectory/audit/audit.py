@@ -42,7 +42,7 @@ class Finding:
     sentence: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """What was simulated, and the findings; print it, or ask audit["energy"].value."""
 
@@ -65,8 +65,19 @@ class Audit:
                 return f
         raise InputError(f"the audit has no finding {name!r}; {nearest(name, [f.name for f in self.findings])}")
 
+    def __repr__(self) -> str:
+        return f"Audit({self._verdict()})"
+
     def __str__(self) -> str:
         return printable("\n".join([self.headline, *map(_line, self.findings), self._verdict()]))
+
+    def _repr_html_(self) -> str:
+        from spanloop.model.printout import heading, table
+
+        marks = {WELL: "✓", NOT_WELL: "✗", NOT_JUDGED: "?"}
+        rows = [(marks[f.verdict], f.name, f.verdict, f.sentence) for f in self.findings]
+        what = self.headline.splitlines()[0]
+        return heading(self._verdict(), what) + table(("", "point", "verdict", ""), rows)
 
     def _verdict(self) -> str:
         unknown = [f.name for f in self.findings if f.verdict == NOT_JUDGED]
