@@ -29,7 +29,7 @@ class PinocchioPeer:
 
     def comparable(self, model: Model) -> Model:
         """The model without what Pinocchio's algorithms do not have: losses, couplings, loops."""
-        if self.theirs.nv == 0:  # nothing moves: both are read again with a free base
+        if self.theirs.nv == 0 and model.nv:  # ours was read again with a free base, as nothing moved
             self.theirs = self.pin.buildModelFromUrdf(self.path, self.pin.JointModelFreeFlyer())
         self.data = self.theirs.createData()
         self.order = sl.PinocchioOrder(model, list(self.theirs.names), list(self.theirs.nqs))

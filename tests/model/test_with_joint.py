@@ -125,6 +125,15 @@ def test_parameters_go_into_the_model_and_through_a_file(make, tmp_path):
     assert sl.load(tmp_path / "m.toml") == identified
 
 
+def test_parameters_are_arrays_for_kernels():
+    arm = zoo.puma()
+    q, v = arm.random_state(1)
+    heavier = arm.parameters().changed({"link6.mass": 2.0})
+    live = sl.compile(arm, "inverse_dynamics", parameters="live", target="python")(q, v, v, heavier)
+    baked = sl.Dynamics(arm.with_parameters(heavier), target="python").inverse_dynamics(q, v, v)
+    np.testing.assert_allclose(live, baked, rtol=1e-12)
+
+
 def test_parameters_by_name_say_what_is_wrong():
     arm = zoo.puma()
     assert arm.with_parameters({"link6.mass": 2, "joint2.damping": 0.5}).joint("joint2").damping == (0.5,)

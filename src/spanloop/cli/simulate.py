@@ -31,6 +31,7 @@ EXAMPLES = (
     "spanloop simulate zoo:pendulum:2 --q hinge1=1.2 --set rod2.mass=0.5 --output run.npz --output run.csv",
 )
 PAGES, PICTURES, DATA = (".html", ".htm"), (".svg",), (".nc", ".h5", ".npz", ".csv")
+VIDEOS = (".mp4", ".gif")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="write .html, .svg, .nc, .h5, .npz or .csv; may be repeated",
+        help="write .html, .svg, .mp4, .gif, .nc, .h5, .npz or .csv; may be repeated",
     )
     add(
         "--checkpoint",
@@ -136,10 +137,9 @@ def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], t
 
 def _checked(path: Path) -> Path:
     """The path, checked before the simulation starts."""
-    if path.suffix.lower() not in PAGES + PICTURES + DATA:
-        raise InputError(
-            f"--output {path}: the extension is {path.suffix!r}; expected {', '.join((*DATA, '.svg', '.html'))}"
-        )
+    if path.suffix.lower() not in PAGES + PICTURES + VIDEOS + DATA:
+        expected = ", ".join((*DATA, ".svg", *VIDEOS, ".html"))
+        raise InputError(f"--output {path}: the extension is {path.suffix!r}; expected {expected}")
     if not path.parent.is_dir():
         raise InputError(f"--output {path}: there is no folder {str(path.parent)!r}; make it first")
     return path
@@ -148,6 +148,8 @@ def _checked(path: Path) -> Path:
 def _write(motion: Trajectory, path: Path, folder: Path | None) -> None:
     if path.suffix.lower() in PAGES:
         motion.page(path, folder=folder)
+    elif path.suffix.lower() in VIDEOS:
+        motion.video(path, folder=folder)
     elif path.suffix.lower() in PICTURES:
         animation.write(motion, path, folder=folder)
     else:

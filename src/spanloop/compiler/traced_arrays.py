@@ -28,8 +28,8 @@ class TracedArray(np.ndarray):
         """The values as such an array, of any shape."""
         return np.asarray(values, dtype=object).view(TracedArray)
 
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return ufunc(function, method, inputs, options)
+    def __array_ufunc__(self, called: Any, method: Any, *inputs: Any, **options: Any) -> Any:  # type: ignore[override]
+        return ufunc(called, method, inputs, options)
 
     def __array_function__(self, called: Any, types: Any, args: Any, options: Any) -> Any:
         return function(called, args, options)
@@ -52,13 +52,13 @@ def ufunc(called: Any, method: str, inputs: tuple[Any, ...], options: dict[str, 
     out = options.pop("out", None)
     if called is np.matmul and method == "__call__":
         found = np.matmul(*map(_plain, inputs))
-    elif called not in ELEMENTWISE or method not in ("__call__", "reduce"):
+    elif called.__name__ not in ELEMENTWISE or method not in ("__call__", "reduce"):
         raise TraceError(f"np.{called.__name__}{'' if method == '__call__' else f'.{method}'} of traced values")
     elif method == "reduce":
         found = _reduced(called, *inputs, **options)
     else:
         _no_options(called.__name__, options)
-        found = _elementwise(ELEMENTWISE[called], *inputs)
+        found = _elementwise(ELEMENTWISE[called.__name__], *inputs)
     return _result(found) if out is None else _written(out[0], found)
 
 
@@ -116,14 +116,14 @@ def _elementwise(f: Callable[..., Any], *inputs: Any) -> np.ndarray:
 def _reduced(called: Any, x: Any, axis: Any = 0, keepdims: bool = False, **options: Any) -> Any:
     """called.reduce along an axis, or along all (axis=None)."""
     _no_options(f"{called.__name__}.reduce", {k: v for k, v in options.items() if k not in ("initial", "where")})
-    array, f = _plain(x), ELEMENTWISE[called]
+    array, f = _plain(x), ELEMENTWISE[called.__name__]
     if options.get("where", True) is not True:
         raise TraceError(f"np.{called.__name__}.reduce of traced values with where=")
     axes = tuple(range(array.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     kept = np.moveaxis(array, axes, tuple(range(len(axes))))
     slices = kept.reshape(-1, *kept.shape[len(axes) :])
-    initial = options.get("initial", np._NoValue)  # type: ignore[attr-defined]
-    if initial is np._NoValue or initial is None:  # type: ignore[attr-defined]
+    initial = options.get("initial", np._NoValue)
+    if initial is np._NoValue or initial is None:
         if not len(slices):
             return called.reduce(np.empty(0))
         found = functools.reduce(functools.partial(_elementwise, f), slices)
@@ -134,7 +134,7 @@ def _reduced(called: Any, x: Any, axis: Any = 0, keepdims: bool = False, **optio
 
 def _no_options(name: str, options: dict[str, Any]) -> None:
     for option, value in options.items():
-        if value not in (None, np._NoValue) and not (option in ("where", "subok") and value is True):  # type: ignore[attr-defined]
+        if value not in (None, np._NoValue) and not (option in ("where", "subok") and value is True):
             raise TraceError(f"np.{name} of traced values with {option}=")
 
 
@@ -188,48 +188,48 @@ def _power(x: Any, n: Any) -> Any:
     return x**n
 
 
-ELEMENTWISE: dict[Any, Callable[..., Any]] = {
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.true_divide: operator.truediv,
-    np.power: _power,
-    np.float_power: _power,
-    np.negative: operator.neg,
-    np.positive: operator.pos,
-    np.absolute: scalar.absolute,
-    np.fabs: scalar.absolute,
-    np.sign: _sign,
-    np.square: lambda x: x * x,
-    np.reciprocal: lambda x: 1.0 / x,
-    np.sqrt: scalar.sqrt,
-    np.hypot: lambda x, y: scalar.sqrt(x * x + y * y),
-    np.sin: lambda x: scalar.sincos(x)[0],
-    np.cos: lambda x: scalar.sincos(x)[1],
-    np.tan: _tangent,
-    np.arctan: lambda x: scalar.arctan2(x, 1.0),
-    np.arctan2: scalar.arctan2,
-    np.arcsin: lambda x: scalar.arctan2(x, scalar.sqrt((1.0 - x) * (1.0 + x))),
-    np.arccos: lambda x: scalar.arctan2(scalar.sqrt((1.0 - x) * (1.0 + x)), x),
-    np.deg2rad: lambda x: x * (math.pi / 180.0),
-    np.radians: lambda x: x * (math.pi / 180.0),
-    np.rad2deg: lambda x: x * (180.0 / math.pi),
-    np.degrees: lambda x: x * (180.0 / math.pi),
-    np.minimum: _least,
-    np.fmin: _least,
-    np.maximum: _largest,
-    np.fmax: _largest,
-    np.less: operator.lt,
-    np.less_equal: operator.le,
-    np.greater: operator.gt,
-    np.greater_equal: operator.ge,
-    np.logical_and: _both,
-    np.bitwise_and: _both,
-    np.logical_or: _either,
-    np.bitwise_or: _either,
-    np.logical_not: _not,
-    np.invert: _not,
-    np._core.umath.clip: lambda x, low, high: _least(_largest(x, low), high),
+ELEMENTWISE: dict[str, Callable[..., Any]] = {  # by the name of the ufunc
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": _power,
+    "float_power": _power,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "absolute": scalar.absolute,
+    "fabs": scalar.absolute,
+    "sign": _sign,
+    "square": lambda x: x * x,
+    "reciprocal": lambda x: 1.0 / x,
+    "sqrt": scalar.sqrt,
+    "hypot": lambda x, y: scalar.sqrt(x * x + y * y),
+    "sin": lambda x: scalar.sincos(x)[0],
+    "cos": lambda x: scalar.sincos(x)[1],
+    "tan": _tangent,
+    "arctan": lambda x: scalar.arctan2(x, 1.0),
+    "arctan2": scalar.arctan2,
+    "arcsin": lambda x: scalar.arctan2(x, scalar.sqrt((1.0 - x) * (1.0 + x))),
+    "arccos": lambda x: scalar.arctan2(scalar.sqrt((1.0 - x) * (1.0 + x)), x),
+    "deg2rad": lambda x: x * (math.pi / 180.0),
+    "radians": lambda x: x * (math.pi / 180.0),
+    "rad2deg": lambda x: x * (180.0 / math.pi),
+    "degrees": lambda x: x * (180.0 / math.pi),
+    "minimum": _least,
+    "fmin": _least,
+    "maximum": _largest,
+    "fmax": _largest,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "logical_and": _both,
+    "bitwise_and": _both,
+    "logical_or": _either,
+    "bitwise_or": _either,
+    "logical_not": _not,
+    "invert": _not,
+    "clip": lambda x, low, high: _least(_largest(x, low), high),
 }
 
 
@@ -259,7 +259,7 @@ def _clip(x: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **optio
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     if ord not in (None, 2) or isinstance(axis, tuple) or (ord == 2 and axis is None and np.ndim(x) != 1):
         raise TraceError(f"np.linalg.norm of traced values with ord={ord!r}, axis={axis!r}")
-    squares = _elementwise(ELEMENTWISE[np.square], x)
+    squares = _elementwise(ELEMENTWISE["square"], x)
     return _elementwise(scalar.sqrt, _reduced(np.add, squares, axis, keepdims))
 
 
@@ -273,7 +273,7 @@ def _over(called: Any) -> Callable[..., Any]:
 
     def reduced(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
         _no_options(called.__name__, {"dtype": dtype, "out": out})
-        return _reduced(called, x, axis, **{k: v for k, v in options.items() if v is not np._NoValue})  # type: ignore[attr-defined]
+        return _reduced(called, x, axis, **{k: v for k, v in options.items() if v is not np._NoValue})
 
     return reduced
 

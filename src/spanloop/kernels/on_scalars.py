@@ -6,13 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from spanloop.algorithms.closed.closure_kinematics import extra_inputs
+from spanloop.algorithms.closed.redundancy import row_mask
 from spanloop.errors import InputError
 from spanloop.kernels.spec import KernelSpec
 from spanloop.math.scalar import where
 from spanloop.model import Model
+from spanloop.topology import mechanism
 
-# inputs of the dynamics that belong to switchable and to driven loops, and their numbers if nobody gives others
-CLOSURE_INPUTS = {"active": 1.0, "given": 0.0}
+CLOSURE_INPUTS = ("active", "given")  # inputs of the dynamics that belong to switchable and to driven loops
 
 
 def on_scalars(
@@ -23,6 +27,7 @@ def on_scalars(
     forces: str | Sequence[str] = (),
     frame: str | None = None,
     expressed_in: str | None = None,
+    near: Sequence[float] | None = None,
 ) -> Callable[..., list[Any]]:
     """Return a function of the catalog in plain arithmetic, f(q, v, ...) -> list, for floats or traced scalars.
 
@@ -33,6 +38,7 @@ def on_scalars(
         method: the algorithm; by default the first in the catalog.
         forces: names of bodies with external forces; adds the input `forces`, six numbers [torque; force] for each.
         frame, expressed_in: frame or body of pose, jacobian and jacobian_bias, and the axes of the result.
+        near: a closed state q (nq,), which selects the assembly of loops, as for sl.compile.
 
     Returns:
         f, which takes the inputs of the kernel that sl.compile returns, one sequence each (q of nq numbers, v, a, tau
@@ -56,6 +62,7 @@ def on_scalars(
         forces=forces,
         frame=frame,
         expressed_in=expressed_in,
+        near=near,
         refuses_open=False,  # the stages of a step may leave the closed loops a little
     )
     inputs, shape = spec.signature()
@@ -63,8 +70,8 @@ def on_scalars(
     def compute(*given: Sequence[Any]) -> list[Any]:
         missing = inputs[len(given) :]
         if given and missing and all(name in CLOSURE_INPUTS for name, _ in missing):
-            known = getattr(given[0], "closures", {})
-            given += tuple(known.get(name, (CLOSURE_INPUTS[name],) * size) for name, size in missing)
+            known = {**closed_loops(model), **getattr(given[0], "closures", {})}
+            given += tuple(known[name] for name, _ in missing)
         if len(given) != len(inputs):
             names = ", ".join(n for n, _ in inputs)
             raise InputError(f"{function} on scalars: {len(given)} arguments are given; expected ({names})")
@@ -78,6 +85,16 @@ def on_scalars(
         return _rows(answer, shape)
 
     return compute
+
+
+def closed_loops(model: Model) -> dict[str, Sequence[float]]:
+    """The inputs of switchable and driven loops that a model has, with all loops closed, and none accelerated."""
+    m = mechanism(model)
+    found: dict[str, Sequence[float] | np.ndarray] = {
+        "active": row_mask(m, frozenset(x.name for x in model.loops)),
+        "given": [0.0] * len(m.given_rows),
+    }
+    return {name: [float(x) for x in found[name]] for name in extra_inputs(m)}
 
 
 def _rows(answer: list[Any], shape: tuple[int, ...]) -> list[Any]:

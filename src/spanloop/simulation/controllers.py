@@ -40,7 +40,7 @@ class Named(TracedArray):
     closures: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
     @staticmethod
-    def of(
+    def by_joint(
         values: Sequence[Any], model: Model, rates: bool, closures: Mapping[str, Sequence[Any]] | None = None
     ) -> Named:
         out = TracedArray.of(values).view(Named)
@@ -154,7 +154,8 @@ class AppliedForces:
     def command(self, x: Any) -> list[Any]:
         """Torques (nv) that the controller commands."""
         q, v = self._named(x)
-        u, z = TracedArray.of(x["u"]), TracedArray.of(x["z"])[: self.controller.memory]
+        u: Any = TracedArray.of(x["u"])
+        z: Any = TracedArray.of(x["z"])[: self.controller.memory]
         with noted("the controller"):
             found = self.controller.torques(x["t"][0], q, v, u, z)
         return _torques(self.model, found, "the controller")
@@ -199,7 +200,7 @@ class AppliedForces:
         t, h, u, z = x["t"][0], x["h"][0], tuple(x["u"]), tuple(x["z"])
         n = self.controller.memory
         with noted("the controller's update"):
-            mine = TracedArray.of(u), TracedArray.of(z[:n])
+            mine: tuple[Any, Any] = TracedArray.of(u), TracedArray.of(z[:n])
             out = list(_sized(self.controller.update(t, h, q, v, *mine), n, "update")) if n else []
         if self.actuation is not None and self.actuation.memory:
             command = tuple(self.command({**before, "u": x["u"], "z": x["z"]}))
@@ -224,7 +225,7 @@ class AppliedForces:
 
     def _named(self, x: Any) -> tuple[Named, Named]:
         closures = {n: x[n] for n in CLOSURE_INPUTS if n in x}
-        return Named.of(x["q"], self.model, False, closures), Named.of(x["v"], self.model, True)
+        return Named.by_joint(x["q"], self.model, False, closures), Named.by_joint(x["v"], self.model, True)
 
     def _added(self, tau: list[Any], found: Any) -> tuple[list[Any], list[Any]]:
         """Torques (nv) with those that `forces` returns, and forces (6 for each of `bodies`)."""
@@ -354,7 +355,7 @@ def _places(model: Model, forces: Callable[..., Any]) -> tuple[tuple[str, ...], 
         raise InputError(
             f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}"
         )
-    q, v = Named.of(list(model.neutral()), model, False), Named.of([0.0] * model.nv, model, True)
+    q, v = Named.by_joint(list(model.neutral()), model, False), Named.by_joint([0.0] * model.nv, model, True)
     with noted("the function of forces, called with the neutral position"):
         found = forces(0.0, q, v)
     if not isinstance(found, Mapping):

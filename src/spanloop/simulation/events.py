@@ -51,7 +51,7 @@ class Events:
         """One number each on any scalar, positive while the run goes on."""
         out = [limit.value(x["q"]) for limit in self.limits]
         for name, condition in self.conditions:
-            q, v = Named.of(x["q"], self.model, False), Named.of(x["v"], self.model, True)
+            q, v = Named.by_joint(x["q"], self.model, False), Named.by_joint(x["v"], self.model, True)
             with noted(f"the event {name!r}"):
                 value = condition(x["t"][0], q, v)
             if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import closure_error, extra_inputs, masks
-from spanloop.errors import InputError, Reason, Refusal
+from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import KernelSpec, content
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.math.scalar import absolute, sqrt, where
@@ -164,7 +164,13 @@ class System:
 
     def refusal(self, x: Arrays) -> Refusal | None:
         """Why this state, in floats, has no accelerations; None if it has."""
-        given = self._of(self._forward, self._loaded(x))
+        try:
+            loaded = self._loaded(x)
+        except StateError as error:
+            return Refusal(error.reason, str(error))
+        except (ArithmeticError, ValueError) as error:  # a root of a negative number, nan
+            return Refusal(Reason.NOT_FINITE, f"the torques and forces that act have no value: {error}")
+        given = self._of(self._forward, loaded)
         rows = [np.array(given[n], float) for n, _ in self._forward.signature()[0]]
         found = None if self._forward.reference(*rows) is not None else self._forward.explain(*rows)
         if self.minimal and (found is None or found.reason is Reason.SINGULAR_CLOSURE):

@@ -316,3 +316,12 @@ class Trajectory:
         from spanloop.view.page import write
 
         return write(self, path, **options)
+
+    def video(self, path: str | Path, **options: Any) -> Path:
+        """Write the run as a video, .mp4 or .gif; see spanloop.view.video.write for size, fps, speed and view.
+
+        A .gif needs pillow, an .mp4 imageio-ffmpeg (or ffmpeg on the machine).
+        """
+        from spanloop.view.video import write
+
+        return write(self, path, **options)

@@ -1,5 +1,7 @@
 """Control of joints: proportional and derivative gains, explicit or linearly implicit; computed torque; gravity.
 
+Of mechanisms with loops, laws give torques at the actuated joints alone (actuated_response.py).
+
 The linearly implicit law takes the torque at the end of a step of length h, to first order:
 
     tau = Kp (q_d − q − h v − h² a) + Kd (v_d − v − h a),    targets at t + h.
@@ -25,8 +27,9 @@ from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
 from spanloop.model import Model
 from spanloop.model.user_input import number
+from spanloop.simulation.control.actuated_response import ActuatedMechanism
 from spanloop.simulation.control.motion_paths import Path
-from spanloop.simulation.control.targets import Goal, controllable, every_joint_controlled, gains, goal, no_loops
+from spanloop.simulation.control.targets import Goal, controllable, every_joint_controlled, gains, goal, has_loops
 from spanloop.simulation.controllers import Controller
 
 
@@ -38,24 +41,27 @@ def pd(
     *,
     gravity: bool = False,
     step: float | None = None,
+    weights: ArrayLike | Mapping[str, float] | None = None,
+    near: ArrayLike | None = None,
 ) -> Controller:
     """Proportional-derivative control: tau = kp (target − q) + kd (target's rate − v).
 
     Args:
-        model: the mechanism; loops are allowed, but not with gravity=True.
+        model: the mechanism.
         kp: stiffness [N m/rad or N/m]: one number for all actuated joints, {"joint": number}, or nv numbers.
         kd: damping [N m s/rad or N s/m], in the same forms.
         target: {"joint": number, numbers or path}, coordinates (nq), or a path of nq numbers; joints without a target
             get no torque.
-        gravity: adds the torques that hold a tree against gravity.
-        step: length of the simulation's steps [s]: the linearly implicit law, which is stable at any gains.
+        gravity: adds the torques that hold the mechanism against gravity, as control.gravity does.
+        step: length of the simulation's steps [s]: the linearly implicit law, which is stable at any gains with any
+            integrator. Without it sl.simulate takes stiff gains implicitly by itself (integrator="implicit").
+        weights, near: of gravity=True, as of control.gravity.
 
     Returns:
         A Controller for sl.simulate.
 
     Raises:
         InputError: a joint has no such name or is not actuated, or a number does not fit.
-        UnsupportedError: gravity=True on a model with loops.
 
     Example:
         >>> arm = sl.zoo.puma()
@@ -64,16 +70,15 @@ def pd(
     """
     model = model_of(model, "pd")
     aim, stiffness, damping = goal(model, target, "pd"), gains(model, kp, "kp"), gains(model, kd, "kd")
-    if gravity:
-        no_loops(model, "gravity compensation")
+    holding = _gravity(model, "pd", weights, near) if gravity else None
     if step is None:
         aimed = [j.name in aim.joints for j in model.joints for _ in range(j.kind.nv)]
         known = tuple([k if yes else 0.0 for k, yes in zip(row, aimed, strict=True)] for row in (stiffness, damping))
-        return _Law(aim, _explicit(model, aim, stiffness, damping, gravity), known)
+        return _Law(aim, _explicit(model, aim, stiffness, damping, holding), known)
     h = number(step, "pd: step")
     if h <= 0.0:
         raise InputError(f"pd: step is {h:g} s; must be > 0")
-    return _Law(aim, _implicit(model, aim, stiffness, damping, gravity, h))
+    return _Law(aim, _implicit(model, aim, stiffness, damping, holding, h))
 
 
 def computed_torque(
@@ -81,23 +86,32 @@ def computed_torque(
     target: ArrayLike | Path | Mapping[str, Any],
     kp: float | ArrayLike | Mapping[str, Any],
     kd: float | ArrayLike | Mapping[str, Any],
+    *,
+    weights: ArrayLike | Mapping[str, float] | None = None,
+    near: ArrayLike | None = None,
 ) -> Controller:
     """Computed torque: inverse dynamics of the acceleration a_d + kp (target − q) + kd (target's rate − v).
 
-    Errors decay as e'' + kd e' + kp e = 0.
+    Errors decay as e'' + kd e' + kp e = 0. With loops or couplings torques act at the actuated joints, and the other
+    joints follow; robot.follow(start, {"joint": ...}) completes a motion of the actuated joints beforehand.
 
     Args:
-        model: a tree with a torque at every joint.
-        target: {"joint": number, numbers or path}, coordinates (nq), or a path of nq numbers, for every joint.
-        kp: [1/s²]: one number for all joints, {"joint": number}, or nv numbers.
+        model: a tree with a torque at every joint, or a mechanism with loops.
+        target: {"joint": number, numbers or path}, coordinates (nq), or a path of nq numbers: for every joint of a
+            tree; with loops for actuated joints that determine the others. If more joints have a target, those of a set
+            of independent ones count, and the others follow.
+        kp: [1/s²]: one number for all actuated joints, {"joint": number}, or nv numbers.
         kd: [1/s], in the same forms.
+        weights: with loops, of the squares of the torques where there are more actuators than the motion needs,
+            {"joint": weight} or one for each actuated DoF; 1 by default.
+        near: with loops, a closed state q (nq,), for a mechanism of which none is found from neutral.
 
     Returns:
         A Controller for sl.simulate.
 
     Raises:
         InputError: a joint has no target, or a number does not fit.
-        UnsupportedError: the model has loops, or a joint without a torque.
+        UnsupportedError: a joint of a tree has no torque, or no joint of a mechanism with loops has one.
 
     Example:
         >>> arm = sl.zoo.puma()
@@ -107,13 +121,10 @@ def computed_torque(
         True
     """
     model = model_of(model, "computed_torque")
-    no_loops(model, "computed_torque")
-    every_joint_controlled(model, "computed_torque")
+    if not has_loops(model):
+        every_joint_controlled(model, "computed_torque")
     aim, k, d = goal(model, target, "computed_torque"), gains(model, kp, "kp"), gains(model, kd, "kd")
-    for joint in model.joints:
-        if joint.kind.nv and joint.name not in aim.joints:
-            raise InputError(f"computed_torque: joint {joint.name!r} has no target; every joint needs one")
-    inverse = on_scalars(model, "inverse_dynamics")
+    inverse = _inverse(model, aim, weights, near)
 
     def law(t: Any, q: Any, v: Any, u: Any) -> list[Any]:
         e, rate, a = aim.miss(t, q, v, u)
@@ -122,17 +133,25 @@ def computed_torque(
     return _Law(aim, law)
 
 
-def gravity(model: Model | Dynamics) -> Controller:
-    """Gravity compensation: the torques that hold a tree against gravity, at its actuated joints.
+def gravity(
+    model: Model | Dynamics,
+    *,
+    weights: ArrayLike | Mapping[str, float] | None = None,
+    near: ArrayLike | None = None,
+) -> Controller:
+    """Gravity compensation: the torques at the actuated joints that hold the mechanism against gravity.
 
     Args:
-        model: a tree.
+        model: a tree, or a mechanism with loops.
+        weights: with loops, of the squares of the torques where there are more actuators than needed, {"joint":
+            weight} or one for each actuated DoF; 1 by default.
+        near: with loops, a closed state q (nq,), for a mechanism of which none is found from neutral.
 
     Returns:
         A Controller for sl.simulate.
 
     Raises:
-        UnsupportedError: the model has loops.
+        UnsupportedError: no joint of a mechanism with loops is actuated.
 
     Example:
         >>> arm = sl.zoo.puma()
@@ -141,8 +160,7 @@ def gravity(model: Model | Dynamics) -> Controller:
         True
     """
     model = model_of(model, "gravity")
-    no_loops(model, "gravity compensation")
-    holding = _gravity(model)
+    holding = _gravity(model, "gravity", weights, near)
     return _Law(Goal(model, ()), lambda t, q, v, u: holding(q))
 
 
@@ -159,15 +177,38 @@ class _Law(Controller):
         return self._gains
 
 
-def _gravity(model: Model) -> Callable[[Any], list[Any]]:
+def _inverse(model: Model, aim: Goal, weights: Any, near: Any) -> Callable[..., list[Any]]:
+    """(q, v, accelerations (nv)) -> torques (nv); of a mechanism with loops the independent accelerations count."""
+    if has_loops(model):
+        mechanism = ActuatedMechanism(model, "computed_torque", aim.joints, weights, near)
+        return lambda q, v, a: mechanism.response(q, v).torques([a[k] for k in mechanism.independent])
+    _no_weights(weights, "computed_torque")
+    for joint in model.joints:
+        if joint.kind.nv and joint.name not in aim.joints:
+            raise InputError(f"computed_torque: joint {joint.name!r} has no target; every joint needs one")
+    return on_scalars(model, "inverse_dynamics")
+
+
+def _gravity(model: Model, who: str, weights: Any, near: Any) -> Callable[[Any], list[Any]]:
     """q -> torques (nv), zero at joints without an actuator."""
+    if has_loops(model):
+        mechanism = ActuatedMechanism(model, who, weights=weights, near=near)
+        return lambda q: mechanism.response_to_gravity(q).torques([0.0] * len(mechanism.independent))
+    _no_weights(weights, who)
     torques = on_scalars(model, "gravity_torques")
     able = [j.name in controllable(model) for j in model.joints for _ in range(j.kind.nv)]
     return lambda q: [x if yes else 0.0 for x, yes in zip(torques(q), able, strict=True)]
 
 
-def _explicit(model: Model, aim: Goal, kp: list[float], kd: list[float], gravity: bool) -> Callable[..., list[Any]]:
-    holding: Callable[[Any], list[Any]] = _gravity(model) if gravity else lambda q: [0.0] * model.nv
+def _no_weights(weights: Any, who: str) -> None:
+    if weights is not None:
+        raise InputError(f"{who}: weights are for mechanisms with loops; the torques of a tree are unique")
+
+
+def _explicit(
+    model: Model, aim: Goal, kp: list[float], kd: list[float], gravity: Callable[[Any], list[Any]] | None
+) -> Callable[..., list[Any]]:
+    holding: Callable[[Any], list[Any]] = gravity or (lambda q: [0.0] * model.nv)
 
     def law(t: Any, q: Any, v: Any, u: Any) -> list[Any]:
         e, rate, _ = aim.miss(t, q, v, u)
@@ -177,7 +218,12 @@ def _explicit(model: Model, aim: Goal, kp: list[float], kd: list[float], gravity
 
 
 def _implicit(
-    model: Model, aim: Goal, kp: list[float], kd: list[float], gravity: bool, h: float
+    model: Model,
+    aim: Goal,
+    kp: list[float],
+    kd: list[float],
+    gravity: Callable[[Any], list[Any]] | None,
+    h: float,
 ) -> Callable[..., list[Any]]:
     extra = [h * h * k + h * d for k, d in zip(kp, kd, strict=True)]
     joints = tuple(
@@ -185,7 +231,7 @@ def _implicit(
         for j in model.joints
     )
     accelerate = on_scalars(replace(model, joints=joints), "forward_dynamics")
-    holding: Callable[[Any], list[Any]] = _gravity(model) if gravity else lambda q: [0.0] * model.nv
+    holding: Callable[[Any], list[Any]] = gravity or (lambda q: [0.0] * model.nv)
 
     def law(t: Any, q: Any, v: Any, u: Any) -> list[Any]:
         ahead: list[Any] = []

@@ -150,12 +150,6 @@ def every_joint_controlled(model: Model, who: str) -> None:
             )
 
 
-def no_loops(model: Model, who: str) -> None:
-    """Refuse models with loops, for laws that trace the inverse dynamics of a tree."""
-    if model.loops or model.couplings:
-        name = model.loops[0].name if model.loops else model.couplings[0].name
-        raise UnsupportedError(
-            f"{who}: model {model.name!r} has a loop or coupling ({name!r}), and only the inverse dynamics of trees "
-            "can be compiled into a simulation. Compute torques with robot.inverse_dynamics and pass them as tau=, or "
-            "use control.pd without gravity=True"
-        )
+def has_loops(model: Model) -> bool:
+    """Whether joints depend on each other, by loops or couplings."""
+    return bool(model.loops or model.couplings)

@@ -39,9 +39,7 @@ def _figure(size: tuple[float, float]) -> Any:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError:
-        raise UnsupportedError(
-            "plots need matplotlib, which is not installed; try: pip install matplotlib"
-        ) from None
+        raise UnsupportedError("plots need matplotlib, which is not installed; try: pip install matplotlib") from None
     if matplotlib.get_backend().lower() in _WINDOWLESS:
         return Figure(figsize=size, layout="constrained")
     from matplotlib import pyplot

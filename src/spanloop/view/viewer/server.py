@@ -31,9 +31,7 @@ def start_server(port: int = 0, label: str = "spanloop") -> Any:
     try:
         import viser
     except ImportError:
-        raise UnsupportedError(
-            "the live viewer needs viser, which is not installed; try: pip install viser"
-        ) from None
+        raise UnsupportedError("the live viewer needs viser, which is not installed; try: pip install viser") from None
     with quiet(), _guarded() as guarded:
         server = viser.ViserServer(host=LOOPBACK, port=port, label=label, verbose=False)
     if not guarded:
