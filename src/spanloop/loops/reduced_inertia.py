@@ -93,7 +93,7 @@ def _massless_motions(robot: Robot, q: np.ndarray, J: np.ndarray) -> dict[int, R
         w, V = np.linalg.eigh(N.T @ M[np.ix_(free, free)] @ N)
         if len(w) and not w[0] > _MASSLESS * w[-1]:
             motion = np.abs(N @ V[:, 0]) / lengths[free]
-            moving = [names[free[i]] for i in np.argsort(-motion) if motion[i] > 0.1 * motion.max()]
+            moving = [names[free[i]] for i in np.argsort(-motion, kind="stable") if motion[i] > 0.1 * motion.max()]
             out[k] = Refusal(
                 Reason.SINGULAR_MASS,
                 f"a motion of {listed(moving, 4)} that the loops allow moves no inertia. Give their bodies mass and "
