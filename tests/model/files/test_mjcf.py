@@ -307,10 +307,6 @@ LEFT_OUT = {
         body("<joint name='j' type='ball' range='0 90'/>" + BALL),
         "range of a ball joint left out: joint 'j' (text.xml:1)",
     ),
-    "ellipsoid": (
-        body("<joint/><geom type='ellipsoid' size='1 1 2'/>"),
-        "shape ellipsoid left out: geom 0 of 'b'",
-    ),
     "mocap": (
         body(BALL).replace('name="b"', 'name="b" mocap="true"'),
         "mocap bodies, fixed to the world here: 'b'",
