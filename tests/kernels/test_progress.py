@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+import types
 
 import pytest
 
@@ -63,6 +65,16 @@ def test_a_pipe_stays_silent_and_a_variable_decides(watched, monkeypatch, capsys
     with machine.reported("compiling X"):
         time.sleep(0.05)
     assert capsys.readouterr().err == ""
+
+
+def test_a_notebook_is_watched(monkeypatch):
+    monkeypatch.delenv("SPANLOOP_PROGRESS", raising=False)
+    assert not machine.is_watched()
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    assert machine.is_watched()
+    monkeypatch.setattr(sys, "stderr", None)  # as under pythonw
+    monkeypatch.delitem(sys.modules, "ipykernel")
+    assert not machine.is_watched()
 
 
 def test_every_compilation_is_reported_once_and_a_cached_kernel_not_at_all(monkeypatch):

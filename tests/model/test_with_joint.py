@@ -60,7 +60,7 @@ def test_driven_and_actuated_are_settings_too():
 
 WRONG = {
     "a name": (("jont2",), {"damping": 1}, "model 'puma' has no joint 'jont2'; did you mean 'joint2'?"),
-    "a list": ((["joint2"],), {"damping": 1}, "with_joint: ['joint2'] is not a name; give several as with_joint('hip'"),
+    "a number": ((2,), {"damping": 1}, "with_joint: a name is 2; expected a name"),
     "no name": ((), {"damping": 1}, "with_joint: no joint is named"),
     "no setting": (("joint2",), {}, "with_joint: no setting is given; there are limits, lower"),
     "a setting": (

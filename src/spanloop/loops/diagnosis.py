@@ -28,7 +28,7 @@ NEAR = 1e-2  # of the distance to singularity in general: what is less is near
 _SHARE = 0.1  # of the largest entry: joints with less have no part in a motion
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis:
     """A closed mechanism at one state; print it."""
 
@@ -82,8 +82,16 @@ class Diagnosis:
     def near_singular(self) -> bool:
         return not self.singular and self.distance < NEAR * self.general_distance
 
+    def __repr__(self) -> str:
+        return f"Diagnosis({self.model!r}, {report(self).splitlines()[-1]})"
+
     def __str__(self) -> str:
         return report(self)
+
+    def _repr_html_(self) -> str:
+        from spanloop.model.printout import lines
+
+        return lines(report(self))
 
 
 def diagnose(robot: Robot, q: ArrayLike) -> Diagnosis:

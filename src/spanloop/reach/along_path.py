@@ -20,7 +20,7 @@ from spanloop.errors import InputError, StateError, listed
 from spanloop.loops.batching import Robot
 from spanloop.math import rotation_vector
 from spanloop.reach.goal import Goal
-from spanloop.reach.inverse_kinematics import Task, check_options, inverse_kinematics
+from spanloop.reach.inverse_kinematics import Rows, Task, check_options, inverse_kinematics
 from spanloop.reach.residuals import is_closed, residuals
 from spanloop.reach.result import Reach
 
@@ -79,8 +79,9 @@ class _Walk:
                     break
                 self.q[done] = reached
                 done += 1
-        good = np.arange(done)
-        return self.task.result(self.q[:done], good, self.steps[:done], np.zeros(done, int), {}, stopped)
+        q = self.q[:done]
+        rows = Rows(np.arange(done), q, is_closed(self.task.robot, q), self.steps[:done], np.zeros(done, int))
+        return self.task.result(rows, {}, stopped)
 
     def _first(self) -> str:
         """Solve the first sample, near the start if there is one; why it cannot be reached, or nothing."""

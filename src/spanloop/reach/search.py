@@ -20,6 +20,8 @@ _SHORT = 0.1  # the square of a step over the weighted squares of what is left: 
 _LEAST_SHARE = 1e-2  # of a step
 _POLISH, _STILL = 400, 1e-24  # steps to the nearest state of a target out of reach; the square of a step that is none
 
+_OPEN, _SHORT_OF_ALL = 1e-10, 1e-18  # squares of closure errors and of a step where a file's rounding keeps loops open
+
 Restart = Callable[[np.ndarray, np.ndarray], np.ndarray]  # rows (n,), number of the start (n,) from 1 on: q (n, nq)
 
 
@@ -33,8 +35,14 @@ class Found:
     restarts: np.ndarray
 
 
-def search(steps: CompiledSteps, constants: np.ndarray, start: np.ndarray, restarts: int, again: Restart) -> Found:
-    """Search from start (n, nq), then from again(rows, number) for rows that are stuck; constants (n, width)."""
+def search(
+    steps: CompiledSteps, constants: np.ndarray, start: np.ndarray, enough: float, restarts: int, again: Restart
+) -> Found:
+    """Search from start (n, nq), then from again(rows, number) for rows that are stuck; constants (n, width).
+
+    enough: the weighted squares of what is left with which a row that no longer moves ends, whatever keeps its loops
+    open (the rounding of a file): a caller judges it.
+    """
     count = len(start)
     out = Found(start.copy(), np.zeros(count, bool), np.zeros(count, int), np.zeros(count, int))
     best, active, rows, here = np.full(count, np.inf), np.arange(count), steps.begun(start), np.zeros(count, int)
@@ -45,6 +53,7 @@ def search(steps: CompiledSteps, constants: np.ndarray, start: np.ndarray, resta
         out.steps[active] += taken
         here += taken
         out.q[active[arrived]], out.arrived[active[arrived]] = steps.part(rows, "q")[arrived], True
+        arrived |= _is_still(steps, rows, enough)
         if arrived.any():
             left = ~arrived
             active, rows, here = active[left], rows[left], here[left]
@@ -69,6 +78,12 @@ def _is_stuck(steps: CompiledSteps, rows: np.ndarray) -> np.ndarray:
     cost, openness, size = steps.part(rows, "merit").T
     short = (size < _SHORT * cost) & (openness < 1e-6)
     return short | (steps.part(rows, "pace")[:, 1] < _LEAST_SHARE)
+
+
+def _is_still(steps: CompiledSteps, rows: np.ndarray, enough: float) -> np.ndarray:
+    cost, openness, size = steps.part(rows, "merit").T
+    still: np.ndarray = (cost < enough) & (openness < _OPEN) & (size < _SHORT_OF_ALL)
+    return still
 
 
 def _keep_best(steps: CompiledSteps, rows: np.ndarray, numbers: np.ndarray, best: np.ndarray, q: np.ndarray) -> None:

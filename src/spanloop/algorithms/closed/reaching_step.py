@@ -7,11 +7,12 @@ At the coordinates q the step δ makes
 over targets with errors e and weights w, and closures with errors c. With multipliers y it is the sparse system
 
     [ 1   Aᵀ ] [ δ ]   [ 0 ]
-    [ A  −Λ ] [−y ] = [ e ]         A = [J; J_c],  Λ = λ/w for targets, EQUAL for closures           (2)
+    [ A  −Λ ] [−y ] = [ e ]    A = [J; J_c],  Λ = λ/w for targets, EQUAL + OPEN Σ c² for closures    (2)
 
 which has a factor LDLᵀ in any order because it is quasidefinite [Vanderbei1995]. EQUAL is so small that closures hold
-to first order, and large enough that redundant rows, which repeat others, are harmless. λ falls with the square of the
-error [Sugihara2011, eq. 34], times a factor that each state adapts: the last steps are those of Newton's method.
+to first order, and large enough that redundant rows, which repeat others, are harmless. Loops that are far open are
+closed with damping. λ falls with the square of the error [Sugihara2011], times a factor that each state adapts: the
+last steps are those of Newton's method.
 
 Limits are an active set: a DoF at a limit, which (Aᵀy) would push outward, rests in the next step.
 
@@ -42,7 +43,7 @@ from spanloop.math.sparse_ldl import SparseLDL, System, block_order
 from spanloop.math.vector3 import is_zero, total
 from spanloop.sweeps import Program, inward
 
-EQUAL = 1e-9
+EQUAL, OPEN = 1e-11, 0.01
 LEAST = 1e-11  # λ at least
 CAP = 1.0  # rad, or of the length: how far a DoF moves in one step at most
 NEAR = 1e-12  # rad or m: this near to a limit is at it
@@ -140,7 +141,9 @@ class _Step:
     def _better(self):
         cost, openness, _ = self.world.merit
         lower = self.cost < cost
-        return lower | (self.openness < 0.25 * openness) if self.closure_rows else lower
+        if not self.closure_rows:
+            return lower
+        return lower | (self.openness < 0.25 * openness) | (self.cost + self.openness < cost + openness)
 
     def _done(self):
         limit, closed = self.world.tolerance
@@ -230,7 +233,7 @@ class _Step:
                     block.append(("r", len(rows)))
                     rows.append(row)
                     errors.append(-self.closure_errors[r])
-                    softness.append(EQUAL)
+                    softness.append(EQUAL + OPEN * self.openness)
             if block:
                 blocks[("closure", k)] = block
         return rows, errors, softness, blocks
