@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _Part = TypeVar("_Part")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """Bodies, the joints of the spanning tree (depth first), frames, loops and couplings.
 
@@ -252,10 +252,20 @@ class Model:
 
         return save(self, path, force=force)
 
+    def __repr__(self) -> str:
+        from spanloop.model.printout import line
+
+        return line(self)
+
     def __str__(self) -> str:
         from spanloop.model.printout import printout
 
         return printout(self)
+
+    def _repr_html_(self) -> str:
+        from spanloop.model.printout import html
+
+        return html(self)
 
 
 def _named(parts: Mapping[str, _Part], name: str, what: str, owner: str) -> _Part:

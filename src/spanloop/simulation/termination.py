@@ -39,7 +39,7 @@ def event_met(events: Events, j: int, t: float) -> Outcome:
         limit = events.limits[j]
         words = (
             f"joint {limit.joint!r} reached its {limit.word} limit, {limit.bound:g}, at t = {t:.9g} s. "
-            "limits='ignore' does not check limits"
+            "limits='stop' puts a stop there, limits='ignore' does not check limits"
         )
         return Outcome(EndReason.LIMIT, words, t)
     return Outcome(EndReason.EVENT, f"condition {events.name(j)!r} was met at t = {t:.9g} s", t)
@@ -232,6 +232,9 @@ class Termination:
     def _outcome(self, step: _Step, state: np.ndarray, t: float) -> Outcome:
         """Why there is no step from this state."""
         refusal = self._refusal(t, state, step) or self._refusal(t, step.nudged(state), step)
+        if refusal is None and self.problem.system.implicit and self.problem.system.projects:
+            found = self.problem.refusal(t, *self._state(state), step.controls, step.k)  # of projections: no step helps
+            refusal = found if found is not None and found.reason is Reason.SINGULAR_MASS else None
         reason = end_reason(refusal)
         if refusal is not None and reason is EndReason.OPEN and t > 0.0 and not self.problem.system.keeps_closed:
             kept = self.problem.system.closures

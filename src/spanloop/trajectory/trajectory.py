@@ -285,6 +285,9 @@ class Trajectory:
     def __str__(self) -> str:
         return report.report(self)
 
+    def _repr_html_(self) -> str:
+        return report.html(self)
+
     # ---- sensors
 
     def sensor(self, name: str) -> dict[str, Array]:
@@ -310,6 +313,12 @@ class Trajectory:
         from spanloop.view.viewer import show
 
         return show(self, port=port, block=block, **options)
+
+    def show(self, *, height: int = 640, **options: Any) -> Any:
+        """The page of the run inside a notebook, `height` pixels high: leave run.show() as the last line of a cell."""
+        from spanloop.view.page.inline import InlinePage
+
+        return InlinePage.of(self, height, **options)
 
     def page(self, path: str | Path, **options: Any) -> Any:
         """Write the run as one HTML file: animation, plots and audit, for any browser, without a network."""
