@@ -144,6 +144,8 @@ class Termination:
     def _event(self, step: _Step) -> End:
         """The first of the events that were met in this step."""
         found = [(self._located(step, j), j) for j in self._met(step.begin, self._whole(step))]
+        if not found:  # in minimal coordinates, in parts, it is not met
+            return self._failure(step)
         (share, state), j = min(found, key=lambda x: x[0][0])
         met = event_met(self.events, j, step.t + share * self.loop.grid.h)
         alone = met.reason is EndReason.LIMIT and len(self.problem) == 1
