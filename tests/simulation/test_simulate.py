@@ -621,7 +621,7 @@ WRONG = {
         {"closures": "springs"},
         "closures is 'springs'; expected one of 'project', 'feedback', 'minimal', 'none'",
     ),
-    "limits": ({"limits": "bounce"}, "limits is 'bounce'; expected 'end' or 'ignore'"),
+    "limits": ({"limits": "bounce"}, "limits is 'bounce'; expected 'end', 'stop' or 'ignore'"),
     "gains": (
         {"closures": sl.Closures(gains=3.0)},
         "gains are for closures='feedback' of a model with loops; closures is 'project'",

@@ -21,6 +21,7 @@ from spanloop.cli.terminal import add_json, colored, number, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
 from spanloop.simulation.integrators.integrator import Integrator
+from spanloop.simulation.problem import LIMITS
 from spanloop.simulation.simulate import simulate
 from spanloop.trajectory import Trajectory
 from spanloop.view import animation
@@ -64,6 +65,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="keep the progress of a long run in a file; the same command continues from it after a crash or Ctrl-C",
     )
+    add("--limits", default="end", choices=LIMITS, help="what joint limits do: end the run, stop the joint, or nothing")
     add("--audit", action="store_true", help="check energy, closure and momentum; exit code 1 if a check fails")
     add_json(parser)
 
@@ -85,6 +87,7 @@ def run(chosen: argparse.Namespace) -> int:
         sample=chosen.sample,
         integrator=Integrator(chosen.integrator, checkpoint=chosen.checkpoint),
         tau=torques(model, by_name(chosen.tau, "--tau")),
+        limits=chosen.limits,
     )
     took = time.perf_counter() - began
     failed: dict[Path, SpanloopError] = {}
