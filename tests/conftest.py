@@ -12,6 +12,7 @@ import pytest
 
 DAILY_CASES = 2  # of each parametrised test; the others are marked slow
 
+os.environ.setdefault("SPANLOOP_PROGRESS", "off")
 _OWN = "PYTEST_XDIST_WORKER" not in os.environ  # workers share the folder of the session that started them
 if _OWN:
     os.environ["SPANLOOP_CACHE"] = tempfile.mkdtemp(prefix="spanloop-tests-")

@@ -541,7 +541,7 @@ def test_doctor_is_well_here(capsys):
 def test_doctor_lists_what_is_optional_and_what_is_set(capsys, monkeypatch):
     monkeypatch.setenv("SPANLOOP_PROGRESS", "off")
     checks = {c["name"]: c for c in json.loads(run(capsys, "doctor", "--json")[1])["checks"]}
-    optional = {"mujoco", "pin", "viser", "scipy", "matplotlib", "h5py", "trimesh", "pycollada"}
+    optional = {"mujoco", "pin", "viser", "scipy", "matplotlib", "h5py", "trimesh", "pillow", "imageio-ffmpeg"}
     assert optional | {"vectors", "cores", "cache", "compiler", "SPANLOOP_PROGRESS"} <= set(checks)
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "mujoco" else types.SimpleNamespace(origin="x")

@@ -29,7 +29,7 @@ class PinocchioPeer:
 
     def comparable(self, model: Model) -> Model:
         """The model without what Pinocchio's algorithms do not have: losses, couplings, loops."""
-        if self.theirs.nv == 0:  # nothing moves: both are read again with a free base
+        if self.theirs.nv == 0 and model.nv:  # ours was read again with a free base, as nothing moved
             self.theirs = self.pin.buildModelFromUrdf(self.path, self.pin.JointModelFreeFlyer())
         self.data = self.theirs.createData()
         self.order = sl.PinocchioOrder(model, list(self.theirs.names), list(self.theirs.nqs))
@@ -133,11 +133,12 @@ class DrakePeer:
         parser = Parser(self.plant)
         parser.package_map().PopulateFromFolder(str(root))
         parser.AddModels(str(path))
-        self.plant.Finalize()
-        self.context = self.plant.CreateDefaultContext()
         self.switches: dict[str, Callable[[], bool]] = {}
 
     def comparable(self, model: Model) -> Model:
+        self.plant.mutable_gravity_field().set_gravity_vector(model.gravity)  # Drake does not read a world's gravity
+        self.plant.Finalize()
+        self.context = self.plant.CreateDefaultContext()
         ours = {j.name.split("::")[-1]: j for j in model.joints if j.kind.nv}
         bodies = {j.child.split("::")[-1]: j for j in model.joints if j.kind.nv}
         names, self.places = [], []
@@ -162,6 +163,20 @@ class DrakePeer:
         torques = full @ rest + self.plant.CalcBiasTerm(self.context) - gravity
         basis = np.stack([self.order.tau_from(q, turn.T @ e) for e in np.eye(nv)], axis=-1)
         return basis @ full @ basis.T, self.order.tau_from(q, turn.T @ torques)
+
+    def repaired(self, model: Model) -> list[str]:
+        """Bodies that Drake gives another inertia, because it finds impossible what the file has."""
+        found = []
+        for body in model.bodies:
+            mass, moments = body.inertia.mass, np.linalg.eigvalsh(np.array(body.inertia.matrix()))
+            is_possible = mass > 0.0 and moments[0] > 0.0 and moments[2] <= moments[0] + moments[1]
+            if not is_possible and self.plant.HasBodyNamed(body.name.split("::")[-1]):
+                theirs = self.plant.GetBodyByName(body.name.split("::")[-1]).default_spatial_inertia()
+                unit = theirs.get_unit_inertia().ShiftToCenterOfMass(theirs.get_com()).CopyToFullMatrix3()
+                at_center = np.linalg.eigvalsh(theirs.get_mass() * unit)
+                if abs(theirs.get_mass() - mass) > 1e-9 * mass or np.abs(at_center - moments).max() > 1e-6 * moments[2]:
+                    found.append(body.name)
+        return found
 
     def _positions(self, q: np.ndarray) -> np.ndarray:
         """Drake's coordinates: a free body's quaternion comes first there."""

@@ -41,6 +41,10 @@ def counted(results: list[Found]) -> dict[str, int]:
         "load here": sum(r.get("ours") == "reads" for r in results),
         "agree": compared["agrees"],
         "agree without a feature that a warning names": compared["agrees without"],
+        "of these, accelerations refused as singular or nearly so": sum(
+            bool(r["compared"].get("singular")) for r in results if "compared" in r
+        ),
+        "differ, as the peer replaces an inertia that no body can have": compared["explained"],
         "differ": compared["differs"],
         "not compared": compared["not compared"],
         "simulated 0.5 s": ends["finished"],

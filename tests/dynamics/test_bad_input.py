@@ -241,6 +241,11 @@ CASES = {
         InputError,
         "parameters is 'alive'; expected 'baked' or 'live'",
     ),
+    "live parameters of Dynamics": (
+        lambda: sl.Dynamics(model_of("puma"), parameters="live"),
+        UnsupportedError,
+        "Dynamics: parameters is 'live'; it has the model's numbers compiled in ('baked'). Live ones: sl.compile(",
+    ),
     "threads": (
         lambda: sl.Dynamics(model_of("puma"), threads=-1).bias(Z, Z),
         InputError,

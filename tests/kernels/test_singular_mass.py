@@ -147,5 +147,16 @@ def test_of_a_chain_without_any_mass_the_tip_is_named_and_no_pivot_is_nan():
     b = sl.Builder("bare chain").body("a").body("b").body("c")
     b.revolute("j1", "world", "a", "z").revolute("j2", "a", "b", "y", (0.3, 0, 0))
     model = b.revolute("j3", "b", "c", (1, 2, 2), (0.3, 0, 0)).build()
-    with pytest.raises(StateError, match=r"joint 'j3' .*its pivot is 0;"):
+    with pytest.raises(StateError, match=r"joint 'j3' .*its pivot is 0;.*2 more joints cannot be solved for"):
         sl.Dynamics(model).forward_dynamics([0.1, 0.2, 0.3], np.zeros(3), np.zeros(3))
+
+
+def test_the_joint_that_is_named_can_be_given_armature():
+    tip = sl.Builder("tip").body("arm", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1)).body("tip")
+    model = tip.revolute("hinge", "world", "arm", "y").revolute("wrist", "arm", "tip", "x", (0.3, 0, 0)).build()
+    with pytest.raises(StateError, match=r"joint 'wrist' \(body 'tip'\).*model.with_joint\('wrist', armature=...\)"):
+        sl.Dynamics(model, target="python").forward_dynamics([0.1, 0.2], [0, 0], [0, 1])
+    a = sl.Dynamics(model.with_joint("wrist", armature=0.5), target="python").forward_dynamics(
+        [0.1, 0.2], [0, 0], [0, 1]
+    )
+    np.testing.assert_allclose(a[1], 2.0, rtol=1e-12)

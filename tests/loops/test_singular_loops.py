@@ -176,6 +176,12 @@ def test_a_batch_through_a_singular_position_raises_nothing(case: Singular):
             assert difference(row, exact(c.model, c.q, c.v, c.tau)) < worst_allowed(case, distance)
 
 
+def test_at_a_singular_position_the_loops_that_depend_on_each_other_are_named():
+    model = zoo.four_bar(ground=2.0, crank=1.0, coupler=2.0, rocker=1.0)
+    with says(StateError, f"depend on each other here (in {model.loops[0].name!r}), so that"):
+        sl.Dynamics(model).forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3))
+
+
 def test_a_singular_position_is_called_by_its_name():
     case = folded_four_bar(0.0)
     with says(StateError, "singular configuration"):

@@ -60,7 +60,7 @@ def test_driven_and_actuated_are_settings_too():
 
 WRONG = {
     "a name": (("jont2",), {"damping": 1}, "model 'puma' has no joint 'jont2'; did you mean 'joint2'?"),
-    "a list": ((["joint2"],), {"damping": 1}, "with_joint: ['joint2'] is not a name; give several as with_joint('hip'"),
+    "a number": ((2,), {"damping": 1}, "with_joint: a name is 2; expected a name"),
     "no name": ((), {"damping": 1}, "with_joint: no joint is named"),
     "no setting": (("joint2",), {}, "with_joint: no setting is given; there are limits, lower"),
     "a setting": (
@@ -123,6 +123,15 @@ def test_parameters_go_into_the_model_and_through_a_file(make, tmp_path):
     assert (identified.parameters().values == values).all()
     identified.save(tmp_path / "m.toml")
     assert sl.load(tmp_path / "m.toml") == identified
+
+
+def test_parameters_are_arrays_for_kernels():
+    arm = zoo.puma()
+    q, v = arm.random_state(1)
+    heavier = arm.parameters().changed({"link6.mass": 2.0})
+    live = sl.compile(arm, "inverse_dynamics", parameters="live", target="python")(q, v, v, heavier)
+    baked = sl.Dynamics(arm.with_parameters(heavier), target="python").inverse_dynamics(q, v, v)
+    np.testing.assert_allclose(live, baked, rtol=1e-12)
 
 
 def test_parameters_by_name_say_what_is_wrong():

@@ -621,7 +621,7 @@ WRONG = {
         {"closures": "springs"},
         "closures is 'springs'; expected one of 'project', 'feedback', 'minimal', 'none'",
     ),
-    "limits": ({"limits": "bounce"}, "limits is 'bounce'; expected 'end' or 'ignore'"),
+    "limits": ({"limits": "bounce"}, "limits is 'bounce'; expected 'end', 'stop' or 'ignore'"),
     "gains": (
         {"closures": sl.Closures(gains=3.0)},
         "gains are for closures='feedback' of a model with loops; closures is 'project'",
@@ -801,6 +801,11 @@ def test_a_callback_that_goes_wrong_later_loses_nothing():
     assert len(run) == 22
     with says(InputError, "the callback returned an array with shape (2,) at t = 0 s; expected shape (1,)"):
         sl.simulate(zoo.pendulum(), duration=1.0, controller=sl.control.callback(lambda t, q, v: [1.0, 2.0]))
+
+
+def test_torques_of_the_motors_alone_get_a_hint():
+    with pytest.raises(InputError, match=r"tau has shape \(12,\); expected \(..., 18\): with zeros .* \('root'\)"):
+        sl.simulate(zoo.quadruped(), duration=0.01, tau=np.zeros(12))
 
 
 def test_a_progress_bar_is_drawn_and_wiped(monkeypatch, capsys):

@@ -25,7 +25,8 @@ OPTIONAL = (  # module, its package, what it is for
     ("matplotlib", "matplotlib", "spanloop plot, run.plot(...)"),
     ("viser", "viser", "spanloop view, the live viewer"),
     ("trimesh", "trimesh", "meshes in the live viewer"),
-    ("collada", "pycollada", ".dae meshes in the live viewer"),
+    ("PIL", "pillow", "videos of runs as .gif"),
+    ("imageio_ffmpeg", "imageio-ffmpeg", "videos of runs as .mp4"),
     ("pinocchio", "pin", "a peer of tests and benchmarks"),
 )
 FEATURES = ("avx512f", "avx2", "fma", "avx", "sse4.2", "neon", "sve")  # instruction sets that matter for speed

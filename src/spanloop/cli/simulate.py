@@ -21,6 +21,7 @@ from spanloop.cli.terminal import add_json, colored, number, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
 from spanloop.simulation.integrators.integrator import Integrator
+from spanloop.simulation.problem import LIMITS
 from spanloop.simulation.simulate import simulate
 from spanloop.trajectory import Trajectory
 from spanloop.view import animation
@@ -31,6 +32,7 @@ EXAMPLES = (
     "spanloop simulate zoo:pendulum:2 --q hinge1=1.2 --set rod2.mass=0.5 --output run.npz --output run.csv",
 )
 PAGES, PICTURES, DATA = (".html", ".htm"), (".svg",), (".nc", ".h5", ".npz", ".csv")
+VIDEOS = (".mp4", ".gif")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,13 +58,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="write .html, .svg, .nc, .h5, .npz or .csv; may be repeated",
+        help="write .html, .svg, .mp4, .gif, .nc, .h5, .npz or .csv; may be repeated",
     )
     add(
         "--checkpoint",
         metavar="FILE",
         help="keep the progress of a long run in a file; the same command continues from it after a crash or Ctrl-C",
     )
+    add("--limits", default="end", choices=LIMITS, help="what joint limits do: end the run, stop the joint, or nothing")
     add("--audit", action="store_true", help="check energy, closure and momentum; exit code 1 if a check fails")
     add_json(parser)
 
@@ -84,6 +87,7 @@ def run(chosen: argparse.Namespace) -> int:
         sample=chosen.sample,
         integrator=Integrator(chosen.integrator, checkpoint=chosen.checkpoint),
         tau=torques(model, by_name(chosen.tau, "--tau")),
+        limits=chosen.limits,
     )
     took = time.perf_counter() - began
     failed: dict[Path, SpanloopError] = {}
@@ -136,10 +140,9 @@ def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], t
 
 def _checked(path: Path) -> Path:
     """The path, checked before the simulation starts."""
-    if path.suffix.lower() not in PAGES + PICTURES + DATA:
-        raise InputError(
-            f"--output {path}: the extension is {path.suffix!r}; expected {', '.join((*DATA, '.svg', '.html'))}"
-        )
+    if path.suffix.lower() not in PAGES + PICTURES + VIDEOS + DATA:
+        expected = ", ".join((*DATA, ".svg", *VIDEOS, ".html"))
+        raise InputError(f"--output {path}: the extension is {path.suffix!r}; expected {expected}")
     if not path.parent.is_dir():
         raise InputError(f"--output {path}: there is no folder {str(path.parent)!r}; make it first")
     return path
@@ -148,6 +151,8 @@ def _checked(path: Path) -> Path:
 def _write(motion: Trajectory, path: Path, folder: Path | None) -> None:
     if path.suffix.lower() in PAGES:
         motion.page(path, folder=folder)
+    elif path.suffix.lower() in VIDEOS:
+        motion.video(path, folder=folder)
     elif path.suffix.lower() in PICTURES:
         animation.write(motion, path, folder=folder)
     else:

@@ -14,7 +14,7 @@ from spanloop.compiler.runtime.nan_rows import OneWarning
 from spanloop.dynamics.kernel_calls import ByName
 from spanloop.dynamics.quantities import Quantities
 from spanloop.dynamics.static_loads import at_body_origins
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.kernels import check_call_options, checked_model
 from spanloop.loops import arguments, dynamics_solution
 from spanloop.loops.dynamics_solution import Reactions, Solution
@@ -80,6 +80,7 @@ class Dynamics(Quantities):
         on_singular: str = "raise",
         open_chain: str | None = None,
         chain_threads: int = 1,
+        parameters: str = "baked",
     ):
         """model: the mechanism.
 
@@ -91,8 +92,16 @@ class Dynamics(Quantities):
         norm there.
 
         open_chain: for method "arms_on_object", the tree method that it applies to each arm.
+
+        parameters: "baked", the model's numbers; only sl.compile and sl.simulate take them as inputs.
         """
         checked_model(model, "Dynamics")
+        if parameters != "baked":
+            raise UnsupportedError(
+                f"Dynamics: parameters is {parameters!r}; it has the model's numbers compiled in ('baked'). Live ones: "
+                "sl.compile(model, 'forward_dynamics', parameters='live') or sl.simulate(model, parameters=...); "
+                "others for good: sl.Dynamics(model.with_parameters({'link.mass': 2.0}))"
+            )
         check_call_options(dtype, threads, target, on_singular)
         options = {"dtype": dtype, "threads": threads, "target": target, "on_singular": on_singular}
         super().__init__(model, method, open_chain, options, chain_threads)

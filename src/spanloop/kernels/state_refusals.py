@@ -29,13 +29,8 @@ SINGULAR_MASS = Refusal(
     "the answer is not finite at this state. The mass matrix is singular "
     "(a body without inertia about its joint?) or the numbers overflow",
 )
-SINGULAR_CLOSURE = Refusal(
-    Reason.SINGULAR_CLOSURE,
-    "the loops are in a singular configuration, or too near one: constraints that are independent elsewhere depend on "
-    "each other here, so that accelerations are not unique. See robot.diagnose(q); on_singular='minimum_norm' "
-    "gives one answer",
-)
 _ARGUMENTS = {"given": "loop_accelerations", "active": "active_loops"}  # of Dynamics, by a kernel's inputs
+_INVOLVED = 0.1  # of the largest weight of a row in a combination of rows that vanishes
 _SLACK = 1e3  # by which a pivot that a kernel found too small may differ on floats here
 
 
@@ -144,7 +139,25 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
         return own[0]
     if dropped and all(a < b for a, b in demands[: -len(dropped)]):
         return OTHER_ASSEMBLY
-    return program.refusal or _too_much_driven(spec, given) or SINGULAR_CLOSURE
+    return program.refusal or _too_much_driven(spec, given) or _singular_closure(spec, given)
+
+
+def _singular_closure(spec: KernelSpec, given: dict[str, list[float]]) -> Refusal:
+    """Rows that are kept and depend on each other, with the loops and couplings that they belong to."""
+    m = spec.mechanism_of(given)
+    rows = np.array([r for r in range(m.n_rows) if r not in spec.redundancy.dropped])
+    J = scaled_jacobian(m, np.array(given["q"]))[rows]
+    weights = np.abs(np.linalg.svd(J)[0][:, -1]) if np.isfinite(J).all() else np.zeros(len(rows))  # u with uᵀ J = 0
+    involved = set(rows[weights > _INVOLVED * weights.max(initial=0.0)].tolist())
+    owners = [(c.name, c.rows) for c in m.closures] + [(g.name, (g.row,)) for g in m.gears]
+    names = [repr(name) for name, own in owners if involved.intersection(own)]
+    which = f" (in {listed(names, 5)})" if names else ""
+    return Refusal(
+        Reason.SINGULAR_CLOSURE,
+        "the loops are in a singular configuration, or too near one: constraints that are independent elsewhere depend "
+        f"on each other here{which}, so that accelerations are not unique. See robot.diagnose(q); "
+        "on_singular='minimum_norm' gives one answer",
+    )
 
 
 def _too_much_driven(spec: KernelSpec, given: dict[str, list[float]]) -> Refusal | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _Part = TypeVar("_Part")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """Bodies, the joints of the spanning tree (depth first), frames, loops and couplings.
 
@@ -58,6 +58,18 @@ class Model:
         bodies, joints = checked_tree(self)
         object.__setattr__(self, "bodies", bodies)
         object.__setattr__(self, "joints", joints)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Computed once: calls look up what they keep of a model by it."""
+        return hash(tuple(getattr(self, part.name) for part in fields(self)))
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the hash, which another process computes anew."""
+        return {name: x for name, x in self.__dict__.items() if name != "_hash"}
 
     # ---- names and numbers
 
@@ -111,11 +123,12 @@ class Model:
 
     def frame(self, name: str) -> Frame:
         """Return a frame by name; every body, and the world, is also a frame. Raises InputError if there is none."""
-        for f in self.frames:
-            if f.name == name:
-                return f
-        if name in self.body_number:
-            return Frame(name, name)
+        if isinstance(name, str):
+            for f in self.frames:
+                if f.name == name:
+                    return f
+            if name in self.body_number:
+                return Frame(name, name)
         known = [f.name for f in self.frames] + list(self.body_number)
         raise InputError(f"model {self.name!r} has no frame or body {name!r}; {nearest(name, known)}")
 
@@ -239,13 +252,23 @@ class Model:
 
         return save(self, path, force=force)
 
+    def __repr__(self) -> str:
+        from spanloop.model.printout import line
+
+        return line(self)
+
     def __str__(self) -> str:
         from spanloop.model.printout import printout
 
         return printout(self)
 
+    def _repr_html_(self) -> str:
+        from spanloop.model.printout import html
+
+        return html(self)
+
 
 def _named(parts: Mapping[str, _Part], name: str, what: str, owner: str) -> _Part:
-    if name not in parts:
+    if not isinstance(name, str) or name not in parts:
         raise InputError(f"model {owner!r} has no {what} {name!r}; {nearest(name, parts)}")
     return parts[name]

@@ -41,6 +41,10 @@ class Parameters:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The values: kernels and sl.simulate take the parameters themselves."""
+        return np.array(self.values, dtype=dtype)
+
     def index(self, name: str) -> int:
         """Return the number of a parameter by its name: 'forearm.mass', 'elbow.position.x', 'gravity.z'."""
         try:

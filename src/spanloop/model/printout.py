@@ -1,9 +1,10 @@
-"""The text of a model: what `print(model)` and `spanloop info` show."""
+"""The text of a model: what `print(model)`, `spanloop info` and a notebook show."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from html import escape
 
 from spanloop.errors import in_one_line
 from spanloop.model.model import Model
@@ -11,6 +12,26 @@ from spanloop.model.parts import Coupling, Loop
 
 _HEADINGS = ("no", "body", "parent", "joint", "kind", "DoF", "mass [kg]")
 _NUMBERS = (0, 5, 6)  # columns set to the right
+_MOST = 60  # rows of a table in a notebook
+
+
+def line(model: Model) -> str:
+    """Name and counts in one line."""
+    counts = [(model.n_bodies, "body", "bodies"), (model.nv, "DoF", "DoF"), (len(model.loops), "loop", "loops"),
+              (len(model.couplings), "coupling", "couplings")]  # fmt: skip
+    return (
+        f"Model({', '.join([repr(model.name), *(f'{n} {one if n == 1 else more}' for n, one, more in counts if n)])})"
+    )
+
+
+def html(model: Model) -> str:
+    """The same as `printout` in HTML, with the first rows of long tables."""
+    summary = "; ".join(" ".join(row.split()) for row in _summary(model))
+    out = heading(f"model {model.name!r}", summary) + table(_HEADINGS, _rows(model), _NUMBERS, _MOST)
+    out += items("frames", [f"{f.name} on {f.body}" for f in model.frames], _MOST)
+    out += items("loops", [_loop(x) for x in model.loops], _MOST)
+    out += items("couplings (mimic)", [_coupling(c) for c in model.couplings], _MOST)
+    return out + items("notes", list(model.notes), _MOST)
 
 
 def printout(model: Model) -> str:
@@ -73,3 +94,46 @@ def _loop(x: Loop) -> str:
 def _coupling(c: Coupling) -> str:
     offset = f" {'+' if c.offset > 0 else '-'} {abs(c.offset):g}" if c.offset else ""
     return in_one_line(f"{c.name}: {c.joint} = {c.ratio:g} {c.source}{offset}")
+
+
+# ---- HTML, with all text escaped
+
+
+def heading(title: str, below: str = "") -> str:
+    """A line in bold, and one below it."""
+    parts = [f"<b>{_text(title)}</b>" if title else "", _text(below)]
+    return f"<p>{'<br>'.join(filter(None, parts))}</p>"
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), most: int = 60) -> str:
+    """The first rows of a table; right: the numbers of columns set to the right."""
+    sides = ["right" if k in right else "left" for k in range(len(headings))]
+    lines = [_row("th", headings, sides), *(_row("td", row, sides) for row in rows[:most])]
+    return f"<table>{''.join(lines)}</table>{_more(len(rows) - most)}"
+
+
+def items(title: str, listed: Sequence[str], most: int = 60) -> str:
+    """A titled list of its first items; nothing if there are none."""
+    if not listed:
+        return ""
+    points = "".join(f"<li>{_text(x)}</li>" for x in listed[:most])
+    return f"<p><b>{_text(title)}</b></p><ul>{points}</ul>{_more(len(listed) - most)}"
+
+
+def lines(text: str) -> str:
+    """A text of several lines: the first in bold, the others as a list."""
+    first, *rest = text.splitlines() or [""]
+    return heading(first) + (f"<ul>{''.join(f'<li>{_text(x)}</li>' for x in rest if x.strip())}</ul>" if rest else "")
+
+
+def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
+    pairs = zip(cells, sides, strict=True)
+    return f"<tr>{''.join(f'<{tag} style=text-align:{side}>{_text(cell)}</{tag}>' for cell, side in pairs)}</tr>"
+
+
+def _more(count: int) -> str:
+    return f"<p>and {count} more</p>" if count > 0 else ""
+
+
+def _text(words: str) -> str:
+    return escape(in_one_line(words.strip()))

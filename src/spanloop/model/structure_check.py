@@ -46,8 +46,9 @@ def _unique(model: Model) -> None:
         ("actuator", [a.name for a in model.actuators]),
         ("sensor", [x.name for x in model.sensors]),
     ):
-        for name, n in Counter(names).items():
+        for name in names:
             _check_name(name, f"model {model.name!r}: {_a(what)}")
+        for name, n in Counter(names).items():
             if name == "":
                 raise ModelError(f"model {model.name!r}: {_a(what)} has an empty name; every {what} needs one")
             if n > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -34,6 +34,21 @@ class JointSettings(TypedDict, total=False):
     rest: PerDof  # nq numbers
     driven: bool
     actuated: bool
+
+
+def name(value: Any, owner: str) -> str:
+    """A name."""
+    if not isinstance(value, str):
+        raise InputError(f"{owner} is {value!r}; expected a name")
+    return value
+
+
+def names(given: Iterable[Any], owner: str) -> tuple[str, ...]:
+    """Names that are given one by one, or several of them in a list."""
+    found: list[Any] = []
+    for x in given:
+        found += x if isinstance(x, (list, tuple, set, frozenset)) else [x]
+    return tuple(name(x, f"{owner}: a name") for x in found)
 
 
 def number(value: Any, owner: str) -> float:

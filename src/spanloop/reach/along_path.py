@@ -20,7 +20,7 @@ from spanloop.errors import InputError, StateError, listed
 from spanloop.loops.batching import Robot
 from spanloop.math import rotation_vector
 from spanloop.reach.goal import Goal
-from spanloop.reach.inverse_kinematics import Task, check_options, inverse_kinematics
+from spanloop.reach.inverse_kinematics import Rows, Task, check_options, inverse_kinematics
 from spanloop.reach.residuals import is_closed, residuals
 from spanloop.reach.result import Reach
 
@@ -79,8 +79,9 @@ class _Walk:
                     break
                 self.q[done] = reached
                 done += 1
-        good = np.arange(done)
-        return self.task.result(self.q[:done], good, self.steps[:done], np.zeros(done, int), {}, stopped)
+        q = self.q[:done]
+        rows = Rows(np.arange(done), q, is_closed(self.task.robot, q), self.steps[:done], np.zeros(done, int))
+        return self.task.result(rows, {}, stopped)
 
     def _first(self) -> str:
         """Solve the first sample, near the start if there is one; why it cannot be reached, or nothing."""
@@ -109,13 +110,15 @@ class _Walk:
 
     def _tried(self, q: np.ndarray, numbers: np.ndarray, k: int) -> np.ndarray | None:
         """The state that meets these targets (1, numbers), if steps from q lead there without a doubt."""
-        steps, constants = self.task.own.steps, self.task.constants(numbers)
+        steps, constants = self.task.own.steps, self.task.constants(numbers, q[None])
         rows, before = steps.begun(q[None], _DAMPING), _LONGEST**2
         for _ in range(_STEPS):
             arrived, _ = steps.advance(rows, constants, 1)
             self.steps[k] += 1
             if arrived[0]:
-                return steps.part(rows, "q")[0].copy()
+                reached = q.copy()
+                reached[steps.moving] = steps.part(rows, "q")[0]
+                return reached
             size = float(steps.part(rows, "merit")[0, 2])
             if size > before or steps.part(rows, "pace")[0, 1] < 1.0:
                 return None

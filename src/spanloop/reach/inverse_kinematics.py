@@ -21,10 +21,10 @@ from spanloop.loops.path_following import refuse_velocity_loops
 from spanloop.model import Model
 from spanloop.reach.goal import Goal, goal_of
 from spanloop.reach.prepared import Prepared, prepared
-from spanloop.reach.residuals import CLOSED, is_closed, residuals
+from spanloop.reach.residuals import CLOSED, Residual, is_closed, residuals
 from spanloop.reach.result import Reach
 from spanloop.reach.search import search
-from spanloop.reach.starts import default_start, wrapped
+from spanloop.reach.starts import wrapped
 
 FUNCTION = "inverse_kinematics"
 _NEAR = 1e-9  # rad or m: this near to a limit is at it, for the report
@@ -51,11 +51,22 @@ def inverse_kinematics(
     def again(rows: np.ndarray, attempt: np.ndarray) -> np.ndarray:
         return task.own.again(robot, numbers[rows], start_rows[rows], attempt, seed, count == 1)
 
-    found = search(task.own.steps, task.constants(numbers), start_rows, restarts, again)
+    found = search(task.own.steps, task.constants(numbers, start_rows), start_rows, task.enough, restarts, again)
     q = wrapped(robot.model, found.q, start_rows)
-    q, open_rows = task.closed(q)
+    closed, open_rows = task.close(q)
     refusals = task.refusals | {int(good[k]): refusal for k, refusal in open_rows.items()}
-    return task.result(q, good, found.steps, found.restarts, refusals)
+    return task.result(Rows(good, q, closed, found.steps, found.restarts), refusals)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of states that were searched: their numbers in the batch, q (n, nq), whether loops are closed, effort."""
+
+    number: np.ndarray
+    q: np.ndarray
+    closed: np.ndarray
+    steps: np.ndarray
+    restarts: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +96,10 @@ class Task:
         model = robot.model
         refuse_velocity_loops(model, function)
         names = _joints(model, (fixed,) if isinstance(fixed, str) else tuple(fixed))
-        q = default_start(model) if start is None else converted(function, "start", model.nq, start, np.dtype(float))
+        q = np.zeros(model.nq) if start is None else converted(function, "start", model.nq, start, np.dtype(float))
         goal = goal_of(function, model, targets, q.shape[:-1] if whole else ())
         own = prepared(model, goal.kinds, names)
+        q = own.start(robot) if start is None else q
         leading = goal.leading if whole else ()
         rows = np.broadcast_to(q, (*leading, model.nq)).reshape(math.prod(leading), model.nq)
         faults = faulty_states(robot, {"q": rows}) if start is not None else {}
@@ -101,53 +113,57 @@ class Task:
         """Of the joints that may move."""
         return self.own.limits
 
-    def constants(self, numbers: np.ndarray) -> np.ndarray:
-        """Rows that steps take: numbers of the targets, weights, tolerances."""
+    @property
+    def weights(self) -> list[float]:
+        """Of squares in m² and rad²."""
         metres = self.own.length**-2
-        weights = [w * (metres if unit == METERS else 1.0) for w, unit in self.goal.weights]
-        same = [*weights, 0.5 * self.tolerance, 0.5 * CLOSED]
-        return np.concatenate([numbers, np.tile(same, (len(numbers), 1))], axis=1)
+        return [w * (metres if unit == METERS else 1.0) for w, unit in self.goal.weights]
 
-    def closed(self, q: np.ndarray) -> tuple[np.ndarray, Refusals]:
-        """States q (n, nq) with those loops closed that the search left open; the states that cannot be closed."""
-        refusals: Refusals = {}
-        for k in np.flatnonzero(~is_closed(self.robot, q)):
+    @property
+    def enough(self) -> float:
+        """The sum of weighted squares below which every target is met."""
+        return 0.25 * min(self.weights) * self.tolerance**2
+
+    def constants(self, numbers: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Rows that steps take: numbers of the targets, weights, tolerances, joints of q (n, nq) that rest."""
+        same = [*self.weights, 0.5 * self.tolerance, 0.5 * CLOSED]
+        return np.concatenate([numbers, np.tile(same, (len(numbers), 1)), q[:, self.own.steps.rest]], axis=1)
+
+    def close(self, q: np.ndarray) -> tuple[np.ndarray, Refusals]:
+        """Close the loops of states q (n, nq) that the search left open, in place; which are closed, why others not."""
+        closed, refusals = is_closed(self.robot, q), Refusals()
+        for k in np.flatnonzero(~closed):
             try:
                 q[k] = assemble(self.robot, q[k], self.fixed)
+                closed[k] = True  # as far as assemble can: it has a note where a file's rounding leaves more
             except StateError as error:
                 refusals[int(k)] = error.refusal
-        return q, refusals
+        return closed, refusals
 
-    def result(
-        self, q: np.ndarray, good: np.ndarray, steps: np.ndarray, restarts: np.ndarray, refusals: Refusals,
-        stopped: str = "",
-    ) -> Reach:  # fmt: skip
-        """The result of all rows from those that were searched; every claim is computed here anew."""
-        robot, leading = self.robot, self.goal.leading
-        count = math.prod(leading)
-        parts = residuals(robot, self.goal, q, good)
-        inside = self.limits.within(q) == q
-        converged = is_closed(robot, q) & inside.all(axis=1)
-        for r in parts.values():
+    def result(self, rows: Rows, refusals: Refusals, stopped: str = "") -> Reach:
+        """The result of all rows from those that were searched; what it claims is computed here, from the poses."""
+        robot, leading, q = self.robot, self.goal.leading, rows.q
+        found = residuals(robot, self.goal, q, rows.number)
+        converged = rows.closed & (self.limits.within(q) == q).all(axis=1)
+        for r in found.values():
             converged &= r.within(self.tolerance)
-        whole_q = np.full((count, robot.model.nq), np.nan)
-        whole_q[good] = q
-        numbers = {name: np.full((2, count), np.nan) for name in parts}
-        for name, r in parts.items():
-            numbers[name][:, good] = r.distance, r.angle
-        flags = [np.zeros(count, bool), np.zeros(count, int), np.zeros(count, int)]
-        for whole, some in zip(flags, (converged, steps, restarts), strict=True):
-            whole[good] = some
-        at = np.zeros((count, robot.model.nv), bool)
-        at[np.ix_(good, self.limits.in_v)] = self._at_limits(q)
-        refuse_states(self.function, list(refusals), refusals.__getitem__, leading, whole_q)
-        flags[0][list(refusals)] = False
-        shaped = [x.reshape(leading) if leading else x[0].item() for x in flags]
-        residual = {name: type(r)(*(x.reshape(leading) for x in numbers[name])) for name, r in parts.items()}
+        at = np.zeros((len(q), robot.model.nv), bool)
+        at[:, self.limits.in_v] = self._at_limits(q)
+
+        def whole(some: np.ndarray, nothing: Any) -> np.ndarray:
+            out = np.full((math.prod(leading), *some.shape[1:]), nothing, some.dtype)
+            out[rows.number] = some
+            out[list(refusals)] = nothing
+            return out.reshape((*leading, *some.shape[1:]))
+
+        counts = [whole(x, 0) for x in (converged, rows.steps, rows.restarts)]
+        residual = {n: Residual(whole(r.distance, np.nan), whole(r.angle, np.nan)) for n, r in found.items()}
+        refuse_states(self.function, list(refusals), refusals.__getitem__, leading)
+        plain = counts if leading else [x.item() for x in counts]
+        names = tuple(dof_names(robot.model))
         return Reach(
-            whole_q.reshape(*leading, -1), shaped[0], residual, shaped[1], shaped[2],
-            at.reshape(*leading, -1), tuple(dof_names(robot.model)), self.function, stopped,
-        )  # fmt: skip
+            whole(q, np.nan), plain[0], residual, plain[1], plain[2], whole(at, False), names, self.function, stopped
+        )
 
     def _at_limits(self, q: np.ndarray) -> np.ndarray:
         x = q[:, self.limits.in_q]

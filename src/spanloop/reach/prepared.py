@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from spanloop.algorithms.closed.reaching_step import Limit, Reaching
 from spanloop.algorithms.tree.target_rows import POSE, UNITS, TargetKind
-from spanloop.loops.assembly import Limits
+from spanloop.errors import SpanloopWarning, StateError
+from spanloop.loops.assembly import Limits, assemble
 from spanloop.loops.batching import Robot
 from spanloop.model import Model
 from spanloop.reach.compiled_steps import CompiledSteps
@@ -34,6 +37,18 @@ class Prepared:
     steps: CompiledSteps
     kept: np.ndarray  # (nq,) coordinates that restarts leave as they are
     _libraries: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    _start: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def start(self, robot: Robot) -> np.ndarray:
+        """Where a search begins if the caller does not say: inside the limits, with loops closed if they can be."""
+        if "q" not in self._start:
+            q = default_start(self.model)
+            if self.model.loops:
+                with contextlib.suppress(StateError), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", SpanloopWarning)
+                    q = assemble(robot, q)
+            self._start["q"] = q
+        return self._start["q"]
 
     def library(self, robot: Robot, seed: int, single: bool) -> tuple[np.ndarray, np.ndarray]:
         """Random states (LIBRARY, nq) and their features; single: by the kernel of one state."""

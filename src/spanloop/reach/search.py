@@ -20,6 +20,8 @@ _SHORT = 0.1  # the square of a step over the weighted squares of what is left: 
 _LEAST_SHARE = 1e-2  # of a step
 _POLISH, _STILL = 400, 1e-24  # steps to the nearest state of a target out of reach; the square of a step that is none
 
+_OPEN, _SHORT_OF_ALL = 1e-10, 1e-18  # squares of closure errors and of a step where a file's rounding keeps loops open
+
 Restart = Callable[[np.ndarray, np.ndarray], np.ndarray]  # rows (n,), number of the start (n,) from 1 on: q (n, nq)
 
 
@@ -33,8 +35,14 @@ class Found:
     restarts: np.ndarray
 
 
-def search(steps: CompiledSteps, constants: np.ndarray, start: np.ndarray, restarts: int, again: Restart) -> Found:
-    """Search from start (n, nq), then from again(rows, number) for rows that are stuck; constants (n, width)."""
+def search(
+    steps: CompiledSteps, constants: np.ndarray, start: np.ndarray, enough: float, restarts: int, again: Restart
+) -> Found:
+    """Search from start (n, nq), then from again(rows, number) for rows that are stuck; constants (n, width).
+
+    enough: the weighted squares of what is left with which a row that no longer moves ends, whatever keeps its loops
+    open (the rounding of a file): a caller judges it.
+    """
     count = len(start)
     out = Found(start.copy(), np.zeros(count, bool), np.zeros(count, int), np.zeros(count, int))
     best, active, rows, here = np.full(count, np.inf), np.arange(count), steps.begun(start), np.zeros(count, int)
@@ -44,7 +52,9 @@ def search(steps: CompiledSteps, constants: np.ndarray, start: np.ndarray, resta
         )
         out.steps[active] += taken
         here += taken
-        out.q[active[arrived]], out.arrived[active[arrived]] = steps.part(rows, "q")[arrived], True
+        out.q[np.ix_(active[arrived], steps.moving)] = steps.part(rows, "q")[arrived]
+        out.arrived[active[arrived]] = True
+        arrived |= _is_still(steps, rows, enough)
         if arrived.any():
             left = ~arrived
             active, rows, here = active[left], rows[left], here[left]
@@ -71,12 +81,19 @@ def _is_stuck(steps: CompiledSteps, rows: np.ndarray) -> np.ndarray:
     return short | (steps.part(rows, "pace")[:, 1] < _LEAST_SHARE)
 
 
+def _is_still(steps: CompiledSteps, rows: np.ndarray, enough: float) -> np.ndarray:
+    cost, openness, size = steps.part(rows, "merit").T
+    still: np.ndarray = (cost < enough) & (openness < _OPEN) & (size < _SHORT_OF_ALL)
+    return still
+
+
 def _keep_best(steps: CompiledSteps, rows: np.ndarray, numbers: np.ndarray, best: np.ndarray, q: np.ndarray) -> None:
     """Replace q where rows are better than what they found before; open loops count more than targets."""
     cost, openness, _ = steps.part(rows, "merit").T
     score = cost + 1e3 * openness
     better = score < best[numbers]
-    best[numbers[better]], q[numbers[better]] = score[better], steps.part(rows, "start")[better]
+    best[numbers[better]] = score[better]
+    q[np.ix_(numbers[better], steps.moving)] = steps.part(rows, "start")[better]
 
 
 def _polish(steps: CompiledSteps, constants: np.ndarray, out: Found) -> None:
@@ -88,7 +105,8 @@ def _polish(steps: CompiledSteps, constants: np.ndarray, out: Found) -> None:
         out.steps[left] += taken
         done += _MOST
         out.arrived[left[arrived]] = True
-        out.q[left] = np.where(arrived[:, None], steps.part(rows, "q"), steps.part(rows, "start"))
+        found = np.where(arrived[:, None], steps.part(rows, "q"), steps.part(rows, "start"))
+        out.q[np.ix_(left, steps.moving)] = found
         busy = ~arrived & (steps.part(rows, "merit")[:, 2] > _STILL) & (steps.part(rows, "pace")[:, 1] > 1e-9)
         left, rows = left[busy], rows[busy]
 

@@ -46,9 +46,16 @@ def actuation(model: Model, step: float | None = None) -> Controller | None:
     tick = step if isinstance(step, (int, float)) and step > 0.0 else STEP
     made = [_motor(model, a, tick) for a in motors]
     places = [m.place for m in made]
-    for m in made:
-        if places.count(m.place) > 1:
-            raise InputError(f"simulate: two actuators drive joint {m.joint!r}; a command can go to one")
+    shared = [m.joint for m in made if places.count(m.place) > 1]
+    if shared:
+        more = f" (and {len(set(shared)) - 1} more joints)" if len(set(shared)) > 1 else ""
+        warnings.warn(
+            f"simulate: several actuators drive joint {shared[0]!r}{more}, and a command cannot be shared among them; "
+            "torques act there as they are commanded, without bounds and losses of the motors. Keep one: model.remove",
+            SpanloopWarning,
+            stacklevel=4,
+        )
+    made = [m for m in made if places.count(m.place) == 1]
     return _Actuation(tuple(made), tick) if made else None
 
 

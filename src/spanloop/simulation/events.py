@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 from spanloop.compiler.lower import unrolled
 from spanloop.errors import InputError
+from spanloop.math.scalar import where
 from spanloop.model import Model
 from spanloop.simulation.controllers import Named, noted, traced
 
@@ -30,6 +31,27 @@ class Limit:
     @property
     def word(self) -> str:
         return "lower" if self.sign > 0 else "upper"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A spring and damper beyond an end of a joint's range, which push back and never pull."""
+
+    limit: Limit
+    dof: int  # in v
+    stiffness: float
+    damping: float
+
+    def torque(self, q: Sequence[Any], v: Sequence[Any]) -> Any:
+        """Torque at the joint."""
+        depth = -self.limit.value(q)
+        push = self.stiffness * depth - self.damping * (self.limit.sign * v[self.dof])
+        return self.limit.sign * where(depth > 0.0, where(push > 0.0, push, 0.0), 0.0)
+
+    def gains(self, q: Sequence[Any]) -> tuple[Any, Any]:
+        """Stiffness and damping, 0 where the joint does not touch the stop."""
+        touches = self.limit.value(q) < 0.0
+        return where(touches, self.stiffness, 0.0), where(touches, self.damping, 0.0)
 
 
 @dataclass(frozen=True)
@@ -79,17 +101,21 @@ def _constant(value: Real, name: str) -> float:
     return number
 
 
-def events_of(model: Model, limits: bool, events) -> Events:
-    """The events of a model's run; events: {"name": condition(t, q, v)} or one such function."""
-    found = []
-    for joint in model.joints if limits else ():
-        s = model.q_slice(joint.name)
+def limits_of(model: Model) -> Iterator[tuple[Limit, int]]:
+    """Both ends of the range of every joint that has one, and the DoF that each belongs to."""
+    for joint in model.joints:
+        q, v = model.q_slice(joint.name), model.v_slice(joint.name)
         if joint.kind.nq != joint.kind.nv or joint.driven:
             continue
         for bounds, sign in ((joint.lower, 1.0), (joint.upper, -1.0)):
             for k, bound in enumerate(bounds or ()):
                 if bound is not None and abs(bound) < 1e6:
-                    found.append(Limit(joint.name, s.start + k, bound, sign))
+                    yield Limit(joint.name, q.start + k, bound, sign), v.start + k
+
+
+def events_of(model: Model, limits: bool, events) -> Events:
+    """The events of a model's run; events: {"name": condition(t, q, v)} or one such function."""
+    found = [limit for limit, _ in limits_of(model)] if limits else []
     if events is None:
         conditions: dict[str, Callable] = {}
     elif callable(events):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
+from spanloop.errors import InputError, Reason, Refusal, StateError, listed, nearest
 from spanloop.loops.arguments import loop_inputs
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters, impossible
@@ -137,13 +137,22 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
     if array.dtype.kind not in "fiub" or not array.ndim:
         raise InputError(f"{name} holds {array.dtype} of shape {array.shape}; expected real numbers (..., n)")
     if controller is None and array.shape[-1] != model.nv:
-        raise InputError(f"tau has shape {array.shape}; expected (..., {model.nv})")
+        raise InputError(f"tau has shape {array.shape}; expected (..., {model.nv}){_zeros_too(model, array.shape[-1])}")
     array = array.astype(float)
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         words = f"{name}{list(where)} is {array[where]}; every number must be finite"
         raise StateError.of("simulate", Refusal(Reason.NOT_FINITE, words))
     return Inputs(array.shape[:-2], array if array.ndim > 1 else array[None], name=name)
+
+
+def _zeros_too(model: Model, count: int) -> str:
+    """A hint for who gives torques of the actuated DoF alone."""
+    passive = [j.name for j in model.joints if j.kind.nv and not j.actuated]
+    if not passive or count != sum(model.joint(name).kind.nv for name in model.actuated):
+        return ""
+    names = listed(map(repr, passive), 3)
+    return f": with zeros for joints without a motor ({names}); or give torques by name, {{joint: torque}}"
 
 
 def _fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,13 @@ from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
 from spanloop.simulation.integrators.implicit import linearized
 from spanloop.simulation.integrators.step_schedule import StateLayout
-from spanloop.simulation.stiffness import EXPLICIT, measured
+from spanloop.simulation.stiffness import EXPLICIT, measured, stops_at_limits
 from spanloop.simulation.system import Closures, System
+from spanloop.simulation.time_loop import STEP
 from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome, Segment, Trajectory
+
+LIMITS = ("end", "stop", "ignore")
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,8 @@ class Problem:
     ) -> Problem:
         """The problem of sl.simulate's arguments, each checked."""
         model = robot.model
-        if limits not in ("end", "ignore"):
-            raise InputError(f"limits is {limits!r}; expected 'end' or 'ignore'")
+        if limits not in LIMITS:
+            raise InputError(f"limits is {limits!r}; expected 'end', 'stop' or 'ignore'")
         loops = closures if isinstance(closures, Closures) else Closures(closures)
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
@@ -106,6 +109,9 @@ class Problem:
         rows_q, rows_v, batch = initial_state.states(robot, q, v, shape, fixed.get("p"))
         near = None if parameters is not None or active is not None else initial_state.assembly(robot, rows_q)
         system = System(model, applied, method, loops.stabilization, parameters is not None, strict, near)
+        if limits == "stop":
+            h = step if isinstance(step, (int, float)) and step > 0.0 else STEP
+            system = replace(system, stops=stops_at_limits(model, h))
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         watched = events_of(model, limits == "end", events)
@@ -190,6 +196,12 @@ class Problem:
         found = kernel("margin", sizes, 1, compute, self.system.key())
         return float(found(q[finite], np.zeros(self.model.nv), *given.values()).min(initial=1.0))
 
+    def margin_of(self, q: np.ndarray, run: int) -> float:
+        """The margin at one state q (nq,), on floats; 1 where it is not known."""
+        if not self.system.measures_margin:
+            return 1.0
+        return float(self.system.margin(self._floats(run, q=q, v=np.zeros(self.model.nv))))
+
     def constants_of(self, run: int) -> dict[str, np.ndarray]:
         """The constants of one run by name, in the system's order."""
         row, at, out = self.constants[run if len(self.constants) > 1 else 0], 0, {}
@@ -244,6 +256,7 @@ class Problem:
             "spanloop": spanloop.__version__,
         }
         known |= {"note": self.note} if self.note else {}
+        known |= {"limits": "stop"} if self.system.stops else {}
         known |= {"open_loops": ", ".join(self.open_loops)} if self.open_loops else {}
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)

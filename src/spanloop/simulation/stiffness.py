@@ -10,10 +10,13 @@ import numpy as np
 
 from spanloop.kernels import KernelSpec
 from spanloop.model import Model
+from spanloop.simulation.events import Stop, limits_of
 from spanloop.simulation.system import SLIP, System
 
 IMPLICIT = 1.0  # rate times step: above it a step whose integrator is not chosen is implicit
 EXPLICIT = 2.0  # ... above it explicit steps are unstable, or nearly so
+STOP = 300.0  # rad/s, of a joint on a stop: the inertia that it moves, in the neutral position
+SOFT = 0.5  # step times frequency of a stop, at most: a joint meets it between two steps
 GAINS, LAW = "gains", "torques of the controller or the forces"  # causes
 _FAST = 1e9  # 1/s: a faster rate is that of a joint which moves no inertia
 _SMALL = 1e-6  # rad or m, and their rates: a difference for slopes of torques
@@ -38,7 +41,7 @@ class Stiffest:
 
     def advice(self, h: float, integrator: str) -> str:
         """Why steps of h [s] are too long, and what to do about it."""
-        ask = "ask" if self.cause in (GAINS, LAW) else "asks"
+        ask = "asks" if self.cause in ("damping", "spring", "friction") else "ask"
         found = f"{self} {ask} for steps below {EXPLICIT / self.rate:.1g} s with integrator={integrator!r}, not {h:g} s"
         if self.cause == LAW:
             return f"{found}. Take shorter steps, or sl.control.pd, whose gains integrator='implicit' takes implicitly"
@@ -86,6 +89,12 @@ def _fastest(model: Model, K: Sequence[float], D: Sequence[float], q: tuple[floa
     return rate, int(np.argmax(np.abs(N @ vectors[n:, fastest]) ** 2 * (d + k / max(rate, 1e-9))))
 
 
+def stops_at_limits(model: Model, h: float) -> tuple[Stop, ...]:
+    """Stops at all limits of joints: critically damped with STOP [rad/s], or softer for steps of h [s]."""
+    frequency, w = min(STOP, SOFT / h), mobility(model)
+    return tuple(Stop(limit, dof, frequency**2 / w[dof], 2.0 * frequency / w[dof]) for limit, dof in limits_of(model))
+
+
 @functools.lru_cache(maxsize=64)
 def mobility(model: Model) -> tuple[float, ...]:
     """The diagonal (nv) of the inverse of the mass matrix in the neutral position, loops open [1/(kg m²) or 1/kg]."""
@@ -99,21 +108,26 @@ def _parts(system: System) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     stiffness, damping = (np.array(x, float) for x in own.springs_and_dampers({}))
     zeros = np.zeros(system.model.nv)
     kp, kd = (np.array(x, float) for x in system.applied.gains() or (zeros, zeros))
+    stops = np.zeros(len(zeros)), np.zeros(len(zeros))
+    for stop in system.stops:
+        stops[0][stop.dof], stops[1][stop.dof] = stop.stiffness, stop.damping
     return {
         "damping": (zeros, damping),
         "spring": (stiffness, zeros),
         "friction": (zeros, np.array(own.friction) / SLIP),
         GAINS: (kp, kd),
+        "stops": stops,
     }
 
 
 def measured(system: System, x: Mapping[str, Sequence[float]]) -> Stiffest | None:
     """The fastest decay or oscillation that torques of functions cause at the state x in floats, by differences.
 
-    Gains that are known and friction, which implicit steps take implicitly, are left out.
+    Gains that are known, stops and friction, which implicit steps take implicitly, are left out.
     """
     model, nv = system.model, system.model.nv
-    K, D = (-np.array(y, float) for y in system.applied.linear_gains(x))
+    pairs = zip(system.stiffness_and_damping(x), system.springs_and_dampers(x), strict=True)
+    K, D = (np.subtract(own, known).astype(float) for known, own in pairs)
     D -= np.array(system.friction) / np.hypot(np.array(x["v"]), SLIP)
     for i in range(nv):
         slight, rate = _SMALL, _SMALL * (1.0 + abs(x["v"][i]))

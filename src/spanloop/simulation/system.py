@@ -34,6 +34,7 @@ from spanloop.math.symmetric import PIVOT_TOLERANCE
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.controllers import AppliedForces
+from spanloop.simulation.events import Stop
 from spanloop.simulation.minimal.completion import METHOD as MINIMAL_METHOD
 from spanloop.simulation.minimal.completion import ROUNDS as MINIMAL_ROUNDS
 from spanloop.simulation.minimal.completion import Completion
@@ -99,6 +100,7 @@ class System:
     live: bool = False  # parameters are inputs
     strict: bool = True  # a singular configuration is refused
     near: tuple[float, ...] | None = None  # q (nq) of the assembly that the runs are in; None: as near neutral
+    stops: tuple[Stop, ...] = ()  # at limits of joints
     implicit: bool = False  # stages of implicit steps: armature and torques are added
 
     @property
@@ -150,7 +152,9 @@ class System:
         friction = [j.friction for j in self.model.joints]
         acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
-        return hashlib.sha256("|".join(map(str, (*parts, self.implicit, self._forward.key))).encode()).hexdigest()
+        return hashlib.sha256(
+            "|".join(map(str, (*parts, self.stops, self.implicit, self._forward.key))).encode()
+        ).hexdigest()
 
     @property
     def chosen_method(self) -> str:
@@ -160,7 +164,8 @@ class System:
     @property
     def inputs_are_torques(self) -> bool:
         """Whether the inputs of a step are the torques at the joints, and nothing else acts."""
-        return self.applied.inputs_are_torques and not any(any(j.friction) for j in self.model.joints)
+        others = bool(self.stops) or any(any(j.friction) for j in self.model.joints)
+        return self.applied.inputs_are_torques and not others
 
     def refusal(self, x: Arrays) -> Refusal | None:
         """Why this state, in floats, has no accelerations; None if it has."""
@@ -175,15 +180,20 @@ class System:
         found = None if self._forward.reference(*rows) is not None else self._forward.explain(*rows)
         if self.minimal and (found is None or found.reason is Reason.SINGULAR_CLOSURE):
             return self.completion.refusal(self.actuated_rates(x)[0]) or found
+        if found is None and self.projects:  # a joint that damping alone resists has no inertia to be projected with
+            rows = [np.array(y, float) for y in self._of(self._velocity, x).values()]
+            return None if self._velocity.reference(*rows) is not None else self._velocity.explain(*rows)
         return found
 
     def torques(self, x: Arrays) -> tuple[list[Any], list[Any]]:
-        """Torques (nv) at the joints, friction included, and external forces (6 for each loaded body)."""
+        """Torques (nv) at the joints, of friction and stops too, and external forces (6 for each loaded body)."""
         tau, forces = self.applied.torques_and_forces(x)
         for k, strength in enumerate(self.friction):
             if strength:
                 speed = x["v"][k]
                 tau[k] = tau[k] - strength * (speed / sqrt(speed * speed + SLIP * SLIP))
+        for stop in self.stops:
+            tau[stop.dof] = tau[stop.dof] + stop.torque(x["q"], x["v"])
         return tau, forces
 
     def accelerations(self, x: Arrays) -> tuple[list[Any], Pairs]:
@@ -201,9 +211,12 @@ class System:
         return {**x, "tau": tau, "forces": forces, "armature": x["extra"]}
 
     def stiffness_and_damping(self, x: Arrays) -> tuple[list[Any], list[Any]]:
-        """K and D (nv) of the torques −K dq − D v of springs, dampers and a controller's linear gains at the joints."""
+        """K and D (nv) of the torques −K dq − D v at the joints: springs, dampers, linear gains, stops that touch."""
         pairs = zip(self.springs_and_dampers(x), self.applied.linear_gains(x), strict=True)
         K, D = ([a + b for a, b in zip(*rows, strict=True)] for rows in pairs)
+        for stop in self.stops:
+            k, d = stop.gains(x["q"])
+            K[stop.dof], D[stop.dof] = K[stop.dof] + k, D[stop.dof] + d
         return K, D
 
     def springs_and_dampers(self, x: Arrays) -> tuple[list[Any], list[Any]]:
@@ -278,12 +291,18 @@ class System:
             q = self.moved(q, delta)
         return q, self.openness({**x, "q": q})
 
-    def openness(self, x: Arrays) -> Any:
-        """The largest error of any closure row [rad, or of its loop's length]; 0 without loops."""
+    def openness(self, x: Arrays, kept: bool = False) -> Any:
+        """The largest error of any closure row [rad, or of its loop's length]; 0 without loops.
+
+        kept: without redundant rows, which no joint closes.
+        """
         left: Any = 0.0
-        for e, length in zip(self._errors(x), self._baked.row_lengths, strict=True) if self.has_loops else ():
-            share = absolute(e) * (1.0 / length)
-            left = where(share < left, left, share)
+        dropped = self._position.redundancy.dropped if kept else frozenset()
+        errors = zip(self._errors(x), self._baked.row_lengths, strict=True) if self.has_loops else ()
+        for r, (e, length) in enumerate(errors):
+            if r not in dropped:
+                share = absolute(e) * (1.0 / length)
+                left = where(share < left, left, share)
         return left
 
     def moved(self, q: Sequence[Any], delta: Sequence[Any]) -> list[Any]:

@@ -82,15 +82,17 @@ class PivotTest:
         if not small:
             return None
         pivot, least, i = min(small, key=_Small.order)
-        found = 0.0 if isnan(pivot) else pivot
+        found, others = 0.0 if isnan(pivot) else pivot, len({x.number for x in small}) - 1
         joint, body = mechanism.links[i].name, next(name for name, a in mechanism.anchors.items() if a.link == i)
         other = ". Loops do not make up for it; runs with closures='minimal' (legs on a platform) need no inertia here"
         return Refusal(
             Reason.SINGULAR_MASS,
             f"joint {joint!r} (body {body!r}): the mass matrix is singular at this position, or too near it: when the "
             f"joints outboard of {joint!r} give way, it moves no inertia (its pivot is {found:.3g}; expected more than "
-            f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature, or lock it: "
-            f"model.lock({joint!r})" + (other if mechanism.closures else ""),
+            f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature: "
+            f"model.with_joint({joint!r}, armature=...), or lock it: model.lock({joint!r})"
+            + (f". {others} more joint{'s' * (others > 1)} cannot be solved for with it" if others else "")
+            + (other if mechanism.closures else ""),
         )
 
 

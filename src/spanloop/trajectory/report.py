@@ -29,6 +29,14 @@ def report(run: Trajectory) -> str:
     return printable("\n".join([headline(run), ending(run), *_ranges(run)]))
 
 
+def html(run: Trajectory) -> str:
+    """The same in HTML, for notebooks."""
+    from spanloop.model.printout import heading, items
+
+    first, *how = headline(run).splitlines()
+    return heading(first, ending(run)) + "".join(heading("", x) for x in how) + items("joints", list(_ranges(run)))
+
+
 def headline(run: Trajectory) -> str:
     """The model and the settings."""
     runs = f"{_shape(run)} runs of " if run.batch else ""

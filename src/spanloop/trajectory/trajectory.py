@@ -285,6 +285,9 @@ class Trajectory:
     def __str__(self) -> str:
         return report.report(self)
 
+    def _repr_html_(self) -> str:
+        return report.html(self)
+
     # ---- sensors
 
     def sensor(self, name: str) -> dict[str, Array]:
@@ -311,8 +314,23 @@ class Trajectory:
 
         return show(self, port=port, block=block, **options)
 
+    def show(self, *, height: int = 640, **options: Any) -> Any:
+        """The page of the run inside a notebook, `height` pixels high: leave run.show() as the last line of a cell."""
+        from spanloop.view.page.inline import InlinePage
+
+        return InlinePage.of(self, height, **options)
+
     def page(self, path: str | Path, **options: Any) -> Any:
         """Write the run as one HTML file: animation, plots and audit, for any browser, without a network."""
         from spanloop.view.page import write
+
+        return write(self, path, **options)
+
+    def video(self, path: str | Path, **options: Any) -> Path:
+        """Write the run as a video, .mp4 or .gif; see spanloop.view.video.write for size, fps, speed and view.
+
+        A .gif needs pillow, an .mp4 imageio-ffmpeg (or ffmpeg on the machine).
+        """
+        from spanloop.view.video import write
 
         return write(self, path, **options)

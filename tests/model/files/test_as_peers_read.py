@@ -42,6 +42,9 @@ CASES = {
     "mimic of itself": (urdf(joint=AXIS + '<mimic joint="j"/>'), "<mimic> of 'j'", 1.0),
 }
 QUIET = {
+    "dashes in a comment": (urdf().replace("<link", "<!-- -- -->\n<link", 1), "comments or attributes that are not"),
+    "attributes joined": (urdf().replace('" type', '"type'), "comments or attributes that are not"),
+    "comment first": (f"<!-- a -->\n<?xml version='1.0'?>\n{urdf()}", "comments or attributes that are not"),
     "blank line first": (f"\n \n<?xml version='1.0'?>\n{urdf()}", "blank lines before"),
     "text behind": (urdf() + "\n \0", "text behind the outermost element"),
     "Latin-1": (urdf().replace("<link", "<!-- \xe9 --><link", 1).encode("latin-1"), "read as Latin-1"),

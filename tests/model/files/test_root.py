@@ -65,6 +65,23 @@ def test_root_is_left_neither_by_dots_nor_by_links(tree, name, how):
     assert str(caught.value).startswith(begin)
 
 
+def test_what_an_included_file_names_is_searched_for_beside_it_too(tree):
+    """MuJoCo searches from the main file first."""
+    mujoco = pytest.importorskip("mujoco")
+    (tree / "parts" / "m.obj").write_text(MESH)
+    mesh = '<asset><mesh name="m" file="m.obj"/></asset>'
+    body = '<body name="b"><joint/><geom type="mesh" mesh="m"/></body>'
+    (tree / "parts" / "inner.xml").write_text(f"<mujocoinclude>{body}</mujocoinclude>")
+    middle = f'<mujocoinclude>{mesh}<worldbody><include file="inner.xml"/></worldbody></mujocoinclude>'
+    (tree / "parts" / "middle.xml").write_text(middle)
+    path = tree / "m.xml"
+    path.write_text('<mujoco><include file="parts/middle.xml"/></mujoco>')
+    found = sl.load(path)
+    assert found.mass == pytest.approx(mujoco.MjModel.from_xml_path(str(path)).body_mass.sum())
+    assert found.body("b").where == "parts/inner.xml:1"
+    assert found.body("b").geometry[0].path == str(tree / "parts" / "m.obj")
+
+
 def test_root_must_be_a_folder(tree):
     path = scene(tree, "x.xml")
     with pytest.raises(InputError, match=r"^root is '.*gone'; there is no such folder$"):

@@ -430,8 +430,8 @@ def test_geometry_is_kept_and_moves_with_a_link_described_from_its_joint():
 BAD = {
     "include": (
         sdf("<include><uri>model://sun</uri></include>", link("a")),
-        UnsupportedError,
-        "m.sdf:3: <include> is not followed; write the model into this file (gz sdf -p does it)",
+        FileError,
+        "m.sdf:3: <include> of 'model://sun', but the text is in no folder; load it from a file",
     ),
     "no version": ("<sdf><model name='m'/></sdf>", FileError, 'm.sdf:1: <sdf> has no version; expected version="..."'),
     "odd version": (
@@ -442,7 +442,7 @@ BAD = {
     "old": (
         '<sdf version="1.2"/>',
         UnsupportedError,
-        "m.sdf:1: SDF 1.2 is too old; 1.4 to 1.11 are read. Convert it with gz sdf -p",
+        "m.sdf:1: SDF 1.2 is too old; 1.3 to 1.11 are read. Convert it with gz sdf -p",
     ),
     "urdf": ("<robot/>", UnsupportedError, "m.sdf:1: this is URDF, not SDF; rename it to .urdf"),
     "other": ("<x/>", FileError, "m.sdf:1: the outermost element is <x>; expected <sdf version='...'>"),
@@ -516,7 +516,7 @@ BAD = {
     "negative mass": (
         sdf(link("a", inside="<inertial><mass>-1</mass></inertial>")),
         ModelError,
-        "body 'a' (m.sdf:3): mass is -1 kg; must be >= 0. Was the sign lost in the export?",
+        "link 'a' (m.sdf:3): mass is -1 kg; must be >= 0. Was the sign lost in the export? repair=True drops the sign",
     ),
     "automatic inertia": (
         sdf(link("a", inside="<inertial auto='true'/>"), version="1.11"),

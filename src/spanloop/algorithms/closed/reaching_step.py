@@ -7,11 +7,12 @@ At the coordinates q the step δ makes
 over targets with errors e and weights w, and closures with errors c. With multipliers y it is the sparse system
 
     [ 1   Aᵀ ] [ δ ]   [ 0 ]
-    [ A  −Λ ] [−y ] = [ e ]         A = [J; J_c],  Λ = λ/w for targets, EQUAL for closures           (2)
+    [ A  −Λ ] [−y ] = [ e ]    A = [J; J_c],  Λ = λ/w for targets, EQUAL + OPEN Σ c² for closures    (2)
 
 which has a factor LDLᵀ in any order because it is quasidefinite [Vanderbei1995]. EQUAL is so small that closures hold
-to first order, and large enough that redundant rows, which repeat others, are harmless. λ falls with the square of the
-error [Sugihara2011, eq. 34], times a factor that each state adapts: the last steps are those of Newton's method.
+to first order, and large enough that redundant rows, which repeat others, are harmless. Loops that are far open are
+closed with damping. λ falls with the square of the error [Sugihara2011], times a factor that each state adapts: the
+last steps are those of Newton's method.
 
 Limits are an active set: a DoF at a limit, which (Aᵀy) would push outward, rests in the next step.
 
@@ -42,7 +43,7 @@ from spanloop.math.sparse_ldl import SparseLDL, System, block_order
 from spanloop.math.vector3 import is_zero, total
 from spanloop.sweeps import Program, inward
 
-EQUAL = 1e-9
+EQUAL, OPEN = 1e-11, 0.01
 LEAST = 1e-11  # λ at least
 CAP = 1.0  # rad, or of the length: how far a DoF moves in one step at most
 NEAR = 1e-12  # rad or m: this near to a limit is at it
@@ -117,30 +118,47 @@ class _Step:
         return out
 
     def answer(self) -> list:
-        m, here, world = self.m, self.here, self.world
-        factor, share = world.pace
+        """All arrays after the step, and −1 where targets are met, else 1."""
+        factor, share = self.world.pace
         better = self._better()
         factor = where(better, _clipped(0.3 * factor, 1e-3, 1e6), _clipped(5.0 * factor, 1e-3, 1e6))
-        step, pushes = self._step(factor)
         share = where(better, 1.0, 0.3 * share)
-        start = [where(better, x, y) for h in here for x, y in zip(h.q, h.start, strict=True)]
-        old = [y for h in here for y in h.delta]
-        delta = [where(better, x, y) for x, y in zip(step, old, strict=True)]
-        trial = [x for link in m.links for x in link.kind.plus(start[link.q], [share * d for d in delta[link.v]])]
+        step, pushes = self._step(factor)
+        trial, start, delta = self._moved(better, share, step)
         free = []
-        for x, limit, push in zip(world.free, self.task.limits, pushes, strict=True):
-            trial[limit.in_q] = at = _clipped(trial[limit.in_q], limit.lower, limit.upper)
-            free.append(
-                where(better, where(_outward(limit, at, push), 0.0, 1.0), x) if limit.in_v in self.looped else 1.0
-            )
+        for x, limit, push in zip(self.world.free, self.task.limits, pushes, strict=True):
+            at = trial[limit.in_q]
+            if not is_zero(step[limit.in_v]):
+                trial[limit.in_q] = at = _clipped(at, limit.lower, limit.upper)
+            rests = where(_outward(limit, at, push), 0.0, 1.0)
+            free.append(where(better, rests, x) if limit.in_v in self.looped else 1.0)
         size = total(x * x * s**-2 for x, s in zip(step, self.dof_lengths, strict=True))
-        merit = [where(better, x, y) for x, y in zip((self.cost, self.openness, size), world.merit, strict=True)]
+        found = (self.cost, self.openness, size)
+        merit = [where(better, x, y) for x, y in zip(found, self.world.merit, strict=True)]
         return [*trial, *start, *delta, *free, *merit, factor, share, where(self._done(), -1.0, 1.0)]
+
+    def _moved(self, better, share, step) -> tuple[list, list, list]:
+        """The next trial, start and delta; joints on no way to a target or loop stay as they are."""
+        trial, start, delta = [], [], []
+        for link, h in zip(self.m.links, self.here, strict=True):
+            own = step[link.v]
+            if all(is_zero(x) for x in own):
+                begin, change, end = h.start, own, h.q
+            else:
+                begin = tuple(where(better, x, y) for x, y in zip(h.q, h.start, strict=True))
+                change = [where(better, x, y) for x, y in zip(own, h.delta, strict=True)]
+                end = link.kind.plus(begin, [share * d for d in change])
+            trial += end
+            start += begin
+            delta += change
+        return trial, start, delta
 
     def _better(self):
         cost, openness, _ = self.world.merit
         lower = self.cost < cost
-        return lower | (self.openness < 0.25 * openness) if self.closure_rows else lower
+        if not self.closure_rows:
+            return lower
+        return lower | (self.openness < 0.25 * openness) | (self.cost + self.openness < cost + openness)
 
     def _done(self):
         limit, closed = self.world.tolerance
@@ -230,7 +248,7 @@ class _Step:
                     block.append(("r", len(rows)))
                     rows.append(row)
                     errors.append(-self.closure_errors[r])
-                    softness.append(EQUAL)
+                    softness.append(EQUAL + OPEN * self.openness)
             if block:
                 blocks[("closure", k)] = block
         return rows, errors, softness, blocks

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from spanloop.errors import InputError, nearest
+from spanloop.model import user_input
 from spanloop.model.parts import Joint, Loop
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 _Part = TypeVar("_Part", Joint, Loop)
 
 
-def drive(model: Model, *names: str) -> Model:
+def drive(model: Model, *names: str | Iterable[str]) -> Model:
     """Return the model with these joints or loops driven: the caller prescribes their acceleration.
 
     names: joints or loops with at least one DoF. Raises InputError for a name that the model does not have and for a
@@ -24,7 +26,8 @@ def drive(model: Model, *names: str) -> Model:
     ('joint1', 'joint2')
     """
     parts: dict[str, Joint | Loop] = {j.name: j for j in model.joints} | {x.name: x for x in model.loops}
-    for name in names:
+    chosen = user_input.names(names, "drive")
+    for name in chosen:
         if name not in parts:
             raise InputError(f"model {model.name!r} has no joint or loop {name!r}; {nearest(name, parts)}")
         if parts[name].kind.nv == 0:
@@ -32,12 +35,12 @@ def drive(model: Model, *names: str) -> Model:
             raise InputError(f"{what} {name!r}: a {parts[name].kind.name} joint has no DoF that could be driven")
 
     def driven(part: _Part) -> _Part:
-        return replace(part, driven=True) if part.name in names else part
+        return replace(part, driven=True) if part.name in chosen else part
 
     return replace(model, joints=tuple(map(driven, model.joints)), loops=tuple(map(driven, model.loops)))
 
 
-def actuate(model: Model, *joints: str, only: bool = False) -> Model:
+def actuate(model: Model, *joints: str | Iterable[str], only: bool = False) -> Model:
     """Return the model with these joints actuated: a motor can apply a torque to them.
 
     joints: names of joints with at least one DoF; only: make every other joint passive (see unactuate).
@@ -46,11 +49,12 @@ def actuate(model: Model, *joints: str, only: bool = False) -> Model:
     >>> sl.zoo.five_bar().actuate("drive1", only=True).actuated
     ('drive1',)
     """
-    changed = _with_actuated(model, joints, True)
-    return unactuate(changed, *(name for name in changed.actuated if name not in joints)) if only else changed
+    chosen = user_input.names(joints, "actuate")
+    changed = _with_actuated(model, chosen, True)
+    return unactuate(changed, [name for name in changed.actuated if name not in chosen]) if only else changed
 
 
-def unactuate(model: Model, *joints: str) -> Model:
+def unactuate(model: Model, *joints: str | Iterable[str]) -> Model:
     """Return the model with these joints passive: they carry no motor torque.
 
     Their actuators are removed, with a note each.
@@ -58,10 +62,11 @@ def unactuate(model: Model, *joints: str) -> Model:
     >>> sl.zoo.pendulum(2).unactuate("hinge2").actuated
     ('hinge1',)
     """
-    removed = [a for a in model.actuators if a.joint in joints]
+    chosen = user_input.names(joints, "unactuate")
+    removed = [a for a in model.actuators if a.joint in chosen]
     notes = (f"actuator {a.name!r}: left out, its joint {a.joint!r} is passive" for a in removed)
     kept = tuple(a for a in model.actuators if a not in removed)
-    return replace(_with_actuated(model, joints, False), actuators=kept, notes=(*model.notes, *notes))
+    return replace(_with_actuated(model, chosen, False), actuators=kept, notes=(*model.notes, *notes))
 
 
 def _with_actuated(model: Model, names: tuple[str, ...], actuated: bool) -> Model:

@@ -88,6 +88,9 @@ def attach(
     >>> arm.attach(rod, "tool", prefix="rod_").joints[-1].name
     'rod_hinge1'
     """
+    if not isinstance(other, type(model)):
+        raise InputError(f"attach: {other!r} is no model; expected one, as sl.load(file) or sl.zoo.puma() returns it")
+    user_input.name(prefix, "attach: prefix")
     place = model.frame(at)
     kind = user_input.joint_kind("fixed" if joint is None else joint, "attach")
     name = name or f"{prefix}{other.name}"
@@ -95,7 +98,9 @@ def attach(
     floats = len(roots) == 1 and roots[0].kind.name == "free" and (joint is not None or place.body != WORLD)
     _names_differ(model, [prefix + n for n in all_names(other)] + [name] * (floats or kind.nv > 0))
     guest = renamed(other, lambda n: prefix + n) if prefix else other
-    offset = _offset(guest, prefix + frame if frame is not None and frame != WORLD else frame, floats)
+    offset = _offset(
+        guest, frame if frame in (None, WORLD) else prefix + user_input.name(frame, "attach: frame"), floats
+    )
     if floats:
         root = next(j for j in guest.joints if j.parent == WORLD)
         moved = _on_root(guest, root, kind, place, name, offset)

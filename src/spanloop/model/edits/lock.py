@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ _SAME = 1e-9
 Positions = dict[str, tuple[float, ...]]
 
 
-def lock(model: Model, *names: str, at: Mapping[str, float | Sequence[float]] | None = None) -> Model:
+def lock(model: Model, *names: str | Iterable[str], at: Mapping[str, float | Sequence[float]] | None = None) -> Model:
     """Return the model with these joints, and those that `at` names, replaced by fixed ones.
 
     names: joints to lock at their neutral position
@@ -33,15 +33,17 @@ def lock(model: Model, *names: str, at: Mapping[str, float | Sequence[float]] | 
     >>> sl.zoo.puma().lock("joint6", at={"joint5": 0.5}).nv
     4
     """
-    at = at or {}
-    joints = {j.name: j for j in model.joints}
-    for name in (*names, *at):
+    at = {} if at is None else at
+    if not isinstance(at, Mapping):
+        raise InputError(f"lock: at is {at!r}; expected coordinates by joint, as {{'elbow': 0.3}}")
+    joints, neutral = {j.name: j for j in model.joints}, user_input.names(names, "lock")
+    for name in (*neutral, *at):
         if name not in joints:
             raise InputError(f"model {model.name!r} has no joint {name!r}; {nearest(name, joints)}")
     positions = {name: user_input.coordinates(q, joints[name].kind, f"joint {name!r}") for name, q in at.items()}
     notes = _follow(model, positions)
     _must_agree(model, positions)
-    for name in names:
+    for name in neutral:
         positions.setdefault(name, joints[name].kind.neutral())
     notes += _follow(model, positions)
     notes += [_departure(c) for c in model.couplings if _off(c, positions)]

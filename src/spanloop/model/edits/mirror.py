@@ -57,7 +57,12 @@ def mirror(model: Model, normal: str | Sequence[float] = "y", *, swap: Sequence[
     out = replace(out, gravity=_plain(times(s, model.gravity)))
     if not swap:
         return out
-    if len(swap) != 2 or not all(isinstance(w, str) and w for w in swap) or swap[0] == swap[1]:
+    if (
+        not isinstance(swap, Sequence)
+        or len(swap) != 2
+        or not all(isinstance(w, str) and w for w in swap)
+        or swap[0] == swap[1]
+    ):
         raise InputError(f"mirror: swap is {swap!r}; expected two words, as ('left', 'right')")
     return renamed(out, swapping(*swap))
 

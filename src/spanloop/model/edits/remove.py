@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spanloop.errors import InputError, nearest
 from spanloop.joints import Free
+from spanloop.model import user_input
 from spanloop.model.parts import WORLD, Joint, Placement
 from spanloop.model.poses import neutral_poses
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 PARTS = ("body", "joint", "loop", "coupling", "frame", "actuator", "sensor")
 
 
-def remove(model: Model, *names: str, kind: str | None = None) -> Model:
+def remove(model: Model, *names: str | Iterable[str], kind: str | None = None) -> Model:
     """Return the model without these bodies, joints, loops, couplings, frames, actuators or sensors.
 
     names: of the parts
@@ -32,7 +33,7 @@ def remove(model: Model, *names: str, kind: str | None = None) -> Model:
     """
     if kind is not None and kind not in PARTS:
         raise InputError(f"remove: kind is {kind!r}; {nearest(kind, PARTS)}")
-    for name in names:
+    for name in user_input.names(names, "remove"):
         model = _REMOVERS[_kind_of(model, name, kind)](model, name)
     return model
 

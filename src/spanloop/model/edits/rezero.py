@@ -27,7 +27,10 @@ def rezero(model: Model, q: ArrayLike) -> Model:
     >>> model.neutral()
     array([0., 0., 0.])
     """
-    q = np.asarray(q, dtype=float)
+    try:
+        q = np.asarray(q, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"rezero: q is {q!r}; expected the coordinates ({model.nq},) of a state") from None
     if q.shape != (model.nq,) or not np.isfinite(q).all():
         raise InputError(f"rezero: q has shape {q.shape}; expected ({model.nq},), all finite")
     start = {j.name: tuple(q[model.q_slice(j.name)].tolist()) for j in model.joints}

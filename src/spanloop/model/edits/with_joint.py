@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _UNLIMITED = {"lower": -math.inf, "upper": math.inf, "speed": math.inf, "effort": math.inf}
 
 
-def with_joint(model: Model, /, *names: str, **settings: Unpack[user_input.JointSettings]) -> Model:
+def with_joint(model: Model, /, *names: str | Iterable[str], **settings: Unpack[user_input.JointSettings]) -> Model:
     """Return the model with other limits, losses or springs of these joints; settings left out stay as they are.
 
     names: joints, or patterns as "*" and "left_*", which match every joint that moves, except free ones
@@ -35,7 +36,7 @@ def with_joint(model: Model, /, *names: str, **settings: Unpack[user_input.Joint
     >>> arm.joint("joint2").damping, arm.joint("joint2").upper, arm.joint("joint3").armature
     ((0.1,), (1.5,), (0.0,))
     """
-    chosen = {j.name: j for name in names for j in _matching(model, name)}
+    chosen = {j.name: j for name in user_input.names(names, "with_joint") for j in _matching(model, name)}
     if not chosen:
         raise InputError("with_joint: no joint is named; expected names or a pattern, as with_joint('*', damping=0.1)")
     if not settings:
@@ -59,8 +60,6 @@ def with_joint(model: Model, /, *names: str, **settings: Unpack[user_input.Joint
 
 def _matching(model: Model, name: str) -> list[Joint]:
     """The joints of a name or pattern."""
-    if not isinstance(name, str):
-        raise InputError(f"with_joint: {name!r} is not a name; give several as with_joint('hip', 'knee', damping=0.1)")
     joints = {j.name: j for j in model.joints}
     if name in joints:
         if joints[name].kind.nv == 0:

@@ -86,7 +86,8 @@ def with_frame(
     >>> sl.zoo.puma().with_frame("camera", "link6", position=(0, 0.05, 0)).frame("camera").body
     'link6'
     """
-    owner = f"frame {name!r}"
+    owner = f"frame {user_input.name(name, 'with_frame: name')!r}"
+    user_input.name(body, f"{owner}: body")
     if name in model.body_number or name in [f.name for f in model.frames]:
         raise InputError(f"{owner}: a frame or body of model {model.name!r} has this name; choose another")
     if body not in model.body_number:
@@ -169,6 +170,7 @@ def with_sensor(model: Model, /, name: str, kind: str, at: str, **settings: Any)
     """
     if not isinstance(kind, str) or not kind:
         raise InputError(f"sensor {name!r}: kind is {kind!r}; expected a word, as 'encoder'")
+    user_input.name(at, f"sensor {name!r}: its place")
     sensor = Sensor(name, kind, at, tuple(settings.items()))
     measured = replace(model, sensors=(*model.sensors, sensor))
     check_sensor(sensor, measured)

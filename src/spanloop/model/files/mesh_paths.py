@@ -16,6 +16,7 @@ from spanloop.model.files.load_notes import LoadNotes
 from spanloop.model.parts import Body, Geometry
 
 MOST_SEARCHED = 2000  # meshes of one file
+MARKS = ("package.xml", "model.config")  # of a folder that is a package
 PACKAGES = ("package://", "model://")
 
 
@@ -47,8 +48,8 @@ class Folders:
         """Return the path of a file and an empty note, or None and a note with the reason.
 
         `package://name/rest` (and SDF's `model://name/rest`) is searched for in the nearest folder above the file's
-        that is called `name` or holds a package `name` (a folder with a package.xml), then as the folder `name` in
-        root. Any other name is relative to the file's folder.
+        that is called `name` or holds a package `name` (a folder with a package.xml or model.config), then as the
+        folder `name` in root. Any other name is relative to the file's folder.
         """
         if not name.startswith(PACKAGES):
             plain = name.removeprefix("file://")
@@ -129,7 +130,7 @@ def _package(name: str, folder: Path, root: Path | None) -> Path | None:
         for above in (folder, *folder.parents):
             if above.name == name:
                 return above
-            if (above / name / "package.xml").is_file():
+            if any((above / name / mark).is_file() for mark in MARKS):
                 return (above / name).resolve()
         if root is not None and root.name == name:
             return root

@@ -7,6 +7,7 @@ elements and length of texts are limited.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -96,7 +97,40 @@ def parsed_numbers(text: str, count: int, owner: str, *, infinite: bool = False)
 
 def parse(data: bytes, file: str, notes: LoadNotes, content: bool = False, deepest: int = DEEPEST) -> Element:
     """The outermost element of a document; content: keep the text inside elements too; deepest: levels of nesting
-    allowed."""
+    allowed.
+
+    What other readers take and the standard does not (-- inside comments, attributes without a blank between them) is
+    read too, with a note.
+    """
+    try:
+        return _parsed(data, file, notes, content, deepest)
+    except FileError:
+        mended = _mended(data)
+        if mended == data:
+            raise
+        try:
+            found = _parsed(mended, file, notes, content, deepest)
+        except FileError:
+            found = None
+        if found is None:
+            raise
+    notes.add("comments or attributes that are not valid XML", f"{file}:1")
+    return found
+
+
+_JOINED = re.compile(rb"""(=\s*"[^"<>]*")(?=[A-Za-z_])""")
+
+
+def _mended(data: bytes) -> bytes:
+    """The text without its comments, and with blanks between attributes; every line keeps its number."""
+    pieces, at = [], 0
+    while (start := data.find(b"<!--", at)) >= 0 and (end := data.find(b"-->", start)) >= 0:
+        pieces += [data[at:start], b"\n" * data.count(b"\n", start, end)]
+        at = end + 3
+    return _JOINED.sub(rb"\1 ", b"".join([*pieces, data[at:]]))
+
+
+def _parsed(data: bytes, file: str, notes: LoadNotes, content: bool, deepest: int) -> Element:
     from xml.parsers import expat
 
     data, encoding, before = _readable(data, file, notes)

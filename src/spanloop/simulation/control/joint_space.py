@@ -53,7 +53,8 @@ def pd(
         target: {"joint": number, numbers or path}, coordinates (nq), or a path of nq numbers; joints without a target
             get no torque.
         gravity: adds the torques that hold the mechanism against gravity, as control.gravity does.
-        step: length of the simulation's steps [s]: the linearly implicit law, which is stable at any gains.
+        step: length of the simulation's steps [s]: the linearly implicit law, which is stable at any gains with any
+            integrator. Without it sl.simulate takes stiff gains implicitly by itself (integrator="implicit").
         weights, near: of gravity=True, as of control.gravity.
 
     Returns:

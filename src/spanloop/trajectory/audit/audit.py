@@ -42,7 +42,7 @@ class Finding:
     sentence: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """What was simulated, and the findings; print it, or ask audit["energy"].value."""
 
@@ -65,8 +65,19 @@ class Audit:
                 return f
         raise InputError(f"the audit has no finding {name!r}; {nearest(name, [f.name for f in self.findings])}")
 
+    def __repr__(self) -> str:
+        return f"Audit({self._verdict()})"
+
     def __str__(self) -> str:
         return printable("\n".join([self.headline, *map(_line, self.findings), self._verdict()]))
+
+    def _repr_html_(self) -> str:
+        from spanloop.model.printout import heading, table
+
+        marks = {WELL: "✓", NOT_WELL: "✗", NOT_JUDGED: "?"}
+        rows = [(marks[f.verdict], f.name, f.verdict, f.sentence) for f in self.findings]
+        what = self.headline.splitlines()[0]
+        return heading(self._verdict(), what) + table(("", "point", "verdict", ""), rows)
 
     def _verdict(self) -> str:
         unknown = [f.name for f in self.findings if f.verdict == NOT_JUDGED]
@@ -96,9 +107,13 @@ class Bounds:
 _FLOAT32 = Bounds(energy=1e-5, momentum=1e-5, closure=1e-5, velocity=1e-4, quaternion=1e-6, limit=1e-6)
 
 
+_STOPPED = 0.02  # rad or m: how far stops at limits (limits="stop") may give way
+
+
 def bounds_of(run: Trajectory) -> Bounds:
-    """The bounds for the number type of a run."""
-    return _FLOAT32 if run.settings.get("dtype") == "float32" else Bounds()
+    """The bounds for the number type of a run, and its stops."""
+    bounds = _FLOAT32 if run.settings.get("dtype") == "float32" else Bounds()
+    return replace(bounds, limit=_STOPPED) if run.settings.get("limits") == "stop" else bounds
 
 
 def audit(
@@ -259,14 +274,16 @@ def _limits(run: Trajectory, slack: float) -> Iterator[Finding]:
         return
     found = sorted(exceeded(run, slack), key=lambda x: -x.by)
     if not found:
-        yield Finding("limits", 0.0, slack, "", WELL, "All joints stay within their limits.")
+        stopped = f", and stops give way by less than {slack:g} rad or m" if slack >= _STOPPED else ""
+        yield Finding("limits", 0.0, slack, "", WELL, f"All joints stay within their limits{stopped}.")
         return
     parts = [
         f"{x.joint!r} is beyond its {x.limit} by up to {x.by:.3g} {x.unit}{_when(run, x.sample)}"
         for x in found[:_SHOWN]
     ]
     more = f"; {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    yield Finding("limits", found[0].by, slack, found[0].unit, NOT_WELL, "; ".join(parts) + more + " (bound 0).")
+    bound = f"{slack:g}" if slack >= _STOPPED else "0"
+    yield Finding("limits", found[0].by, slack, found[0].unit, NOT_WELL, "; ".join(parts) + more + f" (bound {bound}).")
 
 
 def _doubted(name: str, value: float, bound: float, doubt: float, unit: str, sentence: str) -> Finding:
@@ -361,6 +378,7 @@ def _dof_limits(run: Trajectory, joint: Joint) -> list[tuple[np.ndarray, tuple[f
             out.append((q - np.array(joint.upper), joint.upper, "upper limit", units))
     if joint.speed is not None:
         out.append((np.abs(v) - np.array(joint.speed), joint.speed, "speed limit", rates))
-    if joint.effort is not None and not joint.driven:
+    stopped = run.settings.get("limits") == "stop" and any((x[0] > 0.0).any() for x in out)
+    if joint.effort is not None and not joint.driven and not stopped:  # a stop's torque is not the drive's
         out.append((np.abs(tau) - np.array(joint.effort), joint.effort, "effort limit", torques))
     return out

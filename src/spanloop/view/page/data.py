@@ -19,6 +19,7 @@ from spanloop.view.body_shapes import Shape
 from spanloop.view.noise import noise_levels
 from spanloop.view.page.meshes import key, packed_meshes
 from spanloop.view.scene import Scene, extent_points, matrix, poses, scene
+from spanloop.view.window import window
 
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
@@ -52,14 +53,15 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         arrows = _arrows(few, notes)
         audit = _audit(run, notes)
     notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, SpanloopWarning))
-    points = extent_points(seen, at)
-    floats = seen.floats
+    shown = window(seen, extent_points(seen, at))
     return {
         "title": title,
         "version": __version__,
         "size": seen.size,
-        "ground": _ground(points, seen.size, floats),
-        **_window(points, seen.size, floats),
+        "ground": shown.ground,
+        "low": shown.low.tolist(),
+        "high": shown.high.tolist(),
+        "follow": None if shown.follow is None else packed(shown.follow),
         "colors": {"closed": palette.CLOSED, "open": palette.OPEN, "force": palette.FORCE, "trail": palette.TRAIL},
         **_seen(seen),
         "times": packed(few.times),
@@ -96,25 +98,6 @@ def thinned(run: Trajectory, frames: int) -> Trajectory:
     rows = np.concatenate(kept)
     forces = {name: six[rows] for name, six in run.forces.items()} if run.forces else None
     return run.changed(segments=tuple(segments), forces=forces)
-
-
-def _ground(points: np.ndarray, size: float, floats: bool) -> float:
-    """The height of the floor [m]: where the mechanism stands at first; if it hangs, below all that it reaches."""
-    first, lowest = np.nanmin(points[0, :, 2]), np.nanmin(points[..., 2])
-    if floats:
-        return float(first)
-    return float(min(first, 0.0) if first > -0.1 * size else lowest - 0.03 * size)
-
-
-def _window(points: np.ndarray, size: float, floats: bool) -> dict[str, Any]:
-    """What the camera shows: the whole motion; or, of a mechanism that travels far, what is around its middle,
-    which it then follows: `follow` holds that middle (n, 3)."""
-    middle = 0.5 * (np.nanmin(points, axis=1) + np.nanmax(points, axis=1))
-    travels = floats and np.linalg.norm(np.ptp(middle[np.isfinite(middle).all(axis=1)], axis=0)) > size
-    if travels:
-        points = points - (middle - middle[0])[:, None]
-    low, high = (f(points.reshape(-1, 3), axis=0).tolist() for f in (np.nanmin, np.nanmax))
-    return {"low": low, "high": high, "follow": packed(middle) if travels else None}
 
 
 def _frames(run: Trajectory, seen: Scene) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -111,13 +111,25 @@ def _file(element: Element, folders: Folders | None, seen: set[str]) -> Element:
     name = element.text("file")
     if folders is None:
         raise FileError(f"{element.where}: <include> of {name!r}, but the text is in no folder; load it from a file")
+    path, note, name = _found(name, element.file, folders)
     if name in seen or len(seen) > MOST_INCLUDES:
         raise FileError(f"{element.where}: <include> of {name!r} a second time; MuJoCo takes every file once")
     seen.add(name)
-    path, note = folders.find(name)
     if path is None:
         raise FileError(f"{element.where}: <include> {note}")
     return parse(read_file(path), name, element.notes, deepest=DEEPEST)
+
+
+def _found(name: str, source: str, folders: Folders, written: str = "") -> tuple[Path | None, str, str]:
+    """The path of a file, or None and why, and its name seen from the main file.
+
+    MuJoCo searches from the main file, then from the one that names it (source), there without meshdir (written).
+    """
+    path, note = folders.find(name)
+    beside = str(PurePosixPath(source).parent / (written or name))
+    if path is None and beside != name and folders.find(beside)[0] is not None:
+        return folders.find(beside)[0], "", beside
+    return path, note, name
 
 
 def _write(element: Element, safe: Safe, notes: LoadNotes, copies: int) -> None:
@@ -189,7 +201,7 @@ class Mesh:
     placement: Placement
 
 
-def _mesh(mesh: Any, safe: Safe, notes: LoadNotes) -> Mesh:
+def _mesh(mesh: Any, safe: Safe, folders: Folders | None, notes: LoadNotes) -> Mesh:
     """MuJoCo moves a mesh by refpos and refquat and scales it then: S Rᵀ (x − p)."""
     scale, turn, shift = tuple(map(float, mesh.scale)), list(mesh.refquat), np.array(mesh.refpos)
     if any(turn[1:]) and len(set(scale)) > 1:
@@ -199,7 +211,7 @@ def _mesh(mesh: Any, safe: Safe, notes: LoadNotes) -> Mesh:
     back = np.array(matrix((w, -x, -y, -z)), dtype=float)
     rows: Any = tuple(tuple(row) for row in back.tolist())
     position: Any = tuple((-(np.array(scale) * (back @ shift)) + 0.0).tolist())
-    return Mesh(_path(mesh.file, safe), () if scale == (1.0, 1.0, 1.0) else scale, Placement(rows, position))
+    return Mesh(_seen(mesh, safe, folders), () if scale == (1.0, 1.0, 1.0) else scale, Placement(rows, position))
 
 
 def take_meshes(
@@ -222,14 +234,14 @@ def take_meshes(
             mesh = files.get(geom.meshname)
             if mesh is None:
                 continue  # MuJoCo's compiler reports it
-            still = geom.parent.name == "world"
+            drawn_only = geom.parent.name == "world" or _weighs_nothing(geom, spec)
             fitted = geom.type != mujoco.mjtGeom.mjGEOM_MESH
-            if not still and (always or not geom.parent.explicitinertial):
+            if not drawn_only and (always or not geom.parent.explicitinertial):
                 needed.add(geom.meshname)
                 if not fitted:
-                    found.append((geom, _mesh(mesh, safe, notes)))
+                    found.append((geom, _mesh(mesh, safe, folders, notes)))
                 continue
-            found.append((geom, _mesh(mesh, safe, notes)))
+            found.append((geom, _mesh(mesh, safe, folders, notes)))
             geom.meshname = ""
         geom.type, geom.size, geom.density = mujoco.mjtGeom.mjGEOM_SPHERE, [1e-3, 0.0, 0.0], 0.0
     assets: dict[str, bytes] = {}
@@ -249,6 +261,13 @@ def take_meshes(
     return found
 
 
+def _weighs_nothing(geom: Any, spec: Any) -> bool:
+    """Whether a geom adds nothing to the inertia of its body."""
+    low, high = spec.compiler.inertiagrouprange
+    no_mass = geom.density == 0.0 if math.isnan(geom.mass) else geom.mass == 0.0
+    return no_mass or not low <= geom.group <= high
+
+
 def _path(file: str, safe: Safe) -> str:
     """The file as seen from the folder of the model."""
     if not file:
@@ -259,9 +278,23 @@ def _path(file: str, safe: Safe) -> str:
     return file if PurePosixPath(file).is_absolute() else str(PurePosixPath(directory) / file)
 
 
+def _seen(mesh: Any, safe: Safe, folders: Folders | None) -> str:
+    """The mesh's file as seen from the folder of the model."""
+    name = _path(mesh.file, safe)
+    if folders is None or not name:
+        return name
+    return _found(name, safe.place(mesh).rpartition(":")[0], folders, mesh.file)[2]
+
+
 def _content(mesh: Any, folders: Folders | None, safe: Safe) -> bytes:
-    file = _path(mesh.file, safe)
+    file = _seen(mesh, safe, folders)
     path, note = folders.find(file) if folders is not None else (None, f"{file!r}: the text is in no folder")
     if path is None:
         raise FileError(f"{safe.place(mesh)}: a body's inertia comes from a mesh. mesh {note}. Write an <inertial>")
-    return read_file(path)
+    try:
+        return read_file(path)
+    except FileError as error:
+        why = str(error).removeprefix(f"{path}: ")
+        raise FileError(
+            f"{safe.place(mesh)}: a body's inertia comes from a mesh. mesh {file!r}: {why}. Write an <inertial>"
+        ) from None

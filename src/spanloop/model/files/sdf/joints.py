@@ -37,9 +37,7 @@ class JointElement:
     scope: Scope
 
 
-def read_joint(
-    element: Element, ground: Scope, scope: Scope, version: tuple[int, int], notes: LoadNotes
-) -> JointElement:
+def read_joint(element: Element, ground: Scope, scope: Scope, notes: LoadNotes) -> JointElement:
     """The joint of a <joint> that is no gearbox. Parent and child are paths to links."""
     name = element.text("name")
     kind_name = element.text("type")
@@ -50,7 +48,7 @@ def read_joint(
         raise FileError(f"{element.where}: joint {name!r} has {child!r} as parent and as child; expected two links")
     key = name if scope.entries[name].tag == "joint" else joint_key(name)
     place = ground.pose(scope.full(key), element)
-    axes = [axis_in_joint(e, scope, key, version, notes) for e in _axis_elements(element, kind_name)]
+    axes = [axis_in_joint(e, scope, key, notes) for e in _axis_elements(element, kind_name)]
     kind = _kind(element, kind_name, axes)
     settings: dict[str, Any] = {"actuated": kind.nv in (1, 2)}
     settings |= _settings(element, kind, kind_name, notes)
@@ -78,14 +76,14 @@ def _axis_elements(element: Element, kind: str) -> list[Element]:
     return [element.needed(tag) for tag in tags]
 
 
-def axis_in_joint(element: Element, scope: Scope, joint: str, version: tuple[int, int], notes: LoadNotes) -> Floats3:
-    """A direction in the joint's axes, given there, in the model's (before 1.5 always) or in a named frame's."""
+def axis_in_joint(element: Element, scope: Scope, joint: str, notes: LoadNotes) -> Floats3:
+    """A direction in the joint's axes, given there, in the model's or in a named frame's."""
     xyz = element.needed("xyz")
     direction: Floats3 = numbers(xyz, 3)  # type: ignore[assignment]
     if math.hypot(*direction) < 1e-12:
         raise FileError(f"{xyz.where}: <xyz> is '{content(xyz)}', which has no direction; expected for example 0 0 1")
     frame = xyz.attributes.get("expressed_in", "").strip()
-    if version < (1, 5) or flag(element, "use_parent_model_frame"):
+    if flag(element, "use_parent_model_frame"):
         frame = frame or "__model__"
     if frame:
         into = transpose(scope.pose(joint, element).rotation)
@@ -159,7 +157,6 @@ def read_gearbox(
     element: Element,
     ground: Scope,
     scope: Scope,
-    version: tuple[int, int],
     elements: Sequence[JointElement],
     notes: LoadNotes,
 ) -> Coupling:
@@ -175,7 +172,7 @@ def read_gearbox(
     for role, tag in (("parent", "axis"), ("child", "axis2")):
         end = element.needed(role)
         link = scope.body(content(end), end)
-        axis = times(turn, axis_in_joint(element.needed(tag), scope, key, version, notes))
+        axis = times(turn, axis_in_joint(element.needed(tag), scope, key, notes))
         sides.append(_hinge(element, body, link, axis, ground, elements))
     (source, first), (joint, second) = sides
     return Coupling(scope.full(name), joint, source, -ratio * first * second, where=element.where)

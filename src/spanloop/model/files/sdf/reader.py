@@ -1,8 +1,7 @@
-"""Reader of SDF, the description format of Gazebo, versions 1.4 to 1.11."""
+"""Reader of SDF, the description format of Gazebo, versions 1.3 to 1.11."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +9,19 @@ from pathlib import Path
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
 from spanloop.model.edits.rename import renamed
 from spanloop.model.files.file_io import check_parts
-from spanloop.model.files.load_notes import LoadNotes
+from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import Folders, located
+from spanloop.model.files.sdf.includes import Way, put_in_place, read_sdf, version_of
 from spanloop.model.files.sdf.joints import JointElement, read_gearbox, read_joint, read_mimic
 from spanloop.model.files.sdf.links import read_link
 from spanloop.model.files.sdf.scopes import Scope, joined, read_scope
 from spanloop.model.files.sdf.tree_and_loops import assembled
-from spanloop.model.files.sdf.values import numbers
-from spanloop.model.files.xml_reader import Element, parse
+from spanloop.model.files.sdf.values import flag, numbers, text
+from spanloop.model.files.xml_reader import Element
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Coupling, Frame, Placement
 from spanloop.types import Floats3
 
-OLDEST, NEWEST = (1, 4), (1, 11)
 LEFT_OUT = ("plugin", "gripper", "state", "actor", "population")
 
 
@@ -42,21 +41,22 @@ def loads(
     if base not in (None, "fixed", "free"):
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
     notes = LoadNotes(repair=repair)
-    root = parse(data.encode() if isinstance(data, str) else data, file, notes, content=True)
-    version = _version(root, notes)
+    root = read_sdf(data.encode() if isinstance(data, str) else data, file, notes)
     top = _top(root)
-    _refuse_includes(top)
+    put_in_place(top, folders, notes, Way((folders.own / file,)) if folders is not None else Way())
+    _must_move(top)
     names = [e.text("name") for e in top.all("model")]
     only = names[0] if len(names) == 1 else ""
     try:
-        model = _read(top, version, base, file, folders, notes)
+        model = _read(top, version_of(root), base, file, folders, notes)
     except SpanloopError as error:
         raise type(error)(_plain(str(error), only)) from None
+    gravity = _gravity(top, notes)
     sentences = tuple(_plain(note, only) for note in notes.sentences())
     name = only or top.attributes.get("name") or Path(file).stem
     return replace(
         renamed(model, lambda name: name.removeprefix(f"{only}::")) if only else model,
-        gravity=_gravity(top),
+        gravity=gravity,
         name=name,
         notes=sentences,
     )
@@ -77,30 +77,10 @@ def _read(
         scope.canonical(scope.element)  # every model has a link
     links = [read_link(e, scope, notes) for scope in scopes for e in scope.element.all("link")]
     bodies = located(links, folders, notes)
-    joints, couplings = _joints(ground, scopes, version, notes)
+    joints, couplings = _joints(ground, scopes, notes)
     frames = [f for scope in scopes for f in _frames(ground, scope)]
     _note_left_out(scopes, notes)
     return assembled(bodies, joints, frames, couplings, ground, base, notes)
-
-
-def _version(root: Element, notes: LoadNotes) -> tuple[int, int]:
-    if root.tag in ("robot", "mujoco"):
-        raise UnsupportedError(
-            f"{root.where}: this is {'URDF' if root.tag == 'robot' else 'MJCF (MuJoCo)'}, not SDF; "
-            f"rename it to {'.urdf' if root.tag == 'robot' else '.xml'}"
-        )
-    if root.tag != "sdf":
-        raise FileError(f"{root.where}: the outermost element is <{root.tag}>; expected <sdf version='...'>")
-    text = root.text("version")
-    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(\.\d{1,3})?", text)
-    if match is None:
-        raise FileError(f"{root.where}: <sdf> version is {text!r}; expected for example 1.7")
-    version = int(match[1]), int(match[2])
-    if version < OLDEST:
-        raise UnsupportedError(f"{root.where}: SDF {text} is too old; 1.4 to 1.11 are read. Convert it with gz sdf -p")
-    if version > NEWEST:
-        notes.add("newer than SDF 1.11, the last version known here", f"version {text} ({root.where})")
-    return version
 
 
 def _top(root: Element) -> Element:
@@ -109,19 +89,12 @@ def _top(root: Element) -> Element:
     if len(worlds) > 1:
         raise UnsupportedError(f"{worlds[1].where}: a second <world>; expected one at most")
     top = worlds[0] if worlds else root
-    if not any(c.tag in ("model", "include") for c in top.children):
-        raise FileError(f"{top.where}: <{top.tag}> has no <model>; expected one at least")
     return top
 
 
-def _refuse_includes(element: Element) -> None:
-    for child in element.children:
-        if child.tag == "include":
-            raise UnsupportedError(
-                f"{child.where}: <include> is not followed; write the model into this file (gz sdf -p does it)"
-            )
-        if child.tag == "model":
-            _refuse_includes(child)
+def _must_move(top: Element) -> None:
+    if not any(top.all("model")):
+        raise FileError(f"{top.where}: <{top.tag}> has no <model>; expected one at least")
 
 
 def _scopes(scope: Scope) -> Iterator[Scope]:
@@ -130,14 +103,10 @@ def _scopes(scope: Scope) -> Iterator[Scope]:
         yield from _scopes(inner)
 
 
-def _joints(
-    ground: Scope, scopes: list[Scope], version: tuple[int, int], notes: LoadNotes
-) -> tuple[list[JointElement], list[Coupling]]:
+def _joints(ground: Scope, scopes: list[Scope], notes: LoadNotes) -> tuple[list[JointElement], list[Coupling]]:
     elements = [(e, scope) for scope in scopes for e in scope.element.all("joint")]
-    joints = [read_joint(e, ground, scope, version, notes) for e, scope in elements if e.text("type") != "gearbox"]
-    gears = [
-        read_gearbox(e, ground, scope, version, joints, notes) for e, scope in elements if e.text("type") == "gearbox"
-    ]
+    joints = [read_joint(e, ground, scope, notes) for e, scope in elements if e.text("type") != "gearbox"]
+    gears = [read_gearbox(e, ground, scope, joints, notes) for e, scope in elements if e.text("type") == "gearbox"]
     mimics = [c for t in joints if (c := read_mimic(t, joints, notes)) is not None]
     return joints, [*gears, *mimics]
 
@@ -158,7 +127,25 @@ def _note_left_out(scopes: list[Scope], notes: LoadNotes) -> None:
                 notes.add(f"<{child.tag}> left out", child.where)
 
 
-def _gravity(top: Element) -> Floats3:
+def _links(element: Element) -> Iterator[Element]:
+    """The links of models that are not static."""
+    for child in element.children:
+        if child.tag == "link":
+            yield child
+        elif child.tag == "model" and not flag(child, "static"):
+            yield from _links(child)
+
+
+def _gravity(top: Element, notes: LoadNotes) -> Floats3:
+    """The gravity of the world; none if every link is free of it."""
+    links = list(_links(top))
+    free = [e for e in links if text(e, "gravity", "true").lower() in ("false", "0")]
+    if free:
+        place = f"link {free[0].text('name')!r} ({free[0].where})"
+        if len(free) == len(links):
+            notes.add("<gravity>false</gravity> of every link, read as no gravity", place)
+            return (0.0, 0.0, 0.0)
+        notes.add(f"{ACTS} <gravity>false</gravity>; gravity pulls here", place)
     element = top.one("gravity") if top.tag == "world" else None
     if element is None:
         return (0.0, 0.0, -9.8) if top.tag == "world" else (0.0, 0.0, -9.81)

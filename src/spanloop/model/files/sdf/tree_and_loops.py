@@ -37,7 +37,7 @@ def assembled(
 ) -> Model:
     """The spanning tree with its loops; a body's frame is where its joint is."""
     still = _static(ground)
-    loose = [t for t in elements if not (t.joint.parent in still and t.joint.child in still)]
+    loose = [t for t in elements if not {t.joint.parent, t.joint.child} <= {WORLD, *still}]
 
     taken = {t.joint.name for t in elements}
     where = {b.name: b.where for b in bodies}

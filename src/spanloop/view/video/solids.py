@@ -1,0 +1,123 @@
+"""Solids of a scene for the renderer: triangles with smooth normals and colours, each tied to a body."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.math.rotation import toward
+from spanloop.model.parts import Placement
+from spanloop.view import palette
+from spanloop.view.body_shapes import Shape
+from spanloop.view.meshes.decimation import decimated
+from spanloop.view.meshes.mesh import Mesh
+from spanloop.view.meshes.primitives import primitive
+from spanloop.view.scene import Scene, matrix
+
+TRIANGLES = 40_000  # of all meshes
+CREASE = np.cos(0.6)  # of the angle from which an edge is sharp
+TURNING = {"revolute": 2.6, "helical": 4.2, "cylindrical": 4.2}  # length of a mark, in its radii
+BALLS = ("spherical", "universal", "general")
+SLIDING = ("prismatic", "cylindrical", "helical")
+
+
+@dataclass(frozen=True, eq=False)
+class Solids:
+    """Triangles of the whole scene: corners (m, 3, 3) [m] and normals (m, 3, 3) in the frames of bodies (m,), and
+    colours (m, 3), 0 to 1."""
+
+    corners: np.ndarray
+    normals: np.ndarray
+    colors: np.ndarray
+    bodies: np.ndarray
+
+    def at(self, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Corners and normals (m, 3, 3) in the world, at poses (n_bodies + 1, 4, 4)."""
+        turn, place = poses[self.bodies, :3, :3], poses[self.bodies, :3, 3]
+        return np.einsum("mij,mkj->mki", turn, self.corners) + place[:, None], np.einsum(
+            "mij,mkj->mki", turn, self.normals
+        )
+
+
+def solids(seen: Scene) -> Solids:
+    """The triangles of a scene: shapes of bodies, marks of joints and closures."""
+    total = sum(len(s.mesh.faces) for b in seen.bodies for s in b.shapes if s.mesh is not None)
+    share = min(1.0, TRIANGLES / max(total, 1))
+    parts = []
+    for k, body in enumerate(seen.bodies):
+        for shape in body.shapes:
+            mesh = shape.mesh and decimated(shape.mesh, max(200, int(share * len(shape.mesh.faces))))
+            parts.append(
+                _part(mesh or primitive(shape.kind, shape.size), shape.placement, shape.color or body.color, k)
+            )
+    for mark in _marks(seen):
+        parts.append(_part(primitive(mark[0].kind, mark[0].size), mark[0].placement, mark[1], mark[2]))
+    return Solids(*(np.concatenate([p[i] for p in parts]) for i in range(4)))
+
+
+def slides(seen: Scene, poses: np.ndarray) -> Solids | None:
+    """Rods from where slides start on their carriers to the bodies that slide, in the world."""
+    parts = []
+    for j in seen.joints:
+        if j.kind not in SLIDING:
+            continue
+        start, end = (poses[j.parent] @ matrix(j.placement))[:3, 3], poses[j.body][:3, 3]
+        length = float(np.linalg.norm(end - start))
+        if 0.01 * seen.size < length < 100.0 * seen.size:
+            x, y, z = ((end - start) / length).tolist()
+            a, b, c = (0.5 * (start + end)).tolist()
+            rod = primitive("cylinder", (0.008 * seen.size, length))
+            parts.append(_part(rod, Placement(toward((x, y, z)).matrix(), (a, b, c)), seen.bodies[j.body].color, 0))
+    return Solids(*(np.concatenate([p[i] for p in parts]) for i in range(4))) if parts else None
+
+
+def _marks(seen: Scene) -> list[tuple[Shape, str, int]]:
+    """The marks of joints and closures: shape, colour, and the body that they are on."""
+    out = []
+    for j in seen.joints:
+        r = j.mark
+        turn = Placement(toward(j.axis).matrix()) if j.axis is not None else Placement()
+        if not r:
+            continue
+        if j.kind in TURNING:
+            out.append((Shape("cylinder", (r, TURNING[j.kind] * r), turn), palette.JOINT, j.body))
+        elif j.kind == "prismatic":
+            out.append((Shape("box", (1.8 * r, 1.8 * r, 3.2 * r), turn), palette.JOINT, j.body))
+        elif j.kind in BALLS:
+            out.append((Shape("sphere", (1.2 * r,)), palette.JOINT, j.body))
+    return out + [(Shape("sphere", (c.mark,), c.placement_b), palette.CLOSED, c.b) for c in seen.closures]
+
+
+def _part(mesh: Mesh, placement: Placement, color: str, body: int) -> tuple[np.ndarray, ...]:
+    turn, place = np.array(placement.rotation), np.array(placement.position)
+    corners = mesh.vertices[mesh.faces] @ turn.T + place
+    own = np.array([int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5)])
+    packed = mesh.colors[:, None] >> np.array([16, 8, 0]) & 255
+    colors = np.where(mesh.colors[:, None] >= 0, packed / 255.0, own)
+    return corners, smooth_normals(mesh) @ turn.T, colors, np.full(len(corners), body)
+
+
+def smooth_normals(mesh: Mesh) -> np.ndarray:
+    """At each corner (m, 3, 3) of a triangle the mean normal of those around it that are nearly in its plane."""
+    a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
+    flat = np.cross(b - a, c - a)  # as long as the triangle is large
+    units = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-300)
+    corners = mesh.faces.ravel()
+    order = np.argsort(corners, kind="stable")
+    counts = np.bincount(corners, minlength=len(mesh.vertices))
+    starts = np.cumsum(counts) - counts
+    owner, step = ragged(counts[corners])
+    others = order[starts[corners[owner]] + step] // 3
+    near = np.einsum("pi,pi->p", units[owner // 3], units[others]) > CREASE
+    owner, others = owner[near], others[near]
+    out = np.stack([np.bincount(owner, flat[others, k], len(corners)) for k in range(3)], axis=1)
+    out = np.where(np.abs(out).max(axis=1, keepdims=True) > 0.0, out, np.repeat(units, 3, axis=0))
+    lengths = np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-300)
+    return np.asarray((out / lengths).reshape(-1, 3, 3))
+
+
+def ragged(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For rows of these lengths: the row of each entry, and its number within the row."""
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -1,0 +1,192 @@
+"""Videos of runs: frames from the renderer, written as .mp4 (ffmpeg) or .gif (Pillow)."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.errors import InputError, UnsupportedError
+from spanloop.model.files.file_io import write_file
+from spanloop.view.scene import Scene, extent_points, poses, scene
+from spanloop.view.video.rasterizer import LENS, Eye, ground, picture
+from spanloop.view.video.solids import slides, solids
+from spanloop.view.window import Window, window
+
+if TYPE_CHECKING:
+    from spanloop.trajectory import Trajectory
+
+FORMATS = (".mp4", ".gif")
+MOST_FRAMES = 20_000
+ROOM = 0.94  # share of the picture that the corners may fill
+
+
+def write(
+    run: Trajectory,
+    path: str | Path,
+    *,
+    fps: float = 0.0,
+    size: tuple[int, int] = (960, 540),
+    speed: float = 1.0,
+    view: tuple[float, float] = (-0.95, 0.4),
+    folder: str | Path | None = None,
+) -> Path:
+    """Write a run as a video and return its path, which must end in .mp4 or .gif.
+
+    fps: frames a second (default: 30, for a .gif 20). size: width and height in pixels. speed: 0.5 is slow motion.
+    view: azimuth and elevation of the camera [rad]; azimuth 0 looks from +x. folder: where meshes are whose path the
+    model does not have.
+    """
+    where, kind = Path(path), Path(path).suffix.lower()
+    fps = float(fps) or (20.0 if kind == ".gif" else 30.0)
+    _check(run, where, fps, size, speed)
+    encode = _gif if kind == ".gif" else _mp4
+    _needed(kind)
+    count = round(run.duration / speed * fps) + 1
+    if count > MOST_FRAMES:
+        raise InputError(
+            f"video: {run.duration:g} s at speed {speed:g} and {fps:g} frames a second are {count} frames; at most "
+            f"{MOST_FRAMES} are drawn. Raise speed=, or choose a part: run.between(0, 10).video(...)"
+        )
+    times = np.linspace(run.times[0], run.times[-1], count)
+    pictures = frames(run, times, size, view, folder)
+    write_file(where, encode(pictures, size, fps))
+    return where
+
+
+def frames(
+    run: Trajectory,
+    times: np.ndarray,
+    size: tuple[int, int] = (960, 540),
+    view: tuple[float, float] = (-0.95, 0.4),
+    folder: str | Path | None = None,
+) -> Iterator[np.ndarray]:
+    """Pictures (height, width, 3) of a run at some times [s], as bytes."""
+    few = run.at(times) if len(times) > 1 else run[:1]
+    seen = scene(run.model, few.q[0], folder)
+    at = poses(few.robot, few.q)
+    shown = window(seen, extent_points(seen, at))
+    solid = solids(seen)
+    away = _distance(shown, view, size[0] / size[1]) * _direction(view)
+    back = None
+    for k in range(len(times)):
+        if not np.isfinite(at[k]).all():
+            continue
+        target = shown.middle + (0.0 if shown.follow is None else shown.follow[k] - shown.follow[0])
+        eye = Eye(target + away, target, size)
+        if back is None or shown.follow is not None:
+            back = ground(eye, shown.ground, seen.size)
+        image = picture(eye, back, shown.ground, *_triangles(seen, solid, at[k]))
+        yield np.round(255.0 * image).astype(np.uint8)
+
+
+def _triangles(seen: Scene, solid, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    corners, normals = solid.at(at)
+    rods = slides(seen, at)
+    if rods is None:
+        return corners, normals, solid.colors
+    return tuple(
+        np.concatenate(pair) for pair in ((corners, rods.corners), (normals, rods.normals), (solid.colors, rods.colors))
+    )  # type: ignore[return-value]
+
+
+def _direction(view: tuple[float, float]) -> np.ndarray:
+    azimuth, elevation = view
+    level = np.cos(elevation)
+    return np.array([level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation)])
+
+
+def _distance(shown: Window, view: tuple[float, float], aspect: float) -> float:
+    """How far the eye must be from the middle [m] to see all corners of the window."""
+    z = _direction(view)
+    x = np.cross((0.0, 0.0, 1.0), z)
+    x /= np.linalg.norm(x)
+    corners = shown.half * np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
+    a, b, c = (np.array([x, np.cross(z, x), z]) @ corners.T)[:3]
+    up = np.tan(0.5 * LENS) * ROOM
+    return float(np.max([c + np.abs(b) / up, c + np.abs(a) / (up * aspect)]))
+
+
+def _check(run: Trajectory, path: Path, fps: float, size: tuple[int, int], speed: float) -> None:
+    if run.batch:
+        raise InputError(f"this is a batch of {len(run.outcomes)} runs; a video shows one of them: run[0].video(...)")
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"{path}: a video ends in {' or '.join(FORMATS)}; run.page(...) writes .html")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {str(path.parent)!r}; make it first")
+    if len(size) != 2 or any(not isinstance(x, int) or not 16 <= x <= 4096 or x % 2 for x in size):
+        raise InputError(f"video: size is {size!r}; expected width and height, even numbers of pixels from 16 to 4096")
+    for name, value, most in (("fps", fps, 240.0), ("speed", speed, 1e6)):
+        if not 0.0 < value <= most:
+            raise InputError(f"video: {name} is {value!r}; expected a number above 0, at most {most:g}")
+
+
+def _needed(kind: str) -> None:
+    """Raise UnsupportedError, before anything is drawn, if what writes this kind of file is not installed."""
+    if kind == ".mp4":
+        _ffmpeg()
+        return
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError:
+        raise UnsupportedError("a .gif needs Pillow, which is not installed; try: pip install pillow") from None
+
+
+def _ffmpeg() -> str:
+    """The path of ffmpeg: that of the package imageio-ffmpeg, or the machine's own."""
+    try:
+        import imageio_ffmpeg
+
+        return str(imageio_ffmpeg.get_ffmpeg_exe())
+    except (ImportError, RuntimeError):
+        found = shutil.which("ffmpeg")
+    if found is None:
+        raise UnsupportedError(
+            "an .mp4 needs ffmpeg, which is not installed; try: pip install imageio-ffmpeg, or write a .gif"
+        )
+    return found
+
+
+def _mp4(pictures: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> bytes:
+    """The frames as H.264 in an MP4 file that browsers and slides play."""
+    width, height = size
+    with tempfile.TemporaryDirectory(prefix="spanloop-video-") as folder:
+        target = os.path.join(folder, "run.mp4")
+        command = [
+            _ffmpeg(), "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
+            "-r", f"{fps:g}", "-i", "-", "-an", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "20",
+            "-movflags", "+faststart", target,
+        ]  # fmt: skip
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdin is not None
+        try:
+            for image in pictures:
+                process.stdin.write(image.tobytes())
+        except BrokenPipeError:
+            pass  # ffmpeg has ended; it says why
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        complaint = process.communicate()[1].decode(errors="replace").strip()
+        if process.returncode:
+            raise UnsupportedError(f"ffmpeg cannot write the video: {complaint.splitlines()[-1] if complaint else '?'}")
+        return Path(target).read_bytes()
+
+
+def _gif(pictures: Iterator[np.ndarray], size: tuple[int, int], fps: float) -> bytes:
+    """The frames as an endless GIF."""
+    from PIL import Image
+
+    images = [Image.fromarray(x).quantize(128, dither=Image.Dither.NONE) for x in pictures]
+    out = io.BytesIO()
+    gap = max(20, 10 * round(100.0 / fps))  # ms; a GIF counts hundredths
+    images[0].save(out, "GIF", save_all=True, append_images=images[1:], duration=gap, loop=0, optimize=False)
+    return out.getvalue()

@@ -1,0 +1,51 @@
+"""The part of the world that a picture of a motion shows, and the height of the floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanloop.view.scene import Scene
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A box from low (3,) to high (3,) [m] that holds the whole motion; or, of a mechanism that travels far, what is
+    around its middle, which the camera follows: `follow` holds that middle (n, 3). ground: the floor's height [m]."""
+
+    low: np.ndarray
+    high: np.ndarray
+    follow: np.ndarray | None
+    ground: float
+    size: float
+
+    @property
+    def middle(self) -> np.ndarray:
+        """The middle (3,) of the box [m]."""
+        return 0.5 * (self.low + self.high)
+
+    @property
+    def half(self) -> np.ndarray:
+        """Half its extents (3,) [m]; none is tiny."""
+        return np.maximum(0.5 * (self.high - self.low), 0.05 * self.size)
+
+
+def window(seen: Scene, points: np.ndarray) -> Window:
+    """The window of a motion; points (n, k, 3) [m]: corners of all shapes, at each time."""
+    middle = 0.5 * (np.nanmin(points, axis=1) + np.nanmax(points, axis=1))
+    finite = middle[np.isfinite(middle).all(axis=1)]
+    travels = seen.floats and np.linalg.norm(np.ptp(finite, axis=0)) > seen.size
+    ground = _ground(seen, points)
+    if travels:
+        points = points - (middle - middle[0])[:, None]
+    low, high = (f(points.reshape(-1, 3), axis=0) for f in (np.nanmin, np.nanmax))
+    return Window(low, high, middle if travels else None, ground, seen.size)
+
+
+def _ground(seen: Scene, points: np.ndarray) -> float:
+    """Where the mechanism stands at first; if it hangs, below all that it reaches."""
+    first, lowest = np.nanmin(points[0, :, 2]), np.nanmin(points[..., 2])
+    if seen.floats:
+        return float(first)
+    return float(min(first, 0.0) if first > -0.1 * seen.size else lowest - 0.03 * seen.size)
