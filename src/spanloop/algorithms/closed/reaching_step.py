@@ -38,7 +38,7 @@ from spanloop.algorithms.tree.kinematics import poses
 from spanloop.algorithms.tree.link_motion import placed
 from spanloop.algorithms.tree.target_rows import CENTER_OF_MASS, SIZES, UNITS, Group, TargetKind, target_rows
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.scalar import absolute, where
+from spanloop.math.scalar import where
 from spanloop.math.sparse_ldl import SparseLDL, System, block_order
 from spanloop.math.vector3 import is_zero, total
 from spanloop.sweeps import Program, inward
