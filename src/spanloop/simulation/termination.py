@@ -245,7 +245,7 @@ class Termination:
             return Outcome(reason, words, t)
         if reason in (EndReason.SINGULAR, EndReason.OPEN):
             return Outcome(reason, f"at t = {t:.6g} s {refusal}", t)
-        margin = float(state[self.layout.places["loops"]][1]) if self.problem.system.projects else 1.0
+        margin = self._margin(state, step) if self.problem.system.projects else 1.0
         if margin < max(CLOSE, SINGULAR):
             words = (
                 f"the loops came to a singular configuration at t = {t:.6g} s (margin {margin:.1e}); "
@@ -261,6 +261,11 @@ class Termination:
             f"(largest rate so far {speed:.3g}). {advice}"
         )
         return Outcome(reason, words, t)
+
+    def _margin(self, state: np.ndarray, step: _Step) -> float:
+        """The smallest margin of the loops so far and at this state, on floats."""
+        so_far, q = float(state[self.layout.places["loops"]][1]), self._state(state)[0]
+        return min(so_far, self.problem.margin_of(q, step.k))
 
     def _stiff(self, t: float, row: np.ndarray, step: _Step) -> str:
         """A sentence on the joint that is too stiff for the steps; "" if none is."""
