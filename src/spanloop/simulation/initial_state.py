@@ -249,23 +249,6 @@ def _default(robot: Dynamics, parameters: np.ndarray | None) -> np.ndarray:
     if not (robot.model.loops or robot.model.couplings):
         return guess
     if parameters is None:
-<<<<<<< HEAD
-        return _assembled(robot, guess)
-    rows = parameters.reshape(-1, parameters.shape[-1])
-    found = [_assembled(LiveRobot(robot, p), guess) for p in rows]
-    return np.array(found).reshape(*parameters.shape[:-1], len(guess))
-
-
-def _assembled(robot: Dynamics | LiveRobot, guess: np.ndarray) -> np.ndarray:
-    """q (nq,) with the loops closed; beyond limits, of which `warn_of_limits` warns, where they close nowhere else."""
-    try:
-        return assemble(robot, guess)
-    except StateError as error:
-        try:
-            return assemble(robot, robot.model.neutral(), limits="ignore")
-        except StateError:
-            raise error from None
-=======
         return assembled(robot, guess)
     rows = parameters.reshape(-1, parameters.shape[-1])
     found = [assembled(LiveRobot(robot, p), guess) for p in rows]
@@ -285,7 +268,6 @@ def assembled(robot: Dynamics | LiveRobot, guess: np.ndarray, fixed: Sequence[st
             return assemble(robot, guess, fixed, limits="ignore")
         except StateError:
             raise within_limits from None
->>>>>>> main
 
 
 def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:
