@@ -148,7 +148,11 @@ class System:
         return found if len(rows) > 1 else found[0]
 
     def key(self) -> str:
-        """A hash of everything that a step depends on; traces the user's functions only."""
+        """A hash of everything that a step depends on; traces the user's functions only, and once."""
+        return self._key
+
+    @cached_property
+    def _key(self) -> str:
         friction = [j.friction for j in self.model.joints]
         acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
