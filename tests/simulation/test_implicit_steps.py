@@ -98,6 +98,7 @@ def test_loops_with_a_stiff_damper_stay_closed(closures):
     np.testing.assert_allclose(run.q[-1], slow.q[-1], rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_high_gains_hold_a_joint_at_its_target():
     model = sl.zoo.puma()
     law = sl.control.pd(model, 1e7, 1e5, {"joint2": 0.3})
@@ -181,6 +182,7 @@ def test_a_joint_comes_to_rest_on_a_stop():
     )  # before it touches
 
 
+@pytest.mark.slow
 def test_coupled_joints_come_to_rest_on_their_stops():
     """Steps of 5 ms: a stop is as stiff as they allow, and softer than at 1 ms."""
     joints = (replace(j, lower=(0.2,), upper=(0.6,)) for j in sl.zoo.pendulum(3).joints)
