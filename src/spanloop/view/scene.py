@@ -23,7 +23,7 @@ from spanloop.view import body_shapes, palette, stand_ins
 from spanloop.view.body_shapes import Shape, axis_of
 from spanloop.view.marks import Marks
 
-LARGEST_INERTIA = 0.4  # half axis of an ellipsoid at most, in sizes of the mechanism
+LARGEST_INERTIA = 0.2  # half axis of an ellipsoid at most, in sizes of the mechanism
 ABSURD_INERTIA = 1.0  # half axis that no body of the mechanism can have, in its sizes
 
 
