@@ -195,13 +195,23 @@ def test_coupled_joints_come_to_rest_on_their_stops():
     np.testing.assert_allclose(run.q[-1], 0.2, atol=0.01)
 
 
-def test_a_loop_of_links_without_mass_names_one_of_them():
-    """A damper lets a tree of such links move; loops are closed with the least kinetic energy, and there is none."""
+def _hand(damping):
     hand = sl.Builder("hand")
     for name in ("left", "right"):
         hand = hand.body(name, 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-        hand = hand.prismatic(f"{name}_finger", "world", name, "y", damping=0.3)
-    run = sl.simulate(hand.coupling("together", "right_finger", "left_finger").build(), duration=0.01)
+        hand = hand.prismatic(f"{name}_finger", "world", name, "y", damping=damping)
+    return hand.coupling("together", "right_finger", "left_finger").build()
+
+
+def test_coupled_links_without_mass_move_as_their_dampers_let_them():
+    run = sl.simulate(_hand(0.3), duration=0.01, tau=[0.6, 0.0])
+    assert run.settings["integrator"] == "implicit"
+    np.testing.assert_allclose(run.v[-1], 1.0, rtol=1e-9)  # 0.6 N against two dampers of 0.3 N s/m
+    np.testing.assert_allclose(run.q[-1, 0], run.q[-1, 1], atol=1e-12)
+
+
+def test_a_loop_of_links_without_mass_or_damper_names_one_of_them():
+    run = sl.simulate(_hand(0.0), duration=0.01)
     assert "_finger' (body '" in run.outcome.sentence
     assert "the mass matrix is singular" in run.outcome.sentence
 

@@ -231,10 +231,12 @@ def with_geometry(*look):
 
 
 def test_meshes_are_searched_beside_the_model_only(tmp_path):
-    binary_stl(tmp_path / "t.stl")
-    look = (Geometry("mesh", (2.0, 2.0, 2.0), "t.stl"), Geometry("mesh", (), "../secret.stl"))
-    model = with_geometry(*look)
-    seen = scene(model, folder=tmp_path)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    binary_stl(folder / "t.stl")
+    binary_stl(tmp_path / "secret.stl")
+    model = with_geometry(Geometry("mesh", (2.0, 2.0, 2.0), "t.stl"), Geometry("mesh", (), "../secret.stl"))
+    seen = scene(model, folder=folder)
     assert [(s.kind, s.size) for s in seen.bodies[1].shapes] == [("mesh", (2.0, 2.0, 2.0))]
     assert "leads out of the folder" in seen.notes[0]
     assert [s.kind for s in scene(model).bodies[1].shapes] != ["mesh"]
