@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.errors import InputError
+from spanloop.simulation.controllers import Controller
 
 ROD = 0.5  # kg m², inertia of the rod about its hinge
 
@@ -212,3 +214,29 @@ def test_a_loop_of_links_without_mass_or_damper_names_one_of_them():
     run = sl.simulate(_hand(0.0), duration=0.01)
     assert "_finger' (body '" in run.outcome.sentence
     assert "the mass matrix is singular" in run.outcome.sentence
+
+
+class Servo(Controller):
+    """A law of one's own that declares its gains."""
+
+    inputs = 0
+
+    def __init__(self, declared):
+        self.declared = declared
+
+    def torques(self, t, q, v, u, z):
+        return [1e6 * (0.3 - q[0]) - 1e4 * v[0]]
+
+    def joint_gains(self):
+        return self.declared
+
+
+def test_a_law_of_ones_own_may_declare_its_gains():
+    """What is declared counts, also for two laws that compute the same."""
+    run = sl.simulate(rod(), duration=0.3, controller=Servo(([1e6], [1e4])))
+    assert run.settings["stiff"].startswith("the gains of joint 'hinge'")
+    assert run.q[-1, 0] == pytest.approx(0.3, abs=1e-6)
+    half = sl.simulate(rod(), duration=0.3, controller=Servo(([5e5], [5e3])))
+    assert not np.array_equal(half.q, run.q)
+    with pytest.raises(InputError, match=r"joint_gains returned .*; expected stiffness and damping, 1 numbers each"):
+        sl.simulate(rod(), duration=0.3, controller=Servo(([1.0, 2.0], [-1.0])))

@@ -156,9 +156,8 @@ class System:
         friction = [j.friction for j in self.model.joints]
         acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
-        return hashlib.sha256(
-            "|".join(map(str, (*parts, self.stops, self.implicit, self._forward.key))).encode()
-        ).hexdigest()
+        others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
+        return hashlib.sha256("|".join(map(str, (*parts, *others))).encode()).hexdigest()
 
     @property
     def chosen_method(self) -> str:
@@ -224,12 +223,12 @@ class System:
         return K, D
 
     def springs_and_dampers(self, x: Arrays) -> tuple[list[Any], list[Any]]:
-        """K and D (nv) of the joints' own springs and dampers, zero where a joint is driven."""
+        """K and D (nv) of the joints' own springs and dampers, zero where a joint is driven or one is negative."""
         K: list[Any] = [0.0] * self.model.nv
         D: list[Any] = [0.0] * self.model.nv
         for link in self._mechanism(x).links:
             if not link.driven:
-                K[link.v], D[link.v] = _in_any_direction(link), link.damping
+                K[link.v], D[link.v] = _not_negative(_in_any_direction(link)), _not_negative(link.damping)
         return K, D
 
     @property
@@ -384,6 +383,11 @@ def _in_any_direction(link: Link) -> Sequence[Any]:
         return link.stiffness
     rows = list(zip(link.kind.units, link.stiffness, strict=True))
     return [max(k for other, k in rows if other == unit) for unit in link.kind.units]
+
+
+def _not_negative(values: Sequence[Any]) -> list[Any]:
+    """Numbers, zero where they are negative; live ones are checked before."""
+    return [max(x, 0.0) if isinstance(x, float) else x for x in values]
 
 
 @functools.lru_cache(maxsize=16)
