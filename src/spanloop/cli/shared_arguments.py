@@ -72,9 +72,13 @@ def model_of(file: str, base: str | None = None, root: str | None = None, repair
     """The model of an argument: a path, zoo:NAME, or zoo:NAME:NUMBER for families of any size."""
     if not file.startswith(ZOO):
         return load(file, base, root=root, repair=repair)
-    for option, value in (("--base", base), ("--root", root), ("--repair", repair)):
+    for option, value, sort in (
+        ("--base", base, "URDF files"),
+        ("--root", root, "files"),
+        ("--repair", repair, "files"),
+    ):
         if value:
-            raise InputError(f"{file}: {option} applies to files only")
+            raise InputError(f"{file}: {option} applies to {sort} only")
     name, _, size = file.removeprefix(ZOO).partition(":")
     if name not in zoo.names():
         raise InputError(f"the zoo has no {name!r}; {nearest(name, zoo.names())}")
