@@ -653,7 +653,7 @@ WRONG = {
         {"controller": lambda t, q, v: [1.0 if q[0] > 0 else 0.0]},
         "cannot be traced: ",
     ),
-    "controller numpy": ({"controller": lambda t, q, v: np.linalg.inv([q])}, "np.inv of traced values"),
+    "controller numpy": ({"controller": lambda t, q, v: np.linalg.inv(q[None])}, "np.inv of traced values"),
     "events": ({"events": 3.0}, "events is a float; expected a function (t, q, v)"),
     "event value": ({"events": lambda t, q, v: q[0] < 1.0}, "expected one number that is positive"),
     "forces": ({"forces": {"nobody": np.zeros(6)}}, "forces names 'nobody', which is not a body"),
@@ -861,6 +861,7 @@ def test_fingers_that_are_coupled_start_inside_their_limits_and_coupled():
     np.testing.assert_allclose(run.q[0], 4e-4, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_torques_by_name_may_differ_from_run_to_run_and_step_to_step():
     """The others, as a free base, have none."""
     model = zoo.quadruped()
@@ -906,3 +907,13 @@ def test_a_model_in_which_nothing_moves_simulates_and_has_all_quantities():
     assert run.q.shape == (11, 0)
     assert run["top"].position.shape == (11, 3)
     assert run.audit().well
+
+
+@pytest.mark.slow
+def test_a_run_starts_beyond_limits_where_loops_close_nowhere_within_them():
+    """With the warning of a start beyond a limit; the limits exclude each other by the model's own numbers."""
+    model = zoo.four_bar().with_joint("coupler_hinge", limits=(3.0, 3.1)).with_joint("rocker_hinge", limits=(3.0, 3.1))
+    with pytest.warns(sl.SpanloopWarning, match="its lower limit 3"):
+        run = sl.simulate(model, duration=0.01)
+    assert run.outcome.finished
+    assert run.residual < 1e-12

@@ -14,7 +14,7 @@ from spanloop.algorithms.tree.target_rows import METERS
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.errors import InputError, Refusal, StateError
-from spanloop.loops.arguments import dof_names, dofs_called
+from spanloop.loops.arguments import dofs_called
 from spanloop.loops.assembly import Limits, assemble
 from spanloop.loops.batching import Refusals, Robot, faulty_states, resolution
 from spanloop.loops.path_following import refuse_velocity_loops
@@ -27,6 +27,7 @@ from spanloop.reach.search import search
 from spanloop.reach.starts import wrapped
 
 FUNCTION = "inverse_kinematics"
+_FAR = 100.0  # robots' sizes: targets farther away weigh less
 _NEAR = 1e-9  # rad or m: this near to a limit is at it, for the report
 
 
@@ -52,7 +53,7 @@ def inverse_kinematics(
         return task.own.again(robot, numbers[rows], start_rows[rows], attempt, seed, count == 1)
 
     found = search(task.own.steps, task.constants(numbers, start_rows), start_rows, task.enough, restarts, again)
-    q = wrapped(robot.model, found.q, start_rows)
+    q = wrapped(found.q, start_rows, task.own.hinges)
     closed, open_rows = task.close(q)
     refusals = task.refusals | {int(good[k]): refusal for k, refusal in open_rows.items()}
     return task.result(Rows(good, q, closed, found.steps, found.restarts), refusals)
@@ -126,8 +127,10 @@ class Task:
 
     def constants(self, numbers: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Rows that steps take: numbers of the targets, weights, tolerances, joints of q (n, nq) that rest."""
-        same = [*self.weights, 0.5 * self.tolerance, 0.5 * CLOSED]
-        return np.concatenate([numbers, np.tile(same, (len(numbers), 1)), q[:, self.own.steps.rest]], axis=1)
+        far = np.abs(numbers).max(axis=1, initial=1.0) / (_FAR * max(self.own.length, 1.0))
+        weights = np.array(self.weights) / np.maximum(far, 1.0)[:, None] ** 2  # keeps costs within range
+        tolerances = np.tile([0.5 * self.tolerance, 0.5 * CLOSED], (len(numbers), 1))
+        return np.concatenate([numbers, weights, tolerances, q[:, self.own.steps.rest]], axis=1)
 
     def close(self, q: np.ndarray) -> tuple[np.ndarray, Refusals]:
         """Close the loops of states q (n, nq) that the search left open, in place; which are closed, why others not."""
@@ -160,7 +163,7 @@ class Task:
         residual = {n: Residual(whole(r.distance, np.nan), whole(r.angle, np.nan)) for n, r in found.items()}
         refuse_states(self.function, list(refusals), refusals.__getitem__, leading)
         plain = counts if leading else [x.item() for x in counts]
-        names = tuple(dof_names(robot.model))
+        names = self.own.dof_names
         return Reach(
             whole(q, np.nan), plain[0], residual, plain[1], plain[2], whole(at, False), names, self.function, stopped
         )

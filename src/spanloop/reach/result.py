@@ -69,8 +69,9 @@ class Reach:
             return f"reached in {after}; misses {listed(left)}"
         held = self.limits(row)
         at = f". At limits: {listed(map(repr, held), 6)}" if held else ". No joint is at a limit"
-        return f"out of reach: the nearest state found, in {after}, misses {listed(left)}{at}"
+        return f"not reached: the nearest state found, in {after}, misses {listed(left)}{at}"
 
 
 def _sizes(distance: float, angle: float) -> str:
-    return f"{float(distance):.3g} m and {float(angle):.3g} rad" if angle else f"{float(distance):.3g} m"
+    sizes = [f"{float(x):.3g} {unit}" for x, unit in ((distance, "m"), (angle, "rad")) if x]
+    return " and ".join(sizes) or "0"

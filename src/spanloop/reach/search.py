@@ -1,8 +1,8 @@
 """The search: steps towards targets from one start after the other, for many rows at once.
 
 Rows advance a few steps together; those that have arrived leave, those that are stuck begin anew, and the others go on.
-The answer of a row does not depend on the other rows. A row is stuck at a minimum that is no solution when its step is
-short for what is left: near a solution a step is about as long as the error.
+A row is stuck at a minimum that is no solution when its step is short for what is left: near a solution a step is
+about as long as the error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from spanloop.reach.compiled_steps import CompiledSteps
 
 _TOGETHER, _FEW = 6, 48  # steps of all rows between two looks at them; few rows take more together
-_MOST = 40  # steps from one start
+_MOST, _LONG = 40, 18  # steps from one start; after these a row that hardly moves has its loops as closed as they get
 _SHORT = 0.1  # the square of a step over the weighted squares of what is left: smaller is stuck
 _LEAST_SHARE = 1e-2  # of a step
 _POLISH, _STILL = 400, 1e-24  # steps to the nearest state of a target out of reach; the square of a step that is none
@@ -47,16 +47,17 @@ def search(
     out = Found(start.copy(), np.zeros(count, bool), np.zeros(count, int), np.zeros(count, int))
     best, active, rows, here = np.full(count, np.inf), np.arange(count), steps.begun(start), np.zeros(count, int)
     while len(active):
-        arrived, taken = _advanced(
-            steps, rows, constants[active], _TOGETHER if len(active) > _FEW else _MOST // 2, count
-        )
+        together = _TOGETHER if len(active) > _FEW else _MOST // 2
+        arrived, taken = _advanced(steps, rows, constants[active], together, count)
         out.steps[active] += taken
         here += taken
-        out.q[np.ix_(active[arrived], steps.moving)] = steps.part(rows, "q")[arrived]
-        out.arrived[active[arrived]] = True
-        arrived |= _is_still(steps, rows, enough)
-        if arrived.any():
-            left = ~arrived
+        here[(taken < together) & ~arrived] = _MOST  # numbers that are not finite: only another start helps
+        still = _is_still(steps, rows, enough) & (here >= _LONG) & ~arrived
+        for ended, name in ((arrived, "q"), (still, "start")):
+            out.q[np.ix_(active[ended], steps.moving)] = steps.part(rows, name)[ended]
+            out.arrived[active[ended]] = True
+        left = ~(arrived | still)
+        if not left.all():
             active, rows, here = active[left], rows[left], here[left]
         stuck = np.flatnonzero(_is_stuck(steps, rows) | (here >= _MOST))
         if not len(stuck):
