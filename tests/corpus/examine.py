@@ -128,9 +128,9 @@ def _compared(peer: Any, model: Model, notes: list[str]) -> Result:
         result["worst"] = _worst(peer, tree, ours)
         if off and max(result["worst"].values()) <= BOUND:
             return {"verdict": "agrees without", "why": ", ".join(off), **result}
-        repaired = peer.repaired(tree) if hasattr(peer, "repaired") else []
-        if repaired:
-            return {"verdict": "explained", "why": f"the peer replaces the inertia of {', '.join(repaired)}", **result}
+        changes = peer.changes(tree)
+        if changes:
+            return {"verdict": "explained", "why": f"the peer {changes}", **result}
         return {"verdict": "differs", "why": f"switched off: {', '.join(off)}" if off else "", **result}
     except Exception as error:
         return {"verdict": "differs", "why": _said(error, result), **result}

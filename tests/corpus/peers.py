@@ -27,6 +27,10 @@ class PinocchioPeer:
         self.theirs = pinocchio.buildModelFromUrdf(self.path)
         self.switches: dict[str, Callable[[], bool]] = {}
 
+    def changes(self, model: Model) -> str:
+        """Pinocchio takes a file as it is."""
+        return ""
+
     def comparable(self, model: Model) -> Model:
         """The model without what Pinocchio's algorithms do not have: losses, couplings, loops."""
         if self.theirs.nv == 0 and model.nv:  # ours was read again with a free base, as nothing moved
@@ -81,6 +85,16 @@ class MujocoPeer:
         torques = full @ turning + self.data.qfrc_bias - self.data.qfrc_passive
         basis = np.stack([self.order.tau_from(q, e) for e in np.eye(self.theirs.nv)], axis=-1)
         return basis @ full @ basis.T, self.order.tau_from(q, torques)
+
+    def changes(self, model: Model) -> str:
+        """What MuJoCo makes of centres of mass nearly at the body's origin: bodies that it calls simple have none."""
+        away = np.abs(self.theirs.body_ipos).max(axis=1)
+        near = np.flatnonzero((self.theirs.body_simple > 0) & (away > 0.0) & (away < 1e-7))
+        return (
+            f"takes the centres of mass of {len(near)} bodies, at most {away[near].max():.0e} m off, for zero"
+            if len(near)
+            else ""
+        )
 
     def _zero(self, name: str) -> Callable[[], bool]:
         def switched() -> bool:
@@ -164,7 +178,7 @@ class DrakePeer:
         basis = np.stack([self.order.tau_from(q, turn.T @ e) for e in np.eye(nv)], axis=-1)
         return basis @ full @ basis.T, self.order.tau_from(q, turn.T @ torques)
 
-    def repaired(self, model: Model) -> list[str]:
+    def changes(self, model: Model) -> str:
         """Bodies that Drake gives another inertia, because it finds impossible what the file has."""
         found = []
         for body in model.bodies:
@@ -176,7 +190,7 @@ class DrakePeer:
                 at_center = np.linalg.eigvalsh(theirs.get_mass() * unit)
                 if abs(theirs.get_mass() - mass) > 1e-9 * mass or np.abs(at_center - moments).max() > 1e-6 * moments[2]:
                     found.append(body.name)
-        return found
+        return f"replaces the inertias of {', '.join(found)}, which no body can have" if found else ""
 
     def _positions(self, q: np.ndarray) -> np.ndarray:
         """Drake's coordinates: a free body's quaternion comes first there."""

@@ -44,7 +44,7 @@ def counted(results: list[Found]) -> dict[str, int]:
         "of these, accelerations refused as singular or nearly so": sum(
             bool(r["compared"].get("singular")) for r in results if "compared" in r
         ),
-        "differ, as the peer replaces an inertia that no body can have": compared["explained"],
+        "differ, as the peer changes an inertia of the file": compared["explained"],
         "differ": compared["differs"],
         "not compared": compared["not compared"],
         "simulated 0.5 s": ends["finished"],
