@@ -82,7 +82,7 @@ def test_every_compilation_is_reported_once_and_a_cached_kernel_not_at_all(monke
     monkeypatch.setattr(machine, "reported", lambda what: found.append(what) or original(what))
     model = sl.zoo.pendulum(1).with_inertia("rod1", mass=1.2345).rename({}, name="swing")
     kernel = sl.compile(model, "forward_dynamics")
-    kernel([[0.1]], [[0.0]], [[0.0]])
+    kernel([[0.1], [0.2]], [[0.0]], [[0.0]])
     assert found == [
         "compiling forward dynamics of 'swing' (1 DoF)",
         "compiling forward dynamics of 'swing' (1 DoF) for batches",
@@ -90,5 +90,5 @@ def test_every_compilation_is_reported_once_and_a_cached_kernel_not_at_all(monke
     sl.simulate(model, [0.1], duration=0.01)
     assert "compiling the simulation of 'swing' (1 DoF)" in found
     before = len(found)
-    sl.compile(model, "forward_dynamics")([[0.1]], [[0.0]], [[0.0]])
+    sl.compile(model, "forward_dynamics")([[0.1], [0.2]], [[0.0]], [[0.0]])
     assert len(found) == before

@@ -41,6 +41,7 @@ def test_a_loop_that_a_rounded_file_leaves_open_is_assembled_with_a_note(offset,
     assert np.abs(e[kept]).max() < 1e-12 < np.abs(e).max() < 3.0 * (offset + tilt)
 
 
+@pytest.mark.slow
 def test_the_audit_of_a_rounded_loop_is_well_and_states_the_error_of_the_model():
     model = four_bar(4.1e-7, 1e-7)
     with warnings.catch_warnings():
@@ -52,6 +53,7 @@ def test_the_audit_of_a_rounded_loop_is_well_and_states_the_error_of_the_model()
     assert "the model's own numbers" in audit["closure"].sentence
 
 
+@pytest.mark.slow
 def test_a_loop_that_opens_beyond_the_error_of_its_model_is_not_well():
     model = four_bar(4.1e-9)
     with warnings.catch_warnings():
@@ -60,6 +62,24 @@ def test_a_loop_that_opens_beyond_the_error_of_its_model_is_not_well():
         v = sl.Dynamics(model).complete_velocity(q, {"a": 2.0, "other": 0.0})
         run = sl.simulate(model, q, v, duration=0.5, integrator="euler", closures="none", limits="ignore")
     assert run.audit()["closure"].verdict == "not well"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("offset", [4e-6, 2e-5])
+def test_a_loop_that_is_open_by_more_than_a_step_may_leave_moves_along_the_other_rows(offset):
+    model = four_bar(offset)
+    robot = sl.Dynamics(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        q = robot.assemble(GUESS)
+        run = sl.simulate(robot, q, duration=0.02, limits="ignore")
+    assert run.outcome.reason == "finished"
+    assert run.residual > 1e-6
+    exact = sl.simulate(four_bar(), sl.Dynamics(four_bar()).assemble(GUESS), duration=0.02, limits="ignore")
+    np.testing.assert_allclose(run.q[-1], exact.q[-1], atol=1e-9)
+    found = robot.diagnose(q)
+    assert found.closed
+    assert "'d: force along y' stays open by" in str(found)
 
 
 def test_a_start_that_is_closed_as_far_as_joints_can_gets_no_note():
@@ -111,3 +131,18 @@ def test_a_batch_of_one_state_without_an_answer_is_a_row_of_nan():
         found = robot.forward_dynamics(np.full((1, robot.model.nq), 0.3), np.zeros(robot.model.nv), np.zeros(4))
     assert np.isnan(found).all()
     assert found.shape == (1, robot.model.nv)
+
+
+def test_a_massless_mechanism_with_a_coupling_is_projected_and_refused_by_name():
+    b = sl.Builder("fingers")
+    for name in ("left", "right"):
+        b.body(name, 0.0)
+        b.prismatic(f"{name}_slide", "world", name, "y")
+    robot = sl.Dynamics(b.coupling("mimic", "right_slide", "left_slide", -1.0).build())
+    q, v = robot.project([0.1, -0.1], [1.0, 0.0])
+    np.testing.assert_allclose(v, [0.5, -0.5])
+    assert robot.diagnose(q).mobility == 1
+    with says(StateError, "operational_inertia: a motion of right_slide, left_slide that the loops allow moves no in"):
+        robot.operational_inertia(q, "left")
+    with says(StateError, "joint 'right_slide' (body 'right')"):
+        robot.forward_dynamics(q, v, [0.0, 0.0])

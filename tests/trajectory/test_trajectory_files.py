@@ -223,8 +223,7 @@ def test_extensions_and_batches_that_do_not_fit_get_a_sentence(tmp_path):
 def test_missing_h5py_is_said_with_the_cure(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     sentence = (
-        "run.nc: .nc and .h5 files need h5py, which is not installed: pip install h5py. "
-        "A .npz file needs nothing more"
+        "run.nc: .nc and .h5 files need h5py, which is not installed: pip install h5py. A .npz file needs nothing more"
     )
     with says(UnsupportedError, sentence):
         four_bar_run().save(tmp_path / "run.nc")

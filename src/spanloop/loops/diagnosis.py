@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from spanloop.errors import SpanloopError, in_one_line, listed
 from spanloop.loops.arguments import dof_names
-from spanloop.loops.assembly import assemble, velocity_loops
+from spanloop.loops.assembly import SMALL, assemble, velocity_loops
 from spanloop.loops.batching import Robot, one_state, resolution, values
-from spanloop.loops.closure_errors import Miss, errors, idle, mechanism_of, misses, rows_of
+from spanloop.loops.closure_errors import Miss, errors, idle, largest_rows, mechanism_of, misses, rows_of
 from spanloop.loops.constraint_rank import Structure, distance, rank, singular_values, structure
 from spanloop.loops.independent_dofs import IndependentCoordinates, independent_coordinates
 from spanloop.loops.redundant_directions import redundant_directions
@@ -37,6 +37,7 @@ class Diagnosis:
     n_couplings: int
     n_dofs: int
     misses: tuple[Miss, ...]  # closure error of every loop, then of every coupling
+    misfit: str  # redundant rows that the model's own numbers leave open by more than the tolerance, "" if none
     tolerance: float  # rad, or of the loop's length: a loop with a larger error is not closed
     n_rows: int
     rank: int  # here
@@ -102,8 +103,8 @@ def diagnose(robot: Robot, q: ArrayLike) -> Diagnosis:
     s = singular_values(kept)
     r, all_values = rank(s), singular_values(J / rows.lengths[:, None] * rows.dof_lengths)
     names = tuple(row.name for row in rows_of(model))
-    off = misses(model, errors(robot, state[None])[0])
     tolerance = max(CLOSED, 100.0 * resolution(robot))
+    off, misfit = _misses(model, rows, errors(robot, state[None])[0], tolerance)
     always, here = redundant_directions(model, rows, J if all(miss.size <= tolerance for miss in off) else None)
     return Diagnosis(
         model=model.name,
@@ -111,6 +112,7 @@ def diagnose(robot: Robot, q: ArrayLike) -> Diagnosis:
         n_couplings=len(model.couplings),
         n_dofs=model.nv,
         misses=off,
+        misfit=misfit,
         tolerance=tolerance,
         n_rows=len(names),
         rank=r,
@@ -128,6 +130,20 @@ def diagnose(robot: Robot, q: ArrayLike) -> Diagnosis:
         parts=parts(model, kept),
         independent=independent_coordinates(robot, state),
     )
+
+
+def _misses(model: Model, rows: Structure, error: np.ndarray, tolerance: float) -> tuple[tuple[Miss, ...], str]:
+    """How far the loops are from closed, and the redundant rows (no part of that) which the model leaves open."""
+    found, redundant = misses(model, error), list(rows.redundant)
+    if not rows.general or not redundant or all(miss.size <= tolerance for miss in found):
+        return found, ""
+    rest, own = error.copy(), np.zeros_like(error)
+    rest[redundant], own[redundant] = 0.0, error[redundant]
+    closed = misses(model, rest)
+    fits = max(miss.size for miss in misses(model, own)) < SMALL
+    if not fits or any(miss.size > tolerance for miss in closed):
+        return found, ""
+    return closed, largest_rows(model, own)
 
 
 def _gap(s: np.ndarray, r: int) -> float:
@@ -188,6 +204,8 @@ def _facts(d: Diagnosis) -> Iterator[str]:
         miss = max(measured, key=lambda miss: miss.size)
         others = "other loops" if d.velocity_loops else "loops"
         yield f"The {others} are closed to {miss.by()}." if miss.size else f"The {others} are closed exactly."
+    if d.misfit:
+        yield f"{d.misfit}: redundant, no joint closes that; the model's own numbers leave it open."
     if d.rank == d.n_rows:
         yield f"{counted(d.n_rows, 'row')}, all of them independent."
     else:

@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.compiler.runtime.arrays import checked_out
-from spanloop.errors import Refusal
+from spanloop.errors import Reason, Refusal, listed
 from spanloop.kernels.spec import KernelSpec
+from spanloop.loops.arguments import dof_names
 from spanloop.loops.batching import Computed, Robot, over_states, values
+from spanloop.loops.closure_errors import mechanism_of
 from spanloop.loops.constraint_rank import RANK, by_assembly
 from spanloop.loops.independent_dofs import Dofs, maps, resolved, structure_of
 from spanloop.loops.motion_refusals import open_loops
 from spanloop.model import Model
 
+_MASSLESS = 1e-14  # of the largest inertia: a motion with less moves nothing
 _CUT = 1e-10  # of the largest eigenvalue of the inverse inertia: what is smaller counts as no motion
 
 
@@ -61,7 +64,7 @@ def operational_inertia(robot: Robot, q: ArrayLike, frames: str | Sequence[str])
         Jf = np.concatenate(parts, axis=1)
         inverse = Jf @ Y @ np.swapaxes(Jf, 1, 2)
         matrix, regular = _inverted(inverse)
-        return (inverse, matrix, regular.astype(int)), _singular_states(robot, q) | open_loops(robot, q)
+        return (inverse, matrix, regular.astype(int)), _singular_states(robot, q, J) | open_loops(robot, q)
 
     inverse, matrix, regular = over_states(
         "operational_inertia", robot, by_assembly(robot, compute), q=(q, robot.model.nq)
@@ -69,14 +72,34 @@ def operational_inertia(robot: Robot, q: ArrayLike, frames: str | Sequence[str])
     return OperationalInertia(names, inverse, matrix, regular == 1)
 
 
-def _singular_states(robot: Robot, q: np.ndarray) -> dict[int, Refusal]:
-    """Why a tree's mass matrix has no inverse, for the states (n, nq) at which it has none."""
+def _singular_states(robot: Robot, q: np.ndarray, J: np.ndarray) -> dict[int, Refusal]:
+    """Why the inertia has no inverse, for the states (n, nq) at which it has none; J (n, rows, nv): of the loops."""
     if robot.model.loops or robot.model.couplings:
-        return {}
+        return _massless_motions(robot, q, J)
     inverse = KernelSpec.of(robot.model, "mass_matrix_inverse")
     if inverse.program[1].demands is None:
         return {}
     return {k: inverse.explain(x) for k, x in enumerate(q) if inverse.reference(x) is None}
+
+
+def _massless_motions(robot: Robot, q: np.ndarray, J: np.ndarray) -> dict[int, Refusal]:
+    """States at which a motion that the loops allow moves no inertia."""
+    lengths, names = np.array(mechanism_of(robot.model).dof_lengths), dof_names(robot.model)
+    free = np.flatnonzero([not j.driven for j in robot.model.joints for _ in range(j.kind.nv)])
+    out: dict[int, Refusal] = {}
+    for k, M in enumerate(values(robot, "mass_matrix", q)):
+        _, s, Vt = np.linalg.svd((J[k] * lengths)[:, free])
+        N = lengths[free, None] * Vt[int(np.sum(s > RANK * s.max(initial=0.0))) :].T
+        w, V = np.linalg.eigh(N.T @ M[np.ix_(free, free)] @ N)
+        if len(w) and not w[0] > _MASSLESS * w[-1]:
+            motion = np.abs(N @ V[:, 0]) / lengths[free]
+            moving = [names[free[i]] for i in np.argsort(-motion, kind="stable") if motion[i] > 0.1 * motion.max()]
+            out[k] = Refusal(
+                Reason.SINGULAR_MASS,
+                f"a motion of {listed(moving, 4)} that the loops allow moves no inertia. Give their bodies mass and "
+                "inertia, give a joint armature, or lock it: model.lock(...)",
+            )
+    return out
 
 
 def _inverted(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -123,6 +146,7 @@ def _root(model: Model, M: np.ndarray) -> np.ndarray:
     R = np.zeros_like(M)
     if len(free):
         w, V = np.linalg.eigh(M[:, free[:, None], free])
-        w = np.maximum(w, _LIGHT * w.max(axis=1, keepdims=True))
+        largest = w.max(axis=1, keepdims=True)
+        w = np.maximum(w, np.where(largest > 0.0, _LIGHT * largest, 1.0))  # without any mass all DoF count alike
         R[:, free[:, None], free] = V / np.sqrt(w)[:, None, :]
     return R

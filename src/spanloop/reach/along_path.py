@@ -110,13 +110,15 @@ class _Walk:
 
     def _tried(self, q: np.ndarray, numbers: np.ndarray, k: int) -> np.ndarray | None:
         """The state that meets these targets (1, numbers), if steps from q lead there without a doubt."""
-        steps, constants = self.task.own.steps, self.task.constants(numbers)
+        steps, constants = self.task.own.steps, self.task.constants(numbers, q[None])
         rows, before = steps.begun(q[None], _DAMPING), _LONGEST**2
         for _ in range(_STEPS):
             arrived, _ = steps.advance(rows, constants, 1)
             self.steps[k] += 1
             if arrived[0]:
-                return steps.part(rows, "q")[0].copy()
+                reached = q.copy()
+                reached[steps.moving] = steps.part(rows, "q")[0]
+                return reached
             size = float(steps.part(rows, "merit")[0, 2])
             if size > before or steps.part(rows, "pace")[0, 1] < 1.0:
                 return None

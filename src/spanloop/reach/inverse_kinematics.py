@@ -51,7 +51,7 @@ def inverse_kinematics(
     def again(rows: np.ndarray, attempt: np.ndarray) -> np.ndarray:
         return task.own.again(robot, numbers[rows], start_rows[rows], attempt, seed, count == 1)
 
-    found = search(task.own.steps, task.constants(numbers), start_rows, task.enough, restarts, again)
+    found = search(task.own.steps, task.constants(numbers, start_rows), start_rows, task.enough, restarts, again)
     q = wrapped(robot.model, found.q, start_rows)
     closed, open_rows = task.close(q)
     refusals = task.refusals | {int(good[k]): refusal for k, refusal in open_rows.items()}
@@ -124,10 +124,10 @@ class Task:
         """The sum of weighted squares below which every target is met."""
         return 0.25 * min(self.weights) * self.tolerance**2
 
-    def constants(self, numbers: np.ndarray) -> np.ndarray:
-        """Rows that steps take: numbers of the targets, weights, tolerances."""
+    def constants(self, numbers: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Rows that steps take: numbers of the targets, weights, tolerances, joints of q (n, nq) that rest."""
         same = [*self.weights, 0.5 * self.tolerance, 0.5 * CLOSED]
-        return np.concatenate([numbers, np.tile(same, (len(numbers), 1))], axis=1)
+        return np.concatenate([numbers, np.tile(same, (len(numbers), 1)), q[:, self.own.steps.rest]], axis=1)
 
     def close(self, q: np.ndarray) -> tuple[np.ndarray, Refusals]:
         """Close the loops of states q (n, nq) that the search left open, in place; which are closed, why others not."""

@@ -52,7 +52,8 @@ def search(
         )
         out.steps[active] += taken
         here += taken
-        out.q[active[arrived]], out.arrived[active[arrived]] = steps.part(rows, "q")[arrived], True
+        out.q[np.ix_(active[arrived], steps.moving)] = steps.part(rows, "q")[arrived]
+        out.arrived[active[arrived]] = True
         arrived |= _is_still(steps, rows, enough)
         if arrived.any():
             left = ~arrived
@@ -91,7 +92,8 @@ def _keep_best(steps: CompiledSteps, rows: np.ndarray, numbers: np.ndarray, best
     cost, openness, _ = steps.part(rows, "merit").T
     score = cost + 1e3 * openness
     better = score < best[numbers]
-    best[numbers[better]], q[numbers[better]] = score[better], steps.part(rows, "start")[better]
+    best[numbers[better]] = score[better]
+    q[np.ix_(numbers[better], steps.moving)] = steps.part(rows, "start")[better]
 
 
 def _polish(steps: CompiledSteps, constants: np.ndarray, out: Found) -> None:
@@ -103,7 +105,8 @@ def _polish(steps: CompiledSteps, constants: np.ndarray, out: Found) -> None:
         out.steps[left] += taken
         done += _MOST
         out.arrived[left[arrived]] = True
-        out.q[left] = np.where(arrived[:, None], steps.part(rows, "q"), steps.part(rows, "start"))
+        found = np.where(arrived[:, None], steps.part(rows, "q"), steps.part(rows, "start"))
+        out.q[np.ix_(left, steps.moving)] = found
         busy = ~arrived & (steps.part(rows, "merit")[:, 2] > _STILL) & (steps.part(rows, "pace")[:, 1] > 1e-9)
         left, rows = left[busy], rows[busy]
 

@@ -180,6 +180,9 @@ class System:
         found = None if self._forward.reference(*rows) is not None else self._forward.explain(*rows)
         if self.minimal and (found is None or found.reason is Reason.SINGULAR_CLOSURE):
             return self.completion.refusal(self.actuated_rates(x)[0]) or found
+        if found is None and self.projects:  # a joint that damping alone resists has no inertia to be projected with
+            rows = [np.array(y, float) for y in self._of(self._velocity, x).values()]
+            return None if self._velocity.reference(*rows) is not None else self._velocity.explain(*rows)
         return found
 
     def torques(self, x: Arrays) -> tuple[list[Any], list[Any]]:
@@ -288,12 +291,18 @@ class System:
             q = self.moved(q, delta)
         return q, self.openness({**x, "q": q})
 
-    def openness(self, x: Arrays) -> Any:
-        """The largest error of any closure row [rad, or of its loop's length]; 0 without loops."""
+    def openness(self, x: Arrays, kept: bool = False) -> Any:
+        """The largest error of any closure row [rad, or of its loop's length]; 0 without loops.
+
+        kept: without redundant rows, which no joint closes.
+        """
         left: Any = 0.0
-        for e, length in zip(self._errors(x), self._baked.row_lengths, strict=True) if self.has_loops else ():
-            share = absolute(e) * (1.0 / length)
-            left = where(share < left, left, share)
+        dropped = self._position.redundancy.dropped if kept else frozenset()
+        errors = zip(self._errors(x), self._baked.row_lengths, strict=True) if self.has_loops else ()
+        for r, (e, length) in enumerate(errors):
+            if r not in dropped:
+                share = absolute(e) * (1.0 / length)
+                left = where(share < left, left, share)
         return left
 
     def moved(self, q: Sequence[Any], delta: Sequence[Any]) -> list[Any]:

@@ -259,10 +259,20 @@ LEFT_OUT = {
             "<joint name='j'/>" + BALL,
             "<tendon><fixed name='t' stiffness='1'><joint joint='j' coef='1'/></fixed></tendon>",
         ),
-        "left out, though it acts on the motion: <tendon>: 't' (text.xml:1)",
+        "left out, though it acts on the motion: stiffness of a <tendon>: 't' (text.xml:1)",
+    ),
+    "slack tendon": (
+        body(
+            "<joint name='j'/>" + BALL,
+            "<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon>",
+        ),
+        "<tendon> left out, it exerts no force by itself: 't' (text.xml:1)",
     ),
     "polynomial": (
-        body("<joint name='j'/>" + BALL, "<equality><joint name='e' joint1='j' polycoef='0 1 2 0 0'/></equality>"),
+        body(
+            "<joint name='j'/><joint name='k' axis='1 0 0'/>" + BALL,
+            "<equality><joint name='e' joint1='j' joint2='k' polycoef='0 1 2 0 0'/></equality>",
+        ),
         "left out, though it acts on the motion: equality constraint between joints that is no straight line: "
         "'e' (text.xml:1)",
     ),
@@ -287,8 +297,8 @@ LEFT_OUT = {
         "left out, though it acts on the motion: plugins: text.xml:1",
     ),
     "gravcomp": (
-        body("<joint/>" + BALL).replace('name="b"', 'name="b" gravcomp="1"'),
-        "left out, though it acts on the motion: gravcomp: body 'b' (text.xml:1)",
+        body("<joint/>" + BALL + f"<body><joint/>{BALL}</body>").replace('name="b"', 'name="b" gravcomp="1"'),
+        "left out, though it acts on the motion: gravcomp that differs between bodies: body 'b' (text.xml:1)",
     ),
     "medium": (
         body("<joint/>" + BALL, "<option viscosity='1'/>"),
@@ -306,10 +316,6 @@ LEFT_OUT = {
     "ball range": (
         body("<joint name='j' type='ball' range='0 90'/>" + BALL),
         "range of a ball joint left out: joint 'j' (text.xml:1)",
-    ),
-    "ellipsoid": (
-        body("<joint/><geom type='ellipsoid' size='1 1 2'/>"),
-        "shape ellipsoid left out: geom 0 of 'b'",
     ),
     "mocap": (
         body(BALL).replace('name="b"', 'name="b" mocap="true"'),
@@ -331,7 +337,8 @@ def test_what_cannot_be_held_is_said(case):
 def test_what_acts_and_is_left_out_also_warns(tmp_path):
     (tmp_path / "m.xml").write_text(LEFT_OUT["tendon"][0])
     with pytest.warns(
-        SpanloopWarning, match=r"m.xml: left out, though it acts on the motion: <tendon>: 't' \(m.xml:1\)"
+        SpanloopWarning,
+        match=r"m.xml: left out, though it acts on the motion: stiffness of a <tendon>: 't' \(m.xml:1\)",
     ):
         load(tmp_path / "m.xml")
     with pytest.raises(InputError, match=r"m.xml: base='free' is for URDF files; "):

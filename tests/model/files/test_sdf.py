@@ -516,7 +516,7 @@ BAD = {
     "negative mass": (
         sdf(link("a", inside="<inertial><mass>-1</mass></inertial>")),
         ModelError,
-        "body 'a' (m.sdf:3): mass is -1 kg; must be >= 0. Was the sign lost in the export?",
+        "link 'a' (m.sdf:3): mass is -1 kg; must be >= 0. Was the sign lost in the export? repair=True drops the sign",
     ),
     "automatic inertia": (
         sdf(link("a", inside="<inertial auto='true'/>"), version="1.11"),

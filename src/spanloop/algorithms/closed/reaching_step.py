@@ -118,25 +118,40 @@ class _Step:
         return out
 
     def answer(self) -> list:
-        m, here, world = self.m, self.here, self.world
-        factor, share = world.pace
+        """All arrays after the step, and −1 where targets are met, else 1."""
+        factor, share = self.world.pace
         better = self._better()
         factor = where(better, _clipped(0.3 * factor, 1e-3, 1e6), _clipped(5.0 * factor, 1e-3, 1e6))
-        step, pushes = self._step(factor)
         share = where(better, 1.0, 0.3 * share)
-        start = [where(better, x, y) for h in here for x, y in zip(h.q, h.start, strict=True)]
-        old = [y for h in here for y in h.delta]
-        delta = [where(better, x, y) for x, y in zip(step, old, strict=True)]
-        trial = [x for link in m.links for x in link.kind.plus(start[link.q], [share * d for d in delta[link.v]])]
+        step, pushes = self._step(factor)
+        trial, start, delta = self._moved(better, share, step)
         free = []
-        for x, limit, push in zip(world.free, self.task.limits, pushes, strict=True):
-            trial[limit.in_q] = at = _clipped(trial[limit.in_q], limit.lower, limit.upper)
-            free.append(
-                where(better, where(_outward(limit, at, push), 0.0, 1.0), x) if limit.in_v in self.looped else 1.0
-            )
+        for x, limit, push in zip(self.world.free, self.task.limits, pushes, strict=True):
+            at = trial[limit.in_q]
+            if not is_zero(step[limit.in_v]):
+                trial[limit.in_q] = at = _clipped(at, limit.lower, limit.upper)
+            rests = where(_outward(limit, at, push), 0.0, 1.0)
+            free.append(where(better, rests, x) if limit.in_v in self.looped else 1.0)
         size = total(x * x * s**-2 for x, s in zip(step, self.dof_lengths, strict=True))
-        merit = [where(better, x, y) for x, y in zip((self.cost, self.openness, size), world.merit, strict=True)]
+        found = (self.cost, self.openness, size)
+        merit = [where(better, x, y) for x, y in zip(found, self.world.merit, strict=True)]
         return [*trial, *start, *delta, *free, *merit, factor, share, where(self._done(), -1.0, 1.0)]
+
+    def _moved(self, better, share, step) -> tuple[list, list, list]:
+        """The next trial, start and delta; joints on no way to a target or loop stay as they are."""
+        trial, start, delta = [], [], []
+        for link, h in zip(self.m.links, self.here, strict=True):
+            own = step[link.v]
+            if all(is_zero(x) for x in own):
+                begin, change, end = h.start, own, h.q
+            else:
+                begin = tuple(where(better, x, y) for x, y in zip(h.q, h.start, strict=True))
+                change = [where(better, x, y) for x, y in zip(own, h.delta, strict=True)]
+                end = link.kind.plus(begin, [share * d for d in change])
+            trial += end
+            start += begin
+            delta += change
+        return trial, start, delta
 
     def _better(self):
         cost, openness, _ = self.world.merit

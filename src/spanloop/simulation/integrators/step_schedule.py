@@ -32,6 +32,7 @@ from spanloop.simulation.minimal import step as minimal
 from spanloop.simulation.system import System
 
 OPEN = 1e-6  # rad, or of the loop's length: a step after which a loop is open by more fails
+LOOSE = 1e-3  # the same of redundant rows, which the model's own numbers may leave open
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,8 @@ class ScheduleBuilder:
             q, left = self.system.closed_position({**x, "q": x[self.moved]})
             error, margin = x["loops"]
             margin = where(x["margin"][0] < margin, x["margin"][0], margin)
-            return (q, [where(error < left, left, error), margin]), [(left, OPEN)]
+            kept = self.system.openness({**x, "q": q}, kept=True)
+            return (q, [where(error < left, left, error), margin]), [(kept, OPEN), (left, LOOSE)]
 
         reads = (self.moved, "loops", "margin", *self.system.constants)
         self._calls.append(self._call("close", reads, {following("q"): self.nq, following("loops"): 2}, compute))

@@ -1,4 +1,7 @@
-"""MJCF's equality constraints, read and written: connect and weld are loops, joint is a coupling."""
+"""MJCF's equality constraints, read and written: connect and weld are loops, joint is a coupling.
+
+A tendon equality is one too where its tendons are fixed ones, sums of joint coordinates, of two joints in all.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +46,16 @@ def read_equalities(source: Any, parts: Parts, notes: LoadNotes) -> tuple[list[L
             notes.add("equality constraints that are not active, left out", label)
         elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
             loops.append(_read_loop(source, i, name, where, kind == kinds.mjEQ_WELD, parts, notes))
-        elif kind != kinds.mjEQ_JOINT:
+        elif kind not in (kinds.mjEQ_JOINT, kinds.mjEQ_TENDON):
             notes.add(f"{ACTS} equality constraint {kind.name[5:].lower()}", label)
-        elif any(m.eq_data[i, 2:5]):
+        elif int(m.eq_obj2id[i]) >= 0 and any(m.eq_data[i, 2:5]):
             notes.add(f"{ACTS} equality constraint between joints that is no straight line", label)
         else:
-            _read_joint(source, i, name, where, names, parts, loops, couplings)
+            row = _row(source, i, kind == kinds.mjEQ_TENDON)
+            if row is None or len(row) > 2:
+                notes.add(f"{ACTS} equality constraint of a tendon that is no sum of two joints", label)
+            else:
+                _read_row(source, row, float(m.eq_data[i, 0]), name, where, names, parts, loops, couplings)
     if loops or couplings:
         notes.add(
             "equality constraints, soft in MuJoCo and exact here", repr(loops[0].name if loops else couplings[0].name)
@@ -88,9 +95,27 @@ def _nearer(ours: Placement, theirs: Placement) -> Placement:
     return ours if max(apart) < NEAR else theirs
 
 
-def _read_joint(
+def _row(source: Any, i: int, tendons: bool) -> dict[int, float] | None:
+    """Factors c of the joints in Σ c (q − q⁰) = a₀; None where a tendon is no sum of joint coordinates."""
+    m = source.model
+    first, second, ratio = int(m.eq_obj1id[i]), int(m.eq_obj2id[i]), float(m.eq_data[i, 1])
+    if not tendons:
+        return {first: 1.0} | ({second: -ratio} if second >= 0 else {})
+    row: dict[int, float] = {}
+    for tendon, factor in ((first, 1.0), (second, -ratio))[: 1 + (second >= 0)]:
+        start = int(m.tendon_adr[tendon])
+        for w in range(start, start + int(m.tendon_num[tendon])):
+            if int(m.wrap_type[w]) != int(source.mujoco.mjtWrap.mjWRAP_JOINT):
+                return None
+            joint = int(m.wrap_objid[w])
+            row[joint] = row.get(joint, 0.0) + factor * float(m.wrap_prm[w])
+    return {joint: c for joint, c in row.items() if c != 0.0} or None
+
+
+def _read_row(
     source: Any,
-    i: int,
+    row: dict[int, float],
+    constant: float,
     name: str,
     where: str,
     names: list[str],
@@ -98,12 +123,12 @@ def _read_joint(
     loops: list[Loop],
     couplings: list[Coupling],
 ) -> None:
-    """q₁ − q₁⁰ = c₀ + c₁ (q₂ − q₂⁰); without a second joint a loop fixes the first."""
+    """c₁ (q₁ − q₁⁰) + c₂ (q₂ − q₂⁰) = a₀; without a second joint a loop fixes the first."""
     m = source.model
-    first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
-    start = float(m.qpos0[m.jnt_qposadr[first]])
-    offset, ratio = float(m.eq_data[i, 0]) + start, float(m.eq_data[i, 1])
-    if second >= 0:
+    (first, scale), *others = row.items()
+    offset = constant / scale + float(m.qpos0[m.jnt_qposadr[first]])
+    for second, factor in others:
+        ratio = -factor / scale
         offset -= ratio * float(m.qpos0[m.jnt_qposadr[second]])
         couplings.append(Coupling(name, names[first], names[second], ratio, offset, where))
         return

@@ -7,12 +7,15 @@ as written. Equality constraints, soft there, are exact closures here.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from spanloop.errors import FileError, UnsupportedError
 from spanloop.model.files.load_notes import ACTS, LoadNotes
@@ -26,6 +29,7 @@ from spanloop.model.parts import Frame, Placement
 from spanloop.model.spanning_tree import Graph, spanned
 
 OLDEST = (3, 3)  # of MuJoCo's versions
+TENDON_ACTS = ("stiffness", "damping", "frictionloss", "limited", "armature", "stiffnesspoly", "dampingpoly")
 DISABLED = {  # flags of <option> that switch off what acts here all the same
     "mjDSBL_CONSTRAINT": "constraint",
     "mjDSBL_EQUALITY": "equality",
@@ -109,7 +113,11 @@ def _listening(mujoco: Any, notes: LoadNotes) -> Iterator[None]:
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(lambda words: notes.add("MuJoCo warns", " ".join(str(words).split())))
     try:
-        yield
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            yield
+        for warning in found:
+            notes.add("MuJoCo warns", " ".join(str(warning.message).split()))
     finally:
         mujoco.set_mju_user_warning(before)
 
@@ -129,20 +137,39 @@ def _gravity(source: Any, notes: LoadNotes) -> tuple[float, float, float]:
     if int(source.model.opt.disableflags) & flag:
         notes.add("gravity switched off by <flag gravity='disable'/>", source.where(source.spec.worldbody))
         return (0.0, 0.0, 0.0)
+    left = 1.0 - _compensated(source, notes)
     x, y, z = source.model.opt.gravity.tolist()
-    return (x + 0.0, y + 0.0, z + 0.0)
+    return (left * x + 0.0, left * y + 0.0, left * z + 0.0)
+
+
+def _compensated(source: Any, notes: LoadNotes) -> float:
+    """The share of gravity that gravcomp takes from every moving body alike; 0, with a warning, if it differs."""
+    m = source.model
+    moving = [i for i in range(1, m.nbody) if m.body_weldid[i] != 0 and m.body_mass[i] > 0.0]
+    shares = {float(m.body_gravcomp[i]) for i in moving}
+    if shares <= {0.0}:
+        return 0.0
+    element = next(b for b in source.spec.bodies if b.id in moving and b.gravcomp)
+    place = f"body {element.name!r} ({source.where(element)})"
+    if len(shares) == 1:
+        notes.add("gravcomp, alike for all that moves, read as less gravity", place)
+        return shares.pop()
+    notes.add(f"{ACTS} gravcomp that differs between bodies", place)
+    return 0.0
 
 
 def _note_unsupported(source: Any, notes: LoadNotes) -> None:
     """Note what acts in MuJoCo and a model cannot hold."""
     model, bits = source.model, source.mujoco.mjtDisableBit
-    for tendon in source.spec.tendons:
-        notes.add(f"{ACTS} <tendon>", f"{tendon.name!r} ({source.where(tendon)})")
+    for k, tendon in enumerate(source.spec.tendons):
+        place = f"{tendon.name!r} ({source.where(tendon)})"
+        acts = [word for word in TENDON_ACTS if np.any(getattr(model, f"tendon_{word}", [[0]] * model.ntendon)[k])]
+        if acts:
+            notes.add(f"{ACTS} {', '.join(acts).replace('limited', 'range')} of a <tendon>", place)
+        else:
+            notes.add("<tendon> left out, it exerts no force by itself", place)
     for flex in source.spec.flexes:
         notes.add(f"{ACTS} <flex>", repr(flex.name))
-    for body in source.spec.bodies:
-        if body.gravcomp:
-            notes.add(f"{ACTS} gravcomp", f"body {body.name!r} ({source.where(body)})")
     if model.opt.density > 0.0 or model.opt.viscosity > 0.0:
         notes.add(f"{ACTS} density and viscosity of the medium", source.where(source.spec.worldbody))
     for name, word in DISABLED.items():
