@@ -55,6 +55,9 @@ CALLS = {
     "energy": 2,
     "momentum": 2,
     "center_of_mass": 1,
+    "center_of_mass_jacobian": 1,
+    "centroidal_momentum_matrix": 1,
+    "centroidal_momentum_bias": 2,
     "integrate": 2,
     "difference": 2,
 }

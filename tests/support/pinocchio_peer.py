@@ -124,6 +124,34 @@ class Peer:
         h = pin.computeCentroidalMomentum(self.model, self.data, self.order.q_to(q), self.order.v_to(v))
         return np.concatenate((h.angular, h.linear))
 
+    def center_of_mass_jacobian(self, q):
+        return self._columns(np.array(pin.jacobianCenterOfMass(self.model, self.data, self.order.q_to(q))))
+
+    def centroidal_momentum_matrix(self, q, v):
+        A = np.reshape(pin.ccrba(self.model, self.data, self.order.q_to(q), self.order.v_to(v)), (6, -1))
+        return self._columns(np.vstack((A[3:], A[:3])))
+
+    def centroidal_momentum_bias(self, q, v):
+        """Ȧ v as the rate of momentum at a = 0; dccrba leaves out the rates of the axes of universal joints."""
+        still = np.zeros(self.model.nv)
+        h = pin.computeCentroidalMomentumTimeVariation(
+            self.model, self.data, self.order.q_to(q), self.order.v_to(v), still
+        )
+        return np.concatenate((h.angular, h.linear))
+
+    def frame_motion(self, q, v, a, frame):
+        """Velocity, classical and spatial acceleration in world axes, and the rotation of the frame."""
+        number, here = self._frame(frame)
+        if number == 0:
+            return np.zeros(6), np.zeros(6), np.zeros(6), here.rotation
+        q, v, a = self.order.q_to(q), self.order.v_to(v), self.order.v_to(a)
+        pin.forwardKinematics(self.model, self.data, q, v, a)
+        R = (self.data.oMi[number] * here).rotation
+        moved, rate = here.actInv(self.data.v[number]), here.actInv(self.data.a[number])
+        classical = rate.linear + np.cross(moved.angular, moved.linear)
+        pairs = (moved.angular, moved.linear), (rate.angular, classical), (rate.angular, rate.linear)
+        return *(np.concatenate((R @ x, R @ y)) for x, y in pairs), R
+
     def integrate(self, q, delta):
         return self.order.q_from(pin.integrate(self.model, self.order.q_to(q), self.order.v_to(delta)))
 
@@ -184,6 +212,7 @@ class Peer:
         return out
 
     def _columns(self, J):
+        J = np.reshape(J, (len(J), -1))  # of one freedom it comes flat
         out = np.empty_like(J)
         out[:, self._permutation] = J
         return out

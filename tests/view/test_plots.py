@@ -270,3 +270,17 @@ def test_names_are_neither_mathematics_nor_hidden(name, tmp_path):
         axes.figure.savefig(tmp_path / "x.png")
     (shown,) = [t.get_text() for t in run.plot("q").get_legend().get_texts()]
     assert shown.strip().replace(r"\$", "$") == printable(name)
+
+
+def test_a_workspace_is_drawn_in_its_plane_or_in_space_with_its_points():
+    flat = sl.Dynamics(sl.zoo.pendulum(2)).workspace("tip", 50)
+    ax = plots.workspace(flat)
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.name) == ("x [m]", "z [m]", "rectilinear")
+    np.testing.assert_array_equal(ax.collections[0].get_offsets(), flat.points[:, [0, 2]])
+    assert ax.get_title() == "tip: 50 of 50 states"
+    space = plots.workspace(sl.Dynamics(sl.zoo.puma()).workspace("tool", 50), color=None)
+    assert (space.name, space.get_zlabel()) == ("3d", "z [m]")
+    with says(InputError, "workspace: color is 'red'; expected 'manipulability' or None"):
+        plots.workspace(flat, color="red")
+    with says(InputError, "workspace: a Dynamics is given; expected what robot.workspace(frame) returns"):
+        plots.workspace(sl.Dynamics(sl.zoo.puma()))

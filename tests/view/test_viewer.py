@@ -133,6 +133,7 @@ def test_open_loops_are_seen_closed_on_demand_and_not_simulated():
 def test_live_motion_keeps_energy_and_loops():
     model, q = made("four_bar")
     session = Session(sl.Dynamics(model), q)
+    session.live.settings.hold = False
     before = sum(session.energy())
     session.start()
     for _ in range(60):
@@ -147,6 +148,7 @@ def test_live_motion_keeps_energy_and_loops():
 def test_live_motion_is_that_of_simulate():
     model, q = made("four_bar")
     live = Live(sl.Dynamics(model), q)
+    live.settings.hold = False
     for _ in range(20):
         live.advance(0.01)
     run = sl.simulate(model, q, duration=0.2)
@@ -157,7 +159,7 @@ def test_gravity_can_be_taken_away_exactly():
     model, q = made("four_bar")
     robot = sl.Dynamics(model)
     live = Live(robot, q, robot.complete_velocity(q, {"crank_hinge": 3.0}))
-    live.settings.gravity = 0.0
+    live.settings.gravity, live.settings.hold = 0.0, False
     live.advance(0.1)
     run = sl.simulate(model.with_gravity((0, 0, 0)), q, live_start(robot, q), duration=0.1)
     np.testing.assert_allclose(live.now.q, run.q[-1], rtol=0.0, atol=1e-11)
@@ -171,7 +173,7 @@ def test_damping_takes_energy_and_a_push_gives_some():
     model, q = made("four_bar")
     robot = sl.Dynamics(model)
     live = Live(robot, q)
-    live.settings.damping = 1.0
+    live.settings.damping, live.settings.hold = 1.0, False
     live.advance(0.1)
     damped = robot.energy(live.now.q, live.now.v).sum()
     assert damped < robot.energy(q, np.zeros(model.nv)).sum()
@@ -183,10 +185,57 @@ def test_damping_takes_energy_and_a_push_gives_some():
     assert np.abs(live.now.v).max() > 1e-3
 
 
+def test_actuated_joints_are_held_and_let_go():
+    model, q = made("four_bar")
+    live = Live(sl.Dynamics(model), q)
+    assert live.held == ("crank_hinge",)
+    live.settings.body, live.settings.force = "coupler", np.array([50.0, 0.0, 0.0])
+    live.advance(0.1)
+    np.testing.assert_allclose(live.now.q, q, atol=1e-9)
+    live.settings.hold = False
+    live.advance(0.1)
+    assert np.abs(live.now.q - q).max() > 1e-3
+
+
+def test_held_joints_carry_the_weight():
+    """The hinge of a held pendulum bears the moment of gravity; let go, it bears none about its axis."""
+    session = Session(sl.Dynamics(sl.zoo.pendulum(1)), np.array([np.pi / 2]))
+    (hinge,) = session.robot.model.joints
+    moment = abs(session.robot.gravity_torques(session.q)[0])
+    assert abs(session.reactions()[hinge.name][:3] @ hinge.kind.axis) == pytest.approx(moment)
+    session.live.settings.hold = False
+    assert abs(session.reactions()[hinge.name][:3] @ hinge.kind.axis) < 1e-9 * moment
+
+
+def test_a_joint_rebounds_at_its_limit():
+    b = sl.Builder("m").body("a", 1.0, center=(1.0, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
+    model = b.revolute("j", "world", "a", "y", limits=(-1.0, 0.1), actuated=False).build()
+    live = Live(sl.Dynamics(model), np.zeros(1))
+    farthest = 0.0
+    for _ in range(80):
+        live.advance(0.025)
+        farthest = max(farthest, live.now.q[0])
+    assert not live.ended
+    assert 0.1 < farthest < 0.15  # 1.3 rad/s, stopped by a spring of 80 rad/s
+
+
+def test_a_mechanism_that_leaves_the_picture_is_paused():
+    model = sl.Builder("m").body("a", 1.0, inertia=(0.1, 0.1, 0.1)).free("j", "world", "a").build()
+    session = Session(sl.Dynamics(model), model.neutral())
+    session.start()
+    for _ in range(200):
+        session.tick(0.05)
+    assert session.mode == "posing"
+    assert session.message.startswith("it has left the picture")
+    session.start()  # it goes on from there
+    session.tick(0.05)
+    assert session.mode == "live"
+
+
 def test_reactions_of_what_acts_live_are_those_of_the_model_without_gravity():
     model, q = made("four_bar")
     session = Session(sl.Dynamics(model), q)
-    session.live.settings.gravity = 0.0
+    session.live.settings.gravity, session.live.settings.hold = 0.0, False
     session.live.settings.body, session.live.settings.force = "coupler", np.array([3.0, 0.0, -2.0])
     found = session.reactions()
     push = {"coupler": session.live.forces()["coupler"]}
@@ -203,7 +252,7 @@ def test_a_driven_joint_keeps_its_speed_live():
     driven = model.drive("crank_hinge")
     robot = sl.Dynamics(driven)
     live = Live(robot, q, robot.complete_velocity(q, {"crank_hinge": 2.0}))
-    live.settings.damping = 1.0
+    live.settings.damping, live.settings.hold = 1.0, False
     live.advance(0.1)
     np.testing.assert_allclose(live.now.v[0], 2.0, atol=1e-9)
 

@@ -32,6 +32,7 @@ from spanloop.algorithms.papers.yamane_nakamura import virtual_work
 from spanloop.algorithms.tree import (
     articulated_body,
     articulated_body_textbook,
+    centroidal,
     composite_body,
     coordinates,
     energy,
@@ -182,10 +183,17 @@ FUNCTIONS: dict[str, Function] = {
     "poses": Function({"sweep": Algorithm(kinematics.all_poses)}),
     "jacobian": Function({"sweep": Algorithm(kinematics.jacobian, ("frame", "expressed_in"))}),
     "jacobian_bias": Function({"sweep": Algorithm(kinematics.jacobian_bias, ("frame", "expressed_in"))}),
+    "frame_velocity": Function({"sweep": Algorithm(kinematics.frame_velocity, ("frame", "expressed_in"))}),
+    "frame_acceleration": Function({"sweep": Algorithm(kinematics.frame_acceleration, ("frame", "expressed_in"))}),
+    "frame_spatial_acceleration": Function(
+        {"sweep": Algorithm(kinematics.frame_spatial_acceleration, ("frame", "expressed_in"))}
+    ),
     "energy": Function({"sweep": Algorithm(energy.energy)}),
     "momentum": Function({"sweep": Algorithm(energy.momentum)}),
     "center_of_mass": Function({"sweep": Algorithm(energy.center_of_mass)}),
     "center_of_mass_jacobian": Function({"sweep": Algorithm(energy.center_of_mass_jacobian)}),
+    "centroidal_momentum_matrix": Function({"sweep": Algorithm(centroidal.centroidal_momentum_matrix)}),
+    "centroidal_momentum_bias": Function({"sweep": Algorithm(centroidal.centroidal_momentum_bias)}),
     "integrate": Function({"joints": Algorithm(coordinates.integrate)}),
     "difference": Function({"joints": Algorithm(coordinates.difference)}),
 }

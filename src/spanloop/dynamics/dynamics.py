@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from spanloop import loops
 from spanloop.compiler.runtime.arrays import accepted, checked_out
 from spanloop.compiler.runtime.nan_rows import OneWarning
-from spanloop.dynamics.kernel_calls import ByName, KernelCalls
+from spanloop.dynamics.kernel_calls import ByName
+from spanloop.dynamics.quantities import Quantities
+from spanloop.dynamics.static_loads import at_body_origins
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.kernels import check_call_options, checked_model
 from spanloop.loops import arguments, dynamics_solution
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     Targets = Target | Mapping[str, ArrayLike] | Sequence[Target]
 
 
-class Dynamics(KernelCalls):
+class Dynamics(Quantities):
     """The dynamics of one model.
 
     >>> import numpy as np, spanloop as sl
@@ -306,6 +308,43 @@ class Dynamics(KernelCalls):
         """Return the torques (..., nv) that hold the mechanism against gravity."""
         return self._plain("gravity_torques", (q,), out)
 
+    def static_torques(
+        self,
+        q: ArrayLike,
+        forces: ByName | None = None,
+        *,
+        gravity: bool = True,
+        actuated: Sequence[str] | None = None,
+        weights: ArrayLike | Mapping[str, float] | None = None,
+        active_loops: Iterable[str] | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """Return the torques tau (..., nv) that hold the mechanism at rest under a load.
+
+        forces: {"frame or body": [torque; force] (..., 6)}, the load at their origins in world axes [N m, N].
+
+        gravity: with the weights of the bodies and the springs of joints; False: of the load alone, −Jᵀ forces in a
+        tree.
+
+        With loops, torques act at the actuated joints alone; `actuated`, `weights` as of inverse_dynamics.
+
+        StateError: the actuators cannot hold the load, or a loop is open.
+
+        >>> robot = sl.Dynamics(sl.zoo.puma())
+        >>> q, load = robot.model.random_state(seed=1)[0], [0, 0, 0, 0, 0, -50.0]
+        >>> tau = robot.static_torques(q, {"tool": load}, gravity=False)
+        >>> bool(np.allclose(tau, -robot.jacobian(q, "tool").T @ load))
+        True
+        """
+        loads = at_body_origins(self, q, forces or {}, "static_torques")
+        options: dict[str, Any] = {"actuated": actuated, "weights": weights, "active_loops": active_loops}
+        still = np.zeros(self.model.nv)
+        with OneWarning("static_torques"):
+            tau = self.inverse_dynamics(q, still, still, forces=loads or None, **options)
+            if not gravity:
+                tau = tau - self.inverse_dynamics(q, still, still, **options)
+        return tau if out is None else _written("static_torques", out, tau)
+
     def mass_matrix(self, q: ArrayLike, *, coordinates: str = "tree", out: Array | None = None) -> Array:
         """Return the mass matrix M (..., nv, nv), armatures included.
 
@@ -356,20 +395,6 @@ class Dynamics(KernelCalls):
         """
         names = (frames,) if isinstance(frames, str) else tuple(frames)
         return self._call(self._kernel("force_response", frames=names), (q,), out)
-
-    # ---- quantities
-
-    def energy(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """Return the kinetic and the potential energy (..., 2) [J]."""
-        return self._plain("energy", (q, v), out)
-
-    def momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """Return the [angular; linear] momentum (..., 6) about the centre of mass in world axes [N m s, N s]."""
-        return self._plain("momentum", (q, v), out)
-
-    def center_of_mass(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """Return the centre of mass (..., 3) of all moving bodies in the world [m]."""
-        return self._plain("center_of_mass", (q,), out)
 
     # ---- coordinates
 

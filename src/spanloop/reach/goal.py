@@ -19,6 +19,7 @@ from spanloop.model import Model
 from spanloop.reach.target_kinds import CenterOfMass, Direction, Pose, Position, Target
 
 _ROTATION = 1e-5  # by how much R Rᵀ may miss 1: a matrix rounded to five digits stands for the nearest rotation
+_FARTHEST = 1e12
 _EXPECTED = "{'frame': pose (..., 4, 4) or position (..., 3)}, or sl.targets.Pose, Position, Direction, CenterOfMass"
 
 
@@ -152,6 +153,9 @@ def _checked_rows(name: str, kind: rows_of.TargetKind, x: np.ndarray) -> tuple[n
     """The numbers that kernels take (n, size), and the rows without a meaning, which become zeros."""
     wrong = ~np.isfinite(x).all(axis=1)
     refusals = {int(k): _not_finite(name, x[k]) for k in np.flatnonzero(wrong)}
+    far = ~wrong & (np.abs(x).max(axis=1, initial=0.0) > _FARTHEST)
+    refusals |= {int(k): Refusal(Reason.OTHER, _too_far(name, x[k])) for k in np.flatnonzero(far)}
+    wrong |= far
     x = np.where(wrong[:, None], 0.0, x)
     if kind.kind == rows_of.DIRECTION:
         length = np.linalg.norm(x, axis=1)
@@ -162,6 +166,10 @@ def _checked_rows(name: str, kind: rows_of.TargetKind, x: np.ndarray) -> tuple[n
     if kind.kind == rows_of.POSE:
         return _poses(name, x, wrong, refusals)
     return x, refusals
+
+
+def _too_far(name: str, x: np.ndarray) -> str:
+    return f"target {name!r} holds {x[np.argmax(np.abs(x))]:.3g}; every number must be within {_FARTHEST:.0e}"
 
 
 def _not_finite(name: str, x: np.ndarray) -> Refusal:

@@ -27,6 +27,7 @@ from spanloop.reach.search import search
 from spanloop.reach.starts import wrapped
 
 FUNCTION = "inverse_kinematics"
+_FAR = 100.0  # robots' sizes: targets farther away weigh less
 _NEAR = 1e-9  # rad or m: this near to a limit is at it, for the report
 
 
@@ -126,8 +127,10 @@ class Task:
 
     def constants(self, numbers: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Rows that steps take: numbers of the targets, weights, tolerances, joints of q (n, nq) that rest."""
-        same = [*self.weights, 0.5 * self.tolerance, 0.5 * CLOSED]
-        return np.concatenate([numbers, np.tile(same, (len(numbers), 1)), q[:, self.own.steps.rest]], axis=1)
+        far = np.abs(numbers).max(axis=1, initial=1.0) / (_FAR * max(self.own.length, 1.0))
+        weights = np.array(self.weights) / np.maximum(far, 1.0)[:, None] ** 2  # keeps costs within range
+        tolerances = np.tile([0.5 * self.tolerance, 0.5 * CLOSED], (len(numbers), 1))
+        return np.concatenate([numbers, weights, tolerances, q[:, self.own.steps.rest]], axis=1)
 
     def close(self, q: np.ndarray) -> tuple[np.ndarray, Refusals]:
         """Close the loops of states q (n, nq) that the search left open, in place; which are closed, why others not."""

@@ -69,7 +69,7 @@ class Reach:
             return f"reached in {after}; misses {listed(left)}"
         held = self.limits(row)
         at = f". At limits: {listed(map(repr, held), 6)}" if held else ". No joint is at a limit"
-        return f"out of reach: the nearest state found, in {after}, misses {listed(left)}{at}"
+        return f"not reached: the nearest state found, in {after}, misses {listed(left)}{at}"
 
 
 def _sizes(distance: float, angle: float) -> str:

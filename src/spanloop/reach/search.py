@@ -47,16 +47,17 @@ def search(
     out = Found(start.copy(), np.zeros(count, bool), np.zeros(count, int), np.zeros(count, int))
     best, active, rows, here = np.full(count, np.inf), np.arange(count), steps.begun(start), np.zeros(count, int)
     while len(active):
-        arrived, taken = _advanced(
-            steps, rows, constants[active], _TOGETHER if len(active) > _FEW else _MOST // 2, count
-        )
+        together = _TOGETHER if len(active) > _FEW else _MOST // 2
+        arrived, taken = _advanced(steps, rows, constants[active], together, count)
         out.steps[active] += taken
         here += taken
-        out.q[np.ix_(active[arrived], steps.moving)] = steps.part(rows, "q")[arrived]
-        out.arrived[active[arrived]] = True
-        arrived |= _is_still(steps, rows, enough)
-        if arrived.any():
-            left = ~arrived
+        here[(taken < together) & ~arrived] = _MOST  # numbers that are not finite: only another start helps
+        still = _is_still(steps, rows, enough) & ~arrived
+        for ended, name in ((arrived, "q"), (still, "start")):
+            out.q[np.ix_(active[ended], steps.moving)] = steps.part(rows, name)[ended]
+            out.arrived[active[ended]] = True
+        left = ~(arrived | still)
+        if not left.all():
             active, rows, here = active[left], rows[left], here[left]
         stuck = np.flatnonzero(_is_stuck(steps, rows) | (here >= _MOST))
         if not len(stuck):

@@ -196,6 +196,12 @@ class Problem:
         found = kernel("margin", sizes, 1, compute, self.system.key())
         return float(found(q[finite], np.zeros(self.model.nv), *given.values()).min(initial=1.0))
 
+    def margin_of(self, q: np.ndarray, run: int) -> float:
+        """The margin at one state q (nq,), on floats; 1 where it is not known."""
+        if not self.system.measures_margin:
+            return 1.0
+        return float(self.system.margin(self._floats(run, q=q, v=np.zeros(self.model.nv))))
+
     def constants_of(self, run: int) -> dict[str, np.ndarray]:
         """The constants of one run by name, in the system's order."""
         row, at, out = self.constants[run if len(self.constants) > 1 else 0], 0, {}

@@ -325,6 +325,7 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
     assert integrator.accuracy is not None
     order = 1 if problem.applied.memory else ORDER[integrator.name]  # a memory is constant during a step
     accuracy, factor, best = integrator.accuracy, 2**order - 1, np.inf
+    slowest = 1.0 if integrator.name == "implicit" else 0.7  # errors of modes that steps do not resolve fall late
     coarse = _integrated(problem, times, integrator)
     for _ in range(_HALVINGS):
         times = times.halved()
@@ -335,7 +336,7 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
         if error <= accuracy:
             object.__setattr__(fine, "settings", {**fine.settings, "accuracy": accuracy, "estimated_error": error})
             return fine
-        if error > 0.7 * best and np.isfinite(best):  # rounding, or a chaotic motion
+        if error > slowest * best and np.isfinite(best):  # rounding, or a chaotic motion
             break
         best, coarse = min(best, error), fine
     raise AccuracyError(

@@ -144,6 +144,8 @@ class Termination:
     def _event(self, step: _Step) -> End:
         """The first of the events that were met in this step."""
         found = [(self._located(step, j), j) for j in self._met(step.begin, self._whole(step))]
+        if not found:  # in minimal coordinates, in parts, it is not met
+            return self._failure(step)
         (share, state), j = min(found, key=lambda x: x[0][0])
         met = event_met(self.events, j, step.t + share * self.loop.grid.h)
         alone = met.reason is EndReason.LIMIT and len(self.problem) == 1
@@ -243,7 +245,7 @@ class Termination:
             return Outcome(reason, words, t)
         if reason in (EndReason.SINGULAR, EndReason.OPEN):
             return Outcome(reason, f"at t = {t:.6g} s {refusal}", t)
-        margin = float(state[self.layout.places["loops"]][1]) if self.problem.system.projects else 1.0
+        margin = self._margin(state, step) if self.problem.system.projects else 1.0
         if margin < max(CLOSE, SINGULAR):
             words = (
                 f"the loops came to a singular configuration at t = {t:.6g} s (margin {margin:.1e}); "
@@ -259,6 +261,11 @@ class Termination:
             f"(largest rate so far {speed:.3g}). {advice}"
         )
         return Outcome(reason, words, t)
+
+    def _margin(self, state: np.ndarray, step: _Step) -> float:
+        """The smallest margin of the loops so far and at this state, on floats."""
+        so_far, q = float(state[self.layout.places["loops"]][1]), self._state(state)[0]
+        return min(so_far, self.problem.margin_of(q, step.k))
 
     def _stiff(self, t: float, row: np.ndarray, step: _Step) -> str:
         """A sentence on the joint that is too stiff for the steps; "" if none is."""

@@ -6,6 +6,9 @@ import pytest
 pytest.importorskip("mujoco")
 from mujoco_peer import Peer
 
+import spanloop as sl
+from spanloop.errors import FileError
+
 ROUNDING = 1e-10  # of the largest number; MuJoCo's principal axes are exact to 1e-8 of single precision at worst
 
 WRITTEN = '<inertial pos="0.1 0 0" mass="{mass}" diaginertia="{moments}"/>'
@@ -106,3 +109,54 @@ def test_a_tendon_over_three_joints_is_left_out_with_a_warning():
     assert model.couplings == ()
     what = "left out, though it acts on the motion: equality constraint of a tendon that is no sum of two joints"
     assert any(n.startswith(what) for n in model.notes)
+
+
+# ---- meshes that are missing, broken or huge
+
+MESHED = """<mujoco><asset><mesh name="m" file="m.stl"/></asset><worldbody><body name="b"><joint/>
+<geom type="mesh" mesh="m" {}/><geom size="0.1" mass="1"/></body></worldbody></mujoco>"""
+
+
+def _missing(path):
+    pass
+
+
+def _broken(path):
+    path.write_bytes(b"solid nothing of the kind")
+
+
+def _huge(path):
+    with open(path, "wb") as file:
+        file.truncate(65 * 2**20)
+
+
+@pytest.mark.parametrize("make", [_missing, _broken, _huge])
+@pytest.mark.parametrize("drawn_only", ['mass="0"', 'density="0"'])
+def test_a_mesh_that_is_only_drawn_never_keeps_a_file_from_loading(tmp_path, make, drawn_only):
+    make(tmp_path / "m.stl")
+    (tmp_path / "m.xml").write_text(MESHED.format(drawn_only))
+    model = sl.load(tmp_path / "m.xml")
+    assert model.mass == pytest.approx(1.0)
+    assert any(n.startswith("meshes not found: mesh 'm.stl'") for n in model.notes) == (make is _missing)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (_missing, "m.xml:1: a body's inertia comes from a mesh. mesh 'm.stl': there is no such file in the folder"),
+        (_broken, "m.xml:1: MuJoCo says: "),
+        (_huge, "m.xml:1: a body's inertia comes from a mesh. mesh 'm.stl': has 65 MB; a mechanism's file may have 64"),
+    ],
+)
+def test_a_mesh_that_gives_an_inertia_must_be_readable(tmp_path, make, words):
+    make(tmp_path / "m.stl")
+    (tmp_path / "m.xml").write_text(MESHED.format(""))
+    with pytest.raises(FileError) as caught:
+        sl.load(tmp_path / "m.xml")
+    assert str(caught.value).startswith(words)
+
+
+def test_a_group_outside_the_range_of_inertias_needs_no_mesh(tmp_path):
+    text = MESHED.format('group="4"').replace("<asset>", '<compiler inertiagrouprange="0 3"/><asset>')
+    (tmp_path / "m.xml").write_text(text)
+    assert sl.load(tmp_path / "m.xml").mass == pytest.approx(1.0)

@@ -116,3 +116,13 @@ def test_includes_that_multiply_are_refused(models):
     (models / "worlds" / "w8.sdf").write_text(arm("1.6"))
     with pytest.raises(FileError, match="more than 100 files are included"):
         sl.load(models / "worlds" / "w0.sdf")
+
+
+@pytest.mark.parametrize("all_links", [True, False])
+def test_gravity_is_off_where_every_link_has_it_off(all_links):
+    text = arm("1.6").replace("<link name='a'>", "<link name='a'><gravity>false</gravity>")
+    if all_links:
+        text = text.replace("<link name='b'>", "<link name='b'><gravity>0</gravity>")
+    model = loads(text)
+    assert model.gravity == ((0.0, 0.0, 0.0) if all_links else (0.0, 0.0, -9.81))
+    assert any(n.startswith("left out, though it acts") for n in model.notes) != all_links

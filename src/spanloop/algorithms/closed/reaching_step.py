@@ -12,7 +12,7 @@ over targets with errors e and weights w, and closures with errors c. With multi
 which has a factor LDLᵀ in any order because it is quasidefinite [Vanderbei1995]. EQUAL is so small that closures hold
 to first order, and large enough that redundant rows, which repeat others, are harmless. Loops that are far open are
 closed with damping. λ falls with the square of the error [Sugihara2011], times a factor that each state adapts: the
-last steps are those of Newton's method.
+last steps are those of Newton's method. A DoF turns by CAP at most.
 
 Limits are an active set: a DoF at a limit, which (Aᵀy) would push outward, rests in the next step.
 
@@ -38,14 +38,14 @@ from spanloop.algorithms.tree.kinematics import poses
 from spanloop.algorithms.tree.link_motion import placed
 from spanloop.algorithms.tree.target_rows import CENTER_OF_MASS, SIZES, UNITS, Group, TargetKind, target_rows
 from spanloop.math.inertia import RigidInertia
-from spanloop.math.scalar import absolute, where
+from spanloop.math.scalar import where
 from spanloop.math.sparse_ldl import SparseLDL, System, block_order
 from spanloop.math.vector3 import is_zero, total
 from spanloop.sweeps import Program, inward
 
 EQUAL, OPEN = 1e-11, 0.01
-LEAST = 1e-11  # λ at least
-CAP = 1.0  # rad, or of the length: how far a DoF moves in one step at most
+LEAST, MOST = 1e-11, 1.0  # λ at least, and without its factor at most
+CAP = 1.0  # rad: how far a DoF turns in one step at most
 NEAR = 1e-12  # rad or m: this near to a limit is at it
 
 
@@ -105,8 +105,8 @@ class _Step:
             for row, s in zip(jacobian_rows(m, here), lengths, strict=True)
         ]
         self.looped = {k for row in self.closure_rows for k in row}
-        units = [unit for link in m.links for unit in link.kind.units]
-        self.dof_lengths = [task.length if unit == "m" else 1.0 for unit in units]
+        self.units = [unit for link in m.links for unit in link.kind.units]
+        self.dof_lengths = [task.length if unit == "m" else 1.0 for unit in self.units]
         self.cost = total(w * g.square for w, g in zip(world.weight, self.groups, strict=True))
         self.openness = total(c * c for c in self.closure_errors)
 
@@ -177,11 +177,11 @@ class _Step:
             0.0 if is_zero(p) else p * s * masks.get(k, 1.0)
             for k, (p, s) in enumerate(zip(pushes, self.dof_lengths, strict=True))
         ]
-        largest: Any = CAP
-        for x, s in zip(wanted, self.dof_lengths, strict=True):
-            size = absolute(x) * (1.0 / s)
-            largest = where(largest < size, size, largest)
-        return [x * (CAP / largest) for x in wanted], [pushes[x.in_v] for x in self.task.limits]
+        step = [
+            _clipped(x, -CAP, CAP) if unit == "rad" and not is_zero(x) else x
+            for x, unit in zip(wanted, self.units, strict=True)
+        ]
+        return step, [pushes[x.in_v] for x in self.task.limits]
 
     def _masks(self) -> dict:
         """0 for a DoF that rests at its limit, else 1."""
@@ -228,7 +228,7 @@ class _Step:
 
     def _rows(self, factor):
         """Rows of targets and closures without the DoF that rest, their errors, Λ, and blocks of rows."""
-        damping = factor * self.cost + LEAST
+        damping = factor * where(self.cost < MOST, self.cost, MOST) + LEAST
         rows: list[dict] = []
         errors: list[Any] = []
         softness: list[Any] = []

@@ -34,7 +34,7 @@ def momentum(mechanism) -> Program:
     """[angular; linear] momentum (6,) about the centre of mass, in world axes; what is fixed to the world has none."""
 
     def result(m, here, world):
-        centre = _centre(world.I)
+        centre = centre_of(world.I)
         return [*subtract(world.L.angular, cross(centre, world.L.linear)), *world.L.linear]
 
     sweeps = (*placed(()), outward(fly, V=Motion()), inward(gather, I=RigidInertia(), L=Force()))
@@ -45,7 +45,7 @@ def center_of_mass(mechanism) -> Program:
     """Centre of mass (3,) of everything that can move, in the world."""
 
     def result(m, here, world):
-        return list(_centre(world.I))
+        return list(centre_of(world.I))
 
     sweeps = (*placed(()), inward(weigh, I=RigidInertia()))
     return Program("center_of_mass", ("q",), sweeps, result, (3,))
@@ -67,12 +67,13 @@ def center_of_mass_columns(m, here, world) -> list:
 
     After the sweeps `poses` and `collect`.
     """
-    _centre(world.I)  # refuses a mechanism without mass
+    centre_of(world.I)  # refuses a mechanism without mass
     per_mass = 1.0 / world.I.mass
     return [scale(per_mass, h.T.rotation @ (h.I @ s).linear) for h in here for s in h.S]
 
 
-def _centre(I: RigidInertia):
+def centre_of(I: RigidInertia):
+    """The centre of mass (3,) of a composite inertia; refuses one without mass."""
     if is_zero(I.mass):
         raise UnsupportedError("nothing that can move has mass: there is no centre of mass")
     return scale(1.0 / I.mass, I.first)

@@ -1,9 +1,10 @@
-"""Where a frame is, how it moves with the joints, and how it accelerates when they do not.
+"""Where a frame is, how it moves with the joints, its velocity and its acceleration.
 
 | symbol | shape | meaning | frame |
 |---|---|---|---|
 | T | Transform | pose of a link | world |
 | E | (3, 3) | axes in which a Jacobian is wanted, as seen from the world | world |
+| V | Motion | velocity of a link at its origin | link |
 | field | Field | angular velocity and acceleration of a link; of velocities alone in jacobian_bias | link |
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from spanloop.algorithms.tree.link_motion import link_acceleration, placed
 from spanloop.math.rotation import Rotation
-from spanloop.math.spatial import Field, Motion, Transform
+from spanloop.math.spatial import Field, Motion, Transform, combined
 from spanloop.math.vector3 import ZERO3, add, cross, subtract
 from spanloop.sweeps import Program, Sweep, Values, outward
 
@@ -56,14 +57,54 @@ def jacobian_bias(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
     """Classical acceleration (6,) [angular; linear] of the frame's origin when a = 0."""
 
     def result(m, here, world):
-        anchor, axes = m.anchors[frame], frame_pose(m, here, expressed_in).rotation.T
-        if anchor.link < 0:
-            return [0.0] * 6
-        field, R = here[anchor.link].field, here[anchor.link].T.rotation
-        return list(Motion(field.alpha, field.at(anchor.position)).turned(R).turned(axes))
+        return list(_of_frame(m, here, frame, expressed_in, _classical))
 
     sweeps = (*placed(()), poses(), outward(velocity_product, field=Field(ZERO3)))
     return Program("jacobian_bias", ("q", "v"), sweeps, result, (6,))
+
+
+def frame_velocity(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
+    """Velocity (6,) [angular; linear] of the frame's origin, in the axes of `expressed_in`: J v."""
+
+    def result(m, here, world):
+        return list(_of_frame(m, here, frame, expressed_in, lambda anchor, link: _velocity_at(link.V, anchor.position)))
+
+    sweeps = (*placed(()), poses(), outward(fly, V=Motion()))
+    return Program("frame_velocity", ("q", "v"), sweeps, result, (6,))
+
+
+def frame_acceleration(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
+    """Classical acceleration (6,) [angular; linear] of the frame's origin: J a + J̇ v."""
+
+    def result(m, here, world):
+        return list(_of_frame(m, here, frame, expressed_in, _classical))
+
+    sweeps = (*placed(()), poses(), outward(accelerate, field=Field(ZERO3)))
+    return Program("frame_acceleration", ("q", "v", "a"), sweeps, result, (6,))
+
+
+def frame_spatial_acceleration(mechanism, frame: str, expressed_in: str = WORLD) -> Program:
+    """Spatial acceleration (6,) [angular; linear] at the frame's origin: the classical one less ω × velocity."""
+
+    def spatial(anchor, link):
+        classical, velocity = _classical(anchor, link), _velocity_at(link.V, anchor.position)
+        return Motion(classical.angular, subtract(classical.linear, cross(velocity.angular, velocity.linear)))
+
+    def result(m, here, world):
+        return list(_of_frame(m, here, frame, expressed_in, spatial))
+
+    sweeps = (*placed(()), poses(), outward(fly, V=Motion()), outward(accelerate, field=Field(ZERO3)))
+    return Program("frame_spatial_acceleration", ("q", "v", "a"), sweeps, result, (6,))
+
+
+def fly(link, here, parent) -> Values:
+    """V = φ* V₋ + S v."""
+    return Values(V=here.X.T @ parent.V + combined(here.S, here.v))
+
+
+def accelerate(link, here, parent) -> Values:
+    """Angular velocity and acceleration of the link at given rates and accelerations of the joints."""
+    return Values(field=link_acceleration(link, here, parent.field, here.v, combined(here.S, here.a)))
 
 
 def stand(link, here, parent) -> Values:
@@ -87,6 +128,22 @@ def frame_pose(m, here, frame: str) -> Transform:
     anchor = m.anchors[frame]
     own = anchor.transform()
     return here[anchor.link].T @ own if anchor.link >= 0 else own
+
+
+def _of_frame(m, here, frame: str, expressed_in: str, motion) -> Motion:
+    """motion(anchor, link's values), in link axes, in the axes of `expressed_in`; none for a frame of the world."""
+    anchor, axes = m.anchors[frame], frame_pose(m, here, expressed_in).rotation.T
+    if anchor.link < 0:
+        return Motion()
+    return motion(anchor, here[anchor.link]).turned(here[anchor.link].T.rotation).turned(axes)
+
+
+def _classical(anchor, link) -> Motion:
+    return Motion(link.field.alpha, link.field.at(anchor.position))
+
+
+def _velocity_at(V: Motion, point) -> Motion:
+    return Motion(V.angular, add(V.linear, cross(V.angular, point)))
 
 
 def _matrix(T: Transform) -> list:

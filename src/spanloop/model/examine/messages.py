@@ -74,12 +74,12 @@ WORDS = {
     "triangle": Words(
         "matters",
         "{parts}: principal moments of inertia {moments} kg m²; no body has one that exceeds the sum of the others.",
-        "Was a sign, a unit or the order of axes lost?",
+        "Was a sign, a unit or the order of axes lost? repair=True (--repair) replaces it on loading",
     ),
     "massless": Words(
         "matters",
         "{parts} moves and ends a chain but has no mass; forward dynamics will be singular.",
-        "Give it an inertia, or its joint an armature, or fix the joint",
+        "Give it an inertia (a file's: load it with repair=True, --repair), or its joint an armature, or fix the joint",
     ),
     "placeholder": Words(
         "advice",

@@ -20,6 +20,7 @@ from spanloop.view.plots.run_figures import (
 )
 from spanloop.view.plots.sparsity import operator_sparsity, sparsity
 from spanloop.view.plots.topology_diagram import topology
+from spanloop.view.plots.workspace_map import workspace
 
 __all__ = [
     "FIGURES",
@@ -37,4 +38,5 @@ __all__ = [
     "topology",
     "torques",
     "velocities",
+    "workspace",
 ]

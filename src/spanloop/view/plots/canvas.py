@@ -22,7 +22,7 @@ _WINDOWLESS = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")
 def axes_for(ax: Any, panels: int = 1, size: tuple[float, float] = (8.0, 4.5), share: bool = True) -> tuple[Any, ...]:
     """The axes to draw on: `ax`, or new ones below each other. size: width and height of a new figure [inch]."""
     if ax is None:
-        made = _figure(size).subplots(panels, 1, sharex=share, squeeze=False)
+        made = new_figure(size).subplots(panels, 1, sharex=share, squeeze=False)
         return tuple(made[:, 0])
     axes = tuple(np.ravel(np.asarray(ax, dtype=object)))
     if len(axes) != panels:
@@ -34,7 +34,8 @@ def axes_for(ax: Any, panels: int = 1, size: tuple[float, float] = (8.0, 4.5), s
     return axes
 
 
-def _figure(size: tuple[float, float]) -> Any:
+def new_figure(size: tuple[float, float]) -> Any:
+    """An empty figure of this width and height [inch]; pyplot's where there are windows."""
     try:
         import matplotlib
         from matplotlib.figure import Figure

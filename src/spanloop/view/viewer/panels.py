@@ -58,10 +58,10 @@ class Panels:
                 self._on(self.number, "run")
             step = _slider_step(line.last - line.first)
             last = max(_rounded(line.last, step), line.first + step)
-            self.timeline = self.gui.add_slider("time [s]", line.first, last, step, line.first)
+            self.timeline = self.gui.add_slider("time [s]", line.first, last, step, line.first, marks=())
             self._on(self.timeline, "seek")
             self.play = self._button("Play", "play")
-            self.speed = self.gui.add_slider("speed", 0.1, 4.0, 0.1, 1.0)
+            self.speed = self.gui.add_slider("speed", 0.1, 4.0, 0.1, 1.0, marks=())
             self._on(self.speed, "speed")
 
     def _pose_folder(self, session: Session, scene: Scene) -> list[tuple[Handle, Any]]:
@@ -72,7 +72,15 @@ class Panels:
             for handle in session.handles:
                 low, high = span(session, handle, scene.size)
                 label = f"{one_line(handle.name)} [{handle.unit}]"
-                slider = self.gui.add_slider(label, low, high, _slider_step(high - low), low)
+                slider = self.gui.add_slider(
+                    label,
+                    low,
+                    high,
+                    _slider_step(high - low),
+                    low,
+                    marks=(),
+                    hint=f"from {low:g} to {high:g} {handle.unit}",
+                )
                 _set(slider, session.value(handle))
                 self._on(slider, "move", handle)
                 sliders.append((handle, slider))
@@ -85,9 +93,14 @@ class Panels:
         with self.gui.add_folder("Simulation", expand_by_default=session.timeline is None):
             self.start = self._button("Start", "start")
             self._button("Reset", "reset", "gray")
+            if session.live.held:
+                which = ", ".join(map(one_line, session.live.held[:8])) + (
+                    ", ..." if len(session.live.held) > 8 else ""
+                )
+                self._on(self.gui.add_checkbox("hold the actuated joints", True, hint=which), "hold")
             self._on(self.gui.add_checkbox("gravity", True), "gravity")
             unit = "N m s/rad or N s/m, at every joint"
-            self._on(self.gui.add_slider("damping", 0.0, 2.0, 0.01, 0.0, hint=unit), "damping")
+            self._on(self.gui.add_slider("damping", 0.0, 2.0, 0.01, 0.0, marks=(), hint=unit), "damping")
             point = "a force on its centre of mass"
             self._on(self.gui.add_dropdown("push", list(dict.fromkeys([NO_PUSH, *bodies])), hint=point), "push")
             self._on(self.gui.add_vector3("force [N]", (0.0, 0.0, 0.0), step=1.0), "force")
@@ -98,7 +111,7 @@ class Panels:
                 if layer != "closures" or scene.closures:
                     self._on(self.gui.add_checkbox(layer, layer in SHOWN), "show", layer)
             self._on(self.gui.add_checkbox("forces", False, hint="forces in joints and loops"), "forces")
-            self._on(self.gui.add_slider("arrow length", 0.1, 4.0, 0.1, 1.0), "arrows")
+            self._on(self.gui.add_slider("arrow length", 0.1, 4.0, 0.1, 1.0, marks=()), "arrows")
             names = [NO_TRAIL, *(b.name for b in scene.bodies[1:])]
             self._on(self.gui.add_dropdown("trail of", list(dict.fromkeys(names))), "trail")
         for note in scene.notes:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.math.rotation import toward
 from spanloop.view import palette
-from spanloop.view.scene import Scene, SceneBody, matrix
+from spanloop.view.scene import Scene, SceneBody, SceneJoint, matrix
 from spanloop.view.viewer import viser_shapes
 from spanloop.view.viewer.plain_text import one_line
 from spanloop.view.viewer.session import OPEN
@@ -42,6 +43,7 @@ class SceneNodes:
         self._draw_joints()
         self._draw_frames()
         self._closure_marks = self._draw_closures()
+        self._slides = self._draw_slides()
         self._gaps = self._line("/gaps", palette.OPEN)
         self._trail = self._line("/trail", palette.TRAIL)
         self._arrows: dict[str, Any] = {}
@@ -53,6 +55,7 @@ class SceneNodes:
         turns = viser_shapes.quaternions(poses[:, :3, :3])
         for node, pose, turn in zip(self.body_nodes[1:], poses[1:], turns[1:], strict=True):
             node.wxyz, node.position = turn, pose[:3, 3]
+        self._place_slides(poses)
         self._color_closures(poses, errors)
 
     def show(self, layer: str, visible: bool) -> None:
@@ -124,6 +127,29 @@ class SceneNodes:
                 ball = viser_shapes.ball(1.2 * joint.mark)
                 self.layers["joints"].append(viser_shapes.draw(self.world, at, ball, palette.JOINT))
             self.layers["names"].append(self.world.add_label(f"{path}/name", one_line(body), font_screen_scale=0.75))
+
+    def _draw_slides(self) -> list[tuple[SceneJoint, Any]]:
+        """A rod of length one for each slide, which `place` puts between its carrier and the body that slides."""
+        out = []
+        for joint in self.scene.joints:
+            if joint.kind in ("prismatic", "cylindrical", "helical"):
+                color = viser_shapes.rgb(self.scene.bodies[joint.body].color)
+                rod = self.world.add_cylinder(
+                    f"/slides/{joint.body}", 0.008 * self.scene.size, 1.0, color, visible=False
+                )
+                self.layers["bodies"].append(rod)
+                out.append((joint, rod))
+        return out
+
+    def _place_slides(self, poses: np.ndarray) -> None:
+        for joint, rod in self._slides:
+            start = (poses[joint.parent] @ matrix(joint.placement))[:3, 3]
+            way = poses[joint.body][:3, 3] - start
+            length = max(float(np.linalg.norm(way)), 1e-3 * self.scene.size)
+            x, y, z = (way / length).tolist()
+            turn = np.array(toward((x, y, z)).matrix()) if np.any(way) else np.eye(3)
+            rod.wxyz, rod.position = viser_shapes.quaternions(turn[None])[0], start + 0.5 * way
+            rod.scale = (1.0, 1.0, length)
 
     def _draw_frames(self) -> None:
         length = 0.12 * self.scene.size

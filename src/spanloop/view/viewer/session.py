@@ -16,12 +16,16 @@ from spanloop.errors import SpanloopError
 from spanloop.loops.closure_errors import rows_of, worst
 from spanloop.trajectory import Trajectory
 from spanloop.view.scene import poses
+from spanloop.view.stand_ins import reach
 from spanloop.view.viewer.drag import drag
 from spanloop.view.viewer.live import Live
 
 OPEN = 1e-6  # rad, or of the loop's length: a loop with a larger error is open
 
 TRAIL = 600  # points of a live trail
+
+FAR = 3.0  # sizes of the mechanism from where it was, beyond which the simulation pauses
+GONE = "it has left the picture: nothing holds it, and the floor is drawn only (there is no contact)"
 
 FRAMES = 60.0  # samples a second that are drawn, at most
 
@@ -94,6 +98,7 @@ class Session:
         self.steps: deque[np.ndarray] = deque(maxlen=TRAIL)  # q along the live simulation
         self.follows_run = False  # the state is the one at the timeline's time
         self.offsets: dict[int, float] = {}
+        self._began = np.zeros((0, 3))
         self.handles = self._find_handles()
         if run is not None:
             self.choose(0)
@@ -133,6 +138,7 @@ class Session:
     def start(self) -> None:
         """Start the live simulation, if the loops are closed."""
         self._put(self.q, self.v)
+        self._began = self.poses()[:, :3, 3]
         if max(self.errors(), default=0.0) > OPEN:
             miss = worst(self.robot.model, self.robot.closure_error(self.q))
             self.message = f"{miss.what} is open by {miss.by()}: close the loops first"
@@ -186,11 +192,16 @@ class Session:
         if self.mode == "live":
             self.live.advance(seconds)
             self.steps.append(self.q.copy())
-            if self.live.ended:
-                self.message = self.live.ended
+            if self.live.ended or self._has_left():
+                self.message = self.live.ended or GONE
                 self.pause()
             return True
         return False
+
+    def _has_left(self) -> bool:
+        """Whether every body is far from where it was when the simulation started."""
+        away = np.linalg.norm(self.poses()[1:, :3, 3] - self._began[1:], axis=1)
+        return bool(away.min(initial=np.inf) > FAR * reach(self.robot.model, poses(self.robot, self.home)))
 
     def poses(self) -> np.ndarray:
         """Poses (n_bodies + 1, 4, 4) of the world and all bodies."""
@@ -222,7 +233,7 @@ class Session:
             k, found = self.timeline.sample, self.timeline.run.reactions()
             return {name: found[name][k] for name in found}
         forces = self.live.forces()
-        return self.robot.reactions(self.q, self.v, self.live.torques(), forces=forces or None)
+        return self.live.acting.reactions(self.q, self.v, self.live.torques(), forces=forces or None)
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy [J]."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
 from spanloop.model import Model
+from spanloop.simulation.initial_state import default_position
 from spanloop.trajectory import Trajectory
 from spanloop.view import palette
 from spanloop.view.scene import scene
@@ -168,6 +169,9 @@ class Viewer:
         self.session.pause()
         self.session.choose(int(value))
 
+    def _on_hold(self, value: bool) -> None:
+        self.session.live.settings.hold = value
+
     def _on_gravity(self, value: bool) -> None:
         self.session.live.settings.gravity = 1.0 if value else 0.0
 
@@ -259,8 +263,9 @@ def show(
     """Show a mechanism in the browser, at an address that only this machine can reach.
 
     what: a model or its dynamics, to pose and simulate; or a run, to play as well. q (nq,): the initial configuration
-    (default: assembled from neutral). port: 0 takes a free one. block: wait until Ctrl-C, then close; with block=False
-    return the Viewer, and close it with .close(). folder: where the model's mesh files are.
+    (default: neutral inside the limits, assembled). port: 0 takes a free one. block: wait until Ctrl-C, then close;
+    with block=False return the Viewer, and close it with .close(). folder: where mesh files are that the model has no
+    path of.
     """
     robot, run = _robot_and_run(what)
     viewer = Viewer(robot, _initial_q(robot, run, q), run, port=port, folder=folder)
@@ -287,7 +292,7 @@ def _robot_and_run(what: object) -> tuple[Dynamics, Trajectory | None]:
 
 
 def _initial_q(robot: Dynamics, run: Trajectory | None, q: ArrayLike | None) -> np.ndarray:
-    """The given q, the run's first sample, or assembled from neutral; neutral, with open loops, if that fails."""
+    """The given q, the run's first sample, or neutral inside the limits, assembled; with open loops, if that fails."""
     if q is not None:
         array = np.asarray(q, float)
         if array.shape != (robot.model.nq,):
@@ -295,8 +300,8 @@ def _initial_q(robot: Dynamics, run: Trajectory | None, q: ArrayLike | None) -> 
         return array
     if run is not None:
         return run.q[(0,) * (run.q.ndim - 1)]
-    neutral = robot.model.neutral()
+    first = default_position(robot.model)
     try:
-        return robot.assemble(neutral) if robot.model.loops or robot.model.couplings else neutral
+        return robot.assemble(first) if robot.model.loops or robot.model.couplings else first
     except SpanloopError:
-        return neutral
+        return first

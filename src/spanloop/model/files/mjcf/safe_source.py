@@ -234,9 +234,9 @@ def take_meshes(
             mesh = files.get(geom.meshname)
             if mesh is None:
                 continue  # MuJoCo's compiler reports it
-            still = geom.parent.name == "world"
+            drawn_only = geom.parent.name == "world" or _weighs_nothing(geom, spec)
             fitted = geom.type != mujoco.mjtGeom.mjGEOM_MESH
-            if not still and (always or not geom.parent.explicitinertial):
+            if not drawn_only and (always or not geom.parent.explicitinertial):
                 needed.add(geom.meshname)
                 if not fitted:
                     found.append((geom, _mesh(mesh, safe, folders, notes)))
@@ -259,6 +259,13 @@ def take_meshes(
     spec.meshdir = spec.texturedir = ""
     spec.assets = assets
     return found
+
+
+def _weighs_nothing(geom: Any, spec: Any) -> bool:
+    """Whether a geom adds nothing to the inertia of its body."""
+    low, high = spec.compiler.inertiagrouprange
+    no_mass = geom.density == 0.0 if math.isnan(geom.mass) else geom.mass == 0.0
+    return no_mass or not low <= geom.group <= high
 
 
 def _path(file: str, safe: Safe) -> str:
@@ -284,4 +291,10 @@ def _content(mesh: Any, folders: Folders | None, safe: Safe) -> bytes:
     path, note = folders.find(file) if folders is not None else (None, f"{file!r}: the text is in no folder")
     if path is None:
         raise FileError(f"{safe.place(mesh)}: a body's inertia comes from a mesh. mesh {note}. Write an <inertial>")
-    return read_file(path)
+    try:
+        return read_file(path)
+    except FileError as error:
+        why = str(error).removeprefix(f"{path}: ")
+        raise FileError(
+            f"{safe.place(mesh)}: a body's inertia comes from a mesh. mesh {file!r}: {why}. Write an <inertial>"
+        ) from None

@@ -72,9 +72,8 @@ def _in_model_axes(element: Element) -> None:
             _in_model_axes(child)
 
 
-def put_in_place(element: Element, folders: Folders | None, notes: LoadNotes, way: Way | None = None) -> None:
+def put_in_place(element: Element, folders: Folders | None, notes: LoadNotes, way: Way) -> None:
     """Replace every <include> of a world or model by the model it names; way: the files that led here."""
-    way = way or Way()
     children: list[Element] = []
     for child in element.children:
         if child.tag == "include":

@@ -8,7 +8,7 @@ from spanloop.errors import FileError, ModelError, UnsupportedError
 from spanloop.math.vector3 import IDENTITY3, product, transpose
 from spanloop.model.files.load_notes import ACTS, Color, LoadNotes
 from spanloop.model.files.sdf.scopes import Scope, joined
-from spanloop.model.files.sdf.values import FLAGS, content, number, numbers, read_pose, text
+from spanloop.model.files.sdf.values import FLAGS, content, number, numbers, read_pose
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Geometry, Inertia, Placement
 from spanloop.model.value_check import check_geometry
@@ -37,8 +37,6 @@ def read_link(link: Element, scope: Scope, notes: LoadNotes) -> Body:
     for tag in ("sensor", "plugin", "battery"):
         for part in link.all(tag):
             notes.add(f"<{tag}> left out", f"link {name!r} ({part.where})")
-    if text(link, "gravity", "true").lower() in ("false", "0"):
-        notes.add(f"{ACTS} <gravity>false</gravity>; gravity pulls here", f"link {name!r} ({link.where})")
     shapes = (g for c in link.children if c.tag in ("visual", "collision") for g in _shapes(c, scope, name, notes))
     return Body(scope.full(name), _inertia(link, notes), tuple(shapes), link.where)
 

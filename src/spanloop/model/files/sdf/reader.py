@@ -9,14 +9,14 @@ from pathlib import Path
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
 from spanloop.model.edits.rename import renamed
 from spanloop.model.files.file_io import check_parts
-from spanloop.model.files.load_notes import LoadNotes
+from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import Folders, located
-from spanloop.model.files.sdf.includes import put_in_place, read_sdf, version_of
+from spanloop.model.files.sdf.includes import Way, put_in_place, read_sdf, version_of
 from spanloop.model.files.sdf.joints import JointElement, read_gearbox, read_joint, read_mimic
 from spanloop.model.files.sdf.links import read_link
 from spanloop.model.files.sdf.scopes import Scope, joined, read_scope
 from spanloop.model.files.sdf.tree_and_loops import assembled
-from spanloop.model.files.sdf.values import numbers
+from spanloop.model.files.sdf.values import flag, numbers, text
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Coupling, Frame, Placement
@@ -43,7 +43,7 @@ def loads(
     notes = LoadNotes(repair=repair)
     root = read_sdf(data.encode() if isinstance(data, str) else data, file, notes)
     top = _top(root)
-    put_in_place(top, folders, notes)
+    put_in_place(top, folders, notes, Way((folders.own / file,)) if folders is not None else Way())
     _must_move(top)
     names = [e.text("name") for e in top.all("model")]
     only = names[0] if len(names) == 1 else ""
@@ -51,11 +51,12 @@ def loads(
         model = _read(top, version_of(root), base, file, folders, notes)
     except SpanloopError as error:
         raise type(error)(_plain(str(error), only)) from None
+    gravity = _gravity(top, notes)
     sentences = tuple(_plain(note, only) for note in notes.sentences())
     name = only or top.attributes.get("name") or Path(file).stem
     return replace(
         renamed(model, lambda name: name.removeprefix(f"{only}::")) if only else model,
-        gravity=_gravity(top),
+        gravity=gravity,
         name=name,
         notes=sentences,
     )
@@ -126,7 +127,25 @@ def _note_left_out(scopes: list[Scope], notes: LoadNotes) -> None:
                 notes.add(f"<{child.tag}> left out", child.where)
 
 
-def _gravity(top: Element) -> Floats3:
+def _links(element: Element) -> Iterator[Element]:
+    """The links of models that are not static."""
+    for child in element.children:
+        if child.tag == "link":
+            yield child
+        elif child.tag == "model" and not flag(child, "static"):
+            yield from _links(child)
+
+
+def _gravity(top: Element, notes: LoadNotes) -> Floats3:
+    """The gravity of the world; none if every link is free of it."""
+    links = list(_links(top))
+    free = [e for e in links if text(e, "gravity", "true").lower() in ("false", "0")]
+    if free:
+        place = f"link {free[0].text('name')!r} ({free[0].where})"
+        if len(free) == len(links):
+            notes.add("<gravity>false</gravity> of every link, read as no gravity", place)
+            return (0.0, 0.0, 0.0)
+        notes.add(f"{ACTS} <gravity>false</gravity>; gravity pulls here", place)
     element = top.one("gravity") if top.tag == "world" else None
     if element is None:
         return (0.0, 0.0, -9.8) if top.tag == "world" else (0.0, 0.0, -9.81)

@@ -1,0 +1,146 @@
+"""Quantities of a state: energy, momentum, centre of mass, motion of frames, manipulability, workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from spanloop.dynamics import manipulability, workspace
+from spanloop.dynamics.kernel_calls import KernelCalls
+from spanloop.dynamics.manipulability import Manipulability
+from spanloop.dynamics.workspace import Workspace
+from spanloop.types import Array
+
+
+class Quantities(KernelCalls):
+    """Calls for quantities that follow from a state, of trees and of mechanisms with loops alike."""
+
+    # ---- the whole mechanism
+
+    def energy(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the kinetic and the potential energy (..., 2) [J]."""
+        return self._plain("energy", (q, v), out)
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the [angular; linear] momentum (..., 6) about the centre of mass in world axes [N m s, N s]."""
+        return self._plain("momentum", (q, v), out)
+
+    def center_of_mass(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return the centre of mass (..., 3) of all moving bodies in the world [m]."""
+        return self._plain("center_of_mass", (q,), out)
+
+    def center_of_mass_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return J (..., 3, nv) with J v the velocity of the centre of mass in world axes.
+
+        >>> robot = sl.Dynamics(sl.zoo.quadruped())
+        >>> q, v = robot.model.random_state(seed=1)
+        >>> mass = sum(b.inertia.mass for b in robot.model.bodies)
+        >>> bool(np.allclose(mass * robot.center_of_mass_jacobian(q) @ v, robot.momentum(q, v)[3:]))
+        True
+        """
+        return self._plain("center_of_mass_jacobian", (q,), out)
+
+    def centroidal_momentum_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return A (..., 6, nv) with A v the [angular; linear] momentum about the centre of mass in world axes.
+
+        Armatures have no part in it.
+
+        >>> robot = sl.Dynamics(sl.zoo.quadruped())
+        >>> q, v = robot.model.random_state(seed=1)
+        >>> bool(np.allclose(robot.centroidal_momentum_matrix(q) @ v, robot.momentum(q, v)))
+        True
+        """
+        return self._plain("centroidal_momentum_matrix", (q,), out)
+
+    def centroidal_momentum_bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return Ȧ v (..., 6): the rate of the momentum about the centre of mass at a = 0, in general A a + Ȧ v."""
+        return self._plain("centroidal_momentum_bias", (q, v), out)
+
+    # ---- frames
+
+    def frame_velocity(
+        self, q: ArrayLike, v: ArrayLike, frame: str, *, expressed_in: str = "world", out: Array | None = None
+    ) -> Array:
+        """Return the [angular; linear] velocity (..., 6) of a frame's origin [rad/s, m/s].
+
+        expressed_in: the frame or body whose axes are used; "world" by default, the frame itself for local axes.
+        """
+        return self._call(self._kernel("frame_velocity", frame=frame, expressed_in=expressed_in), (q, v), out)
+
+    def frame_acceleration(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        frame: str,
+        *,
+        expressed_in: str = "world",
+        spatial: bool = False,
+        out: Array | None = None,
+    ) -> Array:
+        """Return the [angular; linear] acceleration (..., 6) of a frame's origin [rad/s², m/s²].
+
+        The linear part is classical, the second derivative of the origin's position; an accelerometer adds gravity.
+        spatial=True: the spatial acceleration instead, whose linear part is the classical one less ω × velocity.
+
+        expressed_in: the frame or body whose axes are used; "world" by default, the frame itself for local axes.
+
+        >>> robot = sl.Dynamics(sl.zoo.pendulum(1))
+        >>> q, v, a = [0.3], [2.0], [0.0]
+        >>> J, bias = robot.jacobian(q, "tip"), robot.jacobian_bias(q, v, "tip")
+        >>> bool(np.allclose(robot.frame_acceleration(q, v, a, "tip"), J @ a + bias))
+        True
+        """
+        function = "frame_spatial_acceleration" if spatial else "frame_acceleration"
+        return self._call(self._kernel(function, frame=frame, expressed_in=expressed_in), (q, v, a), out)
+
+    def manipulability(
+        self,
+        q: ArrayLike,
+        frame: str,
+        part: str = "linear",
+        *,
+        axes: str = "xyz",
+        actuated: Sequence[str] | None = None,
+    ) -> Manipulability:
+        """Return the ellipsoid of velocities of a frame for rates of the actuated joints of length 1.
+
+        `.measure` is Yoshikawa's √det(J Jᵀ), `.lengths` and `.directions` are the semi-axes, with batch axes first.
+        With loops, the passive joints follow the actuated ones.
+
+        part: "linear" or "angular". axes: some of "xyz", axes of the world; name two of them for a planar mechanism,
+        which is singular in space. actuated: names of joints or DoF; by default model.actuated and the driven joints.
+
+        StateError: a loop is open, or the frame moves while all actuated joints stand still.
+
+        >>> robot = sl.Dynamics(sl.zoo.pendulum(2))
+        >>> found = robot.manipulability([0.3, np.pi / 2], "tip", axes="xz")
+        >>> found.measure.round(6), found.lengths.shape
+        (np.float64(1.0), (2,))
+        """
+        return manipulability.manipulability(self, q, frame, part, axes, actuated)
+
+    def workspace(
+        self,
+        frame: str,
+        samples: int = 2000,
+        *,
+        seed: int = 0,
+        start: ArrayLike | None = None,
+        fixed: str | Sequence[str] = (),
+    ) -> Workspace:
+        """Return positions of a frame at states drawn at random inside the joint limits, with loops closed.
+
+        With loops, joints that determine the others are drawn, from `start` outward so that the assembly stays; states
+        that cannot be closed inside the limits are left out. spanloop.view.plots.workspace draws the points.
+
+        samples: how many states are drawn. seed: of the random numbers. start (nq,): a state near which loops are
+        assembled; by default neutral, moved inside the limits. fixed: names of joints that stay as in start; the free
+        joint of a tree always does. Joints without limits turn by any angle and slide by half the robot's size.
+
+        >>> found = sl.Dynamics(sl.zoo.puma()).workspace("tool", 500)
+        >>> found.points.shape
+        (500, 3)
+        """
+        return workspace.workspace(self, frame, samples, seed, start, fixed)
