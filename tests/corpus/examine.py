@@ -29,6 +29,7 @@ STATES = 3
 BOUND = 1e-8  # of the largest torque, or of the diagonal of the mass matrix
 DURATION = 0.5  # seconds
 MOST_COMPARED = 400  # DoF of a model whose kernels are compiled to compare numbers
+LEFT_OUT = ("<composite>", "<flexcomp>", "<flex>", "<deformable>")  # parts that move: with them another mechanism
 Result = dict[str, Any]
 
 
@@ -114,6 +115,9 @@ def _compared(peer: Any, model: Model, notes: list[str]) -> Result:
         return {"verdict": "agrees", "worst": 0.0, "why": "nothing moves"}
     if model.nv > MOST_COMPARED:
         return {"verdict": "not compared", "why": f"{model.nv} DoF"}
+    missing = [note for note in notes if any(word in note for word in LEFT_OUT)]
+    if missing:
+        return {"verdict": "not compared", "why": missing[0]}
     result: Result = {}
     try:
         tree = peer.comparable(model)

@@ -65,7 +65,8 @@ class MujocoPeer:
         self.theirs.opt.disableflags |= int(off.mjDSBL_CONSTRAINT) | int(off.mjDSBL_ACTUATION)
         mujoco.mj_setConst(self.theirs, self.data)  # bodies that it calls simple keep an armature of before
         self.switches = {
-            "gravcomp": self._zero("body_gravcomp"),
+            "gravcomp that differs": self._zero("body_gravcomp"),
+            "negative damping": self._no_negative_damping,
             "medium": self._still_medium,
             "tendon": self._no_tendons,
             "armature of a free joint": self._no_free_armature,
@@ -104,6 +105,11 @@ class MujocoPeer:
             return acted
 
         return switched
+
+    def _no_negative_damping(self) -> bool:
+        acted = bool((self.theirs.dof_damping < 0.0).any())
+        self.theirs.dof_damping[:] = np.maximum(self.theirs.dof_damping, 0.0)
+        return acted
 
     def _still_medium(self) -> bool:
         acted = bool(self.theirs.opt.density or self.theirs.opt.viscosity)
