@@ -906,3 +906,12 @@ def test_a_model_in_which_nothing_moves_simulates_and_has_all_quantities():
     assert run.q.shape == (11, 0)
     assert run["top"].position.shape == (11, 3)
     assert run.audit().well
+
+
+def test_a_run_starts_beyond_limits_where_loops_close_nowhere_within_them():
+    """With the warning of a start beyond a limit; the limits exclude each other by the model's own numbers."""
+    model = zoo.four_bar().with_joint("coupler_hinge", limits=(3.0, 3.1)).with_joint("rocker_hinge", limits=(3.0, 3.1))
+    with pytest.warns(sl.SpanloopWarning, match="its lower limit 3"):
+        run = sl.simulate(model, duration=0.01)
+    assert run.outcome.finished
+    assert run.residual < 1e-12

@@ -144,7 +144,9 @@ def initial_state(
         _put(q, model.q_slice(name), values, f"--q {name}")
     closed = bool(model.loops or model.couplings)
     if closed:
-        q = robot.assemble(q, fixed=tuple(coordinates))
+        from spanloop.simulation.initial_state import assembled
+
+        q = assembled(robot, q, tuple(coordinates))
     v: np.ndarray = np.zeros(model.nv)
     for name, values in rates.items():
         _put(v, model.v_slice(name), values, f"--v {name}")

@@ -249,10 +249,25 @@ def _default(robot: Dynamics, parameters: np.ndarray | None) -> np.ndarray:
     if not (robot.model.loops or robot.model.couplings):
         return guess
     if parameters is None:
-        return robot.assemble(guess)
+        return assembled(robot, guess)
     rows = parameters.reshape(-1, parameters.shape[-1])
-    found = [assemble(LiveRobot(robot, p), guess) for p in rows]
+    found = [assembled(LiveRobot(robot, p), guess) for p in rows]
     return np.array(found).reshape(*parameters.shape[:-1], len(guess))
+
+
+def assembled(robot: Dynamics | LiveRobot, guess: np.ndarray, fixed: Sequence[str] = ()) -> np.ndarray:
+    """Coordinates (nq,) near the guess with all loops closed, beyond limits of joints if need be; fixed: as assemble.
+
+    Raises:
+        StateError: the loops close nowhere near.
+    """
+    try:
+        return assemble(robot, guess, fixed)
+    except StateError as within_limits:
+        try:
+            return assemble(robot, guess, fixed, limits="ignore")
+        except StateError:
+            raise within_limits from None
 
 
 def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:
