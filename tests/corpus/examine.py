@@ -28,7 +28,7 @@ MEMORY = 8_000_000_000  # bytes of addresses that a worker may have
 STATES = 3
 BOUND = 1e-8  # of the largest torque, or of the diagonal of the mass matrix
 DURATION = 0.5  # seconds
-MOST_COMPARED = 400  # DoF of a model whose kernels are compiled to compare numbers
+MOST_COMPARED = 1000  # DoF of a model that is compared
 LEFT_OUT = ("<composite>", "<flexcomp>", "<flex>", "<deformable>")  # parts that move: with them another mechanism
 Result = dict[str, Any]
 

@@ -123,9 +123,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="the longest time for one file")
     parser.add_argument("--results", type=Path, default=Path("corpus_results.json"))
     parser.add_argument("--only", default="", help="examine only files whose path contains this text")
+    parser.add_argument("--without", help="leave out files whose path contains this text")
     parser.add_argument("--again", type=Path, help="results of an earlier run; only its problems are examined")
     given = parser.parse_args()
-    files = [file for file in model_files(given.folder) if given.only in file.path]
+    files = [f for f in model_files(given.folder) if given.only in f.path]
+    files = [f for f in files if not given.without or given.without not in f.path]
     before = json.loads(given.again.read_text()) if given.again else {}
     results = run(given, files, before)
     text, is_clean = summary(results, len(files))
