@@ -332,7 +332,7 @@ def shown(monkeypatch):
     return asked
 
 
-SLOW = ("demo", "bench", "view")  # they compile large mechanisms
+SLOW = ("demo", "bench", "reach", "view")  # they compile large mechanisms
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in COMMANDS])
@@ -680,3 +680,12 @@ def test_a_bar_is_shown_on_terminals_only(monkeypatch):
             progress.begin("compiling")
             progress.begin("simulating")
         assert ("simulating" in stream.getvalue()) == expected
+
+
+def test_reach_prints_coordinates_and_its_exit_code_tells_whether_it_arrived(capsys):
+    assert main(["reach", "zoo:pendulum", "--position", "world=0,0,0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["converged"] is True
+    assert main(["reach", "zoo:pendulum", "--position", "world=0,0,1"]) == 1
+    assert "not reached" in capsys.readouterr().out
+    assert main(["reach", "zoo:pendulum"]) == 2
+    assert "nothing to reach" in capsys.readouterr().err

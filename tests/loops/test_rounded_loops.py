@@ -112,6 +112,12 @@ def test_a_loop_that_closes_beyond_limits_alone_says_where_and_can_be_allowed():
         robot.assemble(GUESS, limits="no")
 
 
+def test_a_run_starts_beyond_limits_where_its_loops_close_nowhere_else():
+    with pytest.warns(SpanloopWarning, match="joint 'c' starts at .* beyond its .* limit"):
+        run = sl.simulate(four_bar(most=0.3), duration=0.002, limits="end")
+    assert run.residual < 1e-12
+
+
 def test_one_state_never_waits_for_a_kernel_of_batches():
     robot = sl.Dynamics(sl.zoo.five_bar())
     q = robot.assemble(sl.zoo.five_bar_start() + 0.05)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
@@ -277,3 +278,11 @@ def test_one_number_serves_all_freedoms():
     assert joint.lower == (-1.0,)
     assert joint.upper is None
     assert Joint("ball", Spherical(), "world", "a", damping=0.5).damping == (0.5, 0.5, 0.5)
+
+
+def test_a_models_hash_is_not_carried_to_other_processes():
+    """Hashes of names differ from process to process."""
+    model = zoo.puma()
+    assert hash(model) == hash(zoo.puma())
+    assert "_hash" not in model.__getstate__()
+    assert pickle.loads(pickle.dumps(model)) == model

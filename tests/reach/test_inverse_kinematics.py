@@ -232,6 +232,24 @@ def test_a_path_without_a_start_begins_anywhere_and_has_no_jumps():
     assert np.abs(found.q[0] - found.q[-1]).max() < TIGHT  # a closed path, six DoF: it comes back
 
 
+def test_a_path_of_a_closed_mechanism_is_the_one_that_its_crank_takes():
+    robot, start = sl.Dynamics(sl.zoo.four_bar()), sl.zoo.four_bar_start()
+    turn = start[0] + np.linspace(0.0, 2 * np.pi, 121)
+    q = robot.follow(start, {"crank_hinge": (turn, 0 * turn, 0 * turn)})[0]
+    found = robot.inverse_kinematics_path({"coupler": robot.pose(q, "coupler")}, start)
+    assert found.converged.all()
+    assert np.abs(np.exp(1j * found.q) - np.exp(1j * q)).max() < TIGHT
+    assert np.abs(robot.closure_error(found.q)).max() < 1e-11
+
+
+def test_a_path_stops_at_a_limit_and_names_the_joint():
+    robot = sl.Dynamics(two_links({"limits": (0.5, 2.5)}))
+    points = robot.pose(np.stack([np.zeros(31), np.linspace(1.5, 0.0, 31)], axis=1), "tool")[:, :3, 3]
+    found = robot.inverse_kinematics_path({"tool": points}, [0.0, 1.5])
+    assert int(found.converged.sum()) == 21  # the samples up to 0.5 rad
+    assert "at limits: 'elbow'" in found.stopped
+
+
 # ---- what is refused
 
 

@@ -74,6 +74,24 @@ def test_more_actuators_than_needed_share_the_least_torques_as_inverse_dynamics_
     assert np.count_nonzero(tau) == 4
 
 
+OTHERS = ["arms_with_object", "bricard", "carpet_scraper", "linkage_leg", "slider_crank", "three_pumas"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHERS)
+def test_computed_torque_of_a_moving_mechanism_is_its_inverse_dynamics(name):
+    """Object in three arms, over-constrained and planar linkages: the same torques by another way."""
+    model, q = mechanism(name)
+    robot = sl.Dynamics(model)
+    chosen = robot.independent_coordinates()
+    v = robot.complete_velocity(q, np.random.default_rng(5).normal(size=len(chosen)), chosen)
+    a = robot.complete_acceleration(q, v, np.zeros(len(chosen)), chosen)
+    law = control.computed_torque(model, {n: q[model.q_slice(n)] for n in model.actuated}, 0.0, 0.0)
+    tau = np.array(law.torques(0.0, q.tolist(), v.tolist(), (), ()), dtype=float)
+    expected = robot.inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(tau, expected, atol=1e-11 * np.abs(expected).max())
+
+
 def test_legs_on_a_free_body_stand_with_the_torques_of_inverse_dynamics():
     model, q = mechanism("hexapod")
     still = np.zeros(model.nv)

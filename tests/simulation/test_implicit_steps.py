@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.errors import InputError
+from spanloop.simulation.controllers import Controller
 
 ROD = 0.5  # kg m², inertia of the rod about its hinge
 
@@ -98,6 +100,7 @@ def test_loops_with_a_stiff_damper_stay_closed(closures):
     np.testing.assert_allclose(run.q[-1], slow.q[-1], rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_high_gains_hold_a_joint_at_its_target():
     model = sl.zoo.puma()
     law = sl.control.pd(model, 1e7, 1e5, {"joint2": 0.3})
@@ -181,6 +184,7 @@ def test_a_joint_comes_to_rest_on_a_stop():
     )  # before it touches
 
 
+@pytest.mark.slow
 def test_coupled_joints_come_to_rest_on_their_stops():
     """Steps of 5 ms: a stop is as stiff as they allow, and softer than at 1 ms."""
     joints = (replace(j, lower=(0.2,), upper=(0.6,)) for j in sl.zoo.pendulum(3).joints)
@@ -191,12 +195,48 @@ def test_coupled_joints_come_to_rest_on_their_stops():
     np.testing.assert_allclose(run.q[-1], 0.2, atol=0.01)
 
 
-def test_a_loop_of_links_without_mass_names_one_of_them():
-    """A damper lets a tree of such links move; loops are closed with the least kinetic energy, and there is none."""
+def _hand(damping):
     hand = sl.Builder("hand")
     for name in ("left", "right"):
         hand = hand.body(name, 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-        hand = hand.prismatic(f"{name}_finger", "world", name, "y", damping=0.3)
-    run = sl.simulate(hand.coupling("together", "right_finger", "left_finger").build(), duration=0.01)
+        hand = hand.prismatic(f"{name}_finger", "world", name, "y", damping=damping)
+    return hand.coupling("together", "right_finger", "left_finger").build()
+
+
+def test_coupled_links_without_mass_move_as_their_dampers_let_them():
+    run = sl.simulate(_hand(0.3), duration=0.01, tau=[0.6, 0.0])
+    assert run.settings["integrator"] == "implicit"
+    np.testing.assert_allclose(run.v[-1], 1.0, rtol=1e-9)  # 0.6 N against two dampers of 0.3 N s/m
+    np.testing.assert_allclose(run.q[-1, 0], run.q[-1, 1], atol=1e-12)
+
+
+def test_a_loop_of_links_without_mass_or_damper_names_one_of_them():
+    run = sl.simulate(_hand(0.0), duration=0.01)
     assert "_finger' (body '" in run.outcome.sentence
     assert "the mass matrix is singular" in run.outcome.sentence
+
+
+class Servo(Controller):
+    """A law of one's own that declares its gains."""
+
+    inputs = 0
+
+    def __init__(self, declared):
+        self.declared = declared
+
+    def torques(self, t, q, v, u, z):
+        return [1e6 * (0.3 - q[0]) - 1e4 * v[0]]
+
+    def joint_gains(self):
+        return self.declared
+
+
+def test_a_law_of_ones_own_may_declare_its_gains():
+    """What is declared counts, also for two laws that compute the same."""
+    run = sl.simulate(rod(), duration=0.3, controller=Servo(([1e6], [1e4])))
+    assert run.settings["stiff"].startswith("the gains of joint 'hinge'")
+    assert run.q[-1, 0] == pytest.approx(0.3, abs=1e-6)
+    half = sl.simulate(rod(), duration=0.3, controller=Servo(([5e5], [5e3])))
+    assert not np.array_equal(half.q, run.q)
+    with pytest.raises(InputError, match=r"joint_gains returned .*; expected stiffness and damping, 1 numbers each"):
+        sl.simulate(rod(), duration=0.3, controller=Servo(([1.0, 2.0], [-1.0])))

@@ -26,6 +26,7 @@ EXPRESSIONS = {
     "sines": lambda x, y: np.sin(x) + np.cos(y[0]) * np.tan(x) + np.sin(x[1]),
     "angles": lambda x, y: np.arcsin(x) + np.arccos(y) + np.arctan(3.0 * x) + np.arctan2(x, y) + np.hypot(x, y),
     "roots": lambda x, y: np.sqrt(x + 1.0) + np.linalg.norm(x) + np.linalg.norm(np.stack([x, y]), axis=0),
+    "growth": lambda x, y: np.exp(x) + np.exp(-3.0 * y) + np.tanh(x) + np.tanh(4.0 * y),
     "where": lambda x, y: np.where(x > 0.0, np.sin(x), y) + np.where(x[0] < 0.5, 1.0, x) + sl.where(x >= y, 1.0, 2.0),
     "conditions": lambda x, y: np.where((x > 0.0) & (y > 0.0) | ~(x <= y), 1.0, np.where(np.any(x > 0.8), x, y)),
     "all": lambda x, y: np.where(np.all(x > -1.0) & np.logical_not(x[0] > 5.0) & True, x, y),
@@ -164,3 +165,25 @@ def test_joints_by_name_are_numbers_or_arrays():
 def test_what_cannot_be_traced_is_a_sentence(wrong, sentence):
     with says(TraceError, sentence):
         wrong(TracedArray.of(traced_inputs((("x", 3),))["x"]))
+
+
+def test_traced_exp_and_tanh_have_all_digits():
+    inputs = traced_inputs((("x", 1),))
+    for function in (np.exp, np.tanh):
+        plan = Plan.of("test", inputs, (1,), list(function(TracedArray.of(inputs["x"]))))
+        numbers = [
+            *np.linspace(-40.0, 40.0, 161),
+            *np.linspace(-0.7, 0.7, 57),
+            1e-9,
+            -1e-300,
+            0.0,
+            350.0,
+            -350.0,
+            709.7,
+        ]
+        found = [interpreted(plan, [x])[0] for x in numbers]
+        np.testing.assert_allclose(found, function(numbers), rtol=7e-16, atol=0.0)
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(
+                [interpreted(plan, [x])[0] for x in (800.0, -800.0)], function([800.0, -800.0])
+            )

@@ -861,6 +861,7 @@ def test_fingers_that_are_coupled_start_inside_their_limits_and_coupled():
     np.testing.assert_allclose(run.q[0], 4e-4, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_torques_by_name_may_differ_from_run_to_run_and_step_to_step():
     """The others, as a free base, have none."""
     model = zoo.quadruped()
@@ -908,6 +909,7 @@ def test_a_model_in_which_nothing_moves_simulates_and_has_all_quantities():
     assert run.audit().well
 
 
+@pytest.mark.slow
 def test_a_run_starts_beyond_limits_where_loops_close_nowhere_within_them():
     """With the warning of a start beyond a limit; the limits exclude each other by the model's own numbers."""
     model = zoo.four_bar().with_joint("coupler_hinge", limits=(3.0, 3.1)).with_joint("rocker_hinge", limits=(3.0, 3.1))

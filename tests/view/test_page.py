@@ -166,3 +166,36 @@ def test_another_extension_is_refused(swing, tmp_path):
 def test_every_script_of_the_folder_is_in_the_page():
     assets = Path(page.__file__).parent / "assets"
     assert {p.name for p in assets.glob("*.js")} == set(SCRIPTS)
+
+
+def with_balls(folder, rings):
+    """Two bodies that show one mesh, of about 4 rings² triangles."""
+    a, b = np.meshgrid(np.linspace(0, np.pi, rings + 1), np.linspace(0, 2 * np.pi, 2 * rings + 1), indexing="ij")
+    points = np.stack([np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), np.cos(a)], axis=-1).reshape(-1, 3)
+    k = 1 + np.arange(rings * (2 * rings + 1)).reshape(rings, -1)[:, :-1].ravel()
+    lines = [f"v {x:f} {y:f} {z:f}" for x, y, z in points.tolist()]
+    lines += [f"f {i} {i + 2 * rings + 1} {i + 2 * rings + 2} {i + 1}" for i in k.tolist()]
+    (folder / "ball.obj").write_text("\n".join(lines))
+    link = """<link name="{0}"><inertial><mass value="2"/>
+      <inertia ixx="0.8" iyy="0.8" izz="0.8" ixy="0" ixz="0" iyz="0"/></inertial>
+      <visual><geometry><mesh filename="ball.obj"/></geometry></visual></link>"""
+    joint = '<joint name="j" type="continuous"><origin xyz="0 0 3"/><parent link="a"/><child link="b"/></joint>'
+    (folder / "m.urdf").write_text(f"<robot name='m'>{link.format('a')}{link.format('b')}{joint}</robot>")
+    return sl.load(folder / "m.urdf")
+
+
+def test_a_mesh_is_in_the_page_once(tmp_path):
+    model = with_balls(tmp_path, 10)
+    data = data_of(page.text(resting(model, np.zeros(1), 1.0, 3)))
+    assert [[s["mesh"] for s in b["shapes"]] for b in data["bodies"]] == [[], [0], [0]]
+    assert len(data["meshes"]) == 1
+    assert (data["low"][2], data["high"][2]) == pytest.approx((-1.0, 4.0))
+
+
+@pytest.mark.slow
+def test_a_large_mesh_leaves_the_page_below_three_megabytes(tmp_path):
+    model = with_balls(tmp_path, 220)
+    text = page.text(resting(model, np.zeros(1), 1.0, 3))
+    (mesh,) = data_of(text)["meshes"]
+    assert 100_000 < sum(n for n, _ in mesh["colors"]) <= 160_000
+    assert len(text) < 3e6

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import re
 import struct
 
 import numpy as np
@@ -231,10 +233,12 @@ def with_geometry(*look):
 
 
 def test_meshes_are_searched_beside_the_model_only(tmp_path):
-    binary_stl(tmp_path / "t.stl")
-    look = (Geometry("mesh", (2.0, 2.0, 2.0), "t.stl"), Geometry("mesh", (), "../secret.stl"))
-    model = with_geometry(*look)
-    seen = scene(model, folder=tmp_path)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    binary_stl(folder / "t.stl")
+    binary_stl(tmp_path / "secret.stl")
+    model = with_geometry(Geometry("mesh", (2.0, 2.0, 2.0), "t.stl"), Geometry("mesh", (), "../secret.stl"))
+    seen = scene(model, folder=folder)
     assert [(s.kind, s.size) for s in seen.bodies[1].shapes] == [("mesh", (2.0, 2.0, 2.0))]
     assert "leads out of the folder" in seen.notes[0]
     assert [s.kind for s in scene(model).bodies[1].shapes] != ["mesh"]
@@ -270,3 +274,44 @@ def test_no_ellipsoid_of_an_inertia_is_larger_than_the_mechanism():
     """Saha's data of the PUMA have inertias of bodies of several metres."""
     seen = scene(sl.zoo.puma())
     assert all(max(b.inertia.size) < 0.5 * seen.size for b in seen.bodies if b.inertia)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_meshes_are_refused_with_a_reason(seed, tmp_path):
+    """A byte changed, pieces cut out, doubled or swapped: read, or refused by a ValueError, never anything else."""
+    rng = np.random.default_rng(seed)
+    binary_stl(tmp_path / "a.stl")
+    text_stl(tmp_path / "b.stl")
+    obj(tmp_path / "c.obj")
+    (tmp_path / "d.dae").write_text(DAE)
+    for path in sorted(tmp_path.iterdir()):
+        data = bytearray(path.read_bytes())
+        for _ in range(rng.integers(1, 4)):
+            i, j = sorted(rng.integers(0, len(data), 2))
+            change = rng.integers(4)
+            if change == 0:
+                data[i] = rng.integers(256)
+            elif change == 1:
+                del data[i : min(j, i + 40)]
+            elif change == 2:
+                data[i:i] = data[i : min(j, i + 200)]
+            else:
+                data[i : i + 1] = rng.choice([b"9" * 30, b"-", b"nan", b"1e999", b"\xff"])
+        broken = path.with_name(f"x{path.name}")
+        broken.write_bytes(bytes(data))
+        with contextlib.suppress(ValueError):
+            few = decimated(read_mesh(broken).scaled(()), 2)
+            assert np.isfinite(few.vertices[few.faces]).all()
+
+
+def test_a_collada_scene_that_holds_itself_is_refused(tmp_path):
+    node = '<node id="n"><instance_node url="#n"/><instance_node url="#n"/></node>'
+    (tmp_path / "s.dae").write_text(re.sub("<node>.*</node>", node, DAE, flags=re.DOTALL))
+    with pytest.raises(ValueError, match="nested more than"):
+        read_mesh(tmp_path / "s.dae")
+
+
+@pytest.mark.parametrize("scale", [1e9, float("inf"), float("nan")])
+def test_a_mesh_larger_than_any_mechanism_is_refused(scale):
+    with pytest.raises(ValueError, match="it reaches to"):
+        sphere(4).scaled((scale, 1.0, 1.0))

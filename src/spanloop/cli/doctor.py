@@ -24,7 +24,7 @@ OPTIONAL = (  # module, its package, what it is for
     ("scipy", "scipy", "adaptive integrators (DOP853, Radau, ...)"),
     ("matplotlib", "matplotlib", "spanloop plot, run.plot(...)"),
     ("viser", "viser", "spanloop view, the live viewer"),
-    ("trimesh", "trimesh", "meshes in the live viewer"),
+    ("trimesh", "trimesh", "meshes in .ply, .off and glTF files"),
     ("PIL", "pillow", "videos of runs as .gif"),
     ("imageio_ffmpeg", "imageio-ffmpeg", "videos of runs as .mp4"),
     ("pinocchio", "pin", "a peer of tests and benchmarks"),

@@ -31,6 +31,7 @@ COMMANDS = {
     "convert": "convert a mechanism to another file format",
     "simulate": "simulate a mechanism; write a report, data or a page",
     "inverse": "compute the torques that move a mechanism along a path",
+    "reach": "find the joint coordinates that bring frames to targets",
     "view": "show a mechanism or a run in the browser, live",
     "plot": "plot a run",
     "count": "count the operations of every function and method",

@@ -204,6 +204,8 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {  # by the name of the ufunc
     "reciprocal": lambda x: 1.0 / x,
     "sqrt": scalar.sqrt,
     "hypot": lambda x, y: scalar.sqrt(x * x + y * y),
+    "exp": scalar.exp,
+    "tanh": scalar.tanh,
     "sin": lambda x: scalar.sincos(x)[0],
     "cos": lambda x: scalar.sincos(x)[1],
     "tan": _tangent,

@@ -85,6 +85,8 @@ def faulty_states(robot: Robot, rows: dict[str, np.ndarray]) -> Refusals:
 
 def _off_unit(model: Model, q: np.ndarray) -> np.ndarray:
     wrong = np.zeros(len(q), dtype=bool)
+    if model.nq == model.nv:  # no joint has a quaternion
+        return wrong
     for joint in model.joints:
         for part in joint.kind.unit_parts(tuple(q[:, model.q_slice(joint.name)].T)):
             wrong |= ~(np.abs(np.sqrt(sum(x * x for x in part)) - 1.0) <= UNIT_TOLERANCE)

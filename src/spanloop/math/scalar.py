@@ -94,3 +94,50 @@ def arctan2(y: Scalar, x: Scalar) -> Scalar:
     angle = where(swap, 0.5 * math.pi - angle, angle)
     angle = where(x < 0.0, math.pi - angle, angle)
     return where(y < 0.0, -angle, angle)
+
+
+_LARGEST = 709.78  # exp of more is not finite
+_LN2_HIGH, _LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6  # together ln 2; the first has few digits
+
+
+def exp(x: Scalar) -> Scalar:
+    """e to the power x; as plain arithmetic when traced, inf beyond 709.78 and 0 below −709.78.
+
+    Traced: |x| is reduced by 512 ln 2, 256 ln 2, ..., ln 2, each where it fits, which loses no digit; then a rational
+    approximation on half of ln 2 around 0 (Moshier's, of the Cephes library).
+    """
+    if isinstance(x, _REAL):
+        return math.exp(x)
+    y, scale, low = absolute(x), 1.0, 0.0
+    for k in reversed(range(10)):
+        fits = y > 2.0**k * _LN2_HIGH
+        y = y - where(fits, 2.0**k * _LN2_HIGH, 0.0)
+        low = low + where(fits, 2.0**k * _LN2_LOW, 0.0)
+        scale = scale * where(fits, 2.0 ** (2**k), 1.0)
+    above = y > 0.5 * _LN2_HIGH
+    r = (y - where(above, _LN2_HIGH, 0.0)) - (low + where(above, _LN2_LOW, 0.0))
+    z = r * r
+    p = r * _polynomial(z, 1.26177193074810590878e-4, 3.02994407707441961300e-2, 9.99999999999999999910e-1)
+    q = _polynomial(z, 3.00198505138664455042e-6, 2.52448340349684104192e-3, 2.27265548208155028766e-1, 2.0)
+    grown = (1.0 + 2.0 * (p / (q - p))) * where(above, 2.0, 1.0) * scale
+    grown = where(absolute(x) > _LARGEST, math.inf, grown)
+    return where(x < 0.0, 1.0 / grown, grown)
+
+
+def tanh(x: Scalar) -> Scalar:
+    """The hyperbolic tangent; as plain arithmetic when traced (Moshier's, of the Cephes library)."""
+    if isinstance(x, _REAL):
+        return math.tanh(x)
+    z, size = x * x, absolute(x)
+    p = _polynomial(z, -9.64399179425052238628e-1, -9.92877231001918586564e1, -1.61468768441708447952e3)
+    q = _polynomial(z, 1.0, 1.12811678491632931402e2, 2.23548839060100448583e3, 4.84406305325125486048e3)
+    far = 1.0 - 2.0 / (exp(2.0 * size) + 1.0)
+    return where(size < 0.625, x + x * (z * (p / q)), where(x < 0.0, -far, far))
+
+
+def _polynomial(z: Scalar, *coefficients: float) -> Scalar:
+    """c₀ zⁿ + ... + cₙ."""
+    out: Scalar = coefficients[0]
+    for c in coefficients[1:]:
+        out = out * z + c
+    return out

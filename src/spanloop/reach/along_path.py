@@ -28,6 +28,7 @@ FUNCTION = "inverse_kinematics_path"
 _SHORTEST = 1e-6  # of the way between two samples: shorter parts are not tried
 _LONGEST = 0.3  # rad, or of the robot's size: the first step of a part is no longer
 _STEPS = 12
+_NEAR = 1e-5  # rad or m: this near to a limit, it may be what stops a path
 _DAMPING = 1e-3  # the factor of the damping: nearly Newton's method
 
 
@@ -129,7 +130,9 @@ class _Walk:
         task = self.task
         left = residuals(task.robot, self.goal, q[None], slice(k, k + 1))
         by = listed(f"{n!r} by {r.distance[0]:.3g} m and {r.angle[0]:.3g} rad" for n, r in left.items())
-        held = task.limits.reached(q)
+        limits, x = task.limits, q[task.limits.in_q]
+        near = (x < limits.lower + _NEAR) | (x > limits.upper - _NEAR)
+        held = [name for name, at in zip(limits.names, near, strict=True) if at]
         cause = f"at limits: {listed(map(repr, held), 6)}" if held else "a singular configuration, or the edge of reach"
         if not is_closed(task.robot, q[None])[0]:
             cause = "loops that open"

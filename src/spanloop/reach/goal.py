@@ -181,7 +181,7 @@ def _poses(name: str, x: np.ndarray, wrong: np.ndarray, refusals: Refusals) -> t
     r, last = x[:, :9].reshape(-1, 3, 3), x[:, 12:]
     miss = np.abs(r @ np.swapaxes(r, 1, 2) - np.eye(3)).max(axis=(1, 2), initial=0.0)
     turned = np.abs(last - (0.0, 0.0, 0.0, 1.0)).max(axis=1, initial=0.0) > _ROTATION
-    mirrored = np.einsum("ni,ni->n", np.cross(r[:, 0], r[:, 1]), r[:, 2]) < 0.0
+    mirrored = np.linalg.det(r) < 0.0
     for k in np.flatnonzero(((miss > _ROTATION) | turned | mirrored) & ~wrong):
         if turned[k]:
             what = f"the last row of the pose is {last[k].tolist()}; expected [0, 0, 0, 1]. Is the matrix transposed?"
@@ -190,7 +190,7 @@ def _poses(name: str, x: np.ndarray, wrong: np.ndarray, refusals: Refusals) -> t
         else:
             what = "the pose holds a reflection (determinant −1), no rotation"
         refusals[int(k)] = Refusal(Reason.OTHER, f"target {name!r}: {what}")
-    if (miss > 1e-15).any():  # the nearest rotation, by two Newton steps for the polar factor
+    if (miss > 1e-14).any():  # the nearest rotation, by two Newton steps for the polar factor
         for _ in range(2):
             r = 1.5 * r - 0.5 * (r @ np.swapaxes(r, 1, 2) @ r)
     return np.concatenate([r.reshape(-1, 9), x[:, 9:12]], axis=1), refusals

@@ -14,7 +14,7 @@ from spanloop.algorithms.tree.target_rows import METERS
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.errors import InputError, Refusal, StateError
-from spanloop.loops.arguments import dof_names, dofs_called
+from spanloop.loops.arguments import dofs_called
 from spanloop.loops.assembly import Limits, assemble
 from spanloop.loops.batching import Refusals, Robot, faulty_states, resolution
 from spanloop.loops.path_following import refuse_velocity_loops
@@ -53,7 +53,7 @@ def inverse_kinematics(
         return task.own.again(robot, numbers[rows], start_rows[rows], attempt, seed, count == 1)
 
     found = search(task.own.steps, task.constants(numbers, start_rows), start_rows, task.enough, restarts, again)
-    q = wrapped(robot.model, found.q, start_rows)
+    q = wrapped(found.q, start_rows, task.own.hinges)
     closed, open_rows = task.close(q)
     refusals = task.refusals | {int(good[k]): refusal for k, refusal in open_rows.items()}
     return task.result(Rows(good, q, closed, found.steps, found.restarts), refusals)
@@ -163,7 +163,7 @@ class Task:
         residual = {n: Residual(whole(r.distance, np.nan), whole(r.angle, np.nan)) for n, r in found.items()}
         refuse_states(self.function, list(refusals), refusals.__getitem__, leading)
         plain = counts if leading else [x.item() for x in counts]
-        names = tuple(dof_names(robot.model))
+        names = self.own.dof_names
         return Reach(
             whole(q, np.nan), plain[0], residual, plain[1], plain[2], whole(at, False), names, self.function, stopped
         )

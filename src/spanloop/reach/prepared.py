@@ -13,12 +13,13 @@ import numpy as np
 from spanloop.algorithms.closed.reaching_step import Limit, Reaching
 from spanloop.algorithms.tree.target_rows import POSE, UNITS, TargetKind
 from spanloop.errors import SpanloopWarning, StateError
+from spanloop.loops.arguments import dof_names
 from spanloop.loops.assembly import Limits, assemble
 from spanloop.loops.batching import Robot
 from spanloop.model import Model
 from spanloop.reach.compiled_steps import CompiledSteps
 from spanloop.reach.residuals import features
-from spanloop.reach.starts import default_start, kept, random_states, size_of
+from spanloop.reach.starts import default_start, kept, random_states, size_of, turning_freely
 
 LIBRARY = 256  # random states
 _NEAREST = 8  # restarts that begin at the random states nearest to the targets; later ones anywhere
@@ -36,6 +37,8 @@ class Prepared:
     length: float
     steps: CompiledSteps
     kept: np.ndarray  # (nq,) coordinates that restarts leave as they are
+    hinges: np.ndarray  # places in q of hinges that turn without end
+    dof_names: tuple[str, ...]
     _libraries: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     _start: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -95,4 +98,13 @@ def prepared(model: Model, kinds: tuple[TargetKind, ...], fixed: tuple[str, ...]
     bounds = [np.clip(b, -_FAR, _FAR).tolist() for b in (x.lower, x.upper)]
     limits = tuple(Limit(*row) for row in zip(x.in_v.tolist(), x.in_q.tolist(), *bounds, strict=True))
     task = Reaching(kinds, limits, frozenset(np.flatnonzero(x.fixed).tolist()), length)
-    return Prepared(model, kinds, x, length, CompiledSteps(model, task), kept(model, x))
+    return Prepared(
+        model,
+        kinds,
+        x,
+        length,
+        CompiledSteps(model, task),
+        kept(model, x),
+        turning_freely(model),
+        tuple(dof_names(model)),
+    )

@@ -73,4 +73,5 @@ class Reach:
 
 
 def _sizes(distance: float, angle: float) -> str:
-    return f"{float(distance):.3g} m and {float(angle):.3g} rad" if angle else f"{float(distance):.3g} m"
+    sizes = [f"{float(x):.3g} {unit}" for x, unit in ((distance, "m"), (angle, "rad")) if x]
+    return " and ".join(sizes) or "0"

@@ -15,7 +15,7 @@ import numpy as np
 from spanloop.reach.compiled_steps import CompiledSteps
 
 _TOGETHER, _FEW = 6, 48  # steps of all rows between two looks at them; few rows take more together
-_MOST = 40  # steps from one start
+_MOST, _LONG = 40, 18  # steps from one start; after these a row that hardly moves has its loops as closed as they get
 _SHORT = 0.1  # the square of a step over the weighted squares of what is left: smaller is stuck
 _LEAST_SHARE = 1e-2  # of a step
 _POLISH, _STILL = 400, 1e-24  # steps to the nearest state of a target out of reach; the square of a step that is none
@@ -52,7 +52,7 @@ def search(
         out.steps[active] += taken
         here += taken
         here[(taken < together) & ~arrived] = _MOST  # numbers that are not finite: only another start helps
-        still = _is_still(steps, rows, enough) & ~arrived
+        still = _is_still(steps, rows, enough) & (here >= _LONG) & ~arrived
         for ended, name in ((arrived, "q"), (still, "start")):
             out.q[np.ix_(active[ended], steps.moving)] = steps.part(rows, name)[ended]
             out.arrived[active[ended]] = True

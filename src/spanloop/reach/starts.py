@@ -105,14 +105,19 @@ def _middle(lower: float, upper: float) -> float:
     return lower if np.isfinite(lower) else upper
 
 
-def wrapped(model: Model, q: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """q (n, nq) with every hinge without limits within half a turn of `near` (n, nq); couplings count turns."""
+def turning_freely(model: Model) -> np.ndarray:
+    """Places in q of the hinges without limits; not of those in couplings, which count turns."""
     geared = {name for c in model.couplings for name in (c.joint, c.source)}
-    q = q.copy()
-    for joint in model.joints:
-        free = joint.lower is None and joint.upper is None and joint.name not in geared
-        if joint.kind.name == "revolute" and free:
-            at = model.q_slice(joint.name).start
-            turns = np.round((q[:, at] - near[:, at]) / (2.0 * np.pi))
-            q[:, at] -= 2.0 * np.pi * turns
+    free = [
+        j.name
+        for j in model.joints
+        if j.kind.name == "revolute" and j.lower is None and j.upper is None and j.name not in geared
+    ]
+    return np.array([model.q_slice(name).start for name in free], dtype=int)
+
+
+def wrapped(q: np.ndarray, near: np.ndarray, hinges: np.ndarray) -> np.ndarray:
+    """q (n, nq) with these hinges within half a turn of `near` (n, nq)."""
+    if len(hinges):
+        q[:, hinges] -= 2.0 * np.pi * np.round((q[:, hinges] - near[:, hinges]) / (2.0 * np.pi))
     return q

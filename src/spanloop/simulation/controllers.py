@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -83,7 +84,7 @@ class Controller:
         """The memory (memory,) after a step of length h [s] that ended at time t [s] in q, v."""
         return z
 
-    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+    def joint_gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
         """Stiffness [N m/rad] and damping [N m s/rad] (nv each) that implicit steps take implicitly; None for none."""
         return None
 
@@ -177,8 +178,9 @@ class AppliedForces:
 
     def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
         """The controller's stiffness and damping (nv each), if it has them."""
-        known = getattr(self.controller, "gains", None)
-        return known() if callable(known) else None
+        known = getattr(self.controller, "joint_gains", None)
+        found = known() if callable(known) else None
+        return None if found is None else _checked_gains(found, self.model.nv)
 
     def linear_gains(self, x: Any) -> tuple[list[Any], list[Any]]:
         """The controller's stiffness and damping (nv each) where its command reaches the joints, 0 elsewhere."""
@@ -329,8 +331,9 @@ class _Sum(Controller):
     def update(self, t: Any, h: Any, q: Any, v: Any, u: Any, z: Any) -> Any:
         return [x for c, mine, own in self._shares(u, z) for x in c.update(t, h, q, v, mine, own)]
 
-    def gains(self) -> Any:
-        found = [known for c in self.parts if hasattr(c, "gains") and (known := c.gains()) is not None]
+    def joint_gains(self) -> Any:
+        known = [c.joint_gains() for c in self.parts if hasattr(c, "joint_gains")]
+        found = [gains for gains in known if gains is not None]
         return tuple([sum(x) for x in zip(*rows, strict=True)] for rows in zip(*found, strict=True)) if found else None
 
     def _shares(self, u: Any, z: Any) -> Any:
@@ -410,6 +413,20 @@ def _torques(model: Model, found: Any, who: str) -> list[Any]:
             tau[s] = _sized(_several(value), s.stop - s.start, f"torques of joint {name!r}")
         return tau
     return list(_sized(found, model.nv, f"torques of {who}"))
+
+
+def _checked_gains(found: Any, nv: int) -> tuple[list[float], list[float]]:
+    """Stiffness and damping (nv each) that a controller declares, as floats."""
+    try:
+        K, D = ([float(x) for x in row] for row in found)
+    except (TypeError, ValueError):
+        K, D = [], []
+    if len(K) != nv or len(D) != nv or not all(0.0 <= x < math.inf for x in (*K, *D)):
+        raise InputError(
+            f"the controller's joint_gains returned {found!r}; expected stiffness and damping, {nv} numbers each that "
+            "are not negative"
+        )
+    return K, D
 
 
 def _several(value: Any) -> list[Any]:

@@ -85,7 +85,7 @@ def simulate(
         tau: torques (nv,), (..., 1, nv) of runs, or (..., steps, nv) for each step [N m or N]; or {"joint": torque},
             a number, (..., 1) of runs or (..., steps), zero at the other joints. They act at every joint that is
             named, whether it is actuated or not.
-        controller: a function (t, q, v) -> torques in plain arithmetic, compiled into the motion, or (t, q, v, u) with
+        controller: a function (t, q, v) -> torques in the arithmetic of NumPy, compiled into the run; (t, q, v, u) with
             inputs; a law of sl.control; or sl.control.callback(function), which Python calls once a step.
         inputs: u (n,), (..., 1, n) of runs, or (..., steps, n) for each step, of the controller.
         forces: {"body": [torque; force]}, six numbers at the body's origin in world axes [N m, N]; or a function

@@ -81,7 +81,7 @@ def _fastest(model: Model, K: Sequence[float], D: Sequence[float], q: tuple[floa
     if not n:
         return 0.0, 0
     k, d = np.array(K) * scale**2, np.array(D) * scale**2
-    inverse = np.linalg.inv(N.T @ C @ N)
+    inverse = _inverse(N.T @ C @ N)
     A = np.block([[np.zeros((n, n)), np.eye(n)], [-inverse @ (N.T * k) @ N, -inverse @ (N.T * d) @ N]])
     values, vectors = np.linalg.eig(A)
     fastest = int(np.argmax(np.abs(values)))
@@ -99,7 +99,7 @@ def stops_at_limits(model: Model, h: float) -> tuple[Stop, ...]:
 def mobility(model: Model) -> tuple[float, ...]:
     """The diagonal (nv) of the inverse of the mass matrix in the neutral position, loops open [1/(kg m²) or 1/kg]."""
     scale, C = _scaled(model, np.array(model.neutral()))
-    return tuple((scale**2 * np.diag(np.linalg.inv(C))).tolist())
+    return tuple((scale**2 * np.abs(np.diag(_inverse(C)))).tolist())  # inertias of files may be negative
 
 
 def _parts(system: System) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -114,7 +114,7 @@ def _parts(system: System) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {
         "damping": (zeros, damping),
         "spring": (stiffness, zeros),
-        "friction": (zeros, np.array(own.friction) / SLIP),
+        "friction": (zeros, np.maximum(own.friction, 0.0) / SLIP),
         GAINS: (kp, kd),
         "stops": stops,
     }
@@ -155,6 +155,13 @@ def _scaled(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     size = np.maximum(np.diag(M), _SINGULAR * max(np.diag(M).max(initial=0.0), 1e-30))
     scale = 1.0 / np.sqrt(size)
     return scale, scale[:, None] * M * scale + _SINGULAR * np.eye(model.nv)
+
+
+def _inverse(C: np.ndarray) -> np.ndarray:
+    try:
+        return np.linalg.inv(C)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(C)
 
 
 def _free_directions(model: Model, q: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -148,13 +148,16 @@ class System:
         return found if len(rows) > 1 else found[0]
 
     def key(self) -> str:
-        """A hash of everything that a step depends on; traces the user's functions only."""
+        """A hash of everything that a step depends on; traces the user's functions only, and once."""
+        return self._key
+
+    @cached_property
+    def _key(self) -> str:
         friction = [j.friction for j in self.model.joints]
         acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
-        return hashlib.sha256(
-            "|".join(map(str, (*parts, self.stops, self.implicit, self._forward.key))).encode()
-        ).hexdigest()
+        others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
+        return hashlib.sha256("|".join(map(str, (*parts, *others))).encode()).hexdigest()
 
     @property
     def chosen_method(self) -> str:
@@ -208,7 +211,7 @@ class System:
         still = [0.0] * self.model.nv
         rows = zip(tau, x["pull"], x.get("toward", x["v"]), x["extra"], x.get("before", still), strict=True)
         tau = [t - k * rate + 2.0 * (m * a) for t, k, rate, m, a in rows]
-        return {**x, "tau": tau, "forces": forces, "armature": x["extra"]}
+        return {**x, "tau": tau, "forces": forces}
 
     def stiffness_and_damping(self, x: Arrays) -> tuple[list[Any], list[Any]]:
         """K and D (nv) of the torques −K dq − D v at the joints: springs, dampers, linear gains, stops that touch."""
@@ -220,12 +223,12 @@ class System:
         return K, D
 
     def springs_and_dampers(self, x: Arrays) -> tuple[list[Any], list[Any]]:
-        """K and D (nv) of the joints' own springs and dampers, zero where a joint is driven."""
+        """K and D (nv) of the joints' own springs and dampers, zero where a joint is driven or one is negative."""
         K: list[Any] = [0.0] * self.model.nv
         D: list[Any] = [0.0] * self.model.nv
         for link in self._mechanism(x).links:
             if not link.driven:
-                K[link.v], D[link.v] = _in_any_direction(link), link.damping
+                K[link.v], D[link.v] = _not_negative(_in_any_direction(link)), _not_negative(link.damping)
         return K, D
 
     @property
@@ -337,11 +340,11 @@ class System:
 
     @cached_property
     def _velocity(self) -> KernelSpec:
-        return self._spec("velocity_correction")
+        return self._spec("velocity_correction", adds_armature=self.implicit)
 
     @cached_property
     def _position(self) -> KernelSpec:
-        return self._spec("position_correction")
+        return self._spec("position_correction", adds_armature=self.implicit)
 
     @cached_property
     def completion(self) -> Completion:
@@ -354,8 +357,10 @@ class System:
         )
 
     def _of(self, spec: KernelSpec, x: Arrays) -> dict[str, Sequence[Any]]:
-        """The arrays of x that a spec reads."""
-        given = {**x, "parameters": x["p"]} if "p" in x else x
+        """The arrays of x that a spec reads; loops are projected with the armature of implicit steps, if x has it."""
+        given = {**x, "parameters": x["p"]} if "p" in x else dict(x)
+        if self.implicit:
+            given["armature"] = x.get("extra", [0.0] * self.model.nv)
         return {n: given[n] for n, _ in spec.signature()[0] if n in given}
 
     def _errors(self, x: Arrays) -> list[Any]:
@@ -378,6 +383,11 @@ def _in_any_direction(link: Link) -> Sequence[Any]:
         return link.stiffness
     rows = list(zip(link.kind.units, link.stiffness, strict=True))
     return [max(k for other, k in rows if other == unit) for unit in link.kind.units]
+
+
+def _not_negative(values: Sequence[Any]) -> list[Any]:
+    """Numbers, zero where they are negative; live ones are checked before."""
+    return [max(x, 0.0) if isinstance(x, float) else x for x in values]
 
 
 @functools.lru_cache(maxsize=16)

@@ -12,6 +12,7 @@ from spanloop.errors import InputError, SpanloopError
 from spanloop.model.files.file_io import write_file
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
+from spanloop.view.noise import noise_levels
 from spanloop.view.scene import Scene, matrix, poses, scene
 from spanloop.view.svg import Plot, document, element, halo, moving, number, points, text
 
@@ -200,7 +201,8 @@ def _plot(run: Trajectory, values: dict[str, np.ndarray]) -> Plot:
     everything = np.concatenate(list(values.values()))
     shown = everything[np.isfinite(everything)]
     low, high = float(shown.min(initial=0.0)), float(shown.max(initial=0.0))
-    room = 0.06 * (high - low) or 1.0
+    rounding = noise_levels(run.model)["N"]
+    room = 0.06 * (high - low) if high - low > rounding else 1.0
     times = (float(run.times[0]), float(run.times[-1]) if run.duration > 0.0 else float(run.times[0]) + 1.0)
     return Plot(LEFT, TOP + HEIGHT + 40.0, WIDTH - LEFT - RIGHT, BELOW, times, (low, high + room))
 

@@ -50,10 +50,16 @@ def is_pictured(model: Model) -> bool:
     return bool(solid) and sum(bool(b.geometry) for b in solid) >= PICTURED * len(solid)
 
 
-def own_shapes(body: Body, folder: str | Path | None, notes: list[str]) -> tuple[Shape, ...]:
-    """Shapes of a body's visual geometry, or of its collision geometry if it has no other; with notes on meshes that
-    cannot be shown. folder: searched for meshes whose path the model does not have."""
-    listed = [g for g in body.geometry if g.use == "visual"] or list(body.geometry)
+def shows_collisions(model: Model) -> bool:
+    """Whether bodies without visual geometry show that for collisions: where most have no other, as in many MJCF."""
+    solid = [b for b in model.bodies if b.geometry]
+    return 2 * sum(any(g.use == "visual" for g in b.geometry) for b in solid) < len(solid)
+
+
+def own_shapes(body: Body, collisions: bool, folder: str | Path | None, notes: list[str]) -> tuple[Shape, ...]:
+    """Shapes of a body's visual geometry, or, if `collisions`, of its collision geometry where it has no other; with
+    notes on meshes that cannot be shown. folder: searched for meshes whose path the model does not have."""
+    listed = [g for g in body.geometry if g.use == "visual"] or (list(body.geometry) if collisions else [])
     faults: list[str] = []
     found = [_from_geometry(g, folder, faults) for g in listed if g.color is None or g.color[3] > 0.0]
     out = tuple(s for s in found if s is not None)

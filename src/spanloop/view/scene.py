@@ -23,7 +23,7 @@ from spanloop.view import body_shapes, palette, stand_ins
 from spanloop.view.body_shapes import Shape, axis_of
 from spanloop.view.marks import Marks
 
-LARGEST_INERTIA = 0.4  # half axis of an ellipsoid at most, in sizes of the mechanism
+LARGEST_INERTIA = 0.2  # half axis of an ellipsoid at most, in sizes of the mechanism
 ABSURD_INERTIA = 1.0  # half axis that no body of the mechanism can have, in its sizes
 
 
@@ -132,7 +132,8 @@ def scene(model: Model, q: ArrayLike | None = None, folder: str | Path | None = 
 def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
     """The world and all bodies, the size of the mechanism [m], and notes."""
     notes: list[str] = []
-    own = [(), *(body_shapes.own_shapes(b, folder, notes) for b in model.bodies)]
+    collisions = body_shapes.shows_collisions(model)
+    own = [(), *(body_shapes.own_shapes(b, collisions, folder, notes) for b in model.bodies)]
     pictured = body_shapes.is_pictured(model)
     size = stand_ins.reach(model, at)
     if pictured and any(own):
@@ -143,11 +144,12 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
     large = []
     for k, body in enumerate(model.bodies):
         shapes = own[k + 1]
-        if not shapes and (body.geometry or not pictured):
+        if not shapes and (any(g.use == "visual" for g in body.geometry) or not pictured):
             shapes = stand_ins.derived(model, body, size)
         inertia = body_shapes.ellipsoid(body.inertia, LARGEST_INERTIA * size)
         full = body_shapes.ellipsoid(body.inertia)
-        if full is not None and max(full.size) > ABSURD_INERTIA * size:
+        heavy = body.inertia.mass > 0.01 * model.mass
+        if heavy and full is not None and max(full.size) > ABSURD_INERTIA * size:
             large.append(repr(body.name))
         bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, inertia))
     if large:

@@ -173,7 +173,7 @@ class _Law(Controller):
     def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> list[Any]:
         return self.law(t, q, v, u)
 
-    def gains(self) -> Any:
+    def joint_gains(self) -> Any:
         return self._gains
 
 

@@ -71,7 +71,7 @@ def linearized(system: System, x: Mapping[str, Sequence[Any]]) -> dict[str, list
     h, out = x["h"][0], {"reach": [], "pull": [], "extra": []}  # type: ignore[var-annotated]
     K, D = system.stiffness_and_damping(x)
     for k, d, f, v, w in zip(K, D, system.friction, x["v"], mobility(system.model), strict=True):
-        d = d + friction_damping(f, v, h * w) if f else d
+        d = d + friction_damping(f, v, h * w) if f > 0.0 else d
         reach = 0.0 if _is_zero(k) and _is_zero(d) else h * implicitness(h * (w * d + sqrt(w * k)))
         out["reach"].append(reach)
         out["pull"].append(reach * k)

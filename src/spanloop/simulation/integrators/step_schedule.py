@@ -182,7 +182,8 @@ class ScheduleBuilder:
             kept = self.system.openness({**x, "q": q}, kept=True)
             return (q, [where(error < left, left, error), margin]), [(kept, OPEN), (left, LOOSE)]
 
-        reads = (self.moved, "loops", "margin", *self.system.constants)
+        stage = ("extra",) if self.linearize else ()
+        reads = (self.moved, "loops", "margin", *stage, *self.system.constants)
         self._calls.append(self._call("close", reads, {following("q"): self.nq, following("loops"): 2}, compute))
 
     def _measure(self) -> None:

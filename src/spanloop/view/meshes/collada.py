@@ -6,20 +6,20 @@ they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.view.meshes.mesh import NO_COLOR, Mesh
+from spanloop.view.meshes.mesh import MOST, NO_COLOR, Mesh
 from spanloop.view.meshes.stl_obj import packed_color
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _DEEPEST = 64  # nodes in nodes
-_MOST_PARTS = 20_000  # instances of geometry
+_MOST_NODES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +40,11 @@ def collada(path: Path) -> Mesh:
     if not 0.0 < meter < 1e6:
         raise ValueError(f"its unit is {meter:g} m")
     colors = _colors(root, by_id)
-    parts: dict[str, list[_Part]] = {}
-    found: list[tuple[np.ndarray, np.ndarray, int]] = []
+    walk = _Walk(by_id, colors)
     for scene in root.findall("library_visual_scenes/visual_scene"):
         for node in scene.findall("node"):
-            _walk(node, np.diag((meter, meter, meter, 1.0)), by_id, parts, colors, found, 0)
+            walk.visit(node, np.diag((meter, meter, meter, 1.0)), 0)
+    found = walk.found
     if not found:  # a file without a scene: all its geometry
         for geometry in root.findall("library_geometries/geometry"):
             found += [(meter * p.vertices, p.faces, colors.get(p.material, NO_COLOR)) for p in _parts(geometry)]
@@ -67,25 +67,46 @@ def _parsed(path: Path) -> Element:
     return root
 
 
-def _walk(node, above, by_id, parts, colors, found, depth: int) -> None:
-    """Collect the geometry of a node and of the nodes in it; above (4, 4): from its frame to the mesh's."""
-    if depth > _DEEPEST or len(found) > _MOST_PARTS:
-        raise ValueError(f"its nodes are nested more than {_DEEPEST} deep, or there are more than {_MOST_PARTS}")
-    here = above @ _transform(node)
-    for instance in node.findall("instance_geometry"):
-        bound = {m.get("symbol", ""): m.get("target", "")[1:] for m in instance.iter("instance_material")}
-        geometry = by_id.get(instance.get("url", "")[1:])
+@dataclass
+class _Walk:
+    """The geometry of the nodes visited: corners, triangles and a colour of each part."""
+
+    by_id: dict[str, Element]
+    colors: dict[str, int]
+    found: list[tuple[np.ndarray, np.ndarray, int]] = field(default_factory=list)
+    parts: dict[str, list[_Part]] = field(default_factory=dict)
+    visited: int = 0
+    triangles: int = 0
+
+    def visit(self, node: Element, above: np.ndarray, depth: int) -> None:
+        """Collect the geometry of a node and of the nodes in it; above (4, 4): from its frame to the mesh's."""
+        self.visited += 1
+        if depth > _DEEPEST or self.visited > _MOST_NODES:
+            raise ValueError(f"its nodes are nested more than {_DEEPEST} deep, or there are more than {_MOST_NODES}")
+        here = above @ _transform(node)
+        for instance in node.findall("instance_geometry"):
+            self._add(instance, here)
+        for instance in node.findall("instance_node"):
+            other = self.by_id.get(instance.get("url", "")[1:])
+            if other is not None:
+                self.visit(other, here, depth + 1)
+        for inside in node.findall("node"):
+            self.visit(inside, here, depth + 1)
+
+    def _add(self, instance: Element, here: np.ndarray) -> None:
+        geometry = self.by_id.get(instance.get("url", "")[1:])
         if geometry is None:
-            continue
+            return
+        bound = {m.get("symbol", ""): m.get("target", "")[1:] for m in instance.iter("instance_material")}
         key = geometry.get("id", "")
-        if key not in parts:
-            parts[key] = _parts(geometry)
-        for p in parts[key]:
-            color = colors.get(bound.get(p.material, p.material), NO_COLOR)
-            found.append((p.vertices @ here[:3, :3].T + here[:3, 3], p.faces, color))
-    for other in [by_id.get(i.get("url", "")[1:]) for i in node.findall("instance_node")] + node.findall("node"):
-        if other is not None:
-            _walk(other, here, by_id, parts, colors, found, depth + 1)
+        if key not in self.parts:
+            self.parts[key] = _parts(geometry)
+        for p in self.parts[key]:
+            self.triangles += len(p.faces)
+            if self.triangles > MOST:
+                raise ValueError(f"it has more than {MOST} triangles")
+            color = self.colors.get(bound.get(p.material, p.material), NO_COLOR)
+            self.found.append((p.vertices @ here[:3, :3].T + here[:3, 3], p.faces, color))
 
 
 def _transform(node: Element) -> np.ndarray:

@@ -18,6 +18,7 @@ from spanloop.model.files.file_io import LARGEST
 OTHERS = (".ply", ".off", ".glb", ".gltf")
 LARGEST_TEXT = 48 * 2**20  # bytes of a file that is text
 MOST = 2_000_000  # triangles of one file
+FARTHEST = 1e6  # m
 NO_COLOR = -1
 
 
@@ -48,8 +49,13 @@ class Mesh:
         return used.min(axis=0), used.max(axis=0)
 
     def scaled(self, scale: tuple[float, ...]) -> Mesh:
-        """The mesh with its axes stretched."""
-        return self if scale in ((), (1.0, 1.0, 1.0)) else replace(self, vertices=self.vertices * np.array(scale))
+        """The mesh with its axes stretched. Raises ValueError if it is then larger than any mechanism."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = self if scale in ((), (1.0, 1.0, 1.0)) else replace(self, vertices=self.vertices * np.array(scale))
+        reach = float(np.abs(found.vertices[found.faces]).max())
+        if not reach < FARTHEST:
+            raise ValueError(f"it reaches to {reach:.3g} m; expected less than {FARTHEST:g} m")
+        return found
 
 
 def read_mesh(file: str | Path) -> Mesh:
@@ -77,7 +83,7 @@ def _read(file: str, _changed: int, size: int) -> Mesh | str:
         return f"it has {size / 2**20:.0f} MB; at most {largest // 2**20} MB are read"
     try:
         found = readers[kind](path) if kind in readers else _with_trimesh(path)
-    except (ValueError, IndexError, KeyError, RecursionError, OSError) as error:
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, OSError) as error:
         return str(error) or type(error).__name__
     return f"it has {len(found.faces)} triangles; at most {MOST} are read" if len(found.faces) > MOST else found
 

@@ -26,6 +26,7 @@ SHAPES = {"mjGEOM_SPHERE": "sphere", "mjGEOM_CAPSULE": "capsule", "mjGEOM_CYLIND
 SHAPES["mjGEOM_ELLIPSOID"] = "ellipsoid"
 NO_COLOR = [0.5, 0.5, 0.5, 1.0]  # MuJoCo's default
 AGREE = 1e-8  # of the largest number: MuJoCo's principal axes are not more exact
+SHOWN_GROUPS = 2  # the last group of geoms that MuJoCo's viewer shows by default
 UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
@@ -152,7 +153,8 @@ def _driven(source: Any) -> set[int]:
 def _shapes(source: Any, body: int, notes: LoadNotes) -> Iterator[Geometry]:
     m, kinds = source.model, source.mujoco.mjtGeom
     for g in range(int(m.body_geomadr[body]), int(m.body_geomadr[body]) + int(m.body_geomnum[body])):
-        use = "collision" if m.geom_contype[g] or m.geom_conaffinity[g] else "visual"
+        is_hidden = m.geom_group[g] > SHOWN_GROUPS  # in MuJoCo's viewer, unless the user asks
+        use = "collision" if m.geom_contype[g] or m.geom_conaffinity[g] or is_hidden else "visual"
         place = placement(m.geom_quat[g], m.geom_pos[g], notes)
         if g in source.meshes:
             mesh = source.meshes[g]
