@@ -133,7 +133,7 @@ class MujocoPeer:
 
     def _no_flags(self) -> bool:
         off = self.mujoco.mjtDisableBit
-        passive = int(off.mjDSBL_SPRING) | int(off.mjDSBL_DAMPER) | int(off.mjDSBL_GRAVITY)
+        passive = int(off.mjDSBL_SPRING) | int(off.mjDSBL_DAMPER)
         acted = bool(self.theirs.opt.disableflags & passive)
         self.theirs.opt.disableflags &= ~passive
         return acted
