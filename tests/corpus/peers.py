@@ -143,6 +143,12 @@ class DrakePeer:
     """Drake's plant of an SDF, bodies that float where the file fixes none."""
 
     def __init__(self, path: Path, root: Path) -> None:
+        self.path, self.root = str(path), str(root)
+        self._build((0.0, 0.0, -9.81))
+        self.switches: dict[str, Callable[[], bool]] = {}
+
+    def _build(self, gravity: tuple[float, ...]) -> None:
+        """Read the file; Drake does not read the gravity of a world."""
         import logging
 
         from pydrake.multibody.parsing import Parser
@@ -151,14 +157,14 @@ class DrakePeer:
         logging.getLogger("drake").setLevel(logging.CRITICAL)
         self.plant = MultibodyPlant(0.0)
         parser = Parser(self.plant)
-        parser.package_map().PopulateFromFolder(str(root))
-        parser.AddModels(str(path))
-        self.switches: dict[str, Callable[[], bool]] = {}
-
-    def comparable(self, model: Model) -> Model:
-        self.plant.mutable_gravity_field().set_gravity_vector(model.gravity)  # Drake does not read a world's gravity
+        parser.package_map().PopulateFromFolder(self.root)
+        parser.AddModels(self.path)
+        self.plant.mutable_gravity_field().set_gravity_vector(gravity)
         self.plant.Finalize()
         self.context = self.plant.CreateDefaultContext()
+
+    def comparable(self, model: Model) -> Model:
+        self._build(model.gravity)
         ours = {j.name.split("::")[-1]: j for j in model.joints if j.kind.nv}
         bodies = {j.child.split("::")[-1]: j for j in model.joints if j.kind.nv}
         names, self.places = [], []
