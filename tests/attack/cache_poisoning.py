@@ -67,7 +67,7 @@ def _bits(number: int) -> bytes:
     robot = sl.Dynamics(model)
     run = sl.simulate(robot, q, v, duration=0.01, limits="ignore")
     looped = sl.compile(model, "forward_dynamics", lowering="looped")
-    one, many = robot.forward_dynamics(q, v, v), robot.forward_dynamics(q[None], v, v)
+    one, many = robot.forward_dynamics(q, v, v), robot.forward_dynamics(np.repeat(q[None], 2, 0), v, v)
     return b"".join(x.tobytes() for x in (one, many, looped(q, v, v), run.q))
 
 

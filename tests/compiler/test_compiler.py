@@ -948,3 +948,13 @@ def test_a_bad_state_is_bad_even_where_the_answer_does_not_depend_on_it(function
         answer = getattr(robot, function)(q, "world")
     assert np.isnan(answer[4]).all()
     assert np.isfinite(np.delete(answer, 4, axis=0)).all()
+
+
+def test_many_outputs_that_are_zero_are_cleared_by_a_loop_also_where_old_numbers_stand():
+    model = sl.zoo.hexapod()
+    kernel, reference = (sl.compile(model, "closure_jacobian", target=target) for target in ("cpu", "python"))
+    q = model.random_state(seed=3)[0]
+    out = np.full(kernel.shape, 7.0)
+    assert "@clear" in kernel.source
+    np.testing.assert_allclose(kernel(q, out=out), reference(q), atol=1e-13)
+    assert out.size - np.count_nonzero(out) > 256

@@ -13,6 +13,7 @@ import spanloop as sl
 MODULES = [
     "spanloop.algorithms.closed.model_operators",
     "spanloop.dynamics.dynamics",
+    "spanloop.dynamics.quantities",
     "spanloop.math.scalar",
     "spanloop.papers",
     "spanloop.simulation.control.joint_space",

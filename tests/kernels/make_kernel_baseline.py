@@ -224,6 +224,14 @@ KERNELS: list[tuple[str, str, str | None, dict[str, Any]]] = [
     # kinematics, energy, coordinates
     *((model, function, "sweep", {}) for model in ("quadruped", "stewart") for function in ("energy", "momentum")),
     *((model, "center_of_mass", "sweep", {}) for model in ("quadruped", "random_floating")),
+    *(
+        (model, function, "sweep", {})
+        for model in ("quadruped", "stewart")
+        for function in ("center_of_mass_jacobian", "centroidal_momentum_matrix", "centroidal_momentum_bias")
+    ),
+    *(("puma", f"frame_{what}", "sweep", {"frame": "tool"}) for what in ("velocity", "acceleration")),
+    ("quadruped", "frame_acceleration", "sweep", {"frame": "fl_foot", "expressed_in": "trunk"}),
+    ("quadruped", "frame_spatial_acceleration", "sweep", {"frame": "fl_foot", "expressed_in": "fl_foot"}),
     *((model, "poses", "sweep", {}) for model in ("puma", "scraper")),
     *(("puma", function, "sweep", {"frame": "tool"}) for function in ("pose", "jacobian", "jacobian_bias")),
     *(

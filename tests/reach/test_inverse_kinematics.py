@@ -200,6 +200,26 @@ def test_nearly_all_poses_of_panda_are_reached_where_pinocchio_puts_them():
         assert np.linalg.norm(pin.log6(data.oMf[number].inverse() * pin.SE3(poses[k])).vector) < TIGHT
 
 
+def test_an_orientation_alone_is_reached_and_followed():
+    robot = sl.Dynamics(sl.zoo.puma())
+    q = np.linspace([0.3, -0.6, 0.7, 0.2, 0.8, -0.4], [0.5, -0.2, 0.3, 0.6, 1.2, 0.0], 12)
+    there = robot.pose(q, "tool")[:, :3, :3]
+    target = sl.targets.Orientation("tool", there)
+    for found in (robot.inverse_kinematics(target), robot.inverse_kinematics_path(target, q[0])):
+        assert found.converged.all()
+        assert np.abs(robot.pose(found.q, "tool")[:, :3, :3] - there).max() < TIGHT
+    with pytest.raises(StateError, match="no rotation"):
+        robot.inverse_kinematics(sl.targets.Orientation("tool", 2.0 * np.eye(3)))
+
+
+def test_where_no_joint_may_move_the_start_is_the_answer():
+    robot = sl.Dynamics(two_links())
+    found = robot.inverse_kinematics({"tool": (0.9, 0.0, 0.0)}, [0.1, 0.2], fixed=["shoulder", "elbow"])
+    assert not found.converged
+    assert found.q.tolist() == [0.1, 0.2]
+    assert robot.inverse_kinematics({"tool": (0.9, 0.0, 0.0)}, [0.0, 0.0], fixed=["shoulder", "elbow"]).converged
+
+
 # ---- paths
 
 
@@ -282,6 +302,7 @@ def test_bad_targets_are_refused_with_sentences():
     [
         (({"tol": np.eye(4)},), "did you mean 'tool'"),
         (({"tool": np.eye(3)[:2, :2]},), "expected a pose"),
+        (({"tool": np.eye(3)},), "is a rotation"),
         (({},), "targets is empty"),
         (("tool",), "targets is a str"),
         (([np.eye(4)],), "a target is a ndarray"),

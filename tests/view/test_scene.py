@@ -270,6 +270,12 @@ def test_marks_of_closures_leave_the_platform_visible(name):
     assert len(seen.bodies[0].shapes) == 1  # one base plate, not a stand for each leg
 
 
+@pytest.mark.parametrize(("name", "count"), [("three_pumas", 3), ("hexapod", 6)])
+def test_arms_and_feet_apart_have_stands_of_their_own(name, count):
+    model, q = zoo_model(name)
+    assert len(scene(model, q).bodies[0].shapes) == count
+
+
 def test_no_ellipsoid_of_an_inertia_is_larger_than_the_mechanism():
     """Saha's data of the PUMA have inertias of bodies of several metres."""
     seen = scene(sl.zoo.puma())

@@ -72,9 +72,10 @@ def model_of(file: str, base: str | None = None, root: str | None = None, repair
     """The model of an argument: a path, zoo:NAME, or zoo:NAME:NUMBER for families of any size."""
     if not file.startswith(ZOO):
         return load(file, base, root=root, repair=repair)
-    for option, value in (("--base", base), ("--root", root), ("--repair", repair)):
-        if value:
-            raise InputError(f"{file}: {option} applies to files only")
+    if base is not None:
+        raise InputError(f"{file}: --base applies to URDF files only")
+    if root is not None or repair:
+        raise InputError(f"{file}: {'--repair' if root is None else '--root'} applies to files only")
     name, _, size = file.removeprefix(ZOO).partition(":")
     if name not in zoo.names():
         raise InputError(f"the zoo has no {name!r}; {nearest(name, zoo.names())}")

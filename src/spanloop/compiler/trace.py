@@ -82,6 +82,20 @@ class Graph:
         return e
 
 
+def _ufunc(self: Any, called: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """NumPy's ufuncs of traced values."""
+    from spanloop.compiler import traced_arrays
+
+    return traced_arrays.ufunc(called, method, inputs, options)
+
+
+def _function(self: Any, called: Any, types: Any, args: Any, options: Any) -> Any:
+    """NumPy's other functions of traced values."""
+    from spanloop.compiler import traced_arrays
+
+    return traced_arrays.function(called, args, options)
+
+
 class Expression:
     """A traced real number."""
 
@@ -166,15 +180,7 @@ class Expression:
     def sqrt(self):
         return self.graph.node(ROOT, self)
 
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from spanloop.compiler import traced_arrays
-
-        return traced_arrays.ufunc(function, method, inputs, options)
-
-    def __array_function__(self, called: Any, types: Any, args: Any, options: Any) -> Any:
-        from spanloop.compiler import traced_arrays
-
-        return traced_arrays.function(called, args, options)
+    __array_ufunc__, __array_function__ = _ufunc, _function
 
     def __lt__(self, y):
         if isinstance(y, ndarray):
@@ -218,7 +224,7 @@ class Condition:
     def select(self, yes, no):
         """yes where true, no elsewhere."""
         if isinstance(yes, ndarray) or isinstance(no, ndarray):
-            return self.__array_function__(where, (), (self, yes, no), {})
+            return _function(self, where, (), (self, yes, no), {})
         if yes is no or (type(yes) is float and type(no) is float and yes == no):
             return yes
         g = self.node.graph
@@ -250,8 +256,7 @@ class Condition:
             "arrays of several values that are compared are np.stack([...]), not np.array([...])"
         )
 
-    __array_ufunc__ = Expression.__array_ufunc__
-    __array_function__ = Expression.__array_function__
+    __array_ufunc__, __array_function__ = _ufunc, _function
 
 
 def _times(x: Expression, c: float):

@@ -558,11 +558,11 @@ class Dynamics(Quantities):
     ) -> Reach:
         """Return the state that brings frames, axes or the centre of mass to targets, or comes nearest to them.
 
-        targets: {"frame": pose (..., 4, 4) or position (..., 3)}, or a list of sl.targets.Pose, Position, Direction and
-        CenterOfMass with weights. Batch axes come first, and all rows are solved together.
+        targets: {"frame": pose (..., 4, 4) or position (..., 3)}, or a list of sl.targets.Pose, Position, Orientation,
+        Direction and CenterOfMass with weights. Batch axes come first, and all rows are solved together.
         start (..., nq): where the search begins; by default the neutral state, inside limits. fixed: names of joints
         that keep their coordinates. tolerance [m, rad]: of every target. restarts: further starts, drawn inside the
-        limits by `seed`, for rows that do not converge; with 0 the result stays near the start and in its assembly.
+        limits by `seed`, for rows that do not converge; inverse_kinematics_path stays on one branch.
 
         Joint limits hold, and loops and couplings are closed to the tolerance of robot.assemble. A target out of reach
         is no error: `converged` is False, `residual` holds what is left by name, and print(result) names the joints at

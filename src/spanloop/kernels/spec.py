@@ -32,7 +32,6 @@ from spanloop.topology import Mechanism, mechanism
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Kernel
 
-_LARGE = 500  # rows times DoF beyond which closed states are searched with kernels, not on floats
 _LATER = ("gpu", "cuda", "jax", "c")  # targets
 CHOICES = {
     "parameters": ("baked", "live"),
@@ -363,10 +362,8 @@ def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None
 def _redundancy(model: Model, near: tuple[float, ...] | None) -> Redundancy:
     from spanloop.compiler.runtime import machine
 
-    m = mechanism(model)
-    compiled = _compiled_closures(model) if m.n_rows * m.nv > _LARGE else None
     with machine.reported(f"analysing the loops {of_model(model)}"):
-        return find_redundancy(m, None if near is None else np.array(near), compiled)
+        return find_redundancy(mechanism(model), None if near is None else np.array(near), _compiled_closures(model))
 
 
 def _compiled_closures(model: Model) -> Evaluate:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.algorithms.tree.target_rows import DIRECTION, POSE
+from spanloop.algorithms.tree.target_rows import DIRECTION, ORIENTATION, POSE
 from spanloop.errors import InputError, StateError, listed
 from spanloop.loops.batching import Robot
 from spanloop.math import rotation_vector
@@ -154,7 +154,7 @@ def between(goal: Goal, k: int, share: float) -> np.ndarray:
     out = []
     for _, kind, x in goal.parts():
         a, b = x[k], x[k + 1]
-        if kind.kind == POSE:
+        if kind.kind in (POSE, ORIENTATION):
             A, B = a[:9].reshape(3, 3), b[:9].reshape(3, 3)
             out.append((_turned(B @ A.T, share) @ A).ravel())
             a, b = a[9:], b[9:]
@@ -162,7 +162,7 @@ def between(goal: Goal, k: int, share: float) -> np.ndarray:
             straight = (1.0 - share) * a + share * b
             length = math.hypot(*straight)
             out.append(straight / length if length > 1e-9 else a)
-        else:
+        elif kind.kind != ORIENTATION:
             out.append((1.0 - share) * a + share * b)
     return np.concatenate(out)[None]
 

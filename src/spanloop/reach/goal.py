@@ -16,11 +16,13 @@ from spanloop.errors import InputError, Reason, Refusal
 from spanloop.joints.kind import checked_axis
 from spanloop.loops.batching import Refusals
 from spanloop.model import Model
-from spanloop.reach.target_kinds import CenterOfMass, Direction, Pose, Position, Target
+from spanloop.reach.target_kinds import CenterOfMass, Direction, Orientation, Pose, Position, Target
 
 _ROTATION = 1e-5  # by how much R Rᵀ may miss 1: a matrix rounded to five digits stands for the nearest rotation
 _FARTHEST = 1e12
-_EXPECTED = "{'frame': pose (..., 4, 4) or position (..., 3)}, or sl.targets.Pose, Position, Direction, CenterOfMass"
+_EXPECTED = (
+    "{'frame': pose (..., 4, 4) or position (..., 3)}, or sl.targets.Pose, Position, Orientation, Direction, ..."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,13 @@ def _listed(function: str, targets: Any) -> list[Target]:
 def _from_mapping(function: str, frame: Any, x: Any) -> Target:
     if isinstance(x, Target):
         raise InputError(f"{function}: {frame!r} maps to a {type(x).__name__}; give such targets as a list")
+    x = getattr(x, "homogeneous", x)  # an SE3 of Pinocchio
     shape = np.shape(x)
+    if shape[-2:] == (3, 3) and _is_rotation(x):
+        raise InputError(
+            f"{function}: the target of {frame!r} is a rotation (3, 3); expected a pose (..., 4, 4) or a position "
+            "(..., 3). For the rotation alone give sl.targets.Orientation; for three points sl.targets.Position"
+        )
     if shape[-2:] == (4, 4):
         return Pose(frame, x)
     if shape[-1:] == (3,):
@@ -95,6 +103,11 @@ def _from_mapping(function: str, frame: Any, x: Any) -> Target:
     raise InputError(
         f"{function}: the target of {frame!r} has shape {shape}; expected a pose (..., 4, 4) or a position (..., 3)"
     )
+
+
+def _is_rotation(x: Any) -> bool:
+    r = np.asarray(x)
+    return r.dtype.kind in "fiu" and bool(np.abs(r @ np.swapaxes(r, -1, -2) - np.eye(3)).max(initial=0.0) < _ROTATION)
 
 
 def _names(function: str, targets: Sequence[Target]) -> tuple[str, ...]:
@@ -120,14 +133,20 @@ def _read(function: str, model: Model, name: str, target: Target) -> tuple[rows_
     if isinstance(target, Direction):
         axis = checked_axis(target.axis, f"{function}: target {name!r}")
         return rows_of.TargetKind(rows_of.DIRECTION, frame, axis), _vector(function, name, target.direction)
-    x = np.asarray(target.pose)
-    if x.ndim < 2 or x.shape[-2:] != (4, 4) or x.dtype.kind not in "fiub":
-        raise InputError(
-            f"{function}: the pose of {name!r} has shape {x.shape} and type {x.dtype}; expected numbers (..., 4, 4)"
-        )
-    x = x.astype(float)
+    if isinstance(target, Orientation):
+        r = _matrices(function, name, target.rotation, 3)
+        return rows_of.TargetKind(rows_of.ORIENTATION, frame), r.reshape(*r.shape[:-2], 9)
+    x = _matrices(function, name, getattr(target.pose, "homogeneous", target.pose), 4)
     flat = [x[..., :3, :3].reshape(*x.shape[:-2], 9), x[..., :3, 3], x[..., 3, :]]
     return rows_of.TargetKind(rows_of.POSE, frame), np.concatenate(flat, axis=-1)
+
+
+def _matrices(function: str, name: str, x: Any, size: int) -> np.ndarray:
+    a = np.asarray(x)
+    if a.ndim < 2 or a.shape[-2:] != (size, size) or a.dtype.kind not in "fiub":
+        found = f"has shape {a.shape} and type {a.dtype}"
+        raise InputError(f"{function}: the target of {name!r} {found}; expected numbers (..., {size}, {size})")
+    return a.astype(float)
 
 
 def _vector(function: str, name: str, x: Any) -> np.ndarray:
@@ -142,7 +161,7 @@ def _weights(function: str, name: str, target: Target) -> list[tuple[float, str]
         number = isinstance(w, int | float | np.integer | np.floating) and not isinstance(w, bool)
         if not (number and 1e-6 <= w <= 1e6):
             raise InputError(f"{function}: the weight of {name!r} is {w!r}; expected a number from 1e-6 to 1e6")
-    units = (rows_of.RADIANS,) if isinstance(target, Direction) else (rows_of.METERS, rows_of.RADIANS)
+    units = (rows_of.RADIANS,) if isinstance(target, Direction | Orientation) else (rows_of.METERS, rows_of.RADIANS)
     return list(zip(map(float, given), units, strict=False))
 
 
@@ -163,7 +182,7 @@ def _checked_rows(name: str, kind: rows_of.TargetKind, x: np.ndarray) -> tuple[n
         sentence = f"target {name!r}: the direction has length 0; expected a vector that points somewhere"
         refusals |= {int(k): Refusal(Reason.OTHER, sentence) for k in np.flatnonzero(none)}
         return x / np.where(length < 1e-12, 1.0, length)[:, None], refusals
-    if kind.kind == rows_of.POSE:
+    if kind.kind in (rows_of.POSE, rows_of.ORIENTATION):
         return _poses(name, x, wrong, refusals)
     return x, refusals
 
@@ -180,15 +199,17 @@ def _not_finite(name: str, x: np.ndarray) -> Refusal:
 def _poses(name: str, x: np.ndarray, wrong: np.ndarray, refusals: Refusals) -> tuple[np.ndarray, Refusals]:
     r, last = x[:, :9].reshape(-1, 3, 3), x[:, 12:]
     miss = np.abs(r @ np.swapaxes(r, 1, 2) - np.eye(3)).max(axis=(1, 2), initial=0.0)
-    turned = np.abs(last - (0.0, 0.0, 0.0, 1.0)).max(axis=1, initial=0.0) > _ROTATION
+    turned = np.zeros(len(x), bool)
+    if last.shape[1]:
+        turned = np.abs(last - (0.0, 0.0, 0.0, 1.0)).max(axis=1) > _ROTATION
     mirrored = np.linalg.det(r) < 0.0
     for k in np.flatnonzero(((miss > _ROTATION) | turned | mirrored) & ~wrong):
         if turned[k]:
             what = f"the last row of the pose is {last[k].tolist()}; expected [0, 0, 0, 1]. Is the matrix transposed?"
         elif miss[k] > _ROTATION:
-            what = f"the pose holds no rotation: R Rᵀ misses the unit matrix by {miss[k]:.2g}; at most {_ROTATION:.0e}"
+            what = f"it holds no rotation: R Rᵀ misses the unit matrix by {miss[k]:.2g}; at most {_ROTATION:.0e}"
         else:
-            what = "the pose holds a reflection (determinant −1), no rotation"
+            what = "it holds a reflection (determinant −1), no rotation"
         refusals[int(k)] = Refusal(Reason.OTHER, f"target {name!r}: {what}")
     if (miss > 1e-14).any():  # the nearest rotation, by two Newton steps for the polar factor
         for _ in range(2):

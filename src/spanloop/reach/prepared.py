@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spanloop.algorithms.closed.reaching_step import Limit, Reaching
-from spanloop.algorithms.tree.target_rows import POSE, UNITS, TargetKind
+from spanloop.algorithms.tree.target_rows import ORIENTATION, POSE, UNITS, TargetKind
 from spanloop.errors import SpanloopWarning, StateError
 from spanloop.loops.arguments import dof_names
 from spanloop.loops.assembly import Limits, assemble
@@ -87,7 +87,8 @@ class Prepared:
         """By which numbers of targets are multiplied before they are compared: |ΔR|² is twice an angle's square."""
         units, out = {"m": 1.0 / self.length, "rad": 1.0}, []
         for t in self.kinds:
-            out += [math.sqrt(0.5)] * 9 + [units["m"]] * 3 if t.kind == POSE else [units[UNITS[t.kind][0]]] * 3
+            out += [math.sqrt(0.5)] * 9 if t.kind in (POSE, ORIENTATION) else []
+            out += [] if t.kind == ORIENTATION else [units[UNITS[t.kind][0]]] * 3
         return np.array(out)
 
 

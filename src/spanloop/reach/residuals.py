@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanloop.algorithms.tree.target_rows import CENTER_OF_MASS, DIRECTION, POSE, TargetKind
+from spanloop.algorithms.tree.target_rows import CENTER_OF_MASS, DIRECTION, ORIENTATION, POSE, TargetKind
 from spanloop.loops.batching import Robot, resolution, values
 from spanloop.loops.closure_errors import positional, relative_errors
 from spanloop.reach.goal import Goal
@@ -43,6 +43,8 @@ def _residual(robot: Robot, kind: TargetKind, wanted: np.ndarray, q: np.ndarray)
         axis = R @ np.array(kind.axis)
         sine = np.linalg.norm(np.cross(axis, wanted), axis=1)
         return Residual(none, np.arctan2(sine, np.einsum("ni,ni->n", axis, wanted)))
+    if kind.kind == ORIENTATION:
+        return Residual(none, angle_between(wanted.reshape(-1, 3, 3), R))
     if kind.kind == POSE:
         return Residual(np.linalg.norm(wanted[:, 9:] - p, axis=1), angle_between(wanted[:, :9].reshape(-1, 3, 3), R))
     return Residual(np.linalg.norm(wanted - p, axis=1), none)
@@ -64,8 +66,8 @@ def features(robot: Robot, kinds: Sequence[TargetKind], q: np.ndarray) -> np.nda
             out.append(values(robot, "center_of_mass", q))
             continue
         pose = values(robot, "pose", q, frame=kind.frame)
-        if kind.kind == POSE:
-            out += [pose[:, :3, :3].reshape(-1, 9), pose[:, :3, 3]]
+        if kind.kind in (POSE, ORIENTATION):
+            out += [pose[:, :3, :3].reshape(-1, 9), pose[:, :3, 3]][: 2 if kind.kind == POSE else 1]
         else:
             out.append(pose[:, :3, :3] @ np.array(kind.axis) if kind.kind == DIRECTION else pose[:, :3, 3])
     return np.concatenate(out, axis=1)

@@ -1,8 +1,8 @@
 """The search: steps towards targets from one start after the other, for many rows at once.
 
 Rows advance a few steps together; those that have arrived leave, those that are stuck begin anew, and the others go on.
-The answer of a row does not depend on the other rows. A row is stuck at a minimum that is no solution when its step is
-short for what is left: near a solution a step is about as long as the error.
+A row is stuck at a minimum that is no solution when its step is short for what is left: near a solution a step is
+about as long as the error.
 """
 
 from __future__ import annotations

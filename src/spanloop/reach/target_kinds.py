@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from numpy.typing import ArrayLike
 
-__all__ = ["CenterOfMass", "Direction", "Pose", "Position"]
+__all__ = ["CenterOfMass", "Direction", "Orientation", "Pose", "Position"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,16 @@ class Position:
 
 
 @dataclass(frozen=True, eq=False)
+class Orientation:
+    """A frame or body turned as a rotation (..., 3, 3) of the world; its origin is anywhere."""
+
+    frame: str
+    rotation: ArrayLike
+    weight: float = 1.0
+    name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
 class Direction:
     """An axis of a frame or body ("x", "-z", three numbers) along a direction (..., 3) of the world, of any length."""
 
@@ -62,4 +72,4 @@ class CenterOfMass:
     name: str = field(default="center_of_mass")
 
 
-Target = Pose | Position | Direction | CenterOfMass
+Target = Pose | Position | Orientation | Direction | CenterOfMass

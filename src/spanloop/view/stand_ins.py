@@ -81,15 +81,14 @@ def plate(points: list[Floats3], size: float) -> Shape | None:
 
 
 def stands(model: Model, size: float) -> tuple[Shape, ...]:
-    """What carries the joints and closures on the world: a plate under many, else a stand for each."""
-    places = [j.placement.position for j in model.joints if j.parent == WORLD and j.kind.nv < 6]
-    places += [x.placement_a.position for x in model.loops if x.a == WORLD]
-    places += [x.placement_b.position for x in model.loops if x.b == WORLD]
-    found = distinct(places, NEAR * size, origin=False)
-    board = plate(found, size)
-    if board is not None and board.size[0] < 0.5 * size:
-        return (board,)
-    return tuple(_stand(p, size) for p in found)
+    """What carries the joints and closures on the world: one plate for joints that need no columns, else a stand for
+    each."""
+    joints = [j.placement.position for j in model.joints if j.parent == WORLD and j.kind.nv < 6]
+    closures = [x.placement_a.position for x in model.loops if x.a == WORLD]
+    closures += [x.placement_b.position for x in model.loops if x.b == WORLD]
+    found = distinct(joints + closures, NEAR * size, origin=False)
+    board = None if closures or any(_is_raised(p, size) for p in found) else plate(found, size)
+    return (board,) if board is not None else tuple(_stand(p, size) for p in found)
 
 
 def points_on(model: Model, body: str) -> list[Floats3]:
@@ -132,10 +131,15 @@ def _strut(start: Floats3, end: Floats3, size: float) -> Shape:
     return rod(start, end, THINNEST * size)
 
 
+def _is_raised(place: Floats3, size: float) -> bool:
+    """Whether a place is above the floor, but not so far that a column would be strange."""
+    return 0.05 * size < place[2] < size
+
+
 def _stand(place: Floats3, size: float) -> Shape:
     """A column from the floor, or a plate where the place is near it or below."""
     x, y, z = place
-    if 0.05 * size < z < size:
+    if _is_raised(place, size):
         return rod((x, y, 0.0), place, 0.025 * size, "cylinder")
     return rod((x, y, z - 0.02 * size), place, 0.04 * size, "cylinder")
 

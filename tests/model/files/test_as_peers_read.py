@@ -71,7 +71,7 @@ def test_what_other_programs_read_is_read_with_a_warning(case, tmp_path):
 def test_what_changes_no_motion_is_a_note(case):
     text, note = QUIET[case]
     model = loads(text)
-    assert any(n.startswith(note) for n in model.notes)
+    assert any(note in n for n in model.notes)
     assert model.bodies[1].geometry == ()
 
 
@@ -79,8 +79,8 @@ def test_what_changes_no_motion_is_a_note(case):
 def test_pinocchio_reads_the_same_masses(case):
     pin = pytest.importorskip("pinocchio")
     text = {**CASES, **QUIET}[case][0]
-    if case in ("five moments", "text behind", "Latin-1"):
-        pytest.skip("Pinocchio leaves out all six moments; the others are no text for its interface")
+    if case in ("five moments", "text behind", "Latin-1", "comment first"):
+        pytest.skip("Pinocchio leaves out all six moments or refuses, or its interface takes no such text")
     theirs, ours = pin.buildModelFromXML(text), loads(text)
     assert theirs.inertias[1].mass == ours.body("b").inertia.mass
     np.testing.assert_array_equal(theirs.inertias[1].inertia, np.array(ours.body("b").inertia.matrix()))

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 pytest.importorskip("mujoco")
+import mujoco
 from mujoco_peer import Peer
 
 import spanloop as sl
 from spanloop.errors import FileError
 
-ROUNDING = 1e-10  # of the largest number; MuJoCo's principal axes are exact to 1e-8 of single precision at worst
+ROUNDING = 1e-10  # of the largest number
 
 WRITTEN = '<inertial pos="0.1 0 0" mass="{mass}" diaginertia="{moments}"/>'
 BOX = '<geom type="box" size="0.1 0.2 0.3" pos="0.1 0.1 0" euler="10 20 30" group="{group}"/>'
@@ -160,3 +161,15 @@ def test_a_group_outside_the_range_of_inertias_needs_no_mesh(tmp_path):
     text = MESHED.format('group="4"').replace("<asset>", '<compiler inertiagrouprange="0 3"/><asset>')
     (tmp_path / "m.xml").write_text(text)
     assert sl.load(tmp_path / "m.xml").mass == pytest.approx(1.0)
+
+
+def test_a_sensor_of_a_mesh_is_left_out_with_the_mesh(tmp_path):
+    text = MESHED.format('mass="0" name="g"').replace(
+        "</mujoco>", '<sensor><tactile geom="g" mesh="m"/></sensor></mujoco>'
+    )
+    if not hasattr(mujoco.mjtSensor, "mjSENS_TACTILE"):
+        pytest.skip("this MuJoCo has no sensors of meshes")
+    (tmp_path / "m.xml").write_text(text)
+    model = sl.load(tmp_path / "m.xml")
+    assert model.sensors == ()
+    assert any(n.startswith("sensors of neither joint, body nor site left out") for n in model.notes)

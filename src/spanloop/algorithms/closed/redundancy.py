@@ -27,6 +27,7 @@ TRACE = TOLERANCE**0.5  # of a row that is usual: what is shorter is a trace of 
 ROUNDED = 1e-8  # of a loop's length: rows of lengths are not compared with less
 MISALIGNED = 1e-4  # closure error [rad, or of the loop's length] that is put down to slightly wrong axes
 _STATES, _TRIES, _STEPS = 3, 12, 80
+_WALKED = 20_000  # numbers of Jacobians: to compute more on floats takes longer than to compile kernels
 _ROUNDED, _SMALL = 1e-9, 1e-3  # of the largest singular value: rounding of a dependent row, a nearly singular position
 _TURN = 0.5  # rad, the most that a joint turns in one step; it slides as far as the loops are open, or this much
 _WIDE, _NEAR = (0.2, 0.15), (0.02, 0.01)  # how far guesses are from neutral, from a given state: at first, and growth
@@ -54,7 +55,7 @@ def find_redundancy(mechanism, near: np.ndarray | None = None, evaluate: Evaluat
     """The redundancy of a mechanism with loops, of the assemblies near its neutral state or near the state q given.
 
     Nothing is dropped where no assembled state is found: rows that depend on each other are then refused as singular.
-    evaluate: computes closure_error, closure_facing and closure_jacobian faster than a walk on floats.
+    evaluate: computes closure_error, closure_facing and closure_jacobian faster than walks on floats do, after a while.
     """
     closures = _Closures(mechanism, evaluate)
     states = _states_with(closures, list(mechanism.position_rows), near=near)
@@ -272,12 +273,13 @@ def _moved(mechanism, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
     return np.array(moved)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Closures:
     """Errors and rows of a mechanism's closures at one state, without units."""
 
     mechanism: Any
-    evaluate: Evaluate | None = None  # None: a walk on floats
+    evaluate: Evaluate | None = None  # takes over where walks on floats would take longer
+    effort: int = 0  # numbers computed so far
 
     def error(self, q: np.ndarray) -> np.ndarray:
         return self._values("closure_error", q) / np.array(self.mechanism.row_lengths)
@@ -293,7 +295,8 @@ class _Closures:
         return scaled
 
     def _values(self, function: str, q: np.ndarray) -> np.ndarray:
-        if self.evaluate is not None:
+        self.effort += self.mechanism.n_rows * (self.mechanism.nv if function == "closure_jacobian" else 1)
+        if self.evaluate is not None and self.effort > _WALKED:
             return self.evaluate(function, q)
         program = getattr(closure_kinematics, function)(self.mechanism)
         return np.array(walk(program, self.mechanism, {"q": q.tolist()}), dtype=float)

@@ -9,6 +9,7 @@
 |---|---|---|
 | pose | rotation (9) row by row, position (3) | 3 positions, 3 rotations |
 | position | 3 | 3 positions |
+| orientation | rotation (9) | 3 rotations |
 | direction | unit vector (3) | 2 rotations |
 | center_of_mass | 3 | 3 positions |
 """
@@ -27,10 +28,17 @@ from spanloop.math.scalar import where
 from spanloop.math.vector3 import dot, product, scale, subtract, total, transpose
 from spanloop.types import Floats3, Scalar
 
-POSE, POSITION, DIRECTION, CENTER_OF_MASS = "pose", "position", "direction", "center_of_mass"
-SIZES = {POSE: 12, POSITION: 3, DIRECTION: 3, CENTER_OF_MASS: 3}
+POSE, POSITION, ORIENTATION = "pose", "position", "orientation"
+DIRECTION, CENTER_OF_MASS = "direction", "center_of_mass"
+SIZES = {POSE: 12, POSITION: 3, ORIENTATION: 9, DIRECTION: 3, CENTER_OF_MASS: 3}
 METERS, RADIANS = "m", "rad"
-UNITS = {POSE: (METERS, RADIANS), POSITION: (METERS,), DIRECTION: (RADIANS,), CENTER_OF_MASS: (METERS,)}
+UNITS = {
+    POSE: (METERS, RADIANS),
+    POSITION: (METERS,),
+    ORIENTATION: (RADIANS,),
+    DIRECTION: (RADIANS,),
+    CENTER_OF_MASS: (METERS,),
+}
 
 
 @dataclass(frozen=True)
@@ -72,10 +80,8 @@ def target_rows(m, here, world, target: TargetKind, numbers: Sequence[Any]) -> l
     if target.kind == POSITION:
         return [_positions(numbers, at.translation, linear)]
     wanted = (tuple(numbers[0:3]), tuple(numbers[3:6]), tuple(numbers[6:9]))
-    return [
-        _positions(numbers[9:], at.translation, linear),
-        _turns(product(wanted, transpose(at.rotation.matrix())), angular),
-    ]
+    turns = _turns(product(wanted, transpose(at.rotation.matrix())), angular)
+    return [turns] if target.kind == ORIENTATION else [_positions(numbers[9:], at.translation, linear), turns]
 
 
 def _positions(wanted, found, columns) -> Group:

@@ -244,6 +244,9 @@ def take_meshes(
             found.append((geom, _mesh(mesh, safe, folders, notes)))
             geom.meshname = ""
         geom.type, geom.size, geom.density = mujoco.mjtGeom.mjGEOM_SPHERE, [1e-3, 0.0, 0.0], 0.0
+    for sensor in [s for s in spec.sensors if mujoco.mjtObj.mjOBJ_MESH in (s.objtype, s.reftype)]:
+        notes.add("sensors of neither joint, body nor site left out", f"{sensor.name!r} ({safe.place(sensor)})")
+        _delete(spec, sensor)
     assets: dict[str, bytes] = {}
     for name, mesh in files.items():
         if name in needed:
@@ -252,10 +255,7 @@ def take_meshes(
                 mesh.file = f"{len(assets)}{PurePosixPath(mesh.file).suffix}"
                 assets[mesh.file] = data
         else:
-            if hasattr(spec, "delete"):
-                spec.delete(mesh)
-            else:  # older versions of MuJoCo
-                mesh.delete()
+            _delete(spec, mesh)
     spec.meshdir = spec.texturedir = ""
     spec.assets = assets
     return found
@@ -276,6 +276,13 @@ def _path(file: str, safe: Safe) -> str:
         file = PurePosixPath(file).name
     directory = safe.settings.get("meshdir") or safe.settings.get("assetdir") or ""
     return file if PurePosixPath(file).is_absolute() else str(PurePosixPath(directory) / file)
+
+
+def _delete(spec: Any, element: Any) -> None:
+    if hasattr(spec, "delete"):
+        spec.delete(element)
+    else:  # older versions of MuJoCo
+        element.delete()
 
 
 def _seen(mesh: Any, safe: Safe, folders: Folders | None) -> str:
