@@ -48,9 +48,10 @@ class Stop:
         push = self.stiffness * depth - self.damping * (self.limit.sign * v[self.dof])
         return self.limit.sign * where(depth > 0.0, where(push > 0.0, push, 0.0), 0.0)
 
-    def gains(self, q: Sequence[Any]) -> tuple[Any, Any]:
-        """Stiffness and damping, 0 where the joint does not touch the stop."""
-        touches = self.limit.value(q) < 0.0
+    def gains(self, q: Sequence[Any], v: Sequence[Any], h: Any) -> tuple[Any, Any]:
+        """Stiffness and damping, 0 where the joint does not touch the stop within the time h [s]."""
+        now, rate = self.limit.value(q), h * (self.limit.sign * v[self.dof])
+        touches = where(rate < 0.0, now + rate, now) < 0.0
         return where(touches, self.stiffness, 0.0), where(touches, self.damping, 0.0)
 
 

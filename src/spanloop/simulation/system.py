@@ -218,7 +218,7 @@ class System:
         pairs = zip(self.springs_and_dampers(x), self.applied.linear_gains(x), strict=True)
         K, D = ([a + b for a, b in zip(*rows, strict=True)] for rows in pairs)
         for stop in self.stops:
-            k, d = stop.gains(x["q"])
+            k, d = stop.gains(x["q"], x["v"], x["h"][0] if "h" in x else 0.0)
             K[stop.dof], D[stop.dof] = K[stop.dof] + k, D[stop.dof] + d
         return K, D
 

@@ -254,11 +254,12 @@ class Termination:
             return Outcome(EndReason.SINGULAR, words, t)
         if refusal is not None:
             return Outcome(reason, f"at t = {t:.6g} s {refusal}", t)
-        speed = np.abs(state[self.layout.places["v"]]).max()
+        speeds, model = np.abs(state[self.layout.places["v"]]), self.problem.model
+        fastest = next(j.name for j in model.joints if int(np.argmax(speeds)) in range(model.nv)[model.v_slice(j.name)])
         advice = self._stiff(t, state, step) or f"Take a shorter step than {self.loop.grid.h:g} s"
         words = (
             f"the motion was lost at t = {t:.6g} s: numbers grew beyond bounds or loops could not be kept closed "
-            f"(largest rate so far {speed:.3g}). {advice}"
+            f"(largest rate so far {speeds.max():.3g}, of joint {fastest!r}). {advice}"
         )
         return Outcome(reason, words, t)
 
