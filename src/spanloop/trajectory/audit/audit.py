@@ -210,8 +210,8 @@ def _closure(run: Trajectory, bound: float) -> Finding:
         worst = fit.kept[int(np.argmax(errors[k][fit.kept]))]
         sentence = (
             f"Loops open by up to {closed * lengths[worst]:.2g} {rows[worst].unit}, in {rows[worst].name!r}{where} "
-            f"(bound {bound * lengths[worst]:.2g} {rows[worst].unit}). Redundant rows, which no joint closes, stay open "
-            f"by up to {most:.2g} ({unit}): the model's own numbers."
+            f"(bound {bound * lengths[worst]:.2g} {rows[worst].unit}). Redundant rows, which no joint closes, stay "
+            f"open by up to {most:.2g} ({unit}): the model's own numbers."
         )
         return Finding("closure", closed, bound, unit, _verdict(closed, bound, 0.0), sentence)
     worst = int(np.argmax(errors[k]))
