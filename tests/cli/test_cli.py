@@ -196,7 +196,7 @@ def test_info_as_json_has_no_infinities(capsys, tmp_path):
         (("simulate", "zoo:puma", "--v", "joint1=nan"), "--v joint1=nan: 'nan' is not finite"),
         (
             ("simulate", "zoo:puma", "--output", "run.doc"),
-            "--output run.doc: the extension is '.doc'; expected .nc, .h5, .npz, .csv, .svg, .html",
+            "--output run.doc: the extension is '.doc'; expected .nc, .h5, .npz, .csv, .svg, .mp4, .gif, .html",
         ),
         (("simulate", "zoo:puma", "--integrator", "rk5"), "integrator is 'rk5'; did you mean 'rk4'?"),
         (("simulate", "zoo:puma", "--duration", "-1"), "duration is -1 s; must be positive"),

@@ -27,6 +27,10 @@ class PinocchioPeer:
         self.theirs = pinocchio.buildModelFromUrdf(self.path)
         self.switches: dict[str, Callable[[], bool]] = {}
 
+    def changes(self, model: Model) -> str:
+        """Pinocchio takes a file as it is."""
+        return ""
+
     def comparable(self, model: Model) -> Model:
         """The model without what Pinocchio's algorithms do not have: losses, couplings, loops."""
         if self.theirs.nv == 0 and model.nv:  # ours was read again with a free base, as nothing moved
@@ -61,7 +65,8 @@ class MujocoPeer:
         self.theirs.opt.disableflags |= int(off.mjDSBL_CONSTRAINT) | int(off.mjDSBL_ACTUATION)
         mujoco.mj_setConst(self.theirs, self.data)  # bodies that it calls simple keep an armature of before
         self.switches = {
-            "gravcomp": self._zero("body_gravcomp"),
+            "gravcomp that differs": self._zero("body_gravcomp"),
+            "negative damping": self._no_negative_damping,
             "medium": self._still_medium,
             "tendon": self._no_tendons,
             "armature of a free joint": self._no_free_armature,
@@ -82,6 +87,16 @@ class MujocoPeer:
         basis = np.stack([self.order.tau_from(q, e) for e in np.eye(self.theirs.nv)], axis=-1)
         return basis @ full @ basis.T, self.order.tau_from(q, torques)
 
+    def changes(self, model: Model) -> str:
+        """What MuJoCo makes of centres of mass nearly at the body's origin: bodies that it calls simple have none."""
+        away = np.abs(self.theirs.body_ipos).max(axis=1)
+        near = np.flatnonzero((self.theirs.body_simple > 0) & (away > 0.0) & (away < 1e-7))
+        return (
+            f"takes the centres of mass of {len(near)} bodies, at most {away[near].max():.0e} m off, for zero"
+            if len(near)
+            else ""
+        )
+
     def _zero(self, name: str) -> Callable[[], bool]:
         def switched() -> bool:
             values = getattr(self.theirs, name)
@@ -90,6 +105,11 @@ class MujocoPeer:
             return acted
 
         return switched
+
+    def _no_negative_damping(self) -> bool:
+        acted = bool((self.theirs.dof_damping < 0.0).any())
+        self.theirs.dof_damping[:] = np.maximum(self.theirs.dof_damping, 0.0)
+        return acted
 
     def _still_medium(self) -> bool:
         acted = bool(self.theirs.opt.density or self.theirs.opt.viscosity)
@@ -113,7 +133,7 @@ class MujocoPeer:
 
     def _no_flags(self) -> bool:
         off = self.mujoco.mjtDisableBit
-        passive = int(off.mjDSBL_SPRING) | int(off.mjDSBL_DAMPER) | int(off.mjDSBL_GRAVITY)
+        passive = int(off.mjDSBL_SPRING) | int(off.mjDSBL_DAMPER)
         acted = bool(self.theirs.opt.disableflags & passive)
         self.theirs.opt.disableflags &= ~passive
         return acted
@@ -123,6 +143,12 @@ class DrakePeer:
     """Drake's plant of an SDF, bodies that float where the file fixes none."""
 
     def __init__(self, path: Path, root: Path) -> None:
+        self.path, self.root = str(path), str(root)
+        self._build((0.0, 0.0, -9.81))
+        self.switches: dict[str, Callable[[], bool]] = {}
+
+    def _build(self, gravity: tuple[float, ...]) -> None:
+        """Read the file; Drake does not read the gravity of a world."""
         import logging
 
         from pydrake.multibody.parsing import Parser
@@ -131,14 +157,14 @@ class DrakePeer:
         logging.getLogger("drake").setLevel(logging.CRITICAL)
         self.plant = MultibodyPlant(0.0)
         parser = Parser(self.plant)
-        parser.package_map().PopulateFromFolder(str(root))
-        parser.AddModels(str(path))
-        self.switches: dict[str, Callable[[], bool]] = {}
-
-    def comparable(self, model: Model) -> Model:
-        self.plant.mutable_gravity_field().set_gravity_vector(model.gravity)  # Drake does not read a world's gravity
+        parser.package_map().PopulateFromFolder(self.root)
+        parser.AddModels(self.path)
+        self.plant.mutable_gravity_field().set_gravity_vector(gravity)
         self.plant.Finalize()
         self.context = self.plant.CreateDefaultContext()
+
+    def comparable(self, model: Model) -> Model:
+        self._build(model.gravity)
         ours = {j.name.split("::")[-1]: j for j in model.joints if j.kind.nv}
         bodies = {j.child.split("::")[-1]: j for j in model.joints if j.kind.nv}
         names, self.places = [], []
@@ -164,7 +190,7 @@ class DrakePeer:
         basis = np.stack([self.order.tau_from(q, turn.T @ e) for e in np.eye(nv)], axis=-1)
         return basis @ full @ basis.T, self.order.tau_from(q, turn.T @ torques)
 
-    def repaired(self, model: Model) -> list[str]:
+    def changes(self, model: Model) -> str:
         """Bodies that Drake gives another inertia, because it finds impossible what the file has."""
         found = []
         for body in model.bodies:
@@ -176,7 +202,7 @@ class DrakePeer:
                 at_center = np.linalg.eigvalsh(theirs.get_mass() * unit)
                 if abs(theirs.get_mass() - mass) > 1e-9 * mass or np.abs(at_center - moments).max() > 1e-6 * moments[2]:
                     found.append(body.name)
-        return found
+        return f"replaces the inertias of {', '.join(found)}, which no body can have" if found else ""
 
     def _positions(self, q: np.ndarray) -> np.ndarray:
         """Drake's coordinates: a free body's quaternion comes first there."""

@@ -81,12 +81,14 @@ class Worker:
             self.process = None
 
 
-def run(given: argparse.Namespace, files: list[ModelFile], known: dict[str, Any]) -> dict[str, Any]:
-    """The results by path; those of `known` are taken over."""
+def run(given: argparse.Namespace, files: list[ModelFile], before: dict[str, Any]) -> dict[str, Any]:
+    """The results by path; those of `before` that have no problem are taken over."""
+    known = {path: found for path, found in before.items() if not has_problem(found)}
     todo = [file for file in files if file.path not in known]
     random.Random(0).shuffle(todo)
     sizes = Counter(file.package for file in files)
-    todo.sort(key=lambda file: -sizes[file.package])  # a run that ends early has seen all but the largest package
+    slow = {path for path, found in before.items() if "ended" in found}
+    todo.sort(key=lambda file: (file.path not in slow, -sizes[file.package]))  # taken from the end: slow ones are last
     results, lock, deadline = dict(known), threading.Lock(), time.monotonic() + 60.0 * given.minutes
 
     def work() -> None:
@@ -121,12 +123,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="the longest time for one file")
     parser.add_argument("--results", type=Path, default=Path("corpus_results.json"))
     parser.add_argument("--only", default="", help="examine only files whose path contains this text")
+    parser.add_argument("--without", help="leave out files whose path contains this text")
     parser.add_argument("--again", type=Path, help="results of an earlier run; only its problems are examined")
     given = parser.parse_args()
-    files = [file for file in model_files(given.folder) if given.only in file.path]
+    files = [f for f in model_files(given.folder) if given.only in f.path]
+    files = [f for f in files if not given.without or given.without not in f.path]
     before = json.loads(given.again.read_text()) if given.again else {}
-    known = {path: found for path, found in before.items() if not has_problem(found)}
-    results = run(given, files, known)
+    results = run(given, files, before)
     text, is_clean = summary(results, len(files))
     print(text)
     return 0 if is_clean else 1

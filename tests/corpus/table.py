@@ -40,11 +40,12 @@ def counted(results: list[Found]) -> dict[str, int]:
         "load here, refused by the peer": sum(r.get("peer") == "refuses" and r.get("ours") == "reads" for r in results),
         "load here": sum(r.get("ours") == "reads" for r in results),
         "agree": compared["agrees"],
+        "of these, nothing moves": sum(r.get("compared", {}).get("why") == "nothing moves" for r in results),
         "agree without a feature that a warning names": compared["agrees without"],
-        "of these, accelerations refused as singular or nearly so": sum(
+        "of these two, accelerations refused as singular or nearly so": sum(
             bool(r["compared"].get("singular")) for r in results if "compared" in r
         ),
-        "differ, as the peer replaces an inertia that no body can have": compared["explained"],
+        "differ, as the peer changes an inertia of the file": compared["explained"],
         "differ": compared["differs"],
         "not compared": compared["not compared"],
         "simulated 0.5 s": ends["finished"],

@@ -243,6 +243,35 @@ def test_every_method_of_a_joint_shows_where_it_is_in_the_child(kind):
     assert b.build().body("a").inertia.center == (0.0, 0.0, 0.0)
 
 
+def test_the_frame_that_a_body_is_described_in_stays_where_its_joint_is_elsewhere():
+    b = one_body().revolute("j", "world", "a", "y", child_position=(0.3, 0, 0), child_rotation=(0, 0, np.pi / 2))
+    model = b.frame("tip", "a", (0.5, 0, 0)).build().with_frame("same", "a::origin", (0.5, 0, 0))
+    robot = sl.Dynamics(model, target="python")
+    for q in ([0.0], [0.4]):
+        np.testing.assert_allclose(robot.pose(q, "same"), robot.pose(q, "tip"), atol=ROUNDING)
+    np.testing.assert_allclose(robot.pose([0.0], "a::origin") @ [0.3, 0, 0, 1], (0, 0, 0, 1), atol=ROUNDING)
+    note = "body 'a': its frame is at its joint 'j' (child_position); the frame as described is 'a::origin'"
+    assert note in model.notes
+    assert note in str(model)
+    assert loads(dumps(model)) == model
+
+
+def test_a_loop_of_the_builder_is_at_the_frame_that_a_body_is_described_in():
+    b = one_body().revolute("j", "world", "a", "y", child_position=(0.3, 0, 0)).loop("a", "world", "spherical")
+    (loop,) = b.build().loops
+    assert (loop.name, loop.a, loop.placement_a.position) == ("a_world", "a", (-0.3, 0.0, 0.0))
+
+
+def test_which_leg_carries_a_body_does_not_move_its_origin():
+    for cut in (["b"], ["d"]):
+        model = four_bar().frame("middle", "coupler", (0.5, 0, 0)).build(cut=cut)
+        robot = sl.Dynamics(model, target="python")
+        q = robot.assemble([0.3, 0.4, 0.5])
+        origin = "coupler::origin" if cut == ["b"] else "coupler"
+        difference = robot.pose(q, "middle")[:3, 3] - robot.pose(q, origin)[:3, 3]
+        np.testing.assert_allclose(difference, robot.pose(q, origin)[:3, 0] * 0.5, atol=1e-12)
+
+
 # ---- shapes
 
 

@@ -141,7 +141,7 @@ def test_with_frame_says_what_is_wrong():
     model = zoo.puma()
     with says(InputError, "frame 'tool': a frame or body of model 'puma' has this name"):
         model.with_frame("tool", "link6")
-    with says(InputError, "frame 'camera': its body 'link7' is not a body; did you mean 'link6'?"):
+    with says(InputError, "frame 'camera': its body 'link7' is not a body or frame; did you mean 'link6'?"):
         model.with_frame("camera", "link7")
     with says(InputError, "frame 'camera': rotation is"):
         model.with_frame("camera", "link6", rotation=(1, 2))

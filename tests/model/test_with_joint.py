@@ -39,6 +39,36 @@ def test_an_infinite_limit_is_none():
     assert dog.with_joint("fl_roll", effort=math.inf, lower=-0.1).joint("fl_roll").effort is None
 
 
+def test_none_is_no_limit_and_no_loss():
+    dog = zoo.quadruped().with_joint("fl_roll", limits=(-1, 1), speed=2, effort=3)
+    assert dog.with_joint("fl_roll", limits=None).joint("fl_roll").upper is None
+    half = dog.with_joint("fl_roll", limits=(None, 2)).joint("fl_roll")
+    assert (half.lower, half.upper) == (None, (2.0,))
+    bare = dog.with_joint("fl_roll", lower=None, speed=None, effort=None).joint("fl_roll")
+    assert (bare.lower, bare.upper, bare.speed, bare.effort) == (None, (1.0,), None, None)
+    for setting in ("damping", "armature", "actuated"):
+        with says(InputError, f"joint 'fl_roll': {setting} is None; expected"):
+            dog.with_joint("fl_roll", **{setting: None})
+
+
+def test_a_truth_value_is_no_number():
+    with says(InputError, "joint 'joint2': damping is True; expected a number"):
+        zoo.puma().with_joint("joint2", damping=True)
+    with says(InputError, "body 'link6': mass is True; expected a finite number"):
+        zoo.puma().with_inertia("link6", mass=True)
+
+
+def test_a_second_coupling_of_a_joint_names_the_first():
+    arm = zoo.puma().with_coupling("joint6", "joint5")
+    with says(InputError, "coupling 'joint6': joint 'joint6' follows 'joint5' already (coupling 'joint6')"):
+        arm.with_coupling("joint6", "joint4")
+
+
+def test_remove_without_names_is_refused():
+    with says(InputError, "remove: no part is named"):
+        zoo.puma().remove()
+
+
 def test_a_pattern_matches_joints_that_move_except_free_ones():
     dog = zoo.quadruped()
     free = dog.joints[0]

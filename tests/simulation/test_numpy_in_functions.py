@@ -9,7 +9,6 @@ from tape import interpreted
 
 import spanloop as sl
 from spanloop.compiler.lower import Plan, traced_inputs
-from spanloop.compiler.trace import TraceError
 from spanloop.compiler.traced_arrays import TracedArray
 from spanloop.simulation.controllers import Controller
 
@@ -37,6 +36,16 @@ EXPRESSIONS = {
     "parts": lambda x, y: np.concatenate([x[:1], y[1:]]) + np.stack([x[2], 1.0, y[0]]) + np.array([x[0], 1.0, y[1]]),
     "shapes": lambda x, y: np.reshape(np.tile(x, 2), (2, 3))[1] + y[::-1] + np.cross(x, y) + np.hstack([x[0], y[:2]]),
     "in place": lambda x, y: _in_place(x, y),
+    "products of conditions": lambda x, y: x * (x > 0.0) + (y > 0.0) * 2.0 + x * ((x > 0.0) * (y > 0.0)) + (x > y) * y,
+    "conditions as numbers": lambda x, y: (x > 0.0).astype(float) * 3.0 + x.astype(float),
+    "remainders": lambda x, y: (7.0 * x) % 1.5 + np.mod(-9.0 * y, 2.0) + (5.0 * x + np.pi) % (-0.7) + 3.0 * x[0] % 0.9,
+    "whole numbers": lambda x, y: np.floor(9.0 * x) + np.ceil(7.0 * y),
+    "tables": lambda x, y: np.interp(x, [-0.5, 0.0, 0.9], [1.0, 3.0, 2.0]),
+    "ends of tables": lambda x, y: np.interp(y[0], [0, 1], [5, 6], left=2.0) + np.interp(x, [0, 0.5], [1, 2], 3, 4),
+    "polynomials": lambda x, y: np.polyval([2.0, -1.0, 0.5], x) + np.polyval([3.0, 1.0], y[1]),
+    "half powers": lambda x, y: (x + 1.0) ** 1.5 + (y + 2.0) ** -2.5 + np.power(x + 1.0, 0.5),
+    "scalar products": lambda x, y: x * np.vdot(x, y) + np.conj(y) + np.dot(x.conj(), y),
+    "methods": lambda x, y: np.stack([x, y]).mean(axis=0) + x.mean() + x.std() + y.var(),
     "select": lambda x, y: np.select([x > 0.5, x > 0.0], [x, y], 7.0),
 }  # fmt: skip
 
@@ -148,22 +157,25 @@ def test_joints_by_name_are_numbers_or_arrays():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        (lambda x: np.linalg.inv(np.outer(x, x)), "np.inv of traced values"),
-        (lambda x: np.floor(x), "np.floor of traced values"),
+        (lambda x: np.linalg.inv(np.outer(x, x)), "np.linalg.inv of traced values"),
+        (lambda x: np.rint(x), "np.rint of traced values"),
+        (lambda x: pytest.importorskip("scipy.special").expit(x), "scipy.special.expit of traced values"),
+        (lambda x: x % x, "the second number is a constant"),
+        (lambda x: np.interp(0.3, x, [1.0, 2.0, 3.0]), "np.interp with traced points"),
         (lambda x: np.add.accumulate(x), "np.add.accumulate of traced values"),
         (lambda x: 2.0**x, "a number to a traced power"),
-        (lambda x: x ** 0.3, "whole powers up to 64 and 0.5 can be traced"),
+        (lambda x: x ** 0.3, "powers up to 64 that are whole or end in .5 can be traced"),
         (lambda x: np.sin(x, where=[True, False, True]), "np.sin of traced values with where="),
         (lambda x: x == 0.0, "np.equal of traced values"),
         (lambda x: 1.0 if (x > 0.0) else 0.0, "traced values have no truth"),
         (lambda x: x & True, "a traced number has no truth"),
         (lambda x: np.where(x > 0.0), "without the two choices"),
-        (lambda x: x.astype(float), "a traced value has no number yet"),
+        (lambda x: x.astype(int), "traced values as whole numbers"),
         (lambda x: np.linalg.norm(x, ord=1), "np.linalg.norm of traced values with ord=1"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_traced_is_a_sentence(wrong, sentence):
-    with says(TraceError, sentence):
+    with says(TypeError, sentence):
         wrong(TracedArray.of(traced_inputs((("x", 3),))["x"]))
 
 

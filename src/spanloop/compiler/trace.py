@@ -11,6 +11,8 @@ from typing import Any
 
 from numpy import ndarray, where
 
+from spanloop.math.scalar import modulo
+
 # the operations that a graph is made of: all that a target must render
 INPUT, CONSTANT, NEGATE, ADD, SUBTRACT, MULTIPLY, DIVIDE, SINE, COSINE, ROOT, LESS, BOTH, EITHER, NOT, SELECT = range(
     15
@@ -41,6 +43,10 @@ class TraceError(TypeError):
     """A traced value was used where Python needs a number."""
 
 
+class StateKeptError(TraceError):
+    """A traced value was used after its trace, or a function does not compute the same when it is called again."""
+
+
 class Graph:
     """Expressions in the order in which they were made, which is an order of evaluation."""
 
@@ -66,7 +72,16 @@ class Graph:
 
     def node(self, op: int, a: Expression, b: Expression | None = None, c: Expression | None = None) -> Expression:
         """The node of an operation, without simplification."""
-        key = (op, a.index, b.index if b is not None else -1, c.index if c is not None else -1)
+        if c is not None:
+            assert b is not None
+            own = a.graph is b.graph is c.graph is self
+            key = (op, a.index, b.index, c.index)
+        elif b is not None:
+            own, key = a.graph is b.graph is self, (op, a.index, b.index, -1)
+        else:
+            own, key = a.graph is self, (op, a.index, -1, -1)
+        if not own:
+            raise StateKeptError("it uses a value that an earlier call has kept")
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._append(op, a, b, c, None)
@@ -139,7 +154,7 @@ class Expression:
     def __mul__(self, y):
         if type(y) is Expression:
             return _multiply(self, y)
-        return NotImplemented if isinstance(y, ndarray) else _times(self, float(y))
+        return NotImplemented if isinstance(y, ndarray | Condition) else _times(self, float(y))
 
     __rmul__ = __mul__
 
@@ -162,17 +177,25 @@ class Expression:
         return (self < 0.0).select(-self, self)
 
     def __pow__(self, n):
-        """A whole power by squaring, or a root (n = 0.5)."""
+        """A whole power by squaring, or one that ends in .5 with the root."""
         if isinstance(n, ndarray):
             return NotImplemented
-        if n == 0.5:
-            return self.sqrt()
-        if isinstance(n, Expression) or n != int(n) or abs(n) > 64:
-            raise TraceError(f"a traced value to the power {n}; whole powers up to 64 and 0.5 can be traced")
+        if isinstance(n, Expression) or 2 * n != int(2 * n) or abs(n) > 64:
+            raise TraceError(
+                f"a traced value to the power {n}; powers up to 64 that are whole or end in .5 can be traced"
+            )
         if n < 0:
-            return 1.0 / self ** -int(n)
+            return 1.0 / self**-n
+        if n != int(n):
+            return self.sqrt() if n == 0.5 else self ** int(n) * self.sqrt()
         half = self ** (int(n) // 2) if n > 1 else 1.0
         return half * half * self if n % 2 else half * half
+
+    def __mod__(self, m):
+        return NotImplemented if isinstance(m, ndarray) else modulo(self, m)
+
+    def conjugate(self):
+        return self
 
     def sincos(self):
         return self.graph.node(SINE, self), self.graph.node(COSINE, self)
@@ -244,6 +267,14 @@ class Condition:
         return Condition(self.node.graph.node(EITHER, self.node, other.node))
 
     __rand__, __ror__ = __and__, __or__
+
+    def __mul__(self, y):
+        """The value where true, 0 elsewhere; both of two conditions."""
+        if isinstance(y, ndarray):
+            return NotImplemented
+        return self & y if type(y) is Condition else self.select(y if type(y) is Expression else float(y), 0.0)
+
+    __rmul__ = __mul__
 
     def __invert__(self):
         if self.node.op == NOT:

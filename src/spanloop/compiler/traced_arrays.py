@@ -9,8 +9,10 @@ conditions or Python's numbers, so that a user's function computes alike on floa
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -43,6 +45,14 @@ class TracedArray(np.ndarray):
         """yes where these conditions hold, no elsewhere."""
         return function(np.where, (self, yes, no), {})
 
+    def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
+        """The same values; conditions as 1.0 and 0.0 where numbers are asked for."""
+        if np.dtype(dtype).kind not in "fiu":
+            return super().astype(dtype, *args, **options)
+        if np.dtype(dtype).kind != "f" and any(isinstance(x, Expression) for x in self.flat):
+            raise TraceError("traced values as whole numbers")
+        return _result(_elementwise(lambda x: scalar.where(x, 1.0, 0.0) if isinstance(x, Condition) else x, self))
+
     def __bool__(self) -> bool:
         raise TraceError("traced values have no truth: they are numbers yet to come. Use np.where(condition, yes, no)")
 
@@ -53,7 +63,7 @@ def ufunc(called: Any, method: str, inputs: tuple[Any, ...], options: dict[str, 
     if called is np.matmul and method == "__call__":
         found = np.matmul(*map(_plain, inputs))
     elif called.__name__ not in ELEMENTWISE or method not in ("__call__", "reduce"):
-        raise TraceError(f"np.{called.__name__}{'' if method == '__call__' else f'.{method}'} of traced values")
+        raise TraceError(f"{_name(called)}{'' if method == '__call__' else f'.{method}'} of traced values")
     elif method == "reduce":
         found = _reduced(called, *inputs, **options)
     else:
@@ -67,8 +77,21 @@ def function(called: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any
     if called in COMPUTING:
         return _result(COMPUTING[called](*args, **options))
     if called not in MOVING:
-        raise TraceError(f"np.{called.__name__} of traced values")
+        raise TraceError(f"{_name(called)} of traced values")
     return _result(called(*_plain_inside(args), **{k: _plain_inside(x) for k, x in options.items()}))
+
+
+def _name(called: Any) -> str:
+    """The name by which users call a function: np.sin, np.linalg.solve, scipy.special.expit."""
+    name = called.__name__
+    if getattr(np, name, None) is called:
+        return f"np.{name}"
+    module = getattr(called, "__module__", None)
+    if module:
+        return f"{module.replace('numpy', 'np', 1)}.{name}"
+    if getattr(sys.modules.get("scipy.special"), name, None) is called:
+        return f"scipy.special.{name}"
+    return str(name)
 
 
 def _plain(x: Any) -> np.ndarray:
@@ -132,9 +155,12 @@ def _reduced(called: Any, x: Any, axis: Any = 0, keepdims: bool = False, **optio
     return np.expand_dims(found, tuple(a % array.ndim for a in axes)) if keepdims else found
 
 
+_HARMLESS = ("casting", "subok")  # of arrays of objects, as the methods mean and std of NumPy's arrays give them
+
+
 def _no_options(name: str, options: dict[str, Any]) -> None:
     for option, value in options.items():
-        if value not in (None, np._NoValue) and not (option in ("where", "subok") and value is True):
+        if option not in _HARMLESS and value not in (None, np._NoValue) and not (option == "where" and value is True):
             raise TraceError(f"np.{name} of traced values with {option}=")
 
 
@@ -193,6 +219,10 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {  # by the name of the ufunc
     "subtract": operator.sub,
     "multiply": operator.mul,
     "divide": operator.truediv,
+    "remainder": scalar.modulo,
+    "floor": lambda x: x - scalar.modulo(x, 1.0),
+    "ceil": lambda x: x + scalar.modulo(-x, 1.0),
+    "conjugate": operator.pos,
     "power": _power,
     "float_power": _power,
     "negative": operator.neg,
@@ -270,6 +300,26 @@ def _mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _elementwise(operator.mul, total, total.size / np.size(x))
 
 
+def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Piecewise linear through constant places xp, which increase."""
+    if period is not None:
+        raise TraceError("np.interp of traced values with period=")
+    if isinstance(xp, TracedArray | Expression):
+        raise TraceError("np.interp with traced points; only the place x may be traced")
+    at, values = np.asarray(xp, dtype=float).tolist(), list(fp)
+    if len(at) != len(values) or not at or any(b <= a for a, b in itertools.pairwise(at)):
+        raise TraceError("np.interp of traced values with points that do not increase, or of another number than fp")
+
+    def value(place: Any) -> Any:
+        found: Any = values[0] if left is None else left
+        for a, b, f, g in zip(at, at[1:], values, values[1:], strict=False):
+            found = scalar.where(place >= a, f + (g - f) / (b - a) * (place - a), found)
+        found = scalar.where(place >= at[-1], values[-1], found)
+        return found if right is None else scalar.where(place > at[-1], right, found)
+
+    return _elementwise(value, x)
+
+
 def _over(called: Any) -> Callable[..., Any]:
     """called.reduce as np.sum and the like: along all axes unless one is given."""
 
@@ -286,6 +336,7 @@ COMPUTING: dict[Any, Callable[..., Any]] = {
     np.clip: _clip,
     np.linalg.norm: _norm,
     np.mean: _mean,
+    np.interp: _interp,
     np.sum: _over(np.add),
     np.prod: _over(np.multiply),
     np.max: _over(np.maximum),
@@ -301,6 +352,18 @@ MOVING = frozenset(
     (np.append, np.array_split, np.atleast_1d, np.atleast_2d, np.block, np.broadcast_to, np.column_stack)
     + (np.concatenate, np.copy, np.cross, np.cumsum, np.delete, np.diag, np.diagonal, np.diff, np.dot, np.einsum)
     + (np.expand_dims, np.flip, np.full_like, np.hstack, np.inner, np.insert, np.kron, np.moveaxis, np.ndim, np.outer)
-    + (np.ones_like, np.ravel, np.repeat, np.reshape, np.roll, np.shape, np.size, np.split, np.squeeze, np.stack)
+    + (
+        np.ones_like,
+        np.polyval,
+        np.ravel,
+        np.repeat,
+        np.reshape,
+        np.roll,
+        np.shape,
+        np.size,
+        np.split,
+        np.squeeze,
+        np.stack,
+    )
     + (np.swapaxes, np.take, np.tensordot, np.tile, np.trace, np.transpose, np.vdot, np.vstack, np.zeros_like)
 )

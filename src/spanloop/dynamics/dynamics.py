@@ -627,7 +627,7 @@ class Dynamics(Quantities):
 
     def _without(self, loop_names: Sequence[str]) -> Dynamics:
         """This robot without some loops; without any loop left, the default method for trees applies."""
-        robot = Dynamics(self.model.remove(*loop_names, kind="loop"), **self._options)
+        robot = Dynamics(self.model.remove(loop_names, kind="loop"), **self._options)
         if robot.model.loops or robot.model.couplings:
             robot._method, robot._open_chain = self._method, self._open_chain
         return robot

@@ -96,6 +96,28 @@ def arctan2(y: Scalar, x: Scalar) -> Scalar:
     return where(y < 0.0, -angle, angle)
 
 
+_PERIODS = 32  # binary digits of the whole number of periods that are taken off when traced
+
+
+def modulo(x: Scalar, m: float) -> Scalar:
+    """x % m for a number m: in [0, m), as Python's; as plain arithmetic when traced, NaN beyond 2³² periods.
+
+    Traced: |x| is reduced by m·2³¹, ..., 2 m, m, each where it fits: every difference is exact.
+    """
+    if isinstance(x, _REAL):
+        return x % m
+    if not isinstance(m, _REAL) or not 0.0 < abs(m) < math.inf:
+        raise TypeError(f"a traced value modulo {m}; the second number is a constant that is not 0")
+    if m < 0.0:
+        return -modulo(-x, -m)
+    y = absolute(x)
+    near = y < m * 2.0**_PERIODS
+    for k in reversed(range(_PERIODS)):
+        y = y - where(y < m * 2.0**k, 0.0, m * 2.0**k)
+    y = where(x < 0.0, where(y > 0.0, m - y, 0.0), y)
+    return where(near, y, math.nan)
+
+
 _LARGEST = 709.78  # exp of more is not finite
 _LN2_HIGH, _LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6  # together ln 2; the first has few digits
 

@@ -25,7 +25,7 @@ from spanloop.model.exact_rotations import snap_axis, snap_rotation
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
 from spanloop.model.parts import Body, Coupling, Frame, Geometry, Inertia, Joint, Placement, has_motor
-from spanloop.model.spanning_tree import Graph, check_cut_joints, spanned
+from spanloop.model.spanning_tree import Graph, check_cut_joints, origins, spanned
 from spanloop.types import Floats3
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     _ChildPose = tuple[ArrayLike | None, ArrayLike | None]
 
 _ORIGIN = (0.0, 0.0, 0.0)
+_MOVED = "body {0!r}: its frame is at its joint {1!r} (child_position); the frame as described is {2!r}"
 _AT_CHILD = ("child_position", "child_rotation")
 
 
@@ -44,10 +45,13 @@ class Builder:
 
     Every other method returns the builder itself, so that calls chain. Arguments that the methods share:
 
-    position: (3,) [m], in the axes of the parent body (of a frame: of its body)
-    rotation: None, roll pitch yaw (3,) [rad] (Rz(yaw) Ry(pitch) Rx(roll)), or a matrix (3, 3)
-    child_position, child_rotation: of the joint in the child body, if it is not at the child's origin; for example the
-        second joint of a body, which closes a loop
+    position, rotation: where the joint is in its parent body (a frame: in its body). position (3,) [m]; rotation: None,
+        roll pitch yaw (3,) [rad] (Rz(yaw) Ry(pitch) Rx(roll)), or a matrix (3, 3)
+    child_position, child_rotation: where the joint is in its child body, if that is not at the child's origin; for
+        example the second joint of a body, which closes a loop. At neutral coordinates both places coincide.
+    All positions, centres and inertias are in the frame in which the builder describes a body. A model has each body's
+        frame at the joint of the tree that carries it: where that joint has a child_position or child_rotation, the
+        model describes the body from there, a note says so, and the frame "NAME::origin" is the builder's own.
     axis: "x", "-y", ... or (3,), in the joint's frame; of any length
     options: further settings of a joint, as in model.with_joint. limits=(lower, upper), or lower and upper [rad or m],
         speed [rad/s or m/s] and effort [N m or N] are limits, infinite for none; damping [N m s/rad or N s/m], friction
@@ -100,7 +104,7 @@ class Builder:
         return self
 
     def frame(self, name: str, body: str, position: ArrayLike = _ORIGIN, rotation: ArrayLike | None = None) -> Builder:
-        """Add a named frame, fixed to a body or to the world."""
+        """Add a named frame, fixed to a body or to the world: its position (3,) [m] and rotation there."""
         self._frames.append(Frame(name, body, self._placement(position, rotation, f"frame {name!r}")))
         return self
 
@@ -119,7 +123,11 @@ class Builder:
         child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
-        """Add a hinge about an axis."""
+        """Add a hinge about an axis.
+
+        position and rotation place the joint in the parent, child_position and child_rotation in the child (its origin
+        by default); axis is in the joint's frame. Builder documents these and the options.
+        """
         at, at_child = (position, rotation), (child_position, child_rotation)
         return self._add_joint(name, Revolute(_axis(axis, name)), parent, child, at, at_child, options)
 
@@ -136,7 +144,7 @@ class Builder:
         child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
-        """Add a slider along an axis."""
+        """Add a slider along an axis; arguments as in revolute."""
         at, at_child = (position, rotation), (child_position, child_rotation)
         return self._add_joint(name, Prismatic(_axis(axis, name)), parent, child, at, at_child, options)
 
@@ -154,7 +162,7 @@ class Builder:
         pitch: float,
         **options: Any,
     ) -> Builder:
-        """Add a screw about an axis; pitch in metres per radian."""
+        """Add a screw about an axis; pitch in metres per radian; arguments as in revolute."""
         kind = Helical(_axis(axis, name), user_input.number(pitch, f"joint {name!r}: pitch"))
         at, at_child = (position, rotation), (child_position, child_rotation)
         return self._add_joint(name, kind, parent, child, at, at_child, options)
@@ -172,7 +180,7 @@ class Builder:
         child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
-        """Add a joint that rotates about an axis and slides along it."""
+        """Add a joint that rotates about an axis and slides along it; arguments as in revolute."""
         at, at_child = (position, rotation), (child_position, child_rotation)
         return self._add_joint(name, Cylindrical(_axis(axis, name)), parent, child, at, at_child, options)
 
@@ -190,7 +198,7 @@ class Builder:
         child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
-        """Add two hinges whose axes intersect, the first fixed in the parent, the second in the child."""
+        """Add two hinges whose axes intersect, the first fixed in the parent; arguments as in revolute."""
         kind = Universal(_axis(axis, name), _axis(second_axis, name))
         at, at_child = (position, rotation), (child_position, child_rotation)
         return self._add_joint(name, kind, parent, child, at, at_child, options)
@@ -207,7 +215,7 @@ class Builder:
         child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
-        """Add a ball joint."""
+        """Add a ball joint; arguments as in revolute."""
         at, at_child = (position, rotation), (child_position, child_rotation)
         return self._add_joint(name, Spherical(), parent, child, at, at_child, options)
 
@@ -224,7 +232,7 @@ class Builder:
         child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
-        """Add a joint that moves in the plane whose normal is the axis."""
+        """Add a joint that moves in the plane whose normal is the axis; arguments as in revolute."""
         at, at_child = (position, rotation), (child_position, child_rotation)
         return self._add_joint(name, Planar(_axis(axis, name)), parent, child, at, at_child, options)
 
@@ -240,7 +248,7 @@ class Builder:
         child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
-        """Add a joint with six DoF: the child floats. It has no motor, unless actuated=True."""
+        """Add a joint with six DoF: the child floats. No motor, unless actuated=True. Arguments as in revolute."""
         at, at_child = (position, rotation), (child_position, child_rotation)
         return self._add_joint(name, Free(), parent, child, at, at_child, options)
 
@@ -256,7 +264,7 @@ class Builder:
         child_rotation: ArrayLike | None = None,
         **options: Any,
     ) -> Builder:
-        """Add a joint without DoF."""
+        """Add a joint without DoF; arguments as in revolute."""
         at, at_child = (position, rotation), (child_position, child_rotation)
         return self._add_joint(name, Fixed(), parent, child, at, at_child, options)
 
@@ -357,18 +365,21 @@ class Builder:
         graph = Graph(self._bodies, self._joints, self._frames, self._at_child)
         tree, loops = spanned(graph, cut)
         check_cut_joints(graph, [x.name for x in loops], cut)
+        described = {f.body: f for f in origins(tree, self._at_child)}
         model = Model(
             self.name,
             tuple(tree.bodies),
             tuple(tree.joints),
-            tuple(tree.frames),
+            (*tree.frames, *described.values()),
             loops,
             couplings=tuple(self._couplings),
             gravity=self.gravity,
         )
         for loop in self._loops:
-            model = model.with_loop(**loop)
-        return replace(model, notes=(*self._notes, *check_inertias(model, strict=True)))
+            ends = {end: described[loop[end]].name for end in ("a", "b") if loop[end] in described}
+            model = model.with_loop(**loop | {"name": loop["name"] or f"{loop['a']}_{loop['b']}"} | ends)
+        moved = [_MOVED.format(f.body, j.name, f.name) for j in tree.joints if (f := described.get(j.child))]
+        return replace(model, notes=(*self._notes, *moved, *check_inertias(model, strict=True)))
 
     def _add_joint(
         self,
@@ -385,7 +396,8 @@ class Builder:
         position, rotation = at_child
         if position is not None or rotation is not None:
             self._at_child[name] = self._placement(_ORIGIN if position is None else position, rotation, owner)
-        known = user_input.joint_settings({"actuated": has_motor(kind.name)} | options, kind, owner, _AT_CHILD)
+        given = {"actuated": has_motor(kind.name)} | {key: x for key, x in options.items() if x is not None}
+        known = user_input.joint_settings(given, kind, owner, _AT_CHILD)
         kind = self._snapped_axes(kind, owner)
         self._joints.append(Joint(name, kind, parent, child, self._placement(*at, owner), **known))
         return self

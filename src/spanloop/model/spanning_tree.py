@@ -57,6 +57,17 @@ def spanned(graph: Graph, cut: Collection[str] = ()) -> tuple[Graph, tuple[Loop,
     return Graph(bodies, [j for j in joints if j.name in kept], frames), tuple(loops)
 
 
+def origins(tree: Graph, at_child: Mapping[str, Placement]) -> list[Frame]:
+    """A frame NAME::origin for each body of the tree whose frame `spanned` moved to its joint: where it was described.
+
+    at_child: that of the graph before; a frame of the user's own with such a name stays as it is.
+    """
+    taken, here = {f.name for f in tree.frames}, Placement()
+    moved = [j for j in tree.joints if at_child.get(j.name, here) != here]
+    frames = [Frame(f"{j.child}::origin", j.child, at_child[j.name].inverse(), j.where) for j in moved]
+    return [f for f in frames if f.name not in taken]
+
+
 def _seen_from(body: Body, at: Placement) -> Body:
     """The body described in a frame in which its old frame is placed `at`."""
     i, r = body.inertia, at.rotation

@@ -16,17 +16,18 @@ from spanloop.model.value_check import check_rotation
 from spanloop.types import Floats3, Floats33
 
 Moments = tuple[float, float, float, float, float, float]
+UNLIMITED = {"lower": -math.inf, "upper": math.inf, "speed": math.inf, "effort": math.inf}
 PerDof = float | Sequence[float] | np.ndarray  # one number for all DoF of a joint, or nv numbers
 
 
 class JointSettings(TypedDict, total=False):
     """What a joint stores besides its kind, ends and place; Builder lists meanings and units."""
 
-    limits: Sequence[PerDof]  # lower and upper
-    lower: PerDof
-    upper: PerDof
-    speed: PerDof
-    effort: PerDof
+    limits: Sequence[PerDof | None] | None  # lower and upper
+    lower: PerDof | None
+    upper: PerDof | None
+    speed: PerDof | None
+    effort: PerDof | None
     damping: PerDof
     friction: PerDof
     armature: PerDof
@@ -54,7 +55,7 @@ def names(given: Iterable[Any], owner: str) -> tuple[str, ...]:
 def number(value: Any, owner: str) -> float:
     """One finite float."""
     try:
-        x = math.nan if isinstance(value, str) else float(value)
+        x = math.nan if isinstance(value, (str, bytes, bool, np.bool_)) else float(value)
     except (TypeError, ValueError, OverflowError):
         x = math.nan
     if not math.isfinite(x):
@@ -108,7 +109,7 @@ def joint_kind(value: str | JointKind, owner: str) -> JointKind:
 def joint_settings(
     settings: Mapping[str, Any], kind: JointKind, owner: str, others: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Fields of a Joint from the settings of JointSettings; those that are None are left out.
+    """Fields of a Joint from the settings of JointSettings; a limit that is None is no limit.
 
     others: arguments of the caller, for the error that offers the nearest name
 
@@ -118,12 +119,14 @@ def joint_settings(
     for name in settings:
         if name not in JointSettings.__annotations__:
             raise InputError(f"{owner}: a joint has no setting {name!r}; {nearest(name, known)}")
-    given = {name: value for name, value in settings.items() if value is not None}
+    given = dict(settings)
     if "limits" in given:
         given |= _lower_and_upper(given.pop("limits"), given, owner)
     fields: dict[str, Any] = {}
     for name, value in given.items():
-        if name in ("driven", "actuated"):
+        if value is None and name in UNLIMITED:
+            fields[name] = None
+        elif name in ("driven", "actuated"):
             if not isinstance(value, (bool, np.bool_)):
                 raise InputError(f"{owner}: {name} is {value!r}; expected True or False")
             fields[name] = bool(value)
@@ -138,24 +141,24 @@ def _lower_and_upper(limits: Any, given: Collection[str], owner: str) -> dict[st
     if "lower" in given or "upper" in given:
         raise InputError(f"{owner}: limits and lower or upper are given; give limits=(lower, upper) alone")
     try:
-        lower, upper = limits
+        lower, upper = (None, None) if limits is None else limits
     except (TypeError, ValueError):
         raise InputError(f"{owner}: limits is {limits!r}; expected (lower, upper), infinite for no limit") from None
-    return {name: value for name, value in (("lower", lower), ("upper", upper)) if value is not None}
+    return {"lower": lower, "upper": upper}
 
 
 def _per_dof(value: Any, kind: JointKind, owner: str) -> tuple[float, ...]:
     """Floats from one number for all DoF, or a sequence."""
     single = np.ndim(value) == 0
     try:
-        if isinstance(value, (str, bytes)):
+        if isinstance(value, (str, bytes, bool, np.bool_)):
             raise TypeError
         array = np.array([value] * kind.nv if single else value, dtype=float)
     except (TypeError, ValueError, OverflowError):
         array = np.zeros((0, 0))
     if array.ndim != 1 or np.isnan(array).any():
         several = f" or a sequence of {kind.nv}, one for each DoF" if kind.nv > 1 else ""
-        raise InputError(f"{owner} is {value!r}; expected a number{several}")
+        raise InputError(f"{owner} is {value!r}; expected a number{several}{', 0 for none' if value is None else ''}")
     return tuple(array.tolist())
 
 

@@ -279,7 +279,7 @@ class Problem:
         if live is not None and live.ndim == 1:
             model, live = model.with_parameters(live), None
         if self.open_loops:
-            names, model = model.parameters().names, model.remove(*self.open_loops, kind="loop")
+            names, model = model.parameters().names, model.remove(self.open_loops, kind="loop")
             live = live if live is None else live[:, [names.index(name) for name in model.parameters().names]]
         return model, None if live is None else live.reshape(*self.batch, -1)
 

@@ -24,6 +24,7 @@ from spanloop.compiler.trace import (
     Condition,
     Expression,
     Graph,
+    StateKeptError,
 )
 
 Output = Expression | float
@@ -90,6 +91,9 @@ class Plan:
         answer. Conditions that hold for every state (True) are left out.
         """
         written = tuple(x if isinstance(x, Expression) else float(x) for x in outputs)
+        own = next((x.graph for given in inputs.values() for x in given), None)
+        if any(isinstance(x, Expression) and x.graph is not own for x in written):
+            raise StateKeptError("it returns a value that an earlier call has kept")
         flags = tuple(_flag(c) for c in demands if c is not True)
         nodes = live([x for x in written + flags if isinstance(x, Expression)])
         conditions = tuple(c.node for c in guards if isinstance(c, Condition))

@@ -33,6 +33,8 @@ def remove(model: Model, *names: str | Iterable[str], kind: str | None = None) -
     """
     if kind is not None and kind not in PARTS:
         raise InputError(f"remove: kind is {kind!r}; {nearest(kind, PARTS)}")
+    if not names:
+        raise InputError("remove: no part is named; expected names, as remove('link5')")
     for name in user_input.names(names, "remove"):
         model = _REMOVERS[_kind_of(model, name, kind)](model, name)
     return model

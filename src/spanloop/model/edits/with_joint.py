@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -17,17 +16,15 @@ if TYPE_CHECKING:
 
     from spanloop.model.model import Model
 
-_UNLIMITED = {"lower": -math.inf, "upper": math.inf, "speed": math.inf, "effort": math.inf}
-
 
 def with_joint(model: Model, /, *names: str | Iterable[str], **settings: Unpack[user_input.JointSettings]) -> Model:
     """Return the model with other limits, losses or springs of these joints; settings left out stay as they are.
 
     names: joints, or patterns as "*" and "left_*", which match every joint that moves, except free ones
-    settings: limits=(lower, upper), or lower and upper [rad or m], speed [rad/s or m/s] and effort [N m or N], infinite
-        for no limit; damping [N m s/rad or N s/m], friction [N m or N], armature [kg m² or kg], stiffness [N m/rad or
-        N/m] and rest [rad or m] of a spring; driven and actuated. A number is for all DoF of a joint, a sequence has
-        one entry for each (rest: one for each coordinate).
+    settings: limits=(lower, upper), or lower and upper [rad or m], speed [rad/s or m/s] and effort [N m or N], None
+        or infinite for no limit; damping [N m s/rad or N s/m], friction [N m or N], armature [kg m² or kg], stiffness
+        [N m/rad or N/m] and rest [rad or m] of a spring; driven and actuated. A number is for all DoF of a joint, a
+        sequence has one entry for each (rest: one for each coordinate).
 
     Raises InputError for a name or setting that there is not, with the nearest one, and ModelError for a value that no
     joint can have.
@@ -48,14 +45,13 @@ def with_joint(model: Model, /, *names: str | Iterable[str], **settings: Unpack[
         if j.name in chosen:
             fields = user_input.joint_settings(settings, j.kind, f"joint {j.name!r}")
             fields.pop("actuated", None)
-            unlimited = [name for name, x in _UNLIMITED.items() if set(fields.get(name, ())) == {x}]
+            unlimited = [name for name, x in user_input.UNLIMITED.items() if set(fields.get(name) or ()) == {x}]
             fields.update(dict.fromkeys(unlimited))
         joints.append(replace(j, **fields) if fields else j)
     changed = replace(model, joints=tuple(joints))
-    actuated = settings.get("actuated")
-    if actuated is None:
+    if "actuated" not in settings:
         return changed
-    return changed.actuate(*chosen) if actuated else changed.unactuate(*chosen)
+    return changed.actuate(*chosen) if settings["actuated"] else changed.unactuate(*chosen)
 
 
 def _matching(model: Model, name: str) -> list[Joint]:

@@ -63,13 +63,19 @@ def with_coupling(
     """Return the model with two joints of one DoF coupled, as by a gear: q of `joint` = ratio · q of `source` + offset.
 
     offset [rad or m]; name: of the coupling; the name of `joint` by default
-    Raises ModelError where a joint has several DoF, or follows another one already.
+    Raises ModelError where a joint has several DoF, and InputError where it follows another one already.
 
     >>> sl.zoo.puma().with_coupling("joint6", "joint5", ratio=-0.5).couplings[0].name
     'joint6'
     """
     name = joint if name is None else name
     model.joint(joint), model.joint(source)
+    for c in model.couplings:
+        if c.joint == joint:
+            raise InputError(
+                f"coupling {name!r}: joint {joint!r} follows {c.source!r} already (coupling {c.name!r}); it can "
+                f"follow one. Remove that first: model.remove({c.name!r}, kind='coupling')"
+            )
     ratio = user_input.number(ratio, f"coupling {name!r}: ratio")
     offset = user_input.number(offset, f"coupling {name!r}: offset")
     return replace(model, couplings=(*model.couplings, Coupling(name, joint, source, ratio, offset)))
@@ -80,7 +86,9 @@ def with_frame(
 ) -> Model:
     """Return the model with one more frame, fixed to a body or to the world.
 
-    position: (3,) of the frame's origin in the body [m]; rotation: None, roll pitch yaw (3,) [rad], or a matrix (3, 3).
+    body: of a body, whose frame is at its joint, or of another frame, as "NAME::origin" where a file or Builder
+        describes a body from elsewhere
+    position: (3,) of the frame's origin there [m]; rotation: None, roll pitch yaw (3,) [rad], or a matrix (3, 3).
     Raises InputError where a frame or body has the name.
 
     >>> sl.zoo.puma().with_frame("camera", "link6", position=(0, 0.05, 0)).frame("camera").body
@@ -90,10 +98,13 @@ def with_frame(
     user_input.name(body, f"{owner}: body")
     if name in model.body_number or name in [f.name for f in model.frames]:
         raise InputError(f"{owner}: a frame or body of model {model.name!r} has this name; choose another")
-    if body not in model.body_number:
-        raise InputError(f"{owner}: its body {body!r} is not a body; {nearest(body, model.body_number)}")
+    known = [*model.body_number, *(f.name for f in model.frames)]
+    if body not in known:
+        raise InputError(f"{owner}: its body {body!r} is not a body or frame; {nearest(body, known)}")
     matrix, changed = snap_rotation(user_input.rotation(rotation, owner))
-    frame = Frame(name, body, Placement(matrix, user_input.three(position, f"{owner}: position")))
+    base = model.frame(body)
+    place = Placement(matrix, user_input.three(position, f"{owner}: position"))
+    frame = Frame(name, base.body, place if base.placement == Placement() else base.placement @ place)
     note = (f"{owner}: rotation snapped to exact right angles",) if changed else ()
     return replace(model, frames=(*model.frames, frame), notes=(*model.notes, *note))
 

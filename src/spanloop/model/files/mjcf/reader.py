@@ -25,8 +25,8 @@ from spanloop.model.files.mjcf.bodies import read_bodies
 from spanloop.model.files.mjcf.equality import read_equalities
 from spanloop.model.files.mjcf.safe_source import Safe, safe_text, take_meshes
 from spanloop.model.model import Model
-from spanloop.model.parts import Frame, Placement
-from spanloop.model.spanning_tree import Graph, spanned
+from spanloop.model.parts import Placement
+from spanloop.model.spanning_tree import Graph, origins, spanned
 
 OLDEST = (3, 3)  # of MuJoCo's versions
 TENDON_ACTS = ("stiffness", "damping", "frictionloss", "limited", "armature", "stiffnesspoly", "dampingpoly")
@@ -56,9 +56,9 @@ def loads(data: bytes | str, file: str = "text.xml", folders: Folders | None = N
     _note_unsupported(source, notes)
     tree, _ = spanned(Graph(parts.bodies, parts.joints, parts.frames, parts.at_child))
     moved = {j.child: parts.at_child[j.name].inverse() for j in tree.joints if j.name in parts.at_child}
-    origins = [Frame(f"{body}::origin", body, place) for body, place in moved.items()]
-    for body in moved:
-        notes.add("bodies whose frame is at their joint; MuJoCo's own is the frame NAME::origin", repr(body))
+    described = origins(tree, parts.at_child)
+    for f in described:
+        notes.add("bodies whose frame is at their joint; MuJoCo's own is the frame NAME::origin", repr(f.body))
     here = Placement()
     loops = [
         replace(x, placement_a=moved.get(x.a, here) @ x.placement_a, placement_b=moved.get(x.b, here) @ x.placement_b)
@@ -68,7 +68,7 @@ def loads(data: bytes | str, file: str = "text.xml", folders: Folders | None = N
         source.spec.modelname or Path(file).stem,
         tuple(tree.bodies),
         tuple(tree.joints),
-        (*tree.frames, *origins),
+        (*tree.frames, *described),
         tuple(loops),
         tuple(couplings),
         tuple(read_actuators(source, notes)),

@@ -21,7 +21,7 @@ from spanloop.model.files.sdf.scopes import Scope
 from spanloop.model.files.sdf.values import flag
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Coupling, Frame, Joint, Loop, Placement
-from spanloop.model.spanning_tree import Graph, spanned
+from spanloop.model.spanning_tree import Graph, origins, spanned
 
 Placements = dict[str, Placement]
 
@@ -59,17 +59,13 @@ def assembled(
         tree, loops, turned = _spanned(bodies, joints, frames, at_child, stand, cut)
     for name in turned:
         notes.add("joints turned round, parent for child, so that the world is at the tree's root", repr(name))
-    origins = [
-        Frame(f"{j.child}::origin", j.child, tree.at_child[j.name].inverse(), j.where)
-        for j in tree.joints
-        if j.name in tree.at_child
-    ]
-    for f in origins:
+    described = origins(tree, tree.at_child)
+    for f in described:
         notes.add("links whose frame is at their joint; the file's own is the frame NAME::origin", repr(f.body))
     _note_loops(loops, {j.name: j for j in joints}, notes)
     _note_limits(tree.joints, notes)
     return Model(
-        "sdf", tuple(tree.bodies), tuple(tree.joints), (*tree.frames, *origins), loops, couplings=tuple(couplings)
+        "sdf", tuple(tree.bodies), tuple(tree.joints), (*tree.frames, *described), loops, couplings=tuple(couplings)
     )
 
 
