@@ -120,4 +120,4 @@ def test_stanford_starts_from_the_text_or_from_the_table():
 
 def test_a_name_that_the_zoo_lacks_gets_the_nearest():
     with pytest.raises(AttributeError, match="the zoo has no 'pumma'; did you mean 'puma'"):
-        sl.zoo.pumma  # noqa: B018
+        zoo.pumma  # noqa: B018

@@ -75,11 +75,8 @@ def with_settings(model: Model, values_by_name: Mapping[str, list[Any]]) -> Mode
         joint, _, setting = name.rpartition(".")
         one = len(values) == 1
         value: Any = values[0] if one else values
-        of_joint = (
-            "*" in joint
-            or (joint and setting in JointSettings.__annotations__)
-            or joint in {j.name for j in model.joints}
-        )
+        joints, settings = {j.name for j in model.joints}, JointSettings.__annotations__
+        of_joint = "*" in joint or joint in joints or (joint and setting in settings)
         if of_joint and name not in model.parameters().names:
             model = model.with_joint(joint, **{setting: value})
         elif one:

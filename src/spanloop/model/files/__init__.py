@@ -79,7 +79,8 @@ def load(
         raise UnsupportedError(f"{path.name}: {NOT_READ[extension]}")
     if path.is_dir():
         inside = sorted(x.name for x in path.iterdir() if x.suffix.lower() in READERS and x.is_file())
-        raise FileError(f"{path}: is a folder; expected a file. Files in it that can be read: {listed(inside, 6)}")
+        files = f". Files in it that can be read: {listed(inside, 6)}" if inside else ""
+        raise FileError(f"{path}: is a folder; expected a file{files}")
     if extension not in READERS:
         raise InputError(f"{path.name}: the extension is {extension!r}; {_formats(extension, READERS)}")
     model = READERS[extension](read_file(path), path, Options(base, Folders.of(path.parent, root), repair))
