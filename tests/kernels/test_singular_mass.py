@@ -147,7 +147,9 @@ def test_of_a_chain_without_any_mass_the_tip_is_named_and_no_pivot_is_nan():
     b = sl.Builder("bare chain").body("a").body("b").body("c")
     b.revolute("j1", "world", "a", "z").revolute("j2", "a", "b", "y", (0.3, 0, 0))
     model = b.revolute("j3", "b", "c", (1, 2, 2), (0.3, 0, 0)).build()
-    with pytest.raises(StateError, match=r"joint 'j3' .*its pivot is 0;.*2 more joints cannot be solved for"):
+    with pytest.raises(
+        StateError, match=r"joint 'j3' .*its pivot is 0;.*2 more joints cannot be solved for.*'\*', armature"
+    ):
         sl.Dynamics(model).forward_dynamics([0.1, 0.2, 0.3], np.zeros(3), np.zeros(3))
 
 

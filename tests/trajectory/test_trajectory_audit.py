@@ -201,8 +201,8 @@ def test_open_loops_are_found_with_name_and_time():
     audit = changed(run, q=q, v=v).audit(energy=1.0)
     assert audit.faults == ("closure", "closure velocity")
     assert "in 'closing: force along" in audit["closure"].sentence
-    assert ", at 0.1 s (bound 1e-09)." in audit["closure"].sentence
-    assert ", at 0.2 s (bound 1e-08)." in audit["closure velocity"].sentence
+    assert ", at 0.1 s (bound 1.8e-09 m)." in audit["closure"].sentence
+    assert ", at 0.2 s (bound 1.8e-08 m/s)." in audit["closure velocity"].sentence
     assert changed(run, q=q, v=v).audit(energy=1.0, closure=1e-5, velocity=1e-5).well
 
 
@@ -251,7 +251,7 @@ def test_a_batch_is_judged_by_its_worst_run():
     q = batch.q.copy()
     q[1, 100, 0] += 1e-6
     sentence = changed(batch, q=q).audit()["closure"].sentence
-    assert ", at 0.1 s of run 1 (bound 1e-09)." in sentence
+    assert ", at 0.1 s of run 1 (bound 1.8e-09 m)." in sentence
 
 
 def test_a_batch_of_runs_that_end_early_is_balanced_up_to_their_ends():
@@ -275,7 +275,7 @@ def test_the_audit_in_words():
         "Nothing does work; energy changes by up to 0 J, at 0 s (bound 2.5e-11 J, for rounding).\n"
         "  not well    closure           "
         "Loops open by up to 2e-11 (rad, or of the loop's length), between samples (bound 1e-12).\n"
-        "  well        closure velocity  Loops open at a rate of up to 0 rad/s, at 0 s (bound 1e-08).\n"
+        "  well        closure velocity  Loops open at a rate of up to 0 rad/s, at 0 s (bound 1e-08 rad/s).\n"
         "Not well: closure."
     )
     with says(InputError, "the audit has no finding 'enrgy'; did you mean 'energy'?"):
@@ -289,3 +289,36 @@ def test_bounds_follow_the_number_type_of_the_run():
     assert audit["closure"].verdict == audit["closure velocity"].verdict == "well", str(audit)
     assert (audit["closure"].bound, audit["closure velocity"].bound) == (1e-5, 1e-4)
     assert "closure" in run.audit(closure=1e-9).faults
+
+
+# ---- runs that cannot begin
+
+
+def test_a_run_of_what_has_no_mass_is_audited():
+    model = sl.Builder("ring").body("ring").free("root", "world", "ring").build()
+    found = sl.simulate(model, duration=0.05).audit()
+    assert found.faults == ("outcome",)
+    assert found["linear momentum"].verdict == "not judged"
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_run_without_numbers_is_audited_and_printed_in_silence():
+    model = sl.zoo.four_bar()
+    nothing = np.full((1, model.nv), np.nan)
+    run = of_arrays(model, np.zeros(1), sl.zoo.four_bar_start()[None], nothing, nothing)
+    found = run.audit()
+    assert found["energy"].sentence == found["closure velocity"].sentence == "No sample has numbers to judge by."
+    assert "speed up to nan" in str(run)
+
+
+def test_the_bound_of_a_closure_has_the_unit_of_its_size():
+    run = four_bar_run()
+    v = run.v.copy()
+    v[3, 0] += 1e-7
+    found = changed(run, v=v).audit()["closure velocity"]
+    size, bound = (
+        float(part.split()[0]) for part in (found.sentence.split("up to ")[1], found.sentence.split("bound ")[1])
+    )
+    assert found.verdict == "not well"
+    assert size > bound
+    np.testing.assert_allclose(size / bound, found.value / found.bound, rtol=0.1)

@@ -16,6 +16,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -111,6 +112,10 @@ class Controller:
 
     def joint_gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
         """Stiffness [N m/rad] and damping [N m s/rad] (nv each) that implicit steps take implicitly; None for none."""
+        return None
+
+    def joint_targets(self, t: Any) -> tuple[Sequence[Any], Sequence[Any]] | None:
+        """Of gains with targets that move: stiffness times target, damping times its rate (nv each) at t; else None."""
         return None
 
 
@@ -218,6 +223,21 @@ class AppliedForces:
         passed = cast("Any", self.actuation).passed(v, self.command(x))
         return tuple([k * y for k, y in zip(row, passed, strict=True)] for row in found)  # type: ignore[return-value]
 
+    @cached_property
+    def follows(self) -> bool:
+        """Whether the controller has gains with targets that move."""
+        known = getattr(self.controller, "joint_targets", None)
+        return callable(known) and self.gains() is not None and known(0.0) is not None
+
+    def target_pull(self, x: Any, t: Any) -> tuple[list[Any], list[Any]]:
+        """Stiffness times target and damping times its rate (nv each) at time t, 0 where a motor does not pass them."""
+        rows = cast("Any", self.controller).joint_targets(t)
+        if self.actuation is None:
+            return list(rows[0]), list(rows[1])
+        _, v = self._named(x)
+        passed = cast("Any", self.actuation).passed(v, self.command(x))
+        return tuple([k * y for k, y in zip(row, passed, strict=True)] for row in rows)  # type: ignore[return-value]
+
     def update(self, x: Any, before: Any) -> list[Any]:
         """The memory after a step; x: the state at its end, and h; before: the state at its start.
 
@@ -247,7 +267,8 @@ class AppliedForces:
 
             def numbers() -> list[Any]:
                 tau, forces = self.torques_and_forces(x)
-                return [*tau, *forces, *self.update(x, before)]
+                aims = [y for row in self.target_pull(x, x["t"][0]) for y in row] if self.follows else []
+                return [*tau, *forces, *self.update(x, before), *aims]
 
             found = numbers()
             if written:
@@ -373,6 +394,11 @@ class _Sum(Controller):
     def joint_gains(self) -> Any:
         known = [c.joint_gains() for c in self.parts if hasattr(c, "joint_gains")]
         found = [gains for gains in known if gains is not None]
+        return tuple([sum(x) for x in zip(*rows, strict=True)] for rows in zip(*found, strict=True)) if found else None
+
+    def joint_targets(self, t: Any) -> Any:
+        known = [c.joint_targets(t) for c in self.parts if hasattr(c, "joint_targets")]
+        found = [aims for aims in known if aims is not None]
         return tuple([sum(x) for x in zip(*rows, strict=True)] for rows in zip(*found, strict=True)) if found else None
 
     def _shares(self, u: Any, z: Any) -> Any:

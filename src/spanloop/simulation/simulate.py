@@ -21,7 +21,7 @@ from spanloop.simulation.integrators import adaptive
 from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, ORDER, Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem, Samples
-from spanloop.simulation.stiffness import EXPLICIT, IMPLICIT, stiffest
+from spanloop.simulation.stiffness import EXPLICIT, stiffest
 from spanloop.simulation.system import Closures
 from spanloop.simulation.termination import CLOSE, Termination, end_at_start
 from spanloop.simulation.time_loop import (
@@ -158,12 +158,13 @@ def _refuse_integrator_as_method(method: str | None) -> None:
 def with_stiffness(problem: Problem, integrator: Integrator, h: float) -> tuple[Problem, Integrator]:
     """The problem and the integrator of fixed steps, chosen where it is left open; a warning where one is too stiff."""
     model, applied = problem.model, problem.applied
-    losses = any(any(j.damping + j.friction + j.stiffness) for j in model.joints)
+    live = problem.system.live_parameters(problem.constants)
+    losses = any(any(j.damping + j.friction + j.stiffness) for j in model.joints) or _has_losses(model, live)
     pulls = losses or bool(model.actuators or problem.system.stops) or applied.gains() is not None
-    found = stiffest(problem.system, problem.q[0]) if pulls else None
+    found = stiffest(problem.system, problem.q[0], live) if pulls else None
     rate = 0.0 if found is None else found.rate
     if integrator.name == AUTO:
-        integrator = replace(integrator, name="implicit" if rate * h > IMPLICIT else "rk4")
+        integrator = replace(integrator, name="implicit" if rate * h > EXPLICIT else "rk4")
         problem = replace(problem, stiff=str(found) if integrator.name == "implicit" else "")
     elif found is not None and integrator.name != "implicit" and rate * h > EXPLICIT:
         problem = replace(problem, advice=found.advice(h, integrator.name))
@@ -171,6 +172,14 @@ def with_stiffness(problem: Problem, integrator: Integrator, h: float) -> tuple[
     if integrator.name == "implicit":
         problem = replace(problem, system=replace(problem.system, implicit=True))
     return problem, integrator
+
+
+def _has_losses(model: Model, live: np.ndarray | None) -> bool:
+    """Whether live parameters, if there are any, contain a damper or a spring."""
+    if live is None:
+        return False
+    names = model.parameters().names
+    return bool(live[..., [k for k, n in enumerate(names) if "damping" in n or "stiffness" in n]].any())
 
 
 @functools.lru_cache(maxsize=16)

@@ -13,11 +13,12 @@ from spanloop.model import Model
 from spanloop.simulation.events import Stop, limits_of
 from spanloop.simulation.system import SLIP, System
 
-IMPLICIT = 1.0  # rate times step: above it a step whose integrator is not chosen is implicit
-EXPLICIT = 2.0  # ... above it explicit steps are unstable, or nearly so
+EXPLICIT = 2.0  # rate times step: above it explicit steps are unstable, or nearly so (RK4 at 2.78, Euler at 2)
 STOP = 300.0  # rad/s, of a joint on a stop: the inertia that it moves, in the neutral position
 SOFT = 0.5  # step times frequency of a stop, at most: a joint meets it between two steps
 GAINS, LAW = "gains", "torques of the controller or the forces"  # causes
+_FEW = 8  # runs with parameters of their own, each of which is looked at
+_LOSSES, _INERTIAS = ("damping", "stiffness"), ("mass", "armature", "inertia")  # names of parameters
 _FAST = 1e9  # 1/s: a faster rate is that of a joint which moves no inertia
 _SMALL = 1e-6  # rad or m, and their rates: a difference for slopes of torques
 _RANK = 1e-9  # of the largest singular value of the closures' rows: a smaller one is none
@@ -48,12 +49,31 @@ class Stiffest:
         return f"{found}. Use integrator='implicit', which is stable at any step"
 
 
-def stiffest(system: System, q: np.ndarray) -> Stiffest | None:
+def stiffest(system: System, q: np.ndarray, parameters: np.ndarray | None = None) -> Stiffest | None:
     """The fastest decay or oscillation of a system at rest; None if nothing pulls at joints.
 
     That of closed loops is taken at q (nq,), that of trees in the neutral position, so that it is computed once.
+    parameters: live ones, (n,) or (runs, n): the fastest of the runs counts, of many runs that of the extreme ones.
     """
-    model, parts = system.model, _parts(system)
+    if parameters is None:
+        return _stiffest(system, system.model, q)
+    rows = _extreme(system.model.parameters().names, np.unique(np.atleast_2d(parameters), axis=0))
+    found = [_stiffest(system, system.model.with_parameters(row), q) for row in rows]
+    return max((x for x in found if x is not None), key=lambda x: x.rate, default=None)
+
+
+def _extreme(names: Sequence[str], rows: np.ndarray) -> np.ndarray:
+    """Those of many rows of parameters in which a loss is largest or an inertia smallest."""
+    if len(rows) <= _FEW:
+        return rows
+    differ = [k for k in range(rows.shape[1]) if rows[:, k].min() < rows[:, k].max()]
+    losses = {int(rows[:, k].argmax()) for k in differ if names[k].rsplit(".", 1)[-1].startswith(_LOSSES)}
+    inertias = {int(rows[:, k].argmin()) for k in differ if names[k].rsplit(".", 1)[-1].startswith(_INERTIAS)}
+    return rows[sorted(losses | inertias | {0})]
+
+
+def _stiffest(system: System, model: Model, q: np.ndarray) -> Stiffest | None:
+    parts = _parts(system, model)
     K, D = (np.sum([part[i] for part in parts.values()], axis=0) for i in (0, 1))
     if not (K.any() or D.any()):
         return None
@@ -102,11 +122,11 @@ def mobility(model: Model) -> tuple[float, ...]:
     return tuple((scale**2 * np.abs(np.diag(_inverse(C)))).tolist())  # inertias of files may be negative
 
 
-def _parts(system: System) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Stiffness and damping (nv each) by cause, at rest."""
-    own = System(system.model, system.applied)  # with the model's numbers, where parameters are live
+def _parts(system: System, model: Model) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Stiffness and damping (nv each) by cause, at rest, with the numbers of this model."""
+    own = System(model, system.applied)
     stiffness, damping = (np.array(x, float) for x in own.springs_and_dampers({}))
-    zeros = np.zeros(system.model.nv)
+    zeros = np.zeros(model.nv)
     kp, kd = (np.array(x, float) for x in system.applied.gains() or (zeros, zeros))
     stops = np.zeros(len(zeros)), np.zeros(len(zeros))
     for stop in system.stops:

@@ -9,8 +9,9 @@ Every function takes the arrays of one run by name and works on floats and on tr
 | u | | inputs of this step: torques, or the inputs of a controller |
 | z | | memory of controllers and actuators, constant during a step |
 | p | | live parameters |
-| reach, pull, extra | nv | of implicit steps: γ h, γ h K and γ h D + γ² h² K of every DoF (integrators/implicit.py) |
+| ahead, pull, extra | nv | of implicit steps: γ h, γ h K and γ h D + γ² h² K of every DoF (integrators/implicit.py) |
 | toward, before | nv | of their stages: the rate of q, and the acceleration of the stage before |
+| push | nv | of their stages, where targets of gains move: a torque |
 | others | | of closures: active, given, gains; forces: six numbers for each loaded body |
 """
 
@@ -211,7 +212,14 @@ class System:
         still = [0.0] * self.model.nv
         rows = zip(tau, x["pull"], x.get("toward", x["v"]), x["extra"], x.get("before", still), strict=True)
         tau = [t - k * rate + 2.0 * (m * a) for t, k, rate, m, a in rows]
+        if "push" in x:
+            tau = [t + y for t, y in zip(tau, x["push"], strict=True)]
         return {**x, "tau": tau, "forces": forces}
+
+    @property
+    def linear_arrays(self) -> tuple[str, ...]:
+        """Names of the arrays of an implicit step (integrators/implicit.py)."""
+        return ("ahead", "pull", "extra", *(("bend", "push") if self.applied.follows else ()))
 
     def stiffness_and_damping(self, x: Arrays) -> tuple[list[Any], list[Any]]:
         """K and D (nv) of the torques −K dq − D v at the joints: springs, dampers, linear gains, stops that touch."""

@@ -39,6 +39,10 @@ _SINGLE = 10.0  # by which the least D/M is larger in single precision: an error
 _ROUNDING = 1e-14  # in a link's own inertia, relative to its mass and the trace of its second moment
 _LONG = 10  # links; what a longer chain carries grows with the cube of its length, but no error does
 _BEYOND = 10.0  # how far beyond their limits joints may slide
+_ALL = (
+    "; if they move no inertia either, mend all at once: model.with_joint('*', armature=...), or load the file with "
+    "repair=True, which gives bodies without mass an inertia"
+)
 _TURNS = [(2.0 * np.pi * k / 16,) * 2 for k in range(16)]  # at which a motion space that is not constant is examined
 
 
@@ -91,7 +95,7 @@ class PivotTest:
             f"joints outboard of {joint!r} give way, it moves no inertia (its pivot is {found:.3g}; expected more than "
             f"{least:.3g}). Give body {body!r} mass and inertia, give the joint armature: "
             f"model.with_joint({joint!r}, armature=...), or lock it: model.lock({joint!r})"
-            + (f". {others} more joint{'s' * (others > 1)} cannot be solved for with it" if others else "")
+            + (f". {others} more joint{'s' * (others > 1)} cannot be solved for with it{_ALL}" if others else "")
             + (other if mechanism.closures else ""),
         )
 

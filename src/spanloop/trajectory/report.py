@@ -77,8 +77,13 @@ def _ranges(run: Trajectory) -> Iterator[str]:
 def _range(run: Trajectory, joint: Joint) -> str:
     unit = joint.kind.units[0]
     q, v = run.q[..., run.model.q_slice(joint.name)], run.v[..., run.model.v_slice(joint.name)]
-    fastest = np.nanmax(np.abs(v))
-    return f"q from {np.nanmin(q):.4g} to {np.nanmax(q):.4g} {unit}, speed up to {fastest:.4g} {unit}/s"
+    low, high, fastest = (_most(x) for x in (-q, q, np.abs(v)))
+    return f"q from {-low:.4g} to {high:.4g} {unit}, speed up to {fastest:.4g} {unit}/s"
+
+
+def _most(values: np.ndarray) -> float:
+    """The largest of the numbers; NaN where there is none."""
+    return float(np.max(values, where=np.isfinite(values), initial=-np.inf)) if np.isfinite(values).any() else np.nan
 
 
 def _value(value) -> str:

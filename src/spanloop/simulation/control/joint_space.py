@@ -176,6 +176,12 @@ class _Law(Controller):
     def joint_gains(self) -> Any:
         return self._gains
 
+    def joint_targets(self, t: Any) -> Any:
+        if self._gains is None or not self.aim.moves:
+            return None
+        pairs = zip(self._gains, self.aim.at(t), strict=True)
+        return tuple([k * x for k, x in zip(*rows, strict=True)] for rows in pairs)
+
 
 def _inverse(model: Model, aim: Goal, weights: Any, near: Any) -> Callable[..., list[Any]]:
     """(q, v, accelerations (nv)) -> torques (nv); of a mechanism with loops the independent accelerations count."""

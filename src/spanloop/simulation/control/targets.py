@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.joints import JointKind
 from spanloop.model import Model
 from spanloop.model.parts import Joint
 from spanloop.simulation.control.motion_paths import Path, hold, path
@@ -27,6 +28,19 @@ class Goal:
         """Names of the joints that have a target."""
         return {joint.name for joint, _, _ in self.paths}
 
+    @property
+    def moves(self) -> bool:
+        """Whether a target is a function of time; inputs are constant during a step."""
+        return any(map(_moves, self.paths))
+
+    def at(self, t: Any) -> tuple[list[Any], list[Any]]:
+        """Position and rate (nv each) of the targets that are functions of time, 0 elsewhere."""
+        x, rate = [0.0] * self.model.nv, [0.0] * self.model.nv
+        for joint, aim, _ in filter(_moves, self.paths):
+            sv = self.model.v_slice(joint.name)
+            x[sv], rate[sv], _ = aim(t)
+        return x, rate
+
     def miss(self, t: Any, q: Any, v: Any, u: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """The errors of displacement and rate (nv), and the target's acceleration (nv).
 
@@ -41,6 +55,12 @@ class Goal:
             rate[sv] = [w - r for w, r in zip(zeros if aim.constant else dx, v[sv], strict=True)]
             a[sv] = zeros if aim.constant else ddx
         return e, rate, a
+
+
+def _moves(part: tuple[Joint, Path, slice]) -> bool:
+    """Whether a joint's target is a function of time, and the way to it a difference of coordinates."""
+    joint, aim, mine = part
+    return not aim.constant and mine.start == mine.stop and type(joint.kind).minus is JointKind.minus
 
 
 def goal(model: Model, target: Any, who: str) -> Goal:

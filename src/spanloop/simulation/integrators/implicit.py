@@ -19,21 +19,32 @@ trees: a closure's rows do not contain E. Where A is exact, a mode that decays a
 γ = 1 ± √½, the usual choice, makes R vanish for u → ∞; with the minus sign R changes its sign (velocities alternate),
 with the plus sign errors are large. γ(u) of `implicitness` makes it 1 / (1 + u + u²/2 + u³/6): never negative,
 L-stable, third order for one damped joint. u is the DoF's own rate in the neutral position (stiffness.mobility);
-where that is off, γ ≥ 1/4 keeps the step A-stable.
+where that is off, γ ≥ 1/4 keeps the step A-stable. With loops all DoF have the γ of the fastest: with several,
+the rates in k1 would open the loops by h v in one step.
+
+Targets that move. A gain pulls at Kp x(t) + Kd x'(t), which K and D know nothing of. So w is taken relative to the
+parabola c(t) through Kp x / K at the ends and in the middle of the step. That leaves the equations as they are, with
+
+    push = γ h K c' + E c″ + γ h f',    f = Kd x' − D c',
+
+added to the torques of the first stage and subtracted from those of the second, a1 − c″ in the place of a1 in k1,
+r − h c″ in that of r, and h² c″/2 added to the position of w2 [non-autonomous W-methods, Hairer & Wanner IV.7].
 
 | symbol | array | shape | meaning |
 |---|---|---|---|
-| γ h, γ h K, E | reach, pull, extra | nv | of this step |
+| γ h, γ h K, E | ahead, pull, extra | nv | of this step |
+| c″, push | bend, push | nv | of targets that move |
 | a1, a2 | a1, a2 | nv | accelerations of the stages |
 | r | toward | nv | see above |
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spanloop.math.scalar import sqrt
+from spanloop.math.scalar import sqrt, where
 from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 from spanloop.simulation.stiffness import mobility
 from spanloop.simulation.system import SLIP, System
@@ -41,41 +52,65 @@ from spanloop.simulation.system import SLIP, System
 
 def step(s: ScheduleBuilder) -> None:
     """Two accelerations with the armature E; q⁺ = q ⊕ h (3 k1 + k2) / 2,  v⁺ = v + h (a1 + a2) / 2."""
-    v = s.velocity
+    v, follows = s.velocity, s.system.applied.follows
+    extras = ("bend", "push") if follows else ()
 
     def second(x):
         h = x["h"][0]
         first = _rates(x, v)
         v2 = [b + h * a for a, b in zip(x["a1"], x[v], strict=True)]
-        q2 = s.system.moved(x["q"], [h * r for r in first])
-        return q2, v2, [b - 2.0 * r for b, r in zip(v2, first, strict=True)], [x["t"][0] + h]
+        bends = [h * p for p in _bends(x)]
+        q2 = s.system.moved(x["q"], [h * (r + 0.5 * p) for r, p in zip(first, bends, strict=True)])
+        toward = [b - 2.0 * r - p for b, r, p in zip(v2, first, bends, strict=True)]
+        return q2, v2, toward, [x["t"][0] + h], *([[-y for y in x["push"]]] if follows else ())
 
     def last(x):
-        half = 0.5 * x["h"][0]
-        rows = zip(_rates(x, v), x["toward"], x["reach"], x["a1"], x["a2"], strict=True)
-        way = [half * (3.0 * k1 + (r + reach * (b - 2.0 * a))) for k1, r, reach, a, b in rows]
-        return way, [0.0] * s.nv, [half * (a + b) for a, b in zip(x["a1"], x["a2"], strict=True)]
+        h = x["h"][0]
+        rows = zip(_rates(x, v), x["toward"], x["ahead"], x["a1"], x["a2"], _bends(x), strict=True)
+        way = [0.5 * h * (3.0 * k1 + (r + h * p + g * (b - 2.0 * a + p))) for k1, r, g, a, b, p in rows]
+        return way, [0.0] * s.nv, [0.5 * h * (a + b) for a, b in zip(x["a1"], x["a2"], strict=True)]
 
     if not s.begin:  # with closed loops it is done there
         reads = ("t", "h", "q", "v", "u", "z", *s.system.constants)
-        writes = {"reach": s.nv, "pull": s.nv, "extra": s.nv, "still": s.nv}
+        writes = dict.fromkeys((*s.system.linear_arrays, "still"), s.nv)
         s.call("linearize", reads, writes, lambda x: (*linearized(s.system, x).values(), [0.0] * s.nv))
-    s.accelerate("t", "q", v, "a1", v, "still")
-    s.call("second", ("t", "h", "q", v, "a1", "reach"), {"q2": s.nq, "v2": s.nv, "toward": s.nv, "t2": 1}, second)
-    s.accelerate("t2", "q2", "v2", "a2", "toward", "a1")
-    s.advance("last", ("h", v, "a1", "a2", "reach", "toward"), last)
+    s.accelerate("t", "q", v, "a1", v, "still", *extras[1:])
+    sizes = {"q2": s.nq, "v2": s.nv, "toward": s.nv, "t2": 1} | ({"pushback": s.nv} if follows else {})
+    s.call("second", ("t", "h", "q", v, "a1", "ahead", *extras), sizes, second)
+    s.accelerate("t2", "q2", "v2", "a2", "toward", "a1", *(["pushback"] if follows else []))
+    s.advance("last", ("h", v, "a1", "a2", "ahead", "toward", *extras[:1]), last)
 
 
 def linearized(system: System, x: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    """The arrays reach, pull and extra of a step from the state x."""
-    h, out = x["h"][0], {"reach": [], "pull": [], "extra": []}  # type: ignore[var-annotated]
-    K, D = system.stiffness_and_damping(x)
-    for k, d, f, v, w in zip(K, D, system.friction, x["v"], mobility(system.model), strict=True):
-        d = d + friction_damping(f, v, h * w) if f > 0.0 else d
-        reach = 0.0 if _is_zero(k) and _is_zero(d) else h * implicitness(h * (w * d + sqrt(w * k)))
-        out["reach"].append(reach)
-        out["pull"].append(reach * k)
-        out["extra"].append(reach * (d + reach * k))
+    """The arrays ahead, pull and extra of a step from the state x; bend and push, too, where targets move."""
+    h = x["h"][0]
+    K, D = (list(row) for row in system.stiffness_and_damping(x))
+    w = mobility(system.model)
+    for i, f in enumerate(system.friction):
+        D[i] = D[i] + friction_damping(f, x["v"][i], h * w[i]) if f > 0.0 else D[i]
+    acts = [not (_is_zero(k) and _is_zero(d)) for k, d in zip(K, D, strict=True)]
+    rates = [h * (m * d + sqrt(m * k)) if yes else 0.0 for m, k, d, yes in zip(w, K, D, acts, strict=True)]
+    if system.has_loops and any(acts):  # one for all: else the stages would open the loops
+        rates, acts = [functools.reduce(_larger, rates)] * len(rates), [True] * len(acts)
+    ahead = [h * implicitness(u) if yes else 0.0 for u, yes in zip(rates, acts, strict=True)]
+    pull = [g * k for g, k in zip(ahead, K, strict=True)]
+    extra = [g * (d + g * k) for g, k, d in zip(ahead, K, D, strict=True)]
+    out = {"ahead": ahead, "pull": pull, "extra": extra}
+    return out | _following(system, x, K, D, out) if system.applied.follows else out
+
+
+def _following(system: System, x: Mapping[str, Sequence[Any]], K: Any, D: Any, known: Any) -> dict[str, list[Any]]:
+    """The arrays bend and push of targets that move."""
+    t, h = x["t"][0], x["h"][0]
+    (c0, d0), (c1, _), (c2, d2) = (system.applied.target_pull(x, at) for at in (t, t + 0.5 * h, t + h))
+    out: dict[str, list[Any]] = {"bend": [], "push": []}
+    rows = zip(c0, c1, c2, d0, d2, K, D, known["ahead"], known["pull"], known["extra"], strict=True)
+    for a, b, c, before, after, k, d, ahead, pull, extra in rows:
+        share = 0.0 if _is_zero(k) else where(k > 0.0, 1.0, 0.0) / where(k > 0.0, k, 1.0)
+        rate = share * (4.0 * (b - a) - (c - a)) / h
+        bend = share * (4.0 * ((a - b) + (c - b))) / (h * h)
+        out["bend"].append(bend)
+        out["push"].append(pull * rate + extra * bend + ahead * ((after - before) / h - d * bend))
     return out
 
 
@@ -99,8 +134,19 @@ def friction_damping(strength: float, v: Any, hw: Any) -> Any:
 
 
 def _rates(x: Mapping[str, Sequence[Any]], v: str) -> list[Any]:
-    """The first entry of k1: v + γ h a1."""
-    return [b + reach * a for a, b, reach in zip(x["a1"], x[v], x["reach"], strict=True)]
+    """The first entry of k1: v + γ h (a1 − c″)."""
+    return [b + g * (a - p) for a, b, g, p in zip(x["a1"], x[v], x["ahead"], _bends(x), strict=True)]
+
+
+def _bends(x: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
+    """c″ (nv) of targets that move, else zeros."""
+    return x["bend"] if "bend" in x else [0.0] * len(x["ahead"])
+
+
+def _larger(a: Any, b: Any) -> Any:
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return max(a, b)
+    return where(a < b, b, a)
 
 
 def _is_zero(x: Any) -> bool:

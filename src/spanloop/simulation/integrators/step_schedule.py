@@ -77,7 +77,7 @@ class StateLayout:
 class ScheduleBuilder:
     """Collects the calls of a step.
 
-    linearize: of implicit steps: the arrays reach, pull and extra of a step from its state.
+    linearize: of implicit steps: their arrays (implicit.linearized) from the state at the start.
     """
 
     def __init__(self, system: System, events: Events, dtype: str, linearize: Callable | None = None):
@@ -100,11 +100,11 @@ class ScheduleBuilder:
         self._calls.append(self._call(name, reads, writes, lambda x: (compute(x), ())))
 
     def accelerate(self, t: str, q: str, v: str, a: str, *stage: str) -> None:
-        """Add a = acceleration at time t in state q, v; stage: the arrays `toward` and `before` of an implicit step."""
+        """Add a = acceleration at time t in state q, v; stage: toward, before, push of an implicit step."""
         if a == "a1" and self.begin:
             return  # computed with the velocity at the start of the step
         constants: tuple[str, ...] = self.system.constants
-        more: tuple[str, ...] = ("pull", "extra", "toward", "before") if stage else ()
+        more: tuple[str, ...] = ("pull", "extra", *("toward", "before", "push")[: len(stage)]) if stage else ()
         if stage:
             constants = (*constants, "pull", "extra", *stage)
         if self._accelerate is None:
@@ -163,7 +163,7 @@ class ScheduleBuilder:
             writes |= {"T": self.nv * len(self.system.completion.actuated), "worst": 1}
             name, project = "begin", functools.partial(minimal.begin, self.system)
         if linearize:
-            reads, writes = ("h", *reads), writes | dict.fromkeys(("reach", "pull", "extra"), self.nv)
+            reads, writes = ("h", *reads), writes | dict.fromkeys(self.system.linear_arrays, self.nv)
         self.begin.append(self._call(name, reads, writes, compute))
 
     def _complete(self) -> None:

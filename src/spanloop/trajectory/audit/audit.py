@@ -141,7 +141,13 @@ def audit(
     if run.closure_error.shape[-1]:
         findings += [_closure(run, b.closure), _closure_velocity(run, b.velocity)]
     findings += [*_quaternions(run, b.quaternion), *_limits(run, b.limit)]
-    return Audit(report.headline(run), tuple(findings))
+    return Audit(report.headline(run), tuple(map(_answered, findings)))
+
+
+def _answered(f: Finding) -> Finding:
+    """The finding; one whose value and bound are no numbers says so."""
+    unknown = f.verdict == NOT_JUDGED and np.isnan(f.value) and (np.isnan(f.bound) or f.name == "closure velocity")
+    return replace(f, sentence="No sample has numbers to judge by.") if unknown else f
 
 
 def _outcome(run: Trajectory) -> Finding:
@@ -179,6 +185,10 @@ def _energy(run: Trajectory, bound: float) -> Finding:
 
 
 def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
+    if not any(b.inertia.mass for b in run.model.bodies):
+        sentence = "Nothing that moves has mass, hence none has momentum."
+        yield Finding("linear momentum", np.nan, bound, "kg m/s", NOT_JUDGED, sentence)
+        return
     for kind, unit, drift in zip(("angular", "linear"), ("kg m²/s", "kg m/s"), balances.drifts(run), strict=True):
         value, limit, doubt, where, _ = _worst(run, drift.error, drift.doubt, bound * drift.scale)
         sentence = (
@@ -200,16 +210,17 @@ def _closure(run: Trajectory, bound: float) -> Finding:
         worst = fit.kept[int(np.argmax(errors[k][fit.kept]))]
         sentence = (
             f"Loops open by up to {closed * lengths[worst]:.2g} {rows[worst].unit}, in {rows[worst].name!r}{where} "
-            f"(bound {bound:.2g}). Redundant rows, which no joint closes, stay open by up to {most:.2g} ({unit}): the "
-            "model's own numbers."
+            f"(bound {bound * lengths[worst]:.2g} {rows[worst].unit}). Redundant rows, which no joint closes, stay "
+            f"open by up to {most:.2g} ({unit}): the model's own numbers."
         )
         return Finding("closure", closed, bound, unit, _verdict(closed, bound, 0.0), sentence)
     worst = int(np.argmax(errors[k]))
-    size = f"{value * lengths[worst]:.2g} {rows[worst].unit}"
-    sentence = f"Loops open by up to {size}, in {rows[worst].name!r}{where}"
     if most > value:
-        sentence = f"Loops open by up to {most:.2g} ({unit}), between samples"
-    return Finding("closure", most, bound, unit, _verdict(most, bound, 0.0), f"{sentence} (bound {bound:.2g}).")
+        sentence = f"Loops open by up to {most:.2g} ({unit}), between samples (bound {bound:.2g})."
+    else:
+        size, allowed = (f"{x * lengths[worst]:.2g} {rows[worst].unit}" for x in (value, bound))
+        sentence = f"Loops open by up to {size}, in {rows[worst].name!r}{where} (bound {allowed})."
+    return Finding("closure", most, bound, unit, _verdict(most, bound, 0.0), sentence)
 
 
 def _of_all_steps(run: Trajectory, value: float) -> float:
@@ -248,13 +259,14 @@ def _closure_velocity(run: Trajectory, bound: float) -> Finding:
     shares = np.abs(quantities.closure_rates(run)) / lengths
     value, where, k = _largest(run, shares[..., kept].max(axis=-1, initial=0.0))
     fit = _misfit(run, shares) if value > bound else None
-    speed = float(np.nanmax(np.linalg.norm(run.v / m.dof_lengths, axis=-1)))
+    speed = float(np.nan_to_num(highest(np.linalg.norm(run.v / m.dof_lengths, axis=-1).ravel())))
     if fit is not None and value <= fit.allowed_rate * speed:
         kept = [r for r in kept if r in fit.kept]  # the others open as the model's own numbers have it
         value, where, k = _largest(run, shares[..., kept].max(axis=-1, initial=0.0))
     worst = kept[int(np.argmax(shares[k][kept]))] if kept else 0
-    size = f"{value * lengths[worst]:.2g} {rows_of(run.model)[worst].unit}/s" if kept else "0"
-    sentence = f"Loops open at a rate of up to {size}{where} (bound {bound:.2g})."
+    row = f"{rows_of(run.model)[worst].unit}/s"
+    size = f"{value * lengths[worst]:.2g} {row}" if kept else f"0 {row}"
+    sentence = f"Loops open at a rate of up to {size}{where} (bound {bound * lengths[worst]:.2g} {row})."
     return Finding("closure velocity", value, bound, unit, _verdict(value, bound, 0.0), sentence)
 
 
