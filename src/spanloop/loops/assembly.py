@@ -89,6 +89,12 @@ def assemble(
     return found
 
 
+def descended(robot: Robot, q: np.ndarray, limits: Limits) -> np.ndarray:
+    """States (n, nq) near q (n, nq) with smaller errors, closed where steps lead there: one attempt, no refusal."""
+    rows = np.flatnonzero(positional(robot.model))
+    return _Task(robot, limits, max(1e-12, 100.0 * resolution(robot)), 40, rows).descended(limits.within(q))
+
+
 def _check(tolerance: object, max_steps: object, limits: object) -> None:
     if limits not in ("keep", "ignore"):
         raise InputError(f"assemble: limits is {limits!r}; expected 'keep' or 'ignore'")

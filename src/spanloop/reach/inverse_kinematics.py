@@ -20,10 +20,11 @@ from spanloop.loops.batching import Refusals, Robot, faulty_states, resolution
 from spanloop.loops.path_following import refuse_velocity_loops
 from spanloop.model import Model
 from spanloop.reach.goal import Goal, goal_of
+from spanloop.reach.nearest import Nearest
 from spanloop.reach.prepared import Prepared, prepared
 from spanloop.reach.residuals import CLOSED, Residual, is_closed, residuals
 from spanloop.reach.result import Reach
-from spanloop.reach.search import search
+from spanloop.reach.search import Found, search
 from spanloop.reach.starts import wrapped
 
 FUNCTION = "inverse_kinematics"
@@ -53,6 +54,8 @@ def inverse_kinematics(
         return task.own.again(robot, numbers[rows], start_rows[rows], attempt, seed, count == 1)
 
     found = search(task.own.steps, task.constants(numbers, start_rows), start_rows, task.enough, restarts, again)
+    if robot.model.loops or robot.model.couplings:
+        task.approach(found, good)
     q = wrapped(found.q, start_rows, task.own.hinges)
     closed, open_rows = task.close(q)
     refusals = task.refusals | {int(good[k]): refusal for k, refusal in open_rows.items()}
@@ -131,6 +134,17 @@ class Task:
         weights = np.array(self.weights) / np.maximum(far, 1.0)[:, None] ** 2  # keeps costs within range
         tolerances = np.tile([0.5 * self.tolerance, 0.5 * CLOSED], (len(numbers), 1))
         return np.concatenate([numbers, weights, tolerances, q[:, self.own.steps.rest]], axis=1)
+
+    def approach(self, found: Found, numbers: np.ndarray) -> None:
+        """Replace q of rows that did not arrive by the nearest closed state that any of their records leads to."""
+        rows = np.concatenate([k for k, _ in found.records])
+        candidates = np.concatenate([q for _, q in found.records])
+        left = ~found.arrived[rows]
+        rows, candidates = rows[left], candidates[left]
+        q, cost = Nearest(self.robot, self.goal, self.limits, self.weights).found(candidates, numbers[rows])
+        worst_first = np.argsort(-cost, kind="stable")
+        worst_first = worst_first[np.isfinite(cost[worst_first])]
+        found.q[rows[worst_first]] = q[worst_first]
 
     def close(self, q: np.ndarray) -> tuple[np.ndarray, Refusals]:
         """Close the loops of states q (n, nq) that the search left open, in place; which are closed, why others not."""
