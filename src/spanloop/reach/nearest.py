@@ -17,12 +17,12 @@ from spanloop.loops.batching import Robot, values
 from spanloop.loops.closure_errors import mechanism_of, positional, relative_errors
 from spanloop.reach.goal import Goal
 
-_STEPS = 150
+_STEPS = 80
 _TURN = 0.5  # rad: the most that a DoF turns in a step
 _CUT = 1e-9  # of the largest singular value: what is smaller counts as zero
 _CLOSED = 1e-12  # rad, or of the loop's length
 _AS_OPEN = 1.5  # states of a file whose rounding keeps loops open stay about as open as they begin
-_HIGHEST, _GAIN = 1e6, 1e-15  # damping with which no step helps; the share of the cost that is no gain
+_HIGHEST, _GAIN = 1e6, 1e-12  # damping with which no step helps; the share of the cost that is no gain
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ class Nearest:
         turn = np.abs(step / self._lengths).max(axis=1, initial=1e-300)
         step *= np.minimum(1.0, _TURN / turn)[:, None]
         moved = values(self.robot, "integrate", q, np.clip(step, down, up))
-        return descended(self.robot, self.limits.within(moved), self.limits)
+        return descended(self.robot, moved, self.limits, is_near=True)
 
 
 def _along(J: np.ndarray, C: np.ndarray, e: np.ndarray, damping: np.ndarray) -> np.ndarray:
