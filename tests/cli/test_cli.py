@@ -20,7 +20,7 @@ import spanloop as sl
 from spanloop import kernels
 from spanloop.cli import demo
 from spanloop.cli.main import COMMANDS, FIRST_STEPS, main
-from spanloop.cli.terminal import ProgressBar
+from spanloop.cli.terminal import ProgressBar, in_options
 from spanloop.compiler.runtime.rollout import Rollout
 
 RUBBING = """<robot name="r">
@@ -70,6 +70,38 @@ def test_convert_sets_settings_of_joints_and_parameters(capsys, tmp_path):
 
 
 @pytest.mark.slow
+def test_settings_of_joints_may_be_infinite_or_truth_values(capsys, tmp_path):
+    target = str(tmp_path / "p.toml")
+    words = ("--set", "joint2.limits=-inf,inf", "--set", "joint3.actuated=false", "--set", "joint4.effort=inf")
+    assert run(capsys, "convert", "zoo:puma", target, *words)[0] == 0
+    model = sl.load(target)
+    assert (model.joint("joint2").upper, model.joint("joint4").effort) == (None, None)
+    assert "joint3" not in model.actuated
+    wrong = {
+        "joint2.damping": "expected NAME=VALUE, for example --set elbow.damping=0.1",
+        "joint2.damping=inf": "'inf' is not finite",
+        "joint3.actuated=1": "'1' is no truth value; expected true or false",
+        "foo.damping=1": "model 'puma' has no joint 'foo'; there are 'joint1'",
+    }
+    for word, sentence in wrong.items():
+        code, _, err = run(capsys, "convert", "zoo:puma", target, "--set", word)
+        assert (code, sentence in err) == (2, True), err
+
+
+def test_advice_names_options_of_the_command_line(capsys, tmp_path):
+    code, out, _ = run(capsys, "simulate", "zoo:puma", "--set", "joint2.limits=-0.1,0.1", "--v", "joint2=1")
+    assert (code, "--limits stop puts a stop there, --limits ignore does not" in out) == (0, True)
+    path = tmp_path / "r.urdf"
+    path.write_text(RUBBING.replace('ixx="0.02"', 'ixx="2"'))
+    code, _, err = run(capsys, "info", str(path))
+    assert (code, "--repair replaces it" in err) == (0, True)
+    assert in_options("load it with root='/a b' or root= here") == "load it with --root '/a b' or --root here"
+    assert in_options("model.with_joint('a.b', armature=...)") == "--set 'a.b.armature=...'"
+    assert in_options("limits='stop' with base='free'; (repair=True, --repair)") == (
+        "--limits stop with --base free; (--repair)"
+    )
+
+
 def test_simulate_continues_from_a_checkpoint_and_says_so(capsys, tmp_path, monkeypatch):
     words = ("simulate", "zoo:four_bar", "--duration", "0.5", "--checkpoint", str(tmp_path / "run.ckpt"))
     original, calls = Rollout.run, []

@@ -116,3 +116,8 @@ def test_stanford_starts_from_the_text_or_from_the_table():
     assert not zoo.stanford_start("table").any()
     with says(InputError, "there is no start 'tabel'; did you mean 'table'?"):
         zoo.stanford_start("tabel")
+
+
+def test_a_name_that_the_zoo_lacks_gets_the_nearest():
+    with pytest.raises(AttributeError, match="the zoo has no 'pumma'; did you mean 'puma'"):
+        zoo.pumma  # noqa: B018

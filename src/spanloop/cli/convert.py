@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.cli.shared_arguments import add_model, add_settings, by_name, loading, model_of, with_settings
+from spanloop.cli.shared_arguments import add_model, add_settings, loading, model_of, settings_of, with_settings
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.files import FORMATS, save, save_path, written_for
@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    settings = by_name(chosen.set, "--set")
+    settings = settings_of(chosen.set)
     return convert(chosen.file, chosen.target, loading(chosen), chosen.force, chosen.closed, settings)
 
 
@@ -44,7 +44,7 @@ def convert(
     options: Mapping[str, Any],
     force: bool,
     closed: bool,
-    settings: Mapping[str, list[float]],
+    settings: Mapping[str, list[Any]],
 ) -> int:
     """Convert a file. Return 1 and write nothing if the target cannot store everything, unless `force`."""
     path = save_path(target)

@@ -16,6 +16,7 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 from spanloop.model.files import load
+from spanloop.model.user_input import UNLIMITED, JointSettings
 from spanloop.trajectory import Trajectory
 from spanloop.trajectory.files.storage import load_run
 
@@ -53,13 +54,30 @@ def add_settings(parser: argparse.ArgumentParser, also: str = "") -> None:
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], help=about + also)
 
 
-def with_settings(model: Model, values_by_name: Mapping[str, list[float]]) -> Model:
+def settings_of(words: Sequence[str]) -> dict[str, list[Any]]:
+    """Numbers, or a truth value, by name from the arguments of --set, for with_settings; limits may be infinite."""
+    out: dict[str, list[Any]] = {}
+    for word in words:
+        name, text = _parts(word, "--set", "elbow.damping=0.1")
+        setting = name.rpartition(".")[2]
+        if setting in ("actuated", "driven"):
+            if text.lower() not in ("true", "false"):
+                raise InputError(f"--set {word}: {text!r} is no truth value; expected true or false")
+            out[name] = [text.lower() == "true"]
+        else:
+            out[name] = numbers(text, f"--set {word}", infinite=setting == "limits" or setting in UNLIMITED)
+    return out
+
+
+def with_settings(model: Model, values_by_name: Mapping[str, list[Any]]) -> Model:
     """The model with other parameters ("link6.mass") and settings of joints ("elbow.damping"), {name: numbers}."""
     for name, values in values_by_name.items():
         joint, _, setting = name.rpartition(".")
         one = len(values) == 1
         value: Any = values[0] if one else values
-        if name not in model.parameters().names and ("*" in joint or joint in {j.name for j in model.joints}):
+        joints, settings = {j.name for j in model.joints}, JointSettings.__annotations__
+        of_joint = "*" in joint or joint in joints or (joint and setting in settings)
+        if of_joint and name not in model.parameters().names:
             model = model.with_joint(joint, **{setting: value})
         elif one:
             model = model.with_parameters({name: value})
@@ -120,16 +138,22 @@ def by_name(words: Sequence[str], option: str) -> dict[str, list[float]]:
     """Numbers by name from arguments NAME=VALUE[,VALUE...], for example elbow=30deg or ball=1,0,0,0."""
     out = {}
     for word in words:
-        name, equals, values = word.partition("=")
-        if not equals or not name:
-            raise InputError(f"{option} {word}: expected NAME=VALUE, for example {option} elbow=0.3")
+        name, values = _parts(word, option, "elbow=0.3")
         out[name] = numbers(values, f"{option} {word}")
     return out
 
 
-def numbers(text: str, where: str) -> list[float]:
+def _parts(word: str, option: str, example: str) -> tuple[str, str]:
+    """NAME and VALUE of an argument NAME=VALUE."""
+    name, equals, value = word.partition("=")
+    if not equals or not name:
+        raise InputError(f"{option} {word}: expected NAME=VALUE, for example {option} {example}")
+    return name, value
+
+
+def numbers(text: str, where: str, infinite: bool = False) -> list[float]:
     """Numbers in SI units from VALUE[,VALUE...], with units or without. where: begins an error message."""
-    return [_number(x, where) for x in text.split(",")]
+    return [_number(x, where, infinite) for x in text.split(",")]
 
 
 def initial_state(
@@ -181,7 +205,7 @@ def _put(array: np.ndarray, where: slice, values: list[float], option: str) -> N
     array[where] = values
 
 
-def _number(text: str, where: str) -> float:
+def _number(text: str, where: str, infinite: bool) -> float:
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyz°") if not text.endswith(("inf", "nan")) else text
     unit = text[len(digits) :].replace("°", "deg")
     try:
@@ -190,6 +214,6 @@ def _number(text: str, where: str) -> float:
         raise InputError(f"{where}: {text!r} is not a number; expected one such as 0.3 or 30deg") from None
     if unit and unit not in UNITS:
         raise InputError(f"{where}: unknown unit {unit!r}; expected one of {', '.join(UNITS)}")
-    if not math.isfinite(value):
+    if not (math.isfinite(value) or (infinite and math.isinf(value))):
         raise InputError(f"{where}: {text!r} is not finite")
     return value * UNITS.get(unit, 1.0)

@@ -14,6 +14,7 @@ from spanloop.cli.shared_arguments import (
     initial_state,
     loading,
     model_of,
+    settings_of,
     torques,
     with_settings,
 )
@@ -72,7 +73,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     files = [_checked(Path(name)) for name in chosen.output]
-    model, values = model_of(chosen.file, **loading(chosen)), by_name(chosen.set, "--set")
+    model, values = model_of(chosen.file, **loading(chosen)), settings_of(chosen.set)
     coordinates = {name: values.pop(name) for name in [j.name for j in model.joints] if name in values}
     model = with_settings(model, values)
     robot = Dynamics(model)

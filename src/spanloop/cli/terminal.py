@@ -29,10 +29,27 @@ _WIDTH = 24
 _OURS = re.compile(r"(\033\[(?:0|" + "|".join(sorted(set(COLORS.values()))) + r")m)")
 
 
+# advice in Python, and the option of the command line that does the same
+_OPTIONS = (
+    (re.compile(r"(?:sl\.load\(\.\.\., )?repair=True(?:\)| \(--repair\)|, --repair)?"), "--repair"),
+    (re.compile(r"\b(base|limits|integrator)='(\w+)'"), r"--\1 \2"),
+    (re.compile(r"\broot=(?=')|\broot= "), "--root "),
+    (re.compile(r"\bmodel\.with_joint\('([^']+)', (\w+)=\.\.\.\)"), r"--set '\1.\2=...'"),
+)
+
+
+def in_options(text: str) -> str:
+    """The text with advice for the command line where it has some for Python: --limits stop for limits='stop'."""
+    for pattern, option in _OPTIONS:
+        text = pattern.sub(option, text)
+    return text
+
+
 class PrintableStream:
     """A text stream whose control characters are replaced by escapes: names from files cannot steer the terminal.
 
-    Colours pass where the stream supports them. `unfiltered` is the stream itself, for progress bars.
+    Advice that names arguments of Python names options instead (`in_options`). Colours pass where the stream supports
+    them. `unfiltered` is the stream itself, for progress bars.
     """
 
     def __init__(self, stream: TextIO):
@@ -40,12 +57,13 @@ class PrintableStream:
         self._keeps_colors = supports_color(stream)
 
     def write(self, text: str) -> int:
+        size, text = len(text), in_options(text)
         if self._keeps_colors:
             pieces = _OURS.split(text)  # every second piece is a colour
             self.unfiltered.write("".join(x if k % 2 else printable(x) for k, x in enumerate(pieces)))
         else:
             self.unfiltered.write(printable(text))
-        return len(text)
+        return size
 
     def writelines(self, lines: Any) -> None:
         for line in lines:

@@ -9,7 +9,9 @@ True
 """
 
 from collections.abc import Callable
+from typing import NoReturn
 
+from spanloop.errors import nearest
 from spanloop.model.model import Model
 from spanloop.zoo.arms import cycloidal_path, dh_arm, puma, stanford, stanford_start
 from spanloop.zoo.families import chain, pendulum, star, tree
@@ -69,6 +71,12 @@ def names(closed: bool | None = None) -> tuple[str, ...]:
     """
     chosen = (*_OPEN, *_CLOSED) if closed is None else _CLOSED if closed else _OPEN
     return tuple(f.__name__ for f in chosen)
+
+
+def __getattr__(name: str) -> NoReturn:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"the zoo has no {name!r}; {nearest(name, __all__)}")
 
 
 def __dir__() -> list[str]:

@@ -16,7 +16,7 @@ from sentences import says
 
 import spanloop as sl
 from spanloop import zoo
-from spanloop.errors import InputError, ModelError, UnsupportedError
+from spanloop.errors import FileError, InputError, ModelError, UnsupportedError
 from spanloop.joints import Cylindrical, Distance, Revolute, Universal
 from spanloop.model import Coupling, Geometry, Model, Placement, Sensor
 from spanloop.model.files.dh import writer as dh_writer
@@ -514,3 +514,13 @@ def test_a_real_robot_is_the_same_in_pinocchio_and_mujoco(name):
     data.qvel[:] = [v[model.v_slice(n)][0] for n in names]
     mujoco.mj_forward(other, data)
     same(data.qfrc_bias, [expected[model.v_slice(n)][0] for n in names], 1e-12)
+
+
+def test_another_extension_lists_the_formats_and_a_folder_its_files(tmp_path):
+    with says(InputError, "a.yaml: the extension is '.yaml'; expected .toml, .urdf, .xml"):
+        sl.zoo.puma().save(tmp_path / "a.yaml")
+    with says(InputError, "a.yaml: the extension is '.yaml'; expected .urdf, .xml"):
+        sl.load("a.yaml")
+    sl.zoo.puma().save(tmp_path / "arm.toml")
+    with says(FileError, "is a folder; expected a file. Files in it that can be read: arm.toml"):
+        sl.load(tmp_path)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanloop.errors import InputError, SpanloopWarning, UnsupportedError, nearest
+from spanloop.errors import FileError, InputError, SpanloopWarning, UnsupportedError, listed
 from spanloop.model.files.loss_report import Written
 from spanloop.model.model import Model
 
@@ -76,8 +77,12 @@ def load(
     extension = path.suffix.lower()
     if extension in NOT_READ:
         raise UnsupportedError(f"{path.name}: {NOT_READ[extension]}")
+    if path.is_dir():
+        inside = sorted(x.name for x in path.iterdir() if x.suffix.lower() in READERS and x.is_file())
+        files = f". Files in it that can be read: {listed(inside, 6)}" if inside else ""
+        raise FileError(f"{path}: is a folder; expected a file{files}")
     if extension not in READERS:
-        raise InputError(f"{path.name}: the extension is {extension!r}; {nearest(extension, READERS)}")
+        raise InputError(f"{path.name}: the extension is {extension!r}; {_formats(extension, READERS)}")
     model = READERS[extension](read_file(path), path, Options(base, Folders.of(path.parent, root), repair))
     if loops is not None:
         from spanloop.model.files.toml.reader import with_loops_of
@@ -122,8 +127,14 @@ def save_path(path: str | os.PathLike[str]) -> Path:
 
     path = checked_path(path)
     if path.suffix.lower() not in FORMATS:
-        raise InputError(f"{path}: the extension is {path.suffix!r}; {nearest(path.suffix.lower(), FORMATS)}")
+        raise InputError(f"{path}: the extension is {path.suffix!r}; {_formats(path.suffix.lower(), FORMATS)}")
     return path
+
+
+def _formats(extension: str, known: Iterable[str]) -> str:
+    """A clause that offers the extension of which this is a slip, or lists all."""
+    alike = difflib.get_close_matches(extension, list(known), n=1, cutoff=0.75)
+    return f"did you mean {alike[0]!r}?" if alike else f"expected {', '.join(known)}"
 
 
 def written_for(model: Model, path: Path) -> Written:
