@@ -16,7 +16,7 @@ from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, UnsupportedError
 from spanloop.kernels import KernelSpec
-from spanloop.loops.assembly import assemble
+from spanloop.loops.assembly import Limits, assemble
 from spanloop.loops.batching import faulty_states
 from spanloop.loops.closure_errors import errors, positional, relative_errors, worst
 from spanloop.loops.constraint_rank import in_general, structures
@@ -213,7 +213,8 @@ def warn_of_limits(events: Events, q: np.ndarray) -> None:
         first = beyond[0]
         values = first.value(q.T)
         at = float(q[np.argmin(values), first.place])
-        where = "beyond" if values.min() < 0.0 else "exactly at"
+        by = float(-values.min())
+        where = f"{by:.2g} beyond" if by > 0.0 else "exactly at"
         more = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
         warnings.warn(
             f"simulate: joint {first.joint!r} starts at {at:g}, {where} its {first.word} limit {first.bound:g}{more}; "
@@ -256,18 +257,26 @@ def _default(robot: Dynamics, parameters: np.ndarray | None) -> np.ndarray:
 
 
 def assembled(robot: Dynamics | LiveRobot, guess: np.ndarray, fixed: Sequence[str] = ()) -> np.ndarray:
-    """Coordinates (nq,) near the guess with all loops closed, beyond limits of joints if need be; fixed: as assemble.
+    """Coordinates (nq,) near the guess with all loops closed, and a little room to limits of joints.
+
+    At or beyond limits if need be; fixed: as assemble.
 
     Raises:
         StateError: the loops close nowhere near.
     """
     try:
-        return assemble(robot, guess, fixed)
+        found = assemble(robot, guess, fixed)
     except StateError as within_limits:
         try:
             return assemble(robot, guess, fixed, limits="ignore")
         except StateError:
             raise within_limits from None
+    if not Limits(robot.model, fixed, room=_ROOM).reached(found):
+        return found
+    try:
+        return assemble(robot, found, fixed, room=_ROOM)
+    except StateError:
+        return found
 
 
 def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:
