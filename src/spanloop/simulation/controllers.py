@@ -12,33 +12,57 @@ torques at that joint, as those of a stop.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, cast
 
+import numpy as np
+
 from spanloop.compiler.lower import unrolled
+from spanloop.compiler.trace import StateKeptError
 from spanloop.compiler.traced_arrays import TracedArray
 from spanloop.dynamics import Dynamics
 from spanloop.dynamics.robot_arguments import model_of
-from spanloop.errors import InputError, SpanloopError, nearest
+from spanloop.errors import InputError, nearest
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.model import Model
+from spanloop.simulation.traced_kernels import (
+    arguments,
+    has_code_of_users,
+    must_repeat,
+    noted,
+    read_from_outside,
+)
 
 
-class Named(TracedArray):
-    """Coordinates or rates: an array that also knows its joints, q["elbow"].
+class _ByJoint:
+    """The part of an array (..., nq or nv) that knows the joints of its last axis, q["elbow"]."""
+
+    model: Model | None = None  # that of the whole array; parts of it have none
+    rates: bool = False
+
+    def __getitem__(self, which: Any) -> Any:
+        found: Any = super()
+        if not isinstance(which, str):
+            return found.__getitem__(which)
+        if self.model is None:
+            raise InputError(f"[{which!r}] of a part of q or v; only the whole has the names of joints")
+        joint = self.model.joint(which)
+        s = self.model.v_slice(joint.name) if self.rates else self.model.q_slice(joint.name)
+        place = s.start if s.stop - s.start == 1 else s
+        return found.__getitem__(place if cast("Any", self).ndim == 1 else (..., place))
+
+
+class Named(_ByJoint, TracedArray):
+    """Coordinates or rates, traced or not: an array that also knows its joints, q["elbow"].
 
     closures: of q, the inputs of the dynamics that belong to switchable and to driven loops, by name.
     """
 
-    model: Model | None = None  # that of the whole array; parts of it have none
-    rates: bool = False
     closures: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
     @staticmethod
@@ -49,15 +73,16 @@ class Named(TracedArray):
         out.model, out.rates, out.closures = model, rates, closures or {}
         return out
 
-    def __getitem__(self, which: Any) -> Any:
-        if not isinstance(which, str):
-            return super().__getitem__(which)
-        if self.model is None:
-            raise InputError(f"[{which!r}] of a part of q or v; only the whole has the names of joints")
-        joint = self.model.joint(which)
-        s = self.model.v_slice(joint.name) if self.rates else self.model.q_slice(joint.name)
-        part = super().__getitem__(s)
-        return part[0] if len(part) == 1 else part
+
+class NamedFloats(_ByJoint, np.ndarray):
+    """Coordinates or rates of a callback, in floats with the axes of a batch, q["elbow"]."""
+
+    @staticmethod
+    def copied(values: np.ndarray, model: Model | None, rates: bool) -> NamedFloats:
+        """A copy of an array (..., nq or nv)."""
+        out = values.copy().view(NamedFloats)
+        out.model, out.rates = model, rates
+        return out
 
 
 class Controller:
@@ -98,7 +123,7 @@ class _Function(Controller):
     """A plain function as a controller."""
 
     def __init__(self, function: Callable[..., Any]):
-        self.function, self.takes_inputs = function, _arguments(function, "controller") == 4
+        self.function, self.takes_inputs = function, arguments(function, "the controller", (3, 4)) == 4
         self.inputs = None if self.takes_inputs else 0
 
     def torques(self, t: Any, q: Any, v: Any, u: Any, z: Any) -> Any:
@@ -238,12 +263,26 @@ class AppliedForces:
         sizes |= {"t.before": 1, "q.before": nq, "v.before": nv, **closures}
 
         def compute(x: Any) -> Any:
-            tau, forces = self.torques_and_forces(x)
             before = {n: x[f"{n}.before"] for n in ("t", "q", "v")} | {n: x[n] for n in closures}
-            aims = [y for row in self.target_pull(x, x["t"][0]) for y in row] if self.follows else []
-            return [*tau, *forces, *self.update(x, before), *aims], (), ()
 
-        plan = traced("the controller", lambda: unrolled("applied_forces", tuple(sizes.items()), (0,), compute))
+            def numbers() -> list[Any]:
+                tau, forces = self.torques_and_forces(x)
+                aims = [y for row in self.target_pull(x, x["t"][0]) for y in row] if self.follows else []
+                return [*tau, *forces, *self.update(x, before), *aims]
+
+            found = numbers()
+            if written:
+                must_repeat(found, numbers())
+            return found, (), ()
+
+        parts = {"the controller": getattr(self.controller, "function", self.controller)}
+        parts |= {} if self.forces is None else {"the function of forces": self.forces}
+        written = {name: x for name, x in parts.items() if has_code_of_users(x)}
+        plan = traced(
+            " or ".join(written) or "the controller",
+            lambda: unrolled("applied_forces", tuple(sizes.items()), (0,), compute),
+            tuple(written.values()),
+        )
         return hashlib.sha256(f"{plan}{self.bodies}".encode()).hexdigest()
 
     def _named(self, x: Any) -> tuple[Named, Named]:
@@ -384,6 +423,7 @@ def _places(model: Model, forces: Callable[..., Any]) -> tuple[tuple[str, ...], 
         raise InputError(
             f"forces is a {type(forces).__name__}; expected a function (t, q, v) -> {{'body': six numbers}}"
         )
+    arguments(forces, "the function of forces")
     q, v = Named.by_joint(list(model.neutral()), model, False), Named.by_joint([0.0] * model.nv, model, True)
     with noted("the function of forces, called with the neutral position"):
         found = forces(0.0, q, v)
@@ -406,23 +446,20 @@ def _joint(model: Model, place: tuple[Any, ...]) -> str:
     return joint.name
 
 
-@contextlib.contextmanager
-def noted(function: str, t: float | None = None) -> Iterator[None]:
-    """Add a note to what a user's function raises: which function, and at which time t [s]."""
-    try:
-        yield
-    except SpanloopError:
-        raise
-    except Exception as error:
-        when = f" at t = {t:g} s; sl.Integrator(checkpoint=file) keeps fixed steps until then" if t is not None else ""
-        error.add_note(f"raised by {function}{when}")
-        raise
-
-
-def traced(what: str, make: Callable[..., Any]) -> Any:
-    """make(), with a sentence for what cannot be traced."""
+def traced(what: str, make: Callable[..., Any], functions: Sequence[Any] = ()) -> Any:
+    """make(), with a sentence for what cannot be traced. functions: those of the user, of what a refusal may say."""
     try:
         return make()
+    except StateKeptError as error:
+        memory = (
+            ". Numbers that a controller keeps from step to step are the memory of an sl.control.Controller "
+            "(docs/control.md); or wrap it in sl.control.callback, which Python calls at every step"
+        )
+        raise InputError(
+            f"{what} cannot be traced: {error}. It keeps state between calls (an attribute, a list, a counter), or "
+            f"reads a clock or random numbers{read_from_outside(functions)}; what is compiled is a function "
+            f"of its arguments alone{memory if 'controller' in what else ''}"
+        ) from error
     except TypeError as error:  # a TraceError is one; NumPy's own functions raise another
         raise InputError(
             f"{what} cannot be traced: {error}. Write it in arithmetic, with np.where for choices and np.sin, np.sqrt "
@@ -475,15 +512,3 @@ def _sized(values: Any, size: int, what: str) -> Sequence[Any]:
         if isinstance(x, (int, float)) and x != x:
             raise InputError(f"{what}: number {k} is nan; every number must be finite")
     return out
-
-
-def _arguments(function: Callable[..., Any], what: str) -> int:
-    try:
-        count = len(
-            [p for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind in (0, 1)]
-        )
-    except (TypeError, ValueError):
-        return 3
-    if count not in (3, 4):
-        raise InputError(f"the {what} takes {count} arguments; expected (t, q, v) or (t, q, v, u)")
-    return count

@@ -13,7 +13,8 @@ from spanloop.compiler.lower import unrolled
 from spanloop.errors import InputError
 from spanloop.math.scalar import where
 from spanloop.model import Model
-from spanloop.simulation.controllers import Named, noted, traced
+from spanloop.simulation.controllers import Named, traced
+from spanloop.simulation.traced_kernels import arguments, must_repeat, noted
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,14 @@ class Events:
         if not self.conditions:
             return repr(self.limits)
         sizes = (("t", 1), ("q", self.model.nq), ("v", self.model.nv))
-        plan = traced("an event", lambda: unrolled("events", sizes, (0,), lambda x: (self.values(x), (), ())))
+
+        def compute(x: Any) -> Any:
+            found = self.values(x)
+            must_repeat(found, self.values(x))
+            return found, (), ()
+
+        functions = [function for _, function in self.conditions]
+        plan = traced("an event", lambda: unrolled("events", sizes, (0,), compute), functions)
         return hashlib.sha256(f"{plan}{self.limits}".encode()).hexdigest()
 
 
@@ -128,4 +136,5 @@ def events_of(model: Model, limits: bool, events) -> Events:
     for name, condition in conditions.items():
         if not callable(condition):
             raise InputError(f"events[{name!r}] is a {type(condition).__name__}; expected a function (t, q, v)")
+        arguments(condition, f"the event {name!r}")
     return Events(model, tuple(found), tuple(conditions.items()))

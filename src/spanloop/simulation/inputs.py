@@ -12,8 +12,9 @@ from spanloop.errors import InputError, Reason, Refusal, StateError, listed, nea
 from spanloop.loops.arguments import loop_inputs
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters, impossible
-from spanloop.simulation.controllers import Callback, noted
+from spanloop.simulation.controllers import Callback, NamedFloats
 from spanloop.simulation.system import FREQUENCY, Closures
+from spanloop.simulation.traced_kernels import noted
 
 
 class CallbackError(InputError):
@@ -30,6 +31,7 @@ class Inputs:
     size: int = 0
     exist: bool = True  # False: a controller without inputs
     name: str = "inputs"  # of the argument
+    model: Model | None = None  # of a callback's arrays
     kept: dict = field(default_factory=dict, compare=False)  # the callback's torques, step by step
 
     @property
@@ -78,7 +80,9 @@ class Inputs:
         """The callback's torques, checked."""
         assert self.callback is not None
         with noted("the controller's callback", float(t)):
-            found = np.asarray(self.callback.function(t, q.copy(), v.copy()))
+            own = NamedFloats.copied(q, self.model, False), NamedFloats.copied(v, self.model, True)
+            answer = self.callback.function(t, *own)
+            found = np.asarray(self._of_joints(answer, v.shape) if isinstance(answer, Mapping) else answer)
         if found.dtype.kind not in "fiub" or found.shape not in ((self.size,), v.shape):
             what = f"shape {found.shape}" if found.dtype.kind in "fiub" else f"entries of type {found.dtype}"
             raise CallbackError(f"the callback returned an array with {what} at t = {t:g} s; expected shape {v.shape}")
@@ -88,6 +92,16 @@ class Inputs:
                 f"the callback returned {found.ravel()[k]} as torque {k} at t = {t:g} s; must be finite"
             )
         return found.astype(float)
+
+    def _of_joints(self, torques: Mapping[str, Any], shape: tuple[int, ...]) -> np.ndarray:
+        """Torques (..., nv) from those of joints by name, zero at the others."""
+        assert self.model is not None
+        tau = np.zeros(shape)
+        for name, value in torques.items():
+            s = self.model.v_slice(self.model.joint(name).name)
+            one = s.stop - s.start == 1 and np.ndim(value) < len(shape)
+            tau[..., s] = np.asarray(value)[..., None] if one else value
+        return tau
 
     def kept_rows(self, runs: int, count: int) -> np.ndarray:
         """The callback's torques (runs, count, width) of the first steps; (0, 0, 0) without a callback."""
@@ -127,7 +141,7 @@ def inputs_of(model: Model, tau: Any, controller: Any, inputs: Any) -> Inputs:
     if isinstance(controller, Callback):
         if inputs is not None:
             raise InputError("inputs are for a traced controller; a callback has none")
-        return Inputs((), None, controller, model.nv)
+        return Inputs((), None, controller, model.nv, model=model)
     name, value = ("inputs", inputs) if controller is not None else ("tau", np.zeros(model.nv) if tau is None else tau)
     if value is None:
         return Inputs((), np.zeros((1, 0)), exist=False)

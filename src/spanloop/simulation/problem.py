@@ -261,6 +261,7 @@ class Problem:
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)
         six = shaped(forces)
+        refused = (np.isfinite(flat(samples.q)).all(axis=1) & np.isnan(tau).any(axis=1)).reshape(n, count).any(axis=1)
         model, parameters = self._own_model()
         return Trajectory(
             model,
@@ -268,7 +269,7 @@ class Problem:
             tuple(e.outcome for e in ends),
             {**settings, **known},
             forces={b: six[..., 6 * k : 6 * k + 6] for k, b in enumerate(self.applied.bodies)} or None,
-            ends=self._ends(ends, inputs_at_ends),
+            ends=self._ends(ends, inputs_at_ends, refused),
             residual=None if residual is None else residual.reshape(self.batch),
             parameters=parameters,
         )
@@ -283,8 +284,8 @@ class Problem:
             live = live if live is None else live[:, [names.index(name) for name in model.parameters().names]]
         return model, None if live is None else live.reshape(*self.batch, -1)
 
-    def _ends(self, ends: Sequence[End], u: np.ndarray) -> Segment | None:
-        """The located ends, NaN where a run has none."""
+    def _ends(self, ends: Sequence[End], u: np.ndarray, refused: np.ndarray) -> Segment | None:
+        """The located ends, NaN where a run has none. refused (n,): runs with a sample that has no torques."""
         if all(e.q is None for e in ends):
             return None
         sizes = {"q": self.model.nq, "v": self.model.nv, "z": self.applied.memory}
@@ -295,7 +296,8 @@ class Problem:
         times = np.array([np.nan if e.q is None else e.outcome.time for e in ends])
         u = np.broadcast_to(u, (len(ends), u.shape[-1]))
         z = rows["z"].reshape(len(ends), -1)
-        tau, _ = self.torques_and_forces(times[:, None], rows["q"], rows["v"], u, z)
+        q = np.where(refused[:, None], np.nan, rows["q"])  # NaN asks for nothing, and warns of nothing again
+        tau, _ = self.torques_and_forces(times[:, None], q, rows["v"], u, z)
 
         def shaped(x: np.ndarray) -> np.ndarray:
             return x.reshape(*self.batch, 1, x.shape[-1])

@@ -298,7 +298,8 @@ def _step_errors(
     def inputs_at(number: int) -> np.ndarray:
         return problem.inputs.at(problem.batch, np.full((len(problem), 1), number))
 
-    found = step_errors(loop, p, layout, units, inputs_at, ORDER[integrator.name])
+    weight = float(np.linalg.norm(problem.model.gravity))
+    found = step_errors(loop, p, layout, units, inputs_at, ORDER[integrator.name], weight)
     if found is not None and found.largest > LONG_STEP and integrator.accuracy is None:
         warnings.warn(
             f"simulate: steps of {loop.grid.h:g} s are too long for this motion: one of them changes velocities by "

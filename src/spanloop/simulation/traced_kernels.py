@@ -1,17 +1,25 @@
-"""Kernels of the functions that a simulation traces: torques, forces and events at many samples."""
+"""The functions of users that a simulation traces: checks and refusals, and their kernels for many samples.
+
+What is compiled is a function of its arguments alone. A function that keeps state between calls is found by calling it
+twice in one graph: equal expressions are one node there, so that both calls must return the same nodes.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from spanloop.compiler.lower import Plan, traced_inputs
 from spanloop.compiler.runtime.kernel import Kernel
-from spanloop.errors import Reason, Refusal
+from spanloop.compiler.trace import Expression, StateKeptError
+from spanloop.errors import InputError, Reason, Refusal, SpanloopError
 from spanloop.kernels import machine_kernel, source_hash
 
 
@@ -76,3 +84,71 @@ class TracedFunction:
     def explain(self, *rows: np.ndarray) -> Refusal:
         """Why this state has no answer."""
         return Refusal(Reason.NOT_FINITE, f"{self.name} has no finite value at this state")
+
+
+# ---- functions of users
+
+
+@contextlib.contextmanager
+def noted(function: str, t: float | None = None) -> Iterator[None]:
+    """Add a note to what a user's function raises: which function, and at which time t [s]."""
+    try:
+        yield
+    except SpanloopError:
+        raise
+    except Exception as error:
+        when = f" at t = {t:g} s; sl.Integrator(checkpoint=file) keeps fixed steps until then" if t is not None else ""
+        error.add_note(f"raised by {function}{when}")
+        raise
+
+
+def has_code_of_users(*parts: Any) -> bool:
+    """Whether functions or objects contain code that is not of this library: laws of control alone do not."""
+    left, seen = list(parts), set()
+    while left:
+        x = left.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        module = str(getattr(x, "__module__", ""))
+        if not module.startswith("spanloop."):
+            if callable(x) or hasattr(x, "torques"):
+                return True
+            left += x if isinstance(x, list | tuple) else x.values() if isinstance(x, Mapping) else ()
+        elif module.startswith("spanloop.simulation.") and not isinstance(x, type):
+            cells = getattr(x, "__closure__", None) or ()
+            left += [*(c.cell_contents for c in cells), *getattr(x, "__dict__", {}).values()]
+    return False
+
+
+def must_repeat(first: Sequence[Any], again: Sequence[Any]) -> None:
+    """Refuse a function whose second call with the same traced arguments gave other numbers than its first."""
+    for x, y in zip(first, again, strict=True):
+        if x is not y and (type(x) is Expression or type(y) is Expression or not (x == y or x != x)):
+            raise StateKeptError("called twice with the same arguments, it returned different values")
+
+
+def read_from_outside(functions: Sequence[Any]) -> str:
+    """The clocks and generators of random numbers that functions read, in parentheses; "" where none is found."""
+    from spanloop.simulation.callback_identity import NotIdentifiable, outside_sources
+
+    found: set[str] = set()
+    for function in functions:
+        with contextlib.suppress(NotIdentifiable):
+            found |= set(outside_sources(function))
+    return f" ({', '.join(sorted(found))})" if found else ""
+
+
+def arguments(function: Callable[..., Any], what: str, counts: tuple[int, ...] = (3,)) -> int:
+    """How many of these numbers of arguments a function takes, the first that fits."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return 3
+    for count in counts:
+        with contextlib.suppress(TypeError):
+            signature.bind(*range(count))
+            return count
+    needed = [p for p in signature.parameters.values() if p.default is p.empty and p.kind in (0, 1, 3)]
+    expected = " or ".join("(t, q, v, u)"[: 3 * n - 1] + ")" for n in counts)
+    raise InputError(f"{what} takes {len(needed)} arguments; expected {expected}")

@@ -3,9 +3,10 @@
 from spanloop.simulation.control.joint_space import computed_torque, gravity, pd
 from spanloop.simulation.control.motion_paths import Path, cycloidal, given, hold, path, quintic, sine, turning
 from spanloop.simulation.control.operational import operational_space
-from spanloop.simulation.controllers import callback, together
+from spanloop.simulation.controllers import Controller, callback, together
 
 __all__ = [
+    "Controller",
     "Path",
     "callback",
     "computed_torque",
