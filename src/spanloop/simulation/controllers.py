@@ -93,6 +93,19 @@ class Controller:
     Attributes:
         inputs: how many numbers u it reads each step; None for as many as the array `inputs` of sl.simulate has.
         memory: how many numbers z it keeps from step to step.
+
+    Example:
+        >>> class Integral(sl.control.Controller):
+        ...     inputs, memory = 0, 1
+        ...
+        ...     def torques(self, t, q, v, u, z):
+        ...         return 5.0 * (0.3 - q) + 9.0 * z - v
+        ...
+        ...     def update(self, t, h, q, v, u, z):
+        ...         return z + h * (0.3 - q)
+        >>> run = sl.simulate(sl.zoo.pendulum(), duration=0.1, controller=Integral())
+        >>> run.memory.shape
+        (101, 1)
     """
 
     inputs: int | None = None
