@@ -10,7 +10,7 @@ along the other rows, as kernels and projection close it, and a warning names wh
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -34,6 +34,8 @@ from spanloop.loops.constraint_rank import by_assembly, structure
 from spanloop.loops.reduced_inertia import Weighted
 from spanloop.model import Model
 from spanloop.model.parts import Joint
+from spanloop.model.poses import default_position
+from spanloop.model.user_input import by_name
 
 SMALL = 1e-3  # rad, or of the loop's length: what a slightly misaligned axis may leave open
 
@@ -48,7 +50,7 @@ _DAMPING, _STUCK = 1e-2, 1e6  # in squares of the largest singular value: at fir
 
 def assemble(
     robot: Robot,
-    guess: ArrayLike,
+    guess: ArrayLike | Mapping[str, ArrayLike],
     fixed: Sequence[str] = (),
     *,
     tolerance: float = 1e-12,
@@ -57,6 +59,7 @@ def assemble(
 ) -> np.ndarray:
     """Coordinates q (..., nq) near the guess at which all loops are closed to `tolerance` [rad, or of their length].
 
+    guess: (..., nq), or {"joint": coordinate}, the others where runs start by default
     fixed: names of joints that do not move. limits: "keep" leaves joints of one DoF within their limits, "ignore" does
     not. max_steps: for each of six attempts. A single guess that leads nowhere raises StateError, which names the loop;
     in a batch its row is NaN. Redundant rows that the model's own numbers leave open (by less than 1e-3) stay open,
@@ -84,6 +87,8 @@ def assemble(
         refused = np.flatnonzero(size > task.tolerance)
         return (best,), {int(k): task.refusal(best[k], fixed, q[0] if len(q) == 1 else None) for k in refused}
 
+    if isinstance(guess, Mapping):
+        guess = by_name(robot.model, guess, default_position(robot.model), "q", "assemble")
     found = over_states("assemble", robot, compute, q=(guess, robot.model.nq))[0]
     _warn_of_misfit(robot, found, task.tolerance)
     return found

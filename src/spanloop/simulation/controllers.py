@@ -512,6 +512,8 @@ def _several(value: Any) -> list[Any]:
 
 def _sized(values: Any, size: int, what: str) -> Sequence[Any]:
     try:
+        if isinstance(values, (set, frozenset, str)):  # a set has no order
+            raise TypeError
         out = list(values)
     except TypeError:
         raise InputError(f"{what}: a {type(values).__name__} was returned; expected {size} numbers") from None

@@ -100,6 +100,8 @@ def _warn_if_other(name: str, asked: float, used: float, whole: str) -> None:
 def positive(x: Any, name: str) -> float:
     """A length of time [s], checked; name: of the argument."""
     try:
+        if isinstance(x, (str, bytes, bool, np.bool_)):
+            raise TypeError
         value = float(x)
     except (TypeError, ValueError):
         raise InputError(f"{name} is {x!r}; expected a number of seconds") from None
