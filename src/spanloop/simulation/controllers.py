@@ -340,8 +340,9 @@ def callback(function: Callable[..., Any], *, key: str = "") -> Callback:
     """A controller (t, q, v) -> torques that Python calls once a step, for what cannot be traced.
 
     Args:
-        function: takes the time t [s], q (..., nq) and v (..., nv) with the batch axes of the simulation, and returns
-            torques (nv) or (..., nv) [N m or N], which act during the step.
+        function: takes the time t [s], q (..., nq) and v (..., nv) with the batch axes of the simulation, which also
+            know their joints, q["elbow"], and returns torques (nv) or (..., nv) [N m or N], or {"joint": torque}, which
+            act during the step.
         key: a name by which a checkpoint knows the function, for one that cannot be compared by its code and values
             (it holds a connection or a log). With a key you vouch that the function is the same one, and that its
             torques depend on t, q and v alone.
