@@ -15,7 +15,7 @@ from spanloop.types import Floats33
 if TYPE_CHECKING:
     from spanloop.model.model import Model
 
-_ROOM = 0.01  # of a joint's range, and rad or m at most: how far inside its limits a joint starts by default
+ROOM = 0.01  # of a joint's range, and rad or m at most: how far inside its limits a joint starts by default
 
 
 def poses(model: Model, q: Sequence[float] | np.ndarray) -> dict[str, Placement]:
@@ -56,7 +56,7 @@ def default_position(model: Model) -> np.ndarray:
 def _inside(x: float, low: float | None, high: float | None) -> float:
     """The coordinate nearest to x that is within its limits, with a little room where x is at or beyond one."""
     low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
-    room = min(_ROOM * (high - low), _ROOM)
+    room = min(ROOM * (high - low), ROOM)
     if x <= low:
         return low + room
     return high - room if x >= high else x

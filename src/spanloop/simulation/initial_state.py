@@ -21,7 +21,7 @@ from spanloop.loops.batching import faulty_states
 from spanloop.loops.closure_errors import errors, positional, relative_errors, worst
 from spanloop.loops.constraint_rank import in_general, structures
 from spanloop.model import Model
-from spanloop.model.poses import default_position
+from spanloop.model.poses import ROOM, default_position
 from spanloop.simulation.events import Events
 from spanloop.simulation.minimal.completion import METHOD
 from spanloop.simulation.system import SINGULAR, System
@@ -275,10 +275,10 @@ def assembled(robot: Dynamics | LiveRobot, guess: np.ndarray, fixed: Sequence[st
             return assemble(robot, guess, fixed, limits="ignore")
         except StateError:
             raise within_limits from None
-    if not Limits(robot.model, fixed, room=_ROOM).reached(found):
+    if not Limits(robot.model, fixed, room=ROOM).reached(found):
         return found
     try:
-        return assemble(robot, found, fixed, room=_ROOM)
+        return assemble(robot, found, fixed, room=ROOM)
     except StateError:
         return found
 
