@@ -37,7 +37,8 @@ class Mesh:
         if not len(f):
             raise ValueError("it contains no triangles")
         if f.min() < 0 or f.max() >= len(v):
-            raise ValueError(f"a triangle names corner {f.max()} of {len(v)}")
+            named = f.max() + 1 if f.min() >= 0 else f.min()
+            raise ValueError(f"a triangle names corner {named}, but it has {len(v)} corners")
         if not np.isfinite(v[f]).all():
             raise ValueError("it contains numbers that are not finite")
         return Mesh(v, f, np.full(len(f), NO_COLOR) if colors is None else np.asarray(colors, np.int64))
