@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
 from spanloop.model import Model
-from spanloop.simulation.initial_state import default_position
+from spanloop.model.poses import default_position
 from spanloop.trajectory import Trajectory
 from spanloop.view import palette
 from spanloop.view.noise import least_force
