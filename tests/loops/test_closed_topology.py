@@ -437,7 +437,7 @@ def test_switchable_and_driven_closures():
     whole = sl.Dynamics(pair.model, target="python")
     for active in ([], ["holding3"], None):
         idle = [n for n in ("holding2", "holding3") if active is not None and n not in active]
-        left = pair.model.remove(*idle)
+        left = pair.model.remove(idle)
         v = consistent(left, q, np.random.default_rng(4).normal(size=pair.model.nv))
         tau = np.random.default_rng(5).normal(size=pair.model.nv)
         inputs = {"active_loops": active, "loop_accelerations": {"holding1": [0.7]}}

@@ -156,7 +156,7 @@ def test_meshes_that_cannot_be_reached_are_named(tmp_path):
 def opened_four_bar() -> Model:
     """The four-bar as a file of a tree would have it: at its zero the two ends meet."""
     model = zoo.four_bar().rezero(zoo.four_bar_start())
-    return model.remove(*[x.name for x in model.loops])
+    return model.remove([x.name for x in model.loops])
 
 
 def test_frames_that_meet_at_zero_are_offered_as_a_loop_that_works():

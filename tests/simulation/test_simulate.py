@@ -357,6 +357,25 @@ def test_starting_exactly_at_a_limit_is_worded_so():
     model = b.revolute("hinge", "world", "link", "y", lower=-1.0, upper=1.0).build()
     with pytest.warns(sl.SpanloopWarning, match="joint 'hinge' starts at 1, exactly at its upper limit 1;"):
         sl.simulate(model, [1.0], duration=0.002)
+    near = np.nextafter(1.0, 2.0)
+    with pytest.warns(sl.SpanloopWarning, match=r"starts at 1, 2.2e-16 beyond its upper limit 1;"):
+        sl.simulate(model, [near], duration=0.002)
+
+
+def test_a_default_start_with_loops_keeps_room_to_limits():
+    for joint in ("crank_hinge", "coupler_hinge"):
+        model = sl.zoo.four_bar().with_joint(joint, lower=0.5, upper=2.5)
+        run = sl.simulate(model, duration=0.002)
+        assert run[joint].q[0] == pytest.approx(0.51, abs=1e-9)
+        assert run.residual < 1e-12
+
+
+def test_joints_beside_a_loop_stay_where_they_start():
+    """Also where the loop closes after the guess was moved at random."""
+    finger = sl.Builder("finger").body("tip", 1.0, (0.1, 0.0, 0.0), (0.1, 0.1, 0.1))
+    slide = finger.prismatic("grip", "world", "tip", "x", lower=0.0, upper=0.04).build()
+    run = sl.simulate(sl.zoo.four_bar().attach(slide), duration=0.002)
+    assert run["grip"].q[0] == 0.0004
 
 
 def test_a_torque_that_is_not_finite_has_its_reason():

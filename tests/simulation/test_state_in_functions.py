@@ -133,6 +133,10 @@ def test_callbacks_know_joints_in_batches_too():
     q = np.array([[0.3] * 6, [0.5] * 6])
     run = sl.simulate(PUMA, q, np.ones((2, 6)), duration=0.002, controller=law)
     np.testing.assert_allclose(run.tau[:, 0, 0], [-2.3, -2.5])
+    with says(InputError, "for joint 'joint1'; expected shape (1,)"):
+        short(controller=control.callback(lambda t, q, v: {"joint1": [1.0, 2.0]}))
+    with says(InputError, "model 'puma' has no joint 'joint9'"):
+        short(controller=control.callback(lambda t, q, v: {"joint9": 1.0}))
     assert short(controller=control.callback(lambda t, q, v: -q["joint1"] * np.ones(6))).tau[0, 5] == -0.3
 
 

@@ -322,3 +322,27 @@ def test_the_bound_of_a_closure_has_the_unit_of_its_size():
     assert found.verdict == "not well"
     assert size > bound
     np.testing.assert_allclose(size / bound, found.value / found.bound, rtol=0.1)
+
+
+@pytest.mark.parametrize("damping", [1e4, 1e5, 1e6, 1e8])
+def test_energy_is_not_judged_where_samples_do_not_resolve_a_decay(damping):
+    """All 0.5 J are gone within the first step, and its samples do not tell how."""
+    body = sl.Builder("slide").body("block", 1.0, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1))
+    model = body.prismatic("slider", "world", "block", "x", damping=damping).build()
+    audit = sl.simulate(model, v=[1.0], duration=0.05).audit()
+    assert audit["energy"].verdict == "not judged"
+    assert "The samples are too far apart to tell" in audit["energy"].sentence
+
+
+def test_energy_is_not_judged_where_friction_brings_a_joint_to_its_creep_within_a_step():
+    body = sl.Builder("finger").body("tip", 0.01, (0.01, 0.0, 0.0), (1e-7, 1e-7, 1e-7))
+    model = body.revolute("joint", "world", "tip", "y", friction=0.1).build()
+    audit = sl.simulate(model, duration=0.05).audit()
+    assert audit["energy"].verdict == "not judged"
+
+
+def test_rounding_beside_a_fall_is_no_error_of_steps():
+    """Joints of a falling mechanism hang at rest; what moves them is rounding."""
+    run = sl.simulate(sl.zoo.quadruped(), duration=0.2, limits="ignore")
+    assert 0.0 < np.abs(run.v[:, 6:]).max() < 1e-12
+    assert run.settings["step_error"] == 0.0

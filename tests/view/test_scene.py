@@ -6,6 +6,7 @@ import base64
 import contextlib
 import re
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from spanloop.view import palette
 from spanloop.view.body_shapes import Shape, ellipsoid, inertia_box, rod
 from spanloop.view.meshes.decimation import decimated
 from spanloop.view.meshes.mesh import NO_COLOR, Mesh, read_mesh
+from spanloop.view.noise import least_force
 from spanloop.view.page.meshes import limit, packed_mesh
 from spanloop.view.scene import matrix, poses, scene
 
@@ -199,6 +201,16 @@ def test_fewer_triangles_keep_shape_and_colours():
     assert set(few.colors[top].tolist()) == {0xFF0000}
 
 
+def test_triangles_without_a_surface_become_an_even_choice_of_them():
+    corners = np.random.default_rng(0).uniform(-1.0, 1.0, (3 * 20_000, 3))
+    soup = Mesh.of(corners, np.arange(len(corners)).reshape(-1, 3))
+    few = decimated(soup, 5000)
+    assert 200 <= len(few.faces) <= 5000
+    assert np.isin(few.vertices, soup.vertices).all()
+    assert np.bincount(few.faces.ravel()).max() < 9  # no corner with hundreds of triangles
+    np.testing.assert_allclose(np.ptp(few.vertices, axis=0), 2.0, atol=0.1)
+
+
 def test_a_budget_is_shared_by_the_large_meshes():
     assert limit([10, 20, 1000, 2000], 1000) == 485
     assert limit([10, 20], 1000) == 20
@@ -224,6 +236,65 @@ def test_a_damaged_mesh_becomes_a_note(text, ending, tmp_path):
     assert [s.derived for s in seen.bodies[1].shapes] == [True]
     assert seen.notes[0].startswith(f"mesh 'bad{ending}' cannot be shown (")
     assert seen.notes[0].endswith("; a simple shape replaces it")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nf a b c\n", "line 5: 'a b c' is no face"),
+        ("a.obj", b"v 0 0 0\nv 1 0\n", "line 2: '1 0' is no point; expected three numbers"),
+        ("a.obj", b"v 0 0 0\nf 1 1 9\n", "a triangle names corner 9, but it has 1 corners"),
+        (
+            "a.stl",
+            b"\0" * 80 + struct.pack("<I", 5000) + b"\1" * 100,
+            "truncated or damaged: 5000 triangles need 250084",
+        ),
+    ],
+)
+def test_a_damaged_mesh_says_where(name, data, why, tmp_path):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ValueError, match=re.escape(why)):
+        read_mesh(tmp_path / name)
+
+
+@pytest.mark.parametrize("file", ["missing.stl", "http://a.b/c.stl", "package://none/a.stl"])
+def test_a_missing_mesh_has_one_reason_on_the_page_and_in_the_models_notes(file, tmp_path):
+    path = tmp_path / "m.urdf"
+    path.write_text(
+        '<robot name="m"><link name="base"/><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" '
+        f'ixy="0" ixz="0" iyz="0"/></inertial><visual><geometry><mesh filename="{file}"/></geometry></visual></link>'
+        '<joint name="j" type="continuous"><parent link="base"/><child link="a"/></joint></robot>'
+    )
+    model = sl.load(path)
+    why = model.notes[0].removeprefix("meshes not found: ")
+    assert scene(model).lost == (f"{why}; a simple shape replaces it",)
+
+
+def test_a_mesh_in_millimetres_is_noted_and_not_drawn(tmp_path):
+    rows = ["v 0 0 0", "v 100 0 0", "v 0 100 0", "v 0 0 100", "f 1 2 3", "f 1 2 4"]
+    (tmp_path / "mm.obj").write_text("\n".join(rows))
+    model = with_geometry(Geometry("mesh", (), "mm.obj"), Geometry("box", (0.2, 0.2, 0.1)))
+    seen = scene(model, folder=tmp_path)
+    assert [s.kind for s in seen.bodies[1].shapes] == ["box"]
+    assert seen.size < 2.0
+    assert "body 'a': mesh 'mm.obj' is 173 m across" in seen.lost[0]
+    small = scene(with_geometry(Geometry("mesh", (0.001,) * 3, "mm.obj")), folder=tmp_path)
+    assert small.lost == ()
+    assert small.bodies[1].shapes[0].kind == "mesh"
+
+
+def test_a_transparent_body_is_not_drawn():
+    seen, none = Geometry("box", (0.2, 0.2, 0.1)), Geometry("sphere", (0.3,), color=(1.0, 0.0, 0.0, 0.0))
+    model = with_geometry(seen, none)
+    second = replace(model.bodies[0], name="b", geometry=(none,))
+    joint = replace(model.joints[0], name="k", child="b")
+    drawn = scene(type(model)("m", (*model.bodies, second), (*model.joints, joint))).bodies
+    assert [[s.kind for s in b.shapes] for b in drawn[1:]] == [["box"], []]
+
+
+def test_forces_far_below_the_weight_get_no_large_arrow():
+    model = sl.zoo.four_bar()
+    assert least_force(model) == pytest.approx(1e-3 * model.mass * 9.81, rel=1e-3)
 
 
 def with_geometry(*look):

@@ -11,6 +11,7 @@ from sentences import says
 
 import spanloop as sl
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.view.meshes.mesh import Mesh
 from spanloop.view.meshes.primitives import primitive
 from spanloop.view.scene import extent_points, poses, scene
 from spanloop.view.video.rasterizer import PAPER, Eye, picture
@@ -111,7 +112,12 @@ def test_an_mp4_has_the_frames_of_the_run(swing, tmp_path):
         ({"size": (161, 90)}, "size is (161, 90); expected width and height, even numbers"),
         ({"fps": float("nan")}, "fps is nan; expected a number above 0"),
         ({"speed": -1.0}, "speed is -1.0; expected a number above 0"),
-        ({"speed": 1e-6}, "at most 20000 are drawn"),
+        ({"speed": 1e-6}, "at most 20000 are drawn. Try: speed=0.00021"),
+        ({"fps": 0}, "fps is 0; expected a number above 0"),
+        ({"size": 320}, "size is 320; expected width and height"),
+        ({"view": (1, 2, 3)}, "view is (1, 2, 3); expected azimuth and elevation of the camera [rad]"),
+        ({"view": "top"}, "view is 'top'; expected azimuth and elevation of the camera [rad]"),
+        ({"view": (45, 30)}, "the elevation at most pi/2"),
     ],
 )
 def test_what_cannot_be_written_is_refused_first(swing, options, sentence, tmp_path):
@@ -119,6 +125,29 @@ def test_what_cannot_be_written_is_refused_first(swing, options, sentence, tmp_p
     with says(InputError, sentence):
         swing.video(path, **options)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("method", ["page", "video"])
+def test_pages_and_videos_refuse_a_path_in_the_same_words(swing, method, tmp_path):
+    write, ending = getattr(swing, method), {"page": "html", "video": "gif"}[method]
+    with says(InputError, f"the path is None; expected the name of a {method}, as 'run."):
+        write(None)
+    with says(InputError, "there is no folder"):
+        write(tmp_path / "none" / f"run.{ending}")
+
+
+def test_a_view_from_above_is_drawn(swing):
+    image = next(frames(swing, swing.times[:2], (160, 90), (0.3, 0.5 * np.pi)))
+    assert image.std() > 5.0
+
+
+def test_normals_of_a_fan_of_many_triangles_take_little_work():
+    n = 20_000
+    turn = np.linspace(0.0, 2.0 * np.pi, n, endpoint=False)
+    points = np.vstack([[0.0, 0.0, 1.0], np.column_stack([np.cos(turn), np.sin(turn), 0.0 * turn])])
+    rim = np.arange(n)
+    fan = Mesh.of(points, np.column_stack([0 * rim, 1 + rim, 1 + (rim + 1) % n]))
+    np.testing.assert_allclose(smooth_normals(fan)[..., 2], np.sqrt(0.5), atol=1e-6)
 
 
 def test_a_batch_is_refused(tmp_path):

@@ -192,7 +192,7 @@ def _default_q(model: Model, file: str) -> np.ndarray:
     name, _, size = file.removeprefix(ZOO).partition(":")
     begin = getattr(zoo, f"{name}_start", None) if file.startswith(ZOO) else None
     if begin is None:
-        from spanloop.simulation.initial_state import default_position
+        from spanloop.model.poses import default_position
 
         return default_position(model)
     return np.array(begin(int(size)) if size else begin(), dtype=float)

@@ -425,7 +425,7 @@ class Dynamics(Quantities):
 
     def assemble(
         self,
-        guess: ArrayLike,
+        guess: ArrayLike | ByName,
         fixed: Sequence[str] = (),
         *,
         tolerance: float = 1e-12,
@@ -434,6 +434,7 @@ class Dynamics(Quantities):
     ) -> Array:
         """Return coordinates q (..., nq) near the guess (..., nq) with all loops closed, within joint limits.
 
+        guess: an array, or {"joint": coordinate}; other joints are where runs start by default (neutral, inside limits)
         fixed: names of joints that keep their coordinates. tolerance: largest closure error [rad, or of the loop's
         length]. max_steps: for each of six attempts. limits: "keep", or "ignore", which allows joints beyond theirs.
 

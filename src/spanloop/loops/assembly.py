@@ -10,7 +10,7 @@ along the other rows, as kernels and projection close it, and a warning names wh
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -34,6 +34,8 @@ from spanloop.loops.constraint_rank import by_assembly, structure
 from spanloop.loops.reduced_inertia import Weighted
 from spanloop.model import Model
 from spanloop.model.parts import Joint
+from spanloop.model.poses import default_position
+from spanloop.model.user_input import by_name
 
 SMALL = 1e-3  # rad, or of the loop's length: what a slightly misaligned axis may leave open
 
@@ -48,24 +50,27 @@ _DAMPING, _STUCK = 1e-2, 1e6  # in squares of the largest singular value: at fir
 
 def assemble(
     robot: Robot,
-    guess: ArrayLike,
+    guess: ArrayLike | Mapping[str, ArrayLike],
     fixed: Sequence[str] = (),
     *,
     tolerance: float = 1e-12,
     max_steps: int = 100,
     limits: str = "keep",
+    room: float = 0.0,
 ) -> np.ndarray:
     """Coordinates q (..., nq) near the guess at which all loops are closed to `tolerance` [rad, or of their length].
 
+    guess: (..., nq), or {"joint": coordinate}, the others where runs start by default
     fixed: names of joints that do not move. limits: "keep" leaves joints of one DoF within their limits, "ignore" does
-    not. max_steps: for each of six attempts. A single guess that leads nowhere raises StateError, which names the loop;
-    in a batch its row is NaN. Redundant rows that the model's own numbers leave open (by less than 1e-3) stay open,
-    with a warning. Loops that constrain velocities alone have no position to be brought to, which a warning says.
+    not; room: of their range, and rad or m at most, by which they stay inside. max_steps: for each of six attempts. A
+    single guess that leads nowhere raises StateError, which names the loop; in a batch its row is NaN. Redundant rows
+    that the model's own numbers leave open (by less than 1e-3) stay open, with a warning. Loops that constrain
+    velocities alone have no position to be brought to, which a warning says.
     """
     _check(tolerance, max_steps, limits)
     _warn_of_velocity_loops(robot.model)
     fixed = (fixed,) if isinstance(fixed, str) else tuple(fixed)
-    bounds = Limits(robot.model, fixed, are_kept=limits == "keep")
+    bounds = Limits(robot.model, fixed, are_kept=limits == "keep", room=room)
     rows = np.flatnonzero(positional(robot.model))
     task = _Task(robot, bounds, max(tolerance, 100.0 * resolution(robot)), max_steps, rows)
 
@@ -84,6 +89,8 @@ def assemble(
         refused = np.flatnonzero(size > task.tolerance)
         return (best,), {int(k): task.refusal(best[k], fixed, q[0] if len(q) == 1 else None) for k in refused}
 
+    if isinstance(guess, Mapping):
+        guess = by_name(robot.model, guess, default_position(robot.model), "q", "assemble")
     found = over_states("assemble", robot, compute, q=(guess, robot.model.nq))[0]
     _warn_of_misfit(robot, found, task.tolerance)
     return found
@@ -147,7 +154,9 @@ class _Task:
         if not shake:
             return q
         step = shake * np.random.default_rng(attempt).uniform(-1.0, 1.0, self.limits.nv) * self._dof_lengths
-        return self.limits.within(self._moved(q, np.where(self.limits.fixed, 0.0, step)))
+        there = self._moved(q, np.where(self.limits.fixed, 0.0, step))
+        apart = ~np.abs(self._jacobian(np.concatenate([q, there]))).any(axis=(0, 1))  # joints that are in no loop
+        return self.limits.within(self._moved(q, np.where(self.limits.fixed | apart, 0.0, step)))
 
     def descended(self, q: np.ndarray, first_damping: float = _DAMPING) -> np.ndarray:
         """States (n, nq) of smaller error, closed where the descent succeeds."""
@@ -286,8 +295,8 @@ _NEAR = 1e-12  # rad or m: this near to a limit is at it
 class Limits:
     """Where limited joints stand in q and v, and how far they may go; joints in `fixed` do not move at all."""
 
-    def __init__(self, model: Model, fixed: Sequence[str] = (), are_kept: bool = True):
-        """are_kept: False leaves all limits out."""
+    def __init__(self, model: Model, fixed: Sequence[str] = (), are_kept: bool = True, room: float = 0.0):
+        """are_kept: False leaves all limits out; room: a share of the range, at most as many rad or m, inside."""
         self.nv = model.nv
         self.fixed = np.zeros(model.nv, dtype=bool)
         for name in fixed:
@@ -298,6 +307,8 @@ class Limits:
         self.in_v = np.array([model.v_slice(j.name).start for j in joints], dtype=int)
         self.lower = np.array([-np.inf if j.lower is None else j.lower[0] for j in joints])
         self.upper = np.array([np.inf if j.upper is None else j.upper[0] for j in joints])
+        inset = np.minimum(room * (self.upper - self.lower), room) if room else 0.0
+        self.lower, self.upper = self.lower + inset, self.upper - inset
 
     def within(self, q: np.ndarray) -> np.ndarray:
         """q (n, nq) with joints beyond a limit moved to it."""

@@ -71,7 +71,7 @@ class Geometry:
 
     size: of a mesh its scale (x, y, z), () for 1; file: of a mesh, as the model's file names it; placement: in the
     body. color: red, green, blue, opacity, each 0 to 1, None if the file has none; path: where the mesh was found,
-    "" if nowhere.
+    "" if nowhere; missing: then why, if it was searched for.
     """
 
     shape: str
@@ -81,6 +81,7 @@ class Geometry:
     use: str = "visual"  # or "collision"
     color: tuple[float, float, float, float] | None = None
     path: str = field(default="", compare=False, repr=False)
+    missing: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)

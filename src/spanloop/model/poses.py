@@ -1,9 +1,11 @@
-"""Poses of bodies and frames in the world, joint by joint."""
+"""Poses of bodies and frames in the world, joint by joint, and the position at which a model starts by default."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from spanloop.math.vector3 import IDENTITY3
 from spanloop.model.exact_rotations import snap_rotation
@@ -11,9 +13,9 @@ from spanloop.model.parts import WORLD, Joint, Placement
 from spanloop.types import Floats33
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from spanloop.model.model import Model
+
+ROOM = 0.01  # of a joint's range, and rad or m at most: how far inside its limits a joint starts by default
 
 
 def poses(model: Model, q: Sequence[float] | np.ndarray) -> dict[str, Placement]:
@@ -38,6 +40,26 @@ def pose(model: Model, q: Sequence[float] | np.ndarray, name: str) -> Placement:
         out = joint.placement @ _moved(model, joint, q) @ out
         body = joint.parent
     return Placement(snap_rotation(out.rotation)[0], out.position)
+
+
+def default_position(model: Model) -> np.ndarray:
+    """Return the neutral position (nq,), with joints at or beyond a limit moved inside; loops may be open there."""
+    q = np.array(model.neutral())
+    for joint in model.joints:
+        s, none = model.q_slice(joint.name), (None,) * joint.kind.nv
+        if joint.kind.nq == joint.kind.nv:
+            bounds = zip(q[s], joint.lower or none, joint.upper or none, strict=True)
+            q[s] = [_inside(x, low, high) for x, low, high in bounds]
+    return q
+
+
+def _inside(x: float, low: float | None, high: float | None) -> float:
+    """The coordinate nearest to x that is within its limits, with a little room where x is at or beyond one."""
+    low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
+    room = min(ROOM * (high - low), ROOM)
+    if x <= low:
+        return low + room
+    return high - room if x >= high else x
 
 
 def _moved(model: Model, joint: Joint, q: Sequence[float] | np.ndarray) -> Placement:

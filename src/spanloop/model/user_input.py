@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from spanloop.math.vector3 import IDENTITY3
 from spanloop.model.exact_rotations import rotation_of_angles
 from spanloop.model.value_check import check_rotation
 from spanloop.types import Floats3, Floats33
+
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
 
 Moments = tuple[float, float, float, float, float, float]
 UNLIMITED = {"lower": -math.inf, "upper": math.inf, "speed": math.inf, "effort": math.inf}
@@ -173,6 +176,34 @@ def coordinates(value: Any, kind: JointKind, owner: str, what: str = "position")
         if abs(length - 1.0) > 1e-6:
             raise InputError(f"{owner}: its quaternion has length {length:g}; must be 1")
     return tuple(kind.plus(q.tolist(), (0.0,) * kind.nv))
+
+
+def by_name(model: Model, given: Mapping[str, Any], start: np.ndarray, what: str, owner: str) -> np.ndarray:
+    """The start (n,) with the coordinates (what: "q") or rates ("v") of joints by name; (..., n) where these have rows.
+
+    A joint of one DoF has a number, or (..., 1); one of n coordinates or rates has (..., n).
+    """
+    parts: dict[str, np.ndarray] = {}
+    for joint, value in given.items():
+        kind = model.joint(joint).kind
+        n = kind.nq if what == "q" else kind.nv
+        try:
+            array = np.atleast_1d(np.asarray(value))
+        except ValueError:
+            array = np.empty(0, dtype=object)
+        if array.dtype.kind not in "fiu" or array.shape[-1] != n:
+            one = "a number" if n == 1 else f"{n} numbers"
+            raise InputError(f"{owner}: {what}[{joint!r}] is {value!r}; expected {one}, or an array (..., {n}) of runs")
+        parts[joint] = array
+    try:
+        shape = np.broadcast_shapes(*(x.shape[:-1] for x in parts.values()))
+    except ValueError:
+        raise InputError(f"{owner}: joints in {what} have different numbers of runs") from None
+    out = np.empty((*shape, len(start)))
+    out[...] = start
+    for joint, array in parts.items():
+        out[..., model.q_slice(joint) if what == "q" else model.v_slice(joint)] = array
+    return out
 
 
 def _numbers(value: Any, owner: str, shapes: Collection[tuple[int, ...]] | None, expected: str) -> np.ndarray:

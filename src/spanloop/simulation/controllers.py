@@ -93,6 +93,19 @@ class Controller:
     Attributes:
         inputs: how many numbers u it reads each step; None for as many as the array `inputs` of sl.simulate has.
         memory: how many numbers z it keeps from step to step.
+
+    Example:
+        >>> class Integral(sl.control.Controller):
+        ...     inputs, memory = 0, 1
+        ...
+        ...     def torques(self, t, q, v, u, z):
+        ...         return 5.0 * (0.3 - q) + 9.0 * z - v
+        ...
+        ...     def update(self, t, h, q, v, u, z):
+        ...         return z + h * (0.3 - q)
+        >>> run = sl.simulate(sl.zoo.pendulum(), duration=0.1, controller=Integral())
+        >>> run.memory.shape
+        (101, 1)
     """
 
     inputs: int | None = None
@@ -327,8 +340,9 @@ def callback(function: Callable[..., Any], *, key: str = "") -> Callback:
     """A controller (t, q, v) -> torques that Python calls once a step, for what cannot be traced.
 
     Args:
-        function: takes the time t [s], q (..., nq) and v (..., nv) with the batch axes of the simulation, and returns
-            torques (nv) or (..., nv) [N m or N], which act during the step.
+        function: takes the time t [s], q (..., nq) and v (..., nv) with the batch axes of the simulation, which also
+            know their joints, q["elbow"], and returns torques (nv) or (..., nv) [N m or N], or {"joint": torque}, which
+            act during the step.
         key: a name by which a checkpoint knows the function, for one that cannot be compared by its code and values
             (it holds a connection or a log). With a key you vouch that the function is the same one, and that its
             torques depend on t, q and v alone.
@@ -499,6 +513,8 @@ def _several(value: Any) -> list[Any]:
 
 def _sized(values: Any, size: int, what: str) -> Sequence[Any]:
     try:
+        if isinstance(values, (set, frozenset, str)):  # a set has no order
+            raise TypeError
         out = list(values)
     except TypeError:
         raise InputError(f"{what}: a {type(values).__name__} was returned; expected {size} numbers") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,18 +16,18 @@ from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, UnsupportedError
 from spanloop.kernels import KernelSpec
-from spanloop.loops.assembly import assemble
+from spanloop.loops.assembly import Limits, assemble
 from spanloop.loops.batching import faulty_states
 from spanloop.loops.closure_errors import errors, positional, relative_errors, worst
 from spanloop.loops.constraint_rank import in_general, structures
 from spanloop.model import Model
+from spanloop.model.poses import ROOM, default_position
 from spanloop.simulation.events import Events
 from spanloop.simulation.minimal.completion import METHOD
 from spanloop.simulation.system import SINGULAR, System
 from spanloop.simulation.traced_kernels import kernel
 
 NOTICED = 1e-9  # rad, or of the loop's length, or their rates: a smaller correction of the start is not reported
-_ROOM = 0.01  # of a joint's range, and rad or m at most: how far inside its limits a joint starts by default
 _MOST = 20  # Newton steps in minimal coordinates
 _CLOSED = 1e-14  # rad, or of the loop's length: a smaller closure error is not corrected
 _ENOUGH = 1e-9  # rad, or of the loop's length: must be reached
@@ -79,8 +79,10 @@ def states(
     parameters (..., n): live ones, if there are any.
     """
     model = robot.model
-    q = _default(robot, parameters) if q is None else q
-    v = np.zeros(model.nv) if v is None else v
+    if q is None or isinstance(q, Mapping):
+        q = _default(robot, parameters, q or {})
+    if v is None or isinstance(v, Mapping):
+        v = _rates(robot, parameters, q, v) if v else np.zeros(model.nv)
     q = converted("simulate", "q", model.nq, q, np.dtype(float))
     v = converted("simulate", "v", model.nv, v, np.dtype(float))
     leading = leading_shape("simulate", ["q", "v", "inputs"], [q, v, np.empty((*batch, 0))])
@@ -213,7 +215,8 @@ def warn_of_limits(events: Events, q: np.ndarray) -> None:
         first = beyond[0]
         values = first.value(q.T)
         at = float(q[np.argmin(values), first.place])
-        where = "beyond" if values.min() < 0.0 else "exactly at"
+        by = float(-values.min())
+        where = f"{by:.2g} beyond" if by > 0.0 else "exactly at"
         more = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
         warnings.warn(
             f"simulate: joint {first.joint!r} starts at {at:g}, {where} its {first.word} limit {first.bound:g}{more}; "
@@ -223,51 +226,61 @@ def warn_of_limits(events: Events, q: np.ndarray) -> None:
         )
 
 
-def default_position(model: Model) -> np.ndarray:
-    """Return the neutral position (nq,), with joints at or beyond a limit moved inside; loops may be open there."""
-    q = np.array(model.neutral())
-    for joint in model.joints:
-        s, none = model.q_slice(joint.name), (None,) * joint.kind.nv
-        if joint.kind.nq == joint.kind.nv:
-            bounds = zip(q[s], joint.lower or none, joint.upper or none, strict=True)
-            q[s] = [_inside(x, low, high) for x, low, high in bounds]
-    return q
+def _default(robot: Dynamics, parameters: np.ndarray | None, given: Mapping[str, Any]) -> np.ndarray:
+    """The default position (..., nq), with its loops assembled, for each set of live parameters (..., n).
 
-
-def _inside(x: float, low: float | None, high: float | None) -> float:
-    """The coordinate nearest to x that is within its limits, with a little room where x is at or beyond one."""
-    low, high = (-np.inf if low is None else low), (np.inf if high is None else high)
-    room = min(_ROOM * (high - low), _ROOM)
-    if x <= low:
-        return low + room
-    return high - room if x >= high else x
-
-
-def _default(robot: Dynamics, parameters: np.ndarray | None) -> np.ndarray:
-    """The default position (..., nq), with its loops assembled, for each set of live parameters (..., n)."""
+    given: coordinates of joints by name, which stay as they are.
+    """
     guess = default_position(robot.model)
+    if given:
+        from spanloop.model.user_input import by_name
+
+        guess = by_name(robot.model, given, guess, "q", "simulate")
     if not (robot.model.loops or robot.model.couplings):
         return guess
     if parameters is None:
-        return assembled(robot, guess)
-    rows = parameters.reshape(-1, parameters.shape[-1])
-    found = [assembled(LiveRobot(robot, p), guess) for p in rows]
-    return np.array(found).reshape(*parameters.shape[:-1], len(guess))
+        return assembled(robot, guess, tuple(given))
+    shape = leading_shape("simulate", ["q", "parameters"], [guess, parameters])
+    pairs = (np.broadcast_to(x, (*shape, x.shape[-1])).reshape(-1, x.shape[-1]) for x in (guess, parameters))
+    found = [assembled(LiveRobot(robot, p), start, tuple(given)) for start, p in zip(*pairs, strict=True)]
+    return np.array(found).reshape(*shape, guess.shape[-1])
+
+
+def _rates(robot: Dynamics, parameters: np.ndarray | None, q: Any, given: Mapping[str, Any]) -> np.ndarray:
+    """Velocities (..., nv) from rates of joints by name: zero at the others, or what closed loops make of them."""
+    from spanloop.model.user_input import by_name
+
+    model = robot.model
+    v = by_name(model, given, np.zeros(model.nv), "v", "simulate")
+    if not (model.loops or model.couplings):
+        return v
+    if parameters is not None:
+        raise InputError("simulate: v is given by name, for loops whose parameters are live; give an array (..., nv)")
+    rates = {name: v[..., model.v_slice(name)] for name in given}
+    return robot.complete_velocity(q, {name: x[..., 0] if x.shape[-1] == 1 else x for name, x in rates.items()})
 
 
 def assembled(robot: Dynamics | LiveRobot, guess: np.ndarray, fixed: Sequence[str] = ()) -> np.ndarray:
-    """Coordinates (nq,) near the guess with all loops closed, beyond limits of joints if need be; fixed: as assemble.
+    """Coordinates (nq,) near the guess with all loops closed, and a little room to limits of joints.
+
+    At or beyond limits if need be; fixed: as assemble.
 
     Raises:
         StateError: the loops close nowhere near.
     """
     try:
-        return assemble(robot, guess, fixed)
+        found = assemble(robot, guess, fixed)
     except StateError as within_limits:
         try:
             return assemble(robot, guess, fixed, limits="ignore")
         except StateError:
             raise within_limits from None
+    if not Limits(robot.model, fixed, room=ROOM).reached(found):
+        return found
+    try:
+        return assemble(robot, found, fixed, room=ROOM)
+    except StateError:
+        return found
 
 
 def _check(robot: Dynamics, q: np.ndarray, v: np.ndarray, leading: tuple[int, ...]) -> None:

@@ -99,8 +99,15 @@ class Inputs:
         tau = np.zeros(shape)
         for name, value in torques.items():
             s = self.model.v_slice(self.model.joint(name).name)
-            one = s.stop - s.start == 1 and np.ndim(value) < len(shape)
-            tau[..., s] = np.asarray(value)[..., None] if one else value
+            numbers = np.asarray(value)
+            if s.stop - s.start == 1 and numbers.ndim < len(shape):
+                numbers = numbers[..., None]
+            try:
+                tau[..., s] = numbers
+            except (TypeError, ValueError):
+                own = (*shape[:-1], s.stop - s.start)
+                words = f"the callback returned {value!r} for joint {name!r}; expected shape {own}"
+                raise CallbackError(words) from None
         return tau
 
     def kept_rows(self, runs: int, count: int) -> np.ndarray:

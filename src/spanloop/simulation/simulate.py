@@ -46,8 +46,8 @@ class AccuracyError(SpanloopError):
 
 def simulate(
     model: Model | Dynamics,
-    q: ArrayLike | None = None,
-    v: ArrayLike | None = None,
+    q: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    v: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     duration: float,
     step: float | None = None,
@@ -71,8 +71,10 @@ def simulate(
     Args:
         model: a Model, or a Dynamics, whose `method` and `on_singular` are used.
         q: coordinates (..., nq) at the start; by default the neutral position, with joints inside their limits and
-            loops assembled.
-        v: velocities (..., nv) at the start; zero by default.
+            loops assembled. {"joint": coordinate} sets some joints, (..., 1) for runs; the others are as by default,
+            with loops assembled around them.
+        v: velocities (..., nv) at the start; zero by default. {"joint": rate} sets some joints; the others have none,
+            or what closed loops make of these (robot.complete_velocity).
         duration: of the motion [s].
         step: length of a fixed step, or the longest adaptive step [s]; fixed steps are 1 ms by default. Whole steps
             fill the time between samples, and whole samples the duration: a length that does not divide them is
@@ -296,7 +298,8 @@ def _step_errors(
     def inputs_at(number: int) -> np.ndarray:
         return problem.inputs.at(problem.batch, np.full((len(problem), 1), number))
 
-    found = step_errors(loop, p, layout, units, inputs_at, ORDER[integrator.name])
+    weight = float(np.linalg.norm(problem.model.gravity))
+    found = step_errors(loop, p, layout, units, inputs_at, ORDER[integrator.name], weight)
     if found is not None and found.largest > LONG_STEP and integrator.accuracy is None:
         warnings.warn(
             f"simulate: steps of {loop.grid.h:g} s are too long for this motion: one of them changes velocities by "

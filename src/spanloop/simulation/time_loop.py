@@ -100,6 +100,8 @@ def _warn_if_other(name: str, asked: float, used: float, whole: str) -> None:
 def positive(x: Any, name: str) -> float:
     """A length of time [s], checked; name: of the argument."""
     try:
+        if isinstance(x, (str, bytes, bool, np.bool_)):
+            raise TypeError
         value = float(x)
     except (TypeError, ValueError):
         raise InputError(f"{name} is {x!r}; expected a number of seconds") from None
@@ -195,6 +197,7 @@ LONG_STEP = 1e-3  # of the speed: a step with a larger error is too long for the
 _PROBES = 4  # steps that are repeated, at most
 _PROBED = 16  # runs of a batch in which they are
 _SLOW = 1e-9  # rad/s or m/s: what is slower counts as this fast
+_ROUNDED = 1e-6  # of the largest speed of all joints, and of what gravity adds in a second: the same
 _DIGITS = 8.0  # of rounding, which is no error of a step
 
 
@@ -207,12 +210,19 @@ class StepErrors:
 
 
 def step_errors(
-    loop: TimeLoop, p: Progress, layout: StateLayout, units: Sequence[str], inputs_at: Callable, order: int
+    loop: TimeLoop,
+    p: Progress,
+    layout: StateLayout,
+    units: Sequence[str],
+    inputs_at: Callable,
+    order: int,
+    weight: float,
 ) -> StepErrors | None:
     """An estimate from steps that are taken once whole and once in halves; None if none succeeds.
 
     The velocities after both differ by (1 − 2⁻ᵖ) times the error of the whole one, p the order. Angles and lengths are
-    compared each with their own kind. units: of the DoF. inputs_at(number): the inputs of a step, as those of the loop.
+    compared each with their own kind; beside other speeds, or the weight of the links, very slow ones are rounding.
+    units: of the DoF. inputs_at(number): the inputs of a step, as those of the loop. weight: of gravity [m/s²].
     """
     moved = np.flatnonzero(p.counts)  # the others ended where they began
     if not len(moved):
@@ -228,8 +238,9 @@ def step_errors(
         found.append(np.where(well[:, None], np.abs(whole - halves), np.nan))
     errors = np.array(found) / (1.0 - 0.5**order)
     shares = []
+    slow = np.maximum(_ROUNDED * np.maximum(np.nanmax(speeds, axis=(1, 2), initial=0.0), weight), _SLOW)
     for group in groups:
-        fastest = np.maximum(np.nanmax(speeds[:, :, group], axis=(1, 2), initial=0.0), _SLOW)
+        fastest = np.maximum(np.nanmax(speeds[:, :, group], axis=(1, 2), initial=0.0), slow)
         share = errors[:, :, group].max(axis=2, initial=0.0) / fastest
         shares.append(np.where(share < _DIGITS * np.finfo(rows.dtype).eps, 0.0, share))
     share = np.max(shares, axis=0) if shares else np.full((1, 1), np.nan)

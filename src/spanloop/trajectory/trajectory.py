@@ -329,6 +329,7 @@ class Trajectory:
     def video(self, path: str | Path, **options: Any) -> Path:
         """Write the run as a video, .mp4 or .gif; see spanloop.view.video.write for size, fps, speed and view.
 
+        view=(azimuth, elevation) is in radians: (0, 0) looks from +x, (0, 1.57) from above.
         A .gif needs pillow, an .mp4 imageio-ffmpeg (or ffmpeg on the machine).
         """
         from spanloop.view.video import write

@@ -56,12 +56,17 @@ def shows_collisions(model: Model) -> bool:
     return 2 * sum(any(g.use == "visual" for g in b.geometry) for b in solid) < len(solid)
 
 
+def is_visible(g: Geometry) -> bool:
+    """Whether a shape is more than transparent."""
+    return g.color is None or g.color[3] > 0.0
+
+
 def own_shapes(body: Body, collisions: bool, folder: str | Path | None, notes: list[str]) -> tuple[Shape, ...]:
     """Shapes of a body's visual geometry, or, if `collisions`, of its collision geometry where it has no other; with
     notes on meshes that cannot be shown. folder: searched for meshes whose path the model does not have."""
     listed = [g for g in body.geometry if g.use == "visual"] or (list(body.geometry) if collisions else [])
     faults: list[str] = []
-    found = [_from_geometry(g, folder, faults) for g in listed if g.color is None or g.color[3] > 0.0]
+    found = [_from_geometry(g, folder, faults) for g in listed if is_visible(g)]
     out = tuple(s for s in found if s is not None)
     notes += [f"{why}; {'it is left out' if out else 'a simple shape replaces it'}" for why in faults]
     return out
@@ -72,7 +77,7 @@ def _from_geometry(g: Geometry, folder: str | Path | None, faults: list[str]) ->
     if g.shape != "mesh":
         return Shape(g.shape, g.size, g.placement, color=color)
     found: str | Path | None = g.path
-    why = f"mesh {g.file!r}: its folder is unknown"
+    why = g.missing or f"mesh {g.file!r}: its folder is unknown; folder= names the folder of the model's file"
     if not found and folder is not None:
         found, why = resolve_mesh(g.file, folder)
     if not found:
@@ -100,6 +105,11 @@ def ellipsoid(inertia: Inertia, most: float = float("inf")) -> Shape | None:
     if found is None or max(found.size) <= most:
         return found
     return replace(found, size=tuple(x * most / max(found.size) for x in found.size))
+
+
+def extent(shape: Shape) -> float:
+    """The diagonal [m] of the box around a shape."""
+    return float(np.linalg.norm(np.ptp(corners(replace(shape, placement=HERE)), axis=0)))
 
 
 def corners(shape: Shape) -> np.ndarray:

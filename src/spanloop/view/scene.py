@@ -24,6 +24,7 @@ from spanloop.view.body_shapes import Shape, axis_of
 from spanloop.view.marks import Marks
 
 LARGEST_INERTIA = 0.2  # half axis of an ellipsoid at most, in sizes of the mechanism
+ABSURD_MESH = 20.0  # diagonal of a mesh that no body of the mechanism can have, in its sizes
 ABSURD_INERTIA = 1.0  # half axis that no body of the mechanism can have, in its sizes
 
 
@@ -82,7 +83,7 @@ class Scene:
     """The visible parts of a model. bodies[0] is the world; body i is the child of joints[i − 1].
 
     size [m]: approximate size of the mechanism, which scales markers, arrows and cameras. notes: what the scene shows
-    differently from the model.
+    differently from the model; lost: those about meshes that are not shown.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Scene:
     frames: tuple[SceneFrame, ...]
     size: float
     notes: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def floats(self) -> bool:
@@ -107,7 +109,7 @@ def scene(model: Model, q: ArrayLike | None = None, folder: str | Path | None = 
     """
     robot = Dynamics(model, target="python")
     at = poses(robot, model.neutral() if q is None else np.asarray(q, float))
-    bodies, size, notes = _bodies(model, at, folder)
+    bodies, size, notes, lost = _bodies(model, at, folder)
     number = model.body_number
     marks = Marks(model, [b.shapes for b in bodies], size)
     return Scene(
@@ -126,6 +128,7 @@ def scene(model: Model, q: ArrayLike | None = None, folder: str | Path | None = 
         tuple(SceneFrame(f.name, number[f.body], f.placement) for f in model.frames),
         size,
         notes,
+        lost,
     )
 
 
@@ -133,9 +136,12 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
     """The world and all bodies, the size of the mechanism [m], and notes."""
     notes: list[str] = []
     collisions = body_shapes.shows_collisions(model)
-    own = [(), *(body_shapes.own_shapes(b, collisions, folder, notes) for b in model.bodies)]
-    pictured = body_shapes.is_pictured(model)
     size = stand_ins.reach(model, at)
+    own: list[tuple[Shape, ...]] = [()]
+    for b in model.bodies:
+        own.append(_sensible(b.name, body_shapes.own_shapes(b, collisions, folder, notes), model, size, notes))
+    lost = tuple(dict.fromkeys(notes))
+    pictured = body_shapes.is_pictured(model)
     if pictured and any(own):
         points = _placed_corners(own, at[None])
         size = max(float(np.linalg.norm(np.ptp(points.reshape(-1, 3), axis=0))), 1e-6)
@@ -144,7 +150,9 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
     large = []
     for k, body in enumerate(model.bodies):
         shapes = own[k + 1]
-        if not shapes and (any(g.use == "visual" for g in body.geometry) or not pictured):
+        seen = [g for g in body.geometry if body_shapes.is_visible(g)]
+        hidden = bool(body.geometry) and not seen and any(own)
+        if not shapes and not hidden and (any(g.use == "visual" for g in seen) or not pictured):
             shapes = stand_ins.derived(model, body, size)
         inertia = body_shapes.ellipsoid(body.inertia, LARGEST_INERTIA * size)
         full = body_shapes.ellipsoid(body.inertia)
@@ -155,7 +163,26 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
     if large:
         listed = ", ".join(large[:4]) + (f" and {len(large) - 4} more" if len(large) > 4 else "")
         notes.append(f"these bodies have inertias of far larger ones; their ellipsoids are drawn smaller: {listed}")
-    return tuple(bodies), size, tuple(dict.fromkeys(notes))
+    return tuple(bodies), size, tuple(dict.fromkeys(notes)), lost
+
+
+def _sensible(body: str, shapes: tuple[Shape, ...], model: Model, size: float, notes: list[str]) -> tuple[Shape, ...]:
+    """The shapes of a body without meshes far larger than the mechanism, which are noted."""
+    if all(s.mesh is None for s in shapes):
+        return shapes
+    boxes = [body_shapes.inertia_box(b.inertia) for b in model.bodies]
+    most = max(size, *(body_shapes.extent(s) for s in (*boxes, *shapes) if s is not None and s.mesh is None), 0.0)
+    out = []
+    for s in shapes:
+        across = body_shapes.extent(s)
+        if s.mesh is None or across <= ABSURD_MESH * most:
+            out.append(s)
+            continue
+        notes.append(
+            f"body {body!r}: mesh {Path(s.file).name!r} is {across:.3g} m across, the mechanism without meshes "
+            f"{most:.2g} m; is it in millimetres? scale=0.001. It is not drawn"
+        )
+    return tuple(out)
 
 
 def poses(robot: Dynamics, q: ArrayLike) -> np.ndarray:

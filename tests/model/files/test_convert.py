@@ -61,7 +61,7 @@ def test_the_example_uses_every_table_and_reads_back_bit_for_bit():
 
 def test_the_page_names_every_key_and_every_kind():
     structure = {"where", "placement", "inertia", "placement_a", "placement_b", "bodies", "joints", "frames", "loops",
-                 "couplings", "actuators", "sensors", "path"}  # fmt: skip
+                 "couplings", "actuators", "sensors", "path", "missing"}  # fmt: skip
     for part in (Model, Body, Inertia, Geometry, Joint, Frame, Loop, Coupling, Actuator, Sensor):
         for f in fields(part):
             if f.name not in structure and (part, f.name) != (Body, "geometry"):

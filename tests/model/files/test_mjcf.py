@@ -504,3 +504,8 @@ def test_without_mujoco_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mujoco", None)
     with says(UnsupportedError, "MJCF files are read with MuJoCo's own compiler, which is not installed; "):
         loads(ARM)
+
+
+def test_a_part_that_other_files_include_is_named_as_one():
+    with says(FileError, "m.xml:1: <mujocoinclude> is a part that other files include"):
+        loads("<mujocoinclude><worldbody/></mujocoinclude>", "m.xml")

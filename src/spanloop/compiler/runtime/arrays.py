@@ -23,7 +23,8 @@ def converted(function: str, name: str, size: int, x, dtype: np.dtype) -> np.nda
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise InputError(f"{function}: {name} has masked entries; fill them first, for example with x.filled(nan)")
     if a.dtype.kind not in "fiub":
-        raise InputError(f"{function}: {name} holds {_kind(a)}; expected real numbers of shape (..., {size})")
+        what = f"is a {type(x).__name__}" if a.dtype.kind == "O" and a.ndim == 0 else f"holds {_kind(a)}"
+        raise InputError(f"{function}: {name} {what}; expected real numbers of shape (..., {size})")
     if a.ndim == 0 or a.shape[-1] != size:
         raise InputError(f"{function}: {name} has shape {a.shape}; expected (..., {size})")
     with np.errstate(over="ignore"):  # a double too large for float32 becomes inf, which the kernel reports

@@ -94,10 +94,10 @@ def _warn(function: str, batches: list[_Refused]) -> None:
         which = f"1 of {refused.size} states has no answer; its row is NaN. It is state {place}"
     else:
         which = f"{count} of {refused.size} states have no answer; their rows are NaN. The first is state {place}"
-    warnings.warn(StateWarning(f"{function}: {which}: {refusal}", refusal), stacklevel=_depth_of_caller())
+    warnings.warn(StateWarning(f"{function}: {which}: {refusal}", refusal), stacklevel=depth_of_caller())
 
 
-def _depth_of_caller() -> int:
+def depth_of_caller() -> int:
     """How many frames up the first one outside this package is."""
     home = os.path.dirname(spanloop.__file__)
     frame, depth = sys._getframe(1), 1

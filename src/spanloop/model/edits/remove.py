@@ -21,7 +21,7 @@ PARTS = ("body", "joint", "loop", "coupling", "frame", "actuator", "sensor")
 def remove(model: Model, *names: str | Iterable[str], kind: str | None = None) -> Model:
     """Return the model without these bodies, joints, loops, couplings, frames, actuators or sensors.
 
-    names: of the parts
+    names: of the parts, one by one or in a list (which may be empty)
     kind: "body", "joint", "loop", "coupling", "frame", "actuator" or "sensor", for a name that several parts have
 
     Removing a body removes its subtree and the loops, couplings, actuators, sensors and frames on it. Removing a joint

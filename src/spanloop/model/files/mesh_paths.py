@@ -101,26 +101,27 @@ def located(bodies: Iterable[Body], folders: Folders | None, notes: LoadNotes) -
     """The bodies with the paths of their meshes; those that are missing are noted."""
     if folders is None:
         return list(bodies)
-    paths: dict[str, str] = {}
+    paths: dict[str, tuple[str, str]] = {}  # where a mesh is, or why it is nowhere
 
     def path(g: Geometry) -> Geometry:
         if not g.file:
             return g
         if g.file not in paths:
-            paths[g.file] = _noted(g.file, folders, notes) if len(paths) < MOST_SEARCHED else ""
+            paths[g.file] = _noted(g.file, folders, notes) if len(paths) < MOST_SEARCHED else ("", "")
             if len(paths) == MOST_SEARCHED + 1:
                 notes.add(f"meshes not searched for, the file names more than {MOST_SEARCHED}", repr(g.file))
-        return replace(g, path=paths[g.file]) if paths[g.file] else g
+        where, missing = paths[g.file]
+        return replace(g, path=where, missing=missing)
 
     return [replace(b, geometry=tuple(map(path, b.geometry))) if b.geometry else b for b in bodies]
 
 
-def _noted(file: str, folders: Folders, notes: LoadNotes) -> str:
+def _noted(file: str, folders: Folders, notes: LoadNotes) -> tuple[str, str]:
     found, note = folders.find(file)
     if found is None:
         notes.add("meshes not found", f"mesh {note}")
-        return ""
-    return str(found)
+        return "", f"mesh {note}"
+    return str(found), ""
 
 
 def _package(name: str, folder: Path, root: Path | None) -> Path | None:

@@ -17,12 +17,23 @@ dynamics of the simulation itself. These are the torques of robot.inverse_dynami
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from spanloop.compiler.runtime.nan_rows import depth_of_caller
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, Reason, Refusal, StateError, UnsupportedError
+from spanloop.errors import (
+    InputError,
+    Reason,
+    Refusal,
+    SpanloopError,
+    SpanloopWarning,
+    StateError,
+    UnsupportedError,
+    listed,
+)
 from spanloop.kernels import on_scalars
 from spanloop.kernels.on_scalars import closed_loops
 from spanloop.loops.arguments import actuators, dof_names
@@ -33,6 +44,8 @@ from spanloop.math.vector3 import dot, is_zero
 from spanloop.model import Model
 from spanloop.simulation.control.targets import controllable
 
+_HELD = 1e-6  # of the largest acceleration in free fall: what counts as none
+_ASIDE = 0.1  # from the neutral position, where gravity may be in balance
 _SINGULAR = 1e-12  # of the diagonal: a pivot that is not larger has no inverse
 
 
@@ -108,7 +121,7 @@ class ActuatedMechanism:
             raise UnsupportedError(f"{who}: model {model.name!r} has no actuated joint; model.actuate(...) makes some")
         chosen = actuators(model, able, weights)
         self.actuated, self.weights = chosen.dofs, tuple(map(float, chosen.weights))
-        self.independent = _independent(model, who, able, able if targets is None else targets, near)
+        self.independent, free = _independent(model, who, able, able if targets is None else targets, near)
         names = dof_names(model)
         self._names, self._who = tuple(repr(names[k]) for k in self.independent), who
         springless = replace(model, joints=tuple(replace(j, stiffness=(0.0,) * j.kind.nv) for j in model.joints))
@@ -118,6 +131,20 @@ class ActuatedMechanism:
         self._moving, self._heavy, self._light = (
             on_scalars(m, "forward_dynamics", near=place) for m in (model, springless, light)
         )
+        if free:
+            warn_of_falling(model, who, self._falling(model, free, near))
+
+    def _falling(self, model: Model, free: Sequence[int], near: Any) -> list[int]:
+        """Those of the DoF that no actuator moves which gravity accelerates while the actuated ones are held."""
+        try:
+            aside = [x for j in model.joints for x in j.kind.plus(j.kind.neutral(), (_ASIDE,) * j.kind.nv)]
+            q = Dynamics(model).assemble(aside if near is None else near)
+            response = self.response_to_gravity(q.tolist())
+            a = response.accelerations([0.0] * len(self.independent))
+        except SpanloopError:  # it is not known
+            return list(free)
+        least = _HELD * max(map(abs, response.free))
+        return [k for k in free if abs(a[k]) > least]
 
     def response(self, q: Any, v: Any) -> Response:
         """At a state."""
@@ -148,8 +175,23 @@ class ActuatedMechanism:
         return found
 
 
-def _independent(model: Model, who: str, able: Sequence[str], targets: Collection[str], near: Any) -> tuple[int, ...]:
-    """Places in v of the actuated DoF that determine the motion; each has a target."""
+def warn_of_falling(model: Model, who: str, dofs: Sequence[int]) -> None:
+    """Warn of DoF, places in v, that a law cannot hold against gravity; a free base is known to fall."""
+    free = {k for j in model.joints if j.kind.name == "free" for k in _places(model, j.name)}
+    names = [dof_names(model)[k] for k in dofs if k not in free]
+    if names:
+        warnings.warn(
+            f"{who}: no actuator holds {listed(map(repr, names), 4)} of model {model.name!r} against gravity, which "
+            "moves it under this law. model.actuate(...) makes joints that can be controlled",
+            SpanloopWarning,
+            stacklevel=depth_of_caller(),
+        )
+
+
+def _independent(
+    model: Model, who: str, able: Sequence[str], targets: Collection[str], near: Any
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Places in v of the actuated DoF that determine the motion, each with a target; and of DoF that none moves."""
     robot = Dynamics(model)
     if near is None and in_general(model) is None:
         raise InputError(
@@ -158,7 +200,7 @@ def _independent(model: Model, who: str, able: Sequence[str], targets: Collectio
         )
     places = {k for name in able for k in _places(model, name)}
     if set(able) <= set(targets):
-        return tuple(k for k in robot.independent_coordinates(near).dofs if k in places)
+        return _divided(robot.independent_coordinates(near).dofs, places)
     named: list[str] = []
     for joint in (name for name in able if name in targets):
         try:
@@ -166,14 +208,19 @@ def _independent(model: Model, who: str, able: Sequence[str], targets: Collectio
         except InputError:  # it follows from those before
             continue
         named.append(joint)
-    found = tuple(k for k in robot.independent_coordinates(near, named).dofs if k in places)
+    found, free = _divided(robot.independent_coordinates(near, named).dofs, places)
     for name in able:
         if name not in named and set(_places(model, name)) & set(found):
             raise InputError(
                 f"{who}: joint {name!r} has no target, and it does not follow from those that have one "
                 f"({', '.join(map(repr, named))}); give it one"
             )
-    return found
+    return found, free
+
+
+def _divided(dofs: Sequence[int], places: Collection[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The DoF at these places, and the others."""
+    return tuple(k for k in dofs if k in places), tuple(k for k in dofs if k not in places)
 
 
 def _places(model: Model, joint: str) -> range:

@@ -27,10 +27,12 @@ from spanloop.errors import InputError
 from spanloop.kernels import on_scalars
 from spanloop.model import Model
 from spanloop.model.user_input import number
-from spanloop.simulation.control.actuated_response import ActuatedMechanism
+from spanloop.simulation.control.actuated_response import ActuatedMechanism, warn_of_falling
 from spanloop.simulation.control.motion_paths import Path
 from spanloop.simulation.control.targets import Goal, controllable, every_joint_controlled, gains, goal, has_loops
 from spanloop.simulation.controllers import Controller
+
+_NONE = 1e-9  # of the largest torque of gravity: what counts as none
 
 
 def pd(
@@ -203,6 +205,11 @@ def _gravity(model: Model, who: str, weights: Any, near: Any) -> Callable[[Any],
     _no_weights(weights, who)
     torques = on_scalars(model, "gravity_torques")
     able = [j.name in controllable(model) for j in model.joints for _ in range(j.kind.nv)]
+    driven = [j.driven for j in model.joints for _ in range(j.kind.nv)]
+    if not all(able):
+        pull = torques(model.random_state()[0].tolist())
+        least = _NONE * max(map(abs, pull))
+        warn_of_falling(model, who, [k for k, x in enumerate(pull) if not able[k] and not driven[k] and abs(x) > least])
     return lambda q: [x if yes else 0.0 for x, yes in zip(torques(q), able, strict=True)]
 
 

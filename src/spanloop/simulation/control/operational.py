@@ -48,6 +48,7 @@ def operational_space(
     *,
     axes: str = "xyz",
     orientation: ArrayLike | Callable[..., Any] | None = None,
+    rotation_axes: str = "xyz",
     posture: ArrayLike | Mapping[str, Any] | None = None,
     posture_gains: tuple[float, float] | None = None,
     weights: ArrayLike | Mapping[str, float] | None = None,
@@ -64,6 +65,8 @@ def operational_space(
         axes: some of "xyz".
         orientation: a rotation (3, 3), roll, pitch, yaw [rad], or control.turning(...); its error counts as the sine of
             the angle.
+        rotation_axes: some of "xyz", the axes of the world about which the orientation is controlled: "z" for the yaw
+            of a plane mechanism.
         posture: target of the joints in the null space of the frame, {"joint": target} or coordinates (nq).
         posture_gains: (kp, kd) of the posture; (0, kd) by default.
         weights: with loops, of the squares of the torques where there are more actuators than the motion needs,
@@ -91,13 +94,14 @@ def operational_space(
     name = model.frame(frame).name
     rows, aim = _directions(target, axes)
     turn = _orientation(orientation)
-    words = ([] if turn is None else [f"{name!r} about {x}" for x in "xyz"]) + [f"{name!r} along {x}" for x in axes]
+    turned = _rows(rotation_axes, "rotation_axes") if turn is not None else []
+    words = [f"{name!r} about {'xyz'[r]}" for r in turned] + [f"{name!r} along {x}" for x in axes]
     count, torques = _closed(model, weights, near, words) if has_loops(model) else _tree(model, weights, words)
-    chosen = ([] if turn is None else [0, 1, 2]) + [3 + r for r in rows]  # rows of the Jacobian
+    chosen = turned + [3 + r for r in rows]  # rows of the Jacobian
     if len(chosen) > count:
         raise InputError(
             f"{WHO}: {len(chosen)} directions of {name!r} are to be controlled with {count} degrees of freedom; "
-            "name fewer axes, as axes='xz'"
+            f"name fewer axes, as axes='xz'{'' if turn is None else ', or rotation_axes=' + repr('z')}"
         )
     kp, kd = _not_negative(kp, "kp"), _not_negative(kd, "kd")
     k0, d0 = (0.0, kd) if posture_gains is None else (_not_negative(x, "posture_gains") for x in posture_gains)
@@ -116,8 +120,7 @@ def operational_space(
         if turn is not None:
             wanted, omega, alpha = turn(t)
             error = _turn_between([row[:3] for row in T[:3]], wanted)
-            speeds = [dot(J[r], v) for r in range(3)]
-            out = [alpha[r] + kp * error[r] + kd * (omega[r] - speeds[r]) for r in range(3)] + out
+            out = [alpha[r] + kp * error[r] + kd * (omega[r] - dot(J[r], v)) for r in turned] + out
         return out
 
     def law(t: Any, q: Any, v: Any, u: Any) -> list[Any]:
@@ -178,12 +181,18 @@ class _Frame(Controller):
 
 
 def _directions(target: Any, axes: str) -> tuple[list[int], Path]:
-    if not isinstance(axes, str) or not set(axes) <= set("xyz") or len(set(axes)) != len(axes):
-        raise InputError(f"{WHO}: axes is {axes!r}; expected some of 'xyz'")
+    rows = _rows(axes, "axes")
     aim = target if isinstance(target, Path) else path(target) if callable(target) else hold(target)
     if aim.size != len(axes):
         raise InputError(f"{WHO}: the target has {aim.size} numbers; expected {len(axes)}, for the axes {axes!r}")
-    return ["xyz".index(x) for x in axes], aim
+    return rows, aim
+
+
+def _rows(axes: Any, what: str) -> list[int]:
+    """The places of axes among "xyz"."""
+    if not isinstance(axes, str) or not set(axes) <= set("xyz") or len(set(axes)) != len(axes):
+        raise InputError(f"{WHO}: {what} is {axes!r}; expected some of 'xyz'")
+    return ["xyz".index(x) for x in axes]
 
 
 def _orientation(value: Any) -> Callable[..., Any] | None:

@@ -99,7 +99,9 @@ class Integrator:
 
 
 def _is_positive(x: object) -> bool:
-    return isinstance(x, int | float | np.integer | np.floating) and math.isfinite(x) and bool(x > 0.0)
+    if isinstance(x, bool) or not isinstance(x, int | float | np.integer | np.floating):
+        return False
+    return math.isfinite(x) and bool(x > 0.0)
 
 
 def schedule(system: System, events: Events, name: str, dtype: str) -> Schedule:

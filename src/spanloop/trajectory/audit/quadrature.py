@@ -3,7 +3,10 @@
 Over each interval the cubic through the four nearest samples is integrated. The doubt is the difference to the same
 rule on every second sample: about fifteen times the error where the integrand is smooth, and large where it is not.
 Where torques are held the motion has kinks at samples: there Gauss's rule of two points inside each interval is used,
-with the states there from the motion's own cubic, and the doubt is the difference to the rule above.
+with the states there from the motion's own polynomial, and the doubt is the difference to the rule above.
+
+Where two rules differ by more than 5 % of an interval, samples do not resolve the integrand (a stiff joint decays
+between two of them): then the doubt is all that the interval could contribute, the larger of its ends times its length.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from spanloop.errors import UnsupportedError
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
+_RESOLVED = 0.05  # of what an interval could contribute: two rules differ by less where samples resolve the integrand
+_WILD = 10.0  # of the largest integrand at any sample
 _GAUSS = 0.5 + np.array([-0.5, 0.5]) / np.sqrt(3.0)
 
 
@@ -48,11 +53,11 @@ def integral(run: Trajectory, integrand: Callable[[Trajectory], np.ndarray]) -> 
         parts[..., inside], misses[..., inside] = _up_to_ends(s.times, f[..., begin : begin + len(s)])
         begin += len(s)
     if any(s.held for s in run.segments):
-        parts, misses = _inside(run, integrand, parts, misses)
+        parts, misses = _inside(run, integrand, parts, misses, f)
     return Integral(parts, misses)
 
 
-def _inside(run: Trajectory, integrand, parts, misses) -> tuple[np.ndarray, np.ndarray]:
+def _inside(run: Trajectory, integrand, parts, misses, at_samples) -> tuple[np.ndarray, np.ndarray]:
     """Gauss's rule in the intervals in which torques are held; no sample takes part, where they jump."""
     held = np.concatenate([np.append(np.full(len(s) - 1, s.held), False) for s in run.segments])[:-1]
     if not held.any():
@@ -62,10 +67,18 @@ def _inside(run: Trajectory, integrand, parts, misses) -> tuple[np.ndarray, np.n
         f = integrand(run.at((start[:, None] + h[:, None] * _GAUSS).ravel()))
     except UnsupportedError:  # coordinates without differences have no states in between
         return parts, misses
-    gauss = 0.5 * h * (f[..., 0::2] + f[..., 1::2])
-    misses[..., held] = gauss - parts[..., held]
-    parts[..., held] = gauss
+    gauss, plain = 0.5 * h * (f[..., 0::2] + f[..., 1::2]), parts[..., held]
+    most = h * np.nanmax(np.abs(at_samples), axis=-1, keepdims=True, initial=0.0)
+    wild = np.abs(gauss) > _WILD * most  # the polynomial swings far out where a stiff joint decays
+    misses[..., held] = np.where(wild, misses[..., held], gauss - plain)
+    parts[..., held] = np.where(wild, plain, gauss)
     return parts, misses
+
+
+def _honest(misses: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """The differences of two rules (..., n), or the most that an interval can contribute where it is not resolved."""
+    unresolved = np.abs(misses) > _RESOLVED * most
+    return np.where(unresolved, np.copysign(np.maximum(np.abs(misses), most), misses), misses)
 
 
 def _up_to_ends(times: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +103,8 @@ def _rule(times: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     coarse = _cubic(times[: 2 * pairs + 1 : 2], rows[:, : 2 * pairs + 1 : 2])
     miss = 0.5 * (fine[:, : 2 * pairs].reshape(len(rows), pairs, 2).sum(axis=-1) - coarse)
     misses = np.repeat(miss, 2, axis=1)
-    return fine, np.concatenate([misses, misses[:, -1:]], axis=1)[:, : len(times) - 1]
+    misses = np.concatenate([misses, misses[:, -1:]], axis=1)[:, : len(times) - 1]
+    return fine, _honest(misses, np.diff(times) * np.maximum(np.abs(rows[:, 1:]), np.abs(rows[:, :-1])))
 
 
 def _cubic(times: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 The corner of a cell minimises the squared distances to those planes, weighted by area (Lindstrom, Out-of-core
 simplification of large polygonal models, 2000); directions that the planes leave open keep the mean of the corners.
+Triangles that form no surface are not merged: an even choice of them remains.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import numpy as np
 from spanloop.view.meshes.mesh import Mesh
 
 _ROUNDS = 9
+_CROWDED = 8.0  # triangles for each cluster; a surface has about 2
+_COVERED = 40.0  # area of all triangles that are chosen, in areas of the box around the mesh
 _OPEN = 1e-3  # eigenvalues below this share of the largest are directions without a plane
 
 
@@ -25,6 +28,8 @@ def decimated(mesh: Mesh, most: int) -> Mesh:
     cell = longest / max(4.0, np.sqrt(0.4 * most))
     for _ in range(_ROUNDS):
         number, faces, kept = _clustered(mesh, low, cell)
+        if len(kept) > _CROWDED * max(int(number.max()) + 1, 64):
+            return _chosen(mesh, most)
         if len(kept) <= most:
             cells, coarse = (number, faces, kept), cell
             if len(kept) > 0.85 * most:
@@ -37,6 +42,17 @@ def decimated(mesh: Mesh, most: int) -> Mesh:
     number, faces, kept = cells
     vertices = _corners(mesh, number, coarse)
     return Mesh(vertices, faces, mesh.colors[kept])
+
+
+def _chosen(mesh: Mesh, most: int) -> Mesh:
+    """An even choice of `most` triangles, or of fewer if these cover each other many times; their corners only."""
+    a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
+    area = 0.5 * float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum())
+    x, y, z = mesh.box[1] - mesh.box[0]
+    enough = _COVERED * 2.0 * (x * y + y * z + z * x) / max(area, 1e-300) * len(mesh.faces)
+    which = np.linspace(0, len(mesh.faces) - 1, int(min(most, max(enough, 200.0)))).astype(np.int64)
+    used, faces = np.unique(mesh.faces[which], return_inverse=True)
+    return Mesh(mesh.vertices[used], faces.reshape(-1, 3), mesh.colors[which])
 
 
 def _clustered(mesh: Mesh, low: np.ndarray, cell: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -37,15 +37,18 @@ class Mesh:
         if not len(f):
             raise ValueError("it contains no triangles")
         if f.min() < 0 or f.max() >= len(v):
-            raise ValueError(f"a triangle names corner {f.max()} of {len(v)}")
+            named = f.max() + 1 if f.min() >= 0 else f.min()
+            raise ValueError(f"a triangle names corner {named}, but it has {len(v)} corners")
         if not np.isfinite(v[f]).all():
             raise ValueError("it contains numbers that are not finite")
         return Mesh(v, f, np.full(len(f), NO_COLOR) if colors is None else np.asarray(colors, np.int64))
 
-    @property
+    @functools.cached_property
     def box(self) -> tuple[np.ndarray, np.ndarray]:
         """The lowest and highest coordinates (3,) of its triangles [m]."""
-        used = self.vertices[np.unique(self.faces)]
+        is_used = np.zeros(len(self.vertices), bool)  # corners that no triangle uses may lie anywhere
+        is_used[self.faces] = True
+        used = self.vertices[is_used]
         return used.min(axis=0), used.max(axis=0)
 
     def scaled(self, scale: tuple[float, ...]) -> Mesh:

@@ -19,15 +19,27 @@ def stl(path: Path) -> Mesh:
     count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else -1
     if count >= 0 and len(data) == 84 + 50 * count:
         corners = np.frombuffer(data, _STL, count, 84)["corners"].reshape(-1, 3)
+    elif count > 0 and not _is_text(data):
+        raise ValueError(
+            f"it is truncated or damaged: {count} triangles need {84 + 50 * count} bytes, it has {len(data)}"
+        )
     elif len(data) > LARGEST_TEXT:
         raise ValueError(f"it has {len(data) / 2**20:.0f} MB of text")
     else:
         words = data.decode(errors="replace").split()
-        numbers = [float(x) for k, w in enumerate(words) if w == "vertex" for x in words[k + 1 : k + 4]]
-        corners = np.array(numbers, np.float32).reshape(-1, 3)
+        rows = [words[k + 1 : k + 4] for k, w in enumerate(words) if w == "vertex"]
+        try:
+            corners = np.array([[float(x) for x in row] for row in rows], np.float32).reshape(-1, 3)
+        except ValueError:
+            raise ValueError("a vertex of it does not have three numbers") from None
     if not len(corners):
         raise ValueError("it contains no triangles")
     return merged(corners)
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether an .stl file is text: it has the words of one, and no zero bytes."""
+    return b"\0" not in data[:1000] and b"vertex" in data[:10_000]
 
 
 def merged(corners: np.ndarray) -> Mesh:
@@ -39,17 +51,17 @@ def merged(corners: np.ndarray) -> Mesh:
 
 def obj(path: Path) -> Mesh:
     """The faces of an .obj file, of any number of corners, as fans of triangles."""
-    points: list[list[str]] = []
+    points: list[list[float]] = []
     faces: list[list[int]] = []
     colors: list[int] = []
     materials: dict[str, int] = {}
     libraries, color = 0, NO_COLOR
-    for line in path.read_text(errors="replace").splitlines():
+    for row, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
         key, _, rest = line.strip().partition(" ")
         if key == "v":
-            points.append(rest.split()[:3])
+            points.append(_numbers(rest.split()[:3], row))
         elif key == "f":
-            numbers = [int(w.partition("/")[0]) for w in rest.split()]
+            numbers = _corner_numbers(rest, row)
             corners = [n - 1 if n > 0 else len(points) + n for n in numbers]
             fan = [[corners[0], a, b] for a, b in pairwise(corners[1:])]
             faces += fan
@@ -60,6 +72,23 @@ def obj(path: Path) -> Mesh:
             libraries += 1
             materials.update(_materials(path.parent, rest.strip()))
     return Mesh.of(np.array(points, float).reshape(-1, 3), np.array(faces, np.int64), np.array(colors, np.int64))
+
+
+def _numbers(words: list[str], row: int) -> list[float]:
+    try:
+        found = [float(w) for w in words]
+    except ValueError:
+        found = []
+    if len(found) != 3:
+        raise ValueError(f"line {row}: {' '.join(words)!r} is no point; expected three numbers")
+    return found
+
+
+def _corner_numbers(rest: str, row: int) -> list[int]:
+    try:
+        return [int(w.partition("/")[0]) for w in rest.split()]
+    except ValueError:
+        raise ValueError(f"line {row}: {rest.strip()[:60]!r} is no face; expected numbers of corners") from None
 
 
 def _materials(folder: Path, name: str) -> dict[str, int]:

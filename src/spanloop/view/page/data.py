@@ -16,7 +16,7 @@ from spanloop.trajectory import report
 from spanloop.trajectory.files import labels
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
-from spanloop.view.noise import noise_levels
+from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.page.meshes import key, packed_meshes
 from spanloop.view.scene import Scene, extent_points, matrix, poses, scene
 from spanloop.view.window import window
@@ -69,6 +69,7 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         "groups": groups,
         "noise": noise_levels(run.model, seen.size),
         "arrows": arrows,
+        "least_force": least_force(run.model),
         "headline": report.headline(run).splitlines()[0],
         "outcome": run.outcome.sentence,
         "audit": audit,
@@ -76,6 +77,7 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
             [LABELS.get(name, name), f"{x:g}" if isinstance(x, float) else str(x)] for name, x in run.settings.items()
         ],
         "notes": list(dict.fromkeys(notes)),
+        "lost": list(seen.lost),
     }
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from spanloop.errors import InputError, in_one_line
 from spanloop.model.files.file_io import write_file
 from spanloop.view.page.data import page_data
+from spanloop.view.target_file import target_file
 
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
@@ -34,9 +35,7 @@ SCRIPTS = (
 
 def write(run: Trajectory, path: str | Path, *, title: str = "", folder: str | Path | None = None) -> Path:
     """Write the page of a run and return its path, which must end in .html. folder: where mesh files are."""
-    where = Path(path)
-    if where.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{path}: a page ends in .html; run.save(...) writes .nc, .h5, .npz and .csv")
+    where = target_file(path, "a page", (".html", ".htm"), "run.save(...) writes .nc, .h5, .npz and .csv")
     write_file(where, text(run, title=title, folder=folder).encode())
     return where
 

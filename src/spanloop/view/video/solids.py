@@ -16,6 +16,7 @@ from spanloop.view.meshes.primitives import primitive
 from spanloop.view.scene import Scene, matrix
 
 TRIANGLES = 40_000  # of all meshes
+CROWD = 256  # triangles around one corner from which their normals are not averaged
 CREASE = np.cos(0.6)  # of the angle from which an edge is sharp
 TURNING = {"revolute": 2.6, "helical": 4.2, "cylindrical": 4.2}  # length of a mark, in its radii
 BALLS = ("spherical", "universal", "general")
@@ -107,7 +108,8 @@ def smooth_normals(mesh: Mesh) -> np.ndarray:
     order = np.argsort(corners, kind="stable")
     counts = np.bincount(corners, minlength=len(mesh.vertices))
     starts = np.cumsum(counts) - counts
-    owner, step = ragged(counts[corners])
+    around = counts[corners]
+    owner, step = ragged(np.where(around <= CROWD, around, 0))
     others = order[starts[corners[owner]] + step] // 3
     near = np.einsum("pi,pi->p", units[owner // 3], units[others]) > CREASE
     owner, others = owner[near], others[near]

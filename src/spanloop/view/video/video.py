@@ -9,13 +9,14 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model.files.file_io import write_file
 from spanloop.view.scene import Scene, extent_points, poses, scene
+from spanloop.view.target_file import target_file
 from spanloop.view.video.rasterizer import LENS, Eye, ground, picture
 from spanloop.view.video.solids import slides, solids
 from spanloop.view.window import Window, window
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".mp4", ".gif")
 MOST_FRAMES = 20_000
+STEEPEST = 0.5 * np.pi - 1e-4  # elevation from which pictures are drawn; z is up in all of them
 ROOM = 0.94  # share of the picture that the corners may fill
 
 
@@ -32,7 +34,7 @@ def write(
     run: Trajectory,
     path: str | Path,
     *,
-    fps: float = 0.0,
+    fps: float | None = None,
     size: tuple[int, int] = (960, 540),
     speed: float = 1.0,
     view: tuple[float, float] = (-0.95, 0.4),
@@ -41,24 +43,42 @@ def write(
     """Write a run as a video and return its path, which must end in .mp4 or .gif.
 
     fps: frames a second (default: 30, for a .gif 20). size: width and height in pixels. speed: 0.5 is slow motion.
-    view: azimuth and elevation of the camera [rad]; azimuth 0 looks from +x. folder: where meshes are whose path the
+    view: azimuth and elevation of the camera [rad]: azimuth 0 looks from +x, pi/2 from +y, elevation pi/2 from above.
+    folder: where meshes are whose path the
     model does not have.
     """
-    where, kind = Path(path), Path(path).suffix.lower()
-    fps = float(fps) or (20.0 if kind == ".gif" else 30.0)
-    _check(run, where, fps, size, speed)
+    if run.batch:
+        raise InputError(f"this is a batch of {len(run.outcomes)} runs; a video shows one of them: run[0].video(...)")
+    where = target_file(path, "a video", FORMATS, "run.page(...) writes .html")
+    kind = where.suffix.lower()
+    fps = (20.0 if kind == ".gif" else 30.0) if fps is None else fps
+    _check(fps, size, speed, view)
     encode = _gif if kind == ".gif" else _mp4
     _needed(kind)
     count = round(run.duration / speed * fps) + 1
     if count > MOST_FRAMES:
         raise InputError(
             f"video: {run.duration:g} s at speed {speed:g} and {fps:g} frames a second are {count} frames; at most "
-            f"{MOST_FRAMES} are drawn. Raise speed=, or choose a part: run.between(0, 10).video(...)"
+            f"{MOST_FRAMES} are drawn. {_fewer(run, speed, fps)}"
         )
     times = np.linspace(run.times[0], run.times[-1], count)
     pictures = frames(run, times, size, view, folder)
     write_file(where, encode(pictures, size, fps))
     return where
+
+
+def _fewer(run: Trajectory, speed: float, fps: float) -> str:
+    """What makes a video of few enough frames."""
+    least = run.duration * fps / (MOST_FRAMES - 1)
+    if speed < min(1.0, least):
+        return f"Try: speed={_rounded_up(least)}"
+    start, stop = float(run.times[0]), float(run.times[0]) + 0.9 * MOST_FRAMES / fps * speed
+    return f"Raise speed=, or choose a part: run.between({start:g}, {stop:.3g}).video(...)"
+
+
+def _rounded_up(x: float) -> str:
+    """Two digits of a number, none smaller than it."""
+    return f"{x * 1.05:.2g}"
 
 
 def frames(
@@ -98,7 +118,7 @@ def _triangles(seen: Scene, solid, at: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _direction(view: tuple[float, float]) -> np.ndarray:
-    azimuth, elevation = view
+    azimuth, elevation = view[0], float(np.clip(view[1], -STEEPEST, STEEPEST))
     level = np.cos(elevation)
     return np.array([level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation)])
 
@@ -106,26 +126,36 @@ def _direction(view: tuple[float, float]) -> np.ndarray:
 def _distance(shown: Window, view: tuple[float, float], aspect: float) -> float:
     """How far the eye must be from the middle [m] to see all corners of the window."""
     z = _direction(view)
-    x = np.cross((0.0, 0.0, 1.0), z)
-    x /= np.linalg.norm(x)
+    x = np.array([-np.sin(view[0]), np.cos(view[0]), 0.0])
     corners = shown.half * np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
     a, b, c = (np.array([x, np.cross(z, x), z]) @ corners.T)[:3]
     up = np.tan(0.5 * LENS) * ROOM
     return float(np.max([c + np.abs(b) / up, c + np.abs(a) / (up * aspect)]))
 
 
-def _check(run: Trajectory, path: Path, fps: float, size: tuple[int, int], speed: float) -> None:
-    if run.batch:
-        raise InputError(f"this is a batch of {len(run.outcomes)} runs; a video shows one of them: run[0].video(...)")
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(f"{path}: a video ends in {' or '.join(FORMATS)}; run.page(...) writes .html")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {str(path.parent)!r}; make it first")
-    if len(size) != 2 or any(not isinstance(x, int) or not 16 <= x <= 4096 or x % 2 for x in size):
+def _check(fps: Any, size: Any, speed: Any, view: Any) -> None:
+    """Raise InputError for options that no video can have."""
+    pair = size if isinstance(size, tuple | list) else ()
+    if len(pair) != 2 or any(not _is_pixels(x) for x in pair):
         raise InputError(f"video: size is {size!r}; expected width and height, even numbers of pixels from 16 to 4096")
     for name, value, most in (("fps", fps, 240.0), ("speed", speed, 1e6)):
-        if not 0.0 < value <= most:
+        if not _is_number(value) or not 0.0 < value <= most:
             raise InputError(f"video: {name} is {value!r}; expected a number above 0, at most {most:g}")
+    angles = view if isinstance(view, tuple | list | np.ndarray) else ()
+    fits = len(angles) == 2 and all(_is_number(x) and np.isfinite(x) for x in angles)
+    if not fits or abs(angles[1]) > 1.5708:
+        raise InputError(
+            f"video: view is {view!r}; expected azimuth and elevation of the camera [rad], the elevation at most "
+            "pi/2; from the side: view=(0, 0), from above: view=(0, 1.57)"
+        )
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
+
+
+def _is_pixels(x: Any) -> bool:
+    return isinstance(x, int | np.integer) and not isinstance(x, bool) and int(x) in range(16, 4097, 2)
 
 
 def _needed(kind: str) -> None:

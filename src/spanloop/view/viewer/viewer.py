@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
 from spanloop.model import Model
-from spanloop.simulation.initial_state import default_position
+from spanloop.model.poses import default_position
 from spanloop.trajectory import Trajectory
 from spanloop.view import palette
+from spanloop.view.noise import least_force
 from spanloop.view.scene import scene
 from spanloop.view.viewer.camera import camera, outline, upward
 from spanloop.view.viewer.panels import NO_PUSH, NO_TRAIL, Panels
@@ -218,7 +219,8 @@ class Viewer:
                 self.session.message = str(error)
             else:
                 self._largest = max(found.largest, 0.98 * self._largest)
-                scale = self._length * LONGEST * self.scene.size / max(self._largest, 1e-9)
+                full = max(self._largest, least_force(self.session.robot.model))
+                scale = self._length * LONGEST * self.scene.size / full
                 parts["joints"] = (found.joints[0], scale * found.joints[1], palette.FORCE)
                 parts["closures"] = (found.closures[0], scale * found.closures[1], palette.CLOSED)
         for name, (starts, vectors, color) in parts.items():

@@ -82,6 +82,11 @@ def safe_text(data: bytes, file: str, folders: Folders | None, notes: LoadNotes)
     if root.tag in ("robot", "sdf"):
         name, extension = ("URDF", ".urdf") if root.tag == "robot" else ("SDF", ".sdf")
         raise UnsupportedError(f"{root.where}: this is {name}, not MJCF; rename it to {extension}")
+    if root.tag == "mujocoinclude":
+        raise FileError(
+            f"{root.where}: <mujocoinclude> is a part that other files include, which MuJoCo does not read by itself "
+            "either; load the file that includes it"
+        )
     if root.tag != "mujoco":
         raise FileError(f"{root.where}: the outermost element is <{root.tag}>; expected <mujoco>")
     included = _included(root, folders, {file}, [0], 1)

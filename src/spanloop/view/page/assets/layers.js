@@ -34,7 +34,7 @@ class Stage {
       this.closures.forEach((c, k) => (c.errors = k < errors.names.length ? (i) => all[i * errors.names.length + k] : null));
     }
     this.arrows = data.arrows.map((a) => ({ ...a, six: floatsOf(a.values) }));
-    this.strongest = 0;
+    this.strongest = data.least_force;
     for (const a of this.arrows)
       for (let i = 0; i < this.times.length; i++) this.strongest = Math.max(this.strongest, this.force(a, i) || 0);
     this.trails = this.followed().map((at) => this.trail(at));
@@ -247,7 +247,7 @@ class Stage {
     const tint = [...colorOf(this.data.colors.force), 1];
     for (const a of this.arrows) {
       const f = [3, 4, 5].map((k) => a.six[6 * this.nearest + k]);
-      const length = (0.3 * this.data.size * lengthOf(f)) / (this.strongest || 1);
+      const length = (0.3 * this.data.size * lengthOf(f)) / this.strongest;
       if (!(length > 0.004 * this.data.size)) continue;
       const [x, y, z] = alongZ(f);
       const thick = 0.014 * this.data.size * clamp(length / (0.1 * this.data.size), 0.4, 1);

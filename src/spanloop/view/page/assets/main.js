@@ -55,6 +55,14 @@ for (const [key, name, letter] of stage ? TOGGLES : []) {
   byId('toggles').append(button);
 }
 
+if (data.lost.length) {
+  const many = data.lost.length > 1 ? `${data.lost.length} meshes are` : 'a mesh is';
+  const button = element('button', 'lost', `⚠ ${many} not shown`);
+  button.title = data.lost.slice(0, 5).join('\n');
+  button.addEventListener('click', () => document.querySelector('.notes').scrollIntoView({ block: 'center' }));
+  byId('toggles').append(button);
+}
+
 function status() {
   if (!stage || !stage.closures.length) return;
   const worst = Math.max(...stage.closures.map((c) => stage.error(c)));

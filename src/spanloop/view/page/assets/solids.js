@@ -2,6 +2,7 @@
 
 const AROUND = 36; // corners of a circle
 const CREASE = Math.cos(0.6); // of the angle from which an edge is sharp
+const CROWD = 256; // triangles around one corner from which their normals are not averaged
 
 class Solid {
   constructor() {
@@ -158,6 +159,10 @@ function smoothNormals(points, faces) {
     const f = 3 * Math.floor(i / 3);
     const [ux, uy, uz] = [units[f], units[f + 1], units[f + 2]];
     let [x, y, z] = [0, 0, 0];
+    if (starts[faces[i] + 1] - starts[faces[i]] > CROWD) {
+      out.set([ux, uy, uz], 3 * i);
+      continue;
+    }
     for (let j = starts[faces[i]]; j < starts[faces[i] + 1]; j++) {
       const g = 3 * around[j];
       if (ux * units[g] + uy * units[g + 1] + uz * units[g + 2] < CREASE) continue;
