@@ -721,3 +721,5 @@ def test_reach_prints_coordinates_and_its_exit_code_tells_whether_it_arrived(cap
     assert "not reached" in capsys.readouterr().out
     assert main(["reach", "zoo:pendulum"]) == 2
     assert "nothing to reach" in capsys.readouterr().err
+    assert main(["reach", "zoo:pendulum", "--position", "0.5,0,0"]) == 2
+    assert "for example --position tool=0.5,0.2,0.1" in capsys.readouterr().err

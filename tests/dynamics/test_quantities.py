@@ -7,7 +7,7 @@ import pytest
 from sentences import says
 
 import spanloop as sl
-from spanloop.errors import InputError, Reason, StateError
+from spanloop.errors import InputError, Reason, SpanloopWarning, StateError
 
 QUADRUPED = sl.zoo.quadruped()
 
@@ -213,3 +213,17 @@ def test_a_workspace_that_cannot_be_found_is_said():
         robot.workspace("tool", start=[0.0, 0.0])
     with says(InputError, "has no frame or body 'tol'; did you mean 'tool'?"):
         robot.workspace("tol")
+
+
+def test_a_workspace_of_which_little_is_found_says_why():
+    robot, q = closed("five_bar")
+    with pytest.warns(SpanloopWarning, match="workspace: 0 of 30 states remain: the loops of 30 do not close"):
+        robot.workspace("tip1", 30, start=q, fixed=["elbow1", "elbow2"])
+
+
+def test_refusals_of_static_torques_are_its_own():
+    robot, q = closed("five_bar")
+    with says(InputError, "static_torques: weights is [1, 2, 3]; expected positive numbers"):
+        robot.static_torques(q, weights=[1, 2, 3])
+    with says(StateError, "static_torques: the actuators (drive1) cannot produce this motion, or hold this load"):
+        robot.static_torques(q, actuated=["drive1"])

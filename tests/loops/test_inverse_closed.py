@@ -234,7 +234,7 @@ def test_a_tree_with_passive_joints_can_be_asked_who_drives_it():
     q, v, tau = np.array((0.3, -0.5)), np.array((0.7, 0.2)), np.array((2.0, 0.0))
     a = robot.forward_dynamics(q, v, tau)
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a, actuated=["hinge1"]), tau, atol=1e-12)
-    with says(StateError, "the actuators (hinge1) cannot produce this motion: none of them drives hinge2"):
+    with says(StateError, "the actuators (hinge1) cannot produce this motion, or hold this load: none of them drives hinge2"):
         robot.inverse_dynamics(q, v, a + (0.0, 1.0), actuated=["hinge1"])
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), tau, atol=1e-12)
 
@@ -312,12 +312,12 @@ def test_motions_that_would_open_a_loop_are_refused():
 
 def test_dofs_that_nobody_drives_are_named():
     robot, q, v, a = motion("five_bar")
-    sentence = "inverse_dynamics: the actuators (drive1) cannot produce this motion: none of them drives "
+    sentence = "inverse_dynamics: the actuators (drive1) cannot produce this motion, or hold this load: none of them drives "
     with says(StateError, sentence):
         robot.inverse_dynamics(q, v, a, actuated=["drive1"])
     robot, q, v, a = motion("arms 2 ball")
     a = robot.complete_acceleration(q, v, np.ones(12))
-    with says(StateError, "cannot produce this motion: none of them drives floating["):
+    with says(StateError, "cannot produce this motion, or hold this load: none of them drives floating["):
         robot.inverse_dynamics(q, v, a)
 
 
@@ -340,7 +340,7 @@ def test_a_singular_position_of_the_loops_is_refused_unless_one_answer_is_wanted
     q, v, a = np.zeros(3), np.zeros(3), np.zeros(3)
     with says(StateError, "the loops are in a singular configuration"):
         sl.Dynamics(model).inverse_dynamics(q, v, a)
-    with says(StateError, "cannot produce this motion: none of them drives"):  # two motions here, one actuator
+    with says(StateError, "cannot produce this motion, or hold this load: none of them drives"):  # two motions here, one actuator
         sl.Dynamics(model, on_singular="minimum_norm").inverse_dynamics(q, v, a)
     both = {"actuated": ["crank_hinge", "rocker_hinge"]}
     tau = sl.Dynamics(model, on_singular="minimum_norm").inverse_dynamics(q, v, a, **both)

@@ -167,6 +167,17 @@ def test_missing_and_extra_names_are_said():
         PinocchioOrder(model, ["universe", "hinge1", "hinge2"]).q_to(np.zeros(3))
 
 
+def test_the_model_of_pinocchio_stands_for_its_names():
+    class Theirs:
+        names, nqs = ("universe", "hinge1", "hinge2"), (0, 2, 1)
+
+    np.testing.assert_allclose(
+        PinocchioOrder(zoo.pendulum(2), Theirs()).q_to([0.5, 0.2]), [np.cos(0.5), np.sin(0.5), 0.2]
+    )
+    with says(InputError, "PinocchioOrder: names is a int; expected the pinocchio.Model"):
+        PinocchioOrder(zoo.pendulum(2), 3)
+
+
 @pytest.mark.parametrize("kind", [General(((0, 0, 1, 0, 0, 0),)), Planar("x")])
 def test_what_pinocchio_does_not_have_is_said(kind):
     b = Builder("odd").body("slab", 1.0, inertia=(1.0, 1.0, 1.5)).joint("odd", kind, "world", "slab")

@@ -141,3 +141,14 @@ def test_one_dof_of_a_free_joint_cannot_be_fixed_alone():
     for dof in (robot.inverse_kinematics({"block": (0, 0, 1)}).dof_names[-1], "root.x"):
         with pytest.raises(InputError, match="the whole joint 'root', no single DoF"):
             robot.inverse_kinematics({"block": (0, 0, 1)}, fixed=[dof])
+
+
+def test_a_start_may_be_given_by_name():
+    robot = sl.Dynamics(sl.zoo.puma())
+    point = robot.pose([0.0, 0, 0.4, 0, 0, 0], "tool")[:3, 3]
+    found = robot.inverse_kinematics({"tool": point}, {"joint3": 0.4}, restarts=0)
+    assert found.converged
+    assert found.q[2] == 0.4
+    assert robot.inverse_kinematics_path({"tool": point[None]}, {"joint3": 0.4}).converged.all()
+    with pytest.raises(InputError, match="expected one state"):
+        robot.inverse_kinematics_path({"tool": point[None]}, {"joint3": [[0.4], [0.5]]})

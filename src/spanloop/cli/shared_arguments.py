@@ -134,11 +134,11 @@ def run_of(word: str, number: int | None = None) -> Trajectory:
     return run[number]
 
 
-def by_name(words: Sequence[str], option: str) -> dict[str, list[float]]:
+def by_name(words: Sequence[str], option: str, example: str = "elbow=0.3") -> dict[str, list[float]]:
     """Numbers by name from arguments NAME=VALUE[,VALUE...], for example elbow=30deg or ball=1,0,0,0."""
     out = {}
     for word in words:
-        name, values = _parts(word, option, "elbow=0.3")
+        name, values = _parts(word, option, example)
         out[name] = numbers(values, f"{option} {word}")
     return out
 

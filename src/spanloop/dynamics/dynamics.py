@@ -326,7 +326,8 @@ class Dynamics(Quantities):
         gravity: with the weights of the bodies and the springs of joints; False: of the load alone, −Jᵀ forces in a
         tree.
 
-        With loops, torques act at the actuated joints alone; `actuated`, `weights` as of inverse_dynamics.
+        In a tree every joint has its torque; that of a free joint is the wrench that would have to hold the base. With
+        loops, torques act at the actuated joints alone; `actuated`, `weights` as of inverse_dynamics.
 
         StateError: the actuators cannot hold the load, or a loop is open.
 
@@ -338,6 +339,8 @@ class Dynamics(Quantities):
         """
         loads = at_body_origins(self, q, forces or {}, "static_torques")
         options: dict[str, Any] = {"actuated": actuated, "weights": weights, "active_loops": active_loops}
+        if weights is not None:
+            arguments.actuators(self.model, actuated, weights, "static_torques")
         still = np.zeros(self.model.nv)
         with OneWarning("static_torques"):
             tau = self.inverse_dynamics(q, still, still, forces=loads or None, **options)
@@ -550,7 +553,7 @@ class Dynamics(Quantities):
     def inverse_kinematics(
         self,
         targets: Targets,
-        start: ArrayLike | None = None,
+        start: ArrayLike | ByName | None = None,
         *,
         fixed: str | Sequence[str] = (),
         tolerance: float | None = None,
@@ -561,11 +564,11 @@ class Dynamics(Quantities):
 
         targets: {"frame": pose (..., 4, 4) or position (..., 3)}, or a list of sl.targets.Pose, Position, Orientation,
         Direction and CenterOfMass with weights. Batch axes come first, and all rows are solved together.
-        start (..., nq): where the search begins; by default neutral, with joints whose limits exclude that in the
-        middle of them, and loops closed. fixed: names of joints that keep their coordinates, inside their limits.
-        tolerance [m, rad]: of every target; by default 1e-9, in float32 1.2e-5 of the robot's size. restarts: further
-        starts, drawn inside the limits by `seed`, for rows that do not converge; inverse_kinematics_path stays on one
-        branch.
+        start (..., nq) or {"joint": value}: where the search begins; by default neutral, with joints whose limits
+        exclude that in the middle of them, and loops closed. fixed: names of joints that keep their coordinates, inside
+        their limits. tolerance [m, rad]: of every target; by default 1e-9, in float32 1.2e-5 of the robot's size.
+        restarts: further starts, drawn inside the limits by `seed`, for rows that do not converge;
+        inverse_kinematics_path stays on one branch.
 
         Joint limits hold, and loops and couplings are closed to the tolerance of robot.assemble. A target out of reach
         is no error: `converged` is False, `residual` holds what is left by name, and print(result) names the joints at
@@ -589,7 +592,7 @@ class Dynamics(Quantities):
     def inverse_kinematics_path(
         self,
         targets: Targets,
-        start: ArrayLike | None = None,
+        start: ArrayLike | ByName | None = None,
         *,
         fixed: str | Sequence[str] = (),
         tolerance: float | None = None,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spanloop.errors import InputError, SpanloopWarning, StateError
+from spanloop.errors import InputError, SpanloopWarning, StateError, listed
 from spanloop.loops.assembly import Limits
 from spanloop.loops.batching import values
 from spanloop.loops.independent_dofs import structure_of
@@ -18,6 +18,7 @@ from spanloop.reach.starts import default_start, random_states
 
 _MOST = 1_000_000  # samples
 _STEPS = 12  # of each attempt to close loops from a neighbour
+_FEW = 0.05  # of the states: fewer that remain are worth a warning
 _FIRST, _GROWTH = 16, 2  # states of the first round, and how many times more each round has
 
 
@@ -82,7 +83,7 @@ def _closed(robot: Any, base: np.ndarray, drawn: np.ndarray, fixed: tuple[str, .
     names, own, dofs = _independent(robot, base)
     scale = np.maximum(np.ptp(drawn[:, own], axis=0), 1e-9)
     order = np.argsort(np.linalg.norm((drawn[:, own] - base[own]) / scale, axis=1))
-    known, round_size = base[None], _FIRST
+    known, round_size, open_states = base[None], _FIRST, 0
     while len(order):
         now, order = order[:round_size], order[round_size:]
         wanted = drawn[now][:, own]
@@ -93,9 +94,23 @@ def _closed(robot: Any, base: np.ndarray, drawn: np.ndarray, fixed: tuple[str, .
             warnings.simplefilter("ignore", SpanloopWarning)  # of states that cannot be closed
             found = robot.assemble(np.concatenate([base[None], guess]), [*names, *fixed], max_steps=_STEPS)[1:]
         found = found[np.isfinite(found).all(axis=1)]
+        open_states += len(now) - len(found)
         known = np.concatenate([known, found[_side(robot, found, dofs) == _side(robot, base[None], dofs)]])
         round_size *= _GROWTH
+    if len(known) - 1 < _FEW * len(drawn):
+        _warn_of_few(len(known) - 1, len(drawn), open_states, names)
     return known[1:]
+
+
+def _warn_of_few(found: int, tried: int, open_states: int, independent: list[str]) -> None:
+    warnings.warn(
+        f"workspace: {found} of {tried} states remain: the loops of {open_states} do not close inside the limits, and "
+        f"{tried - open_states - found} lie beyond a singular position of {listed(map(repr, independent), 6)}, which "
+        "are drawn. Give limits within which the loops close, model.with_joint(name, limits=...), another start, or "
+        "fewer fixed joints",
+        SpanloopWarning,
+        stacklevel=5,
+    )
 
 
 def _independent(robot: Any, base: np.ndarray) -> tuple[list[str], list[int], list[int]]:

@@ -50,7 +50,7 @@ class Actuators:
         return len(self.dofs)
 
 
-def actuators(model: Model, actuated: Sequence[str] | None, weights) -> Actuators:
+def actuators(model: Model, actuated: Sequence[str] | None, weights, function: str = "inverse_dynamics") -> Actuators:
     """The joints or DoF named; those of model.actuated and driven ones by default.
 
     weights: {"joint": weight}, 1 for the others; or one number a DoF, in the order of the DoF.
@@ -61,22 +61,22 @@ def actuators(model: Model, actuated: Sequence[str] | None, weights) -> Actuator
         named = [actuated] if isinstance(actuated, str) else list(actuated)
         chosen = sorted({k for name in named for k in dofs_called(model, name)})
     names = dof_names(model)
-    return Actuators(tuple(chosen), tuple(names[k] for k in chosen), _weights(model, chosen, weights))
+    return Actuators(tuple(chosen), tuple(names[k] for k in chosen), _weights(model, chosen, weights, function))
 
 
-def _weights(model: Model, chosen: Sequence[int], weights) -> np.ndarray:
+def _weights(model: Model, chosen: Sequence[int], weights, function: str) -> np.ndarray:
     if isinstance(weights, Mapping):
         out = np.ones(len(chosen))
         for name, weight in weights.items():
             theirs = [chosen.index(k) for k in dofs_called(model, name) if k in chosen]
             if not theirs:
-                raise InputError(f"inverse_dynamics: weights names {name!r}, which is not among the actuators")
+                raise InputError(f"{function}: weights names {name!r}, which is not among the actuators")
             out[theirs] = weight
     else:
         out = np.ones(len(chosen)) if weights is None else np.array(weights, dtype=float)
     if out.shape != (len(chosen),) or not (np.isfinite(out).all() and (out > 0.0).all()):
         raise InputError(
-            f"inverse_dynamics: weights is {weights!r}; expected positive numbers, by joint or one for each of the "
+            f"{function}: weights is {weights!r}; expected positive numbers, by joint or one for each of the "
             f"{len(chosen)} actuated DoF"
         )
     return out

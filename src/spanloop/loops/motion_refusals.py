@@ -112,7 +112,7 @@ def missing_actuators(robot, actuators: Actuators, N: np.ndarray, rest: np.ndarr
         )
     return Refusal(
         Reason.UNDERACTUATED,
-        f"the actuators ({who}) cannot produce this motion: none of them drives {moving}. "
+        f"the actuators ({who}) cannot produce this motion, or hold this load: none of them drives {moving}. "
         "Name more of them: actuated=[...]; or take a motion that torques produce: robot.forward_dynamics",
     )
 

@@ -9,7 +9,7 @@ configuration, at limits or out of reach the parts become shorter without end; t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,12 @@ from spanloop.algorithms.tree.target_rows import DIRECTION, ORIENTATION, POSE
 from spanloop.errors import InputError, StateError, listed
 from spanloop.loops.batching import Robot
 from spanloop.math import rotation_vector
+from spanloop.model.user_input import by_name
 from spanloop.reach.goal import Goal
 from spanloop.reach.inverse_kinematics import Rows, Task, check_options, inverse_kinematics
 from spanloop.reach.residuals import is_closed, residuals
 from spanloop.reach.result import Reach, sizes
+from spanloop.reach.starts import default_start
 
 FUNCTION = "inverse_kinematics_path"
 _SHORTEST = 1e-6  # of the way between two samples: shorter parts are not tried
@@ -35,7 +37,7 @@ _DAMPING = 1e-3  # the factor of the damping: nearly Newton's method
 def inverse_kinematics_path(
     robot: Robot,
     targets: Any,
-    start: ArrayLike | None = None,
+    start: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     fixed: str | Sequence[str] = (),
     tolerance: float | None = None,
@@ -43,6 +45,8 @@ def inverse_kinematics_path(
 ) -> Reach:
     """As Dynamics.inverse_kinematics_path."""
     check_options(FUNCTION, tolerance, 0, seed)
+    if isinstance(start, Mapping):
+        start = by_name(robot.model, start, default_start(robot.model), "q", FUNCTION)
     if start is not None and np.shape(start) != (robot.model.nq,):
         raise InputError(f"{FUNCTION}: start has shape {np.shape(start)}; expected one state ({robot.model.nq},)")
     task = Task.of(FUNCTION, robot, targets, start, fixed, tolerance, whole=False)

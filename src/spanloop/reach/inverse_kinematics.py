@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +18,14 @@ from spanloop.loops.assembly import Limits, assemble
 from spanloop.loops.batching import Refusals, Robot, faulty_states, resolution
 from spanloop.loops.path_following import refuse_velocity_loops
 from spanloop.model import Model
+from spanloop.model.user_input import by_name
 from spanloop.reach.goal import Goal, goal_of
 from spanloop.reach.nearest import Nearest
 from spanloop.reach.prepared import Prepared, prepared
 from spanloop.reach.residuals import CLOSED, Residual, is_closed, residuals
 from spanloop.reach.result import Reach, Residuals
 from spanloop.reach.search import Found, search
-from spanloop.reach.starts import wrapped
+from spanloop.reach.starts import default_start, wrapped
 
 FUNCTION = "inverse_kinematics"
 TOLERANCE = 1e-9  # m and rad
@@ -35,7 +36,7 @@ _NEAR = 1e-9  # rad or m: this near to a limit is at it, for the report
 def inverse_kinematics(
     robot: Robot,
     targets: Any,
-    start: ArrayLike | None = None,
+    start: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     fixed: str | Sequence[str] = (),
     tolerance: float | None = None,
@@ -91,7 +92,7 @@ class Task:
         function: str,
         robot: Robot,
         targets: Any,
-        start: ArrayLike | None,
+        start: ArrayLike | Mapping[str, ArrayLike] | None,
         fixed: str | Sequence[str],
         tolerance: float | None,
         whole: bool = True,
@@ -100,6 +101,8 @@ class Task:
         model = robot.model
         refuse_velocity_loops(model, function)
         names = _joints(model, (fixed,) if isinstance(fixed, str) else tuple(fixed))
+        if isinstance(start, Mapping):
+            start = by_name(model, start, default_start(model), "q", function)
         q = np.zeros(model.nq) if start is None else converted(function, "start", model.nq, start, np.dtype(float))
         goal = goal_of(function, model, targets, q.shape[:-1] if whole else ())
         own = prepared(model, goal.kinds, names)

@@ -66,7 +66,8 @@ def _targets(chosen: argparse.Namespace) -> list[Target]:
 
 
 def _numbers(words: list[str], option: str, count: int) -> list[tuple[str, list[float]]]:
-    found = list(by_name(words, option).items())
+    example = "tool=0.5,0.2,0.1" + (",0,90deg,0" if count == 6 else "")
+    found = list(by_name(words, option, example).items())
     for frame, x in found:
         if len(x) != count:
             raise InputError(f"{option} {frame}: found {len(x)} numbers; expected {count}")

@@ -72,8 +72,9 @@ class PinocchioOrder:
     """Converts states of a model to and from the order of a Pinocchio model.
 
     model: a model without general joints
-    names: list(pinocchio_model.names), the first of which is "universe"
-    nqs: list(pinocchio_model.nqs), needed where a revolute joint without limits has two coordinates (cos, sin) there
+    names: the pinocchio.Model, or list(pinocchio_model.names), the first of which is "universe"
+    nqs: with names, list(pinocchio_model.nqs), needed where a revolute joint without limits has two coordinates
+        (cos, sin) there
 
     Arrays may have any batch axes in front. Raises InputError where the joints of the two differ, UnsupportedError
     for a joint of a kind that Pinocchio does not have.
@@ -83,12 +84,13 @@ class PinocchioOrder:
 
     >>> block = sl.Builder("block").body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
     >>> model = block.free("root", "world", "block").build()
-    >>> order = sl.PinocchioOrder(model, ["universe", "root"])  # list(theirs.names)
+    >>> order = sl.PinocchioOrder(model, ["universe", "root"])  # or theirs in the place of the names
     >>> order.q_to([1, 0, 0, 0, 0.1, 0.2, 0.3])
     array([0.1, 0.2, 0.3, 0. , 0. , 0. , 1. ])
     """
 
-    def __init__(self, model: Model, names: Sequence[str], nqs: Sequence[int] | None = None) -> None:
+    def __init__(self, model: Model, names: Any, nqs: Sequence[int] | None = None) -> None:
+        names, nqs = _names(names, nqs)
         self._pairs: list[tuple[_Order, slice, slice, slice, slice]] = []
         iq = iv = 0
         joints = _matched(model, names)
@@ -142,6 +144,17 @@ class PinocchioOrder:
     def force_from(force: ArrayLike) -> np.ndarray:
         """Return our [torque; force] (..., 6) of Pinocchio's [force; torque] (..., 6)."""
         return PinocchioOrder.force_to(force)
+
+
+def _names(theirs: Any, nqs: Sequence[int] | None) -> tuple[list[str], Sequence[int] | None]:
+    """Names of the joints, and the numbers of their coordinates, of a pinocchio.Model or of the names."""
+    if hasattr(theirs, "names") and hasattr(theirs, "nqs"):
+        return list(theirs.names), list(theirs.nqs) if nqs is None else nqs
+    if isinstance(theirs, str) or not hasattr(theirs, "__iter__"):
+        raise InputError(
+            f"PinocchioOrder: names is a {type(theirs).__name__}; expected the pinocchio.Model, or list(its.names)"
+        )
+    return list(theirs), nqs
 
 
 def _matched(model: Model, names: Sequence[str]) -> list[Joint]:
