@@ -96,6 +96,16 @@ def assemble(
     return found
 
 
+def descended(robot: Robot, q: np.ndarray, limits: Limits, is_near: bool = False) -> np.ndarray:
+    """States (n, nq) near q (n, nq) with smaller errors, closed where steps lead there: one attempt, no refusal.
+
+    is_near: a few steps of Newton's method are enough, or the state is not worth more.
+    """
+    rows, steps, damping = np.flatnonzero(positional(robot.model)), 8 if is_near else 40, 1e-9 if is_near else _DAMPING
+    task = _Task(robot, limits, max(1e-12, 100.0 * resolution(robot)), steps, rows)
+    return task.descended(limits.within(q), damping)
+
+
 def _check(tolerance: object, max_steps: object, limits: object) -> None:
     if limits not in ("keep", "ignore"):
         raise InputError(f"assemble: limits is {limits!r}; expected 'keep' or 'ignore'")
@@ -148,10 +158,10 @@ class _Task:
         apart = ~np.abs(self._jacobian(np.concatenate([q, there]))).any(axis=(0, 1))  # joints that are in no loop
         return self.limits.within(self._moved(q, np.where(self.limits.fixed | apart, 0.0, step)))
 
-    def descended(self, q: np.ndarray) -> np.ndarray:
+    def descended(self, q: np.ndarray, first_damping: float = _DAMPING) -> np.ndarray:
         """States (n, nq) of smaller error, closed where the descent succeeds."""
         q, e = q.copy(), self.error(q)
-        damping = np.full(len(q), _DAMPING)
+        damping = np.full(len(q), first_damping)
         for _ in range(self.max_steps):
             busy = np.flatnonzero((np.abs(e).max(axis=1, initial=0.0) > self.tolerance) & (damping < _STUCK))
             if not len(busy):

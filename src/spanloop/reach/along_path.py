@@ -22,7 +22,7 @@ from spanloop.math import rotation_vector
 from spanloop.reach.goal import Goal
 from spanloop.reach.inverse_kinematics import Rows, Task, check_options, inverse_kinematics
 from spanloop.reach.residuals import is_closed, residuals
-from spanloop.reach.result import Reach
+from spanloop.reach.result import Reach, sizes
 
 FUNCTION = "inverse_kinematics_path"
 _SHORTEST = 1e-6  # of the way between two samples: shorter parts are not tried
@@ -38,7 +38,7 @@ def inverse_kinematics_path(
     start: ArrayLike | None = None,
     *,
     fixed: str | Sequence[str] = (),
-    tolerance: float = 1e-9,
+    tolerance: float | None = None,
     seed: int = 0,
 ) -> Reach:
     """As Dynamics.inverse_kinematics_path."""
@@ -93,7 +93,7 @@ class _Walk:
         )  # fmt: skip
         self.q[0], self.steps[0] = found.q, found.iterations
         hint = ". Leave out start, or give one nearer to it" if self.has_start else ""
-        return "" if found.converged else f"Sample 0 is not reached: {str(found).split(': ', 1)[1]}{hint}"
+        return "" if found.converged else f"Sample 0 is {str(found).split(': ', 1)[1]}{hint}"
 
     def _next(self, k: int) -> tuple[np.ndarray, float]:
         """The state of sample k, from that of the sample before, and the share of the way that could be taken."""
@@ -129,7 +129,7 @@ class _Walk:
     def _why(self, k: int, q: np.ndarray, share: float) -> str:
         task = self.task
         left = residuals(task.robot, self.goal, q[None], slice(k, k + 1))
-        by = listed(f"{n!r} by {r.distance[0]:.3g} m and {r.angle[0]:.3g} rad" for n, r in left.items())
+        by = listed(f"{n!r} by {sizes(r.distance[0], r.angle[0])}" for n, r in left.items())
         limits, x = task.limits, q[task.limits.in_q]
         near = (x < limits.lower + _NEAR) | (x > limits.upper - _NEAR)
         held = [name for name, at in zip(limits.names, near, strict=True) if at]

@@ -12,7 +12,7 @@ import numpy as np
 
 from spanloop.algorithms.tree import target_rows as rows_of
 from spanloop.compiler.runtime.arrays import converted
-from spanloop.errors import InputError, Reason, Refusal
+from spanloop.errors import InputError, ModelError, Reason, Refusal
 from spanloop.joints.kind import checked_axis
 from spanloop.loops.batching import Refusals
 from spanloop.model import Model
@@ -131,7 +131,10 @@ def _read(function: str, model: Model, name: str, target: Target) -> tuple[rows_
     if isinstance(target, Position):
         return rows_of.TargetKind(rows_of.POSITION, frame), _vector(function, name, target.position)
     if isinstance(target, Direction):
-        axis = checked_axis(target.axis, f"{function}: target {name!r}")
+        try:
+            axis = checked_axis(target.axis, f"{function}: target {name!r}")
+        except ModelError as error:
+            raise InputError(str(error)) from None
         return rows_of.TargetKind(rows_of.DIRECTION, frame, axis), _vector(function, name, target.direction)
     if isinstance(target, Orientation):
         r = _matrices(function, name, target.rotation, 3)

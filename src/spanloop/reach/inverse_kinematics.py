@@ -13,20 +13,21 @@ from numpy.typing import ArrayLike
 from spanloop.algorithms.tree.target_rows import METERS
 from spanloop.compiler.runtime.arrays import converted
 from spanloop.compiler.runtime.nan_rows import refuse_states
-from spanloop.errors import InputError, Refusal, StateError
-from spanloop.loops.arguments import dofs_called
+from spanloop.errors import InputError, Reason, Refusal, StateError, listed, nearest
 from spanloop.loops.assembly import Limits, assemble
 from spanloop.loops.batching import Refusals, Robot, faulty_states, resolution
 from spanloop.loops.path_following import refuse_velocity_loops
 from spanloop.model import Model
 from spanloop.reach.goal import Goal, goal_of
+from spanloop.reach.nearest import Nearest
 from spanloop.reach.prepared import Prepared, prepared
 from spanloop.reach.residuals import CLOSED, Residual, is_closed, residuals
-from spanloop.reach.result import Reach
-from spanloop.reach.search import search
+from spanloop.reach.result import Reach, Residuals
+from spanloop.reach.search import Found, search
 from spanloop.reach.starts import wrapped
 
 FUNCTION = "inverse_kinematics"
+TOLERANCE = 1e-9  # m and rad
 _FAR = 100.0  # robots' sizes: targets farther away weigh less
 _NEAR = 1e-9  # rad or m: this near to a limit is at it, for the report
 
@@ -37,7 +38,7 @@ def inverse_kinematics(
     start: ArrayLike | None = None,
     *,
     fixed: str | Sequence[str] = (),
-    tolerance: float = 1e-9,
+    tolerance: float | None = None,
     restarts: int = 50,
     seed: int = 0,
 ) -> Reach:
@@ -53,8 +54,10 @@ def inverse_kinematics(
         return task.own.again(robot, numbers[rows], start_rows[rows], attempt, seed, count == 1)
 
     found = search(task.own.steps, task.constants(numbers, start_rows), start_rows, task.enough, restarts, again)
+    if robot.model.loops or robot.model.couplings:
+        task.approach(found, good)
     q = wrapped(found.q, start_rows, task.own.hinges)
-    closed, open_rows = task.close(q)
+    closed, open_rows = task.close(q, start_rows)
     refusals = task.refusals | {int(good[k]): refusal for k, refusal in open_rows.items()}
     return task.result(Rows(good, q, closed, found.steps, found.restarts), refusals)
 
@@ -90,7 +93,7 @@ class Task:
         targets: Any,
         start: ArrayLike | None,
         fixed: str | Sequence[str],
-        tolerance: float,
+        tolerance: float | None,
         whole: bool = True,
     ) -> Task:
         """Arguments checked; whole: the start has the batch axes of the targets, else it is one state."""
@@ -105,9 +108,8 @@ class Task:
         rows = np.broadcast_to(q, (*leading, model.nq)).reshape(math.prod(leading), model.nq)
         faults = faulty_states(robot, {"q": rows}) if start is not None else {}
         faults = {k: Refusal(x.reason, f"start: {x.sentence}") for k, x in faults.items()}
-        floor = 1000.0 * resolution(robot) * own.length
-        refusals = {**goal.refusals, **faults}
-        return Task(function, robot, goal, own, names, max(float(tolerance), floor), rows, refusals)
+        refusals = {**goal.refusals, **_beyond_limits(model, names, rows), **faults}
+        return Task(function, robot, goal, own, names, _tolerance(function, robot, own, tolerance), rows, refusals)
 
     @property
     def limits(self) -> Limits:
@@ -132,15 +134,32 @@ class Task:
         tolerances = np.tile([0.5 * self.tolerance, 0.5 * CLOSED], (len(numbers), 1))
         return np.concatenate([numbers, weights, tolerances, q[:, self.own.steps.rest]], axis=1)
 
-    def close(self, q: np.ndarray) -> tuple[np.ndarray, Refusals]:
-        """Close the loops of states q (n, nq) that the search left open, in place; which are closed, why others not."""
+    def approach(self, found: Found, numbers: np.ndarray) -> None:
+        """Replace q of rows that did not arrive by the nearest closed state that any of their records leads to."""
+        rows = np.concatenate([k for k, _ in found.records])
+        candidates = np.concatenate([q for _, q in found.records])
+        left = ~found.arrived[rows]
+        rows, candidates = rows[left], candidates[left]
+        q, cost = Nearest(self.robot, self.goal, self.limits, self.weights).found(candidates, numbers[rows])
+        worst_first = np.argsort(-cost, kind="stable")
+        worst_first = worst_first[np.isfinite(cost[worst_first])]
+        found.q[rows[worst_first]] = q[worst_first]
+
+    def close(self, q: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, Refusals]:
+        """Close the loops of states q (n, nq) that the search left open, in place; which are closed, why others not.
+
+        Those that do not close are replaced by their start, closed.
+        """
         closed, refusals = is_closed(self.robot, q), Refusals()
         for k in np.flatnonzero(~closed):
-            try:
-                q[k] = assemble(self.robot, q[k], self.fixed)
-                closed[k] = True  # as far as assemble can: it has a note where a file's rounding leaves more
-            except StateError as error:
-                refusals[int(k)] = error.refusal
+            for guess in (q[k], start[k]):
+                try:
+                    q[k] = assemble(self.robot, guess, self.fixed)
+                    closed[k] = True  # as far as assemble can: it has a note where a file's rounding leaves more
+                    refusals.pop(int(k), None)
+                    break
+                except StateError as error:
+                    refusals[int(k)] = error.refusal
         return closed, refusals
 
     def result(self, rows: Rows, refusals: Refusals, stopped: str = "") -> Reach:
@@ -160,7 +179,7 @@ class Task:
             return out.reshape((*leading, *some.shape[1:]))
 
         counts = [whole(x, 0) for x in (converged, rows.steps, rows.restarts)]
-        residual = {n: Residual(whole(r.distance, np.nan), whole(r.angle, np.nan)) for n, r in found.items()}
+        residual = Residuals((n, Residual(whole(r.distance, np.nan), whole(r.angle, np.nan))) for n, r in found.items())
         refuse_states(self.function, list(refusals), refusals.__getitem__, leading)
         plain = counts if leading else [x.item() for x in counts]
         names = self.own.dof_names
@@ -174,20 +193,48 @@ class Task:
         return at
 
 
+def _tolerance(function: str, robot: Robot, own: Prepared, given: float | None) -> float:
+    """By default TOLERANCE, or what the robot's kernels resolve; less than that is refused."""
+    floor = 100.0 * resolution(robot) * own.length
+    if given is None:
+        return max(TOLERANCE, floor)
+    if given < floor:
+        kind = robot.kernel("closure_error").dtype
+        raise InputError(
+            f"{function}: tolerance is {given:.3g}; in {kind} this robot's poses are known to {floor:.1e} [m, rad], "
+            "the least that can be asked for"
+        )
+    return float(given)
+
+
+def _beyond_limits(model: Model, fixed: Sequence[str], q: np.ndarray) -> Refusals:
+    """The rows of q (n, nq) with a fixed joint beyond its limit: no state with that coordinate is inside the limits."""
+    own = Limits(model)
+    at = (own.within(q) != q).any(axis=1) if fixed else np.zeros(0, bool)
+    found = {int(k): own.beyond(q[k], fixed) for k in np.flatnonzero(at)}
+    return {
+        k: Refusal(Reason.OTHER, f"fixed joints keep their coordinates, and {listed(x)}: start inside, or fix fewer")
+        for k, x in found.items()
+        if x
+    }
+
+
 def _joints(model: Model, names: Sequence[str]) -> tuple[str, ...]:
+    joints = [j.name for j in model.joints]
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"{FUNCTION}: fixed holds {name!r}; expected names of joints")
-        if name not in {j.name for j in model.joints}:
-            dofs_called(model, name)  # offers the nearest name
-            raise InputError(f"{FUNCTION}: fixed names {name!r}; expected a whole joint")
+        if name not in joints:
+            whole = [x for x in joints if name.startswith((f"{x}[", f"{x}."))]
+            what = f"expected the whole joint {whole[0]!r}, no single DoF" if whole else nearest(name, joints)
+            raise InputError(f"{FUNCTION}: fixed names {name!r}, which is no joint of {model.name!r}; {what}")
     return tuple(names)
 
 
 def check_options(function: str, tolerance: object, restarts: object, seed: object) -> None:
     """Refuse options that no search has."""
     number = isinstance(tolerance, int | float | np.integer | np.floating) and not isinstance(tolerance, bool)
-    if not (number and 0.0 < tolerance < np.inf):  # type: ignore[operator]
+    if tolerance is not None and not (number and 0.0 < tolerance < np.inf):  # type: ignore[operator]
         raise InputError(f"{function}: tolerance is {tolerance!r}; must be a positive number [m, rad]")
     for name, x in (("restarts", restarts), ("seed", seed)):
         if isinstance(x, bool) or not isinstance(x, int | np.integer) or x < 0:

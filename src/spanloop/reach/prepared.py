@@ -16,10 +16,12 @@ from spanloop.errors import SpanloopWarning, StateError
 from spanloop.loops.arguments import dof_names
 from spanloop.loops.assembly import Limits, assemble
 from spanloop.loops.batching import Robot
+from spanloop.loops.closure_errors import mechanism_of
 from spanloop.model import Model
 from spanloop.reach.compiled_steps import CompiledSteps
 from spanloop.reach.residuals import features
 from spanloop.reach.starts import default_start, kept, random_states, size_of, turning_freely
+from spanloop.topology.tree_paths import path
 
 LIBRARY = 256  # random states
 _NEAREST = 8  # restarts that begin at the random states nearest to the targets; later ones anywhere
@@ -92,6 +94,22 @@ class Prepared:
         return np.array(out)
 
 
+def _concerned(model: Model, kinds: tuple[TargetKind, ...]) -> np.ndarray:
+    """Coordinates (nq,) of joints on the way to a target, and of those in loops or couplings with them."""
+    m = mechanism_of(model)
+    if not all(t.frame for t in kinds):  # the centre of mass
+        return np.ones(model.nq, dtype=bool)
+    on = {i for t in kinds for i in path(m.parents, m.anchors[t.frame].link)}
+    around = [set(path(m.parents, c.a.link)) ^ set(path(m.parents, c.b.link)) for c in m.closures]
+    around += [{g.link, g.source} for g in m.gears]
+    while joined := [x for x in around if x & on and not x <= on]:
+        on = on.union(*joined)
+    out = np.zeros(model.nq, dtype=bool)
+    for link in m.links:
+        out[link.q] = link.number in on
+    return out
+
+
 @functools.lru_cache(maxsize=64)
 def prepared(model: Model, kinds: tuple[TargetKind, ...], fixed: tuple[str, ...]) -> Prepared:
     """Kept, so that machine code stays loaded."""
@@ -105,7 +123,7 @@ def prepared(model: Model, kinds: tuple[TargetKind, ...], fixed: tuple[str, ...]
         x,
         length,
         CompiledSteps(model, task),
-        kept(model, x),
+        kept(model, x) | ~_concerned(model, kinds),
         turning_freely(model),
         tuple(dof_names(model)),
     )

@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import listed
+from spanloop.errors import InputError, listed, nearest
 from spanloop.reach.residuals import Residual
+
+
+class Residuals(dict[str, Residual]):
+    """Residuals by name of the target."""
+
+    def __missing__(self, name: object) -> Residual:
+        raise InputError(f"residual: no target is called {name!r}; {nearest(str(name), self)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +45,11 @@ class Reach:
         return self.converged
 
     def limits(self, row: Any = ()) -> tuple[str, ...]:
-        """Names of the DoF that stand at a limit, of the row at an index of the batch."""
+        """Names of the DoF that stand at a limit, of the row at an index of the batch if there is one."""
+        place, leading = row if isinstance(row, tuple) else (row,), self.at_limits.shape[:-1]
+        if len(place) != len(leading) or not all(-n <= i < n for i, n in zip(place, leading, strict=True)):
+            expected = f"an index of the batch {leading}" if leading else "no row: the result is of a single target"
+            raise InputError(f"limits: row is {row!r}; expected {expected}")
         return tuple(name for name, at in zip(self.dof_names, self.at_limits[row], strict=True) if at)
 
     def __str__(self) -> str:
@@ -59,19 +70,22 @@ class Reach:
     def _largest(self) -> str:
         distance = max(float(np.max(r.distance, initial=0.0)) for r in self.residual.values())
         angle = max(float(np.max(r.angle, initial=0.0)) for r in self.residual.values())
-        return _sizes(distance, angle)
+        return sizes(distance, angle)
 
     def _sentence(self, row: Any) -> str:
-        left = [f"{name!r} by {_sizes(r.distance[row], r.angle[row])}" for name, r in self.residual.items()]
+        left = [f"{name!r} by {sizes(r.distance[row], r.angle[row])}" for name, r in self.residual.items()]
         starts = int(np.asarray(self.restarts)[row]) + 1
         after = f"{int(np.asarray(self.iterations)[row])} iterations from {starts} start{'s' if starts > 1 else ''}"
         if np.asarray(self.converged)[row]:
             return f"reached in {after}; misses {listed(left)}"
+        if not all(np.isfinite(r.distance[row]) for r in self.residual.values()):
+            return "it has no state; the warning of the call says why"
         held = self.limits(row)
         at = f". At limits: {listed(map(repr, held), 6)}" if held else ". No joint is at a limit"
         return f"not reached: the nearest state found, in {after}, misses {listed(left)}{at}"
 
 
-def _sizes(distance: float, angle: float) -> str:
-    sizes = [f"{float(x):.3g} {unit}" for x, unit in ((distance, "m"), (angle, "rad")) if x]
-    return " and ".join(sizes) or "0"
+def sizes(distance: float, angle: float) -> str:
+    """What is left, in words, without a part that is zero."""
+    parts = [f"{float(x):.3g} {unit}" for x, unit in ((distance, "m"), (angle, "rad")) if x]
+    return " and ".join(parts) or "0"

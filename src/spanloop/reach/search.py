@@ -27,12 +27,17 @@ Restart = Callable[[np.ndarray, np.ndarray], np.ndarray]  # rows (n,), number of
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best state of each row: q (n, nq), whether it arrived, steps taken and restarts (n,)."""
+    """The best state of each row: q (n, nq), whether it arrived, steps taken and restarts (n,).
+
+    records: (rows (k,), q (k, nq)), the start and every state that was better than those before it. More restarts only
+    add to them.
+    """
 
     q: np.ndarray
     arrived: np.ndarray
     steps: np.ndarray
     restarts: np.ndarray
+    records: list[tuple[np.ndarray, np.ndarray]]
 
 
 def search(
@@ -44,7 +49,8 @@ def search(
     open (the rounding of a file): a caller judges it.
     """
     count = len(start)
-    out = Found(start.copy(), np.zeros(count, bool), np.zeros(count, int), np.zeros(count, int))
+    begun = [(np.arange(count), start.copy())]
+    out = Found(start.copy(), np.zeros(count, bool), np.zeros(count, int), np.zeros(count, int), begun)
     best, active, rows, here = np.full(count, np.inf), np.arange(count), steps.begun(start), np.zeros(count, int)
     while len(active):
         together = _TOGETHER if len(active) > _FEW else _MOST // 2
@@ -62,12 +68,12 @@ def search(
         stuck = np.flatnonzero(_is_stuck(steps, rows) | (here >= _MOST))
         if not len(stuck):
             continue
-        _keep_best(steps, rows[stuck], active[stuck], best, out.q)
+        _keep_best(steps, rows[stuck], active[stuck], best, out)
         more = out.restarts[active[stuck]] < restarts
-        begun = stuck[more]
-        if len(begun):
-            out.restarts[active[begun]] += 1
-            rows[begun], here[begun] = steps.begun(again(active[begun], out.restarts[active[begun]])), 0
+        anew = stuck[more]
+        if len(anew):
+            out.restarts[active[anew]] += 1
+            rows[anew], here[anew] = steps.begun(again(active[anew], out.restarts[active[anew]])), 0
         if not more.all():
             stays = np.ones(len(active), bool)
             stays[stuck[~more]] = False
@@ -88,13 +94,14 @@ def _is_still(steps: CompiledSteps, rows: np.ndarray, enough: float) -> np.ndarr
     return still
 
 
-def _keep_best(steps: CompiledSteps, rows: np.ndarray, numbers: np.ndarray, best: np.ndarray, q: np.ndarray) -> None:
-    """Replace q where rows are better than what they found before; open loops count more than targets."""
+def _keep_best(steps: CompiledSteps, rows: np.ndarray, numbers: np.ndarray, best: np.ndarray, out: Found) -> None:
+    """Replace out.q where rows are better than what they found before; open loops count more than targets."""
     cost, openness, _ = steps.part(rows, "merit").T
     score = cost + 1e3 * openness
     better = score < best[numbers]
     best[numbers[better]] = score[better]
-    q[np.ix_(numbers[better], steps.moving)] = steps.part(rows, "start")[better]
+    out.q[np.ix_(numbers[better], steps.moving)] = steps.part(rows, "start")[better]
+    out.records.append((numbers[better], out.q[numbers[better]]))
 
 
 def _polish(steps: CompiledSteps, constants: np.ndarray, out: Found) -> None:
