@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.cli.check import findings
+from spanloop.model.examine.messages import sentence
 from spanloop.model.parts import Body, Geometry, Inertia, Placement
 from spanloop.model.solid_inertia import ball, box, cylinder
 from spanloop.view import palette
@@ -278,6 +280,8 @@ def test_a_mesh_in_millimetres_is_noted_and_not_drawn(tmp_path):
     assert [s.kind for s in seen.bodies[1].shapes] == ["box"]
     assert seen.size < 2.0
     assert "body 'a': mesh 'mm.obj' is 173 m across" in seen.lost[0]
+    advice = [f for f in findings(model, str(tmp_path / "m.urdf")) if f.topic == "mesh_size"]
+    assert "mesh 'mm.obj' is 173 m across" in sentence(advice[0])
     small = scene(with_geometry(Geometry("mesh", (0.001,) * 3, "mm.obj")), folder=tmp_path)
     assert small.lost == ()
     assert small.bodies[1].shapes[0].kind == "mesh"

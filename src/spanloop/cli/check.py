@@ -54,7 +54,19 @@ def check(file: str, options: Mapping[str, Any], as_json: bool) -> int:
 def findings(model: Model, file: str) -> tuple[Finding, ...]:
     """Findings on the model and on its loops."""
     folder = None if file.startswith(ZOO) else Path(file).parent
-    return (*examine(model, folder), *examine_loops(Dynamics(model)))
+    return (*examine(model, folder), *_large_meshes(model, folder), *examine_loops(Dynamics(model)))
+
+
+def _large_meshes(model: Model, folder: Path | None) -> list[Finding]:
+    """Findings on meshes far larger than the mechanism."""
+    if folder is None:
+        return []
+    from spanloop.view.scene import large_meshes
+
+    return [
+        Finding("mesh_size", (f"body {body!r}: mesh {file!r}",), {"across": f"{across:.3g}", "size": f"{size:.2g}"})
+        for body, file, across, size in large_meshes(model, folder)
+    ]
 
 
 def report(model: Model, found: Sequence[Finding], colours: bool = False) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from spanloop.errors import SpanloopWarning
 from spanloop.joints import (
     Cylindrical,
     Fixed,
@@ -350,6 +352,7 @@ class Builder:
 
         Joints may form cycles: the spanning tree keeps the shortest way to each body, and the other joints become
         loops. cut: names of joints that become loops in any case.
+        Warns of bodies whose frame is at a joint with a child_position: the one described is 'NAME::origin'.
         Raises ModelError for parts that form no mechanism, for inertias that no body can have, and for losses or limits
         of a joint that becomes a loop, which holds none.
 
@@ -379,6 +382,9 @@ class Builder:
             ends = {end: described[loop[end]].name for end in ("a", "b") if loop[end] in described}
             model = model.with_loop(**loop | {"name": loop["name"] or f"{loop['a']}_{loop['b']}"} | ends)
         moved = [_MOVED.format(f.body, j.name, f.name) for j in tree.joints if (f := described.get(j.child))]
+        if moved:
+            more = f" ({len(moved) - 1} more bodies likewise: model.notes)" if moved[1:] else ""
+            warnings.warn(f"{moved[0]}, for poses and forces too{more}", SpanloopWarning, stacklevel=2)
         return replace(model, notes=(*self._notes, *moved, *check_inertias(model, strict=True)))
 
     def _add_joint(

@@ -168,21 +168,34 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
 
 def _sensible(body: str, shapes: tuple[Shape, ...], model: Model, size: float, notes: list[str]) -> tuple[Shape, ...]:
     """The shapes of a body without meshes far larger than the mechanism, which are noted."""
+    large = _far_too_large(shapes, model, size)
+    notes += [
+        f"body {body!r}: mesh {Path(s.file).name!r} is {across:.3g} m across, the mechanism without meshes "
+        f"{most:.2g} m; is it in millimetres? scale=0.001. It is not drawn"
+        for s, across, most in large
+    ]
+    return tuple(s for s in shapes if all(s is not other for other, _, _ in large))
+
+
+def _far_too_large(shapes: tuple[Shape, ...], model: Model, size: float) -> list[tuple[Shape, float, float]]:
+    """Meshes far larger than the mechanism: each with its diagonal and the mechanism's [m]."""
     if all(s.mesh is None for s in shapes):
-        return shapes
+        return []
     boxes = [body_shapes.inertia_box(b.inertia) for b in model.bodies]
     most = max(size, *(body_shapes.extent(s) for s in (*boxes, *shapes) if s is not None and s.mesh is None), 0.0)
-    out = []
-    for s in shapes:
-        across = body_shapes.extent(s)
-        if s.mesh is None or across <= ABSURD_MESH * most:
-            out.append(s)
-            continue
-        notes.append(
-            f"body {body!r}: mesh {Path(s.file).name!r} is {across:.3g} m across, the mechanism without meshes "
-            f"{most:.2g} m; is it in millimetres? scale=0.001. It is not drawn"
-        )
-    return tuple(out)
+    found = [(s, body_shapes.extent(s), most) for s in shapes if s.mesh is not None]
+    return [row for row in found if row[1] > ABSURD_MESH * most]
+
+
+def large_meshes(model: Model, folder: str | Path | None = None) -> list[tuple[str, str, float, float]]:
+    """Meshes far larger than the mechanism: body, name of the file, diagonal of the mesh and of the mechanism [m]."""
+    size = stand_ins.reach(model, poses(Dynamics(model, target="python"), model.neutral()))
+    collisions = body_shapes.shows_collisions(model)
+    return [
+        (b.name, Path(s.file).name, across, most)
+        for b in model.bodies
+        for s, across, most in _far_too_large(body_shapes.own_shapes(b, collisions, folder, []), model, size)
+    ]
 
 
 def poses(robot: Dynamics, q: ArrayLike) -> np.ndarray:

@@ -122,6 +122,11 @@ WORDS = {
     "friction": Words("fact", "Coulomb friction on {count} ({parts}) is kept, and acts in simulation only."),
     # files
     "mesh": Words("advice", "{count} not found: {parts}.", "{why}"),
+    "mesh_size": Words(
+        "advice",
+        "{parts} is {across} m across, the mechanism without meshes {size} m.",
+        "Is it in millimetres? Give the mesh scale=0.001",
+    ),
     "noted": Words("fact", "On loading: {text}"),
     # loops that may be missing
     "meet": Words(
