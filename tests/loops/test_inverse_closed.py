@@ -234,7 +234,7 @@ def test_a_tree_with_passive_joints_can_be_asked_who_drives_it():
     q, v, tau = np.array((0.3, -0.5)), np.array((0.7, 0.2)), np.array((2.0, 0.0))
     a = robot.forward_dynamics(q, v, tau)
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a, actuated=["hinge1"]), tau, atol=1e-12)
-    with says(StateError, "the actuators (hinge1) cannot produce this motion, or hold this load: none of them drives hinge2"):
+    with says(StateError, "(hinge1) cannot produce this motion, or hold this load: none of them drives hinge2"):
         robot.inverse_dynamics(q, v, a + (0.0, 1.0), actuated=["hinge1"])
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a), tau, atol=1e-12)
 
@@ -312,7 +312,7 @@ def test_motions_that_would_open_a_loop_are_refused():
 
 def test_dofs_that_nobody_drives_are_named():
     robot, q, v, a = motion("five_bar")
-    sentence = "inverse_dynamics: the actuators (drive1) cannot produce this motion, or hold this load: none of them drives "
+    sentence = "inverse_dynamics: the actuators (drive1) cannot produce this motion, or hold this load: none of them"
     with says(StateError, sentence):
         robot.inverse_dynamics(q, v, a, actuated=["drive1"])
     robot, q, v, a = motion("arms 2 ball")
