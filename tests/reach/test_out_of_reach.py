@@ -37,6 +37,7 @@ def distance_to_annuli(p: np.ndarray) -> float:
     return float(np.linalg.norm(np.array(found)[inside] - p, axis=1).min())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("restarts", [0, 5, 50])
 def test_a_piston_stops_at_the_end_of_its_stroke(restarts):
     robot, start = sl.Dynamics(sl.zoo.slider_crank()), sl.zoo.slider_crank_start()

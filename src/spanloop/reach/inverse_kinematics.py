@@ -55,7 +55,7 @@ def inverse_kinematics(
         return task.own.again(robot, numbers[rows], start_rows[rows], attempt, seed, count == 1)
 
     found = search(task.own.steps, task.constants(numbers, start_rows), start_rows, task.enough, restarts, again)
-    if robot.model.loops or robot.model.couplings:
+    if (robot.model.loops or robot.model.couplings) and not found.arrived.all():
         task.approach(found, good)
     q = wrapped(found.q, start_rows, task.own.hinges)
     closed, open_rows = task.close(q, start_rows)

@@ -13,7 +13,7 @@ import numpy as np
 
 from spanloop.algorithms.tree.target_rows import CENTER_OF_MASS, DIRECTION, ORIENTATION, POSE, TargetKind
 from spanloop.loops.assembly import Limits, descended
-from spanloop.loops.batching import Robot, values
+from spanloop.loops.batching import Robot, resolution, values
 from spanloop.loops.closure_errors import mechanism_of, positional, relative_errors
 from spanloop.reach.goal import Goal
 
@@ -46,7 +46,7 @@ class Nearest:
         q = descended(self.robot, q, self.limits)
         openness = self._openness(q)
         cost = np.where(openness < 1e-3, self._cost(q, rows), np.inf)
-        bound = np.maximum(_CLOSED, _AS_OPEN * openness)
+        bound = np.maximum(max(_CLOSED, 100.0 * resolution(self.robot)), _AS_OPEN * openness)
         damping = 0.1 * np.sqrt(cost)
         busy = np.flatnonzero(np.isfinite(cost) & (cost > 0.0))
         for _ in range(_STEPS):
