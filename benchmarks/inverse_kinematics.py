@@ -1,6 +1,6 @@
 """Inverse kinematics beside Pinocchio's example loop and mink, from random starts inside the limits.
 
-    pip install '.[bench]' example-robot-data mink 'qpsolvers[daqp]'
+    pip install '.[benchmark]' mink 'qpsolvers[daqp]'
     python benchmarks/inverse_kinematics.py
 
 Targets are forward kinematics of random states inside the limits. Every solver begins at the same random starts, and
