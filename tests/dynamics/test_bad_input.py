@@ -244,7 +244,9 @@ CASES = {
     "live parameters of Dynamics": (
         lambda: sl.Dynamics(model_of("puma"), parameters="live"),
         UnsupportedError,
-        "Dynamics: parameters is 'live'; it has the model's numbers compiled in ('baked'). Live ones: sl.compile(",
+        "Dynamics: parameters is 'live'; it has the model's numbers compiled in ('baked'). Live ones: sl.compile(model, "
+        "'forward_dynamics', parameters='live') or sl.simulate(model, parameters=...); others for good: "
+        "sl.Dynamics(model.with_parameters({'link.mass': 2.0}))",
     ),
     "threads": (
         lambda: sl.Dynamics(model_of("puma"), threads=-1).bias(Z, Z),

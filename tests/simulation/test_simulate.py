@@ -672,7 +672,7 @@ WRONG = {
         {"controller": lambda t, q, v: [1.0 if q[0] > 0 else 0.0]},
         "cannot be traced: ",
     ),
-    "controller numpy": ({"controller": lambda t, q, v: np.linalg.inv(q[None])}, "np.inv of traced values"),
+    "controller numpy": ({"controller": lambda t, q, v: np.linalg.inv(q[None])}, "np.linalg.inv of traced values"),
     "events": ({"events": 3.0}, "events is a float; expected a function (t, q, v)"),
     "event value": ({"events": lambda t, q, v: q[0] < 1.0}, "expected one number that is positive"),
     "forces": ({"forces": {"nobody": np.zeros(6)}}, "forces names 'nobody', which is not a body"),
