@@ -244,8 +244,8 @@ CASES = {
     "live parameters of Dynamics": (
         lambda: sl.Dynamics(model_of("puma"), parameters="live"),
         UnsupportedError,
-        "Dynamics: parameters is 'live'; it has the model's numbers compiled in ('baked'). Live ones: sl.compile(model, "
-        "'forward_dynamics', parameters='live') or sl.simulate(model, parameters=...); others for good: "
+        "Dynamics: parameters is 'live'; it has the model's numbers compiled in ('baked'). Live ones: sl.compile("
+        "model, 'forward_dynamics', parameters='live') or sl.simulate(model, parameters=...); others for good: "
         "sl.Dynamics(model.with_parameters({'link.mass': 2.0}))",
     ),
     "threads": (
