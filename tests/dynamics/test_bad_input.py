@@ -70,7 +70,7 @@ CASES = {
     "nothing": (
         lambda: robot().mass_matrix(None),
         InputError,
-        "mass_matrix: q holds entries of type object (ragged rows?); expected real numbers of shape (..., 6)",
+        "mass_matrix: q is a NoneType; expected real numbers of shape (..., 6)",
     ),
     "batches that do not fit": (
         lambda: robot().forward_dynamics(Z2, np.zeros((3, 6)), Z),
