@@ -173,6 +173,7 @@ def _scaled(body, factor):
 
 
 @pytest.mark.parametrize("name", ["four_bar", "stewart", "arms 2", "n_four_bar 8", "bricard", "hexapod", "random 8"])
+@pytest.mark.slow
 def test_a_row_of_a_batch_is_a_single_call(name):
     """Odd sizes, so that the last group of lanes is not full; rows differ in v and tau.
 

@@ -77,6 +77,7 @@ def test_rows_may_meet_in_any_order(seed):
 
 
 @pytest.mark.parametrize("seed", [72, 85])
+@pytest.mark.slow
 def test_all_loops_may_hang_on_a_reference_member_that_does_not_float(seed):
     """Its inertia is not regrouped: of what its own joint cannot feel, forces at that joint's rows make use."""
     a = accelerations(case_of(f"random {seed}"), method=METHOD, target="python")

@@ -277,6 +277,7 @@ def test_a_file_that_says_nothing_of_motors_is_told_which_joints_have_them():
 # ---- an ordinary differential equation in the actuated coordinates
 
 
+@pytest.mark.slow
 def test_free_fall_in_the_actuated_coordinates_is_that_of_all_coordinates():
     """Saha's five-bar, 0.5 s: SciPy on two angles and a simulation with projection; both to about 1e-9."""
     model, start = zoo.five_bar(), zoo.five_bar_start()

@@ -345,6 +345,7 @@ def test_wrong_options_get_a_sentence(options, sentence):
 # ---- options of sl.compile
 
 
+@pytest.mark.slow
 def test_a_kernel_is_found_again_on_disk_under_its_number_of_threads():
     made = [divided.__wrapped__("arms 2", METHOD, threads) for threads in (2, 2, 5)]
     assert [k.from_cache for k in made[1:]] == [True, True], "no more threads than parts"

@@ -251,6 +251,7 @@ def state(pair, q):
     return moving(pair.model, q, np.random.default_rng(1))
 
 
+@pytest.mark.slow
 def test_a_new_object_compiles_its_own_column_only(cache):
     arms, held, closures, q = arms_and_object(2, "spherical")
     pair = sl.ClosedTopology(arms, held, closures)
@@ -328,6 +329,7 @@ def test_a_new_point_compiles_its_column():
 # ---- batches, states without an answer
 
 
+@pytest.mark.slow
 def test_a_batch_is_state_by_state():
     arms, held, closures, q = arms_and_object(2, "spherical")
     pair = sl.ClosedTopology(arms, held, closures)

@@ -140,6 +140,7 @@ SOLVED = [("revolute", 0), ("prismatic", 0), ("universal", 1), ("spherical", 1),
 
 
 @pytest.mark.parametrize(("kind", "seed"), SOLVED)
+@pytest.mark.slow
 def test_closure_forces_agree_with_dense_equations(kind, seed):
     """Given accelerations, known forces, forces from outside, a loop switched off. To 1e-11 of the largest number."""
     robot, state, words = driven_and_switched(kind, seed)

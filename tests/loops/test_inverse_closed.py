@@ -258,6 +258,7 @@ def test_driven_joints_and_loops_and_gears():
     np.testing.assert_allclose(tau, (1.5 * (0.3 + 4 * 0.5), 0.0), rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_released_feet_carry_nothing():
     model = zoo.hexapod(switchable=True)
     robot, q = sl.Dynamics(model), zoo.hexapod_start()
@@ -442,6 +443,7 @@ def test_the_other_joints_follow():
         robot.follow(start, {"drive1": (t, t, t), "drive2": (t, t, t[:2])})
 
 
+@pytest.mark.slow
 def test_a_coarse_path_stays_in_its_assembly():
     """Nine samples of a swing of 1.5 rad: every one is where a thousand samples lead."""
     robot, start = sl.Dynamics(zoo.five_bar()), zoo.five_bar_start()

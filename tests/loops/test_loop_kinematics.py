@@ -267,6 +267,7 @@ def test_projection_takes_batches_and_leaves_driven_joints_alone():
     assert np.abs(robot.closure_error(there)).max() < 1e-13
 
 
+@pytest.mark.slow
 def test_a_state_too_far_for_projection_is_sent_to_assemble():
     robot = sl.Dynamics(zoo.four_bar(ground=5.0, crank=1.0, coupler=1.2, rocker=0.8))
     with says(StateError, "Projection closes small errors only; try robot.assemble(q)"):

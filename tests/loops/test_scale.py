@@ -44,6 +44,7 @@ def coordinates(kind):
 
 @pytest.mark.parametrize("factor", FACTORS)
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_a_mechanism_of_any_size_has_the_same_answers(name, factor):
     robot, q, v, tau = state(name)
     small = sl.Dynamics(robot.model.scale(length=factor, time=1.0))

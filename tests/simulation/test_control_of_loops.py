@@ -92,6 +92,7 @@ def test_computed_torque_of_a_moving_mechanism_is_its_inverse_dynamics(name):
     np.testing.assert_allclose(tau, expected, atol=1e-11 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 def test_legs_on_a_free_body_stand_with_the_torques_of_inverse_dynamics():
     model, q = mechanism("hexapod")
     still = np.zeros(model.nv)

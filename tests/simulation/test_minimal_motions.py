@@ -140,6 +140,7 @@ def test_integrators_with_their_own_steps_agree(method):
         assert run.closure_residual.max() < 1e-13
 
 
+@pytest.mark.slow
 def test_all_joints_are_felt_springs_dampers_rotors_and_pushes():
     """Passive torques at unactuated joints, a force on the platform and a controller, beside projection."""
     model, q = three_legs()

@@ -220,6 +220,7 @@ def test_an_operator_becomes_a_kernel(case, target):
     near(sl.compile(case.model, M.inverse(), target=target)(case.q, tau), x, 1e-9)
 
 
+@pytest.mark.slow
 def test_an_expression_of_vectors_becomes_a_kernel():
     """5.14 of Kreutz & Rodriguez: accelerations from torques and bias forces in three sweeps, a batch at once."""
     model = zoo.random_model(7).without_losses()

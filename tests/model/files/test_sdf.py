@@ -545,6 +545,7 @@ def test_a_bad_file_gives_its_sentence(case):
     assert (type(caught.value), str(caught.value)) == (error, expected)
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_poses_is_no_deep_recursion():
     n = 3000
     chain = [link("l0"), *(link(f"l{i}", "0 0 1 0 0 0", "", f'relative_to="l{i - 1}"') for i in range(1, n))]
