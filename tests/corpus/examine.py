@@ -36,7 +36,7 @@ Result = dict[str, Any]
 def examined(path: Path, root: Path, sort: str, tell: Callable[[str, Result], None]) -> Result:
     """All that is found out about one file.
 
-    root: its package's folder; tell: is told the name of each stage and what is known before it
+    root: its package's folder; tell: called with the name of each stage and the results before it
     """
     result: Result = {"times": {}}
 
