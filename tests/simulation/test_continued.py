@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
+from spanloop.errors import InputError
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "DOP853"])
@@ -26,5 +27,5 @@ def test_controllers_and_events_see_the_time_that_starts_where_the_user_says(int
 
 
 def test_a_start_that_is_no_time_is_refused():
-    with pytest.raises(sl.InputError, match="start is nan; expected a time in seconds"):
+    with pytest.raises(InputError, match="start is nan; expected a time in seconds"):
         sl.simulate(sl.zoo.puma(), duration=0.01, start=np.nan)
