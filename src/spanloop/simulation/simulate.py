@@ -226,7 +226,8 @@ def _run(problem: Problem, loop: TimeLoop, progress: Progress, integrator: Integ
         kept.begin(progress)
     bar = ProgressBar(loop.grid.steps, loop.grid.h, len(progress.state), integrator.progress)
     if progress.resumed:
-        bar.say(f"{integrator.checkpoint}: the simulation continues at t = {loop.start + progress.resumed * loop.grid.h:.6g} s")
+        at = loop.start + progress.resumed * loop.grid.h
+        bar.say(f"{integrator.checkpoint}: the simulation continues at t = {at:.6g} s")
 
     def report(p: Progress) -> None:
         bar.draw(p.done)
