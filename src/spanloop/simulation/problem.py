@@ -18,7 +18,7 @@ from spanloop.model import Model
 from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
-from spanloop.simulation.events import Events, events_of
+from spanloop.simulation.events.endings import Events, events_of
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
 from spanloop.simulation.integrators.implicit import linearized

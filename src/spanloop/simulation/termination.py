@@ -14,7 +14,7 @@ import numpy as np
 from spanloop.compiler.render.rollout import HALTED, NOT_CONVERGED
 from spanloop.compiler.runtime.rollout import Steps
 from spanloop.errors import Reason, Refusal
-from spanloop.simulation.events import Events
+from spanloop.simulation.events.endings import Events
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem
 from spanloop.simulation.system import SINGULAR
