@@ -14,6 +14,7 @@ from spanloop.errors import InputError, Refusal
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.loops.arguments import checked_active_loops
 from spanloop.model import Model
+from spanloop.model.edits.remove import without_switches
 from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
@@ -116,7 +117,7 @@ class Problem:
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         watched = events_of(model, limits == "end", events)
         initial_state.warn_of_limits(watched, rows_q)
-        opened = tuple(x.name for x in model.loops if x.switchable and active is not None and x.name not in active)
+        opened = () if active is None else tuple(name for name in model.switches if name not in active)
         return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened)
 
     @property
@@ -280,7 +281,7 @@ class Problem:
         if live is not None and live.ndim == 1:
             model, live = model.with_parameters(live), None
         if self.open_loops:
-            names, model = model.parameters().names, model.remove(self.open_loops, kind="loop")
+            names, model = model.parameters().names, without_switches(model, self.open_loops)
             live = live if live is None else live[:, [names.index(name) for name in model.parameters().names]]
         return model, None if live is None else live.reshape(*self.batch, -1)
 

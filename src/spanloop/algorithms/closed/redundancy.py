@@ -137,13 +137,13 @@ def without_traces(mechanism, J: np.ndarray) -> np.ndarray:
 def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
     """For the kernel's input `active`: 1 for every switched row that the set of active closures needs, −1 for a row of
     an active closure that depends on others, 0 for the rows of the other closures."""
-    on = [r for c in mechanism.closures if not c.switchable or c.name in active for r in c.rows]
-    permanent = {r for c in mechanism.closures if not c.switchable for r in c.rows}
-    switched = [r for r in on if r not in permanent]
+    permanent = set(range(mechanism.n_rows)) - set(mechanism.switched_rows)
+    switched = [r for name, rows in mechanism.switches.items() if name in active for r in rows]
+    on = permanent.union(switched)
     idle = frozenset[int]()
     states = _states_with(_Closures(mechanism), [r for r in mechanism.position_rows if r in on])
     if states and switched:
-        order = [r for r in on if r in permanent] + switched  # permanent rows first: they stay
+        order = sorted(permanent) + switched  # permanent rows first: they stay
         jacobians = [without_traces(mechanism, scaled_jacobian(mechanism, q))[order] for q in states]
         idle = frozenset(order[k] for k in redundant_rows(jacobians, first=len(order) - len(switched)))
     return np.array([0.0 if r not in switched else -1.0 if r in idle else 1.0 for r in mechanism.switched_rows])

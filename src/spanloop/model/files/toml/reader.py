@@ -286,8 +286,9 @@ def _frame(t: Table) -> Frame:
 
 
 def _coupling(t: Table) -> Coupling:
-    ends = t.text("name"), t.text("joint"), t.text("source")
-    coupling = Coupling(*ends, t.number("ratio", 1.0), t.number("offset", 0.0), where=t.file)
+    ends = t.text("name"), t.text("joint"), t.text("source", "") or None
+    numbers = t.number("ratio", 1.0), t.number("offset", 0.0)
+    coupling = Coupling(*ends, *numbers, t.flag("switchable", False), where=t.file)
     t.end()
     return coupling
 
