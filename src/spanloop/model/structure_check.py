@@ -75,7 +75,7 @@ def _a(what: str) -> str:
 
 
 def _plural(what: str) -> str:
-    return "bodies" if what == "body" else what + "s"
+    return "bodies" if what == "body" else "s or ".join(what.split(" or ")) + "s"
 
 
 def _ends_exist(model: Model, bodies: dict[str, Body]) -> None:

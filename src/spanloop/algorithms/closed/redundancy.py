@@ -58,12 +58,15 @@ def find_redundancy(mechanism, near: np.ndarray | None = None, evaluate: Evaluat
     evaluate: computes closure_error, closure_facing and closure_jacobian faster than walks on floats do, after a while.
     """
     closures = _Closures(mechanism, evaluate)
+    switched = set(mechanism.switched_rows)
     states = _states_with(closures, list(mechanism.position_rows), near=near)
+    if not states and switched:  # they may exclude each other, as two gears of one joint do
+        states = _states_with(closures, [r for r in mechanism.position_rows if r not in switched], near=near)
     if not states:
         return Redundancy(refuses_singular=True)
     whole = [closures.jacobian(q) for q in states]
     jacobians = [without_traces(mechanism, J) for J in whole]
-    movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that stay, whatever they depend on
+    movable = {*switched, *mechanism.given_rows}  # rows that stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
     kept = [r for r in range(mechanism.n_rows) if r not in redundant]
@@ -73,7 +76,7 @@ def find_redundancy(mechanism, near: np.ndarray | None = None, evaluate: Evaluat
     return Redundancy(
         dropped=redundant,
         weak=weak,
-        idle=frozenset(mechanism.switched_rows) & _dependent(jacobians, kept),
+        idle=frozenset(switched) & _dependent(jacobians, kept),
         refuses_singular=True,
         is_known=True,
         misaligned=max((independent_share(J, kept, sorted(redundant)) for J in whole), default=0.0),
