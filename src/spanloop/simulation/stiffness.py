@@ -10,7 +10,7 @@ import numpy as np
 
 from spanloop.kernels import KernelSpec
 from spanloop.model import Model
-from spanloop.simulation.events import Stop, limits_of
+from spanloop.simulation.events.endings import Stop, limits_of
 from spanloop.simulation.system import SLIP, System
 
 EXPLICIT = 2.0  # rate times step: above it explicit steps are unstable, or nearly so (RK4 at 2.78, Euler at 2)
