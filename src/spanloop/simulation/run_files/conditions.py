@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from spanloop.errors import InputError, nearest
 from spanloop.math.scalar import absolute, sincos, sqrt, where
@@ -112,7 +112,7 @@ def _parts(node: ast.expr, model: Model) -> Iterator[ast.expr]:
     elif isinstance(node, ast.Attribute | ast.Subscript):
         _check_quantity(node, model)
     elif isinstance(node, ast.Name):
-        _check_name(node.id)
+        _check_name(node.id, model)
     elif not (isinstance(node, ast.Constant) and type(node.value) in (int, float)):
         raise _Refused(_advice(node))
     yield node
@@ -128,7 +128,7 @@ def _advice(node: ast.expr) -> str:
             f"{written!r:.{_SHOWN}} is a comparison; expected a number that is positive until the event. Try {other!r}"
         )
     return (
-        f"{written!r:.{_SHOWN}} is not understood; expected numbers, t, q.JOINT, v.JOINT, f.LOOP[k], + - * / ** ( ) and "
+        f"{written!r:.{_SHOWN}} is not understood; expected numbers, t, q.JOINT, v.JOINT, f.LOOP[k], + - * / ** ( ), "
         f"{', '.join(FUNCTIONS)}"
     )
 
@@ -148,24 +148,25 @@ def _check_power(node: ast.BinOp) -> None:
     n = _value(node.right, {}) if _is_constant(node.right) else math.nan
     if not (abs(n) <= MOST_POWER and 2.0 * n == round(2.0 * n)):
         raise _Refused(
-            f"the power is {ast.unparse(node.right)!r:.{_SHOWN}}; expected a number up to {MOST_POWER} that is whole or "
-            "ends in .5"
+            f"the power is {ast.unparse(node.right)!r:.{_SHOWN}}; expected a number up to {MOST_POWER} that is "
+            "whole or ends in .5"
         )
 
 
-def _check_name(name: str) -> None:
+def _check_name(name: str, model: Model) -> None:
     if name in QUANTITIES:
         raise _Refused(f"{name!r} is all of them; expected one, such as {name}.{'LOOP[0]' if name == 'f' else 'JOINT'}")
     if name != "t" and name not in CONSTANTS:
-        known = ("t", *CONSTANTS, *(f"{x}.{name}" for x in QUANTITIES[:2]))
-        raise _Refused(f"{name!r:.{_SHOWN}} is not known; {nearest(name, known)}")
+        joints = [j.name for j in model.joints]
+        offer = f"expected q.{name} or v.{name}" if name in joints else nearest(name, ("t", *CONSTANTS, *joints))
+        raise _Refused(f"{name!r:.{_SHOWN}} is not known; {offer}")
 
 
 def _check_quantity(node: ast.Attribute | ast.Subscript, model: Model) -> None:
     """A part of q, v or f: the joint or loop is there, and the number is one that it has."""
     quantity, name, number = _reference(node)
     if quantity == "f":
-        known = [x.name for x in (*model.loops, *model.couplings)]
+        known = [*(x.name for x in model.loops), *(x.name for x in model.couplings)]
         what = "loop or coupling"
     else:
         known, what = [j.name for j in model.joints], "joint"
@@ -184,8 +185,10 @@ def _check_quantity(node: ast.Attribute | ast.Subscript, model: Model) -> None:
 
 def _reference(node: ast.expr) -> tuple[str, str, int | None]:
     """Quantity, name and number of q.elbow, q["left-knee"], f.grip[5] or f["grip"][5]."""
-    number = None
+    number: int | None = None
     inner: Any = node
+    owner: Any = None
+    name: Any = None
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute | ast.Subscript):
         index: Any = node.slice
         number = index.value if isinstance(index, ast.Constant) and type(index.value) is int else None
@@ -194,8 +197,6 @@ def _reference(node: ast.expr) -> tuple[str, str, int | None]:
         owner, name = inner.value, inner.attr
     elif isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Constant):
         owner, name = inner.value, inner.slice.value
-    else:
-        owner, name = None, None
     if not (isinstance(owner, ast.Name) and owner.id in QUANTITIES and isinstance(name, str)):
         raise _Refused(_advice(node))
     return owner.id, name, number
@@ -224,7 +225,7 @@ def _is_constant(node: ast.expr) -> bool:
 def _value(node: Any, at: dict[str, Any]) -> Any:
     """The number of a checked expression, on floats or traced scalars."""
     if isinstance(node, ast.Constant):
-        return float(node.value)
+        return float(cast("float", node.value))
     if isinstance(node, ast.Name):
         return at["t"] if node.id == "t" else CONSTANTS[node.id]
     if isinstance(node, ast.UnaryOp):

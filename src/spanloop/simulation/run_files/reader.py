@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from spanloop.model import Model
 from spanloop.model.files.file_io import checked_path, decoded, read_file
 from spanloop.model.files.toml.reader import FORMAT, Table, parsed
 from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
-from spanloop.simulation.run_files.conditions import condition
+from spanloop.simulation.run_files.conditions import WRENCH, condition
 from spanloop.simulation.system import Closures
 
 KINDS: dict[str, type[Event]] = {
@@ -26,17 +26,18 @@ KINDS: dict[str, type[Event]] = {
     "vanish": Vanish,
     "end": End,
 }
+TEXT_KEYS = ("kind", "loop", "body", "name", "when", "on_break")
 NUMBERS = ("duration", "step", "sample")
 TEXTS = ("integrator", "limits")
 BY_NAME = ("q", "v", "tau", "forces")
-Values = dict[str, float | tuple[float, ...]]
+Values = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
 class RunFile:
     """A run as plain data: sl.simulate(model, **file.arguments(model)).
 
-    path: of the file. model: the file or zoo:NAME of the mechanism, a path as seen from here; "" if the file names none.
+    path: of the file, for messages. model: the file or zoo:NAME of the mechanism, "" if the file names none.
     settings: duration, step, sample, integrator and limits, as far as the file has them. q, v, tau: numbers by joint.
     forces: [torque; force] by body. closures: how loops are kept closed. active_loops: None if the file has none.
     """
@@ -58,12 +59,30 @@ class RunFile:
 
     def arguments(self, model: Model) -> dict[str, Any]:
         """The arguments of sl.simulate; what the file does not have is left out."""
+        self.check(model)
         out: dict[str, Any] = dict(self.settings)
-        out |= {name: dict(values) for name in BY_NAME if (values := getattr(self, name))}
+        for key in BY_NAME:
+            if values := getattr(self, key):
+                out[key] = {name: x[0] if len(x) == 1 else list(x) for name, x in values.items()}
         if self.closures != "project" or self.active_loops is not None:
             out["closures"] = Closures(self.closures, active_loops=self.active_loops)
         events = self.events(model)
         return {**out, "events": events} if events else out
+
+    def check(self, model: Model) -> None:
+        """FileError unless every joint and body that the file names is there, with as many numbers as it has."""
+        for key in BY_NAME:
+            known = [b.name for b in model.bodies] if key == "forces" else [j.name for j in model.joints]
+            for name, values in getattr(self, key).items():
+                where = f"{self.path.name}: [{key}]"
+                if name not in known:
+                    what = "body" if key == "forces" else "joint"
+                    raise FileError(f"{where}: {model.name!r} has no {what} {name!r}; {nearest(name, known)}")
+                place = model.q_slice(name) if key == "q" else None if key == "forces" else model.v_slice(name)
+                count = WRENCH if place is None else place.stop - place.start
+                if len(values) != count:
+                    noun = "number is" if count == 1 else "numbers are"
+                    raise FileError(f"{where}: {name!r} has {len(values)} values; {count} {noun} expected")
 
 
 def read_run(path: str | Path) -> RunFile:
@@ -79,7 +98,7 @@ def read_run(path: str | Path) -> RunFile:
     for key in ("body", "joint"):
         if key in top.content:
             raise FileError(
-                f"{where.name}: [[{key}]] belongs to the file of a model; a run names it: model = \"arm.toml\""
+                f'{where.name}: [[{key}]] belongs to the file of a model; a run names it: model = "arm.toml"'
             )
     version = top.number("format", FORMAT)
     if version != FORMAT:
@@ -93,41 +112,46 @@ def read_run(path: str | Path) -> RunFile:
         where,
         model,
         settings,
-        *(_by_name(top, key) for key in BY_NAME),
+        **{key: _by_name(top, key) for key in BY_NAME},
         closures=top.text("closures", "project"),
         active_loops=top.texts("active_loops") if "active_loops" in top.content else None,
         event_tables=tuple(t.content for t in top.tables("events", "event")),
     )
+    top.known |= {*NUMBERS, *TEXTS, "active_loops"}
     top.end()
     return out
 
 
 def _by_name(top: Table, key: str) -> Values:
-    """Numbers, or lists of numbers, of a table [q]."""
+    """Numbers by name of a table [q]; a single number stands for a list of one."""
     inner = top.table(key)
-    return {name: inner.number(name) if _is_single(x) else inner.numbers(name) for name, x in inner.content.items()}
-
-
-def _is_single(x: Any) -> bool:
-    return not isinstance(x, list)
+    return {
+        name: inner.numbers(name) if isinstance(x, list) else (inner.number(name),) for name, x in inner.content.items()
+    }
 
 
 # ---- events
 
 
-def events_in(tables: Any, model: Model, file: str) -> list[Event]:
+def events_in(tables: Iterable[Mapping[str, Any]], model: Model, file: str) -> list[Event]:
     """The events of tables [[events]], of a file of this name."""
-    return [_event(Table(content, file, f"event {k + 1}"), model) for k, content in enumerate(tables)]
+    return [_event(Table(content, file, f"event {k + 1}"), f"event {k + 1}", model) for k, content in enumerate(tables)]
 
 
-def _event(t: Table, model: Model) -> Event:
+def name_key(kind: str) -> str:
+    """The key of what an event of this kind is about: "loop", "body" or "name"."""
+    return fields(KINDS[kind])[0].name if kind in KINDS else "name"
+
+
+def _event(t: Table, which: str, model: Model) -> Event:
+    t.where = f"{t.file}: {which}"
     kind = t.text("kind")
     if kind not in KINDS:
         raise FileError(f"{t.where}: kind is {kind!r}; {nearest(kind, KINDS)}")
     cls = KINDS[kind]
-    first, *others = fields(cls)
+    first, *others = (f for f in fields(cls))
     name = t.text(first.name)
-    t.where = f"{t.file}: {t.where.removeprefix(f'{t.file}: ').partition(' (')[0]} ({kind} {name!r})"
+    t.where += f" ({kind} {name!r})"
     _check_name(t, first.name, name, model)
     known = {f.name: f for f in others}
     values = {key: _READERS[key](t, key, model) for key in known if key in t.content}
@@ -147,7 +171,7 @@ def _event(t: Table, model: Model) -> Event:
 def _check_name(t: Table, key: str, name: str, model: Model) -> None:
     """FileError unless the model has the loop, coupling or body."""
     if key == "loop":
-        known = [x.name for x in (*model.loops, *model.couplings)]
+        known = [*(x.name for x in model.loops), *(x.name for x in model.couplings)]
         what = "loop or coupling"
     elif key == "body":
         known, what = [b.name for b in model.bodies], "body"
