@@ -112,7 +112,7 @@ class Problem:
         )
         strict = robot.on_singular == "raise"
         shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in fixed.values()))
-        rows_q, rows_v, batch = initial_state.states(robot, q, v, shape, fixed.get("p"))
+        rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shape, fixed.get("p"))
         near = None if parameters is not None or active is not None else initial_state.assembly(robot, rows_q)
         system = System(model, applied, method, loops.stabilization, parameters is not None, strict, near)
         if limits == "stop":

@@ -147,7 +147,7 @@ def row_rates(m, here) -> list:
         x = relative_pose(m, here, c)
         velocity = _at_anchor(here, c.b).velocity - _seen_from_child(x, _at_anchor(here, c.a).velocity)
         out += [power(velocity, w) for w in c.kind.closure_space(x)]
-    return out + [here[g.link].moving[0] - g.ratio * here[g.source].moving[0] for g in m.gears]
+    return out + [g.along([here[i].moving[0] for i, _ in g.ends]) for g in m.gears]
 
 
 def loop_wrenches(mechanism, q, forces) -> dict[str, list]:
