@@ -216,8 +216,9 @@ def refuse_closures(model: Model, name: str, instead: str = "forward_dynamics") 
         kind, advice = "closed loops", "lock the loop's joints: model.lock(...)"
     else:
         c = model.couplings[0]
-        what = f"joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling)"
-        kind, advice = "coupled joints", f"leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
+        does = "is held" if c.source is None else f"follows joint {c.source!r}"
+        what = f"joint {c.joint!r} of model {model.name!r} {does} (a coupling)"
+        kind, advice = "coupled joints", f"leave it out of the motion: model.lock({', '.join(map(repr, c.joints))})"
     if name == "inverse_dynamics":
         raise UnsupportedError(
             f"{name}: {what}; a kernel of it is for trees. Use sl.Dynamics(model).inverse_dynamics(q, v, a)"

@@ -140,8 +140,14 @@ class Mechanism:
 
     @property
     def switched_rows(self) -> tuple[int, ...]:
-        """Rows of the closures that can be switched, in the order of the input `active`."""
-        return tuple(r for c in self.closures if c.switchable for r in c.rows)
+        """Rows of the closures and gears that can be switched, in the order of the input `active`."""
+        return tuple(r for rows in self.switches.values() for r in rows)
+
+    @property
+    def switches(self) -> dict[str, tuple[int, ...]]:
+        """Rows by the name of what can be switched: closures, then gears, in the model's order (Model.switches)."""
+        closures = {c.name: c.rows for c in self.closures if c.switchable}
+        return closures | {g.name: (g.row,) for g in self.gears if g.switchable}
 
     @property
     def position_rows(self) -> tuple[int, ...]:
