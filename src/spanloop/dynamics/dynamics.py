@@ -22,6 +22,7 @@ from spanloop.loops import arguments, dynamics_solution
 from spanloop.loops.dynamics_solution import Reactions, Solution
 from spanloop.loops.independent_dofs import Dofs
 from spanloop.model import Model
+from spanloop.model.edits.remove import without_switches
 from spanloop.types import Array
 
 if TYPE_CHECKING:
@@ -740,16 +741,15 @@ class Dynamics(Quantities):
         if active_loops is None:
             return self
         names = arguments.checked_active_loops(self.model, active_loops)
-        switchable = arguments.switchable_loops(self.model)
-        if len(names) == len(switchable):
+        if len(names) == len(self.model.switches):
             return self
         if names not in self._with_fewer_loops:
-            self._with_fewer_loops[names] = self._without([name for name in switchable if name not in names])
+            self._with_fewer_loops[names] = self._without([x for x in self.model.switches if x not in names])
         return self._with_fewer_loops[names]
 
-    def _without(self, loop_names: Sequence[str]) -> Dynamics:
-        """This robot without some loops; without any loop left, the default method for trees applies."""
-        robot = Dynamics(self.model.remove(loop_names, kind="loop"), **self._options)
+    def _without(self, names: Sequence[str]) -> Dynamics:
+        """This robot without some loops or couplings; with none left, the default method for trees applies."""
+        robot = Dynamics(without_switches(self.model, names), **self._options)
         if robot.model.loops or robot.model.couplings:
             robot._method, robot._open_chain = self._method, self._open_chain
         return robot
