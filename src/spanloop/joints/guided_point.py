@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from spanloop.joints.kind import EX, EY, EZ, ClosureKind, Sides, checked_axis
 from spanloop.math.rotation import along_axes
-from spanloop.math.spatial import Force
+from spanloop.math.spatial import Force, Transform
 from spanloop.math.vector3 import cross, dot, times
 from spanloop.types import Floats3, Vector3
 
@@ -27,6 +27,11 @@ class GuidedPoint(ClosureKind):
     def closure_sides(self) -> Sides:
         r = along_axes(self.axis)
         return Sides(r, replace(self, axis=EZ), r)
+
+    def captured_pose(self, x):
+        """On the guide, nearest to x."""
+        free = [all(e[k] == 0.0 for e in self.held) for k in range(3)]
+        return Transform(x.rotation, tuple(y if f else 0.0 for f, y in zip(free, x.translation, strict=True)))
 
     def closure_space(self, x):
         """Forces along the directions, which the parent carries."""
