@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Collection, Sequence
 from itertools import chain
@@ -82,7 +83,9 @@ def _rounded(m: Mechanism, q: np.ndarray) -> tuple[float, ...]:
     """A state on a coarse grid, so that runs from neighbouring states share their masks."""
     out: list[float] = []
     for link in m.links:
-        neutral, scale = link.kind.neutral(), np.array(m.dof_lengths[link.v]) / _GRID
-        step = np.round(np.array(link.kind.minus(tuple(map(float, q[link.q])), neutral)) / scale) * scale
-        out += map(float, link.kind.plus(neutral, tuple(step.tolist())))
+        own, neutral, scale = tuple(map(float, q[link.q])), link.kind.neutral(), np.array(m.dof_lengths[link.v]) / _GRID
+        with contextlib.suppress(UnsupportedError):  # poses of a general joint have no difference
+            step = np.round(np.array(link.kind.minus(own, neutral)) / scale) * scale
+            own = tuple(map(float, link.kind.plus(neutral, tuple(step.tolist()))))
+        out += own
     return tuple(out)

@@ -59,11 +59,13 @@ def find_redundancy(
 
     Nothing is dropped where no assembled state is found: rows that depend on each other are then refused as singular.
     evaluate: computes closure_error, closure_facing and closure_jacobian faster than walks on floats do, after a while.
-    captures: loops and couplings that capture; every state closes them. Where no state closes all others, those that
-    can be switched exclude each other, or are out of reach: the rows are then taken as if they captured, too.
+    captures: loops and couplings that capture; every state closes them. Those that can be switched and are open at
+    `near` are taken as if they captured, and so are all of them where no state closes them together.
     """
     closures = ClosureValues(mechanism, evaluate)
     switched = set(mechanism.switched_rows)
+    if near is not None:
+        captures = (*captures, *(x for x in _open_switches(closures, near) if x not in captures))
     captured = {r for name in captures for r in mechanism.switches[name]}
     states = closed_states(closures, [r for r in mechanism.position_rows if r not in captured], near=near)
     if not states and switched:
@@ -90,6 +92,13 @@ def find_redundancy(
         yields=functools.partial(_torque_yields, mechanism, states),
         jacobians=tuple(jacobians),
     )
+
+
+def _open_switches(closures: ClosureValues, q: np.ndarray) -> list[str]:
+    """Loops and couplings that can be switched and are open at q."""
+    switches = closures.mechanism.switches
+    error = np.abs(closures.error(q)) if switches else np.zeros(0)
+    return [name for name, rows in switches.items() if error[list(rows)].max(initial=0.0) > closure_kinematics.OPEN]
 
 
 def independent_share(J: np.ndarray, kept: Sequence[int], dropped: Sequence[int]) -> float:
