@@ -76,6 +76,11 @@ def captured_placement(m: Mechanism, q: Sequence[Any], name: str) -> list[Any]:
     return [*(x for row in turn for x in row), *point(m, here, frame.translation, part.a.link, part.b.link)]
 
 
+def captured_at(m: Mechanism, q: Sequence[float], names: Sequence[str]) -> Mechanism:
+    """The mechanism with these loops and couplings captured at q (nq,)."""
+    return m.with_captured([x for name in names for x in captured_placement(m, q, name)], names)
+
+
 def with_captured_placements(model: Model, names: Sequence[str], values: Sequence[float]) -> Model:
     """The model whose loops and couplings of these names have the captured frames and offsets `values` of a run."""
     m = mechanism(model)
