@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ class Problem:
     events: Events
     constants: np.ndarray  # (n or 1, width), in the system's order
     open_loops: tuple[str, ...] = ()  # switchable loops that are not active
+    start: float = 0.0  # time of the initial states [s]
     stiff: str = ""  # the joint for which steps are implicit, though nobody asked for it
     advice: str = ""  # where steps are too long for a joint that is stiff
 
@@ -86,11 +88,14 @@ class Problem:
         limits: str = "end",
         events: Any = None,
         parameters: Any = None,
+        start: float = 0.0,
     ) -> Problem:
         """The problem of sl.simulate's arguments, each checked."""
         model = robot.model
         if limits not in LIMITS:
             raise InputError(f"limits is {limits!r}; expected 'end', 'stop' or 'ignore'")
+        if not (isinstance(start, Real) and np.isfinite(float(start))):
+            raise InputError(f"start is {start!r}; expected a time in seconds, a finite number")
         loops = closures if isinstance(closures, Closures) else Closures(closures)
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
@@ -117,7 +122,7 @@ class Problem:
         watched = events_of(model, limits == "end", events)
         initial_state.warn_of_limits(watched, rows_q)
         opened = tuple(x.name for x in model.loops if x.switchable and active is not None and x.name not in active)
-        return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened)
+        return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
 
     @property
     def model(self) -> Model:
@@ -142,7 +147,7 @@ class Problem:
         if "z" in layout:
             state[:, layout.places["z"]] = self.applied.start()
         if "g" in layout:
-            state[:, layout.places["g"]] = self.event_values(np.zeros((len(self), 1)), self.q, self.v)
+            state[:, layout.places["g"]] = self.event_values(np.full((len(self), 1), self.start), self.q, self.v)
         return state
 
     def event_values(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
