@@ -21,6 +21,7 @@ from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, 
 from spanloop.simulation.events.location import Rules
 from spanloop.simulation.traced_kernels import arguments
 from spanloop.topology import Mechanism, mechanism
+from spanloop.topology.captured_frames import captured_width, own_placement
 
 STOP = "::stop"  # ends the name of the switch of a joint with limits
 MOST_IN_TABLE = 6  # loops whose sets of closed ones have masks of their own
@@ -146,9 +147,40 @@ class Switching:
         """Numbers of the switches whose sets have masks of their own: not those of one row that pushes."""
         return tuple(k for k, s in enumerate(self.switches) if not s.is_stop and not (s.one_sided and len(s.rows) == 1))
 
-    def held_dofs(self, body: str) -> range:
+    def dofs_of(self, body: str) -> list[int]:
         """The degrees of freedom of a body that comes and goes, with all that it carries."""
         return _dofs_of(self.model, body)
+
+    def switches_on(self, body: int) -> list[int]:
+        """Numbers of the switches that hold a body that comes and goes, or what it carries."""
+        carried = _carried(self.model, self.bodies[body])
+        loops = {x.name for x in self.model.loops if {body_of(self.model, x.a), body_of(self.model, x.b)} & carried}
+        return [k for k, s in enumerate(self.switches) if s.name in loops]
+
+    def placement_of(self, body: int, event: Appear | None) -> tuple[dict[int, float], dict[int, float]]:
+        """Entries of q and v with which a body appears; without an event, with which it is absent: it does not move."""
+        name = self.bodies[body]
+        if event is None:
+            return {}, dict.fromkeys(_dofs_of(self.model, name), 0.0)
+        joint = next(j for j in self.model.joints if j.child == name)
+        q, v = self.model.q_slice(joint.name).start, self.model.v_slice(joint.name).start
+        at, rates = appearance(self.model, joint, event)
+        return {q + k: x for k, x in enumerate(at)}, {v + k: x for k, x in enumerate(rates)}
+
+    def captured_place(self, name: str) -> int:
+        """Where the numbers that a switch holds begin in the array `captured`."""
+        return captured_width(self.mechanism, self.captures[: self.captures.index(name)])
+
+    def own_placement(self, name: str) -> list[Any]:
+        """The numbers that a switch holds in the model."""
+        return own_placement(self.mechanism, name)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """Sizes of the arrays of the model that events change, and of the moments of events."""
+        known = {"captured": captured_width(self.mechanism, self.captures) if self.captures else 0}
+        known |= {"present": len(self.bodies), "at": len(self.moments)}
+        return {name: size for name, size in known.items() if size}
 
     def key(self) -> str:
         """A hash of what is traced beside the watchers' values."""
