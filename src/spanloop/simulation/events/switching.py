@@ -16,6 +16,7 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
+from spanloop.model.parts import Joint
 from spanloop.simulation.events.endings import Limit, limits_of
 from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
 from spanloop.simulation.events.location import Rules
@@ -164,7 +165,7 @@ class Switching:
             return {}, dict.fromkeys(_dofs_of(self.model, name), 0.0)
         joint = next(j for j in self.model.joints if j.child == name)
         q, v = self.model.q_slice(joint.name).start, self.model.v_slice(joint.name).start
-        at, rates = appearance(self.model, joint, event)
+        at, rates = appearance(joint, event)
         return {q + k: x for k, x in enumerate(at)}, {v + k: x for k, x in enumerate(rates)}
 
     def captured_place(self, name: str) -> int:
@@ -369,12 +370,42 @@ def _row(event: OneSided, count: int) -> int:
     return row
 
 
+def _carried(model: Model, body: str) -> set[str]:
+    """A body and all bodies that it carries, by name."""
+    out = {body}
+    for j in model.joints:  # parents first
+        if j.parent in out:
+            out.add(j.child)
+    return out
+
+
 def _dofs_of(model: Model, body: str) -> list[int]:
     """Degrees of freedom of the joint of a body and of all joints that it carries."""
-    carried, out = {body}, []
-    for j in model.joints:  # parents first
-        if j.child == body or j.parent in carried:
-            carried.add(j.child)
-            s = model.v_slice(j.name)
-            out += range(s.start, s.stop)
-    return out
+    carried = _carried(model, body)
+    slices = [model.v_slice(j.name) for j in model.joints if j.child in carried]
+    return [i for s in slices for i in range(s.start, s.stop)]
+
+
+def body_of(model: Model, name: str) -> str:
+    """The body that a frame of this name is fixed to, or that has this name."""
+    return next((f.body for f in model.frames if f.name == name), name)
+
+
+def appearance(joint: Joint, event: Appear) -> tuple[list[float], list[float]]:
+    """q (7) and v (6) of a free joint with which its body appears; q is empty if the event gives no pose."""
+    if event.pose is None and event.velocity is None:
+        return [], [0.0] * 6
+    own = np.eye(4)
+    own[:3, :3], own[:3, 3] = joint.placement.rotation, joint.placement.position
+    pose = own if event.pose is None else np.asarray(event.pose, dtype=float)
+    if pose.shape != (4, 4) or not np.isfinite(pose).all() or abs(pose[:3, :3] @ pose[:3, :3].T - np.eye(3)).max() > 1e-6:
+        raise InputError(f"Appear({event.body!r}): pose is no pose; expected (4, 4), a rotation and a position in the world")
+    velocity = np.zeros(6) if event.velocity is None else np.asarray(event.velocity, dtype=float)
+    if velocity.shape != (6,) or not np.isfinite(velocity).all():
+        raise InputError(f"Appear({event.body!r}): velocity is {event.velocity!r}; expected six numbers, [angular; linear]")
+    if event.pose is None and velocity.any():
+        raise InputError(f"Appear({event.body!r}): a velocity needs a pose; give both")
+    inside = np.linalg.inv(own) @ pose
+    q = [*rotation_vector.quaternion(inside[:3, :3]), *inside[:3, 3]]
+    turn = pose[:3, :3].T
+    return [float(x) for x in q], [float(x) for x in (*(turn @ velocity[:3]), *(turn @ velocity[3:]))]
