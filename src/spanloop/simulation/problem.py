@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -20,6 +21,8 @@ from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
 from spanloop.simulation.events.endings import Events, events_of
+from spanloop.simulation.events.switched_start import initial_arrays
+from spanloop.simulation.events.switching import switching_of
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
 from spanloop.simulation.integrators.implicit import linearized
@@ -43,6 +46,7 @@ class Samples:
     z: np.ndarray
     u: np.ndarray
     held: bool = False  # torques are constant from each sample to the next
+    active: np.ndarray | None = None  # (n, s, rows) of switches, where events change them
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,9 @@ class Problem:
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
         active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
+        switching, ends = switching_of(model, events, limits, active, loops.stabilization)
+        if switching and model.switches:
+            active = frozenset(switching.begins_closed)
         controls = inputs_of(model, tau, controller, inputs)
         fixed = constants(model, loops, parameters, active)
         applied = applied_forces(
@@ -111,7 +118,8 @@ class Problem:
             _forces(model, forces, loops, active, fixed.get("p")),
         )
         strict = robot.on_singular == "raise"
-        shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in fixed.values()))
+        moments = switching.constants() if switching else {}
+        shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in (*fixed.values(), *moments.values())))
         rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shape, fixed.get("p"))
         near = None if parameters is not None or active is not None else initial_state.assembly(robot, rows_q)
         system = System(model, applied, method, loops.stabilization, parameters is not None, strict, near)
@@ -120,7 +128,10 @@ class Problem:
             system = replace(system, stops=stops_at_limits(model, h))
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
-        watched = events_of(model, limits == "end", events)
+        if switching:
+            system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
+            rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
+        watched = events_of(model, limits == "end" and not switching, ends)
         initial_state.warn_of_limits(watched, rows_q)
         opened = () if active is None else tuple(name for name in model.switches if name not in active)
         return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
@@ -147,9 +158,17 @@ class Problem:
             state[:, layout.places["loops"]] = (0.0, 1.0)[: layout.sizes["loops"]]
         if "z" in layout:
             state[:, layout.places["z"]] = self.applied.start()
-        if "g" in layout:
+        if self.system.switching:
+            for name, rows in self.switched_start.items():
+                state[:, layout.places[name]] = rows
+        elif "g" in layout:
             state[:, layout.places["g"]] = self.event_values(np.full((len(self), 1), self.start), self.q, self.v)
         return state
+
+    @cached_property
+    def switched_start(self) -> dict[str, np.ndarray]:
+        """What runs with events carry at the start beside q and v, arrays (n or 1, size) by name."""
+        return initial_arrays(self)
 
     def event_values(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Values (n, events) at rows t (n, 1), q, v: positive while a run goes on."""
@@ -160,15 +179,20 @@ class Problem:
 
         return kernel("events", sizes, len(self.events), compute, self.events.key())(t, q, v)
 
-    def torques_and_forces(self, t, q, v, u, z) -> tuple[np.ndarray, np.ndarray]:
-        """Torques (n, nv) and forces (n, 6 each) at rows t (n, 1), q, v, u, z; NaN where a row is."""
+    def torques_and_forces(self, t, q, v, u, z, active=None, runs=None) -> tuple[np.ndarray, np.ndarray]:
+        """Torques (n, nv) and forces (n, 6 each) at rows t (n, 1), q, v, u, z; NaN where a row is.
+
+        active (n, rows): of switches, where events change them. runs (n,): of each row; run after run by default.
+        """
         nv, count = self.model.nv, 6 * len(self.applied.bodies)
         out = np.full((len(q), nv + count), np.nan)
         finite = np.isfinite(q).all(axis=1) & np.isfinite(u).all(axis=1)
         if self.system.inputs_are_torques:
             out[finite] = u[finite]
             return out, out[:, nv:]
-        closures = self._constants_at(len(q), CLOSURE_INPUTS)
+        closures = self._constants_at(len(q), CLOSURE_INPUTS, runs)
+        if active is not None and active.shape[-1]:
+            closures = {"active": active, **closures}
         sizes = {"t": 1, "q": self.model.nq, "v": nv, "u": self.applied.inputs, "z": self.applied.memory}
         sizes |= {name: x.shape[-1] for name, x in closures.items()}
 
@@ -182,10 +206,18 @@ class Problem:
             out[finite] = found(*(np.ascontiguousarray(x[finite], float) for x in rows))
         return out[:, :nv], out[:, nv:]
 
-    def _constants_at(self, n: int, names: Collection[str]) -> dict[str, np.ndarray]:
-        """Those of these constants that the system has, by name: rows (n, size) for n samples, run after run."""
+    def _constants_at(
+        self, n: int, names: Collection[str], runs: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        """Those of these constants that the system has, by name: rows (n, size) for n samples.
+
+        runs (n,): of each sample; run after run by default.
+        """
         of_runs = [self.constants_of(k) for k in range(len(self.constants))]
         chosen = [name for name in self.system.constants if name in names]
+        if runs is not None:
+            every = self.constant_rows()
+            return {name: np.broadcast_to(every[name], (len(self), every[name].shape[-1]))[runs] for name in chosen}
         return {name: np.repeat([c[name] for c in of_runs], n // len(of_runs), axis=0) for name in chosen}
 
     def margin(self, q: np.ndarray) -> float:
@@ -216,6 +248,12 @@ class Problem:
             out[name] = np.ascontiguousarray(row[at : at + size], float)
             at += size
         return out
+
+    def constant_rows(self) -> dict[str, np.ndarray]:
+        """The constants (n or 1, size) of all runs by name."""
+        sizes = [self.system.sizes[name] for name in self.system.constants]
+        ends = np.cumsum(sizes)
+        return {n: self.constants[:, e - k : e] for n, e, k in zip(self.system.constants, ends, sizes, strict=True)}
 
     def refusal(self, t: float, q, v, z, u, run: int, h: float = 0.0) -> Refusal | None:
         """Why this one state has no accelerations; None if it has. h: length of the step, of implicit ones [s]."""
@@ -251,7 +289,10 @@ class Problem:
             return x.reshape(*self.batch, count, x.shape[-1])
 
         t = np.broadcast_to(samples.times, (n, count)).reshape(-1, 1)
-        tau, forces = self.torques_and_forces(t, *(flat(x) for x in (samples.q, samples.v, samples.u, samples.z)))
+        active = None if samples.active is None else flat(samples.active)
+        tau, forces = self.torques_and_forces(
+            t, *(flat(x) for x in (samples.q, samples.v, samples.u, samples.z)), active
+        )
         memory = shaped(samples.z) if samples.z.shape[-1] else None
         q, v = shaped(samples.q), shaped(samples.v)
         segment = Segment(times=samples.times, q=q, v=v, tau=shaped(tau), memory=memory, held=samples.held)

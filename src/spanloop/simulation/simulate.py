@@ -17,6 +17,7 @@ from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.checkpoint import Checkpoint, key_of
 from spanloop.simulation.controllers import Callback, Controller
+from spanloop.simulation.events.event_log import logged_width
 from spanloop.simulation.integrators import adaptive
 from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, ORDER, Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
@@ -200,8 +201,10 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     compiled = rollout(problem.system, problem.events, integrator.name, dtype, integrator.threads)
     controls = problem.inputs.rows(problem.batch, times.steps, _state_of(problem, layout))
     constants = np.ascontiguousarray(problem.constants, compiled.dtype)
-    loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs, problem.start)
-    progress = loop.begin(problem.state(layout), problem.model.nq + problem.model.nv + problem.applied.memory)
+    logs = logged_width(problem.system)
+    loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs, problem.start, logs)
+    own = problem.model.nq + problem.model.nv + problem.applied.memory
+    progress = loop.begin(problem.state(layout), own + (layout.sizes.get("active", 0) if logs else 0))
     end_at_start(problem, layout, progress)
     _run(problem, loop, progress, integrator)
     return _trajectory(problem, loop, progress, layout, integrator)
@@ -263,13 +266,15 @@ def _trajectory(
         record[k, p.counts[k] // g.every + 1 :] = np.nan
     numbers = np.minimum(g.every * np.arange(last), g.steps - 1)
     one_row = not callable(loop.controls) and loop.controls.shape[1] == 1
+    memory = nq + nv + problem.applied.memory
     samples = Samples(
         loop.start + g.h * g.every * np.arange(last),
         record[..., :nq],
         record[..., nq : nq + nv],
-        record[..., nq + nv :],
+        record[..., nq + nv : memory],
         problem.inputs.at(problem.batch, np.broadcast_to(numbers, (len(problem), last))),
         problem.system.inputs_are_torques and (g.every == 1 or one_row),
+        record[..., memory:] if loop.logs else None,
     )
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
     if problem.stiff:

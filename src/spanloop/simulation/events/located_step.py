@@ -34,6 +34,7 @@ from spanloop.topology.captured_frames import captured_placement
 
 if TYPE_CHECKING:
     from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
+    from spanloop.simulation.system import System
 
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
@@ -51,6 +52,17 @@ def state_sizes(switching: Switching, system_sizes: Mapping[str, int]) -> dict[s
     return {name: size for name, size in known.items() if size}
 
 
+def logged_sizes(system: System) -> dict[str, int]:
+    """The arrays of a row of the log, and their sizes."""
+    switching, model = system.switching, system.model
+    assert switching is not None
+    rows = switching.mechanism.n_rows if switching.switches else 0
+    known = {"t": 1, "fired": len(switching.watchers), "q": model.nq, "v.hit": model.nv, "v": model.nv}
+    known |= {"impulse": rows, "lost": rows, "on": len(switching.switches)}
+    known |= {name: system.sizes.get(name, 0) for name in ("active", "captured", "present", "u", "z")}
+    return {name: size for name, size in known.items() if size}
+
+
 class LocatedStep:
     """Makes the calls of a step with events from those of an integrator's step."""
 
@@ -62,22 +74,15 @@ class LocatedStep:
 
     def calls(self, body: list[Any], waits: Sequence[str]) -> tuple[Any, ...]:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
-        s = self.s
-        end = [*self._forces("t.end", following("q"), following("v"), "f.next"), self._watch_at_end(), self._decide(waits)]
+        s, begin = self.s, self._begin()
+        end = [*self._forces("t.end", following("q"), following("v"), "f.next"), self._watch_at_end()]
+        end.append(self._decide(waits))
         between = [self._switch()]
         if self.switching.switches:
             between += [self._impact(), self._settle()]
         between += [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
-        log = Log("event", tuple(self.logged))
-        return self._begin(), Repeat((*body, *end), "left", location.MOST, tuple(between), log), self._halt()
-
-    @property
-    def logged(self) -> dict[str, int]:
-        """The arrays of a row of the log, and their sizes."""
-        nq, nv, rows = self.s.nq, self.s.nv, self.rows if self.switching.switches else 0
-        known = {"t": 1, "fired": self.n, "q": nq, "v.hit": nv, "v": nv, "impulse": rows, "lost": rows}
-        known |= {name: self.sizes.get(name, 0) for name in ("on", "captured", "present")}
-        return {name: size for name, size in known.items() if size}
+        log = Log("event", tuple(logged_sizes(self.system)))
+        return begin, Repeat((*body, *end), "left", location.MOST, tuple(between), log), self._halt()
 
     # ---- trials
 

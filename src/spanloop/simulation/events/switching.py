@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.math import quaternion, rotation_vector
+from spanloop.math.scalar import where
 from spanloop.model import Model
 from spanloop.model.parts import Joint
-from spanloop.simulation.events.endings import Limit, limits_of
+from spanloop.simulation.events.endings import Limit, Stop, limits_of
 from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
 from spanloop.simulation.events.location import Rules
 from spanloop.simulation.traced_kernels import arguments
@@ -103,6 +105,22 @@ class Switching:
         """Whether a watcher reads constraint forces."""
         return any(w.needs_forces for w in self.watchers)
 
+    @property
+    def begins_closed(self) -> tuple[str, ...]:
+        """Names of the loops and couplings that are closed at the start."""
+        return tuple(s.name for s, on in zip(self.switches, self.begins_on, strict=True) if on)
+
+    def soft(self, stops: tuple[Stop, ...]) -> tuple[Stop, ...]:
+        """Those of these springs at limits that no switch takes the place of."""
+        own = {s.label for s in self.switches if s.is_stop}
+        return tuple(x for x in stops if x.limit.joint not in own)
+
+    def constants(self) -> dict[str, np.ndarray]:
+        """Arrays (..., n) that are constant during a run: the moments of events [s]."""
+        if not self.moments:
+            return {}
+        return {"at": np.stack(np.broadcast_arrays(*(np.asarray(x, float) for x in self.moments)), axis=-1)}
+
     @cached_property
     def rules(self) -> Rules:
         """Which watchers may fire, and when they may again."""
@@ -126,8 +144,6 @@ class Switching:
 
     def active(self, on: Sequence[Any]) -> list[Any]:
         """The entries of `active` for switches that are on (1) or off (0): redundant rows differ by the set."""
-        from spanloop.math.scalar import where
-
         table = self.table_switches
         out: list[Any] = [0.0] * len(self.mechanism.switched_rows)
 
@@ -197,11 +213,11 @@ def _settings(event: Event) -> list[str]:
 
 
 def switching_of(
-    model: Model, events: Any, limits: str, active_loops: Iterable[str] | None
+    model: Model, events: Any, limits: str, active_loops: Iterable[str] | None, closures: str
 ) -> tuple[Switching | None, Any]:
     """What changes during a run, None if nothing does; and the events that only end it, as `events_of` takes them.
 
-    active_loops: names of the switches that are on at the start, if the user says so.
+    active_loops: names of the switches that are on at the start, if the user says so. closures: how loops are closed.
     """
     listed = _listed(events)
     stops = [x for x in limits_of(model)] if limits == "stop" else []
@@ -210,6 +226,9 @@ def switching_of(
     if not isinstance(events, list | tuple) and events is not None:
         named = events if isinstance(events, Mapping) else {getattr(events, "__name__", "event"): events}
         listed = [End(name, when) for name, when in named.items()]
+    if closures != "project":
+        what = "limits='stop'" if stops and not listed else "events that change the mechanism"
+        raise UnsupportedError(f"simulate: {what} need closures='project'; closures is {closures!r}")
     return _Maker(model, listed, stops, limits, active_loops).made(), None
 
 
@@ -406,6 +425,6 @@ def appearance(joint: Joint, event: Appear) -> tuple[list[float], list[float]]:
     if event.pose is None and velocity.any():
         raise InputError(f"Appear({event.body!r}): a velocity needs a pose; give both")
     inside = np.linalg.inv(own) @ pose
-    q = [*rotation_vector.quaternion(inside[:3, :3]), *inside[:3, 3]]
+    q = [*quaternion.exponential(rotation_vector.of_matrix(inside[:3, :3].tolist())), *inside[:3, 3]]
     turn = pose[:3, :3].T
     return [float(x) for x in q], [float(x) for x in (*(turn @ velocity[:3]), *(turn @ velocity[3:]))]

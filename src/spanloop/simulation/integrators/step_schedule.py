@@ -258,13 +258,15 @@ class ScheduleBuilder:
             self._update_memory()
         if len(self.events):
             self._evaluate_events()
+        recorded = {"q", self.velocity} | ({"z"} if system.sizes["z"] else set())
+        recorded |= {"active"} & set(system.switched)
         return Schedule(
             "rollout",
             self.sizes,
             tuple(self.layout.sizes),
             system.constants,
             ("u",) if system.sizes["u"] else (),
-            ("q", self.velocity, *(("z",) if system.sizes["z"] else ())),
+            tuple(n for n in ("q", self.velocity, "z", "active") if n in recorded),
             tuple(self.begin),
             tuple(self._calls),
             "halt" if halts else None,
