@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
 from spanloop.simulation.events.endings import Events, events_of
+from spanloop.simulation.events.event_log import event_table
 from spanloop.simulation.events.switched_start import initial_arrays
 from spanloop.simulation.events.switching import switching_of
 from spanloop.simulation.forces import along_loops, together
@@ -133,7 +135,8 @@ class Problem:
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
         watched = events_of(model, limits == "end" and not switching, ends)
         initial_state.warn_of_limits(watched, rows_q)
-        opened = () if active is None else tuple(name for name in model.switches if name not in active)
+        fixed_open = active is not None and not switching
+        opened = tuple(name for name in model.switches if name not in (active or ())) if fixed_open else ()
         return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
 
     @property
@@ -234,11 +237,11 @@ class Problem:
         found = kernel("margin", sizes, 1, compute, self.system.key())
         return float(found(q[finite], np.zeros(self.model.nv), *given.values()).min(initial=1.0))
 
-    def margin_of(self, q: np.ndarray, run: int) -> float:
-        """The margin at one state q (nq,), on floats; 1 where it is not known."""
+    def margin_of(self, q: np.ndarray, run: int, switched: Mapping[str, Any] = MappingProxyType({})) -> float:
+        """The margin at one state q (nq,), on floats; 1 where it is not known. switched: arrays that events change."""
         if not self.system.measures_margin:
             return 1.0
-        return float(self.system.margin(self._floats(run, q=q, v=np.zeros(self.model.nv))))
+        return float(self.system.margin(self._floats(run, q=q, v=np.zeros(self.model.nv), **switched)))
 
     def constants_of(self, run: int) -> dict[str, np.ndarray]:
         """The constants of one run by name, in the system's order."""
@@ -255,9 +258,14 @@ class Problem:
         ends = np.cumsum(sizes)
         return {n: self.constants[:, e - k : e] for n, e, k in zip(self.system.constants, ends, sizes, strict=True)}
 
-    def refusal(self, t: float, q, v, z, u, run: int, h: float = 0.0) -> Refusal | None:
-        """Why this one state has no accelerations; None if it has. h: length of the step, of implicit ones [s]."""
-        x = self._floats(run, t=t, h=h, q=q, v=v, z=z, u=u)
+    def refusal(
+        self, t: float, q, v, z, u, run: int, h: float = 0.0, switched: Mapping[str, Any] = MappingProxyType({})
+    ) -> Refusal | None:
+        """Why this one state has no accelerations; None if it has. h: length of the step, of implicit ones [s].
+
+        switched: arrays that events change.
+        """
+        x = self._floats(run, t=t, h=h, q=q, v=v, z=z, u=u, **switched)
         return self.system.refusal({**x, **linearized(self.system, x)} if self.system.implicit else x)
 
     def too_stiff(self, t: float, q, v, z, u, run: int, h: float, integrator: str) -> str:
@@ -278,8 +286,9 @@ class Problem:
         inputs_at_ends: np.ndarray,
         settings: Mapping[str, Any],
         residual: np.ndarray | None,
+        log: Sequence[np.ndarray] = (),
     ) -> Trajectory:
-        """The Trajectory of all runs. inputs_at_ends (n, width); residual (n,): largest closure errors."""
+        """The Trajectory of all runs. inputs_at_ends (n, width); residual (n,): largest closure errors; log: of events."""
         n, count = samples.q.shape[:2]
 
         def flat(x: np.ndarray) -> np.ndarray:
@@ -307,6 +316,7 @@ class Problem:
         known |= {"open_loops": ", ".join(self.open_loops)} if self.open_loops else {}
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)
+        table = event_table(self, log) if self.system.switching else None
         six = shaped(forces)
         refused = (np.isfinite(flat(samples.q)).all(axis=1) & np.isnan(tau).any(axis=1)).reshape(n, count).any(axis=1)
         model, parameters = self._own_model()
@@ -319,6 +329,7 @@ class Problem:
             ends=self._ends(ends, inputs_at_ends, refused),
             residual=None if residual is None else residual.reshape(self.batch),
             parameters=parameters,
+            **({} if table is None else {"events": table}),
         )
 
     def _own_model(self) -> tuple[Model, np.ndarray | None]:

@@ -295,7 +295,7 @@ def _trajectory(
         _warn_of_margin(margin, ends, problem.system.minimal)
     steps = np.minimum(p.counts, g.steps - 1)
     at_ends = problem.inputs.at(problem.batch, steps[:, None])[:, 0]
-    return problem.trajectory(samples, ends, at_ends, settings, residual)
+    return problem.trajectory(samples, ends, at_ends, settings, residual, p.log)
 
 
 def _step_errors(

@@ -6,6 +6,7 @@ table, each with the energy given up along its own rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,7 @@ def logged_width(system: System) -> int:
     return sum(logged_sizes(system).values()) if system.switching else 0
 
 
-def moments(problem: Problem, log: list[np.ndarray]) -> dict[str, np.ndarray]:
+def moments(problem: Problem, log: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """The columns of the log by name, and `run`, ordered by run and time."""
     sizes = {"run": 1} | logged_sizes(problem.system)
     rows = np.concatenate(log).astype(float) if log else np.zeros((0, sum(sizes.values())))
@@ -33,7 +34,7 @@ def moments(problem: Problem, log: list[np.ndarray]) -> dict[str, np.ndarray]:
     return {name: rows[:, end - size : end] for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
 
-def event_table(problem: Problem, log: list[np.ndarray]) -> EventTable:
+def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
     """The events of all runs."""
     switching = problem.system.switching
     assert switching is not None
