@@ -29,7 +29,8 @@ from spanloop.zoo.random_models import random_kind, random_position, random_rota
 CLOSURES = {
     "distance": sl.joints.Distance(0.7),
     "soft_finger": sl.joints.SoftFinger(),
-    "planar_pin": sl.joints.PlanarPin(),
+    "point_on_line": sl.joints.PointOnLine(),
+    "point_on_plane": sl.joints.PointOnPlane((0.6, 0.0, 0.8)),
 }
 KINDS = (*CLOSING, *CLOSURES)
 
