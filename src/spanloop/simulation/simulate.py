@@ -204,7 +204,8 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     logs = logged_width(problem.system)
     loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs, problem.start, logs)
     own = problem.model.nq + problem.model.nv + problem.applied.memory
-    progress = loop.begin(problem.state(layout), own + (layout.sizes.get("active", 0) if logs else 0))
+    switched = sum(layout.sizes[name] for name in problem.system.switched)
+    progress = loop.begin(problem.state(layout), own + switched)
     end_at_start(problem, layout, progress)
     _run(problem, loop, progress, integrator)
     return _trajectory(problem, loop, progress, layout, integrator)
@@ -274,7 +275,7 @@ def _trajectory(
         record[..., nq + nv : memory],
         problem.inputs.at(problem.batch, np.broadcast_to(numbers, (len(problem), last))),
         problem.system.inputs_are_torques and (g.every == 1 or one_row),
-        record[..., memory:] if loop.logs else None,
+        record[..., memory : memory + layout.sizes["active"]] if "active" in problem.system.switched else None,
     )
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
     if problem.stiff:

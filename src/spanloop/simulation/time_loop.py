@@ -288,11 +288,12 @@ def _repeated(
     constants = loop.constants[runs] if len(loop.constants) > 1 else loop.constants
     controls = np.ascontiguousarray(inputs[runs] if len(inputs) > 1 else inputs, loop.rollout.dtype)
     state, at = p.state[runs], 0
-    for name in ("q", "v", "z"):
+    for name in ("q", "v", "z", "active", "captured", "present"):
         if name in layout:
             state[:, places[name]] = p.record[runs, sample, at : at + layout.sizes[name]]
             at += layout.sizes[name]
-    for name, value in (("g", -1.0), ("q.rest", 0.0), ("v.rest", 0.0)):  # events that are negative cannot be met
+    known = {"armed": 0.0, "share": 0.0, "ending": 0.0} if loop.logs else {"g": -1.0}  # no event is met
+    for name, value in {**known, "q.rest": 0.0, "v.rest": 0.0}.items():
         if name in layout:
             state[:, places[name]] = value
     why = np.zeros(len(runs), np.uint8)

@@ -82,7 +82,7 @@ class LocatedStep:
             between += [self._impact(), self._settle()]
         between += [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
         log = Log("event", tuple(logged_sizes(self.system)))
-        return begin, Repeat((*body, *end), "left", location.MOST, tuple(between), log), self._halt()
+        return begin, Repeat((*body, *end), "trying", location.MOST, tuple(between), log), self._halt()
 
     # ---- trials
 

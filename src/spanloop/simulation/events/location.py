@@ -6,7 +6,7 @@ method [Dowell & Jarratt 1971] places the first of all crossings, until the brac
 
 | name | numbers | meaning |
 |---|---|---|
-| left | 1 | positive while trials go on |
+| trying | 1 | positive while trials go on |
 | share, to, low, high | 1 | see above |
 | bracketed | 1 | 1 once a trial has crossed |
 | side | 1 | 1 or −1 if the last trial moved `high` or `low` |
@@ -49,7 +49,7 @@ class Rules:
 
 def writes(n: int) -> dict[str, int]:
     """The arrays that `begin` and `decide` write beside the state, and their sizes; n: number of watchers."""
-    single = ("left", "share", "to", "low", "high", "bracketed", "side", "fine", "event", "turns", "t", "h", "t.end")
+    single = ("trying", "share", "to", "low", "high", "bracketed", "side", "fine", "event", "turns", "t", "h", "t.end")
     return dict.fromkeys(single, 1) | dict.fromkeys(("lower", "upper", "crossed", "fired", "armed"), n) | {"ending": 1}
 
 
@@ -59,7 +59,7 @@ def begin(x: Arrays, n: int) -> dict[str, list[Any]]:
     none = [0.0] * n
     return {
         "t.grid": [t], "h.grid": [h], "t": [t + share * h], "h": [(1.0 - share) * h], "t.end": [t + h],
-        "left": [1.0], "to": [1.0], "low": [share], "high": [1.0], "bracketed": [0.0], "side": [0.0], "fine": [1.0],
+        "trying": [1.0], "to": [1.0], "low": [share], "high": [1.0], "bracketed": [0.0], "side": [0.0], "fine": [1.0],
         "event": [0.0], "turns": [0.0], "lower": none, "upper": none, "crossed": none, "fired": none,
     }  # fmt: skip
 
@@ -71,7 +71,7 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] =
     """
     n = len(rules.enabled)
     share, to, low, high = (x[name][0] for name in ("share", "to", "low", "high"))
-    busy, ends = x["left"][0] > 0.0, absolute(x["ending"][0]) > 0.5
+    busy, ends = x["trying"][0] > 0.0, absolute(x["ending"][0]) > 0.5
     was_bracketed, side = x["bracketed"][0] > 0.5, x["side"][0]
     after = [y for name in state for y in x[f"{name}.next"]]
     ok = total(absolute(y) for y in after) < _LARGEST  # not so where one is no number
@@ -119,7 +119,7 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] =
     h = (trial - start) * x["h.grid"][0]
     zero = [0.0] * n
     out: dict[str, list[Any]] = {
-        "left": [where(done | (lost | ends), -1.0, 1.0)],
+        "trying": [where(done | (lost | ends), -1.0, 1.0)],
         "share": [share_next],
         "to": [trial],
         "low": [where(event, share_next, low)],

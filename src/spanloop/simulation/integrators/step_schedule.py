@@ -258,15 +258,13 @@ class ScheduleBuilder:
             self._update_memory()
         if len(self.events):
             self._evaluate_events()
-        recorded = {"q", self.velocity} | ({"z"} if system.sizes["z"] else set())
-        recorded |= {"active"} & set(system.switched)
         return Schedule(
             "rollout",
             self.sizes,
             tuple(self.layout.sizes),
             system.constants,
             ("u",) if system.sizes["u"] else (),
-            tuple(n for n in ("q", self.velocity, "z", "active") if n in recorded),
+            ("q", self.velocity, *(("z",) if system.sizes["z"] else ()), *system.switched),
             tuple(self.begin),
             tuple(self._calls),
             "halt" if halts else None,
