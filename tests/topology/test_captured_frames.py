@@ -11,7 +11,7 @@ from random_loops import CLOSING
 
 import spanloop as sl
 from spanloop.algorithms.closed.closure_kinematics import closure_error
-from spanloop.algorithms.closed.redundancy import row_mask
+from spanloop.algorithms.closed.row_masks import row_mask
 from spanloop.errors import InputError
 from spanloop.kernels import KernelSpec, machine_kernel
 from spanloop.model.parts import Placement
