@@ -133,6 +133,7 @@ class Problem:
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         if switching:
+            switching = switching.with_masks(rows_q[0])
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
         watched = events_of(model, limits == "end" and not switching, ends)

@@ -302,7 +302,7 @@ def _repeated(
         after = state.copy()
         t = loop.start + (sample * loop.grid.every + share) * h
         loop.rollout.run(after, constants, controls, why, Steps(t, length * h, 0, 1), None)
-        for name in ("z", "g"):  # a memory is constant during a step
+        for name in ("z", "g", "armed"):  # a memory is constant during a step
             if name in layout:
                 after[:, places[name]] = state[:, places[name]]
         return after

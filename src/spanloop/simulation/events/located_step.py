@@ -21,6 +21,7 @@ After a trial at whose end something fires, and before the rest of the step:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spanloop.compiler.lower import Call, Log, Repeat
@@ -28,7 +29,7 @@ from spanloop.compiler.lower.schedule import following
 from spanloop.math.scalar import absolute, where
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
-from spanloop.simulation.events.switching import Switch, Switching
+from spanloop.simulation.events.switching import Switching
 from spanloop.simulation.events.watched_values import values_and_rates
 from spanloop.topology.captured_frames import captured_placement
 
@@ -125,11 +126,11 @@ class LocatedStep:
         return Call(plan, tuple(names.get(name, name) for name in sizes), (g, r))
 
     def _decide(self, waits: Sequence[str]) -> Call:
-        own = location.writes(self.n)
+        own, rules = location.writes(self.n), replace(self.switching.rules, resolved=location.RESOLVED[self.s.dtype])
         sizes = own | {name: self.s.sizes[name] for name in self.moves}
 
         def compute(x):
-            found = location.decide(x, self.switching.rules, self.moves, waits)
+            found = location.decide(x, rules, self.moves, waits)
             return tuple(found[name] for name in sizes), ()
 
         more = ("t.grid", "h.grid", "g", "r", following("g"), following("r"), *map(following, self.moves))
@@ -169,9 +170,11 @@ class LocatedStep:
             if w.kind in ("end", "limit") or (w.kind == "grasp" and w.event.on_break == "end"):  # type: ignore[union-attr]
                 out["ending"] = [where(fires, float(j + 1), out["ending"][0])]
             elif w.kind in ("attach", "gap"):
-                refused = self._refused(x, j) if w.kind == "attach" else False
+                if w.kind == "attach":
+                    refused = fires & self._refused(x, j)
+                    out["ending"] = [where(refused, float(j + 1), out["ending"][0])]
+                    fires = fires & _not(refused)
                 on[w.switch] = where(fires, 1.0, on[w.switch])
-                out["ending"] = [where(fires & refused, float(j + 1), out["ending"][0])]
                 self._capture(x, out, j, fires)
                 self._bounce(x, j, fires, restitution)
             elif w.kind in ("release", "pull", "grasp"):
@@ -245,13 +248,14 @@ class LocatedStep:
     def _impact(self) -> Call:
         def compute(x):
             delta, impulse, rates, pairs = self.system.impact(x)
-            happens = x["event"][0] > 0.5
+            happens = (x["event"][0] > 0.5) & ~(absolute(x["ending"][0]) > 0.5)
             v = [where(happens, a + b, a) for a, b in zip(x["v"], delta, strict=True)]
             e = dict(zip(self.switching.mechanism.switched_rows, x["restitution"], strict=True))
             lost = [-0.5 * (p * (1.0 - e.get(r, 0.0)) * u) for r, (p, u) in enumerate(zip(impulse, rates, strict=True))]
+            impulse, lost = ([where(happens, y, 0.0) for y in row] for row in (impulse, lost))
             return (v, impulse, lost), [(where(happens, a, -1.0), where(happens, b, 1.0)) for a, b in pairs]
 
-        reads = ("q", "v", "event", "restitution", *self.system.parameters)
+        reads = ("q", "v", "event", "ending", "restitution", *self.system.parameters)
         return self.s.traced_call("impact", reads, {"v": self.s.nv, "impulse": self.rows, "lost": self.rows}, compute)
 
     def _settle(self) -> Call:
@@ -271,6 +275,5 @@ class LocatedStep:
         return self.s.traced_call("settle", ("on", "restitution"), sizes, compute)
 
 
-def switch_label(switch: Switch) -> str:
-    """What a switch is, for messages."""
-    return f"the stop of joint {switch.label!r}" if switch.is_stop else f"loop {switch.name!r}"
+def _not(condition: Any) -> Any:
+    return not condition if isinstance(condition, bool) else ~condition

@@ -29,7 +29,7 @@ from typing import Any
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 
-RESOLVED = 1e-9  # of a step: how exactly an event is located
+RESOLVED = {"float64": 1e-9, "float32": 1e-5}  # of a step: how exactly an event is located
 MOST = 200  # trials in a step
 FAILED = -1.0  # `ending` of a run whose step fails
 _LARGEST = 1e9  # a number of the state that is larger is lost
@@ -45,6 +45,7 @@ class Rules:
     rearms: tuple[str, ...]  # "positive": after a step with a positive value; "step": after any step; "never" is off
     keeps_armed: tuple[bool, ...]  # stays armed when it fires
     disarms: tuple[tuple[int, ...], ...]  # other watchers that are off until they are armed again
+    resolved: float = RESOLVED["float64"]
 
 
 def writes(n: int) -> dict[str, int]:
@@ -69,7 +70,7 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] =
 
     state: names of the arrays that a part changes. waits: arrays whose number is positive if a trial did not converge.
     """
-    n = len(rules.enabled)
+    n, resolved = len(rules.enabled), rules.resolved
     share, to, low, high = (x[name][0] for name in ("share", "to", "low", "high"))
     busy, ends = x["trying"][0] > 0.0, absolute(x["ending"][0]) > 0.5
     was_bracketed, side = x["bracketed"][0] > 0.5, x["side"][0]
@@ -101,7 +102,7 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] =
         upper.append(where(hit, now[j], where(halve_upper, 0.5 * value, value)))
     side = where(hit, 1.0, where(raised, -1.0, side))
     bracketed = was_bracketed | hit
-    closed = bracketed & _not(high - low > RESOLVED)
+    closed = bracketed & _not(high - low > resolved)
 
     goes_on = busy & _not(ends)
     found = closed & (fine > 0.5) & _not(once)
@@ -112,8 +113,8 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] =
     fired = [where(event, where(once, where(a, 1.0, 0.0), c), 0.0) for a, c in zip(at_once, crossed, strict=True)]
 
     share_next = where(taken, to, where(done, 0.0, share))
-    rest = where(1.0 - share_next > RESOLVED, 1.0, share_next + RESOLVED)
-    trial = where(event, rest, where(whole, to, _next_trial(low, high, fine, crossed, lower, upper)))
+    rest = where(1.0 - share_next > resolved, 1.0, share_next + resolved)
+    trial = where(event, rest, where(whole, to, _next_trial(low, high, resolved, fine, crossed, lower, upper)))
     start = where(event, share_next, share)
     t = x["t.grid"][0] + start * x["h.grid"][0]
     h = (trial - start) * x["h.grid"][0]
@@ -172,7 +173,9 @@ def _armed(x: Arrays, rules: Rules, fired: Sequence[Any], now: Sequence[Any], do
     return out
 
 
-def _next_trial(low: Any, high: Any, fine: Any, crossed: Sequence[Any], lower: Sequence[Any], upper: Sequence[Any]):
+def _next_trial(
+    low: Any, high: Any, resolved: float, fine: Any, crossed: Sequence[Any], lower: Sequence[Any], upper: Sequence[Any]
+) -> Any:
     """Where the next trial ends, inside the bracket: at the first of the crossings that its ends let expect."""
     width = high - low
     first: Any = high
@@ -180,10 +183,9 @@ def _next_trial(low: Any, high: Any, fine: Any, crossed: Sequence[Any], lower: S
         slope = where(a > b, a - b, 1.0)
         guess = where(c > 0.5, high + width * (b / slope), high)
         first = where(guess < first, guess, first)
-    middle = low + 0.5 * width
-    guess = where(fine > 0.5, first, middle)
-    inside = where(guess > low + 0.5 * RESOLVED, guess, low + 0.5 * RESOLVED)
-    return where(inside < high - 0.5 * RESOLVED, inside, high - 0.5 * RESOLVED)
+    guess = where(fine > 0.5, first, low + 0.5 * width)
+    inside = where(guess > low + 0.5 * resolved, guess, low + 0.5 * resolved)
+    return where(inside < high - 0.5 * resolved, inside, high - 0.5 * resolved)
 
 
 def _not(a: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.kernels.row_masks import row_masks
 from spanloop.math import quaternion, rotation_vector
 from spanloop.math.scalar import where
 from spanloop.model import Model
@@ -27,7 +28,6 @@ from spanloop.topology import Mechanism, mechanism
 from spanloop.topology.captured_frames import captured_width, own_placement
 
 STOP = "::stop"  # ends the name of the switch of a joint with limits
-MOST_IN_TABLE = 6  # loops whose sets of closed ones have masks of their own
 
 
 @dataclass(frozen=True)
@@ -141,6 +141,13 @@ class Switching:
     @property
     def _numbers(self) -> range:
         return range(len(self.switches))
+
+    def with_masks(self, near: np.ndarray) -> Switching:
+        """With the rows that are redundant in each set of closed loops; near: q (nq,) of the assembly."""
+        names = [self.switches[k].name for k in self.table_switches]
+        if not names:
+            return self
+        return replace(self, masks=row_masks(self.model, names, near=near, captures=self.captures))
 
     def active(self, on: Sequence[Any]) -> list[Any]:
         """The entries of `active` for switches that are on (1) or off (0): redundant rows differ by the set."""
