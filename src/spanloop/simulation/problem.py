@@ -212,9 +212,7 @@ class Problem:
             out[finite] = found(*(np.ascontiguousarray(x[finite], float) for x in rows))
         return out[:, :nv], out[:, nv:]
 
-    def _constants_at(
-        self, n: int, names: Collection[str], runs: np.ndarray | None = None
-    ) -> dict[str, np.ndarray]:
+    def _constants_at(self, n: int, names: Collection[str], runs: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Those of these constants that the system has, by name: rows (n, size) for n samples.
 
         runs (n,): of each sample; run after run by default.
@@ -291,7 +289,10 @@ class Problem:
         residual: np.ndarray | None,
         log: Sequence[np.ndarray] = (),
     ) -> Trajectory:
-        """The Trajectory of all runs. inputs_at_ends (n, width); residual (n,): largest closure errors; log: of events."""
+        """The Trajectory of all runs.
+
+        inputs_at_ends (n, width); residual (n,): largest closure errors; log: of events, stretch by stretch.
+        """
         n, count = samples.q.shape[:2]
 
         def flat(x: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from spanloop.model.parameters import Parameters
 from spanloop.simulation.checkpoint import Checkpoint, key_of
 from spanloop.simulation.controllers import Callback, Controller
 from spanloop.simulation.events.event_log import logged_width
+from spanloop.simulation.events.kinds import Event
 from spanloop.simulation.integrators import adaptive
 from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, ORDER, Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
@@ -60,7 +61,7 @@ def simulate(
     forces: Callable[..., Mapping[Any, Any]] | Mapping[str, ArrayLike] | None = None,
     closures: str | Closures = "project",
     limits: str = "end",
-    events: Callable[..., Any] | Mapping[str, Callable[..., Any]] | None = None,
+    events: Callable[..., Any] | Mapping[str, Callable[..., Any]] | Sequence[Event] | None = None,
     parameters: ArrayLike | Parameters | None = None,
     sample: float | None = None,
     start: float = 0.0,
@@ -97,10 +98,11 @@ def simulate(
         closures: "project" brings every step back to the closed loops, "feedback" adds gains times the closure errors
             to the constraints, "minimal" integrates the actuated joints alone, "none" lets loops drift; or an
             sl.Closures, which also has gains, active_loops, loop_accelerations and loop_forces.
-        limits: "end" ends a run at a joint's limit, "stop" holds joints by springs and dampers beyond their limits
-            (critically damped, as stiff as the step allows), "ignore" does not check limits.
+        limits: "end" ends a run at a joint's limit, "stop" puts a stop there, which pushes and never pulls (joints of
+            several DoF: springs and dampers beyond it), "ignore" does not check limits.
         events: a function (t, q, v) -> number, or {"name": function}; a run ends where one is no longer positive, at
-            t = 0 if it starts there.
+            t = 0 if it starts there. Or a list of sl.events: loops that attach and release, one-sided constraints,
+            grasps, bodies that come and go, ends; run.events has what happened (docs/events.md).
         parameters: live parameters (..., n), packed as model.parameters(): masses, lengths, losses, gravity. The start
             is checked and closed with them, and run.model has them; controllers and forces keep the numbers of the
             model that they were made with.

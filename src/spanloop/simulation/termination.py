@@ -147,7 +147,9 @@ class Termination:
         t = self.loop.start + (int(p.counts[k]) + float(row[self.layout.places["share"]][0])) * g.h
         q, v, z = self._state(row)
         if ending > 0:
-            met = outcome_of(self.problem, ending - 1, t, q.astype(float), v.astype(float), self._switched(row), k)
+            x = {"q": q, "v": v, "z": z, "u": _Step(self, p, k, t).controls}
+            x = {name: y.astype(float) for name, y in x.items()}
+            met = outcome_of(self.problem, ending - 1, t, x, self._switched(row), k)
             return End(met, q, v, z)
         if int(p.why[k]) & NOT_CONVERGED and not ending:
             return End(too_many(t, g.h), q, v, z)

@@ -64,7 +64,9 @@ def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
         on=on,
         captured=found["captured"][which] if "captured" in found else empty,
         begin_on=np.broadcast_to(start.get("on", np.zeros((1, 0))) > 0.5, (n, len(switching.switches))),
-        begin_captured=np.broadcast_to(start.get("captured", np.zeros((1, 0))), (n, problem.system.sizes.get("captured", 0))),
+        begin_captured=np.broadcast_to(
+            start.get("captured", np.zeros((1, 0))), (n, problem.system.sizes.get("captured", 0))
+        ),
         switches=tuple(s.name for s in switching.switches),
         rows=impulse_rows(switching.model) if "impulse" in found else (),
         bodies=switching.bodies,

@@ -119,7 +119,7 @@ class Grasp:
     Args:
         loop: its name; it must be switchable for on_break="release".
         friction: coefficient µ.
-        torsion: the moment about the normal that a unit of pressing force holds [m]; only a spherical loop does without.
+        torsion: the moment about the normal that a unit of pressing force holds [m]; only a spherical loop needs none.
         normal: (3) in the axes of the loop's child frame, into its body b.
         on_break: "end" ends the run where the cone is left, "release" opens the loop.
 

@@ -264,7 +264,7 @@ class LocatedStep:
 
         def compute(x):
             on = list(x["on"])
-            for j, w in enumerate(switching.watchers):
+            for w in switching.watchers:
                 event = switching.switches[w.switch].one_sided if w.kind == "gap" else None
                 if event is not None and event.restitution > 0.0:
                     bounced = x["restitution"][switching.switches[w.switch].places[event.row or 0]] > 0.0

@@ -9,20 +9,22 @@ import numpy as np
 
 from spanloop.loops.closure_errors import misses, rows_of
 from spanloop.simulation.events.kinds import Attach, Grasp
-from spanloop.simulation.events.switched_start import watched
+from spanloop.simulation.events.location import MOST
+from spanloop.simulation.events.switched_start import wrenches
 from spanloop.simulation.events.switching import Watcher
 from spanloop.trajectory import EndReason, Outcome
 
 if TYPE_CHECKING:
     from spanloop.simulation.problem import Problem
 
-FAST = 1e-9  # s, or of a step: events that follow each other faster are too many
-
 
 def outcome_of(
-    problem: Problem, number: int, t: float, q: np.ndarray, v: np.ndarray, switched: Mapping[str, np.ndarray], run: int
+    problem: Problem, number: int, t: float, x: Mapping[str, np.ndarray], switched: Mapping[str, np.ndarray], run: int
 ) -> Outcome:
-    """The outcome of a run that watcher `number` ended at time t [s] in q, v; switched: arrays that events change."""
+    """The outcome of a run that watcher `number` ended at time t [s].
+
+    x: arrays q, v, u, z there. switched: arrays that events change.
+    """
     switching = problem.system.switching
     assert switching is not None
     w = switching.watchers[number]
@@ -34,35 +36,41 @@ def outcome_of(
         )
         return Outcome(EndReason.LIMIT, words, t)
     if w.kind == "grasp":
-        return Outcome(EndReason.GRASP, f"at t = {t:.9g} s {_slip(problem, number, t, q, v, switched)}", t)
+        return Outcome(EndReason.GRASP, f"at t = {t:.9g} s {_slip(problem, number, t, x, switched)}", t)
     if w.kind == "attach":
-        return Outcome(EndReason.ATTACH, f"at t = {t:.9g} s {_refusal(problem, w, q, v, switched, run)}", t)
+        return Outcome(EndReason.ATTACH, f"at t = {t:.9g} s {_refusal(problem, w, x, switched, run)}", t)
     return Outcome(EndReason.EVENT, f"condition {w.name!r} was met at t = {t:.9g} s", t)
 
 
-def _slip(problem: Problem, number: int, t: float, q: np.ndarray, v: np.ndarray, switched: Mapping) -> str:
-    """A sentence on the friction cone that a grasp has left."""
+def _slip(problem: Problem, number: int, t: float, x: Mapping[str, np.ndarray], switched: Mapping) -> str:
+    """A sentence on the friction cone that a grasp has left, and the forces there."""
     assert problem.system.switching is not None
     event = problem.system.switching.watchers[number].event
     assert isinstance(event, Grasp)
     rows = {name: np.atleast_2d(x) for name, x in switched.items()}
-    g, _ = watched(problem, rows, np.array([[t]]), q[None], v[None])
-    missing = -float(g[0, number])
-    by = f"{missing:.3g} N of pressing force are missing" if missing > 1e-6 else "no pressing force is left to spare"
+    acting = {"u": x["u"], "z": x["z"]}
+    wrench = wrenches(problem, rows, np.array([[t]]), x["q"][None], x["v"][None], **acting)[event.loop][0]
+    normal = np.array(event.normal) / np.linalg.norm(event.normal)
+    pressing = float(normal @ wrench[3:])
+    across = float(np.linalg.norm(wrench[3:] - pressing * normal))
+    does = f"it presses with {pressing:.3g} N" if pressing > 0.0 else f"it would have to pull with {-pressing:.3g} N"
+    twist = f" and {abs(float(normal @ wrench[:3])):.3g} N m about the normal" if event.torsion else ""
+    need = across / event.friction
     return (
-        f"the grasp {event.loop!r} leaves its friction cone (friction {event.friction:g}): {by}. "
-        "on_break='release' lets go there; robot.grasp_margin has margins beforehand"
+        f"the grasp {event.loop!r} leaves its friction cone: {does} and holds {across:.3g} N across{twist}, for which "
+        f"friction {event.friction:g} needs {need:.3g} N of pressing force. on_break='release' lets go there"
     )
 
 
 def _refusal(
-    problem: Problem, w: Watcher, q: np.ndarray, v: np.ndarray, switched: Mapping[str, np.ndarray], run: int
+    problem: Problem, w: Watcher, state: Mapping[str, np.ndarray], switched: Mapping[str, np.ndarray], run: int
 ) -> str:
     """A sentence on a loop that cannot close: how far it is open, or how fast it would close."""
     system, event = problem.system, w.event
-    assert system.switching is not None and isinstance(event, Attach)
+    assert system.switching is not None
+    assert isinstance(event, Attach)
     switch = system.switching.switches[w.switch]
-    x = {"q": q.tolist(), "v": v.tolist()} | {n: np.ravel(y).tolist() for n, y in switched.items()}
+    x = {n: state[n].tolist() for n in ("q", "v")} | {n: np.ravel(y).tolist() for n, y in switched.items()}
     x |= {n: y.tolist() for n, y in problem.constants_of(run).items()}
     errors, rates = np.array(system.row_errors(x), float), np.array(system.row_rates(x), float)
     model, rows = system.switching.model, list(switch.rows)
@@ -71,22 +79,24 @@ def _refusal(
     far = np.abs(errors[rows] / lengths[rows]) > 1e-6
     if far.any() and not event.capture:
         miss = next(m for m in misses(model, errors) if m.name == w.name)
-        parts = [f"{1e3 * miss.meters:.3g} mm"] * (miss.meters > 0.0) + [f"{1e3 * miss.radians:.3g} mrad"] * (miss.radians > 0.0)
+        parts = [f"{1e3 * miss.meters:.3g} mm"] * (miss.meters > 0.0) + [f"{1e3 * miss.radians:.3g} mrad"] * (
+            miss.radians > 0.0
+        )
         return (
             f"loop {w.name!r} cannot attach: it is open by {' and '.join(parts)}. capture=True holds it as it is; "
             "or move it there first"
         )
     k = int(rows[int(np.argmax(np.abs(rates[rows])))])
     return (
-        f"loop {w.name!r} cannot attach: it closes at {abs(rates[k]):.3g} {names[k].unit}/s ({names[k].name}), and speed= "
-        f"allows {event.speed:g}"
+        f"loop {w.name!r} cannot attach: it closes at {abs(rates[k]):.3g} {names[k].unit}/s ({names[k].name}), and "
+        f"speed= allows {event.speed:g}"
     )
 
 
 def too_many(t: float, h: float) -> Outcome:
     """The outcome of a run whose events follow each other without end."""
     words = (
-        f"at t = {t:.6g} s events follow each other too fast to be located one by one (200 trials in a step of {h:g} s). "
-        "Give one-sided constraints a resting= speed, or less restitution; or part the conditions that meet here"
+        f"at t = {t:.6g} s events follow each other too fast to be located one by one ({MOST} trials in a step of "
+        f"{h:g} s). Give one-sided constraints a resting= speed, or less restitution; or part the conditions that meet here"
     )
     return Outcome(EndReason.NOT_CONVERGED, words, t)

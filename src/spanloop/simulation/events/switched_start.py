@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def initial_arrays(problem: Problem) -> dict[str, np.ndarray]:
     """Arrays (n or 1, size) by name, of located_step.state_sizes."""
-    system, switching = problem.system, problem.system.switching
+    switching = problem.system.switching
     assert switching is not None
     out: dict[str, Any] = {"on": np.array(switching.begins_on, float), "ending": np.zeros(1), "share": np.zeros(1)}
     out["active"] = np.array(switching.active(out["on"].tolist()), float)
@@ -35,28 +36,58 @@ def initial_arrays(problem: Problem) -> dict[str, np.ndarray]:
 
 
 def watched(
-    problem: Problem, switched: dict[str, np.ndarray], t: np.ndarray, q: np.ndarray, v: np.ndarray
+    problem: Problem, switched: Mapping[str, np.ndarray], t: np.ndarray, q: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Values and rates (n, watchers) at rows t (n, 1), q, v with the switched arrays (n or 1, size)."""
-    system, switching, n = problem.system, problem.system.switching, len(q)
+    system, switching = problem.system, problem.system.switching
     assert switching is not None
     count = len(switching.watchers)
-    given: dict[str, np.ndarray] = {"t": t, "q": q, "v": v}
-    if switching.needs_forces:
-        u = problem.inputs.at(problem.batch, np.zeros((n, 1), int))[:, 0]
-        given |= {"u": np.nan_to_num(u), "z": np.reshape(problem.applied.start(), (1, -1))}
-    given |= problem.constant_rows()
-    given |= {name: switched[name] for name in system.switched}
 
     def compute(x: dict[str, Any]) -> tuple[list[Any], tuple[()]]:
         f = system.row_forces(x)[0] if switching.needs_forces else ()
         g, r = values_and_rates(system, {**x, "f": f})
         return [*g, *r], ()
 
-    rows = {name: np.ascontiguousarray(np.broadcast_to(x, (n, x.shape[-1])), float) for name, x in given.items()}
-    found = kernel("watched", {name: x.shape[-1] for name, x in rows.items()}, 2 * count, compute, watch_key(problem))
-    values = found(*rows.values())
+    values = _evaluated(problem, "watched", 2 * count, compute, switched, (t, q, v))
     return values[:, :count], values[:, count:]
+
+
+def wrenches(
+    problem: Problem, switched: Mapping[str, np.ndarray], t: np.ndarray, q: np.ndarray, v: np.ndarray, **acting: Any
+) -> dict[str, np.ndarray]:
+    """[torque; force] (n, 6) of every loop, as conditions read them. acting: inputs u and memory z."""
+    system, loops = problem.system, problem.system.model.loops
+
+    def compute(x: dict[str, Any]) -> tuple[list[Any], tuple[()]]:
+        found = system.wrenches(x, system.row_forces(x)[0])
+        return [y for loop in loops for y in found[loop.name]], ()
+
+    values = _evaluated(problem, "wrenches", 6 * len(loops), compute, switched, (t, q, v), acting)
+    return {loop.name: values[:, 6 * k : 6 * k + 6] for k, loop in enumerate(loops)}
+
+
+def _evaluated(
+    problem: Problem,
+    name: str,
+    count: int,
+    compute: Any,
+    switched: Mapping[str, np.ndarray],
+    state: tuple[np.ndarray, np.ndarray, np.ndarray],
+    acting: Mapping[str, np.ndarray] | None = None,
+) -> np.ndarray:
+    """compute(arrays) -> count scalars at rows of t, q, v; with the inputs of the first step if none are given."""
+    system, n = problem.system, len(state[1])
+    given = dict(zip(("t", "q", "v"), state, strict=True))
+    if acting is None:
+        u = problem.inputs.at(problem.batch, np.zeros((n, 1), int))[:, 0]
+        acting = {"u": np.nan_to_num(u), "z": np.asarray(problem.applied.start(), float)}
+    given |= {name: np.reshape(acting[name], (-1, problem.system.sizes[name])) for name in ("u", "z")}
+    given |= problem.constant_rows() | {name: switched[name] for name in system.switched}
+    rows = {name: np.ascontiguousarray(np.broadcast_to(x, (n, x.shape[-1])), float) for name, x in given.items()}
+    found: np.ndarray = kernel(name, {n: x.shape[-1] for n, x in rows.items()}, count, compute, watch_key(problem))(
+        *rows.values()
+    )
+    return found
 
 
 def watch_key(problem: Problem) -> str:

@@ -229,7 +229,9 @@ def switching_of(
     listed = _listed(events)
     stops = [x for x in limits_of(model)] if limits == "stop" else []
     if not any(not isinstance(x, End) for x in listed) and not stops:
-        return None, {x.name: x.when for x in listed} if listed else (None if isinstance(events, list | tuple) else events)
+        return None, {x.name: x.when for x in listed} if listed else (
+            None if isinstance(events, list | tuple) else events
+        )
     if not isinstance(events, list | tuple) and events is not None:
         named = events if isinstance(events, Mapping) else {getattr(events, "__name__", "event"): events}
         listed = [End(name, when) for name, when in named.items()]
@@ -243,12 +245,16 @@ def _listed(events: Any) -> list[Event]:
     """The events of a list, each checked to be one."""
     if not isinstance(events, list | tuple):
         if isinstance(events, Event):
-            raise InputError(f"events is a {type(events).__name__}; expected a list: events=[sl.events.{type(events).__name__}(...)]")
+            raise InputError(
+                f"events is a {type(events).__name__}; expected a list: events=[sl.events.{type(events).__name__}(...)]"
+            )
         return []
     for k, x in enumerate(events):
         if not isinstance(x, Event):
-            raise InputError(f"events[{k}] is a {type(x).__name__}; expected one of sl.events: Attach, Release, OneSided, "
-                             "Grasp, Appear, Vanish, End")
+            raise InputError(
+                f"events[{k}] is a {type(x).__name__}; expected one of sl.events: Attach, Release, OneSided, "
+                "Grasp, Appear, Vanish, End"
+            )
     return list(events)
 
 
@@ -323,8 +329,10 @@ class _Maker:
         if name in every:
             raise InputError(f"{kind}({name!r}): this loop is not switchable; close it with switchable=True")
         known = [x for x in self.names if not x.endswith(STOP)]
-        raise InputError(f"{kind}({name!r}): model {self.model.name!r} has no switchable loop or coupling {name!r}; "
-                         + (nearest(name, known) if known else "it has none: close one with switchable=True"))
+        raise InputError(
+            f"{kind}({name!r}): model {self.model.name!r} has no switchable loop or coupling {name!r}; "
+            + (nearest(name, known) if known else "it has none: close one with switchable=True")
+        )
 
     def _add(self, event: Event, switches: list[Switch]) -> None:
         kind = type(event).__name__
@@ -345,11 +353,15 @@ class _Maker:
     def _add_grasp(self, event: Grasp) -> None:
         loop = next((x for x in self.model.loops if x.name == event.loop), None)
         if loop is None:
-            raise InputError(f"Grasp({event.loop!r}): model {self.model.name!r} has no loop {event.loop!r}; "
-                             + nearest(event.loop, [x.name for x in self.model.loops]))
+            raise InputError(
+                f"Grasp({event.loop!r}): model {self.model.name!r} has no loop {event.loop!r}; "
+                + nearest(event.loop, [x.name for x in self.model.loops])
+            )
         if event.on_break == "release" and not loop.switchable:
-            raise InputError(f"Grasp({event.loop!r}): on_break is 'release', and this loop is not switchable; close it with "
-                             "switchable=True")
+            raise InputError(
+                f"Grasp({event.loop!r}): on_break is 'release', and this loop is not switchable; close it with "
+                "switchable=True"
+            )
         number = self.names.index(event.loop) if loop.switchable else -1
         self.watchers.append(Watcher("grasp", event.loop, number, event=event))
 
@@ -358,8 +370,10 @@ class _Maker:
         kind, name = type(event).__name__, event.body
         joint = next((j for j in self.model.joints if j.child == name), None)
         if joint is None:
-            raise InputError(f"{kind}({name!r}): model {self.model.name!r} has no body {name!r}; "
-                             + nearest(name, [j.child for j in self.model.joints]))
+            raise InputError(
+                f"{kind}({name!r}): model {self.model.name!r} has no body {name!r}; "
+                + nearest(name, [j.child for j in self.model.joints])
+            )
         if joint.kind.name != "free":
             raise InputError(f"{kind}({name!r}): this body is on a {joint.kind.name} joint; expected a free one")
         if name not in self.bodies:
@@ -389,7 +403,9 @@ def _single(model: Model, joint: str) -> bool:
 
 def _row(event: OneSided, count: int) -> int:
     if event.row is None and count > 1:
-        raise InputError(f"OneSided({event.loop!r}): this loop has {count} rows; name the one that is watched, row=0 ... {count - 1}")
+        raise InputError(
+            f"OneSided({event.loop!r}): this loop has {count} rows; name the one that is watched, row=0 ... {count - 1}"
+        )
     row = 0 if event.row is None else int(event.row)
     if not 0 <= row < count:
         raise InputError(f"OneSided({event.loop!r}): row is {row}; expected 0 ... {count - 1}")
@@ -424,11 +440,19 @@ def appearance(joint: Joint, event: Appear) -> tuple[list[float], list[float]]:
     own = np.eye(4)
     own[:3, :3], own[:3, 3] = joint.placement.rotation, joint.placement.position
     pose = own if event.pose is None else np.asarray(event.pose, dtype=float)
-    if pose.shape != (4, 4) or not np.isfinite(pose).all() or abs(pose[:3, :3] @ pose[:3, :3].T - np.eye(3)).max() > 1e-6:
-        raise InputError(f"Appear({event.body!r}): pose is no pose; expected (4, 4), a rotation and a position in the world")
+    if (
+        pose.shape != (4, 4)
+        or not np.isfinite(pose).all()
+        or abs(pose[:3, :3] @ pose[:3, :3].T - np.eye(3)).max() > 1e-6
+    ):
+        raise InputError(
+            f"Appear({event.body!r}): pose is no pose; expected (4, 4), a rotation and a position in the world"
+        )
     velocity = np.zeros(6) if event.velocity is None else np.asarray(event.velocity, dtype=float)
     if velocity.shape != (6,) or not np.isfinite(velocity).all():
-        raise InputError(f"Appear({event.body!r}): velocity is {event.velocity!r}; expected six numbers, [angular; linear]")
+        raise InputError(
+            f"Appear({event.body!r}): velocity is {event.velocity!r}; expected six numbers, [angular; linear]"
+        )
     if event.pose is None and velocity.any():
         raise InputError(f"Appear({event.body!r}): a velocity needs a pose; give both")
     inside = np.linalg.inv(own) @ pose

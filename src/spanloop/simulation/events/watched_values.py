@@ -34,7 +34,9 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
     errors = system.row_errors(x) if gaps else []
     rates = system.row_rates(x) if gaps else []
     forces = x.get("f", ())
-    wrenches = system.wrenches(x, forces) if any(w.takes_forces or w.kind == "grasp" for w in switching.watchers) else {}
+    wrenches = (
+        system.wrenches(x, forces) if any(w.takes_forces or w.kind == "grasp" for w in switching.watchers) else {}
+    )
     slack = SLACK * weight(switching.model)
     out, out_rates = [], []
     for w in switching.watchers:
@@ -81,7 +83,8 @@ def condition_value(w: Watcher, model: Model, x: Arrays, wrenches: Mapping[str, 
 def _watched(switch: Switch) -> tuple[int, int]:
     """The row that a one-sided switch watches, and the sign of its error."""
     event = switch.one_sided
-    assert event is not None and event.row is not None
+    assert event is not None
+    assert event.row is not None
     return switch.rows[event.row], event.sign
 
 
