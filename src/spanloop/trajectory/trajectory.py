@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
+from spanloop.dynamics.grasp_forces import GraspMargins, Normals, PerLoop, cones
 from spanloop.errors import InputError
 from spanloop.loops.dynamics_solution import Reactions
 from spanloop.model import Model
@@ -271,6 +272,22 @@ class Trajectory:
     def reactions(self) -> Reactions:
         """[torque; force] (..., n, 6) of every joint on its child and every loop on its body b, by name, world axes."""
         return self._reactions
+
+    def grasp_margin(
+        self,
+        friction: PerLoop,
+        torsion: PerLoop | None = None,
+        *,
+        normal: Normals | None = None,
+        loops: Iterable[str] | None = None,
+    ) -> GraspMargins:
+        """By loop, the pressing force (..., n) [N] that a grasp had to spare before it slips; negative: missing.
+
+        Arguments as of robot.grasp_margin.
+        """
+        from spanloop.trajectory.grasp_margins import grasp_margins
+
+        return grasp_margins(self, cones(self.model, friction, torsion, normal, loops, "grasp_margin"))
 
     # ---- audit
 
