@@ -41,8 +41,8 @@ def _models(run: Trajectory) -> tuple[Model, ...]:
 @dataclass(frozen=True)
 class Part:
     """One part of a trajectory, by name. A joint has q, v, tau, a, force; a frame or body has pose, position, velocity;
-    a loop or coupling has error, active, impulse, events, and a loop force; a grasp has contact and contact_rate. A name
-    that stands for several has all of theirs."""
+    a loop or coupling has error, active, impulse, events, and a loop force; a grasp has contact and contact_rate. A
+    name that stands for several has all of theirs."""
 
     run: Trajectory
     name: str

@@ -39,7 +39,7 @@ def _with_closed(
         model = model.remove(loops, kind="loop")
     if couplings:
         model = model.remove(couplings, kind="coupling")
-    stops = tuple(Coupling(joint + STOP, joint, source=None, offset=at) for joint, at in holds)  # type: ignore[arg-type]
+    stops = tuple(Coupling(joint + STOP, joint, source=None, offset=at) for joint, at in holds)
     return replace(model, couplings=(*model.couplings, *stops)) if stops else model
 
 
