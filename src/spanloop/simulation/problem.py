@@ -303,9 +303,8 @@ class Problem:
 
         t = np.broadcast_to(samples.times, (n, count)).reshape(-1, 1)
         active = None if samples.active is None else flat(samples.active)
-        tau, forces = self.torques_and_forces(
-            t, *(flat(x) for x in (samples.q, samples.v, samples.u, samples.z)), active
-        )
+        q, v, u, z = (flat(x) for x in (samples.q, samples.v, samples.u, samples.z))
+        tau, forces = self.torques_and_forces(t, q, v, u, z, active)
         memory = shaped(samples.z) if samples.z.shape[-1] else None
         q, v = shaped(samples.q), shaped(samples.v)
         segment = Segment(times=samples.times, q=q, v=v, tau=shaped(tau), memory=memory, held=samples.held)

@@ -177,8 +177,8 @@ class System:
         acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
-        others += (self.switching.key(),) if self.switching else ()
-        return hashlib.sha256("|".join(map(str, (*parts, *others))).encode()).hexdigest()
+        changes = (self.switching.key(),) if self.switching else ()
+        return hashlib.sha256("|".join(map(str, (*parts, *others, *changes))).encode()).hexdigest()
 
     @property
     def chosen_method(self) -> str:

@@ -44,7 +44,7 @@ def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
     bounced = _bounced(switching, found, which, watcher)
     kinds = [_kind(switching.watchers[j], b) for j, b in zip(watcher, bounced, strict=True)]
     names = [_name(switching, switching.watchers[j]) for j in watcher]
-    lost = [_lost(switching, found, k, j) for k, j in zip(which, watcher, strict=True)]
+    lost = [_lost(switching, found, int(k), int(j)) for k, j in zip(which, watcher, strict=True)]
     start = problem.switched_start
     empty = np.zeros((len(which), 0))
     on = found["on"][which] > 0.5 if "on" in found else empty

@@ -235,9 +235,9 @@ class LocatedStep:
     def _come_or_go(self, x: Arrays, out: dict[str, list[Any]], j: int, fires: Any) -> None:
         """A body appears with its pose and velocity, or vanishes; its loops open first."""
         w, switching = self.switching.watchers[j], self.switching
-        appears = isinstance(w.event, Appear)
-        out["present"][w.body] = where(fires, 1.0 if appears else 0.0, out["present"][w.body])
-        q, v = switching.placement_of(w.body, w.event if appears else None)
+        event = w.event if isinstance(w.event, Appear) else None
+        out["present"][w.body] = where(fires, 1.0 if event else 0.0, out["present"][w.body])
+        q, v = switching.placement_of(w.body, event)
         for i, y in q.items():
             out["q"][i] = where(fires, y, out["q"][i])
         for i, y in v.items():

@@ -97,6 +97,6 @@ def too_many(t: float, h: float) -> Outcome:
     """The outcome of a run whose events follow each other without end."""
     words = (
         f"at t = {t:.6g} s events follow each other too fast to be located one by one ({MOST} trials in a step of "
-        f"{h:g} s). Give one-sided constraints a resting= speed, or less restitution; or part the conditions that meet here"
+        f"{h:g} s). Give one-sided constraints a resting= speed, or less restitution; or part the conditions that meet"
     )
     return Outcome(EndReason.NOT_CONVERGED, words, t)

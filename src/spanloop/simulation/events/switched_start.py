@@ -81,12 +81,12 @@ def _evaluated(
     if acting is None:
         u = problem.inputs.at(problem.batch, np.zeros((n, 1), int))[:, 0]
         acting = {"u": np.nan_to_num(u), "z": np.asarray(problem.applied.start(), float)}
-    given |= {name: np.reshape(acting[name], (-1, problem.system.sizes[name])) for name in ("u", "z")}
-    given |= problem.constant_rows() | {name: switched[name] for name in system.switched}
-    rows = {name: np.ascontiguousarray(np.broadcast_to(x, (n, x.shape[-1])), float) for name, x in given.items()}
-    found: np.ndarray = kernel(name, {n: x.shape[-1] for n, x in rows.items()}, count, compute, watch_key(problem))(
-        *rows.values()
-    )
+    for k, x in acting.items():
+        given[k] = np.reshape(x, (-1 if np.size(x) else 1, system.sizes[k]))
+    given |= problem.constant_rows() | {k: switched[k] for k in system.switched}
+    rows = {k: np.ascontiguousarray(np.broadcast_to(x, (n, x.shape[-1])), float) for k, x in given.items()}
+    sizes = {k: x.shape[-1] for k, x in rows.items()}
+    found: np.ndarray = kernel(name, sizes, count, compute, watch_key(problem))(*rows.values())
     return found
 
 

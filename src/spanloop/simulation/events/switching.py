@@ -227,11 +227,10 @@ def switching_of(
     active_loops: names of the switches that are on at the start, if the user says so. closures: how loops are closed.
     """
     listed = _listed(events)
-    stops = [x for x in limits_of(model)] if limits == "stop" else []
-    if not any(not isinstance(x, End) for x in listed) and not stops:
-        return None, {x.name: x.when for x in listed} if listed else (
-            None if isinstance(events, list | tuple) else events
-        )
+    stops = list(limits_of(model)) if limits == "stop" else []
+    ends = {x.name: x.when for x in listed if isinstance(x, End)}
+    if len(ends) == len(listed) and not stops:
+        return None, (ends or None) if isinstance(events, list | tuple) else events
     if not isinstance(events, list | tuple) and events is not None:
         named = events if isinstance(events, Mapping) else {getattr(events, "__name__", "event"): events}
         listed = [End(name, when) for name, when in named.items()]
@@ -270,7 +269,7 @@ class _Maker:
         self.mechanism = mechanism(self.model)
         self.rows = {c.name: c.rows for c in self.mechanism.closures}
         self.rows |= {g.name: (g.row,) for g in self.mechanism.gears}
-        self.names = [x.name for x in (*self.model.loops, *self.model.couplings) if x.switchable]
+        self.names = list(self.model.switches)
         self.watchers: list[Watcher] = []
         self.moments: list[Any] = []
         self.bodies: list[str] = []
@@ -325,7 +324,7 @@ class _Maker:
         """The number of a switch by the name of its loop or coupling."""
         if name in self.names and not name.endswith(STOP):
             return self.names.index(name)
-        every = [x.name for x in (*self.model.loops, *self.model.couplings)]
+        every = [*(x.name for x in self.model.loops), *(x.name for x in self.model.couplings)]
         if name in every:
             raise InputError(f"{kind}({name!r}): this loop is not switchable; close it with switchable=True")
         known = [x for x in self.names if not x.endswith(STOP)]

@@ -116,8 +116,8 @@ def schedule(system: System, events: Events, name: str, dtype: str) -> Schedule:
 def schedule_key(system: System, events: Events, name: str, dtype: str) -> str:
     """A hash of everything that the schedule depends on."""
     parts = (_taken_implicitly(system, name).key(), events.key(), name, dtype, source_hash())
-    parts += (conditions_key(system.switching),) if system.switching else ()
-    return hashlib.sha256("|".join(parts).encode()).hexdigest()
+    conditions = conditions_key(system.switching) if system.switching else ""
+    return hashlib.sha256("|".join((*parts, conditions)).encode()).hexdigest()
 
 
 def _taken_implicitly(system: System, name: str) -> System:
