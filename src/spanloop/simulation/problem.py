@@ -315,7 +315,7 @@ class Problem:
             "spanloop": spanloop.__version__,
         }
         known |= {"note": self.note} if self.note else {}
-        known |= {"limits": "stop"} if self.system.stops else {}
+        known |= {"limits": "stop"} if self.system.has_stops else {}
         known |= {"open_loops": ", ".join(self.open_loops)} if self.open_loops else {}
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)

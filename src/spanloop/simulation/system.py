@@ -119,6 +119,11 @@ class System:
         return bool(self.model.loops or self.model.couplings)
 
     @property
+    def has_stops(self) -> bool:
+        """Whether limits of joints are stops."""
+        return bool(self.stops) or (self.switching is not None and any(s.is_stop for s in self.switching.switches))
+
+    @property
     def projects(self) -> bool:
         """Whether every step is projected to the closed loops."""
         return self.has_loops and self.closures == "project"

@@ -69,6 +69,7 @@ def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
         ),
         switches=tuple(s.name for s in switching.switches),
         rows=impulse_rows(switching.model) if "impulse" in found else (),
+        captures=switching.captures,
         bodies=switching.bodies,
         begin_present=np.broadcast_to(start.get("present", np.zeros((1, 0))) > 0.5, (n, len(switching.bodies))),
     )
