@@ -93,7 +93,7 @@ def moving_scene(run: Trajectory, folder: str | Path | None = None) -> MovingSce
         seen, numbers, there = _side_by_side(run, models, folder)
         at = _held(run, seen, numbers, segments)
     for k, s in enumerate(run.segments):
-        there[k, [numbers[k][name] for name in _with_carried(models[k], s.absent)]] = False
+        there[k, [numbers[k][name] for name in with_carried(models[k], s.absent)]] = False
     seen, closed = _with_captured(seen, models, numbers)
     events = tuple(_events(run, seen, closed, numbers))
     stopped = np.array([[f"{j.name}{STOP}" in (s.closed or ()) for j in seen.joints] for s in run.segments])
@@ -128,9 +128,7 @@ def _side_by_side(
     notes = tuple(dict.fromkeys(n for s in scenes for n in s.notes))
     lost = tuple(dict.fromkeys(n for s in scenes for n in s.lost))
     size = max(s.size for s in scenes)
-    whole = Scene(
-        run.model.name, tuple(bodies), tuple(joints), tuple(closures), tuple(frames), size, notes, lost
-    )
+    whole = Scene(run.model.name, tuple(bodies), tuple(joints), tuple(closures), tuple(frames), size, notes, lost)
     which = [distinct.index(m) for m in models]
     numbers = [{name: moved(k, offsets[i]) for name, k in distinct[i].body_number.items()} for i in which]
     there = np.zeros((len(models), len(bodies)), bool)
@@ -154,7 +152,7 @@ def _held(run: Trajectory, seen: Scene, numbers: list[dict[str, int]], segments:
     return at
 
 
-def _with_carried(model: Model, absent: tuple[str, ...]) -> set[str]:
+def with_carried(model: Model, absent: tuple[str, ...]) -> set[str]:
     """Bodies that are absent, with all that they carry."""
     gone = {name for name in absent if name in model.body_number}
     for j in model.joints:  # parents come first
@@ -244,5 +242,11 @@ def _events(run: Trajectory, seen: Scene, closed: np.ndarray, numbers: list[dict
         else:
             body = numbers[last - 1].get(name)
         yield SceneEvent(
-            time, kind, name.removesuffix(STOP), run.events.size_text(k), float(run.events.energy_lost[k]), body, placement
+            time,
+            kind,
+            name.removesuffix(STOP),
+            run.events.size_text(k),
+            float(run.events.energy_lost[k]),
+            body,
+            placement,
         )

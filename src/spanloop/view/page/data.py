@@ -20,8 +20,8 @@ from spanloop.trajectory.files import labels
 from spanloop.trajectory.topologies import has_same_joints, model_of
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
-from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.moving_scene import MovingScene, moving_scene
+from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.page.meshes import key, packed_meshes
 from spanloop.view.scene import Scene, matrix
 from spanloop.view.window import window
@@ -67,7 +67,13 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         "low": shown.low.tolist(),
         "high": shown.high.tolist(),
         "follow": None if shown.follow is None else packed(shown.follow),
-        "colors": {"closed": palette.CLOSED, "open": palette.OPEN, "force": palette.FORCE, "trail": palette.TRAIL, "stop": palette.EVENTS["impact"]},
+        "colors": {
+            "closed": palette.CLOSED,
+            "open": palette.OPEN,
+            "force": palette.FORCE,
+            "trail": palette.TRAIL,
+            "stop": palette.EVENTS["impact"],
+        },
         **_seen(seen),
         **_changing(moved),
         "times": packed(few.times),
