@@ -174,6 +174,7 @@ def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], t
                 "samples": len(motion),
                 "outcome": {"reason": motion.outcome.reason, "sentence": motion.outcome.sentence},
                 "seconds": took,
+                "events": [_event_data(motion, k) for k in range(len(motion.events))],
                 "settings": dict(motion.settings),
                 "end": {j.name: motion.q[-1, motion.model.q_slice(j.name)].tolist() for j in motion.model.joints},
                 "audit": [
@@ -197,6 +198,19 @@ def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], t
         for path in files:
             print(f"written: {path}")
     return 0 if good else 1
+
+
+def _event_data(motion: Trajectory, k: int) -> dict[str, Any]:
+    """An event as plain data; impulses by closure row of its own loop, coupling or stop [N m s, N s]."""
+    event, rows = motion.events[k], motion.events.own_rows(k)
+    return {
+        "time": event.time,
+        "kind": event.kind,
+        "name": event.name,
+        "impulse": {motion.events.rows[r].name: number(x) for r, x in zip(rows, event.impulse, strict=True)},
+        "energy_lost": number(event.energy_lost),
+        "closed": list(event.closed),
+    }
 
 
 def _checked(path: Path) -> Path:

@@ -68,6 +68,10 @@ class SceneNodes:
         for k, node in enumerate(self.body_nodes):
             if node.visible != (k not in absent):
                 node.visible = k not in absent
+        for joint, rod in self._slides:
+            seen = self.shown["bodies"] and joint.body not in absent
+            if rod.visible != seen:
+                rod.visible = seen
         if loops is not None:
             self._hold_closures(loops)
         turns = viser_shapes.quaternions(poses[:, :3, :3])
