@@ -125,12 +125,11 @@ def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def _active_at_first(model: Model, active_loops: Sequence[str] | None, events: Sequence[Event]) -> list[str] | None:
-    """Names of the switchable loops that are closed at the start; None if there are none."""
-    switchable = [x.name for x in model.loops if x.switchable]
+    """Names of the switchable loops and couplings that are closed at the start; None if there are none."""
     if active_loops is not None:
-        return [name for name in switchable if name in active_loops]
+        return list(active_loops)
     open_ = {e.loop for e in events if isinstance(e, Attach | OneSided)}
-    return [name for name in switchable if name not in open_] if switchable else None
+    return [name for name in model.switches if name not in open_] if model.switches else None
 
 
 def _no_model(run: str | None) -> str:
