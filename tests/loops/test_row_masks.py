@@ -218,3 +218,4 @@ def test_loops_that_close_at_a_dead_centre_only_do_not_make_permanent_rows_redun
     for near in (None, q):
         assert not redundancy_of(model, near).dropped
         assert redundancy_of(model, near).is_known
+    assert row_masks(model, ["stop"], near=q).tolist() == [[0.0], [1.0]]

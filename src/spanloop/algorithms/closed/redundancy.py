@@ -100,7 +100,7 @@ def _redundancy_at(
     redundant = frozenset(own[k] for k in redundant_rows([J[own] for J in alone]))
     kept = [r for r in range(m.n_rows) if r not in redundant]
     captured = {r for name in held for r in m.switches[name]}
-    if _isolated(m, states, [J[[r for r in kept if r not in captured]] for J in jacobians]):
+    if is_isolated(m, states, [J[[r for r in kept if r not in captured]] for J in jacobians]):
         return Redundancy(refuses_singular=True)
     return Redundancy(
         dropped=redundant,
@@ -220,7 +220,7 @@ def _closed(closures: ClosureValues, q: np.ndarray, rows: Sequence[int]) -> np.n
     return q if closed else None
 
 
-def _isolated(mechanism, states: Sequence[np.ndarray], jacobians: Sequence[np.ndarray]) -> bool:
+def is_isolated(mechanism, states: Sequence[np.ndarray], jacobians: Sequence[np.ndarray]) -> bool:
     """Do all guesses lead to one state although the rows leave a motion there? Then it is a singular position."""
     ranks = [int(np.linalg.matrix_rank(J, tol=TRACE)) for J in jacobians]
     if len(states) < 2 or max(ranks) >= mechanism.nv:
