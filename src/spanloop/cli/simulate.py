@@ -102,9 +102,10 @@ def run(chosen: argparse.Namespace) -> int:
     q, v = {**plan.q, **coordinates, **by_name(chosen.q, "--q")}, {**plan.v, **by_name(chosen.v, "--v")}
     given["q"], given["v"] = initial_state(closed, chosen.file, q, v)
     given["tau"] = torques(model, {**plan.tau, **by_name(chosen.tau, "--tau")})
+    given["events"] = events or None
     given["integrator"] = Integrator(given.get("integrator", AUTO), checkpoint=chosen.checkpoint)
     began = time.perf_counter()
-    motion = simulate(robot, **given, events=events or None)
+    motion = simulate(robot, **given)
     took = time.perf_counter() - began
     failed: dict[Path, SpanloopError] = {}
     for path in files:
