@@ -80,6 +80,7 @@ class KernelSpec:
         points: str | Sequence[str] = (),
         open_chain: str | None = None,
         feedback: bool = False,
+        with_forces: bool = False,
         regroup: bool = True,
         on_singular: str = "raise",
         refuses_open: bool = True,
@@ -93,6 +94,7 @@ class KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
 
         feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
+        with_forces: the answer of forward dynamics has the forces of all closure rows, after the accelerations.
         adds_armature: adds the input `armature`, inertia at every degree of freedom beside the model's own.
         near: a closed state q (nq,) of the assembly that the kernel is for.
         """
@@ -121,6 +123,10 @@ class KernelSpec:
             if "feedback" not in algorithm.takes:
                 raise InputError(f"{name}: method {method!r} has no feedback of closure errors; use closures='project'")
             options["feedback"] = True
+        if with_forces:
+            if "with_forces" not in algorithm.takes:
+                raise InputError(f"{name}: method {method!r} does not return forces of rows; 'elimination' does")
+            options["with_forces"] = True
         return KernelSpec(
             model,
             name,
@@ -252,9 +258,11 @@ class KernelSpec:
         if self.refined:
             loaded = self.options.get("loaded", ())
             answer, demands = refined_forward_dynamics(m, inputs, loaded, self._redundancy_of_program)
+            answer = answer if "with_forces" in self.options else answer[: m.nv]
         else:
             answer, demands = walked(program, m, inputs)
-        return answer, demands + self._joint_demands(m, program, inputs) + self.dropped_row_demands(m, inputs, answer)
+        left_out = self.dropped_row_demands(m, inputs, answer[: m.nv])
+        return answer, demands + self._joint_demands(m, program, inputs) + left_out
 
     def _joint_demands(self, m: Mechanism, program: Program, inputs: Mapping[str, Any]) -> list[Any]:
         """Pairs, the first to be less, for methods of loops that do not test the pivots of their tree themselves."""

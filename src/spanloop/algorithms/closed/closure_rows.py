@@ -223,6 +223,24 @@ class VelocityError:
         return here[gear.link].moving[0] - gear.ratio * here[gear.source].moving[0]
 
 
+class ImpactBias(VelocityError):
+    """Velocities along the rows and, of rows that can be switched, the share `restitution` of them that is reversed."""
+
+    uses_child_axes = True
+
+    def of_row(self, m, here, world, closure, row) -> Scalar:
+        return _and_reversed(m, world, row.number, super().of_row(m, here, world, closure, row))
+
+    def of_gear(self, m, here, world, gear) -> Scalar:
+        return _and_reversed(m, world, gear.row, super().of_gear(m, here, world, gear))
+
+
+def _and_reversed(m, world, r: int, rate: Scalar) -> Scalar:
+    """A rate and the share of it that an impact reverses."""
+    switched = m.switched_rows
+    return rate + world.restitution[switched.index(r)] * rate if r in switched else rate
+
+
 def _row_rate(here, closure, row) -> Scalar:
     """Velocity along a row."""
     ends = ((closure.a.link, row.on_a), (closure.b.link, row.on_b))
