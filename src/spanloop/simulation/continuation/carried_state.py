@@ -24,7 +24,7 @@ from spanloop.model.parts import WORLD, Joint
 from spanloop.model.poses import default_position
 from spanloop.model.user_input import by_name
 
-FITS = 1e-9  # rad or m, and their rates: how exactly a new joint must place its body
+FITS = 1e-6  # rad or m, and of velocities: how exactly a new joint must hold its body
 _STEPS = 50  # of Newton's method for the coordinates of a joint
 
 Motions = dict[str, tuple[Transform, Motion]]  # pose in the world, and [angular; linear] velocity in the body's axes
@@ -61,10 +61,9 @@ class Change:
         for joint in self.kept:
             rows_q[:, self.new.q_slice(joint)] = q[:, self.old.q_slice(joint)]
             rows_v[:, self.new.v_slice(joint)] = v[:, self.old.v_slice(joint)]
-        rows_q = self._given(rows_q, self.given_q, "q")
+        rows_q, rows_v = self._given(rows_q, self.given_q, "q"), self._given(rows_v, self.given_v, "v")
         for k in range(n if self.moved else 0):
             self._move_bodies(motions(self.old, q[k], v[k]), rows_q[k], rows_v[k])
-        rows_v = self._given(rows_v, self.given_v, "v")
         return Carried(rows_q, rows_v, self.moved, self.fresh, self.gone)
 
     @cached_property
@@ -115,7 +114,8 @@ class Change:
                 at, velocity = before[joint.child]
                 carrier = now[joint.parent][0] @ joint.placement.transform()
                 q[q_part] = self._coordinates(joint, carrier.inverse() @ at)
-                v[v_part] = self._rates(joint, q[q_part].tolist(), now[joint.parent][1], velocity)
+                if joint.name not in self.given_v:
+                    v[v_part] = self._rates(joint, q[q_part].tolist(), now[joint.parent][1], velocity)
             now[joint.child] = _next(now[joint.parent], joint, q[q_part], v[v_part])
 
     def _coordinates(self, joint: Joint, x: Transform) -> tuple[float, ...]:
@@ -130,8 +130,6 @@ class Change:
         )
 
     def _rates(self, joint: Joint, q: list[float], carrier: Motion, velocity: Motion) -> list[float]:
-        if joint.name in self.given_v:
-            return [0.0] * joint.kind.nv
         across = joint.placement.transform() @ joint.kind.transform(q)
         wanted = velocity - across.T @ carrier
         found, miss = _along(joint.kind.motion_space(q), wanted)
