@@ -28,10 +28,12 @@ from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.tested_pivots import PivotTest
 from spanloop.sweeps.vectors import Vector
 from spanloop.topology import Mechanism, mechanism
+from spanloop.topology.captured_frames import captured_width, check_captures
 
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Kernel
 
+_CAPTURING = ("elimination", "dense", "paths")  # methods that take captured frames
 _LATER = ("gpu", "cuda", "jax", "c")  # targets
 CHOICES = {
     "parameters": ("baked", "live"),
@@ -64,6 +66,7 @@ class KernelSpec:
     refined: bool = False  # is the refined kernel itself
     is_other: bool = False  # answers for another spec: asks no further ones
     adds_armature: bool = False  # takes the input `armature` (nv), which adds to that of the joints
+    captures: tuple[str, ...] = ()  # loops and couplings whose frames b and offsets are the input `captured`
     assembly: Redundancy | None = None  # of the assembly that the kernel is for; None: of those near the neutral state
 
     @staticmethod
@@ -89,6 +92,7 @@ class KernelSpec:
         coarse: bool = False,
         refines: bool = False,
         adds_armature: bool = False,
+        captures: Sequence[str] = (),
         near: Sequence[float] | None = None,
     ) -> KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
@@ -96,6 +100,8 @@ class KernelSpec:
         feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
         with_forces: the answer of forward dynamics has the forces of all closure rows, after the accelerations.
         adds_armature: adds the input `armature`, inertia at every degree of freedom beside the model's own.
+        captures: adds the input `captured`, the frames b of these switchable loops and the offsets of these couplings
+        (topology/captured_frames.py).
         near: a closed state q (nq,) of the assembly that the kernel is for.
         """
         checked_model(model, name)
@@ -127,6 +133,10 @@ class KernelSpec:
             if "with_forces" not in algorithm.takes:
                 raise InputError(f"{name}: method {method!r} does not return forces of rows; 'elimination' does")
             options["with_forces"] = True
+        if captures:
+            check_captures(model, captures, name)
+            if method not in _CAPTURING:
+                raise InputError(f"{name}: method {method!r} takes no captured frames; 'elimination' does")
         return KernelSpec(
             model,
             name,
@@ -141,8 +151,9 @@ class KernelSpec:
             single,
             coarse,
             refines and strict and not single and name == "forward_dynamics" and algorithm.refines,
-            assembly=None if near is None else redundancy_of(model, near),
+            assembly=None if near is None else redundancy_of(model, near, captures),
             adds_armature=adds_armature,
+            captures=tuple(captures),
         )
 
     @staticmethod
@@ -195,7 +206,7 @@ class KernelSpec:
             self.refuses_open,
             self.lowering,
             self.single,
-            (self.coarse, self.refines, self.refined, self.adds_armature),
+            (self.coarse, self.refines, self.refined, self.adds_armature, self.captures),
             self.assembly and (sorted(self.assembly.dropped), sorted(self.assembly.weak), self.assembly.misaligned),
             source_hash(),
         )
@@ -232,7 +243,7 @@ class KernelSpec:
     @property
     def redundancy(self) -> Redundancy:
         """The rows that are redundant in the assembly that the kernel is for."""
-        return self.assembly or redundancy_of(self.model)
+        return self.assembly or redundancy_of(self.model, captures=self.captures)
 
     @property
     def needs_double(self) -> bool:
@@ -248,12 +259,14 @@ class KernelSpec:
             inputs += (("parameters", len(Parameters.of(self.model))),)
         if self.adds_armature:
             inputs += (("armature", self.model.nv),)
+        if self.captures:
+            inputs += (("captured", captured_width(self.program[0], self.captures)),)
         return inputs, program.shape
 
     def compute(self, inputs: Mapping[str, Sequence[Any]]) -> tuple[list[Any], list[Any]]:
         """The answer on floats or traced scalars, and pairs of which the first must be less for it to be valid."""
         m, program = self.mechanism_of(inputs), self.program[1]
-        if self.live:
+        if self.live or self.captures:
             program = self._program(m)
         if self.refined:
             loaded = self.options.get("loaded", ())
@@ -276,7 +289,8 @@ class KernelSpec:
         """The mechanism with the model's numbers, or with the live ones among the inputs."""
         m, program = self.program
         found = self._mechanism(inputs["parameters"], program.whole) if self.live else m
-        return found.with_armature(inputs["armature"]) if self.adds_armature else found
+        found = found.with_armature(inputs["armature"]) if self.adds_armature else found
+        return found.with_captured(inputs["captured"], self.captures) if self.captures else found
 
     @functools.cached_property
     def _masses_differ(self) -> bool:
@@ -335,7 +349,7 @@ class KernelSpec:
         if self.refines and not self.refined:
             yield replace(self, refined=True)
         q = arrays[[n for n, _ in self.signature()[0]].index("q")]
-        found, own = redundancy_of(self.model, q), self.redundancy
+        found, own = redundancy_of(self.model, q, self.captures), self.redundancy
         if found.is_known and (found.dropped, found.weak) != (own.dropped, own.weak):
             yield replace(self, assembly=found)
             if self.refines and not self.refined:
@@ -361,20 +375,26 @@ class KernelSpec:
 _OTHERS_MAY_ANSWER = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY, Reason.ROUNDING, Reason.SINGULAR_MASS)
 
 
-def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None) -> Redundancy:
-    """The redundant rows of a model in the assemblies near its neutral state, or in that of the state q (nq,) given."""
-    return _redundancy(model, None if near is None else tuple(map(float, near)))
+def redundancy_of(
+    model: Model, near: Sequence[float] | np.ndarray | None = None, captures: Sequence[str] = ()
+) -> Redundancy:
+    """The redundant rows of a model in the assemblies near its neutral state, or in that of the state q (nq,) given.
+
+    captures: loops and couplings that capture, which any state closes.
+    """
+    return _redundancy(model, None if near is None else tuple(map(float, near)), tuple(captures))
 
 
 @functools.lru_cache(maxsize=256)
-def _redundancy(model: Model, near: tuple[float, ...] | None) -> Redundancy:
+def _redundancy(model: Model, near: tuple[float, ...] | None, captures: tuple[str, ...]) -> Redundancy:
     from spanloop.compiler.runtime import machine
 
+    state = None if near is None else np.array(near)
     with machine.reported(f"analysing the loops {of_model(model)}"):
-        return find_redundancy(mechanism(model), None if near is None else np.array(near), _compiled_closures(model))
+        return find_redundancy(mechanism(model), state, compiled_closures(model), captures)
 
 
-def _compiled_closures(model: Model) -> Evaluate:
+def compiled_closures(model: Model) -> Evaluate:
     """A function that computes closure_error and others at a state by kernels; NaN where a kernel has no answer."""
     from spanloop.kernels.compile import machine_kernel
 

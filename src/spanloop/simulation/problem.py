@@ -13,8 +13,9 @@ import spanloop
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
-from spanloop.loops.arguments import checked_active_loops
+from spanloop.loops.arguments import active_row_mask, checked_active_loops
 from spanloop.model import Model
+from spanloop.model.edits.remove import without_switches
 from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
@@ -111,8 +112,10 @@ class Problem:
         )
         strict = robot.on_singular == "raise"
         shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in fixed.values()))
-        rows_q, rows_v, batch = initial_state.states(robot, q, v, shape, fixed.get("p"))
-        near = None if parameters is not None or active is not None else initial_state.assembly(robot, rows_q)
+        rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shape, fixed.get("p"))
+        near = None if parameters is not None else initial_state.assembly(robot._with_active_loops(active), rows_q)
+        if near is not None and "active" in fixed:
+            fixed["active"] = active_row_mask(model, frozenset(model.switches if active is None else active), near)
         system = System(model, applied, method, loops.stabilization, parameters is not None, strict, near)
         if limits == "stop":
             h = step if isinstance(step, (int, float)) and step > 0.0 else STEP
@@ -121,7 +124,7 @@ class Problem:
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         watched = events_of(model, limits == "end", events)
         initial_state.warn_of_limits(watched, rows_q)
-        opened = tuple(x.name for x in model.loops if x.switchable and active is not None and x.name not in active)
+        opened = () if active is None else tuple(name for name in model.switches if name not in active)
         return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
 
     @property
@@ -285,7 +288,7 @@ class Problem:
         if live is not None and live.ndim == 1:
             model, live = model.with_parameters(live), None
         if self.open_loops:
-            names, model = model.parameters().names, model.remove(self.open_loops, kind="loop")
+            names, model = model.parameters().names, without_switches(model, self.open_loops)
             live = live if live is None else live[:, [names.index(name) for name in model.parameters().names]]
         return model, None if live is None else live.reshape(*self.batch, -1)
 

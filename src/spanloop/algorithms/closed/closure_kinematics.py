@@ -35,7 +35,7 @@ def closure_error(mechanism) -> Program:
 def error_rows(m, here) -> list:
     """e, row by row; after the sweep `placed`."""
     out = [0.0 if x is None else x for c in m.closures for x in c.kind.closure_error(relative_pose(m, here, c))]
-    return out + [here[g.link].q[0] - g.ratio * here[g.source].q[0] - g.offset for g in m.gears]
+    return out + [g.along([here[i].q[0] for i, _ in g.ends]) - g.offset for g in m.gears]
 
 
 def closure_poses(mechanism, closure) -> Program:
@@ -84,12 +84,12 @@ def given_accelerations(m, world) -> dict:
 
 
 def masks(m, world) -> dict:
-    """1 or 0 for each row of a closure that can be switched: whether it carries a force."""
+    """1 or 0 for each row of a closure or gear that can be switched: whether it carries a force."""
     return {r: where(x > 0.5, 1.0, 0.0) for r, x in _switches(m, world)}
 
 
 def closed_masks(m, world) -> dict:
-    """1 or 0 for each row of a closure that can be switched: whether its closure is closed."""
+    """1 or 0 for each row of a closure or gear that can be switched: whether it is closed."""
     return {r: x * x for r, x in _switches(m, world)}
 
 
@@ -135,8 +135,8 @@ def jacobian_rows(m, here) -> list[list]:
             for r, x in zip(c.rows, row, strict=True):
                 J[r][column] = J[r][column] + x
     for g in m.gears:
-        J[g.row][m.links[g.link].v.start] = 1.0
-        J[g.row][m.links[g.source].v.start] = -g.ratio
+        for i, factor in g.ends:
+            J[g.row][m.links[i].v.start] = factor
     return J
 
 
@@ -147,7 +147,7 @@ def row_rates(m, here) -> list:
         x = relative_pose(m, here, c)
         velocity = _at_anchor(here, c.b).velocity - _seen_from_child(x, _at_anchor(here, c.a).velocity)
         out += [power(velocity, w) for w in c.kind.closure_space(x)]
-    return out + [here[g.link].moving[0] - g.ratio * here[g.source].moving[0] for g in m.gears]
+    return out + [g.along([here[i].moving[0] for i, _ in g.ends]) for g in m.gears]
 
 
 def loop_wrenches(mechanism, q, forces) -> dict[str, list]:
