@@ -32,7 +32,9 @@ def cut_at_events(
     A segment ends with the state before the moment and the next begins with the state after it. Segments that know
     their closed loops are cut already.
     """
-    moments = [_Moment(float(events.time[r[0]]), r[0], r[-1]) for r in events.moments() if _changes(events, r)]
+    every = [_Moment(float(events.time[r[0]]), r[0], r[-1]) for r in events.moments()]
+    moments = [m for m in every if _changes(events, m)]
+    joints = [m for m in every if _joins(events, m)]
     out: list[Segment] = []
     pieces: dict[str, list[np.ndarray]] = {name: [] for name in forces or ()}
     begin, state = 0, _Topology.at_start(events)
@@ -42,15 +44,23 @@ def cut_at_events(
         if s.closed is not None:
             cut, cut_forces = [s], mine
         else:
-            cut, cut_forces, state = _cut(model, s, mine, events, moments, state)
+            while joints and joints[0].time <= s.times[0]:
+                state = state.after(events, joints.pop(0))
+            cut, cut_forces, state = _cut(s.model or model, s, mine, events, moments, state)
         out += cut
         for name, six in cut_forces.items():
             pieces[name].append(six)
     return tuple(out), {name: np.concatenate(six) for name, six in pieces.items()} or None
 
 
-def _changes(events: EventTable, rows: range) -> bool:
-    return any(events.kind[k] != "end" for k in rows)
+def _changes(events: EventTable, moment: _Moment) -> bool:
+    kinds = events.kind[moment.first : moment.last + 1]
+    return bool((kinds != "end").any()) and not _joins(events, moment)
+
+
+def _joins(events: EventTable, moment: _Moment) -> bool:
+    """Whether a run goes on there with another model: its segments are cut at that moment."""
+    return "continued" in events.kind[moment.first : moment.last + 1]
 
 
 class _Topology(NamedTuple):
@@ -98,7 +108,7 @@ def _cut(
         absent = tuple(name for name, here in zip(events.bodies, state.present, strict=True) if not here)
         piece = parts.segment()
         own = with_closed(model, events.switches, closed, state.captured, piece.q[0])
-        out.append(replace(piece, model=None if own == model else own, closed=closed, absent=absent))
+        out.append(replace(piece, model=s.model if own == model else own, closed=closed, absent=absent))
         rows.append(parts.forces_at_samples())
     return out, {name: np.concatenate([r[name] for r in rows]) for name in forces}, state
 
@@ -150,7 +160,8 @@ class _Parts(NamedTuple):
         first = after[:0] if self.after is None else after[self.after.last : self.after.last + 1]
         last = before[:0] if self.before is None else before[self.before.first : self.before.first + 1]
         width = samples.shape[-1]
-        return np.concatenate([first.reshape(-1, width), samples[self.kept], last.reshape(-1, width)])
+        ends = [x[:, :width].reshape(-1, width) for x in (first, last)]
+        return np.concatenate([ends[0], samples[self.kept], ends[1]])
 
     def _memory(self, samples: np.ndarray) -> np.ndarray:
         """Memory (events, nz): the table's, or that of the last sample before each event."""

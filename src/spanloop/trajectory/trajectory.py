@@ -55,6 +55,7 @@ class Trajectory:
     events: what happened, a row an event; print it. A single run is cut at its events: a segment ends with the state
     before one, the next begins with the state after it, and each has the model with its closed loops. A batch keeps its
     samples, and run[3] is cut.
+    earlier: settings of the runs that this one continues, the first one first (run.continued).
     """
 
     model: Model
@@ -72,7 +73,8 @@ class Trajectory:
         segments = segment.checked_segments(self.model, self.segments)
         batch, count = segments[0].batch, sum(map(len, segments))
         ends = segment.checked_ends(segments, self.ends)
-        forces = segment.checked_forces(self.model, (*batch, count), self.forces)
+        models = [self.model, *(s.model for s in segments if s.model is not None)]
+        forces = segment.checked_forces(models, (*batch, count), self.forces)
         if not batch:
             segments, forces = selection.settled(segments, ends, forces)
             ends = None
@@ -124,8 +126,9 @@ class Trajectory:
 
     @cached_property
     def memory(self) -> Array | None:
-        """States of controllers and actuators (..., n, nz), if there are any."""
-        return None if any(s.memory is None for s in self.segments) else self._joined("memory")
+        """States of controllers and actuators (..., n, nz), if there are any, and as many in all segments."""
+        widths = {None if s.memory is None else s.memory.shape[-1] for s in self.segments}
+        return None if None in widths or len(widths) > 1 else self._joined("memory")
 
     @cached_property
     def pieces(self) -> tuple[Trajectory, ...]:

@@ -66,9 +66,9 @@ def _closed(robot: Dynamics, q: np.ndarray, movable: Sequence[str]) -> np.ndarra
     openness = _openness(robot, q)
     far = np.flatnonzero(openness > OPEN)
     if len(far):
-        k = int(far[0])
-        miss = worst(robot.model, errors(robot, q[k : k + 1])[0])
-        which = f"run {k} ends where " if len(q) > 1 else ""
+        first = int(far[0])
+        miss = worst(robot.model, errors(robot, q[first : first + 1])[0])
+        which = f"run {first} ends where " if len(q) > 1 else ""
         words = (
             f"{which}{miss.what} is open by {1e3 * miss.meters:.3g} mm and {1e3 * miss.radians:.3g} mrad; at most "
             f"{OPEN:g} (rad, or of its length) is closed at once. Give coordinates that close it, q={{joint: "

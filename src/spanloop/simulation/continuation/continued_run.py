@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, StateError, listed
 from spanloop.model import Model
-from spanloop.simulation.continuation.carried_state import Change, Carried, refuse_if_not_finite, taken_along
+from spanloop.simulation.continuation.carried_state import Carried, Change, refuse_if_not_finite, taken_along
 from spanloop.simulation.continuation.closing_impact import Impact, impact
 from spanloop.simulation.continuation.joined_runs import joined
 from spanloop.simulation.simulate import simulate
@@ -93,7 +93,7 @@ def continued(
         raise InputError(f"continued: model is a {type(model).__name__}; expected a Model or a Dynamics")
     last = LastState.of(run)
     new = target.model if isinstance(target, Dynamics) else target
-    new = new if parameters is None else new.with_parameters(parameters)  # type: ignore[arg-type]
+    new = new if parameters is None else new.with_parameters(parameters)
     loops = _closures(run, old, new, closures)
     carried = Change(old, new, q or {}, v or {}).carried(last.q[last.goes_on], last.v[last.goes_on])
     robot = target if isinstance(target, Dynamics) and parameters is None else Dynamics(new)

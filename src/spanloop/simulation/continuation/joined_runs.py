@@ -40,9 +40,7 @@ def joined(first: Trajectory, later: Trajectory, goes_on: np.ndarray, hit: Impac
 def _own(run: Trajectory, segments: tuple[Segment, ...]) -> list[Segment]:
     """Segments that know their models, and where no events tell, that nothing opens or closes in them."""
     still = None if run.batch and run.events.switches else ()
-    return [
-        replace(s, model=s.model or run.model, closed=still if s.closed is None else s.closed) for s in segments
-    ]
+    return [replace(s, model=s.model or run.model, closed=still if s.closed is None else s.closed) for s in segments]
 
 
 def _with_ends(run: Trajectory, time: float) -> tuple[Segment, ...]:
@@ -56,7 +54,7 @@ def _with_ends(run: Trajectory, time: float) -> tuple[Segment, ...]:
         return np.concatenate([x, np.where(there[..., None, None], end, np.nan)], axis=-2)
 
     arrays = {name: getattr(last, name) for name in ("q", "v", "tau", "memory") if getattr(last, name) is not None}
-    joined = {name: longer(x, getattr(run.ends, name)) for name, x in arrays.items()}
+    joined: dict[str, Any] = {name: longer(x, getattr(run.ends, name)) for name, x in arrays.items()}
     return (*run.segments[:-1], replace(last, times=np.append(last.times, time), **joined))
 
 
