@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,35 +33,31 @@ def cut_at_events(
     A segment ends with the state before the moment and the next begins with the state after it. Segments that know
     their closed loops are cut already.
     """
-    every = [_Moment(float(events.time[r[0]]), r[0], r[-1]) for r in events.moments()]
-    moments = [m for m in every if _changes(events, m)]
-    joints = [m for m in every if _joins(events, m)]
+    between = {a.times[-1] for a, b in pairwise(segments) if a.times[-1] == b.times[0]}
+    moments = [_Moment(float(events.time[r[0]]), r[0], r[-1]) for r in events.moments() if _changes(events, r)]
     out: list[Segment] = []
     pieces: dict[str, list[np.ndarray]] = {name: [] for name in forces or ()}
     begin, state = 0, _Topology.at_start(events)
     for s in segments:
         mine = {name: six[begin : begin + len(s)] for name, six in (forces or {}).items()}
         begin += len(s)
+        for m in moments:
+            state = state.after(events, m) if m.time == s.times[0] and m.time in between else state
         if s.closed is not None:
             cut, cut_forces = [s], mine
         else:
-            while joints and joints[0].time <= s.times[0]:
-                state = state.after(events, joints.pop(0))
-            cut, cut_forces, state = _cut(s.model or model, s, mine, events, moments, state)
+            inner = [m for m in moments if m.time not in between]
+            own = model if s.model is None else s.model
+            cut, cut_forces, state = _cut(own, s, mine, events, inner, state)
+            cut = [replace(x, model=None if x.model == model else x.model) for x in cut]
         out += cut
         for name, six in cut_forces.items():
             pieces[name].append(six)
     return tuple(out), {name: np.concatenate(six) for name, six in pieces.items()} or None
 
 
-def _changes(events: EventTable, moment: _Moment) -> bool:
-    kinds = events.kind[moment.first : moment.last + 1]
-    return bool((kinds != "end").any()) and not _joins(events, moment)
-
-
-def _joins(events: EventTable, moment: _Moment) -> bool:
-    """Whether a run goes on there with another model: its segments are cut at that moment."""
-    return "continued" in events.kind[moment.first : moment.last + 1]
+def _changes(events: EventTable, rows: range) -> bool:
+    return any(events.kind[k] != "end" for k in rows)
 
 
 class _Topology(NamedTuple):
@@ -107,8 +104,8 @@ def _cut(
         closed = tuple(name for name, on in zip(events.switches, state.on, strict=True) if on)
         absent = tuple(name for name, here in zip(events.bodies, state.present, strict=True) if not here)
         piece = parts.segment()
-        own = with_closed(model, events.switches, closed, state.captured, piece.q[0])
-        out.append(replace(piece, model=s.model if own == model else own, closed=closed, absent=absent))
+        own = with_closed(model, events, closed, state.captured, piece.q[0])
+        out.append(replace(piece, model=own, closed=closed, absent=absent))
         rows.append(parts.forces_at_samples())
     return out, {name: np.concatenate([r[name] for r in rows]) for name in forces}, state
 
@@ -159,9 +156,8 @@ class _Parts(NamedTuple):
     def _joined(self, samples: np.ndarray, after: np.ndarray, before: np.ndarray) -> np.ndarray:
         first = after[:0] if self.after is None else after[self.after.last : self.after.last + 1]
         last = before[:0] if self.before is None else before[self.before.first : self.before.first + 1]
-        width = samples.shape[-1]
-        ends = [x[:, :width].reshape(-1, width) for x in (first, last)]
-        return np.concatenate([ends[0], samples[self.kept], ends[1]])
+        width = samples.shape[-1]  # rows of a table of several models are as wide as the widest
+        return np.concatenate([first[:, :width], samples[self.kept], last[:, :width]])
 
     def _memory(self, samples: np.ndarray) -> np.ndarray:
         """Memory (events, nz): the table's, or that of the last sample before each event."""

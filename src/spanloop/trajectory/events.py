@@ -14,7 +14,7 @@ from spanloop.errors import InputError, in_one_line, nearest, printable
 from spanloop.loops.closure_errors import rows_of
 from spanloop.model import Model
 
-KINDS = ("attach", "release", "impact", "break", "appear", "vanish", "end", "continued")
+KINDS = ("attach", "release", "impact", "break", "appear", "vanish", "continued", "end")
 STOP = "::stop"  # follows the name of a joint in the name of its stop
 
 _SHOWN = 40  # rows that are printed
@@ -79,8 +79,8 @@ class EventTable:
     0
 
     run (n,): number of the run, in C order of the batch. time (n,) [s]. kind (n,): "attach", "release", "impact" (a
-    bounce), "break" (of a grasp), "appear", "vanish", "end". name (n,): of the loop, coupling, body or condition; of a
-    joint's stop, "JOINT::stop".
+    bounce), "break" (of a grasp), "appear", "vanish", "continued" (with another model), "end". name (n,): of the loop,
+    coupling, body or condition; of a joint's stop, "JOINT::stop".
     q (n, nq); v_before, v_after (n, nv): the state; of events of one moment v_before is that of the first, v_after that
     of the last. q_before (n, nq): where an event moves coordinates, as a body does that appears. tau_before, tau_after
     (n, nv): the torques that acted; forces_before, forces_after: {"body": (n, 6)}, where forces act on bodies; memory
@@ -88,8 +88,9 @@ class EventTable:
     impulse (n, n_rows): along all closure rows, in the axes of the loops' child frames [N m s, N s]; rows: what they
     are. energy_lost (n,) [J]: along the rows of this event; events of one moment add up to what that moment took.
     switches: names of the loops, couplings and stops that open and close; on (n, n_switches): which are closed after
-    the event, begin_on (runs, n_switches): at the start. captured (n, width), begin_captured (runs, width): frames at
-    which loops hold, in the same way. bodies: names of those that come and go, begin_present (runs, n_bodies).
+    the event, begin_on (runs, n_switches): at the start. captured (n, width), begin_captured (runs, width): frames and
+    offsets at which the switches of `captures` hold, one after the other (topology/captured_frames.py). bodies: names
+    of those that come and go, begin_present (runs, n_bodies).
     """
 
     run: np.ndarray = field(default_factory=_column)
@@ -111,6 +112,7 @@ class EventTable:
     rows: tuple[ImpulseRow, ...] = ()
     bodies: tuple[str, ...] = ()
     begin_present: np.ndarray | None = None
+    captures: tuple[str, ...] = ()
     forces_before: Mapping[str, np.ndarray] | None = None
     forces_after: Mapping[str, np.ndarray] | None = None
     memory: np.ndarray | None = None
@@ -126,7 +128,7 @@ class EventTable:
             values["begin_on"] = _rows(values["begin_on"], runs)
         if n and not values["captured"].size:
             values["captured"] = np.zeros((n, 0))
-        values["switches"] = tuple(map(str, self.switches))
+        values |= {name: tuple(map(str, getattr(self, name))) for name in ("switches", "captures")}
         values["rows"] = tuple(ImpulseRow(*r) for r in self.rows)
         comings = [str(b) for b, k in zip(values["name"], values["kind"], strict=True) if k in ("appear", "vanish")]
         values["bodies"] = tuple(self.bodies) or tuple(dict.fromkeys(comings))
@@ -353,6 +355,8 @@ def _check(events: EventTable) -> None:
         x = getattr(events, name)
         if n and x.shape != (n, width):
             raise InputError(f"events: {name} has shape {x.shape}; expected {(n, width)}")
+    if events.captured.shape[-1] and not events.captures:
+        raise InputError("events: captured has frames; expected captures, the names of the switches that hold at them")
     if events.begin_on.shape != (runs, ns):
         raise InputError(f"events: begin_on has shape {events.begin_on.shape}; expected {(runs, ns)}, a row a run")
     if n and (events.run.min() < 0 or events.run.max() >= runs):

@@ -8,38 +8,48 @@ from dataclasses import replace
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.errors import UnsupportedError
 from spanloop.model import Model
 from spanloop.model.parts import Coupling
-from spanloop.trajectory.events import STOP
+from spanloop.topology.captured_frames import FRAME, OFFSET, with_captured_placements
+from spanloop.trajectory.events import STOP, EventTable
 
 
 def with_closed(
-    model: Model, switches: tuple[str, ...], closed: tuple[str, ...], captured: np.ndarray, q: np.ndarray
+    model: Model, events: EventTable, closed: tuple[str, ...], captured: np.ndarray, q: np.ndarray
 ) -> Model:
-    """The model with those of its switches that are closed.
+    """The model with those of its switches that are closed; loops that are not switchable are closed always.
 
-    switches: names of loops, couplings and stops; the others are closed always. captured: frames at which closed loops
-    hold. q (nq,): a state in which closed stops touch.
+    captured: the frames and offsets at which the table's `captures` hold. q (nq,): a state in which closed stops touch.
     """
-    opened = tuple(name for name in switches if name not in closed)
-    holds = tuple(_hold(model, name.removesuffix(STOP), q) for name in closed if name.endswith(STOP))
-    frames = tuple(captured.tolist()) if closed else ()
-    return _with_closed(model, opened, frames, holds)
+    couplings = {c.name for c in model.couplings}
+    own = couplings | {x.name for x in model.loops}
+    opened = tuple(name for name in events.switches if name in own and name not in closed)
+    stops = [name for name in closed if name.endswith(STOP) and name not in own]
+    holds = tuple(_hold(model, name.removesuffix(STOP), q) for name in stops)
+    at, frames = 0, []
+    for name in events.captures:
+        width = OFFSET if name.endswith(STOP) or name in couplings else FRAME
+        if name in closed and name in own:
+            frames.append((name, tuple(captured[at : at + width].tolist())))
+        at += width
+    return _with_closed(model, opened, tuple(frames), holds)
 
 
 @functools.lru_cache(maxsize=256)
 def _with_closed(
-    model: Model, opened: tuple[str, ...], captured: tuple[float, ...], holds: tuple[tuple[str, float], ...]
+    model: Model,
+    opened: tuple[str, ...],
+    frames: tuple[tuple[str, tuple[float, ...]], ...],
+    holds: tuple[tuple[str, float], ...],
 ) -> Model:
-    if captured:
-        model = with_captured_placements(model, captured)
+    if frames:
+        model = with_captured_placements(model, [name for name, _ in frames], [x for _, own in frames for x in own])
     loops, couplings = ([x.name for x in group if x.name in opened] for group in (model.loops, model.couplings))
     if loops:
         model = model.remove(loops, kind="loop")
     if couplings:
         model = model.remove(couplings, kind="coupling")
-    stops = tuple(Coupling(joint + STOP, joint, source=None, offset=at) for joint, at in holds)
+    stops = tuple(Coupling(joint + STOP, joint, offset=at, switchable=True) for joint, at in holds)
     return replace(model, couplings=(*model.couplings, *stops)) if stops else model
 
 
@@ -48,13 +58,6 @@ def _hold(model: Model, joint: str, q: np.ndarray) -> tuple[str, float]:
     j, at = model.joint(joint), float(q[model.q_slice(joint)][0])
     limits = [x[0] for x in (j.lower, j.upper) if x is not None and np.isfinite(x[0])]
     return joint, min(limits, key=lambda x: abs(x - at), default=at)
-
-
-def with_captured_placements(model: Model, captured: tuple[float, ...]) -> Model:
-    """The model with loops at the frames that they have captured."""
-    raise UnsupportedError(
-        f"model {model.name!r}: captured frames of loops ({len(captured)} numbers) are not known here"
-    )
 
 
 @functools.lru_cache(maxsize=32)

@@ -95,7 +95,7 @@ def _groups(run: Trajectory, s: Segment, loops: bool) -> Iterator[tuple[Model, t
         absent = tuple(name for name, x in zip(events.bodies, here, strict=True) if not x)
         frames = row[on.shape[-1] + present.shape[-1] : -1]
         state = q.reshape(-1, q.shape[-1])[first[k]]
-        model = with_closed(own, events.switches, closed, frames, state) if loops else without_mass(own, absent)
+        model = with_closed(own, events, closed, frames, state) if loops else without_mass(own, absent)
         yield model, absent, (number.reshape(-1) == k).reshape(every.shape)
 
 

@@ -15,6 +15,7 @@ from spanloop.algorithms.closed.redundancy import (
     ClosureValues,
     Evaluate,
     closed_states,
+    is_isolated,
     redundant_rows,
     without_traces,
 )
@@ -63,7 +64,7 @@ class _Assemblies:
     def idle(self, rows: Sequence[int]) -> Rows:
         """Those of these switched rows that depend on the others and on the permanent ones."""
         jacobians = self._jacobians(frozenset(rows) - self.captured, self.captures)
-        if not jacobians:  # out of reach: as if all of them captured
+        if not jacobians:  # out of reach, or closed in one singular position only: as if all of them captured
             jacobians = self._jacobians(frozenset(), tuple(self.closures.mechanism.switches))
         if not jacobians:
             return frozenset()
@@ -74,9 +75,10 @@ class _Assemblies:
     def _jacobians(self, closed: Rows, captures: tuple[str, ...]) -> list[np.ndarray]:
         key = closed, captures
         if key not in self.jacobians:
-            m = self.closures.mechanism
-            whole = [self.closures.captured_jacobian(q, captures) for q in self._states(closed)]
-            self.jacobians[key] = [without_traces(m, J) for J in whole]
+            m, states = self.closures.mechanism, self._states(closed)
+            found = [without_traces(m, self.closures.captured_jacobian(q, captures)) for q in states]
+            held = [*self.permanent, *closed]
+            self.jacobians[key] = [] if is_isolated(m, states, [J[held] for J in found]) else found
         return self.jacobians[key]
 
     def _states(self, closed: Rows) -> list[np.ndarray]:
