@@ -88,6 +88,8 @@ class EndReason(enum.StrEnum):
     FINISHED = "finished"  # it lasted for the whole duration
     EVENT = "event"  # a condition of `events` was met
     LIMIT = "limit"  # a joint reached its limit
+    ATTACH = "attach"  # a loop that should attach was open, or closed too fast
+    GRASP = "grasp"  # a grasp left its friction cone
     SINGULAR = "singular"  # the loops, or the legs, came to a singular configuration
     OPEN = "open"  # a loop opened
     NOT_FINITE = "not_finite"  # numbers grew beyond bounds, or accelerations do not exist
