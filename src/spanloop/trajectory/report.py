@@ -35,7 +35,8 @@ def html(run: Trajectory) -> str:
     from spanloop.model.printout import heading, items
 
     first, *how = headline(run).splitlines()
-    return heading(first, ending(run)) + "".join(heading("", x) for x in how) + items("events", list(_events(run))) + items("joints", list(_ranges(run)))
+    lists = items("events", list(_events(run))) + items("joints", list(_ranges(run)))
+    return heading(first, ending(run)) + "".join(heading("", x) for x in how) + lists
 
 
 def headline(run: Trajectory) -> str:
