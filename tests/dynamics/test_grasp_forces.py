@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import spanloop as sl
-from spanloop.dynamics.self_stress import self_stresses
 from spanloop.errors import InputError, Reason, StateError, StateWarning
 from spanloop.joints import Revolute
 from support.two_fingers import MASS, lifting, two_fingers
@@ -140,13 +139,3 @@ def test_open_grasps_are_left_out():
     assert list(found) == ["hold_left"]
     with pytest.raises(InputError, match="'hold_right', which is no closed loop"):
         robot.squeeze_torques(q, {"hold_right": 1.0}, active_loops=["hold_left"])
-
-
-def test_forces_that_balance_each_other_are_found_by_name():
-    (found,) = self_stresses(ROBOT, Q)
-    assert found.name == "hold_left: moment about z with hold_right: moment about z"
-    left, right = found.wrenches["hold_left"], found.wrenches["hold_right"]
-    np.testing.assert_allclose(left, right, atol=1e-12)  # about normals that point at each other
-    assert abs(left[2]) > 0.0
-    assert not left[[0, 1, 3, 4, 5]].any()
-    assert self_stresses(*arms("soft_finger")) == []

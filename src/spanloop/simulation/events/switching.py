@@ -229,7 +229,7 @@ def switching_of(
     listed = _listed(events)
     stops = list(limits_of(model)) if limits == "stop" else []
     ends = {x.name: x.when for x in listed if isinstance(x, End)}
-    if len(ends) == len(listed) and not stops:
+    if len(ends) == len(listed) and not stops and not any(_takes_forces(*x) for x in ends.items()):
         return None, (ends or None) if isinstance(events, list | tuple) else events
     if not isinstance(events, list | tuple) and events is not None:
         named = events if isinstance(events, Mapping) else {getattr(events, "__name__", "event"): events}
@@ -238,6 +238,10 @@ def switching_of(
         what = "limits='stop'" if stops and not listed else "events that change the mechanism"
         raise UnsupportedError(f"simulate: {what} need closures='project'; closures is {closures!r}")
     return _Maker(model, listed, stops, limits, active_loops).made(), None
+
+
+def _takes_forces(name: str, condition: Callable[..., Any]) -> bool:
+    return arguments(condition, f"the event {name!r}", (3, 4), "tqvf") == 4
 
 
 def _listed(events: Any) -> list[Event]:
@@ -386,7 +390,7 @@ class _Maker:
             self.watchers.append(replace(watcher, moment=len(self.moments) - 1))
             return
         what = f"the condition of {type(event).__name__}({watcher.name!r})"
-        count = arguments(event.when, what, (3, 4))
+        count = arguments(event.when, what, (3, 4), "tqvf")
         self.watchers.append(replace(watcher, condition=event.when, takes_forces=count == 4))
 
     def _add_stop(self, k: int, switch: Switch) -> None:

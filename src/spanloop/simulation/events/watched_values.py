@@ -7,6 +7,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_cone
+from spanloop.compiler.traced_arrays import TracedArray
 from spanloop.errors import InputError
 from spanloop.math.scalar import where
 from spanloop.model import Model
@@ -54,7 +55,7 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
         elif w.kind == "pull":
             value = _push(system, switching.switches[w.switch], x, forces) + slack
         else:
-            value = _margin(w, switching.model, wrenches)
+            value = margin(w, switching.model, wrenches)
         out.append(value)
         out_rates.append(rate)
     return out, out_rates
@@ -67,11 +68,12 @@ def weight(model: Model) -> float:
 
 
 def condition_value(w: Watcher, model: Model, x: Arrays, wrenches: Mapping[str, Any]) -> Any:
-    """The value of a user's condition, checked to be one number."""
+    """The value of a user's condition, checked to be one number; wrenches: six numbers a loop, one a coupling."""
+    f = {name: TracedArray.of(x) if len(x) > 1 else x[0] for name, x in wrenches.items()}
     q, v = Named.by_joint(x["q"], model, False), Named.by_joint(x["v"], model, True)
     assert w.condition is not None
     with noted(f"the condition of {w.kind} {w.name!r}"):
-        value = w.condition(x["t"][0], q, v, wrenches) if w.takes_forces else w.condition(x["t"][0], q, v)
+        value = w.condition(x["t"][0], q, v, f) if w.takes_forces else w.condition(x["t"][0], q, v)
     if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
         raise InputError(
             f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "
@@ -104,7 +106,7 @@ def _push(system: System, switch: Switch, x: Arrays, forces: Sequence[Any]) -> A
     return sign * forces[row]
 
 
-def _margin(w: Watcher, model: Model, wrenches: Mapping[str, Any]) -> Any:
+def margin(w: Watcher, model: Model, wrenches: Mapping[str, Any]) -> Any:
     """The pressing force that a grasp has to spare [N]."""
     event = w.event
     assert isinstance(event, Grasp)
