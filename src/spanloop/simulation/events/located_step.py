@@ -4,6 +4,7 @@ After a trial at whose end something fires, and before the rest of the step:
 
     switch      switches and bodies change, frames are captured, what cannot close is found
     impact      velocities jump as the closed rows demand; impulses, and energy given up, row by row
+    let_go      one-sided switches that the impact would pull open, and the impact happens without them
     settle      what bounced opens again
     project     velocity and acceleration with the rows that are closed now
     forces      of all rows, where a watcher reads them
@@ -30,13 +31,14 @@ from spanloop.math.scalar import absolute, where
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
 from spanloop.simulation.events.switching import Switching
-from spanloop.simulation.events.watched_values import values_and_rates
+from spanloop.simulation.events.watched_values import push, values_and_rates
 from spanloop.topology.captured_frames import captured_placement
 
 if TYPE_CHECKING:
     from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
     from spanloop.simulation.system import System
 
+PULLED = 1e-12  # N s or N m s: a one-sided switch with a larger impulse the wrong way lets go
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 RESTLESS = location.MOST // 2  # trials in a step, after which nothing bounces any more
@@ -80,7 +82,7 @@ class LocatedStep:
         end.append(self._decide(waits))
         between = [self._switch()]
         if self.switching.switches:
-            between += [self._impact(), self._settle()]
+            between += [*self._impacts(), self._settle()]
         between += [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
         log = Log("event", tuple(logged_sizes(self.system)))
         return begin, Repeat((*body, *end), "trying", location.MOST, tuple(between), log), self._halt()
@@ -244,6 +246,28 @@ class LocatedStep:
             out["v"][i] = where(fires, y, out["v"][i])
         for k in switching.switches_on(w.body):
             out["on"][k] = where(fires, 0.0, out["on"][k])
+
+    def _impacts(self) -> list[Call]:
+        """The impact; where it pulls at another one-sided switch that was closed, the impact without that one."""
+        impact = self._impact()
+        several = sum(w.kind == "pull" for w in self.switching.watchers) > 1
+        return [impact, self._let_go(), impact] if several else [impact]
+
+    def _let_go(self) -> Call:
+        switching = self.switching
+
+        def compute(x):
+            on, fired = list(x["on"]), list(x["fired"])
+            for j, w in enumerate(switching.watchers):
+                if w.kind == "pull":
+                    pulled = push(self.system, switching.switches[w.switch], x, x["impulse"]) < -PULLED
+                    pulled = pulled & (x["event"][0] > 0.5) & (on[w.switch] > 0.5)
+                    on[w.switch], fired[j] = where(pulled, 0.0, on[w.switch]), where(pulled, 1.0, fired[j])
+            return (on, fired, switching.active(on), list(x["v.hit"])), ()
+
+        writes = {"on": self.sizes["on"], "fired": self.n, "active": self.sizes["active"], "v": self.s.nv}
+        captured = [name for name in ("captured",) if name in self.sizes]
+        return self.s.traced_call("let_go", ("on", "fired", "impulse", "event", "v.hit", *captured), writes, compute)
 
     def _impact(self) -> Call:
         def compute(x):

@@ -52,7 +52,7 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
             row, sign = _watched(switching.switches[w.switch])
             value, rate = sign * errors[row], sign * rates[row]
         elif w.kind == "pull":
-            value = _push(system, switching.switches[w.switch], x, forces) + slack
+            value = push(system, switching.switches[w.switch], x, forces) + slack
         else:
             value = _margin(w, switching.model, wrenches)
         out.append(value)
@@ -95,7 +95,7 @@ def side(switch: Switch, offset: Any) -> Any:
     return where(offset < 0.5 * (switch.lower.bound + switch.upper.bound), 1.0, -1.0)
 
 
-def _push(system: System, switch: Switch, x: Arrays, forces: Sequence[Any]) -> Any:
+def push(system: System, switch: Switch, x: Arrays, forces: Sequence[Any]) -> Any:
     """The force with which a one-sided switch pushes [N or N m]."""
     if switch.is_stop:
         assert system.switching is not None
