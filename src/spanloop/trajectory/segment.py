@@ -175,12 +175,12 @@ def checked_settings(settings: Mapping[str, Setting]) -> dict[str, Setting]:
 
 
 def checked_forces(
-    model: Model, shape: tuple[int, ...], forces: Mapping[str, object] | None
+    models: Sequence[Model], shape: tuple[int, ...], forces: Mapping[str, object] | None
 ) -> dict[str, Array] | None:
-    """Forces (..., n, 6) by body, in the bodies' order."""
+    """Forces (..., n, 6) by body of one of the models, in the bodies' order."""
     if not forces:
         return None
-    known = [b.name for b in model.bodies]
+    known = list(dict.fromkeys(b.name for model in models for b in model.bodies))
     for name in forces:
         if name not in known:
             raise InputError(f"forces names {name!r}, which is not a body; {nearest(name, known)}")
