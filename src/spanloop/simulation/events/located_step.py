@@ -158,7 +158,7 @@ class LocatedStep:
             return tuple(found[name] for name in writes), ()
 
         constants = [n for n in self.system.constants if n not in writes]
-        reads = ("fired", "turns", "q", "v", "r", "ending", *names, *constants)
+        reads = ("fired", "event", "turns", "q", "v", "r", "ending", *names, *constants)
         return self.s.traced_call("switch", reads, writes, compute)
 
     def _switched(self, x: Arrays) -> dict[str, list[Any]]:
@@ -186,6 +186,9 @@ class LocatedStep:
         if "on" in out:
             out["active"] = switching.active(on)
             out["restitution"] = restitution
+            for j in range(len(switching.watchers)):
+                unknown = switching.reads_undetermined(j, on) > 0.5
+                out["ending"] = [where(unknown & (x["event"][0] > 0.5), float(j + 1), out["ending"][0])]
         return {**out, "v.hit": out["v"]}
 
     def _refused(self, x: Arrays, j: int) -> Any:
@@ -219,7 +222,7 @@ class LocatedStep:
         elif isinstance(w.event, Attach) and not w.event.capture:
             new = self.switching.own_placement(switch.name)
         else:
-            new = captured_placement(self.switching.mechanism, x["q"], switch.name)
+            new = captured_placement(self.system.mechanism_at(x), x["q"], switch.name)
         fires = fires & ~(x["on"][w.switch] > 0.5)
         for k, y in enumerate(new):
             out["captured"][at + k] = where(fires, y, out["captured"][at + k])
