@@ -102,7 +102,8 @@ def _groups(run: Trajectory, s: Segment, loops: bool) -> Iterator[tuple[Model, t
 def _topology(run: Trajectory, model: Model, absent: tuple[str, ...], members, starts) -> Topology:
     where = np.zeros((*run.batch, len(run)), bool)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("q", "v", "tau")}
-    forces: dict[str, list[np.ndarray]] = {name: [] for name in run.forces or ()}
+    bodies = {b.name for b in model.bodies}
+    forces: dict[str, list[np.ndarray]] = {name: [] for name in run.forces or () if name in bodies}
     for number, mine in members:
         span = slice(starts[number], starts[number + 1])
         where[..., span] = mine

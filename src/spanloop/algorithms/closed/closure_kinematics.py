@@ -140,6 +140,20 @@ def jacobian_rows(m, here) -> list[list]:
     return J
 
 
+def closure_rates(mechanism) -> Program:
+    """J v (n_rows,) at q, v."""
+
+    def result(m, here, world):
+        return row_rates(m, here)
+
+    sweeps = (*placed(()), outward(velocity_product, field=Field(ZERO3)), outward(fly, V=Motion()), outward(_moving))
+    return Program("closure_rates", ("q", "v"), sweeps, result, (mechanism.n_rows,))
+
+
+def _moving(link, here, parent) -> Values:
+    return Values(moving=here.v)
+
+
 def row_rates(m, here) -> list:
     """J v, row by row; after sweeps that store V and field, and the joints' rates as `moving`."""
     out = []

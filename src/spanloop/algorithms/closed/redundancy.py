@@ -105,7 +105,7 @@ def _redundancy_at(
     return Redundancy(
         dropped=redundant,
         weak=_weak(m, jacobians, redundant),
-        idle=frozenset(m.switched_rows) & _dependent(jacobians, kept),
+        idle=frozenset(m.switched_rows) & dependent_rows(jacobians, kept),
         refuses_singular=True,
         is_known=True,
         misaligned=max((independent_share(J, kept, sorted(redundant)) for J in whole), default=0.0),
@@ -265,7 +265,7 @@ def _torque_yields(mechanism, states: Sequence[np.ndarray]) -> tuple[float, ...]
     return tuple(np.max(found, axis=0).tolist())
 
 
-def _dependent(jacobians: Sequence[np.ndarray], rows: Sequence[int]) -> frozenset[int]:
+def dependent_rows(jacobians: Sequence[np.ndarray], rows: Sequence[int]) -> frozenset[int]:
     """Those of the rows that take part in a dependency at any of the states."""
     out: set[int] = set()
     for J in jacobians:
