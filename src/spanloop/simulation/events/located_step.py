@@ -42,7 +42,7 @@ PULLED = 1e-12  # N s or N m s: a one-sided switch with a larger impulse the wro
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 RESTLESS = location.MOST // 2  # trials in a step, after which nothing bounces any more
-IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share")
+IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
 
@@ -50,7 +50,16 @@ Arrays = Mapping[str, Sequence[Any]]
 def state_sizes(switching: Switching, system_sizes: Mapping[str, int]) -> dict[str, int]:
     """What a run with events carries from step to step beside q and v."""
     n = len(switching.watchers)
-    known = {"on": len(switching.switches), "armed": n, "ending": 1, "share": 1, "g": n, "r": n}
+    known = {
+        "on": len(switching.switches),
+        "armed": n,
+        "ending": 1,
+        "share": 1,
+        "g": n,
+        "r": n,
+        "third": n,
+        "third.at": 1,
+    }
     known |= {name: system_sizes.get(name, 0) for name in ("active", "captured", "present")}
     return {name: size for name, size in known.items() if size}
 
@@ -79,8 +88,8 @@ class LocatedStep:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
         s, begin = self.s, self._begin()
         end = [*self._forces("t.end", following("q"), following("v"), "f.next"), self._watch_at_end()]
-        end.append(self._decide(waits))
-        between = [self._switch()]
+        end.append(self._check(waits))
+        between = [self._decide(), self._switch()]
         if self.switching.switches:
             between += [*self._impacts(), self._settle()]
         between += [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
@@ -127,17 +136,34 @@ class LocatedStep:
         self.s.sizes.update({g: self.n, r: self.n})
         return Call(plan, tuple(names.get(name, name) for name in sizes), (g, r))
 
-    def _decide(self, waits: Sequence[str]) -> Call:
-        own, rules = location.writes(self.n), replace(self.switching.rules, resolved=location.RESOLVED[self.s.dtype])
-        sizes = own | {name: self.s.sizes[name] for name in self.moves}
+    @property
+    def _rules(self) -> location.Rules:
+        return replace(self.switching.rules, resolved=location.RESOLVED[self.s.dtype])
+
+    def _check(self, waits: Sequence[str]) -> Call:
+        sizes, rules = location.checked(self.n), self._rules
 
         def compute(x):
-            found = location.decide(x, rules, self.moves, waits)
+            found = location.check(x, rules, self.moves, waits)
             return tuple(found[name] for name in sizes), ()
 
-        more = ("t.grid", "h.grid", "g", "r", following("g"), following("r"), *map(following, self.moves))
-        on = ("on",) if self.switching.switches else ()
-        return self.s.traced_call("decide", (*sizes, *more, *on, *waits), sizes, compute)
+        more = ("g", "r", following("g"), "ending", "tries", "to", "h.grid", *map(following, self.moves))
+        reads = (*(n for n in sizes if n != "failed"), *more, *self._on, *waits)
+        return self.s.traced_call("check", reads, sizes, compute)
+
+    @property
+    def _on(self) -> tuple[str, ...]:
+        return ("on",) if self.switching.switches else ()
+
+    def _decide(self) -> Call:
+        sizes, rules = location.decided(self.n) | {name: self.s.sizes[name] for name in self.moves}, self._rules
+
+        def compute(x):
+            found = location.decide(x, rules, self.moves)
+            return tuple(found[name] for name in sizes), ()
+
+        more = ("failed", "t.grid", "h.grid", "g", "r", following("g"), *map(following, self.moves))
+        return self.s.traced_call("decide", (*sizes, *more, *self._on), sizes, compute)
 
     def _halt(self) -> Call:
         def compute(x):
