@@ -10,8 +10,8 @@ import numpy as np
 
 from spanloop.compiler.lower import unrolled
 from spanloop.simulation.controllers import traced
-from spanloop.simulation.events.switching import Switching
-from spanloop.simulation.events.watched_values import condition_value, values_and_rates
+from spanloop.simulation.events.switching import Switching, condition_value
+from spanloop.simulation.events.watched_values import values_and_rates
 from spanloop.simulation.traced_kernels import kernel, must_repeat
 
 if TYPE_CHECKING:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_cone
-from spanloop.compiler.traced_arrays import TracedArray
-from spanloop.errors import InputError
 from spanloop.math.scalar import where
 from spanloop.model import Model
-from spanloop.simulation.controllers import Named
 from spanloop.simulation.events.kinds import Grasp
-from spanloop.simulation.events.switching import Switch, Watcher
-from spanloop.simulation.traced_kernels import noted
+from spanloop.simulation.events.switching import Switch, Watcher, condition_value
 
 if TYPE_CHECKING:
     from spanloop.simulation.system import System
@@ -53,7 +48,7 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
             row, sign = _watched(switching.switches[w.switch])
             value, rate = sign * errors[row], sign * rates[row]
         elif w.kind == "pull":
-            value = _push(system, switching.switches[w.switch], x, forces) + slack
+            value = push(system, switching.switches[w.switch], x, forces) + slack
         else:
             value = margin(w, switching.model, wrenches)
         out.append(value)
@@ -67,27 +62,17 @@ def weight(model: Model) -> float:
     return max(1e-3, masses * sum(g * g for g in model.gravity) ** 0.5)
 
 
-def condition_value(w: Watcher, model: Model, x: Arrays, wrenches: Mapping[str, Any]) -> Any:
-    """The value of a user's condition, checked to be one number; wrenches: six numbers a loop, one a coupling."""
-    f = {name: TracedArray.of(x) if len(x) > 1 else x[0] for name, x in wrenches.items()}
-    q, v = Named.by_joint(x["q"], model, False), Named.by_joint(x["v"], model, True)
-    assert w.condition is not None
-    with noted(f"the condition of {w.kind} {w.name!r}"):
-        value = w.condition(x["t"][0], q, v, f) if w.takes_forces else w.condition(x["t"][0], q, v)
-    if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
-        raise InputError(
-            f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "
-            "positive until it happens"
-        )
-    return float(value) if isinstance(value, Real) else value
-
-
 def _watched(switch: Switch) -> tuple[int, int]:
     """The row that a one-sided switch watches, and the sign of its error."""
     event = switch.one_sided
     assert event is not None
     assert event.row is not None
     return switch.rows[event.row], event.sign
+
+
+def watched_row(switch: Switch) -> int:
+    """The row whose force shows whether a one-sided switch pushes."""
+    return switch.rows[0] if switch.is_stop else _watched(switch)[0]
 
 
 def side(switch: Switch, offset: Any) -> Any:
@@ -97,7 +82,7 @@ def side(switch: Switch, offset: Any) -> Any:
     return where(offset < 0.5 * (switch.lower.bound + switch.upper.bound), 1.0, -1.0)
 
 
-def _push(system: System, switch: Switch, x: Arrays, forces: Sequence[Any]) -> Any:
+def push(system: System, switch: Switch, x: Arrays, forces: Sequence[Any]) -> Any:
     """The force with which a one-sided switch pushes [N or N m]."""
     if switch.is_stop:
         assert system.switching is not None
