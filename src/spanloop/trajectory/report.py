@@ -10,6 +10,7 @@ import numpy as np
 
 from spanloop.errors import in_one_line, printable
 from spanloop.model.parts import Joint
+from spanloop.trajectory.events import counted
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -25,8 +26,8 @@ def line(run: Trajectory) -> str:
 
 
 def report(run: Trajectory) -> str:
-    """The model, the settings, the outcome, and the range of each joint."""
-    return printable("\n".join([headline(run), ending(run), *_ranges(run)]))
+    """The model, the settings, the outcome, the events, and the range of each joint."""
+    return printable("\n".join([headline(run), ending(run), *_events(run), *_ranges(run)]))
 
 
 def html(run: Trajectory) -> str:
@@ -34,7 +35,8 @@ def html(run: Trajectory) -> str:
     from spanloop.model.printout import heading, items
 
     first, *how = headline(run).splitlines()
-    return heading(first, ending(run)) + "".join(heading("", x) for x in how) + items("joints", list(_ranges(run)))
+    lists = items("events", list(_events(run))) + items("joints", list(_ranges(run)))
+    return heading(first, ending(run)) + "".join(heading("", x) for x in how) + lists
 
 
 def headline(run: Trajectory) -> str:
@@ -62,6 +64,14 @@ def reasons(run: Trajectory) -> str:
     if not run.batch:
         return run.outcome.reason
     return ", ".join(f"{n} {reason}" for reason, n in Counter(o.reason for o in run.outcomes).most_common())
+
+
+def _events(run: Trajectory) -> Iterator[str]:
+    """The table of one run's events; of a batch how many of each kind."""
+    if run.batch and len(run.events):
+        yield f"{counted(run.events)}."
+    elif len(run.events):
+        yield from (f"  {row}" for row in str(run.events).splitlines())
 
 
 def _ranges(run: Trajectory) -> Iterator[str]:

@@ -58,7 +58,7 @@ class HostSchedule:
         switching, self.nq, self.nv = self.system.switching, self.system.model.nq, self.system.model.nv
         assert switching is not None
         n, rows = len(switching.watchers), switching.mechanism.n_rows
-        self.sizes = self.system.sizes | state_sizes(switching, self.system.sizes) | location.writes(n)
+        self.sizes = self.system.sizes | state_sizes(switching, self.system.sizes) | location.checked(n) | location.decided(n)
         self._counts = {"forces": (rows,), "watch": (n, n)}
         self._key, self._shared = watch_key(problem), dict[str, HostPlan]()
 
@@ -112,18 +112,18 @@ class HostEvents:
         x, nq = self.x, self.problem.model.nq
         x["q"], x["v"] = y[:nq], y[nq:]
         x |= _arrays(location.begin({"t": [t], "h": [end - t], "share": [0.0]}, self.count))
-        x["share"] = np.zeros(1)
+        x["share"], x["third.at"] = np.zeros(1), np.zeros(1)  # no value from before the step
         for _ in range(location.MOST):
             self._try(at)
-            found = location.decide({n: v.tolist() for n, v in x.items()}, self.rules, ("q", "v"))
-            x |= _arrays(found)
+            x |= _arrays(location.check(_lists(x), self.rules, ("q", "v")))
+            if not x["trying"][0] > 0.0:
+                x["g"], x["r"] = x["g.next"], x["r.next"]
+                return None
+            x |= _arrays(location.decide(_lists(x), self.rules, ("q", "v")))
             if x["event"][0] > 0.5:
                 return self._happened()
             if x["ending"][0] == location.FAILED:
                 raise TrialError
-            if not x["trying"][0] > 0.0:
-                x["g"], x["r"] = x["g.next"], x["r.next"]
-                return None
         return Happened(float(x["t"][0]), y, too_many(float(x["t"][0]), end - t))
 
     def _try(self, at: Callable[[float], np.ndarray]) -> None:
@@ -169,6 +169,10 @@ class HostEvents:
 
 class TrialError(Exception):
     """A state in a step, or after an event, has no accelerations or no impact."""
+
+
+def _lists(x: Arrays) -> dict[str, list[float]]:
+    return {name: row.tolist() for name, row in x.items()}
 
 
 def _arrays(x: Mapping[str, Sequence[Any]]) -> Arrays:
