@@ -88,7 +88,8 @@ class LocatedStep:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
         begin, end = self._begin(), [*self.after_trial(), self._check(waits)]
         log = Log("event", tuple(logged_sizes(self.system)))
-        return begin, Repeat((*body, *end), "trying", location.MOST, (self._decide(), *self.between()), log), self._halt()
+        between = (self._decide(), *self.between())
+        return begin, Repeat((*body, *end), "trying", location.MOST, between, log), self._halt()
 
     def after_trial(self) -> list[Call]:
         """The watchers' values at the end of a trial."""

@@ -58,7 +58,9 @@ class HostSchedule:
         switching, self.nq, self.nv = self.system.switching, self.system.model.nq, self.system.model.nv
         assert switching is not None
         n, rows = len(switching.watchers), switching.mechanism.n_rows
-        self.sizes = self.system.sizes | state_sizes(switching, self.system.sizes) | location.checked(n) | location.decided(n)
+        self.sizes = (
+            self.system.sizes | state_sizes(switching, self.system.sizes) | location.checked(n) | location.decided(n)
+        )
         self._counts = {"forces": (rows,), "watch": (n, n)}
         self._key, self._shared = watch_key(problem), dict[str, HostPlan]()
 
@@ -112,7 +114,7 @@ class HostEvents:
         x, nq = self.x, self.problem.model.nq
         x["q"], x["v"] = y[:nq], y[nq:]
         x |= _arrays(location.begin({"t": [t], "h": [end - t], "share": [0.0]}, self.count))
-        x["share"], x["third.at"] = np.zeros(1), np.zeros(1)  # no value from before the step
+        x |= {"share": np.zeros(1), "third.at": np.zeros(1), "third": np.zeros(self.count)}  # nothing from before it
         for _ in range(location.MOST):
             self._try(at)
             x |= _arrays(location.check(_lists(x), self.rules, ("q", "v")))
@@ -155,7 +157,7 @@ class HostEvents:
         if not self._call(self.between):
             raise TrialError
         self.switched |= {n: x[n] for n in self.switched}
-        row = [[self.k], *(x[n] for n in logged_sizes(self.problem.system))]
+        row = [np.array([self.k], float), *(x[n] for n in logged_sizes(self.problem.system))]
         self.log.append(np.concatenate(row)[None])
         return Happened(t, np.concatenate([x["q"], x["v"]]), self._outcome(t))
 
