@@ -244,7 +244,7 @@ def _events(run: Trajectory, seen: Scene, closed: np.ndarray, numbers: list[dict
         yield SceneEvent(
             time,
             kind,
-            name.removesuffix(STOP),
+            name.replace(STOP, " stop"),
             run.events.size_text(k),
             float(run.events.energy_lost[k]),
             body,
