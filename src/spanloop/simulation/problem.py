@@ -34,6 +34,7 @@ from spanloop.simulation.system import Closures, System
 from spanloop.simulation.time_loop import STEP
 from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome, Segment, Trajectory
+from spanloop.trajectory.events import EventTable
 
 LIMITS = ("end", "stop", "ignore")
 
@@ -134,6 +135,7 @@ class Problem:
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         if switching:
             switching = switching.with_masks(rows_q[0])
+            switching.refuse_undetermined()
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
         watched = events_of(model, limits == "end" and not switching, ends)
@@ -319,7 +321,7 @@ class Problem:
         known |= {"open_loops": ", ".join(self.open_loops)} if self.open_loops else {}
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)
-        table = event_table(self, log) if self.system.switching else None
+        table = event_table(self, log) if self.system.switching else EventTable()
         six = shaped(forces)
         refused = (np.isfinite(flat(samples.q)).all(axis=1) & np.isnan(tau).any(axis=1)).reshape(n, count).any(axis=1)
         model, parameters = self._own_model()
@@ -332,7 +334,7 @@ class Problem:
             ends=self._ends(ends, inputs_at_ends, refused),
             residual=None if residual is None else residual.reshape(self.batch),
             parameters=parameters,
-            **({} if table is None else {"events": table}),
+            events=table,
         )
 
     def _own_model(self) -> tuple[Model, np.ndarray | None]:

@@ -356,7 +356,7 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
         if times.steps > MOST_STEPS:
             break
         fine = _integrated(problem, times, integrator)
-        error = _difference(problem.robot, coarse, fine) / factor
+        error = _difference(problem.robot, coarse, fine, problem.start + _grid_times(times)) / factor
         if error <= accuracy:
             object.__setattr__(fine, "settings", {**fine.settings, "accuracy": accuracy, "estimated_error": error})
             return fine
@@ -369,9 +369,23 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
     )
 
 
-def _difference(robot: Dynamics, a: Trajectory, b: Trajectory) -> float:
-    """The largest difference of any coordinate at the samples that both have."""
-    n = min(len(a), len(b))
-    delta = robot.difference(a.q[..., :n, :], b.q[..., :n, :])
+def _grid_times(times: Grid) -> np.ndarray:
+    """Times (samples,) of the samples of a run that starts at 0."""
+    found: np.ndarray = times.h * times.every * np.arange(times.samples)
+    return found
+
+
+def _difference(robot: Dynamics, a: Trajectory, b: Trajectory, grid: np.ndarray) -> float:
+    """The largest difference of any coordinate at the samples on the grid of times that both have.
+
+    Runs that are cut at events have samples there as well, each at its own moments.
+    """
+    rows = []
+    for run in (a, b):
+        last = run.times[-1] + 1e-9 * (grid[-1] - grid[0])
+        at = np.searchsorted(run.times, grid[grid <= last] - 1e-9 * (grid[-1] - grid[0]))
+        rows.append(run.q[..., np.minimum(at, len(run.times) - 1), :])
+    n = min(x.shape[-2] for x in rows)
+    delta = robot.difference(rows[0][..., :n, :], rows[1][..., :n, :])
     well = np.isfinite(delta)
     return float(np.abs(delta[well]).max(initial=0.0))

@@ -456,8 +456,12 @@ class System:
         mask = masks(m, Values(active=x["active"])) if m.switched_rows else {}
         return [e * mask[r] if r in mask else e for r, e in enumerate(errors)]
 
+    def mechanism_at(self, x: Arrays) -> Mechanism:
+        """The mechanism with live parameters, if there are any; loops where the model has them."""
+        return mechanism(self.model, x["p"]) if self.live else self._baked
+
     def _mechanism(self, x: Arrays) -> Mechanism:
-        found = mechanism(self.model, x["p"]) if self.live else self._baked
+        found = self.mechanism_at(x)
         captures = self.switching.captures if self.switching else ()
         return found.with_captured(x["captured"], captures) if captures else found
 

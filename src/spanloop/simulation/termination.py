@@ -148,6 +148,7 @@ class Termination:
         q, v, z = self._state(row)
         if ending > 0:
             x = {"q": q, "v": v, "z": z, "u": _Step(self, p, k, t).controls}
+            x |= {"on": row[self.layout.places["on"]]} if "on" in self.layout else {}
             x = {name: y.astype(float) for name, y in x.items()}
             met = outcome_of(self.problem, ending - 1, t, x, self._switched(row), k)
             return End(met, q, v, z)

@@ -29,8 +29,8 @@ MOST_STEPS = 2_000_000_000
 _MOST_NUMBERS = 20_000_000  # that are kept if no time between samples is given
 _STRETCHED = 1e-6  # of a length of time: a smaller change of it is rounding
 _STRETCH = 0.2  # s of computing between two reports of progress
-_LOGGED, _LOG_NUMBERS = 4096, 4_000_000  # rows of a run's log in a stretch, and numbers of all logs, if possible
-_MOST_TURNS = 256  # events of one step: no log is shorter
+_LOGGED = 8  # rows of a run's log in a stretch at first
+_LOG_NUMBERS = 16_000_000  # of all logs of a stretch: it is made shorter rather than needs more
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,7 @@ class Progress:
     resumed: int = 0  # steps that a checkpoint had
     refused: str = ""  # why a callback's torques could not be used
     log: list[np.ndarray] = field(default_factory=list)  # of every run, stretch by stretch: (run, row of the log)
+    capacity: int = _LOGGED  # rows of a run's log in a stretch
 
 
 @dataclass(frozen=True)
@@ -157,25 +158,21 @@ class TimeLoop:
         controls = np.ascontiguousarray(controls, self.rollout.dtype)
         while True:
             state, why = p.state.copy(), p.why.copy()
-            log, logged = self._log(len(state))
+            log = np.empty((len(state), p.capacity, self.logs), self.rollout.dtype) if self.logs else None
+            logged = np.zeros(len(state), np.int64)
             steps = Steps(self.start, g.h, p.done, count, g.every)
             counts = self.rollout.run(state, self.constants, controls, why, steps, record, log, logged)
-            if log is None or logged.max(initial=0) <= log.shape[1]:
+            needed = int(logged.max(initial=0))
+            if log is None or needed <= p.capacity:
                 break
-            count = max(1, count // 2)  # the log was too short: the same steps again, fewer of them
-        if log is not None:
-            runs = np.repeat(np.arange(len(state)), logged)
-            rows = [log[k, : logged[k]] for k in np.flatnonzero(logged)]
-            p.log += [np.column_stack([runs, np.concatenate(rows)])] if rows else []
+            if count == 1 or len(state) * needed * self.logs <= _LOG_NUMBERS:  # the same steps again, with a longer log
+                p.capacity = needed
+            else:
+                count = count // 2
+        if log is not None and needed:
+            runs, rows = np.repeat(np.arange(len(state)), logged), log[np.arange(p.capacity) < logged[:, None]]
+            p.log.append(np.column_stack([runs, rows]))
         p.state, p.why, p.counts, p.done = state, why, p.counts + counts, p.done + count
-
-    def _log(self, runs: int) -> tuple[np.ndarray | None, np.ndarray]:
-        """An empty log (n, capacity, width) of a stretch, if there is one, and how many rows each run has in it."""
-        logged = np.zeros(runs, np.int64)
-        if not self.logs:
-            return None, logged
-        capacity = max(_MOST_TURNS, min(_LOGGED, _LOG_NUMBERS // max(1, runs * self.logs)))
-        return np.empty((runs, capacity, self.logs), self.rollout.dtype), logged
 
     def run(self, p: Progress, report: Callable[[Progress], None]) -> None:
         """Take all steps, or those before an interrupt. report: called between stretches, which begin at samples.

@@ -117,6 +117,21 @@ def _topology(run: Trajectory, model: Model, absent: tuple[str, ...], members, s
     return Topology(robot_of(model), where, q, v, tau, loads, absent)
 
 
+def by_model(run: Trajectory) -> list[Trajectory]:
+    """One run as several, each with all segments of one model."""
+    groups: dict[tuple[Model, tuple[str, ...]], list[int]] = {}
+    for number, s in enumerate(run.segments):
+        groups.setdefault((model_of(run, s), s.absent), []).append(number)
+    starts = np.cumsum([0, *map(len, run.segments)])
+    out = []
+    for (model, _), numbers in groups.items():
+        rows = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in numbers])
+        forces = {name: six[..., rows, :] for name, six in run.forces.items()} if run.forces else None
+        segments = tuple(replace(run.segments[k], model=None) for k in numbers)
+        out.append(run.changed(model=model, segments=segments, forces=forces, events=NO_EVENTS))
+    return out
+
+
 def joined(run: Trajectory, found: list[tuple[Topology, np.ndarray]], fill: float = np.nan) -> np.ndarray:
     """Values (k, *shape) of each topology at all samples, (..., n, *shape)."""
     shape = found[0][1].shape[1:]

@@ -4,6 +4,7 @@ After a trial at whose end something fires, and before the rest of the step:
 
     switch      switches and bodies change, frames are captured, what cannot close is found
     impact      velocities jump as the closed rows demand; impulses, and energy given up, row by row
+    let_go      one-sided switches that the impact would pull open, and the impact happens without them
     settle      what bounced opens again
     project     velocity and acceleration with the rows that are closed now
     forces      of all rows, where a watcher reads them
@@ -30,17 +31,18 @@ from spanloop.math.scalar import absolute, where
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
 from spanloop.simulation.events.switching import Switching
-from spanloop.simulation.events.watched_values import values_and_rates
+from spanloop.simulation.events.watched_values import push, values_and_rates
 from spanloop.topology.captured_frames import captured_placement
 
 if TYPE_CHECKING:
     from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
     from spanloop.simulation.system import System
 
+PULLED = 1e-12  # N s or N m s: a one-sided switch with a larger impulse the wrong way lets go
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 RESTLESS = location.MOST // 2  # trials in a step, after which nothing bounces any more
-IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share")
+IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
 
@@ -48,7 +50,16 @@ Arrays = Mapping[str, Sequence[Any]]
 def state_sizes(switching: Switching, system_sizes: Mapping[str, int]) -> dict[str, int]:
     """What a run with events carries from step to step beside q and v."""
     n = len(switching.watchers)
-    known = {"on": len(switching.switches), "armed": n, "ending": 1, "share": 1, "g": n, "r": n}
+    known = {
+        "on": len(switching.switches),
+        "armed": n,
+        "ending": 1,
+        "share": 1,
+        "g": n,
+        "r": n,
+        "third": n,
+        "third.at": 1,
+    }
     known |= {name: system_sizes.get(name, 0) for name in ("active", "captured", "present")}
     return {name: size for name, size in known.items() if size}
 
@@ -77,10 +88,10 @@ class LocatedStep:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
         s, begin = self.s, self._begin()
         end = [*self._forces("t.end", following("q"), following("v"), "f.next"), self._watch_at_end()]
-        end.append(self._decide(waits))
-        between = [self._switch()]
+        end.append(self._check(waits))
+        between = [self._decide(), self._switch()]
         if self.switching.switches:
-            between += [self._impact(), self._settle()]
+            between += [*self._impacts(), self._settle()]
         between += [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
         log = Log("event", tuple(logged_sizes(self.system)))
         return begin, Repeat((*body, *end), "trying", location.MOST, tuple(between), log), self._halt()
@@ -125,17 +136,34 @@ class LocatedStep:
         self.s.sizes.update({g: self.n, r: self.n})
         return Call(plan, tuple(names.get(name, name) for name in sizes), (g, r))
 
-    def _decide(self, waits: Sequence[str]) -> Call:
-        own, rules = location.writes(self.n), replace(self.switching.rules, resolved=location.RESOLVED[self.s.dtype])
-        sizes = own | {name: self.s.sizes[name] for name in self.moves}
+    @property
+    def _rules(self) -> location.Rules:
+        return replace(self.switching.rules, resolved=location.RESOLVED[self.s.dtype])
+
+    def _check(self, waits: Sequence[str]) -> Call:
+        sizes, rules = location.checked(self.n), self._rules
 
         def compute(x):
-            found = location.decide(x, rules, self.moves, waits)
+            found = location.check(x, rules, self.moves, waits)
             return tuple(found[name] for name in sizes), ()
 
-        more = ("t.grid", "h.grid", "g", "r", following("g"), following("r"), *map(following, self.moves))
-        on = ("on",) if self.switching.switches else ()
-        return self.s.traced_call("decide", (*sizes, *more, *on, *waits), sizes, compute)
+        more = ("g", "r", following("g"), "ending", "tries", "to", "h.grid", *map(following, self.moves))
+        reads = (*(n for n in sizes if n != "failed"), *more, *self._on, *waits)
+        return self.s.traced_call("check", reads, sizes, compute)
+
+    @property
+    def _on(self) -> tuple[str, ...]:
+        return ("on",) if self.switching.switches else ()
+
+    def _decide(self) -> Call:
+        sizes, rules = location.decided(self.n) | {name: self.s.sizes[name] for name in self.moves}, self._rules
+
+        def compute(x):
+            found = location.decide(x, rules, self.moves)
+            return tuple(found[name] for name in sizes), ()
+
+        more = ("failed", "t.grid", "h.grid", "g", "r", following("g"), *map(following, self.moves))
+        return self.s.traced_call("decide", (*sizes, *more, *self._on), sizes, compute)
 
     def _halt(self) -> Call:
         def compute(x):
@@ -156,7 +184,7 @@ class LocatedStep:
             return tuple(found[name] for name in writes), ()
 
         constants = [n for n in self.system.constants if n not in writes]
-        reads = ("fired", "turns", "q", "v", "r", "ending", *names, *constants)
+        reads = ("fired", "event", "turns", "q", "v", "r", "ending", *names, *constants)
         return self.s.traced_call("switch", reads, writes, compute)
 
     def _switched(self, x: Arrays) -> dict[str, list[Any]]:
@@ -184,6 +212,9 @@ class LocatedStep:
         if "on" in out:
             out["active"] = switching.active(on)
             out["restitution"] = restitution
+            for j in range(len(switching.watchers)):
+                unknown = switching.reads_undetermined(j, on) > 0.5
+                out["ending"] = [where(unknown & (x["event"][0] > 0.5), float(j + 1), out["ending"][0])]
         return {**out, "v.hit": out["v"]}
 
     def _refused(self, x: Arrays, j: int) -> Any:
@@ -217,7 +248,7 @@ class LocatedStep:
         elif isinstance(w.event, Attach) and not w.event.capture:
             new = self.switching.own_placement(switch.name)
         else:
-            new = captured_placement(self.switching.mechanism, x["q"], switch.name)
+            new = captured_placement(self.system.mechanism_at(x), x["q"], switch.name)
         fires = fires & ~(x["on"][w.switch] > 0.5)
         for k, y in enumerate(new):
             out["captured"][at + k] = where(fires, y, out["captured"][at + k])
@@ -244,6 +275,28 @@ class LocatedStep:
             out["v"][i] = where(fires, y, out["v"][i])
         for k in switching.switches_on(w.body):
             out["on"][k] = where(fires, 0.0, out["on"][k])
+
+    def _impacts(self) -> list[Call]:
+        """The impact; where it pulls at another one-sided switch that was closed, the impact without that one."""
+        impact = self._impact()
+        several = sum(w.kind == "pull" for w in self.switching.watchers) > 1
+        return [impact, self._let_go(), impact] if several else [impact]
+
+    def _let_go(self) -> Call:
+        switching = self.switching
+
+        def compute(x):
+            on, fired = list(x["on"]), list(x["fired"])
+            for j, w in enumerate(switching.watchers):
+                if w.kind == "pull":
+                    pulled = push(self.system, switching.switches[w.switch], x, x["impulse"]) < -PULLED
+                    pulled = pulled & (x["event"][0] > 0.5) & (on[w.switch] > 0.5)
+                    on[w.switch], fired[j] = where(pulled, 0.0, on[w.switch]), where(pulled, 1.0, fired[j])
+            return (on, fired, switching.active(on), list(x["v.hit"])), ()
+
+        writes = {"on": self.sizes["on"], "fired": self.n, "active": self.sizes["active"], "v": self.s.nv}
+        captured = [name for name in ("captured",) if name in self.sizes]
+        return self.s.traced_call("let_go", ("on", "fired", "impulse", "event", "v.hit", *captured), writes, compute)
 
     def _impact(self) -> Call:
         def compute(x):

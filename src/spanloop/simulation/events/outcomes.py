@@ -23,11 +23,14 @@ def outcome_of(
 ) -> Outcome:
     """The outcome of a run that watcher `number` ended at time t [s].
 
-    x: arrays q, v, u, z there. switched: arrays that events change.
+    x: arrays q, v, u, z, on there. switched: arrays that events change.
     """
     switching = problem.system.switching
     assert switching is not None
     w = switching.watchers[number]
+    on = x.get("on", np.zeros(0)).tolist()
+    if switching.reads_undetermined(number, on) > 0.5:
+        return Outcome(EndReason.SINGULAR, f"at t = {t:.9g} s {switching.undetermined_words(number, on)}", t)
     if w.kind == "limit":
         assert w.limit is not None
         words = (

@@ -10,20 +10,22 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError, nearest
-from spanloop.kernels.row_masks import row_masks
+from spanloop.kernels.row_masks import row_masks, undetermined_loops
 from spanloop.math import quaternion, rotation_vector
 from spanloop.math.scalar import where
 from spanloop.model import Model
 from spanloop.model.parts import Joint
+from spanloop.simulation.controllers import Named
 from spanloop.simulation.events.endings import Limit, Stop, limits_of
 from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
 from spanloop.simulation.events.location import Rules
-from spanloop.simulation.traced_kernels import arguments
+from spanloop.simulation.traced_kernels import arguments, noted
 from spanloop.topology import Mechanism, mechanism
 from spanloop.topology.captured_frames import captured_width, own_placement
 
@@ -89,6 +91,7 @@ class Switching:
     begins_on: tuple[bool, ...] = ()
     begins_present: tuple[bool, ...] = ()
     masks: np.ndarray | None = field(default=None, compare=False, repr=False)  # (sets, places) of the first loops
+    undetermined: tuple[frozenset[str], ...] = ()  # by set: loops whose forces are not determined
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -145,9 +148,46 @@ class Switching:
     def with_masks(self, near: np.ndarray) -> Switching:
         """With the rows that are redundant in each set of closed loops; near: q (nq,) of the assembly."""
         names = [self.switches[k].name for k in self.table_switches]
-        if not names:
-            return self
-        return replace(self, masks=row_masks(self.model, names, near=near, captures=self.captures))
+        masks = row_masks(self.model, names, near=near, captures=self.captures) if names else None
+        if not self.needs_forces:
+            return replace(self, masks=masks)
+        unknown = undetermined_loops(self.model, names, near=near, captures=self.captures)
+        return replace(self, masks=masks, undetermined=unknown)
+
+    def reads_undetermined(self, j: int, on: Sequence[Any]) -> Any:
+        """Whether watcher j reads forces that are not determined with these switches on: a number, 1 or 0."""
+        table, bad = self.table_switches, [bool(names & self.forces_read[j]) for names in self.undetermined]
+
+        def chosen(bit: int, number: int) -> Any:
+            if bit == len(table):
+                return float(bad[number])
+            no, yes = chosen(bit + 1, number), chosen(bit + 1, number | 1 << bit)
+            return yes if yes is no or (isinstance(yes, float) and yes == no) else where(on[table[bit]] > 0.5, yes, no)
+
+        return chosen(0, 0) if any(bad) else 0.0
+
+    def undetermined_words(self, j: int, on: Sequence[float]) -> str:
+        """A sentence on a watcher that reads forces which are not determined with these switches on."""
+        w = self.watchers[j]
+        number = sum(1 << bit for bit, k in enumerate(self.table_switches) if on[k] > 0.5)
+        names = ", ".join(map(repr, sorted(self.undetermined[number] & self.forces_read[j])))
+        return (
+            f"{w.kind} {w.name!r} depends on the force of {names}, which is not determined: rows of the loops that are "
+            "closed depend on each other there, and share the load in more than one way. Release one of them first, "
+            "or close it by a joint with more degrees of freedom"
+        )
+
+    def refuse_undetermined(self) -> None:
+        """Refuse watchers that read forces which are not determined at the start."""
+        on = [float(x) for x in self.begins_on]
+        for j in range(len(self.watchers)):
+            if self.reads_undetermined(j, on) > 0.5:
+                raise UnsupportedError(f"simulate: {self.undetermined_words(j, on)}")
+
+    @cached_property
+    def forces_read(self) -> tuple[frozenset[str], ...]:
+        """By watcher: names of the loops and couplings whose forces its value depends on."""
+        return tuple(_read(w, self.model) for w in self.watchers)
 
     def active(self, on: Sequence[Any]) -> list[Any]:
         """The entries of `active` for switches that are on (1) or off (0): redundant rows differ by the set."""
@@ -211,7 +251,8 @@ class Switching:
         parts = (self.switches, [replace(w, condition=None, event=None) for w in self.watchers], self.bodies)
         settings = [(w.event and _settings(w.event)) for w in self.watchers]
         masks = None if self.masks is None else self.masks.tobytes()
-        return hashlib.sha256(repr((parts, settings, masks)).encode()).hexdigest()
+        unknown = [sorted(x) for x in self.undetermined]
+        return hashlib.sha256(repr((parts, settings, masks, unknown)).encode()).hexdigest()
 
 
 def _settings(event: Event) -> list[str]:
@@ -393,6 +434,48 @@ class _Maker:
         if switch.is_stop:
             self.watchers += [Watcher("gap", switch.label, k, limit=x) for x in (switch.lower, switch.upper) if x]
             self.watchers.append(Watcher("pull", switch.label, k))
+
+
+class Noted(dict[str, Any]):
+    """Wrenches by name that note which of them a condition reads."""
+
+    def __init__(self, values: Mapping[str, Any]):
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise InputError(f"f[{name!r}]: there is no loop or coupling of this name; {nearest(name, list(self))}")
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
+def _read(w: Watcher, model: Model) -> frozenset[str]:
+    """Names of the loops and couplings whose forces a watcher reads."""
+    if not w.takes_forces:
+        return frozenset((w.name,)) if w.kind in ("pull", "grasp") else frozenset()
+    from spanloop.compiler.lower import traced_inputs
+
+    sizes = (("t", 1), ("q", model.nq), ("v", model.nv), *((x.name, 6) for x in model.loops))
+    x = traced_inputs((*sizes, *((x.name, 1) for x in model.couplings)))
+    six: dict[str, Any] = {loop.name: x[loop.name] for loop in model.loops}
+    wrenches = Noted(six | {c.name: x[c.name][0] for c in model.couplings})
+    condition_value(w, model, x, wrenches)
+    return frozenset(wrenches.read)
+
+
+def condition_value(w: Watcher, model: Model, x: Mapping[str, Sequence[Any]], wrenches: Mapping[str, Any]) -> Any:
+    """The value of a user's condition, checked to be one number."""
+    q, v = Named.by_joint(x["q"], model, False), Named.by_joint(x["v"], model, True)
+    assert w.condition is not None
+    with noted(f"the condition of {w.kind} {w.name!r}"):
+        value = w.condition(x["t"][0], q, v, wrenches) if w.takes_forces else w.condition(x["t"][0], q, v)
+    if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
+        raise InputError(
+            f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "
+            "positive until it happens"
+        )
+    return float(value) if isinstance(value, Real) else value
 
 
 def _single(model: Model, joint: str) -> bool:

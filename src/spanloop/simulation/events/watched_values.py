@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_cone
-from spanloop.errors import InputError
 from spanloop.math.scalar import where
 from spanloop.model import Model
-from spanloop.simulation.controllers import Named
 from spanloop.simulation.events.kinds import Grasp
-from spanloop.simulation.events.switching import Switch, Watcher
-from spanloop.simulation.traced_kernels import noted
+from spanloop.simulation.events.switching import Switch, Watcher, condition_value
 
 if TYPE_CHECKING:
     from spanloop.simulation.system import System
@@ -52,7 +48,7 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
             row, sign = _watched(switching.switches[w.switch])
             value, rate = sign * errors[row], sign * rates[row]
         elif w.kind == "pull":
-            value = _push(system, switching.switches[w.switch], x, forces) + slack
+            value = push(system, switching.switches[w.switch], x, forces) + slack
         else:
             value = _margin(w, switching.model, wrenches)
         out.append(value)
@@ -64,20 +60,6 @@ def weight(model: Model) -> float:
     """The weight of all bodies [N], and at least 1e-3."""
     masses = sum(body.inertia.mass for body in model.bodies)
     return max(1e-3, masses * sum(g * g for g in model.gravity) ** 0.5)
-
-
-def condition_value(w: Watcher, model: Model, x: Arrays, wrenches: Mapping[str, Any]) -> Any:
-    """The value of a user's condition, checked to be one number."""
-    q, v = Named.by_joint(x["q"], model, False), Named.by_joint(x["v"], model, True)
-    assert w.condition is not None
-    with noted(f"the condition of {w.kind} {w.name!r}"):
-        value = w.condition(x["t"][0], q, v, wrenches) if w.takes_forces else w.condition(x["t"][0], q, v)
-    if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
-        raise InputError(
-            f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "
-            "positive until it happens"
-        )
-    return float(value) if isinstance(value, Real) else value
 
 
 def _watched(switch: Switch) -> tuple[int, int]:
@@ -95,7 +77,7 @@ def side(switch: Switch, offset: Any) -> Any:
     return where(offset < 0.5 * (switch.lower.bound + switch.upper.bound), 1.0, -1.0)
 
 
-def _push(system: System, switch: Switch, x: Arrays, forces: Sequence[Any]) -> Any:
+def push(system: System, switch: Switch, x: Arrays, forces: Sequence[Any]) -> Any:
     """The force with which a one-sided switch pushes [N or N m]."""
     if switch.is_stop:
         assert system.switching is not None
