@@ -24,8 +24,8 @@ def loops_in_words(model: Model) -> str:
         where = "the world" if c.meets < 0 else f"joint {m.links[c.meets].name!r}"
         switch = ", switchable" if c.switchable else ""
         lines.append(
-            f"loop {c.name!r}: a {c.kind.name} joint ({counted(len(c.rows), 'row')}{switch}) between {loop.a!r} and {loop.b!r}; "
-            f"joints {listed(ways[0])} | {listed(ways[1])}; the two ways meet at {where}; "
+            f"loop {c.name!r}: a {c.kind.name} joint ({counted(len(c.rows), 'row')}{switch}) "
+            f"between {loop.a!r} and {loop.b!r}; joints {listed(ways[0])} | {listed(ways[1])}; the two ways meet at {where}; "
             f"rows in the axes of its child frame: {listed(row_words(c))}"
         )
     for g in m.gears:
