@@ -25,8 +25,8 @@ def loops_in_words(model: Model) -> str:
         switch = ", switchable" if c.switchable else ""
         lines.append(
             f"loop {c.name!r}: a {c.kind.name} joint ({counted(len(c.rows), 'row')}{switch}) "
-            f"between {loop.a!r} and {loop.b!r}; joints {listed(ways[0])} | {listed(ways[1])}; the two ways meet at {where}; "
-            f"rows in the axes of its child frame: {listed(row_words(c))}"
+            f"between {loop.a!r} and {loop.b!r}; joints {listed(ways[0])} | {listed(ways[1])}; "
+            f"the two ways meet at {where}; rows in the axes of its child frame: {listed(row_words(c))}"
         )
     for g in m.gears:
         joint, *source = (m.links[i].name for i, _ in g.ends)
