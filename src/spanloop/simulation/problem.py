@@ -34,7 +34,7 @@ from spanloop.simulation.system import Closures, System
 from spanloop.simulation.time_loop import STEP
 from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome, Segment, Trajectory
-from spanloop.trajectory.events import EventTable
+from spanloop.trajectory.events import NO_EVENTS
 
 LIMITS = ("end", "stop", "ignore")
 
@@ -325,7 +325,7 @@ class Problem:
         known |= {"open_loops": ", ".join(self.open_loops)} if self.open_loops else {}
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)
-        table = event_table(self, log) if self.system.switching else EventTable()
+        table = event_table(self, log) if self.system.switching else NO_EVENTS
         six = shaped(forces)
         refused = (np.isfinite(flat(samples.q)).all(axis=1) & np.isnan(tau).any(axis=1)).reshape(n, count).any(axis=1)
         model, parameters = self._own_model()
