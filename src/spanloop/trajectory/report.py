@@ -86,7 +86,7 @@ def _ranges(run: Trajectory) -> Iterator[str]:
 
 def _range(run: Trajectory, joint: Joint) -> str:
     unit = joint.kind.units[0]
-    q, v = run.q[..., run.model.q_slice(joint.name)], run.v[..., run.model.v_slice(joint.name)]
+    q, v = run[joint.name].q, run[joint.name].v
     low, high, fastest = (_most(x) for x in (-q, q, np.abs(v)))
     return f"q from {-low:.4g} to {high:.4g} {unit}, speed up to {fastest:.4g} {unit}/s"
 

@@ -241,7 +241,7 @@ def _rates(m, here, c):
     """
     to_b, to_a = between(m, here, c.a.link, c.b.link)[1], between(m, here, c.b.link, c.a.link)[1]
     x = relative_pose(m, here, c)
-    on_b = c.kind.closure_space(x)  # at B's origin in B's axes
+    on_b = c.kind.switched().closure_space(x)  # at B's origin in B's axes; finite, for searches from any state
     yield from _rates_toward(m, here, to_b, [c.b.transform() @ w for w in on_b])
     yield from _rates_toward(m, here, to_a, [c.a.transform() @ (x @ -w) for w in on_b])
 
