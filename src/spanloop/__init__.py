@@ -39,6 +39,7 @@ _PUBLIC = {
 _MODULES = {
     "control": "spanloop.simulation.control",
     "errors": "spanloop.errors",
+    "events": "spanloop.simulation.events",
     "forces": "spanloop.simulation.forces",
     "joints": "spanloop.joints",
     "math": "spanloop.math",
@@ -61,6 +62,7 @@ __all__ = [
     "Trajectory",
     "compile",
     "control",
+    "events",
     "forces",
     "from_dh",
     "joints",
@@ -91,7 +93,7 @@ if TYPE_CHECKING:
     from spanloop.model.orders.mujoco import MujocoOrder
     from spanloop.model.orders.pinocchio import PinocchioOrder
     from spanloop.reach import target_kinds as targets
-    from spanloop.simulation import control, forces
+    from spanloop.simulation import control, events, forces
     from spanloop.simulation.integrators import Integrator
     from spanloop.simulation.simulate import simulate
     from spanloop.simulation.system import Closures

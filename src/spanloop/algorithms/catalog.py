@@ -9,6 +9,7 @@ A new algorithm registers itself here. Options, by the keyword of the algorithm'
 | frames, points | several frames or bodies |
 | redundancy | which closure rows are redundant |
 | feedback | closure errors are fed back with the input `gains` |
+| with_forces | the answer has the forces of the closure rows, after the accelerations |
 | open_chain | the method for the trees that loops leave when cut |
 """
 
@@ -92,7 +93,7 @@ FUNCTIONS: dict[str, Function] = {
     "forward_dynamics": Function(
         {method: Algorithm(make, _FORCES) for method, make in TREE_METHODS.items()},
         closed={
-            "elimination": Algorithm(elimination.forward_dynamics, _FEEDBACK, True),
+            "elimination": Algorithm(elimination.forward_dynamics, (*_FEEDBACK, "with_forces"), True),
             "dense": Algorithm(dense.forward_dynamics, _LOOPS, True),
             "parallel_legs": Algorithm(parallel_legs.forward_dynamics, _LOOPS),
             "simple_closed_chain": Algorithm(simple_closed_chain.forward_dynamics, _FEEDBACK, True),
@@ -133,6 +134,7 @@ FUNCTIONS: dict[str, Function] = {
     "velocity_correction": Function(
         {"elimination": Algorithm(closure_correction.velocity_correction, ("redundancy",))}
     ),
+    "impact": Function({"elimination": Algorithm(closure_correction.impact, ("redundancy",))}),
     "inverse_dynamics": Function(
         {
             "newton_euler": Algorithm(newton_euler.inverse_dynamics, _FORCES),

@@ -69,7 +69,14 @@ def described(model: Model) -> dict[str, Any]:
         ],
         "redundant": list(_redundant(model)),
         "couplings": [
-            {"name": c.name, "joint": c.joint, "source": c.source, "ratio": c.ratio, "offset": c.offset}
+            {
+                "name": c.name,
+                "joint": c.joint,
+                "source": c.source,
+                "ratio": c.ratio,
+                "offset": c.offset,
+                "switchable": c.switchable,
+            }
             for c in model.couplings
         ],
         "notes": list(model.notes),

@@ -29,9 +29,12 @@ RUNS = (".nc", ".h5", ".npz")
 UNITS = {"deg": math.pi / 180.0, "rad": 1.0, "m": 1.0, "mm": 1e-3, "cm": 1e-2}
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name a mechanism."""
-    parser.add_argument("file", metavar="MODEL", help=ACCEPTED)
+def add_model(parser: argparse.ArgumentParser, unless: str = "") -> None:
+    """Add the arguments that name a mechanism. unless: where it may be named instead."""
+    if unless:
+        parser.add_argument("file", metavar="MODEL", nargs="?", help=f"{ACCEPTED}; not needed if {unless} names one")
+    else:
+        parser.add_argument("file", metavar="MODEL", help=ACCEPTED)
     add_loading(parser)
 
 
@@ -157,9 +160,9 @@ def numbers(text: str, where: str, infinite: bool = False) -> list[float]:
 
 
 def initial_state(
-    robot: Dynamics, file: str, coordinates: dict[str, list[float]], rates: dict[str, list[float]]
+    robot: Dynamics, file: str, coordinates: Mapping[str, Sequence[float]], rates: Mapping[str, Sequence[float]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """q (nq,) and v (nv,) with the given coordinates and rates; loops are closed around them.
+    """q (nq,) and v (nv,) with the given coordinates and rates; the robot's loops are closed around them.
 
     Other coordinates are those of the zoo's own start, or neutral ones inside the joints' limits.
     """
@@ -180,7 +183,7 @@ def initial_state(
     return q, v
 
 
-def torques(model: Model, values_by_name: dict[str, list[float]]) -> np.ndarray:
+def torques(model: Model, values_by_name: Mapping[str, Sequence[float]]) -> np.ndarray:
     """tau (nv,) with the given entries, zero elsewhere."""
     tau = np.zeros(model.nv)
     for name, values in values_by_name.items():
@@ -198,7 +201,7 @@ def _default_q(model: Model, file: str) -> np.ndarray:
     return np.array(begin(int(size)) if size else begin(), dtype=float)
 
 
-def _put(array: np.ndarray, where: slice, values: list[float], option: str) -> None:
+def _put(array: np.ndarray, where: slice, values: Sequence[float], option: str) -> None:
     count = where.stop - where.start
     if len(values) != count:
         raise InputError(f"{option}: found {len(values)} numbers; the joint has {count}")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from spanloop.cli.shared_arguments import (
     ZOO,
@@ -21,8 +24,12 @@ from spanloop.cli.shared_arguments import (
 from spanloop.cli.terminal import add_json, colored, number, print_json
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
-from spanloop.simulation.integrators.integrator import Integrator
+from spanloop.model import Model
+from spanloop.simulation.events.kinds import Attach, Event, OneSided
+from spanloop.simulation.integrators.integrator import AUTO, Integrator
 from spanloop.simulation.problem import LIMITS
+from spanloop.simulation.run_files import RunFile, events_in, read_run
+from spanloop.simulation.run_files.reader import NUMBERS, TEXT_KEYS, TEXTS, name_key
 from spanloop.simulation.simulate import simulate
 from spanloop.trajectory import Trajectory
 from spanloop.view import animation
@@ -31,20 +38,23 @@ EXAMPLES = (
     "spanloop simulate zoo:four_bar --v crank_hinge=2 --output run.html",
     "spanloop simulate zoo:puma --q joint2=-60deg --tau joint1=3 --duration 1 --audit",
     "spanloop simulate zoo:pendulum:2 --q hinge1=1.2 --set rod2.mass=0.5 --output run.npz --output run.csv",
+    "spanloop simulate zoo:hexapod --event 'end high when=1.0 - t' --output run.html",
 )
 PAGES, PICTURES, DATA = (".html", ".htm"), (".svg",), (".nc", ".h5", ".npz", ".csv")
 VIDEOS = (".mp4", ".gif")
+DURATION = 5.0  # s
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
+    add_model(parser, unless="the file of --run")
     add = parser.add_argument
-    add("--duration", metavar="SECONDS", type=float, default=5.0, help="length of the motion (5)")
+    about = "settings, initial state, torques and events from a .toml file; options override"
+    add("--run", metavar="FILE", dest="run_file", help=about)
+    add("--duration", metavar="SECONDS", type=float, help="length of the motion (5)")
     add("--step", metavar="SECONDS", type=float, help="step of the integrator (0.001)")
     add("--sample", metavar="SECONDS", type=float, help="interval of the stored samples (every step)")
     add(
         "--integrator",
-        default="auto",
         help="rk4, euler, midpoint, implicit, or SciPy's DOP853, Radau, ... (rk4; implicit if stiff)",
     )
     for name, about in (
@@ -66,30 +76,35 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="keep the progress of a long run in a file; the same command continues from it after a crash or Ctrl-C",
     )
-    add("--limits", default="end", choices=LIMITS, help="what joint limits do: end the run, stop the joint, or nothing")
+    add(
+        "--event",
+        metavar="'KIND NAME ...'",
+        action="append",
+        default=[],
+        help="'attach grip at=1.0 capture=true', 'release grip when=q.lift - 0.3': keys as in the file of --run",
+    )
+    add("--limits", choices=LIMITS, help="what joint limits do: end the run, stop the joint, or nothing")
     add("--audit", action="store_true", help="check energy, closure and momentum; exit code 1 if a check fails")
     add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:
     files = [_checked(Path(name)) for name in chosen.output]
+    plan = read_run(chosen.run_file) if chosen.run_file else RunFile(Path("--event"))
+    chosen.file = chosen.file or plan.model or _no_model(chosen.run_file)
     model, values = model_of(chosen.file, **loading(chosen)), settings_of(chosen.set)
     coordinates = {name: values.pop(name) for name in [j.name for j in model.joints] if name in values}
     model = with_settings(model, values)
+    given = {"duration": DURATION, **plan.arguments(model), **_settings(chosen)}
+    events = [*given.pop("events", ()), *events_in(map(event_table, chosen.event), model, "--event")]
     robot = Dynamics(model)
-    q, v = initial_state(robot, chosen.file, {**coordinates, **by_name(chosen.q, "--q")}, by_name(chosen.v, "--v"))
+    closed = robot._with_active_loops(_active_at_first(model, plan.active_loops, events))
+    q, v = {**plan.q, **coordinates, **by_name(chosen.q, "--q")}, {**plan.v, **by_name(chosen.v, "--v")}
+    given["q"], given["v"] = initial_state(closed, chosen.file, q, v)
+    given["tau"] = torques(model, {**plan.tau, **by_name(chosen.tau, "--tau")})
+    given["integrator"] = Integrator(given.get("integrator", AUTO), checkpoint=chosen.checkpoint)
     began = time.perf_counter()
-    motion = simulate(
-        robot,
-        q,
-        v,
-        duration=chosen.duration,
-        step=chosen.step,
-        sample=chosen.sample,
-        integrator=Integrator(chosen.integrator, checkpoint=chosen.checkpoint),
-        tau=torques(model, by_name(chosen.tau, "--tau")),
-        limits=chosen.limits,
-    )
+    motion = simulate(robot, **given, events=events or None)
     took = time.perf_counter() - began
     failed: dict[Path, SpanloopError] = {}
     for path in files:
@@ -101,6 +116,51 @@ def run(chosen: argparse.Namespace) -> int:
     if failed:
         raise next(iter(failed.values()))
     return code
+
+
+def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
+    """The options of the command line that are settings of a run."""
+    options = {key: getattr(chosen, key) for key in (*NUMBERS, *TEXTS)}
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _active_at_first(model: Model, active_loops: Sequence[str] | None, events: Sequence[Event]) -> list[str] | None:
+    """Names of the switchable loops that are closed at the start; None if there are none."""
+    switchable = [x.name for x in model.loops if x.switchable]
+    if active_loops is not None:
+        return [name for name in switchable if name in active_loops]
+    open_ = {e.loop for e in events if isinstance(e, Attach | OneSided)}
+    return [name for name in switchable if name not in open_] if switchable else None
+
+
+def _no_model(run: str | None) -> str:
+    if run:
+        raise InputError(f'{run}: has no model; name it there, model = "arm.toml", or give it: spanloop simulate MODEL')
+    raise InputError("simulate: no model is given; try spanloop simulate zoo:four_bar, or spanloop zoo for all of them")
+
+
+def event_table(words: str) -> dict[str, Any]:
+    """The table of an event from `KIND NAME key=value ...`, as the file of a run would have it."""
+    kind, _, rest = words.strip().partition(" ")
+    name, *pairs = re.split(r"\s+(?=\w+=(?!=))", rest.strip())
+    if "=" in name or not name:
+        raise InputError(f"--event {words!r}: expected kind, name and keys, such as 'attach grip at=1.0 capture=true'")
+    table: dict[str, Any] = {"kind": kind, name_key(kind): name}
+    for pair in pairs:
+        key, _, value = pair.partition("=")
+        table[key] = value if key in TEXT_KEYS else _plain(value)
+    return table
+
+
+def _plain(text: str) -> Any:
+    """A truth value, a number or a list of numbers; text if it is none of these."""
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        found = [float(x) for x in text.split(",")]
+    except ValueError:
+        return text
+    return found[0] if len(found) == 1 else found
 
 
 def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], took: float) -> int:

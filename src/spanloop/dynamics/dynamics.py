@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from spanloop import loops
 from spanloop.compiler.runtime.arrays import accepted, checked_out
 from spanloop.compiler.runtime.nan_rows import OneWarning
+from spanloop.dynamics import grasp_forces
+from spanloop.dynamics.grasp_forces import GraspMargins
 from spanloop.dynamics.kernel_calls import ByName
 from spanloop.dynamics.quantities import Quantities
 from spanloop.dynamics.static_loads import at_body_origins
@@ -20,6 +22,7 @@ from spanloop.loops import arguments, dynamics_solution
 from spanloop.loops.dynamics_solution import Reactions, Solution
 from spanloop.loops.independent_dofs import Dofs
 from spanloop.model import Model
+from spanloop.model.edits.remove import without_switches
 from spanloop.types import Array
 
 if TYPE_CHECKING:
@@ -548,6 +551,120 @@ class Dynamics(Quantities):
         """
         return loops.subsystems(self, actuated)
 
+    # ---- grasps
+
+    def grasp_margin(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        friction: grasp_forces.PerLoop,
+        torsion: grasp_forces.PerLoop | None = None,
+        *,
+        normal: grasp_forces.Normals | None = None,
+        loops: Iterable[str] | None = None,
+        forces: ByName | None = None,
+        active_loops: Iterable[str] | None = None,
+        loop_accelerations: ByName | None = None,
+        loop_forces: ByName | None = None,
+    ) -> GraspMargins:
+        """Return by loop the pressing force (...) [N] that a grasp has to spare before it slips; negative: missing.
+
+        The margin is f_n − √(|f_t|²/µ² + m_n²/γ²), with the force on body b along the normal f_n, across it f_t, and
+        the moment about it m_n. Grasps are loops of kind fixed, revolute (an edge), spherical (a point contact) or
+        soft_finger. Moments across the normal are not bounded.
+
+        friction: µ, a number or {"loop": number}. torsion: γ [m], in the same forms; the bound of the moment about the
+        normal per pressing force, (2/3) µ r for a flat round patch of radius r, math.inf for no bound; a point contact
+        needs none. normal (3,), or {"loop": (3,)}: in the axes of the loop's child frame, into body b; z by default.
+        loops: names; by default those that friction names, or all closed loops that can be grasps.
+
+        `.unique[loop]` is False where redundant constraints leave the forces of a grasp undetermined. Other arguments
+        as of forward_dynamics.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.arms_with_object(3, grasp="spherical")), sl.zoo.arms_with_object_start(3)
+        >>> tau = robot.gravity_torques(q) * (np.arange(24) >= 6)  # the arms hold themselves, not the object
+        >>> found = robot.grasp_margin(q, np.zeros(24), tau, friction=0.6, normal=(1, 0, 0))
+        >>> sorted(found), found.unique["holding1"]
+        (['holding1', 'holding2', 'holding3'], True)
+        """
+        names = self._checked("grasp_margin", (q, v, tau), forces, active_loops, loop_accelerations, loop_forces)
+        closed = self._with_active_loops(names).model
+        cones = grasp_forces.cones(closed, friction, torsion, normal, loops, "grasp_margin")
+        with OneWarning("grasp_margin"):
+            found = dynamics_solution.solve(self, q, v, tau, forces, names, loop_accelerations, loop_forces)
+            return grasp_forces.margins(self, q, found, cones)
+
+    def squeeze_torques(
+        self,
+        q: ArrayLike,
+        squeeze: ByName,
+        *,
+        normal: grasp_forces.Normals | None = None,
+        actuated: Sequence[str] | None = None,
+        active_loops: Iterable[str] | None = None,
+    ) -> Array:
+        """Return torques (..., nv) that squeeze what is held: added to others they change contact forces, no motion.
+
+        squeeze: {"loop": (...)}, change of the pressing force of these loops [N], on body b along the normal. Forces at
+        other loops, and across the normals, follow from the balance; the least of them is taken.
+
+        normal: as of grasp_margin. actuated: names of joints or DoF; by default model.actuated and the driven joints.
+
+        StateError: the contacts and the actuators cannot balance these forces, or redundant constraints leave them
+        undetermined; a loop is open.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.arms_with_object(2, grasp="spherical")), sl.zoo.arms_with_object_start(2)
+        >>> tau = robot.squeeze_torques(q, {"holding1": 20.0}, normal=(1, 0, 0))
+        >>> at_rest = robot.forward_dynamics(q, np.zeros(18), np.zeros(18))
+        >>> bool(np.abs(robot.forward_dynamics(q, np.zeros(18), tau) - at_rest).max() < 1e-9)
+        True
+        """
+        robot = self._with_active_loops(self._active("squeeze_torques", active_loops))
+        with OneWarning("squeeze_torques"):
+            return grasp_forces.squeeze(robot, q, squeeze, normal, actuated, "squeeze_torques").tau
+
+    def least_squeeze(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        squeeze: ByName,
+        friction: grasp_forces.PerLoop,
+        torsion: grasp_forces.PerLoop | None = None,
+        *,
+        margin: float = 0.0,
+        normal: grasp_forces.Normals | None = None,
+        loops: Iterable[str] | None = None,
+        actuated: Sequence[str] | None = None,
+        forces: ByName | None = None,
+        active_loops: Iterable[str] | None = None,
+    ) -> Array:
+        """Return the least s >= 0 (...) with which tau + s squeeze_torques(q, squeeze) keeps all grasps from slipping.
+
+        margin [N]: what every grasp must have to spare. Arguments as of grasp_margin and squeeze_torques. In closed
+        form: along a line of forces each friction cone is an interval.
+
+        StateError: no such s.
+
+        >>> robot, q = sl.Dynamics(sl.zoo.arms_with_object(3, grasp="spherical")), sl.zoo.arms_with_object_start(3)
+        >>> inward = {f"holding{k + 1}": robot.pose(q, f"grasp{k + 1}")[:3, :3].T @ (-np.cos(x), -np.sin(x), 0.0)
+        ...     for k, x in enumerate(2.0 * np.pi * np.arange(3) / 3.0)}
+        >>> tau, still = robot.static_torques(q), np.zeros(24)
+        >>> s = robot.least_squeeze(q, still, tau, dict.fromkeys(inward, 1.0), 0.5, margin=80.0, normal=inward)
+        >>> tau += s * robot.squeeze_torques(q, dict.fromkeys(inward, 1.0), normal=inward)
+        >>> bool(abs(min(robot.grasp_margin(q, still, tau, friction=0.5, normal=inward).values()) - 80.0) < 1e-9)
+        True
+        """
+        with OneWarning("least_squeeze"):
+            found = self.grasp_margin(
+                q, v, tau, friction, torsion, normal=normal, loops=loops, forces=forces, active_loops=active_loops
+            )
+            robot = self._with_active_loops(self._active("least_squeeze", active_loops))
+            change = grasp_forces.squeeze(robot, q, squeeze, normal, actuated, "least_squeeze")
+            cones = grasp_forces.cones(robot.model, friction, torsion, normal, loops, "least_squeeze")
+            return grasp_forces.least_share(found.wrenches, change.wrenches, cones, margin, "least_squeeze")
+
     # ---- inverse kinematics
 
     def inverse_kinematics(
@@ -624,16 +741,15 @@ class Dynamics(Quantities):
         if active_loops is None:
             return self
         names = arguments.checked_active_loops(self.model, active_loops)
-        switchable = arguments.switchable_loops(self.model)
-        if len(names) == len(switchable):
+        if len(names) == len(self.model.switches):
             return self
         if names not in self._with_fewer_loops:
-            self._with_fewer_loops[names] = self._without([name for name in switchable if name not in names])
+            self._with_fewer_loops[names] = self._without([x for x in self.model.switches if x not in names])
         return self._with_fewer_loops[names]
 
-    def _without(self, loop_names: Sequence[str]) -> Dynamics:
-        """This robot without some loops; without any loop left, the default method for trees applies."""
-        robot = Dynamics(self.model.remove(loop_names, kind="loop"), **self._options)
+    def _without(self, names: Sequence[str]) -> Dynamics:
+        """This robot without some loops or couplings; with none left, the default method for trees applies."""
+        robot = Dynamics(without_switches(self.model, names), **self._options)
         if robot.model.loops or robot.model.couplings:
             robot._method, robot._open_chain = self._method, self._open_chain
         return robot

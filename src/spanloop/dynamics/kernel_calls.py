@@ -44,7 +44,7 @@ class KernelCalls:
         self._model = model
         self._options = options
         self._method, self._open_chain, self._chain_threads = method, open_chain, chain_threads
-        self._has_loop_inputs = any(x.switchable or x.driven for x in model.loops)
+        self._has_loop_inputs = bool(model.switches) or any(x.driven for x in model.loops)
         self._kernels: dict[tuple[Any, ...], Any] = {}
         self._masks: dict[frozenset[str], np.ndarray] = {}  # of rows, by set of active loops
         self._shortened: set[str] = set()  # functions whose attribute is the compiled call

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from spanloop.errors import ModelError
 from spanloop.joints.kind import ClosureKind
-from spanloop.math.scalar import sqrt
+from spanloop.math.scalar import sqrt, where
 from spanloop.math.spatial import Force, Transform
-from spanloop.math.vector3 import cross, dot, scale
+from spanloop.math.vector3 import add, cross, dot, scale
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,13 @@ class Distance(ClosureKind):
 
     def closing_pose(self) -> Transform:
         return Transform(translation=(self.length, 0.0, 0.0))
+
+    def captured_pose(self, x):
+        """At the rod's length from the parent, in the direction of x."""
+        square = dot(x.translation, x.translation)
+        stretch = where(square > 0.0, self.length / sqrt(where(square > 0.0, square, 1.0)), 0.0)
+        along = where(square > 0.0, 0.0, self.length)  # no direction: along x of the parent
+        return Transform(x.rotation, add(scale(stretch, x.translation), (along, 0.0, 0.0)))
 
     def closure_space(self, x):
         return (Force(linear=self._direction(x)),)

@@ -32,6 +32,9 @@ class DrivenClosure(ClosureKind):
     def closing_pose(self) -> Transform:
         return self.of.closing_pose()
 
+    def captured_pose(self, x: Transform) -> Transform:
+        return self.of.captured_pose(x)
+
     def closure_space(self, x):
         columns = [tuple(s) for s in self.of.closure_motion(x)]
         measures = tuple(Force.of([dot(row, e) for e in zip(*columns, strict=True)]) for row in self._inverse_gram())

@@ -96,6 +96,14 @@ class JointKind(ABC):
         """A pose that fits the closure."""
         return self.transform(self.neutral())
 
+    def captured_pose(self, x: Transform) -> Transform:
+        """The pose that fits, to which a closure found at pose x takes its child frame where it captures: the frames
+        coincide. Where nothing holds the angles between them, the child frame moves and does not turn."""
+        pose = self.closing_pose()
+        rows = zip(self.closure_space(pose), self.closure_error(pose), strict=True)
+        turned = any(w.angular != (0.0, 0.0, 0.0) and error is not None for w, error in rows)
+        return pose if turned else Transform(x.rotation, pose.translation)
+
     def closure_motion(self, x: Transform) -> tuple[Motion, ...]:
         """φ for the child frame at pose x in the parent frame."""
         return self.motion_space(self.neutral())

@@ -7,7 +7,7 @@ from typing import Any
 
 from spanloop.joints.kind import EX, EY, EZ, ClosureKind, Sides, checked_axis
 from spanloop.math.rotation import along_axes
-from spanloop.math.spatial import Force
+from spanloop.math.spatial import Force, Transform
 from spanloop.math.vector3 import cross, dot, subtract, times
 from spanloop.types import Floats3
 
@@ -34,6 +34,10 @@ class PlanarPin(ClosureKind):
 
     def row_names(self):
         return {0: "first force across the axis", 1: "second force across the axis"}
+
+    def captured_pose(self, x):
+        """On the axis, where x is along it."""
+        return Transform(x.rotation, (0.0, 0.0, x.translation[2]))
 
     def closure_space(self, x):
         """Forces along x and y of the parent."""

@@ -91,7 +91,7 @@ def closed_loops(model: Model) -> dict[str, Sequence[float]]:
     """The inputs of switchable and driven loops that a model has, with all loops closed, and none accelerated."""
     m = mechanism(model)
     found: dict[str, Sequence[float] | np.ndarray] = {
-        "active": row_mask(m, frozenset(x.name for x in model.loops)),
+        "active": row_mask(m, frozenset(m.switches)),
         "given": [0.0] * len(m.given_rows),
     }
     return {name: [float(x) for x in found[name]] for name in extra_inputs(m)}

@@ -28,10 +28,12 @@ from spanloop.sweeps.operators import Operator
 from spanloop.sweeps.tested_pivots import PivotTest
 from spanloop.sweeps.vectors import Vector
 from spanloop.topology import Mechanism, mechanism
+from spanloop.topology.captured_frames import captured_width, check_captures
 
 if TYPE_CHECKING:
     from spanloop.compiler.runtime.kernel import Kernel
 
+_CAPTURING = ("elimination", "dense", "paths")  # methods that take captured frames
 _LATER = ("gpu", "cuda", "jax", "c")  # targets
 CHOICES = {
     "parameters": ("baked", "live"),
@@ -64,6 +66,7 @@ class KernelSpec:
     refined: bool = False  # is the refined kernel itself
     is_other: bool = False  # answers for another spec: asks no further ones
     adds_armature: bool = False  # takes the input `armature` (nv), which adds to that of the joints
+    captures: tuple[str, ...] = ()  # loops and couplings whose frames b and offsets are the input `captured`
     assembly: Redundancy | None = None  # of the assembly that the kernel is for; None: of those near the neutral state
 
     @staticmethod
@@ -80,6 +83,7 @@ class KernelSpec:
         points: str | Sequence[str] = (),
         open_chain: str | None = None,
         feedback: bool = False,
+        with_forces: bool = False,
         regroup: bool = True,
         on_singular: str = "raise",
         refuses_open: bool = True,
@@ -88,12 +92,16 @@ class KernelSpec:
         coarse: bool = False,
         refines: bool = False,
         adds_armature: bool = False,
+        captures: Sequence[str] = (),
         near: Sequence[float] | None = None,
     ) -> KernelSpec:
         """The spec of a function of the catalog; arguments as of `sl.compile`.
 
         feedback: adds the input `gains`, which feeds closure errors back. refuses_open: False computes open loops too.
+        with_forces: the answer of forward dynamics has the forces of all closure rows, after the accelerations.
         adds_armature: adds the input `armature`, inertia at every degree of freedom beside the model's own.
+        captures: adds the input `captured`, the frames b of these switchable loops and the offsets of these couplings
+        (topology/captured_frames.py).
         near: a closed state q (nq,) of the assembly that the kernel is for.
         """
         checked_model(model, name)
@@ -121,6 +129,14 @@ class KernelSpec:
             if "feedback" not in algorithm.takes:
                 raise InputError(f"{name}: method {method!r} has no feedback of closure errors; use closures='project'")
             options["feedback"] = True
+        if with_forces:
+            if "with_forces" not in algorithm.takes:
+                raise InputError(f"{name}: method {method!r} does not return forces of rows; 'elimination' does")
+            options["with_forces"] = True
+        if captures:
+            check_captures(model, captures, name)
+            if method not in _CAPTURING:
+                raise InputError(f"{name}: method {method!r} takes no captured frames; 'elimination' does")
         return KernelSpec(
             model,
             name,
@@ -137,6 +153,7 @@ class KernelSpec:
             refines and strict and not single and name == "forward_dynamics" and algorithm.refines,
             assembly=None if near is None else redundancy_of(model, near),
             adds_armature=adds_armature,
+            captures=tuple(captures),
         )
 
     @staticmethod
@@ -189,7 +206,7 @@ class KernelSpec:
             self.refuses_open,
             self.lowering,
             self.single,
-            (self.coarse, self.refines, self.refined, self.adds_armature),
+            (self.coarse, self.refines, self.refined, self.adds_armature, self.captures),
             self.assembly and (sorted(self.assembly.dropped), sorted(self.assembly.weak), self.assembly.misaligned),
             source_hash(),
         )
@@ -242,19 +259,23 @@ class KernelSpec:
             inputs += (("parameters", len(Parameters.of(self.model))),)
         if self.adds_armature:
             inputs += (("armature", self.model.nv),)
+        if self.captures:
+            inputs += (("captured", captured_width(self.program[0], self.captures)),)
         return inputs, program.shape
 
     def compute(self, inputs: Mapping[str, Sequence[Any]]) -> tuple[list[Any], list[Any]]:
         """The answer on floats or traced scalars, and pairs of which the first must be less for it to be valid."""
         m, program = self.mechanism_of(inputs), self.program[1]
-        if self.live:
+        if self.live or self.captures:
             program = self._program(m)
         if self.refined:
             loaded = self.options.get("loaded", ())
             answer, demands = refined_forward_dynamics(m, inputs, loaded, self._redundancy_of_program)
+            answer = answer if "with_forces" in self.options else answer[: m.nv]
         else:
             answer, demands = walked(program, m, inputs)
-        return answer, demands + self._joint_demands(m, program, inputs) + self.dropped_row_demands(m, inputs, answer)
+        left_out = self.dropped_row_demands(m, inputs, answer[: m.nv])
+        return answer, demands + self._joint_demands(m, program, inputs) + left_out
 
     def _joint_demands(self, m: Mechanism, program: Program, inputs: Mapping[str, Any]) -> list[Any]:
         """Pairs, the first to be less, for methods of loops that do not test the pivots of their tree themselves."""
@@ -268,7 +289,8 @@ class KernelSpec:
         """The mechanism with the model's numbers, or with the live ones among the inputs."""
         m, program = self.program
         found = self._mechanism(inputs["parameters"], program.whole) if self.live else m
-        return found.with_armature(inputs["armature"]) if self.adds_armature else found
+        found = found.with_armature(inputs["armature"]) if self.adds_armature else found
+        return found.with_captured(inputs["captured"], self.captures) if self.captures else found
 
     @functools.cached_property
     def _masses_differ(self) -> bool:

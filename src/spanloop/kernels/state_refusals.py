@@ -90,7 +90,9 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     q = {"q": given["q"]}
     errors = np.abs(np.array(walk(closure_kinematics.closure_error(m), m, q), dtype=float))
     facing = walk(closure_kinematics.closure_facing(m), m, q)
-    shares = errors / np.array(m.row_lengths)
+    closed = _closed_rows(m, given)
+    shares = np.where(closed, errors / np.array(m.row_lengths), 0.0)
+    facing = [x if closed[list(c.rows)].any() else 1.0 for c, x in zip(m.closures, facing, strict=True)]
     worst = max(m.closures, key=lambda c: max(shares[list(c.rows)].max(initial=0.0), 10.0 * (facing[c.number] <= 0.0)))
     rows = list(worst.rows)
     loop = next(x for x in spec.model.loops if x.name == worst.name)
@@ -104,6 +106,13 @@ def _open_loop(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
         return None
     closer = "sl.Dynamics(model.with_parameters(parameters))" if spec.live else "robot"
     return Refusal(Reason.OPEN_LOOP, f"{sentence}. Close it first: q = {closer}.assemble(q)", sentence)
+
+
+def _closed_rows(m, given: dict[str, list[float]]) -> np.ndarray:
+    """Which rows (n_rows,) are not switched off."""
+    closed = np.ones(m.n_rows, bool)
+    closed[list(m.switched_rows)] = np.array(given.get("active", ()), float) != 0.0
+    return closed
 
 
 def _singular_joint(spec: KernelSpec, *arrays: np.ndarray, slack: float = 1.0) -> Refusal | None:
@@ -126,7 +135,7 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
     given = {n: [float(v) for v in x] for (n, _), x in zip(inputs, arrays, strict=True)}
     try:
         answer, demands = spec.compute(given)
-        dropped = spec.dropped_row_demands(spec.mechanism_of(given), given, answer)
+        dropped = spec.dropped_row_demands(spec.mechanism_of(given), given, answer[: spec.model.nv])
     except (ZeroDivisionError, OverflowError):
         return None
     except UnsupportedError as error:  # a method does not fit these live parameters
@@ -145,7 +154,8 @@ def _unmet_demand(spec: KernelSpec, *arrays: np.ndarray) -> Refusal | None:
 def _singular_closure(spec: KernelSpec, given: dict[str, list[float]]) -> Refusal:
     """Rows that are kept and depend on each other, with the loops and couplings that they belong to."""
     m = spec.mechanism_of(given)
-    rows = np.array([r for r in range(m.n_rows) if r not in spec.redundancy.dropped])
+    closed = _closed_rows(m, given)
+    rows = np.array([r for r in range(m.n_rows) if r not in spec.redundancy.dropped and closed[r]], dtype=int)
     J = scaled_jacobian(m, np.array(given["q"]))[rows]
     weights = np.abs(np.linalg.svd(J)[0][:, -1]) if np.isfinite(J).all() else np.zeros(len(rows))  # u with uᵀ J = 0
     involved = set(rows[weights > _INVOLVED * weights.max(initial=0.0)].tolist())
@@ -182,7 +192,7 @@ def _too_much_driven(spec: KernelSpec, given: dict[str, list[float]]) -> Refusal
 
 def _owner(spec: KernelSpec, name: str, k: int) -> str:
     """The joint, body or parameter that number k of an input belongs to."""
-    if name in spec.program[1].sizes:  # belongs to no joint
+    if name in spec.program[1].sizes or name == "captured":  # belongs to no joint
         return ""
     if name in ("forces", "parameters"):
         loaded = name == "forces"
@@ -206,8 +216,9 @@ def refuse_closures(model: Model, name: str, instead: str = "forward_dynamics") 
         kind, advice = "closed loops", "lock the loop's joints: model.lock(...)"
     else:
         c = model.couplings[0]
-        what = f"joint {c.joint!r} of model {model.name!r} follows joint {c.source!r} (a coupling)"
-        kind, advice = "coupled joints", f"leave it out of the motion: model.lock({c.joint!r}, {c.source!r})"
+        does = "is held" if c.source is None else f"follows joint {c.source!r}"
+        what = f"joint {c.joint!r} of model {model.name!r} {does} (a coupling)"
+        kind, advice = "coupled joints", f"leave it out of the motion: model.lock({', '.join(map(repr, c.joints))})"
     if name == "inverse_dynamics":
         raise UnsupportedError(
             f"{name}: {what}; a kernel of it is for trees. Use sl.Dynamics(model).inverse_dynamics(q, v, a)"

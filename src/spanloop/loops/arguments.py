@@ -137,21 +137,17 @@ def joined(arrays: Sequence) -> np.ndarray:
 # ---- loops that are switched or driven
 
 
-def switchable_loops(model: Model) -> list[str]:
-    return [x.name for x in model.loops if x.switchable]
-
-
 def checked_active_loops(
     model: Model, active_loops: Iterable[str] | None, function: str = "forward_dynamics"
 ) -> frozenset[str]:
-    """Names of the switchable loops that are closed; all of them for None."""
-    switchable = switchable_loops(model)
+    """Names of the switchable loops and couplings that are closed; all of them for None."""
+    switchable = list(model.switches)
     if isinstance(active_loops, str) or not isinstance(active_loops, Iterable | None):
         raise InputError(
             f"{function}: active_loops is {active_loops!r}; expected names of loops, as ['grasp', ...]; [] for none"
         )
     names = frozenset(switchable if active_loops is None else active_loops)
-    _check_names(names, switchable, f"{function}: active_loops", "a switchable loop")
+    _check_names(names, switchable, f"{function}: active_loops", "a switchable loop or coupling")
     return names
 
 
@@ -177,7 +173,7 @@ def loop_acceleration_rows(
 
 @functools.lru_cache(maxsize=64)
 def active_row_mask(model: Model, active_loops: frozenset[str]) -> np.ndarray:
-    """1 for every row of switchable loops that acts while these loops are closed, 0 for the others."""
+    """1 for every row of switchable loops and couplings that acts while these are closed, 0 for the others."""
     mask = row_mask(mechanism(model), active_loops)
     mask.setflags(write=False)
     return mask
@@ -193,7 +189,7 @@ def loop_inputs(
     """A kernel's inputs for switchable and for driven loops; none where the model has no such loop with rows."""
     names = checked_active_loops(model, active_loops, function)
     accelerations = loop_acceleration_rows(model, loop_accelerations, function)
-    masks = (mask(model, names),) if switchable_loops(model) else ()
+    masks = (mask(model, names),) if model.switches else ()
     found = masks + ((accelerations,) if any(x.driven for x in model.loops) else ())
     return tuple(x for x in found if x.shape[-1])
 

@@ -98,7 +98,7 @@ def misses(model: Model, error: np.ndarray) -> tuple[Miss, ...]:
     """Errors (n_rows,) of one state, by loop and coupling."""
     rows = rows_of(model)
     owners = [(x.name, f"loop {x.name!r}, between {x.a!r} and {x.b!r},") for x in model.loops]
-    owners += [(c.name, f"coupling {c.name!r}, of joint {c.joint!r} to {c.source!r},") for c in model.couplings]
+    owners += [(c.name, f"coupling {c.name!r}, of joint {' to '.join(map(repr, c.joints))},") for c in model.couplings]
     m, out = mechanism_of(model), []
     lengths = [c.length for c in m.closures] + [m.length] * len(model.couplings)
     for number, (name, what) in enumerate(owners):
@@ -129,7 +129,7 @@ def joints_around(model: Model, name: str) -> frozenset[str]:
     """Names of the joints in a loop or coupling, and in those that share joints with it, one after the other."""
     m = mechanism_of(model)
     groups = {c.name: _between(m, c.a.link, c.b.link) for c in m.closures}
-    groups |= {c.name: {c.joint, c.source} for c in model.couplings}
+    groups |= {c.name: set(c.joints) for c in model.couplings}
     found, left = set(groups.pop(name)), groups
     while any(found & own for own in left.values()):
         found |= set().union(*(own for own in left.values() if found & own))

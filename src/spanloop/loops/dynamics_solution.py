@@ -139,14 +139,10 @@ def with_idle(model: Model, fewer: Model, found: Solution) -> Solution:
 
 
 def _closed_rows(model: Model, active_loops: Collection[str] | None) -> list[int]:
-    """Numbers of the rows that hold: all but those of loops that are switched off."""
+    """Numbers of the rows that hold: all but those of loops and couplings that are switched off."""
     m = mechanism(model)
-    idle = {
-        r
-        for c in m.closures
-        if c.switchable and active_loops is not None and c.name not in active_loops
-        for r in c.rows
-    }
+    off = () if active_loops is None else [name for name in m.switches if name not in active_loops]
+    idle = {r for name in off for r in m.switches[name]}
     return [r for r in range(m.n_rows) if r not in idle]
 
 

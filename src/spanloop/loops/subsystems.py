@@ -162,7 +162,7 @@ def _dofs(m: Mechanism, links: Sequence[int]) -> list[int]:
 def _rows(m: Mechanism, links: Sequence[int]) -> set[int]:
     """Rows of the loops and couplings that end on one of these links."""
     out = {r for c in m.closures if c.a.link in links or c.b.link in links for r in c.rows}
-    return out | {g.row for g in m.gears if g.link in links or g.source in links}
+    return out | {g.row for g in m.gears if any(i in links for i, _ in g.ends)}
 
 
 def _numeral(n: int) -> str:

@@ -23,9 +23,11 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def sqrt(x: Scalar) -> Scalar:
-    """Square root of a number that is not negative."""
+    """Square root of a number that is not negative, or of an array of them."""
     if isinstance(x, _REAL):
         return math.sqrt(x)
+    if isinstance(x, np.ndarray):
+        return np.sqrt(x)
     return x.sqrt()
 
 

@@ -335,11 +335,21 @@ class Builder:
         self._loops.append({"a": a, "b": b, "joint": joint, **options})
         return self
 
-    def coupling(self, name: str, joint: str, source: str, ratio: float = 1.0, offset: float = 0.0) -> Builder:
-        """Add a gear: coordinate of `joint` = ratio · coordinate of `source` + offset [rad or m]."""
-        ratio = user_input.number(ratio, f"coupling {name!r}: ratio")
-        offset = user_input.number(offset, f"coupling {name!r}: offset")
-        self._couplings.append(Coupling(name, joint, source, ratio, offset))
+    def coupling(
+        self,
+        name: str,
+        joint: str,
+        source: str | None = None,
+        ratio: float = 1.0,
+        offset: float = 0.0,
+        *,
+        switchable: bool = False,
+    ) -> Builder:
+        """Add a gear: coordinate of `joint` = ratio · coordinate of `source` + offset [rad or m].
+
+        Without a source the joint is held at the offset. switchable: only while active_loops= names the coupling.
+        """
+        self._couplings.append(user_input.coupling(name, joint, source, ratio, offset, switchable))
         return self
 
     def note(self, text: str) -> Builder:

@@ -103,6 +103,12 @@ class Model:
         """Number of the parent of body 1, 2, ...; parents[i − 1] < i."""
         return tuple(self.body_number[j.parent] for j in self.joints)
 
+    @cached_property
+    def switches(self) -> tuple[str, ...]:
+        """Names of the switchable loops, then of the switchable couplings: what active_loops= can name."""
+        loops = tuple(x.name for x in self.loops if x.switchable)
+        return loops + tuple(c.name for c in self.couplings if c.switchable)
+
     def q_slice(self, joint: str) -> slice:
         """Return the slice of q that holds the joint's coordinates."""
         self.joint(joint)

@@ -161,14 +161,27 @@ class Loop:
 
 @dataclass(frozen=True)
 class Coupling:
-    """A closure of rates: coordinate of `joint` = ratio · coordinate of `source` + offset (mimic joints, gears)."""
+    """A closure of rates: coordinate of `joint` = ratio · coordinate of `source` + offset (mimic joints, gears).
+
+    Without a source the joint is held at the offset (a brake, a latch).
+    """
 
     name: str
     joint: str
-    source: str
+    source: str | None = None
     ratio: float = 1.0
     offset: float = 0.0
+    switchable: bool = False
     where: str = field(default="", compare=False, repr=False)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints that it concerns: one or two."""
+        return (self.joint,) if self.source is None else (self.joint, self.source)
+
+    def position(self, source: float = 0.0) -> float:
+        """The coordinate of `joint` where that of the source is given."""
+        return self.offset if self.source is None else self.ratio * source + self.offset
 
 
 @dataclass(frozen=True)

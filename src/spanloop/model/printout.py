@@ -93,7 +93,8 @@ def _loop(x: Loop) -> str:
 
 def _coupling(c: Coupling) -> str:
     offset = f" {'+' if c.offset > 0 else '-'} {abs(c.offset):g}" if c.offset else ""
-    return in_one_line(f"{c.name}: {c.joint} = {c.ratio:g} {c.source}{offset}")
+    value = f"{c.offset:g} (held)" if c.source is None else f"{c.ratio:g} {c.source}{offset}"
+    return in_one_line(f"{c.name}: {c.joint} = {value}" + (" (switchable)" if c.switchable else ""))
 
 
 # ---- HTML, with all text escaped

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spanloop.errors import ModelError, nearest
 from spanloop.model.motors import check_actuator
-from spanloop.model.parts import WORLD, Body, Joint, Loop
+from spanloop.model.parts import WORLD, Body, Coupling, Joint, Loop
 from spanloop.model.sensor_settings import check_values
 from spanloop.model.value_check import check_body, check_joint, check_kind, check_numbers, check_placement, label
 
@@ -43,6 +43,7 @@ def _unique(model: Model) -> None:
         ("joint", [j.name for j in model.joints] + [x.name for x in model.loops]),
         ("frame", [f.name for f in model.frames]),
         ("coupling", [c.name for c in model.couplings]),
+        ("switchable loop or coupling", list(model.switches)),
         ("actuator", [a.name for a in model.actuators]),
         ("sensor", [x.name for x in model.sensors]),
     ):
@@ -74,7 +75,7 @@ def _a(what: str) -> str:
 
 
 def _plural(what: str) -> str:
-    return "bodies" if what == "body" else what + "s"
+    return "bodies" if what == "body" else "s or ".join(what.split(" or ")) + "s"
 
 
 def _ends_exist(model: Model, bodies: dict[str, Body]) -> None:
@@ -158,8 +159,9 @@ def _check_frames_and_loops(model: Model) -> None:
 def _check_couplings(model: Model) -> None:
     joints = {j.name: j for j in model.joints}
     source: dict[str, str] = {}
+    held: set[str] = set()
     for c in model.couplings:
-        for name in (c.joint, c.source):
+        for name in c.joints:
             if name not in joints:
                 raise ModelError(f"{label('coupling', c)}: {name!r} is not a joint; {nearest(name, joints)}")
             if joints[name].kind.nv != 1:
@@ -168,11 +170,18 @@ def _check_couplings(model: Model) -> None:
         if c.joint == c.source:
             raise ModelError(f"{label('coupling', c)}: joint {c.joint!r} follows itself")
         check_numbers((c.ratio, c.offset), f"{label('coupling', c)}: ratio or offset")
-        if c.joint in source:
-            raise ModelError(
-                f"{label('coupling', c)}: joint {c.joint!r} follows {source[c.joint]!r} already; it can follow one"
-            )
-        source[c.joint] = c.source
+        if c.source is None:
+            _check_held(c, joints[c.joint])
+        if c.switchable:
+            continue
+        if c.joint in (held if c.source is None else source):
+            does = "is held" if c.source is None else f"follows {source[c.joint]!r}"
+            can = "be held once" if c.source is None else "follow one"
+            raise ModelError(f"{label('coupling', c)}: joint {c.joint!r} {does} already; it can {can}")
+        if c.source is None:
+            held.add(c.joint)
+        else:
+            source[c.joint] = c.source
     free: set[str] = set()  # joints that are known to follow no cycle
     for start in source:
         way, at = {start}, source[start]
@@ -182,3 +191,17 @@ def _check_couplings(model: Model) -> None:
         if at in way:
             raise ModelError(f"model {model.name!r}: joint {at!r} follows itself through couplings; break the cycle")
         free |= way
+
+
+def _check_held(c: Coupling, joint: Joint) -> None:
+    """A coupling without a source holds a joint that forces move."""
+    if c.ratio != 1.0:
+        raise ModelError(
+            f"{label('coupling', c)}: the ratio is {c.ratio:g} and there is no source; a joint that is held has no "
+            "ratio. Name the source, or leave the ratio out"
+        )
+    if joint.driven:
+        raise ModelError(
+            f"{label('coupling', c)}: joint {c.joint!r} is driven: its motion is given, and nothing can hold it. "
+            "Leave one of the two out"
+        )

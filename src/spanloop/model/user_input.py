@@ -12,6 +12,7 @@ from spanloop.errors import InputError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.math.vector3 import IDENTITY3
 from spanloop.model.exact_rotations import rotation_of_angles
+from spanloop.model.parts import Coupling
 from spanloop.model.value_check import check_rotation
 from spanloop.types import Floats3, Floats33
 
@@ -64,6 +65,13 @@ def number(value: Any, owner: str) -> float:
     if not math.isfinite(x):
         raise InputError(f"{owner} is {value!r}; expected a finite number")
     return x
+
+
+def coupling(name: str, joint: str, source: str | None, ratio: float, offset: float, switchable: bool) -> Coupling:
+    """A coupling, its numbers checked."""
+    owner = f"coupling {name!r}"
+    numbers = number(ratio, f"{owner}: ratio"), number(offset, f"{owner}: offset")
+    return Coupling(name, joint, source, *numbers, bool(switchable))
 
 
 def three(value: Any, owner: str) -> Floats3:

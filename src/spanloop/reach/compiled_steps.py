@@ -43,7 +43,7 @@ class CompiledSteps:
         """Links on the way to a target or loop: those that move, and those that rest."""
         m = self._mechanism
         ends = [m.anchors[t.frame].link for t in self.task.targets if t.frame]
-        ends += [a.link for c in m.closures for a in (c.a, c.b)] + [x for g in m.gears for x in (g.link, g.source)]
+        ends += [a.link for c in m.closures for a in (c.a, c.b)] + [i for g in m.gears for i, _ in g.ends]
         on = {i for end in ends for i in path(m.parents, end)}
         if not all(t.frame for t in self.task.targets):  # the centre of mass
             on = set(range(len(m.links)))

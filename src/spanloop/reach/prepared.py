@@ -101,7 +101,7 @@ def _concerned(model: Model, kinds: tuple[TargetKind, ...]) -> np.ndarray:
         return np.ones(model.nq, dtype=bool)
     on = {i for t in kinds for i in path(m.parents, m.anchors[t.frame].link)}
     around = [set(path(m.parents, c.a.link)) ^ set(path(m.parents, c.b.link)) for c in m.closures]
-    around += [{g.link, g.source} for g in m.gears]
+    around += [{i for i, _ in g.ends} for g in m.gears]
     while joined := [x for x in around if x & on and not x <= on]:
         on = on.union(*joined)
     out = np.zeros(model.nq, dtype=bool)

@@ -107,7 +107,7 @@ def _middle(lower: float, upper: float) -> float:
 
 def turning_freely(model: Model) -> np.ndarray:
     """Places in q of the hinges without limits; not of those in couplings, which count turns."""
-    geared = {name for c in model.couplings for name in (c.joint, c.source)}
+    geared = {name for c in model.couplings for name in c.joints}
     free = [
         j.name
         for j in model.joints

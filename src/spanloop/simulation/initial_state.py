@@ -22,7 +22,7 @@ from spanloop.loops.closure_errors import errors, positional, relative_errors, w
 from spanloop.loops.constraint_rank import in_general, structures
 from spanloop.model import Model
 from spanloop.model.poses import ROOM, default_position
-from spanloop.simulation.events import Events
+from spanloop.simulation.events.endings import Events
 from spanloop.simulation.minimal.completion import METHOD
 from spanloop.simulation.system import SINGULAR, System
 from spanloop.simulation.traced_kernels import kernel

@@ -240,7 +240,7 @@ def constants(model: Model, loops: Closures, parameters: Any, active: Iterable[s
     out: dict[str, np.ndarray] = {}
     if parameters is not None:
         out["p"] = _parameters(model, parameters)
-    switchable, driven = any(x.switchable for x in model.loops), any(x.driven for x in model.loops)
+    switchable, driven = bool(model.switches), any(x.driven for x in model.loops)
     names = [name for name, there in (("active", switchable), ("given", driven)) if there]
     if names or active is not None or loops.loop_accelerations:
         rows = loop_inputs(model, active, loops.loop_accelerations, function="simulate")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from spanloop.errors import InputError, Refusal
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.loops.arguments import checked_active_loops
 from spanloop.model import Model
+from spanloop.model.edits.remove import without_switches
 from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
-from spanloop.simulation.events import Events, events_of
+from spanloop.simulation.events.endings import Events, events_of
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
 from spanloop.simulation.integrators.implicit import linearized
@@ -67,6 +69,7 @@ class Problem:
     events: Events
     constants: np.ndarray  # (n or 1, width), in the system's order
     open_loops: tuple[str, ...] = ()  # switchable loops that are not active
+    start: float = 0.0  # time of the initial states [s]
     stiff: str = ""  # the joint for which steps are implicit, though nobody asked for it
     advice: str = ""  # where steps are too long for a joint that is stiff
 
@@ -86,11 +89,14 @@ class Problem:
         limits: str = "end",
         events: Any = None,
         parameters: Any = None,
+        start: float = 0.0,
     ) -> Problem:
         """The problem of sl.simulate's arguments, each checked."""
         model = robot.model
         if limits not in LIMITS:
             raise InputError(f"limits is {limits!r}; expected 'end', 'stop' or 'ignore'")
+        if not (isinstance(start, Real) and np.isfinite(float(start))):
+            raise InputError(f"start is {start!r}; expected a time in seconds, a finite number")
         loops = closures if isinstance(closures, Closures) else Closures(closures)
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
@@ -106,7 +112,7 @@ class Problem:
         )
         strict = robot.on_singular == "raise"
         shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in fixed.values()))
-        rows_q, rows_v, batch = initial_state.states(robot, q, v, shape, fixed.get("p"))
+        rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shape, fixed.get("p"))
         near = None if parameters is not None or active is not None else initial_state.assembly(robot, rows_q)
         system = System(model, applied, method, loops.stabilization, parameters is not None, strict, near)
         if limits == "stop":
@@ -116,8 +122,8 @@ class Problem:
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         watched = events_of(model, limits == "end", events)
         initial_state.warn_of_limits(watched, rows_q)
-        opened = tuple(x.name for x in model.loops if x.switchable and active is not None and x.name not in active)
-        return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened)
+        opened = () if active is None else tuple(name for name in model.switches if name not in active)
+        return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
 
     @property
     def model(self) -> Model:
@@ -142,7 +148,7 @@ class Problem:
         if "z" in layout:
             state[:, layout.places["z"]] = self.applied.start()
         if "g" in layout:
-            state[:, layout.places["g"]] = self.event_values(np.zeros((len(self), 1)), self.q, self.v)
+            state[:, layout.places["g"]] = self.event_values(np.full((len(self), 1), self.start), self.q, self.v)
         return state
 
     def event_values(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -280,7 +286,7 @@ class Problem:
         if live is not None and live.ndim == 1:
             model, live = model.with_parameters(live), None
         if self.open_loops:
-            names, model = model.parameters().names, model.remove(self.open_loops, kind="loop")
+            names, model = model.parameters().names, without_switches(model, self.open_loops)
             live = live if live is None else live[:, [names.index(name) for name in model.parameters().names]]
         return model, None if live is None else live.reshape(*self.batch, -1)
 

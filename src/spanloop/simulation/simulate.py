@@ -62,6 +62,7 @@ def simulate(
     events: Callable[..., Any] | Mapping[str, Callable[..., Any]] | None = None,
     parameters: ArrayLike | Parameters | None = None,
     sample: float | None = None,
+    start: float = 0.0,
 ) -> Trajectory:
     """Simulate the motion of a mechanism from a state, over a duration.
 
@@ -105,6 +106,7 @@ def simulate(
         sample: time between the samples that are kept [s], at least a step; every step by default, and less often
             where that would be more than 20 million numbers. Adjusted, with a warning, if it does not divide the
             duration; run.times has the times.
+        start: time of the initial state [s], from which controllers, forces and events count on; run.continued uses it.
 
     Returns:
         The Trajectory up to the end of each run; `outcome` has the reason why it ended. Ctrl-C returns what there is.
@@ -139,6 +141,7 @@ def simulate(
         limits=limits,
         events=events,
         parameters=parameters,
+        start=start,
     )
     if chosen.adaptive:
         return adaptive.integrate(problem, chosen, duration, step, sample)
@@ -197,7 +200,7 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     compiled = rollout(problem.system, problem.events, integrator.name, dtype, integrator.threads)
     controls = problem.inputs.rows(problem.batch, times.steps, _state_of(problem, layout))
     constants = np.ascontiguousarray(problem.constants, compiled.dtype)
-    loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs)
+    loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs, problem.start)
     progress = loop.begin(problem.state(layout), problem.model.nq + problem.model.nv + problem.applied.memory)
     end_at_start(problem, layout, progress)
     _run(problem, loop, progress, integrator)
@@ -218,12 +221,13 @@ def _run(problem: Problem, loop: TimeLoop, progress: Progress, integrator: Integ
     kept = None
     if integrator.checkpoint is not None:
         controls = "callback" if callable(loop.controls) else loop.controls
-        key = key_of(loop.rollout.key, loop.grid, progress.state, loop.constants, controls)
+        key = key_of(loop.rollout.key, loop.start, loop.grid, progress.state, loop.constants, controls)
         kept = Checkpoint(integrator.checkpoint, key, loop.grid.every, problem.inputs)
         kept.begin(progress)
     bar = ProgressBar(loop.grid.steps, loop.grid.h, len(progress.state), integrator.progress)
     if progress.resumed:
-        bar.say(f"{integrator.checkpoint}: the simulation continues at t = {progress.resumed * loop.grid.h:.6g} s")
+        at = loop.start + progress.resumed * loop.grid.h
+        bar.say(f"{integrator.checkpoint}: the simulation continues at t = {at:.6g} s")
 
     def report(p: Progress) -> None:
         bar.draw(p.done)
@@ -271,7 +275,7 @@ def _trajectory(
     if problem.stiff:
         settings["stiff"] = problem.stiff
     if p.resumed:
-        settings["resumed"] = f"at {p.resumed * g.h:.6g} s"
+        settings["resumed"] = f"at {loop.start + p.resumed * g.h:.6g} s"
     errors = _step_errors(problem, loop, p, layout, integrator)
     if errors is not None:
         settings["step_error"] = errors.total

@@ -10,7 +10,7 @@ import numpy as np
 
 from spanloop.kernels import KernelSpec
 from spanloop.model import Model
-from spanloop.simulation.events import Stop, limits_of
+from spanloop.simulation.events.endings import Stop, limits_of
 from spanloop.simulation.system import SLIP, System
 
 EXPLICIT = 2.0  # rate times step: above it explicit steps are unstable, or nearly so (RK4 at 2.78, Euler at 2)
@@ -77,7 +77,7 @@ def _stiffest(system: System, model: Model, q: np.ndarray) -> Stiffest | None:
     K, D = (np.sum([part[i] for part in parts.values()], axis=0) for i in (0, 1))
     if not (K.any() or D.any()):
         return None
-    closed = system.has_loops and not any(x.switchable or x.driven for x in model.loops)
+    closed = system.has_loops and not (model.switches or any(x.driven for x in model.loops))
     rate, dof = _fastest(model, tuple(K), tuple(D), tuple(q) if closed else None)
     weights = {name: d[dof] + k[dof] / max(rate, 1e-9) for name, (k, d) in parts.items()}
     return Stiffest(rate, _joint(model, dof), max(weights, key=weights.__getitem__))

@@ -35,7 +35,7 @@ from spanloop.math.symmetric import PIVOT_TOLERANCE
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.controllers import AppliedForces
-from spanloop.simulation.events import Stop
+from spanloop.simulation.events.endings import Stop
 from spanloop.simulation.minimal.completion import METHOD as MINIMAL_METHOD
 from spanloop.simulation.minimal.completion import ROUNDS as MINIMAL_ROUNDS
 from spanloop.simulation.minimal.completion import Completion

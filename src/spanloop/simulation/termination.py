@@ -14,7 +14,7 @@ import numpy as np
 from spanloop.compiler.render.rollout import HALTED, NOT_CONVERGED
 from spanloop.compiler.runtime.rollout import Steps
 from spanloop.errors import Reason, Refusal
-from spanloop.simulation.events import Events
+from spanloop.simulation.events.endings import Events
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem
 from spanloop.simulation.system import SINGULAR
@@ -238,7 +238,8 @@ class Termination:
             found = self.problem.refusal(t, *self._state(state), step.controls, step.k)  # of projections: no step helps
             refusal = found if found is not None and found.reason is Reason.SINGULAR_MASS else None
         reason = end_reason(refusal)
-        if refusal is not None and reason is EndReason.OPEN and t > 0.0 and not self.problem.system.keeps_closed:
+        drifts = t > self.loop.start and not self.problem.system.keeps_closed
+        if refusal is not None and reason is EndReason.OPEN and drifts:
             kept = self.problem.system.closures
             why = "nothing keeps the loops closed" if kept == "none" else "feedback does not keep the loops closed"
             words = f"at t = {t:.6g} s {refusal.fact}: {why}, and they drifted apart. Try closures='project'"

@@ -17,7 +17,7 @@ from spanloop.math.spatial import Force
 from spanloop.math.vector3 import IDENTITY3, ZERO3, times
 from spanloop.model import Model
 from spanloop.topology.tree_paths import meeting, path
-from spanloop.types import Floats33, Vector3
+from spanloop.types import Floats33, Scalar, Vector3
 
 if TYPE_CHECKING:
     from spanloop.topology.mechanism import Anchor
@@ -76,15 +76,25 @@ class Closure:
 
 @dataclass(frozen=True)
 class Gear:
-    """A coupling of two joints' rates: rate(joint) − ratio · rate(source) = 0."""
+    """A coupling of two joints' rates: rate(joint) − ratio · rate(source) = 0; without a source the joint is held."""
 
     name: str
     row: int
     link: int  # of the joint that follows
-    source: int
+    source: int  # −1: none
     ratio: float
     offset: float
     meets: int
+    switchable: bool = False
+
+    @property
+    def ends(self) -> tuple[tuple[int, float], ...]:
+        """The links whose coordinates are in its row, with their factors σ."""
+        return ((self.link, 1.0),) if self.source < 0 else ((self.link, 1.0), (self.source, -self.ratio))
+
+    def along(self, values: Sequence[Scalar]) -> Scalar:
+        """The row applied to one number a link, those of `ends`: coordinates, rates or accelerations."""
+        return values[0] if self.source < 0 else values[0] - self.ratio * values[1]
 
 
 def closures(model: Model, anchors: dict[str, Anchor], parents: Sequence[int]) -> tuple[Closure, ...]:
@@ -109,10 +119,10 @@ def gears(model: Model, links: dict[str, int], parents: Sequence[int], first_row
     """The model's couplings between joints that move."""
     out: list[Gear] = []
     for c in model.couplings:
-        i, j = links[c.joint], links[c.source]
-        up = [parents[k] for k in (i, j)]
-        row = first_row + len(out)
-        out.append(Gear(c.name, row, i, j, c.ratio, c.offset, meeting(parents, *up)))
+        ends = [links[name] for name in c.joints]
+        up = [parents[k] for k in ends]
+        row, source = first_row + len(out), ends[1] if c.source is not None else -1
+        out.append(Gear(c.name, row, ends[0], source, c.ratio, c.offset, meeting(parents, up[0], up[-1]), c.switchable))
     return tuple(out)
 
 

@@ -28,8 +28,10 @@ def loops_in_words(model: Model) -> str:
             f"rows in the axes of its child frame: {listed(row_words(c))}"
         )
     for g in m.gears:
-        joint, source = m.links[g.link].name, m.links[g.source].name
-        lines.append(f"coupling {g.name!r}: rate of {joint!r} is {g.ratio:g} times that of {source!r} (1 row)")
+        joint, *source = (m.links[i].name for i, _ in g.ends)
+        switch = ", switchable" if g.switchable else ""
+        does = f"rate of {joint!r} is {g.ratio:g} times that of {source[0]!r}" if source else f"{joint!r} is held"
+        lines.append(f"coupling {g.name!r}: {does} (1 row{switch})")
     groups = [g for g in coupled_loops(m) if len(g) > 1]
     lines += [f"loops that share joints and move each other: {listed(g)}" for g in groups]
     return "\n".join(map(in_one_line, lines))
@@ -49,7 +51,7 @@ def coupled_loops(m: Mechanism) -> list[list[str]]:
 
 def _joints_by_closure(m: Mechanism) -> dict[str, set[int]]:
     out = {c.name: {i for end in (c.a, c.b) for i in _links(m, end.link, c.meets)} for c in m.closures}
-    out.update({g.name: {i for end in (g.link, g.source) for i in _links(m, end, g.meets)} for g in m.gears})
+    out.update({g.name: {i for end, _ in g.ends for i in _links(m, end, g.meets)} for g in m.gears})
     return out
 
 

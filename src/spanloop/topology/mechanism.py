@@ -37,6 +37,7 @@ class Anchor:
     link: int
     rotation: Floats33 = IDENTITY3
     position: Vector3 = (0.0, 0.0, 0.0)
+    is_captured: bool = False  # rotation and position are inputs: they may be traced
 
     def at(self, rotation: Floats33, position: Vector3) -> Anchor:
         """A frame placed in this one."""
@@ -44,6 +45,8 @@ class Anchor:
 
     def transform(self) -> Transform:
         """The frame's pose in the link."""
+        if self.is_captured:
+            return Transform(Rotation.full(self.rotation), self.position)
         return Transform(from_matrix(self.rotation), self.position)
 
 
@@ -137,8 +140,14 @@ class Mechanism:
 
     @property
     def switched_rows(self) -> tuple[int, ...]:
-        """Rows of the closures that can be switched, in the order of the input `active`."""
-        return tuple(r for c in self.closures if c.switchable for r in c.rows)
+        """Rows of the closures and gears that can be switched, in the order of the input `active`."""
+        return tuple(r for rows in self.switches.values() for r in rows)
+
+    @property
+    def switches(self) -> dict[str, tuple[int, ...]]:
+        """Rows by the name of what can be switched: closures, then gears, in the model's order (Model.switches)."""
+        closures = {c.name: c.rows for c in self.closures if c.switchable}
+        return closures | {g.name: (g.row,) for g in self.gears if g.switchable}
 
     @property
     def position_rows(self) -> tuple[int, ...]:
@@ -195,6 +204,23 @@ class Mechanism:
         """The mechanism with more inertia (nv) at its joints."""
         links = tuple(replace(k, armature=_plus(k.armature, tuple(added[k.v]))) for k in self.links)
         return replace(self, links=links)
+
+    def with_captured(self, values: Sequence[Scalar], names: Sequence[str]) -> Mechanism:
+        """The mechanism with captured frames b of loops and offsets of couplings (captured_frames.py)."""
+        left, frames, offsets = list(values), {}, {}
+        loops = {c.name for c in self.closures}
+        for name in names:
+            if name in loops:
+                own, left = tuple(left[:12]), left[12:]
+                frames[name] = (own[:3], own[3:6], own[6:9]), own[9:]
+            else:
+                offsets[name] = left.pop(0)
+        closures = tuple(
+            replace(c, b=Anchor(c.b.link, *frames[c.name], is_captured=True)) if c.name in frames else c
+            for c in self.closures
+        )
+        gears = tuple(replace(g, offset=offsets[g.name]) if g.name in offsets else g for g in self.gears)
+        return replace(self, closures=closures, gears=gears)
 
     def regrouped(self) -> Mechanism:
         """The mechanism with inertia moved to parents where no acceleration, torque or mass matrix depends on it."""

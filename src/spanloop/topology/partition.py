@@ -56,7 +56,7 @@ def ties(mechanism: Mechanism) -> list[tuple[int, int]]:
     """Pairs of links (−1: the world) that a joint, a closure or a gear joins."""
     pairs = [(link.number, link.parent) for link in mechanism.links]
     pairs += [(c.a.link, c.b.link) for c in mechanism.closures]
-    return pairs + [(g.link, g.source) for g in mechanism.gears]
+    return pairs + [(g.link, g.source) for g in mechanism.gears if g.source >= 0]
 
 
 def connected_components(nodes: Sequence[Node], tied: Iterable[tuple[Node, Node]]) -> tuple[tuple[Node, ...], ...]:

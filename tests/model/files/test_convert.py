@@ -20,7 +20,7 @@ from spanloop.model.files.toml.reader import loads
 from spanloop.model.files.toml.writer import dumps
 
 PAGE = (Path(__file__).parents[3] / "docs" / "toml.md").read_text(encoding="utf-8")
-(EXAMPLE,) = re.findall(r"```toml\n(.*?)```", PAGE, re.S)
+EXAMPLE, *_ = re.findall(r"```toml\n(.*?)```", PAGE, re.S)
 
 
 def run(capsys, *words):

@@ -95,11 +95,11 @@ def test_two_tendons_of_one_joint_each_are_a_coupling_too():
     assert abs(peer.data.efc_pos[0]) < 1e-14
 
 
-def test_a_tendon_of_one_joint_is_held_by_a_loop():
+def test_a_tendon_of_one_joint_holds_it():
     peer = Peer(COUPLED.format('<tendon tendon1="two" polycoef="0.1 0 0 0 0"/>'))
-    (x,) = peer.model.loops
+    (c,) = peer.model.couplings
     q = peer.robot.assemble(peer.model.neutral())
-    assert x.kind.name == "fixed"
+    assert c.joints == ("s",)
     assert q[peer.model.q_slice("s")] == pytest.approx(0.0)  # 0.5 (q + 0.2) = 0.1
     peer.set(q, np.zeros(3))
     assert abs(peer.data.efc_pos[0]) < 1e-10

@@ -4,6 +4,9 @@
 
 is the acceleration of the mechanism at rest, without gravity and springs, whose rows have the bias e: the sweeps are
 those of elimination. In one kernel with forward dynamics at the same q the factors are computed once.
+
+With the bias (1 + restitution) u along the rows, u = J v, the same change is an impact: rows that close stop their
+rates, or reverse a share of them. The forces of the rows are then impulses.
 """
 
 from __future__ import annotations
@@ -11,8 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spanloop.algorithms.closed import closure_kinematics
-from spanloop.algorithms.closed.closure_rows import PositionError, VelocityError
-from spanloop.algorithms.closed.elimination import closed_sweeps, joint_accelerations
+from spanloop.algorithms.closed.closure_rows import ImpactBias, PositionError, VelocityError
+from spanloop.algorithms.closed.elimination import accelerations_and_forces, closed_sweeps, joint_accelerations
 from spanloop.algorithms.closed.redundancy import Redundancy
 from spanloop.algorithms.tree.energy import fly
 from spanloop.algorithms.tree.link_motion import placed
@@ -32,11 +35,33 @@ def velocity_correction(mechanism, redundancy: Redundancy | None = None) -> Prog
 
     Its demands are the pivots of all constraint rows, each with its bound (19), where redundant rows are known.
     """
-    moving = (outward(fly, V=Motion()), outward(keep_rates))
     found = _program(
-        "velocity_correction", ("q", "v"), mechanism, redundancy, _switches(mechanism), VelocityError(), moving
+        "velocity_correction", ("q", "v"), mechanism, redundancy, _switches(mechanism), VelocityError(), _MOVING
     )
     return replace(found, demands=pivots) if redundancy and redundancy.refuses_singular else found
+
+
+def impact(mechanism, redundancy: Redundancy | None = None) -> Program:
+    """What closing rows does to velocities at once: (delta (nv,), impulses (n_rows,), u (n_rows,)).
+
+    delta = v⁺ − v with J v⁺ = −restitution u along the closed rows, u = J v. Impulses λ [N m s or N s], M delta = Jᵀ λ,
+    act on body b in the axes of the closures' child frames; 0 for rows that are dropped or switched off. The kinetic
+    energy lost is −½ Σ λ (u + u⁺). Rows with a given acceleration keep their rate.
+
+    restitution: an input, one number for each switched row, in the order of mechanism.switched_rows. Demands are those
+    of velocity_correction.
+    """
+    sizes = _switches(mechanism)
+    if sizes:
+        sizes["restitution"] = sizes["active"]
+    correction = velocity_correction(mechanism, redundancy)
+    found = _program("impact", ("q", "v"), mechanism, redundancy, sizes, ImpactBias(), _MOVING)
+    changes = accelerations_and_forces(mechanism)
+
+    def result(m, here, world) -> list:
+        return changes(m, here, world) + closure_kinematics.row_rates(m, here)
+
+    return replace(found, result=result, shape=(mechanism.nv + 2 * mechanism.n_rows,), demands=correction.demands)
 
 
 def pivots(m, here, world) -> list:
@@ -79,3 +104,6 @@ def rest(link, here, parent) -> Values:
     """A link at rest that nothing pushes."""
     still = (0.0,) * link.kind.nv
     return Values(field=Field(ZERO3), z=Force(), v=still, tau=still, torque=still)
+
+
+_MOVING = (outward(fly, V=Motion()), outward(keep_rates))

@@ -16,8 +16,8 @@ from spanloop.algorithms.tree.kinematics import velocity_product
 from spanloop.algorithms.tree.link_motion import placed
 from spanloop.math.scalar import where
 from spanloop.math.spatial import Field, Force, Motion, Transform, coriolis, power
-from spanloop.math.vector3 import ZERO3, add, cross, total
-from spanloop.sweeps import Program, Values, outward
+from spanloop.math.vector3 import ZERO3, add, cross, times, total
+from spanloop.sweeps import Program, Values, outward, walk
 from spanloop.topology.tree_paths import between, relative_pose
 
 OPEN = 1e-3  # a loop with an error above this [rad, or of its length] is open: it has no meaningful accelerations
@@ -35,7 +35,7 @@ def closure_error(mechanism) -> Program:
 def error_rows(m, here) -> list:
     """e, row by row; after the sweep `placed`."""
     out = [0.0 if x is None else x for c in m.closures for x in c.kind.closure_error(relative_pose(m, here, c))]
-    return out + [here[g.link].q[0] - g.ratio * here[g.source].q[0] - g.offset for g in m.gears]
+    return out + [g.along([here[i].q[0] for i, _ in g.ends]) - g.offset for g in m.gears]
 
 
 def closure_poses(mechanism, closure) -> Program:
@@ -84,12 +84,12 @@ def given_accelerations(m, world) -> dict:
 
 
 def masks(m, world) -> dict:
-    """1 or 0 for each row of a closure that can be switched: whether it carries a force."""
+    """1 or 0 for each row of a closure or gear that can be switched: whether it carries a force."""
     return {r: where(x > 0.5, 1.0, 0.0) for r, x in _switches(m, world)}
 
 
 def closed_masks(m, world) -> dict:
-    """1 or 0 for each row of a closure that can be switched: whether its closure is closed."""
+    """1 or 0 for each row of a closure or gear that can be switched: whether it is closed."""
     return {r: x * x for r, x in _switches(m, world)}
 
 
@@ -135,9 +135,43 @@ def jacobian_rows(m, here) -> list[list]:
             for r, x in zip(c.rows, row, strict=True):
                 J[r][column] = J[r][column] + x
     for g in m.gears:
-        J[g.row][m.links[g.link].v.start] = 1.0
-        J[g.row][m.links[g.source].v.start] = -g.ratio
+        for i, factor in g.ends:
+            J[g.row][m.links[i].v.start] = factor
     return J
+
+
+def row_rates(m, here) -> list:
+    """J v, row by row; after sweeps that store V and field, and the joints' rates as `moving`."""
+    out = []
+    for c in m.closures:
+        x = relative_pose(m, here, c)
+        velocity = _at_anchor(here, c.b).velocity - _seen_from_child(x, _at_anchor(here, c.a).velocity)
+        out += [power(velocity, w) for w in c.kind.closure_space(x)]
+    return out + [g.along([here[i].moving[0] for i, _ in g.ends]) for g in m.gears]
+
+
+def loop_wrenches(mechanism, q, forces) -> dict[str, list]:
+    """What forces (n_rows,) of rows in the closures' axes exert at q, on floats or traced scalars.
+
+    By loop [torque; force] (6) on its body b, at the user's child frame in the axes of that frame; by coupling one
+    number.
+    """
+
+    def result(m, here, world):
+        return [_wrench(m, here, c, [forces[r] for r in c.rows]) for c in m.closures]
+
+    found = walk(
+        Program("loop_wrenches", ("q",), placed(()), result, (len(mechanism.closures), 6)), mechanism, {"q": q}
+    )
+    wrenches = {c.name: six for c, six in zip(mechanism.closures, found, strict=True)}
+    return wrenches | {g.name: [forces[g.row]] for g in mechanism.gears}
+
+
+def _wrench(m, here, c, forces: list) -> list:
+    """The sum of a closure's rows, each times its force, in the axes of the user's child frame."""
+    rows = [tuple(w * f) for w, f in zip(c.kind.closure_space(relative_pose(m, here, c)), forces, strict=True)]
+    six = [total(column) for column in zip(*rows, strict=True)] or [0.0] * 6
+    return [*times(c.child_axes, tuple(six[:3])), *times(c.child_axes, tuple(six[3:]))]
 
 
 def closure_bias(mechanism) -> Program:

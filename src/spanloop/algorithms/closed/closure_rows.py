@@ -182,8 +182,8 @@ class FeedbackBias:
         return row.bias + pull + (0.0 if error is None else world.gains[1] * error)
 
     def of_gear(self, m, here, world, gear) -> Scalar:
-        error = here[gear.link].q[0] - gear.ratio * here[gear.source].q[0] - gear.offset
-        rate = here[gear.link].v[0] - gear.ratio * here[gear.source].v[0]
+        error = gear.along([here[i].q[0] for i, _ in gear.ends]) - gear.offset
+        rate = gear.along([here[i].v[0] for i, _ in gear.ends])
         return world.gains[0] * rate + world.gains[1] * error
 
 
@@ -220,7 +220,25 @@ class VelocityError:
         return 0.0 if row.number in m.given_rows else _row_rate(here, closure, row)
 
     def of_gear(self, m, here, world, gear) -> Scalar:
-        return here[gear.link].moving[0] - gear.ratio * here[gear.source].moving[0]
+        return gear.along([here[i].moving[0] for i, _ in gear.ends])
+
+
+class ImpactBias(VelocityError):
+    """Velocities along the rows and, of rows that can be switched, the share `restitution` of them that is reversed."""
+
+    uses_child_axes = True
+
+    def of_row(self, m, here, world, closure, row) -> Scalar:
+        return _and_reversed(m, world, row.number, super().of_row(m, here, world, closure, row))
+
+    def of_gear(self, m, here, world, gear) -> Scalar:
+        return _and_reversed(m, world, gear.row, super().of_gear(m, here, world, gear))
+
+
+def _and_reversed(m, world, r: int, rate: Scalar) -> Scalar:
+    """A rate and the share of it that an impact reverses."""
+    switched = m.switched_rows
+    return rate + world.restitution[switched.index(r)] * rate if r in switched else rate
 
 
 def _row_rate(here, closure, row) -> Scalar:

@@ -151,7 +151,8 @@ def _first_rows(redundancy: Redundancy, row_bias, ground: Field):
                         own[link] = own[link] + PendingRows({row.number: K}, {row.number: gamma})
                         gamma = 0.0
         for g in mechanism.gears:
-            coupled[g.link][g.row], coupled[g.source][g.row] = 1.0, -g.ratio  # σ (4)
+            for i, factor in g.ends:
+                coupled[i][g.row] = factor  # σ (4)
             gamma = row_bias.of_gear(mechanism, here, world, g)
             if not is_zero(gamma):
                 own[g.link] = own[g.link] + PendingRows({}, {g.row: gamma})

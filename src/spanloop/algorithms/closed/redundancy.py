@@ -58,12 +58,15 @@ def find_redundancy(mechanism, near: np.ndarray | None = None, evaluate: Evaluat
     evaluate: computes closure_error, closure_facing and closure_jacobian faster than walks on floats do, after a while.
     """
     closures = _Closures(mechanism, evaluate)
+    switched = set(mechanism.switched_rows)
     states = _states_with(closures, list(mechanism.position_rows), near=near)
+    if not states and switched:  # they may exclude each other, as two gears of one joint do
+        states = _states_with(closures, [r for r in mechanism.position_rows if r not in switched], near=near)
     if not states:
         return Redundancy(refuses_singular=True)
     whole = [closures.jacobian(q) for q in states]
     jacobians = [without_traces(mechanism, J) for J in whole]
-    movable = {*mechanism.switched_rows, *mechanism.given_rows}  # rows that stay, whatever they depend on
+    movable = {*switched, *mechanism.given_rows}  # rows that stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
     redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
     kept = [r for r in range(mechanism.n_rows) if r not in redundant]
@@ -73,7 +76,7 @@ def find_redundancy(mechanism, near: np.ndarray | None = None, evaluate: Evaluat
     return Redundancy(
         dropped=redundant,
         weak=weak,
-        idle=frozenset(mechanism.switched_rows) & _dependent(jacobians, kept),
+        idle=frozenset(switched) & _dependent(jacobians, kept),
         refuses_singular=True,
         is_known=True,
         misaligned=max((independent_share(J, kept, sorted(redundant)) for J in whole), default=0.0),
@@ -137,13 +140,13 @@ def without_traces(mechanism, J: np.ndarray) -> np.ndarray:
 def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
     """For the kernel's input `active`: 1 for every switched row that the set of active closures needs, −1 for a row of
     an active closure that depends on others, 0 for the rows of the other closures."""
-    on = [r for c in mechanism.closures if not c.switchable or c.name in active for r in c.rows]
-    permanent = {r for c in mechanism.closures if not c.switchable for r in c.rows}
-    switched = [r for r in on if r not in permanent]
+    permanent = set(range(mechanism.n_rows)) - set(mechanism.switched_rows)
+    switched = [r for name, rows in mechanism.switches.items() if name in active for r in rows]
+    on = permanent.union(switched)
     idle = frozenset[int]()
     states = _states_with(_Closures(mechanism), [r for r in mechanism.position_rows if r in on])
     if states and switched:
-        order = [r for r in on if r in permanent] + switched  # permanent rows first: they stay
+        order = sorted(permanent) + switched  # permanent rows first: they stay
         jacobians = [without_traces(mechanism, scaled_jacobian(mechanism, q))[order] for q in states]
         idle = frozenset(order[k] for k in redundant_rows(jacobians, first=len(order) - len(switched)))
     return np.array([0.0 if r not in switched else -1.0 if r in idle else 1.0 for r in mechanism.switched_rows])

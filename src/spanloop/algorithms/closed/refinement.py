@@ -28,7 +28,7 @@ Inputs = Mapping[str, Sequence[Any]]
 
 
 def refined_forward_dynamics(mechanism, inputs: Inputs, loaded, redundancy: Redundancy) -> tuple[list, list]:
-    """a (nv,), and pairs of which the first must be less."""
+    """a (nv,) and the forces of the rows (n_rows,), and pairs of which the first must be less."""
     m, n = mechanism, mechanism.nv
     program = elimination.forward_dynamics(m, loaded, redundancy, with_forces=True)
     numbers, demands = walked(program, m, inputs)
@@ -43,7 +43,7 @@ def refined_forward_dynamics(mechanism, inputs: Inputs, loaded, redundancy: Redu
         right = {**inputs, "tau": torque, "error": left, "given": [0.0] * len(m.given_rows)}
         step = walk(_correction(m, redundancy), m, right)
         numbers = [x + y for x, y in zip(numbers, step, strict=True)]
-    return numbers[:n], demands
+    return numbers, demands
 
 
 def _rows_left(m, redundancy: Redundancy, inputs: Inputs, a) -> tuple[list, list]:

@@ -3,12 +3,13 @@
 from spanloop.compiler.lower.phases import Division, Part, PhasedPlan, in_phases
 from spanloop.compiler.lower.plan import Operations, Plan, traced_inputs, unrolled, with_demands_in_output
 from spanloop.compiler.lower.rolled import CannotLoop, Looped, Pass, Tree, looped
-from spanloop.compiler.lower.schedule import Call, Repeat, Schedule
+from spanloop.compiler.lower.schedule import Call, Log, Repeat, Schedule
 
 __all__ = [
     "Call",
     "CannotLoop",
     "Division",
+    "Log",
     "Looped",
     "Operations",
     "Part",

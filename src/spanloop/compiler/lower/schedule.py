@@ -2,7 +2,7 @@
 
 A rollout is made of it. All arrays belong to one run and have names; a plan reads some and fills others. The state is
 carried from step to step: a step reads `name` and fills `following(name)`, which replaces the state only if the step
-succeeds. A run whose step fails stays where that step began.
+succeeds. A run whose step fails stays where that step began, but for arrays that its calls change in place.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from spanloop.compiler.lower.plan import Plan
 
-TIME, STEP = "t", "h"  # arrays of one number that the loop itself fills: time at the start of the step, its length
+TIME, STEP = "t", "h"  # arrays of one number, filled anew for every step: time at its start, its length
 
 
 def following(name: str) -> str:
@@ -30,15 +30,33 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Log:
+    """A row of a run's log, the numbers of `arrays`, where the only number of array `flag` is positive."""
+
+    flag: str
+    arrays: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Repeat:
     """Calls in a loop as long as the only number of array `left` is positive, `most` times at most.
 
-    If it is positive after that, the step failed. The calls must leave a finished run as it is.
+    If it is positive after that, the step failed. All calls must leave a finished run as it is; repetitions among them
+    count as they ended in the last turn. between: calls from one turn to the next, after which runs that go on write to
+    the log; there are none after the last turn.
     """
 
-    calls: tuple[Call, ...]
+    calls: tuple[Call | Repeat, ...]
     left: str
     most: int
+    between: tuple[Call, ...] = ()
+    log: Log | None = None
+
+    @property
+    def operations(self) -> int:
+        """Operations of all turns at most; of one turn, which is the usual number, where calls come between."""
+        turns = 1 if self.between else self.most
+        return turns * sum(_operations(x) for x in self.calls)
 
 
 @dataclass(frozen=True)
@@ -46,7 +64,8 @@ class Schedule:
     """One step with its inputs and outputs.
 
     begin: calls at the start of a step, before it is recorded; advance: calls that fill following(x) for every x of the
-    state. halt: an array; if an entry is negative after a step, the step failed.
+    state that is not in_place. halt: an array; if an entry is negative after a step, the step failed. in_place: arrays
+    of the state that the calls of `advance` change themselves; what they wrote stays if the step fails.
     """
 
     name: str
@@ -58,6 +77,7 @@ class Schedule:
     begin: tuple[Call, ...]
     advance: tuple[Call | Repeat, ...]
     halt: str | None = None
+    in_place: tuple[str, ...] = ()
 
     def width(self, names: tuple[str, ...]) -> int:
         """How many numbers these arrays hold together."""
@@ -66,7 +86,7 @@ class Schedule:
     def calls(self) -> Iterator[Call]:
         """All calls in order, those of loops once."""
         for x in (*self.begin, *self.advance):
-            yield from x.calls if isinstance(x, Repeat) else (x,)
+            yield from _calls(x)
 
     def plans(self) -> list[Plan]:
         """Every plan once, in the order of first use."""
@@ -77,16 +97,56 @@ class Schedule:
         return out
 
     @property
+    def committed(self) -> tuple[str, ...]:
+        """Arrays of the state that the next ones replace."""
+        return tuple(n for n in self.state if n not in self.in_place)
+
+    @property
+    def log(self) -> Log | None:
+        """What is logged; a schedule has one log at most."""
+        found = [log for x in self.advance for log in _logs(x)]
+        assert len(found) <= 1, found
+        return found[0] if found else None
+
+    @property
     def operations(self) -> int:
-        """How many operations a step takes at most (Operations.total)."""
-        parts = [(x.most, x.calls) if isinstance(x, Repeat) else (1, (x,)) for x in (*self.begin, *self.advance)]
-        return sum(most * sum(c.plan.operations.total for c in calls) for most, calls in parts)
+        """How many operations a step takes at most (Operations.total); see Repeat.operations."""
+        return sum(_operations(x) for x in (*self.begin, *self.advance))
 
     def __str__(self) -> str:
         lines = [f"{self.name}: state {', '.join(f'{n}[{self.sizes[n]}]' for n in self.state)}"]
         for title, part in (("begin", self.begin), ("advance", self.advance)):
-            for x in part:
-                for c in x.calls if isinstance(x, Repeat) else (x,):
-                    again = f"  (repeat while {x.left} > 0)" if isinstance(x, Repeat) else ""
-                    lines.append(f"  {title:8s}{', '.join(c.writes)} = {c.plan.name}({', '.join(c.reads)}){again}")
+            lines += [f"  {title:8s}{line}" for x in part for line in _lines(x)]
         return "\n".join(lines)
+
+
+def _calls(x: Call | Repeat) -> Iterator[Call]:
+    if isinstance(x, Call):
+        yield x
+        return
+    for inner in (*x.calls, *x.between):
+        yield from _calls(inner)
+
+
+def _logs(x: Call | Repeat) -> Iterator[Log]:
+    if isinstance(x, Repeat):
+        yield from (log for inner in x.calls for log in _logs(inner))
+        if x.log is not None:
+            yield x.log
+
+
+def _operations(x: Call | Repeat) -> int:
+    return x.operations if isinstance(x, Repeat) else x.plan.operations.total
+
+
+def _lines(x: Call | Repeat) -> Iterator[str]:
+    """One line a call, with the loops around it."""
+    if isinstance(x, Call):
+        yield f"{', '.join(x.writes)} = {x.plan.name}({', '.join(x.reads)})"
+        return
+    for inner in x.calls:
+        yield from (f"{line}  (repeat while {x.left} > 0)" for line in _lines(inner))
+    for c in x.between:
+        yield from (f"{line}  (between turns while {x.left} > 0)" for line in _lines(c))
+    if x.log is not None:
+        yield f"log {', '.join(x.log.arrays)} where {x.log.flag} > 0"

@@ -1,12 +1,14 @@
 """A Plan as an internal LLVM function on arrays in memory:  void name(ptr in0, ..., ptr out0, ...).
 
-Every array holds values of one group of runs, one vector a number.
+Every array holds values of one group of runs, one vector a number. An array may be input and output at once if the
+plan is in one piece: outputs are stored when all is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from spanloop.compiler.lower import Plan
 from spanloop.compiler.render.instructions import Body, Real
@@ -26,6 +28,11 @@ class PlanFunction:
     def __post_init__(self):
         assert sum(self.sizes) == len(self.plan.outputs), (self.name, self.sizes, len(self.plan.outputs))
 
+    @cached_property
+    def segments(self) -> Segments:
+        """The plan in pieces."""
+        return cut(self.plan)
+
     @property
     def arguments(self) -> list[str]:
         """Names of the parameters: inputs, then outputs."""
@@ -38,7 +45,7 @@ class PlanFunction:
 
 def function_source(s: PlanFunction, t: Real) -> str:
     """Source of the function."""
-    segments = cut(s.plan)
+    segments = s.segments
     pack = PACK if t.width == 1 else 1
     head = ", ".join(f"ptr {x}" for x in s.arguments)
     if len(segments.pieces) == 1:
@@ -73,8 +80,7 @@ def _piece(s: PlanFunction, segments: Segments, k: int, t: Real, pack: int) -> l
 def _store(s: PlanFunction, body: Body, outputs) -> None:
     t = body.t
     places = [(k, j) for k, size in enumerate(s.sizes) for j in range(size)]
-    for n in outputs:
-        value = body.value(s.plan.outputs[n])
+    for n, value in [(n, body.value(s.plan.outputs[n])) for n in outputs]:
         k, j = places[n]
         p = body.line(f"op{n}", f"getelementptr {t.value}, ptr %o{k}, i64 {j}")
         body.lines.append(f"store {t.value} {value}, ptr {p}, align {t.size}")

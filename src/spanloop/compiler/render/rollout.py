@@ -2,23 +2,25 @@
 
     void rollout(ptr state, ptr constants, i64 constant_stride, ptr controls, i64 run_stride, i64 step_stride,
                  ptr record, i64 record_stride, ptr counts, ptr why,
-                 double start, double h, i64 first, i64 steps, i64 every, i64 begin, i64 end)
+                 double start, double h, i64 first, i64 steps, i64 every,
+                 ptr log, i64 log_stride, i64 capacity, ptr logged, i64 begin, i64 end)
 
 Runs begin..end − 1 take `steps` steps of length h from step number `first` on; time is start + number·h. Arrays are
 plain C order: state (runs, numbers) is read and written back; constants and controls have strides in numbers (0: the
 same for all); record (runs, record_stride) gets a row at the start of every `every`-th step and after the last.
 counts (runs) gets the number of steps that ended well, why (runs) the bits of what ended a run; a run that comes
-with bits set does not move.
+with bits set does not move. log, log_stride, capacity and logged are those of `append` (render/run_log.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spanloop.compiler.lower.schedule import STEP, TIME, Call, Repeat, Schedule, following
+from spanloop.compiler.lower.schedule import STEP, TIME, Call, Log, Repeat, Schedule, following
 from spanloop.compiler.render.batch import block_declarations, load_block, store_block
 from spanloop.compiler.render.instructions import Body, Real, declarations
 from spanloop.compiler.render.plan_function import PlanFunction, function_source
+from spanloop.compiler.render.run_log import append_function
 from spanloop.compiler.render.single import PACK
 
 LARGEST = {"double": 1e9, "float": 1e6}  # size of a number of the state, in range of the fast sine and cosine
@@ -29,7 +31,8 @@ NOT_CONVERGED = 4  # a repetition was not done in time
 _HEAD = (
     "define void @rollout(ptr %state, ptr %constants, i64 %constant_stride, ptr %controls, i64 %run_stride, "
     "i64 %step_stride, ptr %record, i64 %record_stride, ptr %counts, ptr %why, "
-    "double %start, double %h, i64 %first, i64 %steps, i64 %every, i64 %begin, i64 %end) #0 {"
+    "double %start, double %h, i64 %first, i64 %steps, i64 %every, "
+    "ptr %log, i64 %log_stride, i64 %capacity, ptr %logged, i64 %begin, i64 %end) #0 {"
 )
 
 
@@ -38,6 +41,8 @@ def rollout(schedule: Schedule, real: str, width: int) -> str:
     t = Real(real, width)
     plan_functions = _plan_functions(schedule)
     functions = "".join(function_source(s, t) for s in plan_functions.values())
+    if schedule.log is not None:
+        functions += append_function(t, [schedule.sizes[n] for n in schedule.log.arrays])
     text = functions + _Loop(schedule, t, plan_functions).source()
     wide = (t, t.wide(2), t.wide(PACK)) if width == 1 else (t,)
     masked = block_declarations(Body(t, _nothing)) if width > 1 else ""
@@ -63,7 +68,7 @@ class _Loop:
         self.schedule, self.t, self.plan_functions = schedule, t, plan_functions
         self.body = Body(t, _nothing)
         self.block = "entry"
-        self.names = 0
+        self.names = self.loops = 0
 
     def source(self) -> str:
         s, t = self.schedule, self.t
@@ -82,7 +87,6 @@ class _Loop:
             self._load(self._rows("%constants", "%constant_stride"), s.constants)
         self._lanes("why", "i8", "%why")
         still = self._new(f"icmp eq {self._vector('i8')} %why.in, {self._zero('i8')}")
-        self._fill(STEP, self._real("%h"))
         self._line("br label %step")
 
         self._begin("step")
@@ -91,6 +95,7 @@ class _Loop:
         self._line(f"%alive = phi {t.truth} [{still}, %group], [%alive.next, %moved]")
         self._line(f"%count = phi {whole} [{self._zero('i64')}, %group], [%count.next, %moved]")
         self._line(f"%bits = phi {self._vector('i8')} [%why.in, %group], [%bits.next, %moved]")
+        self._fill(STEP, self._real("%h"))
         self._time()
         if s.controls:
             self._read_controls()
@@ -114,13 +119,12 @@ class _Loop:
         self._line("br i1 %ended, label %finish, label %advance")
 
         self._begin("advance")
-        stuck = []
-        for k, x in enumerate(s.advance):
-            if isinstance(x, Repeat):
-                stuck.append(self._repeat(x, k))
-            else:
-                self._call(x)
-        self._commit(stuck)
+        kept = [(n, j, self._get(n, j)) for n, j in self._columns(s.in_place)]
+        self._commit(self._all(s.advance))
+        self._keep(kept)
+        self._line("br label %moved")
+        self._begin("moved")
+        self._line(f"br i1 {self._some('%alive.next')}, label %step, label %finish")
 
         self._begin("finish")
         self._line(f"%count.out = phi {whole} [%count, %go], [%count.next, %moved]")
@@ -159,6 +163,14 @@ class _Loop:
         word = "true" if yes else "false"
         return word if self.t.width == 1 else f"splat (i1 {word})"
 
+    def _some(self, mask: str) -> str:
+        """Whether a mask is set for any lane."""
+        return mask if self.t.width == 1 else self._new(f"icmp ne i{self.t.width} {self._packed(mask)}, 0")
+
+    def _packed(self, mask: str) -> str:
+        """A mask as a whole number, one bit a lane."""
+        return mask if self.t.width == 1 else self._new(f"bitcast {self.t.truth} {mask} to i{self.t.width}")
+
     def _splat_i8(self, bit: int) -> str:
         return str(bit) if self.t.width == 1 else f"splat (i8 {bit})"
 
@@ -168,6 +180,16 @@ class _Loop:
         for k, size in enumerate(self.schedule.sizes.values()):
             self._line(f"%m{k} = alloca [{max(size, 1)} x {self.t.value}], align 64")
         self.memory = {name: f"%m{k}" for k, name in enumerate(self.schedule.sizes)}
+        copied = sorted({n for c in self.schedule.calls() for n in self._copied(c)})
+        for k, name in enumerate(copied):
+            self._line(f"%copy{k} = alloca [{self.schedule.sizes[name]} x {self.t.value}], align 64")
+        self.copies = {name: f"%copy{k}" for k, name in enumerate(copied)}
+
+    def _copied(self, c: Call) -> list[str]:
+        """Arrays that a call reads and writes where its plan, in several pieces, may read after it has written."""
+        if len(self.plan_functions[id(c.plan)].segments.pieces) == 1:
+            return []
+        return [n for n in c.reads if n in c.writes]
 
     def _place(self, name: str, j: int) -> str:
         return self._new(f"getelementptr {self.t.value}, ptr {self.memory[name]}, i64 {j}")
@@ -272,33 +294,73 @@ class _Loop:
         self._load(self._rows(start, "%run_stride"), self.schedule.controls)
 
     def _call(self, c: Call) -> None:
-        self._line(self.plan_functions[id(c.plan)].call([self.memory[n] for n in (*c.reads, *c.writes)]))
+        inputs = {n: self.memory[n] for n in c.reads}
+        for n in self._copied(c):
+            inputs[n] = self.copies[n]
+            for j in range(self.schedule.sizes[n]):
+                place = self._new(f"getelementptr {self.t.value}, ptr {inputs[n]}, i64 {j}")
+                self._line(f"store {self.t.value} {self._get(n, j)}, ptr {place}, align {self.t.size}")
+        arrays = [*(inputs[n] for n in c.reads), *(self.memory[n] for n in c.writes)]
+        self._line(self.plan_functions[id(c.plan)].call(arrays))
 
-    def _repeat(self, r: Repeat, k: int) -> str:
-        """The loop; the mask of runs that were done in time."""
+    def _all(self, calls: Sequence[Call | Repeat]) -> list[str]:
+        """Calls and loops in order; for each loop the mask of runs that were done in time."""
+        done = []
+        for x in calls:
+            if isinstance(x, Repeat):
+                done += self._repeat(x)
+            else:
+                self._call(x)
+        return done
+
+    def _repeat(self, r: Repeat) -> list[str]:
+        """The loop; the masks of runs that were done in time, of the loops inside it (in its last turn) and its own."""
         t, before = self.t, self.block
+        self.loops += 1
+        k = self.loops
         self._line(f"br label %again{k}")
         self._begin(f"again{k}")
-        self._line(f"%turn{k} = phi i64 [0, %{before}], [%turn{k}.next, %again{k}]")
-        for c in r.calls:
-            self._call(c)
+        start = len(self.body.lines)
+        done = self._all(r.calls)
         busy = self._new(f"fcmp ugt {t.value} {self._get(r.left, 0)}, {t.constant(0.0)}")
         counts = self._new(f"and {t.truth} {busy}, %alive")
-        some = counts
-        if t.width > 1:
-            some = self._new(f"icmp ne i{t.width} {self._new(f'bitcast {t.truth} {counts} to i{t.width}')}, 0")
         self._line(f"%turn{k}.next = add i64 %turn{k}, 1")
         short = self._new(f"icmp slt i64 %turn{k}.next, {r.most}")
-        on = self._new(f"and i1 {some}, {short}")
-        self._line(f"br i1 {on}, label %again{k}, label %after{k}")
+        on = self._new(f"and i1 {self._some(counts)}, {short}")
+        if r.between or r.log is not None:
+            self._line(f"br i1 {on}, label %between{k}, label %after{k}")
+            self._begin(f"between{k}")
+            for c in r.between:
+                self._call(c)
+            if r.log is not None:
+                self._append(r.log, counts)
+            self._line(f"br label %again{k}")
+        else:
+            self._line(f"br i1 {on}, label %again{k}, label %after{k}")
+        turn = f"%turn{k} = phi i64 [0, %{before}], [%turn{k}.next, %{self.block}]"
+        self.body.lines.insert(start, turn)
         self._begin(f"after{k}")
-        return self._new(f"xor {t.truth} {busy}, {self._truth(True)}")
+        return [*done, self._new(f"xor {t.truth} {busy}, {self._truth(True)}")]
+
+    def _append(self, log: Log, busy: str) -> None:
+        """A row of the log of every run that goes on and whose flag is positive."""
+        t = self.t
+        flag = self._new(f"fcmp ogt {t.value} {self._get(log.flag, 0)}, {t.constant(0.0)}")
+        wanted = self._new(f"and {t.truth} {flag}, {busy}")
+        self._line(f"br i1 {self._some(wanted)}, label %append, label %appended")
+        self._begin("append")
+        bits = self._new(f"zext i{t.width} {self._packed(wanted)} to i64")
+        arrays = "".join(f", ptr {self.memory[n]}" for n in log.arrays)
+        given = "ptr %log, i64 %log_stride, i64 %capacity, ptr %logged"
+        self._line(f"call void @append(i64 {bits}, i64 %i, i64 %end, {given}{arrays})")
+        self._line("br label %appended")
+        self._begin("appended")
 
     def _commit(self, converged: list[str]) -> None:
         """The next state takes the place of the state in runs whose step ended well."""
         s, t = self.schedule, self.t
         limit = t.constant(LARGEST[t.real])
-        columns = self._columns(s.state)
+        columns = self._columns(s.committed)
         after = [self._get(following(n), j) for n, j in columns]
         kept = self._truth(True)
         for x in after:
@@ -325,9 +387,9 @@ class _Loop:
             bits = self._new(f"or {v} {bits}, {mark}")
         self._line(f"%bits.next = or {self._vector('i8')} {bits}, {self._zero('i8')}")
         self._line("%s.next = add i64 %s, 1")
-        some = "%alive.next"
-        if t.width > 1:
-            some = self._new(f"icmp ne i{t.width} {self._new(f'bitcast {t.truth} %alive.next to i{t.width}')}, 0")
-        self._line("br label %moved")
-        self._begin("moved")
-        self._line(f"br i1 {some}, label %step, label %finish")
+
+    def _keep(self, before: list[tuple[str, int, str]]) -> None:
+        """Arrays that calls change in place stay as they were in runs that ended in an earlier step."""
+        t = self.t
+        for n, j, x in before:
+            self._put(n, j, self._new(f"select {t.truth} %alive, {t.value} {self._get(n, j)}, {t.value} {x}"))

@@ -16,7 +16,7 @@ from spanloop.compiler.runtime.kernel import REAL, checked_dtype, checked_thread
 
 _POINTER, _WORD, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _KINDS = [_POINTER, _POINTER, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _POINTER, _POINTER]
-_KINDS += [_DOUBLE, _DOUBLE] + [_WORD] * 5
+_KINDS += [_DOUBLE, _DOUBLE, _WORD, _WORD, _WORD, _POINTER, _WORD, _WORD, _POINTER, _WORD, _WORD]
 _Function = tuple[Callable[..., None], int, machine.Code]
 
 
@@ -80,16 +80,20 @@ class Rollout:
         why: np.ndarray,
         steps: Steps,
         record: np.ndarray | None = None,
+        log: np.ndarray | None = None,
+        logged: np.ndarray | None = None,
     ) -> np.ndarray:
         """Advance state (n, width) in place; the number of steps that ended well, (n,).
 
         constants (n or 1, width); controls (n or 1, steps or 1, width); why (n,) uint8 is 0 for runs that go on, and
         gets the bits of what ended the others; record (n, samples, width) is filled from its beginning.
+        log (n, capacity, width), plain C order; logged (n,) int64: rows that each run has logged so far, which it goes
+        on counting beyond the capacity. Without `logged` nothing is logged.
         """
         runs, counts = len(state), np.zeros(len(state), np.int64)
         function, effort, _ = self._single if runs == 1 else self._batch
         width = 1 if runs == 1 else machine.lanes(self._real)
-        parts = _Parts(self, state, constants, controls, why, counts, steps, record)
+        parts = _Parts(self, state, constants, controls, why, counts, steps, record, log, logged)
         if runs * steps.count * effort < machine.SLICE // 50:
             function(*parts.arguments(0, steps.count), 0, runs)
             return counts
@@ -144,6 +148,13 @@ class _Parts:
     counts: np.ndarray
     steps: Steps
     record: np.ndarray | None
+    log: np.ndarray | None
+    logged: np.ndarray | None
+
+    def __post_init__(self) -> None:
+        log, logged = self.log, self.logged
+        assert log is None or (log.flags.c_contiguous and log.dtype == self.owner.dtype and logged is not None)
+        assert logged is None or (logged.flags.c_contiguous and logged.dtype == np.int64)
 
     def arguments(self, first: int, count: int) -> tuple:
         """Of the native function, for `count` steps from number `first` on; with none, only the sample there."""
@@ -170,4 +181,15 @@ class _Parts:
             s.first + first,
             count,
             s.every,
+            *self._log,
         )
+
+    @property
+    def _log(self) -> tuple[int | None, int, int, int | None]:
+        """Where the log is, numbers from run to run, rows a run, where its rows are counted."""
+        log, logged = self.log, self.logged
+        if logged is None:
+            return None, 0, 0, None
+        if log is None:
+            return None, 0, 0, arrays.address(logged)
+        return arrays.address(log), log.shape[1] * log.shape[2], log.shape[1], arrays.address(logged)

@@ -50,7 +50,7 @@ def lock(model: Model, *names: str | Iterable[str], at: Mapping[str, float | Seq
     return replace(
         model,
         joints=tuple(_fixed(j, positions[j.name]) if j.name in positions else j for j in model.joints),
-        couplings=tuple(c for c in model.couplings if c.joint not in positions and c.source not in positions),
+        couplings=tuple(c for c in model.couplings if not set(c.joints) & set(positions)),
         actuators=tuple(a for a in model.actuators if a.joint not in positions),
         notes=(*model.notes, *notes),
     )
@@ -82,24 +82,33 @@ def _follow(model: Model, positions: Positions) -> list[str]:
 
 def _follower(c: Coupling, positions: Positions) -> tuple[str, float] | None:
     """The joint that a coupling fixes when its other one is locked, and its position."""
+    if c.switchable or c.source is None:
+        return None
     if c.source in positions and c.joint not in positions:
-        return c.joint, c.ratio * positions[c.source][0] + c.offset
+        return c.joint, c.position(positions[c.source][0])
     if c.joint in positions and c.source not in positions and c.ratio != 0.0:
         return c.source, (positions[c.joint][0] - c.offset) / c.ratio
     return None
 
 
 def _off(c: Coupling, positions: Positions) -> bool:
-    """Whether both joints are locked at positions that the coupling excludes."""
-    if c.joint not in positions or c.source not in positions:
+    """Whether its joints are locked at positions that the coupling excludes; one that is switched may be off."""
+    if c.switchable or not set(c.joints) <= set(positions):
         return False
-    return abs(positions[c.joint][0] - c.ratio * positions[c.source][0] - c.offset) > _SAME
+    source = 0.0 if c.source is None else positions[c.source][0]
+    return abs(positions[c.joint][0] - c.position(source)) > _SAME
 
 
 def _must_agree(model: Model, positions: Positions) -> None:
     for c in model.couplings:
         if _off(c, positions):
-            follower, source = positions[c.joint][0], positions[c.source][0]
+            follower = positions[c.joint][0]
+            if c.source is None:
+                raise ModelError(
+                    f"coupling {c.name!r}: {c.joint!r} is locked at {follower:g}; expected {c.offset:g}, where the "
+                    "coupling holds it"
+                )
+            source = positions[c.source][0]
             raise ModelError(
                 f"coupling {c.name!r}: {c.joint!r} is locked at {follower:g} and {c.source!r} at {source:g}; "
                 f"expected {c.joint!r} = {c.ratio:g} {c.source!r} + {c.offset:g}. Give one of them"
@@ -107,5 +116,5 @@ def _must_agree(model: Model, positions: Positions) -> None:
 
 
 def _departure(c: Coupling) -> str:
-    joints = f"{c.joint!r} and {c.source!r}"
-    return f"coupling {c.name!r}: removed; {joints} are locked at positions it does not allow"
+    words = " are locked at positions" if c.source is not None else " is locked at a position"
+    return f"coupling {c.name!r}: removed; {' and '.join(map(repr, c.joints))}{words} it does not allow"

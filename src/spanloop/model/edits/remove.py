@@ -112,13 +112,22 @@ def _joint(model: Model, name: str) -> Model:
 
 def _uncoupled(model: Model, out: Model, joints: Collection[str]) -> Model:
     """Keep the couplings without these joints, and note the others."""
-    kept = tuple(c for c in model.couplings if c.joint not in joints and c.source not in joints)
+    kept = tuple(c for c in model.couplings if not set(c.joints) & set(joints))
     notes = [
         f"coupling {c.name!r}: removed with joint {c.joint if c.joint in joints else c.source!r}"
         for c in model.couplings
         if c not in kept
     ]
     return replace(out, couplings=kept, notes=(*out.notes, *notes))
+
+
+def without_switches(model: Model, names: Collection[str]) -> Model:
+    """Return the model without these switchable loops and couplings."""
+    return replace(
+        model,
+        loops=tuple(x for x in model.loops if not (x.switchable and x.name in names)),
+        couplings=tuple(c for c in model.couplings if not (c.switchable and c.name in names)),
+    )
 
 
 def _frame(model: Model, name: str) -> Model:

@@ -53,7 +53,8 @@ def renamed(model: Model, rule: Rule) -> Model:
         frames=tuple(replace(f, name=new(f.name), body=new(f.body)) for f in model.frames),
         loops=tuple(replace(x, name=new(x.name), a=new(x.a), b=new(x.b)) for x in model.loops),
         couplings=tuple(
-            replace(c, name=new(c.name), joint=new(c.joint), source=new(c.source)) for c in model.couplings
+            replace(c, name=new(c.name), joint=new(c.joint), source=None if c.source is None else new(c.source))
+            for c in model.couplings
         ),
         actuators=tuple(replace(a, name=new(a.name), joint=new(a.joint)) for a in model.actuators),
         sensors=tuple(replace(s, name=new(s.name), at=new(s.at)) for s in model.sensors),

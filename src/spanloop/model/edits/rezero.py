@@ -75,5 +75,5 @@ def _can_move(j: Joint, q: tuple[float, ...]) -> None:
 
 
 def _coupling(c: Coupling, start: dict[str, tuple[float, ...]]) -> Coupling:
-    (of,), (source,) = start[c.joint], start[c.source]
-    return replace(c, offset=c.offset + c.ratio * source - of)
+    (of,), (source,) = start[c.joint], (0.0,) if c.source is None else start[c.source]
+    return replace(c, offset=c.position(source) - of)

@@ -122,5 +122,6 @@ def _joint(j: Joint, length: float, mass: float, time: float) -> Joint:
 
 
 def _coupling(c: Coupling, model: Model, length: float) -> Coupling:
-    of, source = (model.joint(name).kind.lengths()[0] for name in (c.joint, c.source))
-    return replace(c, ratio=length ** (of - source) * c.ratio, offset=length**of * c.offset)
+    of, *source = (model.joint(name).kind.lengths()[0] for name in c.joints)
+    ratio = length ** (of - source[0]) * c.ratio if source else c.ratio
+    return replace(c, ratio=ratio, offset=length**of * c.offset)

@@ -11,7 +11,7 @@ from spanloop.joints import JointKind
 from spanloop.model import motors, user_input
 from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.inertia_check import check_inertia
-from spanloop.model.parts import Actuator, Coupling, Frame, Inertia, Loop, Placement, Sensor
+from spanloop.model.parts import Actuator, Frame, Inertia, Loop, Placement, Sensor
 from spanloop.model.sensor_settings import check_sensor
 
 if TYPE_CHECKING:
@@ -58,27 +58,41 @@ def with_loop(
 
 
 def with_coupling(
-    model: Model, joint: str, source: str, ratio: float = 1.0, offset: float = 0.0, *, name: str | None = None
+    model: Model,
+    joint: str,
+    source: str | None = None,
+    ratio: float = 1.0,
+    offset: float = 0.0,
+    *,
+    switchable: bool = False,
+    name: str | None = None,
 ) -> Model:
     """Return the model with two joints of one DoF coupled, as by a gear: q of `joint` = ratio · q of `source` + offset.
 
+    Without a source the joint is held at the offset, as by a brake or a latch.
+
     offset [rad or m]; name: of the coupling; the name of `joint` by default
-    Raises ModelError where a joint has several DoF, and InputError where it follows another one already.
+    switchable: the coupling holds only while active_loops= names it (a clutch, a brake)
+    Raises ModelError where a joint has several DoF, and InputError where it follows another one already; switchable
+    couplings may be any number.
 
     >>> sl.zoo.puma().with_coupling("joint6", "joint5", ratio=-0.5).couplings[0].name
     'joint6'
+    >>> sl.zoo.puma().with_coupling("joint2", offset=0.3, switchable=True, name="brake").couplings[0].source is None
+    True
     """
     name = joint if name is None else name
-    model.joint(joint), model.joint(source)
+    for end in (joint,) if source is None else (joint, source):
+        model.joint(end)
     for c in model.couplings:
-        if c.joint == joint:
+        if c.joint == joint and not (c.switchable or switchable) and (c.source is None) == (source is None):
+            does, can = ("is held", "be held once") if source is None else (f"follows {c.source!r}", "follow one")
             raise InputError(
-                f"coupling {name!r}: joint {joint!r} follows {c.source!r} already (coupling {c.name!r}); it can "
-                f"follow one. Remove that first: model.remove({c.name!r}, kind='coupling')"
+                f"coupling {name!r}: joint {joint!r} {does} already (coupling {c.name!r}); it can "
+                f"{can}. Remove that first: model.remove({c.name!r}, kind='coupling')"
             )
-    ratio = user_input.number(ratio, f"coupling {name!r}: ratio")
-    offset = user_input.number(offset, f"coupling {name!r}: offset")
-    return replace(model, couplings=(*model.couplings, Coupling(name, joint, source, ratio, offset)))
+    coupling = user_input.coupling(name, joint, source, ratio, offset, switchable)
+    return replace(model, couplings=(*model.couplings, coupling))
 
 
 def with_frame(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from spanloop.model.model import Model
+from spanloop.model.parts import Coupling
 
 GRAVITY = (0.0, 0.0, -9.81)  # which programs assume where a file does not give it
 
@@ -46,6 +47,21 @@ def lose_actuators_sensors_gravity(model: Model, report: LossReport) -> None:
         report.lose("sensors", repr(s.name))
     if model.gravity != GRAVITY:
         report.lose("gravity", f"{model.gravity}")
+
+
+def mimics(model: Model, report: LossReport) -> dict[str, Coupling]:
+    """The coupling by joint that <mimic> can say; the others are lost, and that a coupling can be switched."""
+    out: dict[str, Coupling] = {}
+    for c in sorted(model.couplings, key=lambda c: c.switchable):
+        if c.source is None:
+            report.lose("couplings that hold a joint", repr(c.name))
+        elif c.joint in out:
+            report.lose("further couplings of a joint", repr(c.name))
+        else:
+            out[c.joint] = c
+            if c.switchable:
+                report.lose("that the coupling is switchable", repr(c.name))
+    return out
 
 
 def _sentences(found: dict[str, list[str]]) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ def integrate(
     longest = np.inf if step is None else positive(step, "step")
     gap = positive(duration, "duration") / _SAMPLES if sample is None else sample
     times = grid(duration, gap, None, 1, "sample")
-    t = times.h * np.arange(times.steps + 1)
+    t = problem.start + times.h * np.arange(times.steps + 1)
     bar = ProgressBar(len(problem) * times.steps, times.h, 1, integrator.progress)
     runs = []
     for k in range(len(problem)):
@@ -81,12 +81,12 @@ class _Run:
         """Integrate to the end; report(samples so far) is called after every step."""
         y = np.concatenate([self.problem.q[self.k], self.problem.v[self.k]])
         self._keep(0, y)
-        values = self._event_values(0.0, y)
-        at_once = met_at_start(self.problem.events, values)
+        values = self._event_values(self.t[0], y)
+        at_once = met_at_start(self.problem.events, values, float(self.t[0]))
         if at_once is not None:
             self.end = End(at_once)
             return
-        solver = self._solver(0.0, y)
+        solver = self._solver(self.t[0], y)
         try:
             while solver.status == "running":
                 message = _stepped(solver)

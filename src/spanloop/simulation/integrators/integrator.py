@@ -15,7 +15,7 @@ from spanloop.compiler.runtime.kernel import checked_threads
 from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import InputError, nearest
 from spanloop.kernels import of_model, source_hash
-from spanloop.simulation.events import Events
+from spanloop.simulation.events.endings import Events
 from spanloop.simulation.integrators import euler, implicit, midpoint, runge_kutta
 from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 from spanloop.simulation.system import System

@@ -27,7 +27,7 @@ from spanloop.compiler.lower.schedule import following
 from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.controllers import traced
-from spanloop.simulation.events import Events
+from spanloop.simulation.events.endings import Events
 from spanloop.simulation.minimal import step as minimal
 from spanloop.simulation.system import System
 

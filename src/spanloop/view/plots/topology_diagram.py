@@ -58,7 +58,7 @@ def arcs_of(model: Model) -> list[Arc]:
     """Arcs of loops and couplings, each in the nearest lane that is free on its rows."""
     number, child = model.body_number, {j.name: j.child for j in model.joints}
     ends = [(x.name, x.kind.name, number[x.a], number[x.b]) for x in model.loops]
-    ends += [(c.name, "coupling", number[child[c.source]], number[child[c.joint]]) for c in model.couplings]
+    ends += [(c.name, "coupling", number[child[c.joints[-1]]], number[child[c.joint]]) for c in model.couplings]
     taken: list[list[tuple[int, int]]] = []
     found = {}
     for name, kind, a, b in sorted(ends, key=lambda e: abs(e[2] - e[3])):

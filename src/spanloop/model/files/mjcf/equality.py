@@ -55,7 +55,7 @@ def read_equalities(source: Any, parts: Parts, notes: LoadNotes) -> tuple[list[L
             if row is None or len(row) > 2:
                 notes.add(f"{ACTS} equality constraint of a tendon that is no sum of two joints", label)
             else:
-                _read_row(source, row, float(m.eq_data[i, 0]), name, where, names, parts, loops, couplings)
+                couplings.append(_read_row(source, row, float(m.eq_data[i, 0]), name, where, names))
     if loops or couplings:
         notes.add(
             "equality constraints, soft in MuJoCo and exact here", repr(loops[0].name if loops else couplings[0].name)
@@ -112,30 +112,16 @@ def _row(source: Any, i: int, tendons: bool) -> dict[int, float] | None:
     return {joint: c for joint, c in row.items() if c != 0.0} or None
 
 
-def _read_row(
-    source: Any,
-    row: dict[int, float],
-    constant: float,
-    name: str,
-    where: str,
-    names: list[str],
-    parts: Parts,
-    loops: list[Loop],
-    couplings: list[Coupling],
-) -> None:
-    """c₁ (q₁ − q₁⁰) + c₂ (q₂ − q₂⁰) = a₀; without a second joint a loop fixes the first."""
+def _read_row(source: Any, row: dict[int, float], constant: float, name: str, where: str, names: list[str]) -> Coupling:
+    """c₁ (q₁ − q₁⁰) + c₂ (q₂ − q₂⁰) = a₀; without a second joint the first is held."""
     m = source.model
     (first, scale), *others = row.items()
     offset = constant / scale + float(m.qpos0[m.jnt_qposadr[first]])
     for second, factor in others:
         ratio = -factor / scale
         offset -= ratio * float(m.qpos0[m.jnt_qposadr[second]])
-        couplings.append(Coupling(name, names[first], names[second], ratio, offset, where))
-        return
-    j = next(j for j in parts.joints if j.name == names[first])
-    x = j.kind.transform((offset,))
-    fixed = j.placement @ Placement(x.rotation.matrix(), tuple(x.translation))
-    loops.append(Loop(name, Fixed(), j.parent, j.child, fixed, parts.at_child.get(j.name, Placement()), where=where))
+        return Coupling(name, names[first], names[second], ratio, offset, where=where)
+    return Coupling(name, names[first], offset=offset, where=where)
 
 
 def write_end_sites(inside: dict[str, ET.Element], model: Model) -> None:
@@ -181,8 +167,10 @@ def write_equalities(root: ET.Element, model: Model, report: LossReport) -> None
             name=c.name,
             joint1=c.joint,
             joint2=c.source,
-            polycoef=numbers(c.offset, c.ratio, 0, 0, 0),
+            polycoef=numbers(c.offset, 0.0 if c.source is None else c.ratio, 0, 0, 0),
         )
+        if c.switchable:
+            report.lose("that the coupling is switchable", repr(c.name))
 
 
 def _write_loop(equality: ET.Element, x: Loop, poses: dict[str, Placement], report: LossReport) -> None:

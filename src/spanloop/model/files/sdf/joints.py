@@ -213,4 +213,4 @@ def read_mimic(t: JointElement, elements: Sequence[JointElement], notes: LoadNot
         )
     ratio = number(mimic, "multiplier", 1.0)
     offset = number(mimic, "offset", 0.0) - ratio * number(mimic, "reference", 0.0)
-    return Coupling(f"{t.joint.name}_mimic", t.joint.name, leader, ratio, offset, mimic.where)
+    return Coupling(f"{t.joint.name}_mimic", t.joint.name, leader, ratio, offset, where=mimic.where)

@@ -14,7 +14,7 @@ from typing import Any
 from spanloop.errors import UnsupportedError
 from spanloop.joints import JointKind
 from spanloop.math.vector3 import dot, subtract, times, transpose
-from spanloop.model.files.loss_report import LossReport, Written, lose_actuators_sensors_gravity
+from spanloop.model.files.loss_report import LossReport, Written, lose_actuators_sensors_gravity, mimics
 from spanloop.model.files.split_joints import split, without_offsets
 from spanloop.model.files.xml_writer import angles, child, document, is_turned, numbers
 from spanloop.model.model import Model
@@ -47,7 +47,7 @@ def dumps(model: Model) -> Written:
     inside = child(root, "model", name=model.name)
     for j, b in zip(model.joints, model.bodies, strict=True):
         _link(inside, j, b)
-    followers = {c.joint: c for c in model.couplings}
+    followers = mimics(model, report)
     for j in model.joints:
         if j.kind.name != "free":
             _joint(inside, j, followers.get(j.name), report)
@@ -77,7 +77,8 @@ def _distinct(model: Model, report: LossReport) -> Model:
         return replace(part, name=new.get(part.name, part.name))
 
     def follows(c: Coupling) -> Coupling:
-        return replace(c, joint=new.get(c.joint, c.joint), source=new.get(c.source, c.source))
+        joint, *source = (new.get(name, name) for name in c.joints)
+        return replace(c, joint=joint, source=source[0] if source else None)
 
     return replace(
         model,

@@ -105,6 +105,10 @@ class Table:
         self._must(good, key, rows, "a matrix of three rows of three numbers")
         return Placement(tuple(tuple(map(float, r)) for r in rows), position)  # type: ignore[arg-type]
 
+    def table(self, key: str) -> Table:
+        """The table [key]; an empty one if it is missing."""
+        return Table(self._get(key, {}), self.file, f"[{key}]")
+
     def tables(self, key: str, what: str | None = None) -> list[Table]:
         """The tables [[key]]."""
         value = self._get(key, [])
@@ -163,7 +167,7 @@ PER_DOF = ("damping", "friction", "armature", "stiffness")
 
 def loads(data: bytes | str, file: str = "text.toml") -> Model:
     """The model in TOML text; `file` is the name that errors show."""
-    top = Table(_parsed(data if isinstance(data, str) else decoded(data, file), file), file, "model")
+    top = Table(parsed(data if isinstance(data, str) else decoded(data, file), file), file, "model")
     _check_format(top)
     check_parts(sum(len(value) for value in top.content.values() if isinstance(value, list)), file)
     parts: dict[str, Any] = {
@@ -182,7 +186,8 @@ def loads(data: bytes | str, file: str = "text.toml") -> Model:
     return Model(name, **parts)
 
 
-def _parsed(text: str, file: str) -> dict[str, Any]:
+def parsed(text: str, file: str) -> dict[str, Any]:
+    """The keys of TOML text; `file` is the name that errors show."""
     import tomllib
 
     _check_extent(text, file)
@@ -286,8 +291,9 @@ def _frame(t: Table) -> Frame:
 
 
 def _coupling(t: Table) -> Coupling:
-    ends = t.text("name"), t.text("joint"), t.text("source")
-    coupling = Coupling(*ends, t.number("ratio", 1.0), t.number("offset", 0.0), where=t.file)
+    ends = t.text("name"), t.text("joint"), t.text("source", "") or None
+    numbers = t.number("ratio", 1.0), t.number("offset", 0.0)
+    coupling = Coupling(*ends, *numbers, t.flag("switchable", False), where=t.file)
     t.end()
     return coupling
 
@@ -317,7 +323,7 @@ def with_loops_of(model: Model, path: Path) -> Model:
 def with_loops_in(model: Model, data: bytes | str, file: str) -> Model:
     """The model with the loops and couplings in TOML text; `file` is the name that errors show."""
     text = data if isinstance(data, str) else decoded(data, file)
-    top = Table(_parsed(text, file), file, "loops")
+    top = Table(parsed(text, file), file, "loops")
     top.number("format", 1)
     loops = tuple(map(_loop, top.tables("loop")))
     couplings = tuple(map(_coupling, top.tables("coupling")))

@@ -44,8 +44,9 @@ def dumps(model: Model) -> str:
         blocks.append(_table("frame", f, [("body", f.body, ALWAYS), *_placement(f.placement)]))
     blocks += map(_loop, model.loops)
     for c in model.couplings:
-        ends = [("joint", c.joint, ALWAYS), ("source", c.source, ALWAYS)]
-        blocks.append(_table("coupling", c, [*ends, ("ratio", c.ratio, 1.0), ("offset", c.offset, 0.0)]))
+        ends = [("joint", c.joint, ALWAYS), ("source", c.source, None)]
+        rest = [("ratio", c.ratio, 1.0), ("offset", c.offset, 0.0), ("switchable", c.switchable, False)]
+        blocks.append(_table("coupling", c, [*ends, *rest]))
     for a in model.actuators:
         blocks += [_table("actuator", a, [("joint", a.joint, ALWAYS)]), *_settings("actuator", a)]
     for s in model.sensors:

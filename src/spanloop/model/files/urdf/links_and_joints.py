@@ -163,7 +163,7 @@ def read_mimic(element: Element, notes: LoadNotes) -> Coupling | None:
         return None
     name = element.text("name")
     ratio, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
-    return Coupling(f"{name}_mimic", name, mimic.text("joint"), ratio, offset, mimic.where)
+    return Coupling(f"{name}_mimic", name, mimic.text("joint"), ratio, offset, where=mimic.where)
 
 
 def _kind(element: Element, name: str, notes: LoadNotes) -> JointKind:

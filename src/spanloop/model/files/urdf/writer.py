@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 from spanloop.errors import UnsupportedError
-from spanloop.model.files.loss_report import LossReport, Written, lose_actuators_sensors_gravity
+from spanloop.model.files.loss_report import LossReport, Written, lose_actuators_sensors_gravity, mimics
 from spanloop.model.files.split_joints import split, without_offsets
 from spanloop.model.files.xml_writer import angles, checked, child, document, is_turned, numbers
 from spanloop.model.model import Model
@@ -32,7 +32,7 @@ def dumps(model: Model) -> Written:
         child(robot, "link", name=WORLD)
     for body in model.bodies:
         _link(robot, body, report)
-    followers = {c.joint: c for c in model.couplings}
+    followers = mimics(model, report)
     for j in model.joints:
         if j is not root:
             _joint(robot, j, followers.get(j.name), report)

@@ -1,0 +1,104 @@
+"""Captured frames: a loop that captures holds the pose in which it finds its bodies at the moment of attaching.
+
+Its frame b moves to where its frame a is then, in body b, after which the closure's error is 0. The frame b of a kind
+that holds no angles (a ball, a soft finger, a rod) does not turn, so that a contact keeps its normal; that of a rod
+moves along the rod to its length. A coupling that captures takes its offset from the coordinates of that moment. In a
+kernel these numbers are inputs:
+
+| name | numbers | meaning |
+|---|---|---|
+| captured | 12 for each loop | rotation (3, 3), row by row, and position (3) of the closure's frame b in its link |
+| | 1 for each coupling | its offset |
+
+Twelve numbers, not seven with a quaternion: they come from rotations of the tree and are constant until the next
+capture, so nothing drifts that would need normalising, and a quaternion of a matrix needs a branch at half turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spanloop.errors import InputError, nearest
+from spanloop.math.spatial import Transform
+from spanloop.math.vector3 import product, subtract, times, transpose
+from spanloop.model import Model
+from spanloop.model.parts import Placement
+from spanloop.topology.closures import Closure, Gear
+from spanloop.topology.mechanism import Mechanism, mechanism
+from spanloop.topology.tree_paths import point, relative_pose, rotation
+from spanloop.types import Scalar
+
+FRAME = 12  # numbers of a loop
+OFFSET = 1  # of a coupling
+
+
+def captured_width(m: Mechanism, names: Sequence[str]) -> int:
+    """How many numbers hold the captured frames of these loops, and offsets of couplings."""
+    return sum(FRAME if isinstance(x, Closure) else OFFSET for x in captured_parts(m, names))
+
+
+def captured_parts(m: Mechanism, names: Sequence[str]) -> list[Closure | Gear]:
+    """The closures and gears of these names."""
+    parts: dict[str, Closure | Gear] = {g.name: g for g in m.gears}
+    parts |= {c.name: c for c in m.closures}
+    return [parts[name] for name in names]
+
+
+def check_captures(model: Model, names: Sequence[str], owner: str) -> None:
+    """Refuse names that are no switchable loops or couplings of the model; owner: what was called."""
+    parts = {x.name: getattr(x, "switchable", False) for x in model.couplings}
+    parts |= {x.name: x.switchable for x in model.loops}
+    for name in names:
+        if name not in parts:
+            raise InputError(f"{owner}: captures names {name!r}, which is no loop or coupling; {nearest(name, parts)}")
+        if not parts[name]:
+            raise InputError(f"{owner}: captures names {name!r}, which is always closed; make it with switchable=True")
+
+
+def own_placement(m: Mechanism, name: str) -> list[Scalar]:
+    """The numbers with which the loop or coupling is as the model has it."""
+    (part,) = captured_parts(m, (name,))
+    if isinstance(part, Gear):
+        return [part.offset]
+    return [*(x for row in part.b.rotation for x in row), *part.b.position]
+
+
+def captured_placement(m: Mechanism, q: Sequence[Any], name: str) -> list[Any]:
+    """The numbers with which the loop or coupling is closed at q (nq,), on floats or traced scalars."""
+    here = [_Placed(link.transform(tuple(q[link.q])), tuple(q[link.q])) for link in m.links]
+    (part,) = captured_parts(m, (name,))
+    if isinstance(part, Gear):
+        return [here[part.link].q[0] - part.ratio * here[part.source].q[0]]
+    frame = part.a.transform() @ part.kind.captured_pose(relative_pose(m, here, part))
+    turn = (rotation(m, here, part.a.link, part.b.link) @ frame.rotation).matrix()
+    return [*(x for row in turn for x in row), *point(m, here, frame.translation, part.a.link, part.b.link)]
+
+
+def with_captured_placements(model: Model, names: Sequence[str], values: Sequence[float]) -> Model:
+    """The model whose loops and couplings of these names have the captured frames and offsets `values` of a run."""
+    m = mechanism(model)
+    held = m.with_captured([float(x) for x in values], names)
+    closures = {c.name: c for c in held.closures if c.name in names}
+    offsets = {g.name: g.offset for g in held.gears if g.name in names}
+    loops = tuple(
+        replace(x, placement_b=_in_body(m, x.b, closures[x.name])) if x.name in closures else x for x in model.loops
+    )
+    couplings = tuple(replace(x, offset=offsets[x.name]) if x.name in offsets else x for x in model.couplings)
+    return replace(model, loops=loops, couplings=couplings)
+
+
+def _in_body(m: Mechanism, frame: str, closure: Closure) -> Placement:
+    """The frame b of a closure, in the user's axes, placed in a body or frame of its link."""
+    turn = transpose(m.anchors[frame].rotation)
+    child = product(closure.b.rotation, transpose(closure.child_axes))
+    return Placement(product(turn, child), times(turn, subtract(closure.b.position, m.anchors[frame].position)))
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A link's pose in its parent, and its coordinates."""
+
+    X: Transform
+    q: tuple[Any, ...]
