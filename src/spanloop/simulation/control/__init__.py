@@ -3,6 +3,7 @@
 from spanloop.simulation.control.joint_space import computed_torque, gravity, pd
 from spanloop.simulation.control.motion_paths import Path, cycloidal, given, hold, path, quintic, sine, turning
 from spanloop.simulation.control.operational import operational_space
+from spanloop.simulation.control.squeezing import squeeze
 from spanloop.simulation.controllers import Controller, callback, together
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "pd",
     "quintic",
     "sine",
+    "squeeze",
     "together",
     "turning",
 ]
