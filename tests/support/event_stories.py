@@ -6,6 +6,7 @@ digits (mpmath) of hand-written equations that share nothing with spanloop. Moti
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import mpmath
@@ -101,15 +102,16 @@ def ladder(length: float, mass: float = 1.0) -> sl.Model:
     """A uniform rod at (x, z) with its angle to the floor; its foot stands on the floor z = 0, its top leans on the wall
     x = 0."""
     b = sl.Builder("ladder").body("across").body("up").body("rod", mass, inertia=(1e-3, *[mass * length**2 / 12] * 2))
-    b.prismatic("x", "world", "across", "x").prismatic("z", "across", "up", "z").revolute("turn", "up", "rod", "-y")
+    b.prismatic("x", "world", "across", "x").prismatic("z", "across", "up", "z").revolute("turn", "up", "rod", "y")
     b.frame("top", "rod", (-length / 2, 0, 0)).frame("foot", "rod", (length / 2, 0, 0))
-    return b.build()
+    b.loop("world", "foot", sl.joints.PointOnPlane("z"), name="floor", switchable=True)
+    return b.loop("world", "top", sl.joints.PointOnPlane("x"), name="wall", switchable=True).build()
 
 
 def ball(mass: float = 1.0) -> sl.Model:
     """A ball that falls along z on the floor z = 0."""
     b = sl.Builder("ball").body("ball", mass, inertia=POINT).prismatic("height", "world", "ball", "z")
-    return b.build()
+    return b.loop("world", "ball", sl.joints.PointOnPlane("z"), name="ground", switchable=True).build()
 
 
 def when_the_ladder_leaves(start: float, length: float) -> Leaving:
@@ -121,6 +123,21 @@ def when_the_ladder_leaves(start: float, length: float) -> Leaving:
             return 3 * mpmath.mpf(G) / length * (mpmath.sin(first) - mpmath.sin(x))
 
         return Leaving(_time(squared, last, first), float(last), -float(mpmath.sqrt(squared(last))))
+
+
+# ---- a block between two fingers
+
+
+def pinch(mass: float) -> sl.Model:
+    """A hand that lifts; two fingers on it that press a block from both sides, by points; all coordinates begin at 0."""
+    b = sl.Builder("pinch").body("hand", 1.0, inertia=POINT).prismatic("lift", "world", "hand", "z")
+    b.body("block", mass, inertia=(1e-3, 2e-3, 3e-3)).free("block_free", "world", "block")
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        b.body(f"{name}_finger", 0.1, inertia=POINT)
+        b.prismatic(name, "hand", f"{name}_finger", (-side, 0, 0), (0.05 * side, 0, 0))
+        b.frame(f"{name}_face", "block", (0.05 * side, 0, 0), (0, -side * math.pi / 2, 0))  # z into the block
+        b.loop(f"{name}_finger", f"{name}_face", "spherical", name=f"{name}_grip", switchable=True)
+    return b.build()
 
 
 # ---- hinged bars: a rod and a four-bar that fall on a stop
@@ -135,6 +152,11 @@ def when_the_rod_falls_to(start: float, end: float, length: float) -> Leaving:
             return 3 * mpmath.mpf(G) / length * (mpmath.sin(first) - mpmath.sin(x))
 
         return Leaving(_time(squared, last, first), end, -float(mpmath.sqrt(squared(last))))
+
+
+def stopped_four_bar(angle: float) -> sl.Model:
+    """The zoo's four-bar, and a coupling `stop` that holds its crank at an angle."""
+    return sl.zoo.four_bar().with_coupling("crank_hinge", None, offset=angle, name="stop", switchable=True)
 
 
 @dataclass(frozen=True)
