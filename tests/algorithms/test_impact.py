@@ -12,7 +12,7 @@ from random_loops import random_loops
 import spanloop as sl
 from spanloop import zoo
 from spanloop.algorithms.closed.closure_kinematics import loop_wrenches
-from spanloop.algorithms.closed.redundancy import row_mask
+from spanloop.algorithms.closed.row_masks import row_mask
 from spanloop.kernels import KernelSpec
 from spanloop.topology import mechanism
 

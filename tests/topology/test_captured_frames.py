@@ -11,7 +11,7 @@ from random_loops import CLOSING
 
 import spanloop as sl
 from spanloop.algorithms.closed.closure_kinematics import closure_error
-from spanloop.algorithms.closed.redundancy import row_mask
+from spanloop.algorithms.closed.row_masks import row_mask
 from spanloop.errors import InputError
 from spanloop.kernels import KernelSpec, machine_kernel
 from spanloop.model.parts import Placement
@@ -29,7 +29,8 @@ from spanloop.zoo.random_models import random_kind, random_position, random_rota
 CLOSURES = {
     "distance": sl.joints.Distance(0.7),
     "soft_finger": sl.joints.SoftFinger(),
-    "planar_pin": sl.joints.PlanarPin(),
+    "point_on_line": sl.joints.PointOnLine(),
+    "point_on_plane": sl.joints.PointOnPlane((0.6, 0.0, 0.8)),
 }
 KINDS = (*CLOSING, *CLOSURES)
 

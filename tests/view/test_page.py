@@ -15,9 +15,10 @@ from sentences import says
 
 import spanloop as sl
 from spanloop.errors import InputError
+from spanloop.math import quaternion
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.view import page
-from spanloop.view.page.data import _quaternions, page_data, thinned
+from spanloop.view.page.data import page_data, thinned
 from spanloop.view.page.html import SCRIPTS
 from spanloop.view.scene import poses
 
@@ -75,7 +76,7 @@ def test_quaternions_are_those_of_the_rotations(seed):
             [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
         ]
     ).transpose(2, 0, 1)
-    np.testing.assert_allclose(np.abs(np.sum(_quaternions(at) * e, axis=1)), 1.0, atol=1e-14)
+    np.testing.assert_allclose(np.abs(np.sum(quaternion.of_rotations(at[:, :3, :3]) * e, axis=1)), 1.0, atol=1e-14)
 
 
 def test_nothing_is_asked_of_the_network(swing):

@@ -1,14 +1,14 @@
-"""Kinds of joint, one file each. A new joint is one new file and one line here."""
+"""Kinds of joint. A new joint is one new file and one line here."""
 
 from spanloop.joints.cylindrical import Cylindrical
 from spanloop.joints.distance import Distance
 from spanloop.joints.fixed import Fixed
 from spanloop.joints.free import Free
 from spanloop.joints.general import General
+from spanloop.joints.guided_point import PointOnLine, PointOnPlane
 from spanloop.joints.helical import Helical
 from spanloop.joints.kind import JointKind, Sides
 from spanloop.joints.planar import Planar
-from spanloop.joints.planar_pin import PlanarPin
 from spanloop.joints.prismatic import Prismatic
 from spanloop.joints.revolute import Revolute
 from spanloop.joints.soft_finger import SoftFinger
@@ -32,7 +32,10 @@ KINDS: dict[str, type[JointKind]] = {
 }
 
 # every kind that can close a loop
-CLOSURE_KINDS: dict[str, type[JointKind]] = {**KINDS, **{k.name: k for k in (Distance, PlanarPin, SoftFinger)}}
+CLOSURE_KINDS: dict[str, type[JointKind]] = {
+    **KINDS,
+    **{k.name: k for k in (Distance, PointOnLine, PointOnPlane, SoftFinger)},
+}
 
 __all__ = [
     "CLOSURE_KINDS",
@@ -45,7 +48,8 @@ __all__ = [
     "Helical",
     "JointKind",
     "Planar",
-    "PlanarPin",
+    "PointOnLine",
+    "PointOnPlane",
     "Prismatic",
     "Revolute",
     "Sides",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from spanloop.algorithms.closed.closure_kinematics import extra_inputs
-from spanloop.algorithms.closed.redundancy import row_mask
 from spanloop.errors import InputError
+from spanloop.kernels.row_masks import row_masks
 from spanloop.kernels.spec import KernelSpec
 from spanloop.math.scalar import where
 from spanloop.model import Model
@@ -70,7 +70,7 @@ def on_scalars(
     def compute(*given: Sequence[Any]) -> list[Any]:
         missing = inputs[len(given) :]
         if given and missing and all(name in CLOSURE_INPUTS for name, _ in missing):
-            known = {**closed_loops(model), **getattr(given[0], "closures", {})}
+            known = {**closed_loops(model, near), **getattr(given[0], "closures", {})}
             given += tuple(known[name] for name, _ in missing)
         if len(given) != len(inputs):
             names = ", ".join(n for n, _ in inputs)
@@ -87,11 +87,14 @@ def on_scalars(
     return compute
 
 
-def closed_loops(model: Model) -> dict[str, Sequence[float]]:
-    """The inputs of switchable and driven loops that a model has, with all loops closed, and none accelerated."""
+def closed_loops(model: Model, near: Sequence[float] | None = None) -> dict[str, Sequence[float]]:
+    """The inputs of switchable and driven loops that a model has, with all loops closed, and none accelerated.
+
+    near: a state q (nq,) of the assembly.
+    """
     m = mechanism(model)
     found: dict[str, Sequence[float] | np.ndarray] = {
-        "active": row_mask(m, frozenset(m.switches)),
+        "active": row_masks(model, (), closed=frozenset(m.switches), near=near)[0],
         "given": [0.0] * len(m.given_rows),
     }
     return {name: [float(x) for x in found[name]] for name in extra_inputs(m)}

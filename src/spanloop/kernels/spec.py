@@ -151,7 +151,7 @@ class KernelSpec:
             single,
             coarse,
             refines and strict and not single and name == "forward_dynamics" and algorithm.refines,
-            assembly=None if near is None else redundancy_of(model, near),
+            assembly=None if near is None else redundancy_of(model, near, captures),
             adds_armature=adds_armature,
             captures=tuple(captures),
         )
@@ -243,7 +243,7 @@ class KernelSpec:
     @property
     def redundancy(self) -> Redundancy:
         """The rows that are redundant in the assembly that the kernel is for."""
-        return self.assembly or redundancy_of(self.model)
+        return self.assembly or redundancy_of(self.model, captures=self.captures)
 
     @property
     def needs_double(self) -> bool:
@@ -349,7 +349,7 @@ class KernelSpec:
         if self.refines and not self.refined:
             yield replace(self, refined=True)
         q = arrays[[n for n, _ in self.signature()[0]].index("q")]
-        found, own = redundancy_of(self.model, q), self.redundancy
+        found, own = redundancy_of(self.model, q, self.captures), self.redundancy
         if found.is_known and (found.dropped, found.weak) != (own.dropped, own.weak):
             yield replace(self, assembly=found)
             if self.refines and not self.refined:
@@ -375,20 +375,26 @@ class KernelSpec:
 _OTHERS_MAY_ANSWER = (Reason.SINGULAR_CLOSURE, Reason.OTHER_ASSEMBLY, Reason.ROUNDING, Reason.SINGULAR_MASS)
 
 
-def redundancy_of(model: Model, near: Sequence[float] | np.ndarray | None = None) -> Redundancy:
-    """The redundant rows of a model in the assemblies near its neutral state, or in that of the state q (nq,) given."""
-    return _redundancy(model, None if near is None else tuple(map(float, near)))
+def redundancy_of(
+    model: Model, near: Sequence[float] | np.ndarray | None = None, captures: Sequence[str] = ()
+) -> Redundancy:
+    """The redundant rows of a model in the assemblies near its neutral state, or in that of the state q (nq,) given.
+
+    captures: loops and couplings that capture, which any state closes.
+    """
+    return _redundancy(model, None if near is None else tuple(map(float, near)), tuple(captures))
 
 
 @functools.lru_cache(maxsize=256)
-def _redundancy(model: Model, near: tuple[float, ...] | None) -> Redundancy:
+def _redundancy(model: Model, near: tuple[float, ...] | None, captures: tuple[str, ...]) -> Redundancy:
     from spanloop.compiler.runtime import machine
 
+    state = None if near is None else np.array(near)
     with machine.reported(f"analysing the loops {of_model(model)}"):
-        return find_redundancy(mechanism(model), None if near is None else np.array(near), _compiled_closures(model))
+        return find_redundancy(mechanism(model), state, compiled_closures(model), captures)
 
 
-def _compiled_closures(model: Model) -> Evaluate:
+def compiled_closures(model: Model) -> Evaluate:
     """A function that computes closure_error and others at a state by kernels; NaN where a kernel has no answer."""
     from spanloop.kernels.compile import machine_kernel
 

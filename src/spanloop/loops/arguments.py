@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from spanloop.algorithms.closed.redundancy import row_mask
 from spanloop.algorithms.papers.kreutz_rodriguez import grasps
 from spanloop.errors import InputError, Reason, Refusal, StateError, nearest
+from spanloop.kernels.row_masks import row_masks
 from spanloop.math.spatial import Motion
 from spanloop.model import Model
 from spanloop.model.parts import Loop
-from spanloop.topology import mechanism
 
 
 def dof_names(model: Model) -> list[str]:
@@ -171,11 +169,12 @@ def loop_acceleration_rows(
     return joined([named.get(x.name, np.zeros(x.kind.nv)) for x in driven])
 
 
-@functools.lru_cache(maxsize=64)
-def active_row_mask(model: Model, active_loops: frozenset[str]) -> np.ndarray:
-    """1 for every row of switchable loops and couplings that acts while these are closed, 0 for the others."""
-    mask = row_mask(mechanism(model), active_loops)
-    mask.setflags(write=False)
+def active_row_mask(
+    model: Model, active_loops: frozenset[str], near: Sequence[float] | np.ndarray | None = None
+) -> np.ndarray:
+    """1 for every row of switchable loops and couplings that acts while these are closed, 0 for the others, -1 for
+    rows that depend on others; near: a state q (nq,) of the assembly."""
+    mask: np.ndarray = row_masks(model, (), closed=active_loops, near=near)[0]
     return mask
 
 

@@ -6,6 +6,8 @@ quaternion along it: rotation matrix and logarithm divide by its length.
 
 from __future__ import annotations
 
+import numpy as np
+
 from spanloop.math.scalar import arctan2, sincos, sqrt, where
 from spanloop.math.vector3 import dot, scale, times
 from spanloop.types import Matrix3, Scalar, Vector3
@@ -94,3 +96,26 @@ def normalized(e: Quaternion) -> Quaternion:
     """The unit quaternion along e."""
     k = 1.0 / sqrt(dot(e, e))
     return (k * e[0], k * e[1], k * e[2], k * e[3])
+
+
+def of_rotations(r: np.ndarray) -> np.ndarray:
+    """Unit quaternions (..., 4) of rotation matrices (..., 3, 3) of floats: the largest number is found first."""
+    d = np.diagonal(r, axis1=-2, axis2=-1)
+    t = d.sum(axis=-1)
+    squares = np.stack([1.0 + t, *(1.0 + 2.0 * d[..., k] - t for k in range(3))], axis=-1)
+    x, y, z = r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]
+    xy, xz, yz = (r[..., i, j] + r[..., j, i] for i, j in ((0, 1), (0, 2), (1, 2)))
+    w2, x2, y2, z2 = np.moveaxis(squares, -1, 0)
+    rows = np.stack(
+        [
+            np.stack([w2, x, y, z], axis=-1),
+            np.stack([x, x2, xy, xz], axis=-1),
+            np.stack([y, xy, y2, yz], axis=-1),
+            np.stack([z, xz, yz, z2], axis=-1),
+        ],
+        axis=-2,
+    )
+    best = np.argmax(np.nan_to_num(squares, nan=-1.0), axis=-1)
+    chosen = np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :]
+    found: np.ndarray = chosen / np.linalg.norm(chosen, axis=-1, keepdims=True)
+    return found

@@ -13,7 +13,7 @@ import spanloop
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
-from spanloop.loops.arguments import checked_active_loops
+from spanloop.loops.arguments import active_row_mask, checked_active_loops
 from spanloop.model import Model
 from spanloop.model.edits.remove import without_switches
 from spanloop.simulation import initial_state
@@ -113,7 +113,9 @@ class Problem:
         strict = robot.on_singular == "raise"
         shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in fixed.values()))
         rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shape, fixed.get("p"))
-        near = None if parameters is not None or active is not None else initial_state.assembly(robot, rows_q)
+        near = None if parameters is not None else initial_state.assembly(robot._with_active_loops(active), rows_q)
+        if near is not None and "active" in fixed:
+            fixed["active"] = active_row_mask(model, frozenset(model.switches if active is None else active), near)
         system = System(model, applied, method, loops.stabilization, parameters is not None, strict, near)
         if limits == "stop":
             h = step if isinstance(step, (int, float)) and step > 0.0 else STEP

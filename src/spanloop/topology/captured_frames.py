@@ -48,8 +48,7 @@ def captured_parts(m: Mechanism, names: Sequence[str]) -> list[Closure | Gear]:
 
 def check_captures(model: Model, names: Sequence[str], owner: str) -> None:
     """Refuse names that are no switchable loops or couplings of the model; owner: what was called."""
-    parts = {x.name: getattr(x, "switchable", False) for x in model.couplings}
-    parts |= {x.name: x.switchable for x in model.loops}
+    parts = {x.name: x.switchable for x in model.couplings} | {x.name: x.switchable for x in model.loops}
     for name in names:
         if name not in parts:
             raise InputError(f"{owner}: captures names {name!r}, which is no loop or coupling; {nearest(name, parts)}")
@@ -70,10 +69,15 @@ def captured_placement(m: Mechanism, q: Sequence[Any], name: str) -> list[Any]:
     here = [_Placed(link.transform(tuple(q[link.q])), tuple(q[link.q])) for link in m.links]
     (part,) = captured_parts(m, (name,))
     if isinstance(part, Gear):
-        return [here[part.link].q[0] - part.ratio * here[part.source].q[0]]
+        return [part.along([here[i].q[0] for i, _ in part.ends])]
     frame = part.a.transform() @ part.kind.captured_pose(relative_pose(m, here, part))
     turn = (rotation(m, here, part.a.link, part.b.link) @ frame.rotation).matrix()
     return [*(x for row in turn for x in row), *point(m, here, frame.translation, part.a.link, part.b.link)]
+
+
+def captured_at(m: Mechanism, q: Sequence[float], names: Sequence[str]) -> Mechanism:
+    """The mechanism with these loops and couplings captured at q (nq,)."""
+    return m.with_captured([x for name in names for x in captured_placement(m, q, name)], names)
 
 
 def with_captured_placements(model: Model, names: Sequence[str], values: Sequence[float]) -> Model:

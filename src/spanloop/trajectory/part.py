@@ -11,6 +11,7 @@ from spanloop.errors import InputError, nearest
 from spanloop.loops.closure_errors import rows_of
 from spanloop.model import Model
 from spanloop.trajectory import quantities
+from spanloop.trajectory.contact_state import contact_rates, contact_state
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -34,7 +35,8 @@ def roles(model: Model, name: str) -> tuple[str, ...]:
 @dataclass(frozen=True)
 class Part:
     """One part of a trajectory, by name. A joint has q, v, tau, a, force; a frame or body has pose, position, velocity;
-    a loop or coupling has error, and a loop force. A name that stands for several has all of theirs."""
+    a loop or coupling has error, and a loop force; a grasp has contact and contact_rate. A name that stands for several
+    has all of theirs."""
 
     run: Trajectory
     name: str
@@ -105,6 +107,19 @@ class Part:
                 f"{self.name!r} is {_described(roles(self.run.model, self.name))}; force is of joints and loops"
             )
         return found[self.name]
+
+    @property
+    def contact(self) -> np.ndarray:
+        """How the child frame of a grasp is turned in its parent frame: quaternions (..., n, 4) of a spherical or
+        soft_finger loop, angles (..., n) of a revolute one [rad]; without jumps from sample to sample."""
+        self._is("loop", "contact")
+        return contact_state(self.run, self.name)
+
+    @property
+    def contact_rate(self) -> np.ndarray:
+        """Rates (..., n, k) along the DoF of a grasp, of body b on body a, in the axes of the child frame [rad/s]."""
+        self._is("loop", "contact_rate")
+        return contact_rates(self.run, self.name)
 
     def _joint(self, quantity: str, slices: str) -> slice:
         self._is("joint", quantity)

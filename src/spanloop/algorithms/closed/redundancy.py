@@ -20,6 +20,7 @@ import numpy as np
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.tree.composite_body import mass_matrix
 from spanloop.sweeps import walk
+from spanloop.topology.captured_frames import captured_at
 from spanloop.topology.tree_paths import meeting, path
 
 TOLERANCE = 1e-8  # of the square of what is left of a row of unit length
@@ -51,20 +52,28 @@ class Redundancy:
 Evaluate = Callable[[str, np.ndarray], np.ndarray]  # (function, q): a function of closure_kinematics at one state
 
 
-def find_redundancy(mechanism, near: np.ndarray | None = None, evaluate: Evaluate | None = None) -> Redundancy:
+def find_redundancy(
+    mechanism, near: np.ndarray | None = None, evaluate: Evaluate | None = None, captures: Sequence[str] = ()
+) -> Redundancy:
     """The redundancy of a mechanism with loops, of the assemblies near its neutral state or near the state q given.
 
     Nothing is dropped where no assembled state is found: rows that depend on each other are then refused as singular.
     evaluate: computes closure_error, closure_facing and closure_jacobian faster than walks on floats do, after a while.
+    captures: loops and couplings that capture; every state closes them. Those that can be switched and are open at
+    `near` are taken as if they captured, and so are all of them where no state closes them together.
     """
-    closures = _Closures(mechanism, evaluate)
+    closures = ClosureValues(mechanism, evaluate)
     switched = set(mechanism.switched_rows)
-    states = _states_with(closures, list(mechanism.position_rows), near=near)
-    if not states and switched:  # they may exclude each other, as two gears of one joint do
-        states = _states_with(closures, [r for r in mechanism.position_rows if r not in switched], near=near)
+    if near is not None:
+        captures = (*captures, *(x for x in _open_switches(closures, near) if x not in captures))
+    captured = {r for name in captures for r in mechanism.switches[name]}
+    states = closed_states(closures, [r for r in mechanism.position_rows if r not in captured], near=near)
+    if not states and switched:
+        captures = tuple(mechanism.switches)
+        states = closed_states(closures, [r for r in mechanism.position_rows if r not in switched], near=near)
     if not states:
         return Redundancy(refuses_singular=True)
-    whole = [closures.jacobian(q) for q in states]
+    whole = [closures.captured_jacobian(q, captures) for q in states]
     jacobians = [without_traces(mechanism, J) for J in whole]
     movable = {*switched, *mechanism.given_rows}  # rows that stay, whatever they depend on
     permanent = [r for r in range(mechanism.n_rows) if r not in movable]
@@ -83,6 +92,13 @@ def find_redundancy(mechanism, near: np.ndarray | None = None, evaluate: Evaluat
         yields=functools.partial(_torque_yields, mechanism, states),
         jacobians=tuple(jacobians),
     )
+
+
+def _open_switches(closures: ClosureValues, q: np.ndarray) -> list[str]:
+    """Loops and couplings that can be switched and are open at q."""
+    switches = closures.mechanism.switches
+    error = np.abs(closures.error(q)) if switches else np.zeros(0)
+    return [name for name, rows in switches.items() if error[list(rows)].max(initial=0.0) > closure_kinematics.OPEN]
 
 
 def independent_share(J: np.ndarray, kept: Sequence[int], dropped: Sequence[int]) -> float:
@@ -137,22 +153,7 @@ def without_traces(mechanism, J: np.ndarray) -> np.ndarray:
     return out
 
 
-def row_mask(mechanism, active: frozenset[str]) -> np.ndarray:
-    """For the kernel's input `active`: 1 for every switched row that the set of active closures needs, −1 for a row of
-    an active closure that depends on others, 0 for the rows of the other closures."""
-    permanent = set(range(mechanism.n_rows)) - set(mechanism.switched_rows)
-    switched = [r for name, rows in mechanism.switches.items() if name in active for r in rows]
-    on = permanent.union(switched)
-    idle = frozenset[int]()
-    states = _states_with(_Closures(mechanism), [r for r in mechanism.position_rows if r in on])
-    if states and switched:
-        order = sorted(permanent) + switched  # permanent rows first: they stay
-        jacobians = [without_traces(mechanism, scaled_jacobian(mechanism, q))[order] for q in states]
-        idle = frozenset(order[k] for k in redundant_rows(jacobians, first=len(order) - len(switched)))
-    return np.array([0.0 if r not in switched else -1.0 if r in idle else 1.0 for r in mechanism.switched_rows])
-
-
-def _states_with(closures: _Closures, rows: Sequence[int], near: np.ndarray | None = None) -> list[np.ndarray]:
+def closed_states(closures: ClosureValues, rows: Sequence[int], near: np.ndarray | None = None) -> list[np.ndarray]:
     """A few configurations with these rows closed, from random guesses near the neutral one or near q; none if that
     fails."""
     mechanism, rng = closures.mechanism, np.random.default_rng(0)
@@ -169,13 +170,13 @@ def _states_with(closures: _Closures, rows: Sequence[int], near: np.ndarray | No
     return out or doubtful[:_STATES]
 
 
-def _is_nearly_singular(closures: _Closures, q: np.ndarray, rows: Sequence[int]) -> bool:
+def _is_nearly_singular(closures: ClosureValues, q: np.ndarray, rows: Sequence[int]) -> bool:
     """Is a singular value small, but no rounding? Guesses that cannot be closed regularly end at singular positions."""
     s = np.linalg.svd(closures.jacobian(q)[list(rows)], compute_uv=False)
     return bool(((s > _ROUNDED * s.max(initial=0.0)) & (s < _SMALL * s.max(initial=0.0))).any())
 
 
-def _closed(closures: _Closures, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
+def _closed(closures: ClosureValues, q: np.ndarray, rows: Sequence[int]) -> np.ndarray | None:
     """Damped Gauss-Newton on the closure error."""
     mechanism, error = closures.mechanism, closures.error(q)[rows]
     sliding = np.array([unit == "m" for link in mechanism.links for unit in link.kind.units], dtype=bool)
@@ -195,7 +196,7 @@ def _closed(closures: _Closures, q: np.ndarray, rows: Sequence[int]) -> np.ndarr
             q, error, damping = trial, trial_error, max(damping * 0.2, 1e-14)
         else:
             damping = min(damping * 8.0, 1e3)
-    closed = np.linalg.norm(error) < MISALIGNED and closures.facing(q).min(initial=1.0) > 0.0
+    closed = np.linalg.norm(error) < MISALIGNED and closures.facing(q, rows).min(initial=1.0) > 0.0
     return q if closed else None
 
 
@@ -277,7 +278,7 @@ def _moved(mechanism, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
 
 
 @dataclass
-class _Closures:
+class ClosureValues:
     """Errors and rows of a mechanism's closures at one state, without units."""
 
     mechanism: Any
@@ -287,14 +288,25 @@ class _Closures:
     def error(self, q: np.ndarray) -> np.ndarray:
         return self._values("closure_error", q) / np.array(self.mechanism.row_lengths)
 
-    def facing(self, q: np.ndarray) -> np.ndarray:
-        return self._values("closure_facing", q)
+    def facing(self, q: np.ndarray, rows: Sequence[int]) -> np.ndarray:
+        """Of the closures that have one of these rows."""
+        of_rows = [c.number for c in self.mechanism.closures if set(c.rows).intersection(rows)]
+        return self._values("closure_facing", q)[of_rows] if of_rows else np.ones(0)
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
         """J (n_rows, nv), its rows divided and its columns multiplied by characteristic lengths."""
+        return self._scaled(self._values("closure_jacobian", q))
+
+    def captured_jacobian(self, q: np.ndarray, captures: Sequence[str]) -> np.ndarray:
+        """The same with these loops captured at q."""
+        if not captures:
+            return self.jacobian(q)
+        m = captured_at(self.mechanism, q.tolist(), captures)
+        return self._scaled(np.array(walk(closure_kinematics.closure_jacobian(m), m, {"q": q.tolist()}), dtype=float))
+
+    def _scaled(self, J: np.ndarray) -> np.ndarray:
         m = self.mechanism
-        J = self._values("closure_jacobian", q).reshape(m.n_rows, m.nv)
-        scaled: np.ndarray = J / np.array(m.row_lengths)[:, None] * np.array(m.dof_lengths)
+        scaled: np.ndarray = J.reshape(m.n_rows, m.nv) / np.array(m.row_lengths)[:, None] * np.array(m.dof_lengths)
         return scaled
 
     def _values(self, function: str, q: np.ndarray) -> np.ndarray:
@@ -307,4 +319,4 @@ class _Closures:
 
 def scaled_jacobian(mechanism, q: np.ndarray) -> np.ndarray:
     """J (n_rows, nv) at one state, its rows divided and its columns multiplied by characteristic lengths."""
-    return _Closures(mechanism).jacobian(q)
+    return ClosureValues(mechanism).jacobian(q)

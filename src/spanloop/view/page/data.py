@@ -12,6 +12,7 @@ import numpy as np
 
 from spanloop import __version__
 from spanloop.errors import InputError, SpanloopError, SpanloopWarning
+from spanloop.math import quaternion
 from spanloop.trajectory import report
 from spanloop.trajectory.files import labels
 from spanloop.view import palette
@@ -65,7 +66,7 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         "colors": {"closed": palette.CLOSED, "open": palette.OPEN, "force": palette.FORCE, "trail": palette.TRAIL},
         **_seen(seen),
         "times": packed(few.times),
-        "poses": packed(np.concatenate([_quaternions(at), at[..., :3, 3]], axis=-1)),
+        "poses": packed(np.concatenate([quaternion.of_rotations(at[..., :3, :3]), at[..., :3, 3]], axis=-1)),
         "groups": groups,
         "noise": noise_levels(run.model, seen.size),
         "arrows": arrows,
@@ -242,26 +243,3 @@ def _audit(run: Trajectory, notes: list[str]) -> dict[str, Any] | None:
         return None
     rows = [{"name": f.name, "verdict": f.verdict, "sentence": f.sentence} for f in found.findings]
     return {"findings": rows, "verdict": str(found).splitlines()[-1]}
-
-
-def _quaternions(at: np.ndarray) -> np.ndarray:
-    """(w, x, y, z) (..., 4) of the rotations in poses (..., 4, 4): the largest of the four is found first."""
-    r = at[..., :3, :3]
-    d = np.diagonal(r, axis1=-2, axis2=-1)
-    t = d.sum(axis=-1)
-    squares = np.stack([1.0 + t, *(1.0 + 2.0 * d[..., k] - t for k in range(3))], axis=-1)
-    x, y, z = r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]
-    xy, xz, yz = (r[..., i, j] + r[..., j, i] for i, j in ((0, 1), (0, 2), (1, 2)))
-    w2, x2, y2, z2 = np.moveaxis(squares, -1, 0)
-    rows = np.stack(
-        [
-            np.stack([w2, x, y, z], axis=-1),
-            np.stack([x, x2, xy, xz], axis=-1),
-            np.stack([y, xy, y2, yz], axis=-1),
-            np.stack([z, xz, yz, z2], axis=-1),
-        ],
-        axis=-2,
-    )
-    best = np.argmax(np.nan_to_num(squares, nan=-1.0), axis=-1)
-    chosen = np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :]
-    return chosen / np.linalg.norm(chosen, axis=-1, keepdims=True)

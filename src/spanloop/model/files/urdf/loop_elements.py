@@ -20,7 +20,8 @@ from spanloop.joints import (
     Helical,
     JointKind,
     Planar,
-    PlanarPin,
+    PointOnLine,
+    PointOnPlane,
     Prismatic,
     Revolute,
     SoftFinger,
@@ -40,7 +41,8 @@ WITH_AXIS: dict[str, Callable[[Floats3], JointKind]] = {
     "continuous": Revolute,
     "prismatic": Prismatic,
     "cylindrical": Cylindrical,
-    "planar_pin": PlanarPin,
+    "point_on_line": PointOnLine,
+    "point_on_plane": PointOnPlane,
 }
 WITHOUT_AXIS: dict[str, JointKind] = {"spherical": Spherical(), "fixed": Fixed(), "soft_finger": SoftFinger()}
 TYPES = (*WITH_AXIS, "planar", "helical", "universal", *WITHOUT_AXIS, "distance")
