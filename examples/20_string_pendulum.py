@@ -10,7 +10,7 @@ import numpy as np
 
 import spanloop as sl
 
-G, LENGTH, SPEED = 9.81, 1.0, 6.0  # m/s², m, m/s at the lowest point: between √(2gl) and √(5gl)
+G, LENGTH, SPEED = 9.81, 1.0, 6.8  # m/s², m, m/s at the lowest point: between √(2gl) and √(5gl)
 
 b = sl.Builder("string pendulum").body("carriage").body("bob", 1.0, inertia=(4e-4, 4e-4, 4e-4))
 b.prismatic("x", "world", "carriage", "x").prismatic("z", "carriage", "bob", "z")

@@ -10,7 +10,6 @@ The page, with figures: docs/examples/22_ratchet.md
 import numpy as np
 
 import spanloop as sl
-from spanloop.events import Attach, Release
 
 INERTIA, LOAD, SPEED = 0.5, 12.0, 6.0  # kg m² of the winch, N m of its load, rad/s of the crank
 
@@ -34,10 +33,10 @@ def winch_turns(t, q, v):
 
 
 events = [
-    Attach("driving", when=winch_is_ahead, capture=True),
-    Release("holding", when=winch_is_ahead),
-    Attach("holding", when=winch_turns, capture=True),
-    Release("driving", when=winch_turns),
+    sl.events.Attach("driving", when=winch_is_ahead, capture=True),
+    sl.events.Release("holding", when=winch_is_ahead),
+    sl.events.Attach("holding", when=winch_turns, capture=True),
+    sl.events.Release("driving", when=winch_turns),
 ]
 start = {"crank_hinge": 5.0}, {"crank_hinge": SPEED}  # in the back stroke; the loop follows
 run = sl.simulate(model, *start, duration=4.0, controller=motor, events=events)
@@ -45,8 +44,7 @@ print(run.events)
 
 # ---- the winch turns by the rocker's swing each time, and never back
 
-turns, drum = run.events, run["drum"].q
-held = drum[-1] if run["holding"].active[-1] else turns.q[-1, 3]
+turns = run.events
 strokes = np.diff([turns.q[k, 3] for k in range(len(turns.time)) if turns.name[k] == "holding"][::2])
 angles = 1.0 - 2.2, 1.0 + 2.2  # the crank in line with the coupler, folded and stretched: lengths of the diagonal [m]
 swing = abs(np.diff([np.arccos((2.0**2 + 1.8**2 - d * d) / (2 * 2.0 * 1.8)) for d in angles]))[0]

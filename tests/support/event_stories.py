@@ -199,7 +199,7 @@ class FourBar:
 
     def impacts(self, start: float, stop: float, restitution: float, n: int) -> list[tuple[float, float]]:
         """Times [s] and rates of the crank just before [rad/s] of n impacts at the angle `stop`, from rest above it."""
-        with mpmath.workdps(40):
+        with mpmath.workdps(20):
             first, last, e = mpmath.mpf(start), mpmath.mpf(stop), mpmath.mpf(restitution)
             fall, out, now = self.height(first) - self.height(last), [], mpmath.mpf(0)
             for k in range(n):
