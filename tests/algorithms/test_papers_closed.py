@@ -55,6 +55,18 @@ def test_a_method_that_does_not_fit_says_why(method, name):
         sl.compile(case_of(name).model, "forward_dynamics", method=method)
 
 
+def test_given_motions_that_a_loop_joins_are_refused_by_simple_closed_chain():
+    """It left such rows out, and answered with a loop that opens."""
+    b = sl.Builder("given").body("stand", 1.0, inertia=(1, 1, 1)).body("arm", 2.0, inertia=(1, 1, 1))
+    b.universal("tilt", "world", "stand", driven=True).spherical("ball", "world", "arm")
+    b.frame("top", "stand", (0.5, 0.1, 0.2)).frame("tip", "arm", (0.4, 0.1, 0.5))
+    model = b.loop("top", "tip", sl.joints.Distance(0.3), name="rod").build()
+    model = model.with_loop("world", "top", sl.joints.Distance(0.5), name="rope")
+    sentence = "loop 'rope' joins two bodies whose motion is given. Use 'elimination'"
+    with pytest.raises(UnsupportedError, match=sentence):
+        sl.compile(model, "forward_dynamics", method="simple_closed_chain")
+
+
 COMPILED = [(m, "arms 2 ball") for m in METHODS] + [(m, "hexapod") for m in ("simple_closed_chain", "closed_topology")]
 COMPILED += [pytest.param(m, n, marks=[pytest.mark.slow]) for m in METHODS for n in ("arms 2", "stewart")]
 

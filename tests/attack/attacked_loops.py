@@ -28,7 +28,11 @@ CLOSURES = (
     "general",
     "distance",
     "soft_finger",
+    "point_on_line",
+    "point_on_plane",
 )
+GUIDES = {"point_on_line": sl.joints.PointOnLine, "point_on_plane": sl.joints.PointOnPlane}
+WITHOUT_DOF = ("distance", "soft_finger", "fixed", *GUIDES)  # they cannot be driven
 
 
 @dataclass
@@ -86,7 +90,7 @@ def anything(rng, size, mass) -> ClosedCase:
         first, second = rng.choice(len(names), 2, replace=False)
         name = str(rng.choice(CLOSURES))
         extra = {}
-        if rng.uniform() < 0.15 and name not in ("distance", "soft_finger", "fixed"):
+        if rng.uniform() < 0.15 and name not in WITHOUT_DOF:
             extra["driven"] = True
         elif rng.uniform() < 0.15:
             extra["switchable"] = True
@@ -117,6 +121,11 @@ def tied(model, q, a: str, b: str, name: str, rng, size, loop: str, **options):
         offset = size * rng.normal(size=3) if name == "distance" else np.zeros(3)
         kind = sl.joints.Distance(float(np.linalg.norm(offset))) if name == "distance" else sl.joints.SoftFinger()
         X = rotation(rng)
+        X = np.eye(3) if X is None else X
+    elif name in GUIDES:
+        kind, X = GUIDES[name](direction(rng)), rotation(rng)
+        along = size * rng.normal() * np.array(kind.axis)
+        offset = along if name == "point_on_line" else np.cross(along, rng.normal(size=3))
         X = np.eye(3) if X is None else X
     else:
         kind = joint_kind(name, rng, size)
@@ -350,7 +359,7 @@ def rail(rng, size, mass) -> ClosedCase:
 
 
 def geared(rng, size, mass) -> ClosedCase:
-    """A chain with gears between its joints, sometimes closed by a loop too."""
+    """A chain with gears between its joints, sometimes with a joint that is held, sometimes closed by a loop too."""
     b = sl.Builder("geared", gravity=9.81 * direction(rng))
     n, up = int(rng.integers(3, 6)), "world"
     for k in range(n):
@@ -358,10 +367,12 @@ def geared(rng, size, mass) -> ClosedCase:
         axis = direction(rng)
         b.revolute(f"j{k}", up, f"b{k}", axis, size * rng.uniform(-1.0, 1.0, 3), rotation(rng))
         up = f"b{k}"
-    b.coupling("gear", f"j{n - 1}", "j0", float(rng.uniform(-3.0, 3.0)), 0.0)
+    b.coupling("gear", f"j{n - 1}", "j0", float(rng.uniform(-3.0, 3.0)), 0.0, switchable=rng.uniform() < 0.3)
     model = b.build()
     q = _state(model, rng, size)
     q[n - 1] = model.couplings[0].ratio * q[0]
+    if rng.uniform() < 0.4:
+        model = model.with_coupling("j1", offset=q[1], switchable=rng.uniform() < 0.5, name="brake")
     if rng.uniform() < 0.5 and n > 3:
         model = tied(model, q, "world", f"b{n - 2}", "distance", rng, size, "rod")
     return ClosedCase("geared", model, size, mass, q[:, None])

@@ -64,11 +64,12 @@ class Judge:
     def __init__(self, made: ClosedCase, n: int, name: str, rng):
         self.made, self.model, self.name, self.rng = made, made.model, name, rng
         self.tally = Tally(notes=Counter(mechanisms=1))
-        switchable = [x.name for x in self.model.loops if x.switchable]
+        switchable = self.model.switches
         self.active = None
         if switchable:
             on = [x for x in switchable if rng.uniform() < 0.5]
-            self.active = {x.name for x in self.model.loops if not x.switchable} | set(on)
+            self.active = {*(x.name for x in self.model.loops), *(c.name for c in self.model.couplings)}
+            self.active = self.active - set(switchable) | set(on)
             self.options = {"active_loops": on}
         else:
             self.options = {}

@@ -69,14 +69,16 @@ class Ends:
 
 
 def rows(tree: Tree, active: set[str] | None = None) -> Rows:
-    """The rows of loops (those that are active), of gears, and of driven joints: their given is ("", number of DoF)."""
+    """The rows of loops and gears (those that are active), and of driven joints: their given is ("", number of DoF)."""
     parts = []
     for tie in tree.numbers.ties:
         if active is None or tie.name in active:
             parts += _tie_rows(tree, tie)
     for gear in tree.numbers.gears:
+        if active is not None and gear.name not in active:
+            continue
         row = np.zeros((tree.numbers.nv, tree.n), dtype=tree.v.dtype)
-        row[gear.follows], row[gear.source] = 1, -gear.ratio
+        row[gear.source], row[gear.follows] = -gear.ratio, 1
         error = tree.q[gear.q_follows] - gear.ratio * tree.q[gear.q_source] - gear.offset
         none = np.zeros((3, tree.n), dtype=row.dtype)
         parts.append((row, 0 * error, error, True, None, "", none, none, (row[None], real(1))))
@@ -139,6 +141,11 @@ def _tie_rows(tree: Tree, tie: Tie) -> list[tuple]:
             add(none, l, error=x)
         if tie.kind == "soft_finger":
             add(in_b[2], none)
+    elif tie.kind in ("point_on_line", "point_on_plane"):
+        P = plane_axes(unit(tie.axis))
+        for k in (0, 1) if tie.kind == "point_on_line" else (2,):
+            l = mv(e.RA, constant(P[:, k]) + none)
+            add(none, l, none, cross(e.wa, l), dot(l, e.d))
     elif tie.kind == "general":
         for c in tie.constraint:
             add(mv(e.RB, constant(c[:3]) + none), mv(e.RB, constant(c[3:]) + none))

@@ -66,8 +66,9 @@ class Tie:
 
 @dataclass(frozen=True)
 class Gear:
-    """rate(follows) = ratio · rate(source), by numbers of DoF."""
+    """rate(follows) = ratio · rate(source), by numbers of DoF; ratio 0 for a joint that is held."""
 
+    name: str
     follows: int
     source: int
     q_follows: int
@@ -140,7 +141,7 @@ def data(model) -> Data:
         iq, iv = iq + nq, iv + nv
     named = {joint.name: link for joint, link in zip(model.joints, links, strict=True)}
     ties = tuple(_tie(loop, bodies) for loop in model.loops)
-    gears = tuple(_gear(named[c.joint], named[c.source], c) for c in model.couplings)
+    gears = tuple(_gear(named[c.joint], named[c.source or c.joint], c) for c in model.couplings)
     return Data(tuple(links), real(model.gravity), ties, gears, bodies, iq, iv)
 
 
@@ -173,7 +174,7 @@ def _tie(loop, bodies: dict[str, int]) -> Tie:
 
 def _gear(follows: Link, source: Link, c) -> Gear:
     numbers = (follows.v.start, source.v.start, follows.q.start, source.q.start)
-    return Gear(*numbers, real(c.ratio), real(c.offset))
+    return Gear(c.name, *numbers, real(c.ratio if c.source else 0.0), real(c.offset))
 
 
 def _motors(model) -> tuple[dict, dict]:

@@ -25,6 +25,12 @@ def test_the_examples_run(page, tmp_path, monkeypatch):
         exec(compile(block, page, "exec"), {"__name__": "example"})
 
 
+@pytest.mark.slow
+def test_the_examples_of_a_page_that_continue_each_other_run():
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "grasps.md").read_text(encoding="utf-8"), re.S)
+    exec(compile("\n".join(blocks), "grasps.md", "exec"), {"__name__": "example"})
+
+
 def test_the_page_of_edits_has_every_edit():
     page = (DOCS / "edits.md").read_text(encoding="utf-8")
     assert all(getattr(Model, name) is getattr(edits, name) for name in edits.__all__)

@@ -9,6 +9,7 @@ import pytest
 
 import spanloop as sl
 from spanloop.errors import InputError, Reason, StateError, StateWarning
+from spanloop.joints import Revolute
 from support.two_fingers import MASS, lifting, two_fingers
 
 G, MU = 9.81, 0.5
@@ -49,10 +50,10 @@ def test_margins_of_a_batch_are_those_of_its_states():
 
 # ---- arms with every grasp
 
-KINDS = ("fixed", "spherical", "soft_finger")
+KINDS = ("fixed", Revolute("x"), "spherical", "soft_finger")
 
 
-def arms(kind: str, m: int = 3):
+def arms(kind, m: int = 3):
     """Arms that hold an object, at their start, with normals toward its axis."""
     model, q = sl.zoo.arms_with_object(m, grasp="spherical"), sl.zoo.arms_with_object_start(m)
     robot = sl.Dynamics(model, target="python")

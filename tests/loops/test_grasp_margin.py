@@ -48,6 +48,8 @@ def test_margins_of_arrays_are_those_of_their_rows():
         ((Prismatic(), MU, GAMMA), UnsupportedError, "lets the contact slip"),
         (("spherical", 0.0), InputError, "friction is 0.0"),
         (("spherical", math.nan), InputError, "friction is nan"),
+        (("spherical", "rough"), InputError, "friction is 'rough'"),
+        (("spherical", np.array([0.5, -0.5])), InputError, "friction is array"),
         (("soft_finger", MU), InputError, "give its bound torsion="),
         (("fixed", MU, -1.0), InputError, "torsion is -1.0 m"),
         ((Revolute(), MU, GAMMA), InputError, "an edge lies across the normal"),

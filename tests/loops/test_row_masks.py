@@ -202,3 +202,19 @@ def test_a_switchable_rod_acts_in_the_assembly_of_the_start(closures):
     assert np.abs(run.q - twisted).max() < 1e-12  # a structure: it stays where it is
     parallel = sl.simulate(rods(), np.array([0.0, 0.3, 0.4]), duration=0.02, step=1e-3, closures=closures)
     assert np.abs(parallel.v[-1]).max() > 0.05
+
+
+def test_loops_that_close_at_a_dead_centre_only_do_not_make_permanent_rows_redundant():
+    """A slider-crank, and a stop that the slider can just reach: both close only where the crank is stretched, and
+    there the permanent rows lose rank."""
+    b = sl.Builder("press")
+    for name in ("crank", "rod", "slider"):
+        b.body(name, 1.0, inertia=(0.1, 0.1, 0.1))
+    b.revolute("drive", "world", "crank", "z").revolute("pin", "crank", "rod", "z", (0.5, 0.0, 0.0))
+    b.prismatic("slide", "world", "slider", "x").frame("end", "rod", (1.5, 0.0, 0.0))
+    b.loop("end", "slider", sl.joints.PointOnLine("z"), name="wrist").frame("wall", "world", (2.0, 0.0, 0.0))
+    model = b.build().with_loop("wall", "slider", sl.joints.PointOnPlane("x"), name="stop", switchable=True)
+    q = sl.Dynamics(model)._with_active_loops([]).assemble({"drive": 1.0, "pin": -1.3, "slide": 1.6})
+    for near in (None, q):
+        assert not redundancy_of(model, near).dropped
+        assert redundancy_of(model, near).is_known

@@ -9,6 +9,7 @@ from sentences import says
 import spanloop as sl
 from spanloop.errors import InputError, ModelError
 from spanloop.model.files.toml import reader, writer
+from spanloop.topology.captured_frames import captured_placement, with_captured_placements
 from spanloop.topology.mechanism import mechanism
 
 ROUNDING = 1e-12
@@ -131,6 +132,16 @@ def test_switches_and_held_joints_survive_files_and_edits():
     assert sl.zoo.chain(3).with_coupling("joint3", name="brake") != model
     with says(ModelError, "'joint3' is locked at 0.3; expected 0.25, where the coupling holds it"):
         model.lock(at={"joint3": 0.3})
+
+
+def test_a_captured_coupling_holds_what_it_finds():
+    model = sl.zoo.chain(3).with_coupling("joint2", "joint1", 2.0, switchable=True, name="clutch")
+    model = model.with_coupling("joint1", offset=0.25, switchable=True, name="brake")
+    names, q = ("clutch", "brake"), [0.3, 0.4, 0.5]
+    found = [captured_placement(mechanism(model), q, name) for name in names]
+    np.testing.assert_allclose(found, [[0.4 - 0.6], [0.3]])
+    held = with_captured_placements(model, names, np.ravel(found))
+    np.testing.assert_allclose(sl.Dynamics(held).closure_error(q), 0.0, atol=1e-16)
 
 
 def test_couplings_that_cannot_be_are_refused():

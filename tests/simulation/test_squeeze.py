@@ -39,6 +39,8 @@ def test_what_is_not_held_is_not_squeezed():
     law = sl.control.squeeze(model, {"hold_left": 5.0})
     run = sl.simulate(model, duration=0.01, controller=law, closures=sl.Closures(active_loops=["hold_left"]))
     assert not run.tau.any()
+    with pytest.raises(InputError, match="'hold_left', which is no loop; did you mean 'hold_right'"):
+        sl.control.squeeze(model, {"hold_left": 5.0}, active_loops=["hold_right"])
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from spanloop.algorithms.closed.closure_kinematics import closure_error
 from spanloop.algorithms.closed.row_masks import row_mask
 from spanloop.errors import InputError
 from spanloop.kernels import KernelSpec, machine_kernel
+from spanloop.kernels.spec import redundancy_of
 from spanloop.model.parts import Placement
 from spanloop.simulation import traced_kernels
 from spanloop.sweeps import walk
@@ -144,3 +145,29 @@ def test_what_cannot_capture_is_refused():
         KernelSpec.of(held, "forward_dynamics", captures=["grip"])
     with pytest.raises(InputError, match="method 'arms_on_object' takes no captured frames; 'elimination' does"):
         KernelSpec.of(model, "forward_dynamics", method="arms_on_object", captures=["grip"])
+
+
+def test_couplings_capture_their_offset():
+    b = sl.Builder("shafts").body("one", 1.0, inertia=(0.1, 0.1, 0.2)).body("two", 1.0, inertia=(0.2, 0.2, 0.3))
+    b.revolute("p", "world", "one", "z").revolute("r", "world", "two", "z")
+    model = b.build().with_coupling("r", "p", ratio=-2.0, name="gear", switchable=True)
+    model = model.with_coupling("p", name="brake", switchable=True)
+    names, q, m = ["brake", "gear"], [0.3, 1.1], mechanism(model)
+    numbers = [x for name in names for x in captured_placement(m, q, name)]
+    np.testing.assert_array_equal(numbers, [0.3, 1.1 + 2.0 * 0.3])
+    held = m.with_captured(numbers, names)
+    assert walk(closure_error(held), held, {"q": q}) == [0.0, 0.0]
+    again = with_captured_placements(model, names, numbers)
+    assert {c.name: c.offset for c in again.couplings} == {"gear": 1.1 + 2.0 * 0.3, "brake": 0.3}
+    spec = KernelSpec.of(model, "position_correction", captures=["gear"])
+    assert dict(spec.signature()[0])["captured"] == 1
+
+
+def test_a_mechanism_with_captured_frames_is_known_to_be_redundant_where_they_are():
+    """A plate in the plane, caught rigidly where it is: three of six rows have no effect, whatever the pose."""
+    b = sl.Builder("plate").body("plate", 1.0, inertia=(0.1, 0.1, 0.2)).planar("plane", "world", "plate", "z")
+    model = b.build().with_loop("world", "plate", "fixed", name="catch", switchable=True)
+    q = [0.7, 2.0, -1.5]
+    found = redundancy_of(model, q, ("catch",))
+    assert found.is_known
+    assert found.idle == {0, 1, 5}

@@ -83,3 +83,13 @@ def test_a_rigid_grasp_has_no_contact_state_and_other_loops_are_refused():
     run = sl.simulate(ball("planar"), duration=0.01)
     with pytest.raises(InputError, match="'holding' is a planar loop; contact is of grasps"):
         _ = run["holding"].contact
+
+
+def test_margins_of_a_run_are_those_of_its_samples():
+    model = two_fingers()
+    lift = [2.0 * 9.81, 20.0, 20.0, *np.zeros(6)]
+    run = sl.simulate(model, duration=0.01, controller=lambda t, q, v: [lift[0], 20.0 + t, 20.0 + t, *lift[3:]])
+    margins = run.grasp_margin({"hold_left": 0.5}, math.inf)
+    np.testing.assert_allclose(margins["hold_left"], 20.0 + run.times - 0.8 * 9.81, atol=1e-9)
+    assert margins.unique == {"hold_left": True}
+    assert margins.wrenches["hold_left"].shape == (len(run), 6)

@@ -125,8 +125,8 @@ def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def _active_at_first(model: Model, active_loops: Sequence[str] | None, events: Sequence[Event]) -> list[str] | None:
-    """Names of the switchable loops that are closed at the start; None if there are none."""
-    switchable = [x.name for x in model.loops if x.switchable]
+    """Names of the switchable loops and couplings that are closed at the start; None if there are none."""
+    switchable = model.switches
     if active_loops is not None:
         return [name for name in switchable if name in active_loops]
     open_ = {e.loop for e in events if isinstance(e, Attach | OneSided)}

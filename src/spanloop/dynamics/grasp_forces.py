@@ -133,9 +133,7 @@ def in_child_axes(robot: Any, name: str, q: ArrayLike, wrench: np.ndarray) -> np
 def wrenches_of_rows(model: Model, name: str) -> tuple[list[int], np.ndarray]:
     """Numbers of a grasp's rows, and (6, rows): times their λ, [torque; force] on body b in the child frame's axes."""
     closure = next(c for c in mechanism(model).closures if c.name == name)
-    turn, kind = np.array(closure.child_axes), closure.kind
-    space = np.reshape([tuple(w) for w in kind.constraint_space(kind.neutral())], (-1, 6)).T
-    return list(closure.rows), np.concatenate([turn @ space[:3], turn @ space[3:]])
+    return list(closure.rows), np.array([tuple(closure.child_row(k)) for k in range(len(closure.rows))]).T
 
 
 def _is_unique(model: Model, name: str, cone: FrictionCone, found: Solution) -> bool:

@@ -30,8 +30,8 @@ class GuidedPoint(ClosureKind):
 
     def captured_pose(self, x):
         """On the guide, nearest to x."""
-        free = [all(e[k] == 0.0 for e in self.held) for k in range(3)]
-        return Transform(x.rotation, tuple(y if f else 0.0 for f, y in zip(free, x.translation, strict=True)))
+        p, q, r = (0.0 if any(e[k] for e in self.held) else y for k, y in enumerate(x.translation))
+        return Transform(x.rotation, (p, q, r))
 
     def closure_space(self, x):
         """Forces along the directions, which the parent carries."""

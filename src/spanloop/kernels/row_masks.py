@@ -11,7 +11,7 @@ import numpy as np
 
 from spanloop.algorithms.closed.row_masks import row_masks as masks_of_sets
 from spanloop.errors import UnsupportedError
-from spanloop.kernels.spec import compiled_closures
+from spanloop.kernels.spec import compiled_closures, of_model
 from spanloop.model import Model
 from spanloop.topology import Mechanism, mechanism
 
@@ -73,8 +73,11 @@ def _refuse(names: Sequence[str], count: int) -> None:
 def _masks(
     model: Model, sets: tuple[frozenset[str], ...], near: tuple[float, ...] | None, captures: tuple[str, ...]
 ) -> np.ndarray:
+    from spanloop.compiler.runtime import machine
+
     state = None if near is None else np.array(near)
-    found = masks_of_sets(mechanism(model), sets, state, captures, compiled_closures(model))
+    with machine.reported(f"analysing the loops {of_model(model)}"):
+        found = masks_of_sets(mechanism(model), sets, state, captures, compiled_closures(model))
     found.setflags(write=False)
     return found
 

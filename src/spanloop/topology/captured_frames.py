@@ -41,14 +41,15 @@ def captured_width(m: Mechanism, names: Sequence[str]) -> int:
 
 def captured_parts(m: Mechanism, names: Sequence[str]) -> list[Closure | Gear]:
     """The closures and gears of these names."""
-    parts: dict[str, Closure | Gear] = {g.name: g for g in m.gears}
-    parts |= {c.name: c for c in m.closures}
+    both: list[Closure | Gear] = [*m.gears, *m.closures]
+    parts = {x.name: x for x in sorted(both, key=lambda x: x.switchable)}  # one that is not may share a name
     return [parts[name] for name in names]
 
 
 def check_captures(model: Model, names: Sequence[str], owner: str) -> None:
     """Refuse names that are no switchable loops or couplings of the model; owner: what was called."""
-    parts = {x.name: x.switchable for x in model.couplings} | {x.name: x.switchable for x in model.loops}
+    parts = dict.fromkeys([*(c.name for c in model.couplings), *(x.name for x in model.loops)], False)
+    parts |= dict.fromkeys(model.switches, True)
     for name in names:
         if name not in parts:
             raise InputError(f"{owner}: captures names {name!r}, which is no loop or coupling; {nearest(name, parts)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -11,23 +12,42 @@ import numpy as np
 
 from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.dynamics import Dynamics
-from spanloop.errors import Refusal, StateWarning, UnsupportedError
-from spanloop.loops.dynamics_solution import Reactions
+from spanloop.errors import InputError, Refusal, StateWarning, UnsupportedError
+from spanloop.loops.closure_errors import rows_of
+from spanloop.loops.dynamics_solution import Reactions, times, wrench_map
 from spanloop.model import Model
 from spanloop.topology import mechanism
+from spanloop.trajectory.events import impulse_rows
+from spanloop.trajectory.topologies import Topology, has_same_joints, is_uniform, joined, model_of, topologies
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 
-def quantity(run: Trajectory, function: str, *letters: str) -> np.ndarray:
-    """A method of Dynamics at every sample: quantity(run, "energy", "q", "v")."""
-    return over_samples(function, getattr(run.robot, function), *(getattr(run, letter) for letter in letters))
+def of_bodies(run: Trajectory, function: str, *letters: str) -> np.ndarray:
+    """A method of Dynamics at every sample that does not depend on loops: of_bodies(run, "energy", "q", "v").
+
+    Bodies that are not there do not count.
+    """
+    if is_uniform(run):
+        return over_samples(function, getattr(run.robot, function), *(getattr(run, letter) for letter in letters))
+
+    def one(t: Topology) -> np.ndarray:
+        return over_samples(function, getattr(t.robot, function), *(getattr(t, letter) for letter in letters))
+
+    return joined(run, [(t, one(t)) for t in topologies(run, loops=False)])
 
 
 def accelerations(run: Trajectory) -> np.ndarray:
     """a (..., n, nv) under the torques and forces that acted."""
-    return accelerations_under(run.robot, run.q, run.v, run.tau, run.forces or {})
+    if is_uniform(run):
+        return accelerations_under(run.robot, run.q, run.v, run.tau, run.forces or {})
+    if not has_same_joints(run):
+        raise InputError(
+            'run.a: the segments of this run have models with different joints. Use run["joint"].a, which is NaN where '
+            "there is no such joint"
+        )
+    return joined(run, [(t, accelerations_under(t.robot, t.q, t.v, t.tau, t.forces)) for t in topologies(run)])
 
 
 def accelerations_under(robot: Dynamics, q, v, tau, forces: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -56,23 +76,96 @@ def refuse_driven_loops(model: Model, what: str) -> None:
         )
 
 
+def closure_error(run: Trajectory) -> np.ndarray:
+    """Errors (..., n, n_rows) of the model's closure rows; NaN in rows that are open."""
+    return _of_rows(run, "closure_error", lambda robot, q, v: robot.closure_error(q))
+
+
+def closure_rates(run: Trajectory) -> np.ndarray:
+    """The rate (..., n, n_rows) at which each closure row opens [m/s or rad/s]; NaN in rows that are open."""
+
+    def rates(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.einsum("...rk,...k->...r", robot.closure_jacobian(q), v)
+
+    return _of_rows(run, "velocity_residual", rates)
+
+
+def _of_rows(run: Trajectory, name: str, compute: Callable[..., np.ndarray]) -> np.ndarray:
+    """compute(robot, q, v) of closure rows at all samples; NaN in rows that are open."""
+    if is_uniform(run):
+        return over_samples(name, lambda q, v: compute(run.robot, q, v), run.q, run.v)
+    names = [row.name for row in rows_of(run.model)]
+    out = np.full((*run.batch, len(run), len(names)), np.nan)
+    for t in topologies(run):
+        own = [row.name for row in rows_of(t.model)]
+        here = [k for k, row in enumerate(own) if row in names]
+        if here:
+            found = np.full((len(t.q), len(names)), np.nan)
+            values = over_samples(name, functools.partial(compute, t.robot), t.q, t.v)
+            found[:, [names.index(own[k]) for k in here]] = values[:, here]
+            out[t.where] = found
+    return out
+
+
 def closure_residual(run: Trajectory) -> np.ndarray:
     """The largest error (..., n) over the closure rows that constrain positions [m or rad]."""
-    return largest(run.closure_error, mechanism(run.model).position_rows)
+    return _largest_closed(run, run.closure_error, mechanism(run.model).position_rows)
 
 
 def velocity_residual(run: Trajectory) -> np.ndarray:
     """The largest rate (..., n) over the closure rows that constrain velocities [m/s or rad/s]."""
-    return largest(closure_rates(run), mechanism(run.model).velocity_rows)
+    return _largest_closed(run, closure_rates(run), mechanism(run.model).velocity_rows)
 
 
-def closure_rates(run: Trajectory) -> np.ndarray:
-    """The rate (..., n, n_rows) at which each closure row opens [m/s or rad/s]."""
+def _largest_closed(run: Trajectory, errors: np.ndarray, rows: Sequence[int]) -> np.ndarray:
+    """The largest size over rows that are closed; NaN after a run's end alone."""
+    if is_uniform(run):
+        return largest(errors, rows)
+    going = np.concatenate([np.isfinite(s.q).all(axis=-1) for s in run.segments], axis=-1)
+    return np.where(going, largest(np.nan_to_num(errors), rows), np.nan)
 
-    def rates(q, v):
-        return np.einsum("...rk,...k->...r", run.robot.closure_jacobian(q), v)
 
-    return over_samples("velocity_residual", rates, run.q, run.v)
+def error_of(run: Trajectory, name: str) -> np.ndarray:
+    """How far (..., n, rows) a loop or coupling is from closed, whether it is closed or not."""
+    rows = [k for k, row in enumerate(impulse_rows(run.model)) if row.owner == name]
+    if is_uniform(run) or not has_same_joints(run):
+        return run.closure_error[..., rows]
+    found = over_samples("error", run.robot.closure_error, run.q)[..., rows]
+    closed = run.closure_error[..., rows]  # a loop may be closed at a frame that it has captured
+    return np.where(np.isnan(closed), found, closed)
+
+
+def is_closed(run: Trajectory, name: str) -> np.ndarray:
+    """Whether (..., n) a loop, coupling or stop is closed at each sample."""
+    out = []
+    for s in run.segments:
+        shape = (*run.batch, len(s))
+        if name not in run.events.switches:
+            closures = {row.owner for row in impulse_rows(model_of(run, s))}
+            out.append(np.full(shape, name in closures))
+        elif s.closed is not None:
+            out.append(np.full(shape, name in s.closed))
+        else:
+            on = run.events.closed_at(s.times, s.v.reshape(-1, *s.v.shape[-2:]))
+            out.append(on[..., run.events.switches.index(name)].reshape(shape))
+    return np.concatenate(out, axis=-1)
+
+
+def impulses(run: Trajectory, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Moments (k,) at which a loop, coupling or stop gave an impulse, and the impulses (k, 6) or (k,) of one run."""
+    if run.batch:
+        raise InputError(
+            f'run["{name}"].impulse: the runs of a batch differ in their events. Use run[0]["{name}"].impulse, or '
+            "run.events.impulse for all"
+        )
+    events = run.events
+    rows = events.rows_named(name)
+    last = [moment[-1] for moment in events.moments() if np.any(events.impulse[moment[-1], rows])]
+    found = events.impulse[last][:, rows]
+    closures = {c.name: c for c in mechanism(run.model).closures}
+    if name not in closures:
+        return events.time[last], found.sum(axis=-1)
+    return events.time[last], times(wrench_map(run.robot, closures[name], events.q[last]), found)
 
 
 def largest(errors: np.ndarray, rows: Sequence[int]) -> np.ndarray:
@@ -83,33 +176,70 @@ def largest(errors: np.ndarray, rows: Sequence[int]) -> np.ndarray:
 
 def twist(run: Trajectory, frame: str) -> np.ndarray:
     """[angular; linear] velocity (..., n, 6) of a frame's origin, in world axes."""
-    run.model.frame(frame)
 
-    def moving(q, v):
-        return np.einsum("...rk,...k->...r", run.robot.jacobian(q, frame), v)
+    def moving(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.einsum("...rk,...k->...r", robot.jacobian(q, frame), v)
 
-    return over_samples("velocity", moving, run.q, run.v)
+    return _of_frame(run, "velocity", frame, moving, (6,))
 
 
 def pose(run: Trajectory, frame: str) -> np.ndarray:
     """Pose (..., n, 4, 4) of a frame in the world."""
-    return over_samples("pose", lambda q: run.robot.pose(q, frame), run.q)
+    return _of_frame(run, "pose", frame, lambda robot, q, v: robot.pose(q, frame), (4, 4))
+
+
+def _of_frame(
+    run: Trajectory, name: str, frame: str, compute: Callable[..., np.ndarray], shape: tuple[int, ...]
+) -> np.ndarray:
+    """compute(robot, q, v) of a frame at all samples; NaN where there is no such frame."""
+    if is_uniform(run):
+        run.model.frame(frame)
+        return over_samples(name, functools.partial(compute, run.robot), run.q, run.v)
+    found = []
+    for t in topologies(run, loops=False):
+        here = has_frame(t.model, frame)
+        values = over_samples(name, functools.partial(compute, t.robot), t.q, t.v) if here else None
+        found.append((t, np.full((len(t.q), *shape), np.nan) if values is None else values))
+    return joined(run, found)
+
+
+def has_frame(model: Model, name: str) -> bool:
+    """Whether the model has a frame or body of this name."""
+    return name in model.body_number or any(f.name == name for f in model.frames)
 
 
 def reactions(run: Trajectory) -> Reactions:
-    """[torque; force] (..., n, 6) of every joint on its child and every loop on its body b, by name."""
+    """[torque; force] (..., n, 6) of every joint on its child and every loop on its body b, by name.
+
+    Loops that are open carry nothing; joints that are not there have NaN.
+    """
+    if is_uniform(run):
+        return _reactions(run.robot, run.forces or {}, run.q, run.v, run.tau)
+    found = [(t, _reactions(t.robot, t.forces, t.q, t.v, t.tau)) for t in topologies(run)]
+    models = (run.model, *(t.model for t in topologies(run)))
+    loops = {x.name for m in models for x in m.loops}
+    joints = dict.fromkeys(j.name for m in models for j in m.joints)
+    out, unique = {}, {}
+    for name in (*joints, *dict.fromkeys(x.name for m in models for x in m.loops)):
+        nothing = 0.0 if name in loops else np.nan
+        out[name] = joined(run, [(t, r.get(name, np.full((len(t.q), 6), nothing))) for t, r in found])
+        unique[name] = all(r.unique.get(name, True) for _, r in found)
+    return Reactions(out, unique)
+
+
+def _reactions(robot: Dynamics, forces: Mapping[str, np.ndarray], *state: np.ndarray) -> Reactions:
     names: list[str] = []
     unique: dict[str, bool] = {}
 
     def rows(*arrays, forces=None):
-        found = run.robot.reactions(*arrays, forces=forces)
+        found = robot.reactions(*arrays, forces=forces)
         names[:] = list(found)
         for name, alone in found.unique.items():
             unique[name] = unique.get(name, True) and alone
         return np.stack([found[name] for name in names], axis=-2)
 
-    refuse_driven_loops(run.model, "reactions")
-    six = loaded("reactions", rows, run.forces or {}, run.q, run.v, run.tau)
+    refuse_driven_loops(robot.model, "reactions")
+    six = loaded("reactions", rows, forces, *state)
     return Reactions({name: six[..., k, :] for k, name in enumerate(names)}, unique)
 
 

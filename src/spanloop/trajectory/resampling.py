@@ -34,14 +34,12 @@ def at(run: Trajectory, times) -> Trajectory:
     inside = np.clip(wanted, run.times[0], run.times[-1])
     starts = np.array([s.times[0] for s in run.segments])
     owner = np.searchsorted(starts, inside, "right") - 1  # at a change of topology: the segment that begins
-    offsets = np.cumsum([0, *map(len, run.segments)])
     segments, parts = [], []
-    for number, (segment, (begin, end)) in enumerate(zip(run.segments, pairwise(offsets), strict=True)):
+    for number, segment in enumerate(run.segments):
         mine = owner == number
         if mine.any():
-            whole = run.changed(segments=(segment,), forces=_cut(run.forces, slice(begin, end)), ends=None)
-            here, forces = _resampled(whole, np.minimum(inside[mine], segment.times[-1]))
-            segments.append(replace(here, times=wanted[mine]))
+            here, forces = _resampled(run.pieces[number], np.minimum(inside[mine], segment.times[-1]))
+            segments.append(replace(here, times=wanted[mine], model=segment.model))
             parts.append(forces)
     joined = {name: np.concatenate([p[name] for p in parts], axis=-2) for name in run.forces or ()}
     ends = ends_between(run.ends, wanted[0], wanted[-1])
@@ -99,7 +97,7 @@ def _resampled(run: Trajectory, times: np.ndarray) -> tuple[Segment, dict[str, n
     else:
         q = mixed(segment.q, _coordinates(run, before, after, h, s))
         v = mixed(segment.v, _rates(run, before, after, h, s))
-    return Segment(times, q, v, tau, memory, held), forces
+    return replace(segment, times=times, q=q, v=v, tau=tau, memory=memory, held=held), forces
 
 
 def _coordinates(run: Trajectory, before, after, h, s) -> np.ndarray:
@@ -132,10 +130,6 @@ def _rates(run: Trajectory, before, after, h, s) -> np.ndarray:
 
 def _within(samples: np.ndarray, times: np.ndarray) -> np.ndarray:
     return samples[(samples > times[0]) & (samples < times[-1])]
-
-
-def _cut(forces, which: slice):
-    return {name: six[..., which, :] for name, six in forces.items()} if forces else None
 
 
 # ---- rates of sampled values, by cubic splines

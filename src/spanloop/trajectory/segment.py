@@ -25,6 +25,9 @@ class Segment:
     times (n,) [s], q (..., n, nq), v (..., n, nv), tau (..., n, nv): the torques that acted at the joints (of a driven
     joint, its acceleration), memory (..., n, nz): states of controllers and actuators. Rows after a run's end are NaN.
     held: tau is constant from each sample to the next.
+    model: that of this segment, with the loops that are closed in it; None for the trajectory's. closed: names of the
+    switchable loops, couplings and stops that are closed in it; None where the trajectory's events tell. absent: names
+    of the bodies that are not there.
     """
 
     times: Array
@@ -33,6 +36,9 @@ class Segment:
     tau: Array
     memory: Array | None = None
     held: bool = False
+    model: Model | None = None
+    closed: tuple[str, ...] | None = None
+    absent: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("times", "q", "v", "tau", "memory"):
@@ -124,11 +130,11 @@ def checked_segments(model: Model, segments: Segment | Sequence[Segment]) -> tup
         raise InputError("a trajectory needs samples; this one has none")
     batch, end = segments[0].batch, -math.inf
     for s in segments:
-        n = len(s)
+        n, own = len(s), model if s.model is None else s.model
         _shape("times", s.times, (n,))
-        _shape("q", s.q, (*batch, n, model.nq))
-        _shape("v", s.v, (*batch, n, model.nv))
-        _shape("tau", s.tau, (*batch, n, model.nv))
+        _shape("q", s.q, (*batch, n, own.nq))
+        _shape("v", s.v, (*batch, n, own.nv))
+        _shape("tau", s.tau, (*batch, n, own.nv))
         if s.memory is not None:
             _shape("memory", s.memory, (*batch, n, s.memory.shape[-1]))
         if not np.isfinite(s.times).all() or s.times[0] < end or not (np.diff(s.times) > 0.0).all():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spanloop.errors import InputError
+from spanloop.trajectory.events import NO_EVENTS, EventTable
 from spanloop.trajectory.segment import Segment
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def picked(run: Trajectory, index: tuple[int, ...]) -> Trajectory:
         forces={name: six[index] for name, six in run.forces.items()} if run.forces else None,
         ends=None if run.ends is None else replace(run.ends.run(index), times=run.ends.times[index]),
         residual=None if run.residual is None else run.residual[index],
+        events=run.events if run.events is NO_EVENTS else run.events.picked(np.ravel(numbers)),
         **_own_model(run, index),
     )
 
@@ -45,6 +48,14 @@ def _own_model(run: Trajectory, index: tuple[int, ...]) -> dict[str, Any]:
     if run.parameters is None or len(index) < len(run.batch):
         return {"parameters": None if run.parameters is None else run.parameters[index]}
     return {"model": run.model.with_parameters(run.parameters[index]), "parameters": None}
+
+
+def piece(run: Trajectory, number: int) -> Trajectory:
+    """One segment as a run with its own model; it has no events inside."""
+    s, begin = run.segments[number], sum(map(len, run.segments[:number]))
+    forces = {name: six[..., begin : begin + len(s), :] for name, six in run.forces.items()} if run.forces else None
+    own = run.model if s.model is None else s.model
+    return run.changed(model=own, segments=(replace(s, model=None),), forces=forces, ends=None, events=NO_EVENTS)
 
 
 def settled(segments: tuple[Segment, ...], ends: Segment | None, forces: Forces) -> tuple[tuple[Segment, ...], Forces]:
@@ -67,7 +78,7 @@ def sampled(run: Trajectory, which: slice) -> Trajectory:
     kept = range(len(run))[which]
     if not kept:
         raise InputError(f"run[{_text((which,))}] has no samples; there are {len(run)}")
-    after = run.times[kept.stop] if kept.stop < len(run) else math.inf
+    after = np.nextafter(run.times[kept.stop], -math.inf) if kept.stop < len(run) else math.inf
     return _shortened(run, kept, run.times[kept.start], after)
 
 
@@ -110,7 +121,21 @@ def ends_between(ends: Segment | None, start: float, stop: float) -> Segment | N
 def _shortened(run: Trajectory, kept: range, start: float, stop: float) -> Trajectory:
     which = slice(kept.start, kept.stop, kept.step)
     forces = {name: six[..., which, :] for name, six in run.forces.items()} if run.forces else None
-    return run.changed(segments=cut(run.segments, kept), forces=forces, ends=ends_between(run.ends, start, stop))
+    segments = cut(run.segments, kept)
+    events = run.events if run.events is NO_EVENTS else _events(run, segments, start, stop)
+    ends = ends_between(run.ends, start, stop)
+    return run.changed(segments=segments, forces=forces, ends=ends, events=events)
+
+
+def _events(run: Trajectory, segments: tuple[Segment, ...], start: float, stop: float) -> EventTable:
+    """The events of the samples kept; of one run those that lie within them, which has samples before and after."""
+    if run.batch:
+        return run.events.between(start, stop)
+    first, last = segments[0].times[0], segments[-1].times[-1]
+    doubled = [a.times[-1] for a, b in pairwise(segments) if a.times[-1] == b.times[0]]
+    t, ends = run.events.time, run.events.kind == "end"
+    kept = ((t > first) & (t < last)) | np.isin(t, doubled) | (ends & (t >= first) & (t <= last))
+    return run.events.kept(kept, (t <= first) & ~kept)
 
 
 def _longer(segment: Segment, end: Segment) -> Segment:

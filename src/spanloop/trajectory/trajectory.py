@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
+from spanloop.dynamics.grasp_forces import GraspMargins, Normals, PerLoop, cones
 from spanloop.errors import InputError
 from spanloop.loops.dynamics_solution import Reactions
 from spanloop.model import Model
-from spanloop.trajectory import quantities, report, resampling, segment, selection
+from spanloop.trajectory import quantities, report, resampling, segment, selection, topologies
+from spanloop.trajectory.event_cuts import cut_at_events
+from spanloop.trajectory.events import NO_EVENTS, EventTable
 from spanloop.trajectory.part import Part, roles
 from spanloop.trajectory.segment import Outcome, Segment, Setting, read_only
 from spanloop.types import Array
@@ -49,6 +52,9 @@ class Trajectory:
     length]; None for a tree.
     parameters (..., k): masses, lengths, ... of each run, packed as model.parameters(), where runs of a batch differ in
     them; run[3] then has its own model, and derived quantities are those of single runs.
+    events: what happened, a row an event; print it. A single run is cut at its events: a segment ends with the state
+    before one, the next begins with the state after it, and each has the model with its closed loops. A batch keeps its
+    samples, and run[3] is cut.
     """
 
     model: Model
@@ -59,6 +65,7 @@ class Trajectory:
     ends: Segment | None = None
     residual: Array | None = None
     parameters: Array | None = None
+    events: EventTable = NO_EVENTS
 
     def __post_init__(self) -> None:
         segments = segment.checked_segments(self.model, self.segments)
@@ -68,6 +75,8 @@ class Trajectory:
         if not batch:
             segments, forces = selection.settled(segments, ends, forces)
             ends = None
+            if self.events is not NO_EVENTS:
+                segments, forces = cut_at_events(self.model, segments, forces, self.events)
         values = {
             "segments": segments,
             "outcomes": segment.checked_outcomes(batch, self.outcomes),
@@ -116,10 +125,22 @@ class Trajectory:
         """States of controllers and actuators (..., n, nz), if there are any."""
         return None if any(s.memory is None for s in self.segments) else self._joined("memory")
 
+    @cached_property
+    def pieces(self) -> tuple[Trajectory, ...]:
+        """The segments as runs of their own, each with its own model."""
+        if len(self.segments) == 1 and self.segments[0].model is None:
+            return (self,)
+        return tuple(selection.piece(self, k) for k in range(len(self.segments)))
+
     def _joined(self, name: str, axis: int = -2) -> Array:
         if len(self.segments) == 1:
             only: Array = getattr(self.segments[0], name)
             return only
+        if name != "times" and not topologies.has_same_joints(self):
+            raise InputError(
+                f"run.{name}: the segments of this run have models with different joints. Use run.segments[k].{name}, "
+                f'or run["joint"].{name}, which is NaN where there is no such joint'
+            )
         return read_only(np.concatenate([getattr(s, name) for s in self.segments], axis=axis), name)
 
     @property
@@ -157,7 +178,7 @@ class Trajectory:
     def __getitem__(self, key: str | int | slice | tuple[int | slice, ...]) -> Part | Trajectory:
         """A part by its name; one run of a batch by numbers; samples by a slice; run[3, 10:20] for both."""
         if isinstance(key, str):
-            roles(self.model, key)
+            roles(self, key)
             return Part(self, key)
         keys = key if isinstance(key, tuple) else (key,)
         samples = keys[-1] if keys and isinstance(keys[-1], slice) else None
@@ -214,31 +235,34 @@ class Trajectory:
     @cached_property
     def energy(self) -> Array:
         """Kinetic and potential energy (..., n, 2) [J]."""
-        return quantities.quantity(self, "energy", "q", "v")
+        return quantities.of_bodies(self, "energy", "q", "v")
 
     @cached_property
     def momentum(self) -> Array:
         """[angular; linear] momentum (..., n, 6) about the centre of mass in world axes [N m s, N s]."""
-        return quantities.quantity(self, "momentum", "q", "v")
+        return quantities.of_bodies(self, "momentum", "q", "v")
 
     @cached_property
     def center_of_mass(self) -> Array:
         """Centre of mass (..., n, 3) in the world [m]."""
-        return quantities.quantity(self, "center_of_mass", "q")
+        return quantities.of_bodies(self, "center_of_mass", "q")
 
     @cached_property
     def closure_error(self) -> Array:
-        """Errors (..., n, n_rows) of all closure rows: of the loops, then of the couplings [m or rad]."""
-        return quantities.quantity(self, "closure_error", "q")
+        """Errors (..., n, n_rows) of all closure rows: of the loops, then of the couplings [m or rad].
+
+        NaN in the rows of loops and couplings while they are open; run["grip"].error has how far they are from closed.
+        """
+        return quantities.closure_error(self)
 
     @cached_property
     def closure_residual(self) -> Array:
-        """The largest closure error (..., n) of each sample [m or rad]; 0 without loops."""
+        """The largest closure error (..., n) of each sample [m or rad], of loops that are closed; 0 without any."""
         return quantities.closure_residual(self)
 
     @cached_property
     def velocity_residual(self) -> Array:
-        """The largest rate (..., n) at which a closure opens [m/s or rad/s]; 0 without loops."""
+        """The largest rate (..., n) at which a closed loop opens [m/s or rad/s]; 0 without any."""
         return quantities.velocity_residual(self)
 
     @cached_property
@@ -248,6 +272,22 @@ class Trajectory:
     def reactions(self) -> Reactions:
         """[torque; force] (..., n, 6) of every joint on its child and every loop on its body b, by name, world axes."""
         return self._reactions
+
+    def grasp_margin(
+        self,
+        friction: PerLoop,
+        torsion: PerLoop | None = None,
+        *,
+        normal: Normals | None = None,
+        loops: Iterable[str] | None = None,
+    ) -> GraspMargins:
+        """By loop, the pressing force (..., n) [N] that a grasp had to spare before it slips; negative: missing.
+
+        Arguments as of robot.grasp_margin.
+        """
+        from spanloop.trajectory.grasp_margins import grasp_margins
+
+        return grasp_margins(self, cones(self.model, friction, torsion, normal, loops, "grasp_margin"))
 
     # ---- audit
 

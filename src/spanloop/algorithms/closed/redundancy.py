@@ -60,36 +60,56 @@ def find_redundancy(
     Nothing is dropped where no assembled state is found: rows that depend on each other are then refused as singular.
     evaluate: computes closure_error, closure_facing and closure_jacobian faster than walks on floats do, after a while.
     captures: loops and couplings that capture; every state closes them. Those that can be switched and are open at
-    `near` are taken as if they captured, and so are all of them where no state closes them together.
+    `near` are taken as if they captured, and so are all of them where states do not close them together.
     """
     closures = ClosureValues(mechanism, evaluate)
-    switched = set(mechanism.switched_rows)
+    switches = tuple(mechanism.switches)
     if near is not None:
         captures = (*captures, *(x for x in _open_switches(closures, near) if x not in captures))
-    captured = {r for name in captures for r in mechanism.switches[name]}
-    states = closed_states(closures, [r for r in mechanism.position_rows if r not in captured], near=near)
-    if not states and switched:
-        captures = tuple(mechanism.switches)
-        states = closed_states(closures, [r for r in mechanism.position_rows if r not in switched], near=near)
-    if not states:
+    permanent = _states_without(closures, switches, near)
+    for held in (tuple(captures), switches):
+        states = permanent if set(held) == set(switches) else _states_without(closures, held, near)
+        found = _redundancy_at(closures, permanent, states, held)
+        if found.is_known or held == switches:
+            break
+    return found
+
+
+def _states_without(closures: ClosureValues, held: Sequence[str], near: np.ndarray | None) -> list[np.ndarray]:
+    """A few states that close all rows but those of these switches."""
+    m = closures.mechanism
+    left_out = {r for name in held for r in m.switches[name]}
+    return closed_states(closures, [r for r in m.position_rows if r not in left_out], near)
+
+
+def _redundancy_at(
+    closures: ClosureValues, permanent: Sequence[np.ndarray], states: Sequence[np.ndarray], held: Sequence[str]
+) -> Redundancy:
+    """The redundancy at states that close all loops but those held, which are captured there.
+
+    permanent: states that close what cannot be switched; rows that depend on others at these states are dropped.
+    """
+    m = closures.mechanism
+    if not states or not permanent:
         return Redundancy(refuses_singular=True)
-    whole = [closures.captured_jacobian(q, captures) for q in states]
-    jacobians = [without_traces(mechanism, J) for J in whole]
-    movable = {*switched, *mechanism.given_rows}  # rows that stay, whatever they depend on
-    permanent = [r for r in range(mechanism.n_rows) if r not in movable]
-    redundant = frozenset(permanent[k] for k in redundant_rows([J[permanent] for J in jacobians]))
-    kept = [r for r in range(mechanism.n_rows) if r not in redundant]
-    if _isolated(mechanism, states, [J[kept] for J in jacobians]):
+    whole = [closures.captured_jacobian(q, held) for q in states]
+    jacobians = [without_traces(m, J) for J in whole]
+    movable = {*m.switched_rows, *m.given_rows}  # rows that stay, whatever they depend on
+    own = [r for r in range(m.n_rows) if r not in movable]
+    alone = jacobians if states is permanent else [without_traces(m, closures.jacobian(q)) for q in permanent]
+    redundant = frozenset(own[k] for k in redundant_rows([J[own] for J in alone]))
+    kept = [r for r in range(m.n_rows) if r not in redundant]
+    captured = {r for name in held for r in m.switches[name]}
+    if _isolated(m, states, [J[[r for r in kept if r not in captured]] for J in jacobians]):
         return Redundancy(refuses_singular=True)
-    weak = _weak(mechanism, jacobians, redundant)
     return Redundancy(
         dropped=redundant,
-        weak=weak,
-        idle=frozenset(switched) & _dependent(jacobians, kept),
+        weak=_weak(m, jacobians, redundant),
+        idle=frozenset(m.switched_rows) & _dependent(jacobians, kept),
         refuses_singular=True,
         is_known=True,
         misaligned=max((independent_share(J, kept, sorted(redundant)) for J in whole), default=0.0),
-        yields=functools.partial(_torque_yields, mechanism, states),
+        yields=functools.partial(_torque_yields, m, states),
         jacobians=tuple(jacobians),
     )
 

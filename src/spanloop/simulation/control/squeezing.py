@@ -13,7 +13,7 @@ others near the state that the law is made for are left out: two fingers that pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from spanloop.dynamics.grasp_forces import Normals, cones, pressing_rows
 from spanloop.dynamics.robot_arguments import model_of
 from spanloop.errors import InputError, SpanloopError, UnsupportedError
 from spanloop.kernels import on_scalars
-from spanloop.loops.arguments import dofs_called
+from spanloop.loops.arguments import checked_active_loops, dofs_called
 from spanloop.math.scalar import where
 from spanloop.math.vector3 import dot
 from spanloop.model import Model
@@ -49,6 +49,7 @@ def squeeze(
     pressing: Mapping[str, float | Path | Callable[[Any], Any]],
     *,
     normal: Normals | None = None,
+    active_loops: Iterable[str] | None = None,
     near: ArrayLike | None = None,
 ) -> Controller:
     """Squeeze what grasps hold: adds pressing forces at the named loops and changes no motion.
@@ -58,11 +59,13 @@ def squeeze(
         pressing: {"loop": force [N]} that is added along the normal on body b: a number, a function of t, or a path of
             one number, control.given(1) for inputs. The other forces follow from the balance, the least of them.
         normal: (3,) or {"loop": (3,)} in the axes of the loop's child frame, into body b; z by default.
-        near: a closed state q (nq,); by default one that robot.assemble finds.
+        active_loops: the switchable loops that are closed while it squeezes; all of them by default.
+        near: a state q (nq,) with these loops closed; by default one that robot.assemble finds.
 
     Returns:
         A Controller for sl.simulate; control.together adds it to others. Its torques are those of
-        robot.squeeze_torques, and 0 while a switchable loop is open: what is not held cannot be squeezed.
+        robot.squeeze_torques, and 0 while one of these loops is open: what is not held cannot be squeezed. The frames
+        of the loops are the model's; where an event captures others, a squeeze may move what is held.
 
     Raises:
         InputError: a name is no loop, or the contacts cannot balance these forces.
@@ -74,7 +77,8 @@ def squeeze(
         >>> bool(np.abs(free.q - squeezed.q).max() < 1e-9)
         True
     """
-    model = model_of(model, WHO)
+    whole = model_of(model, WHO)
+    held, model = _closed_loops(whole, active_loops)
     if not isinstance(pressing, Mapping) or not pressing:
         raise InputError(f"{WHO}: pressing is {pressing!r}; expected {{'loop': force [N]}}")
     by_loop = cones(model, 1.0, np.inf, normal, list(pressing), WHO)
@@ -104,8 +108,8 @@ def squeeze(
             [[dot(x, y) for y in chosen] for x in chosen], [wanted[k] for k in kept], [names[k] for k in kept], WHO
         )
         lam = [dot([row[i] for row in chosen], share) for i in range(len(J))]
-        held = _held(q)
-        return [where(held, -dot([row[k] for row in J], lam), 0.0) if k in able else 0.0 for k in range(model.nv)]
+        closed = _are_closed(q, held)
+        return [where(closed, -dot([row[k] for row in J], lam), 0.0) if k in able else 0.0 for k in range(model.nv)]
 
     return _Squeeze(inputs, law)
 
@@ -147,12 +151,23 @@ def _constant(force: float) -> Force:
     return lambda t, u: force
 
 
-def _held(q: Any) -> Any:
-    """Whether all switchable loops are closed, as the simulation knows of them; yes elsewhere."""
+def _closed_loops(model: Model, active_loops: Iterable[str] | None) -> tuple[tuple[int, ...], Model]:
+    """Places among the switched rows of the loops and couplings that are closed, and the model without the others."""
+    names, m = checked_active_loops(model, active_loops, WHO), mechanism(model)
+    held = tuple(m.switched_rows.index(r) for name, rows in m.switches.items() if name in names for r in rows)
+    for kind, parts in (("loop", model.loops), ("coupling", model.couplings)):
+        opened = [x.name for x in parts if x.switchable and x.name not in names]
+        model = model.remove(opened, kind=kind) if opened else model
+    return held, model
+
+
+def _are_closed(q: Any, places: Sequence[int]) -> Any:
+    """Whether the loops of these switched rows are closed, as the simulation whose q this is knows; yes elsewhere."""
     known: Mapping[str, Sequence[Any]] = getattr(q, "closures", {})
-    least: Any = 1.0
-    for x in known.get("active", ()):
-        least = where(x * x < least, x * x, least)
+    active, least = known.get("active", ()), 1.0
+    for k in places if len(active) else ():
+        square = active[k] * active[k]
+        least = where(square < least, square, least)
     return least > 0.5
 
 

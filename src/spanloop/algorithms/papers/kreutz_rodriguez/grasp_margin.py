@@ -32,9 +32,12 @@ one for soft fingers.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.joints import JointKind
@@ -59,7 +62,7 @@ class FrictionCone:
         torque, force = tuple(wrench[:3]), tuple(wrench[3:6])
         across = cross(self.normal, force)  # as long as f_t
         spent = dot(across, across) / (self.friction * self.friction)
-        if not (isinstance(self.torsion, float) and math.isinf(self.torsion)):
+        if not (isinstance(self.torsion, Real) and math.isinf(self.torsion)):
             spin = dot(self.normal, torque) / self.torsion
             spent = spent + spin * spin
         return dot(self.normal, force) - sqrt(spent)
@@ -98,14 +101,14 @@ def friction_cone(
             f"{subject}: the loop is a {name} joint, which lets the contact slip; grasps are loops of kind "
             f"{', '.join(GRASPS[:-1])} or {GRASPS[-1]}"
         )
-    if friction is None or (_is_number(friction) and not 0.0 < friction < math.inf):
+    if not _is_positive(friction) or (isinstance(friction, Real) and math.isinf(friction)):
         raise InputError(f"{subject}: friction is {friction!r}; expected a finite number > 0")
     if torsion is None and name != "spherical":
         raise InputError(
             f"{subject}: a {name} loop carries a moment about the normal; give its bound torsion= [m], the moment per "
             "pressing force: (2/3) friction × radius for a flat round patch; math.inf for no bound"
         )
-    if torsion is not None and _is_number(torsion) and not torsion > 0.0:
+    if torsion is not None and not _is_positive(torsion):
         raise InputError(f"{subject}: torsion is {torsion!r} m; expected a number > 0")
     unit = _unit(normal, subject)
     axis = getattr(kind, "axis", None) if name == "revolute" else None
@@ -117,8 +120,11 @@ def friction_cone(
     return FrictionCone(friction, math.inf if name == "spherical" else torsion, unit)
 
 
-def _is_number(x: Any) -> bool:
-    return isinstance(x, int | float)
+def _is_positive(x: Any) -> bool:
+    """Whether a number is positive, or all numbers of an array; traced ones are taken to be."""
+    if isinstance(x, Real | np.ndarray):
+        return bool(np.all(np.asarray(x) > 0.0))
+    return x is not None and not isinstance(x, str | Mapping | Sequence)
 
 
 def _unit(normal: Sequence[float], subject: str) -> Vector3:

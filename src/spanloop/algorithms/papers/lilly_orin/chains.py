@@ -150,6 +150,11 @@ def simple_chains(mechanism) -> Chains:
                 "method 'simple_closed_chain' needs general joints between two bodies; loop "
                 f"{mechanism.closures[edge.number].name!r} joins two frames of one. Use 'elimination'"
             )
+        if edge.kind == CLOSURE and edge.a != edge.b and {edge.a, edge.b} <= support:
+            raise UnsupportedError(
+                f"method 'simple_closed_chain' does not test whether given motions agree; loop "
+                f"{mechanism.closures[edge.number].name!r} joins two bodies whose motion is given. Use 'elimination'"
+            )
     moving = [link for link in mechanism.links if link.number not in support]
     if not moving:
         raise UnsupportedError(

@@ -1,0 +1,66 @@
+"""Models of segments: a mechanism with the loops, couplings and stops that are closed in a segment."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+
+from spanloop.dynamics import Dynamics
+from spanloop.model import Model
+from spanloop.model.parts import Coupling
+from spanloop.topology.captured_frames import FRAME, OFFSET, with_captured_placements
+from spanloop.trajectory.events import STOP, EventTable
+
+
+def with_closed(
+    model: Model, events: EventTable, closed: tuple[str, ...], captured: np.ndarray, q: np.ndarray
+) -> Model:
+    """The model with those of its switches that are closed; loops that are not switchable are closed always.
+
+    captured: the frames and offsets at which the table's `captures` hold. q (nq,): a state in which closed stops touch.
+    """
+    couplings = {c.name for c in model.couplings}
+    own = couplings | {x.name for x in model.loops}
+    opened = tuple(name for name in events.switches if name in own and name not in closed)
+    stops = [name for name in closed if name.endswith(STOP) and name not in own]
+    holds = tuple(_hold(model, name.removesuffix(STOP), q) for name in stops)
+    at, frames = 0, []
+    for name in events.captures:
+        width = OFFSET if name.endswith(STOP) or name in couplings else FRAME
+        if name in closed and name in own:
+            frames.append((name, tuple(captured[at : at + width].tolist())))
+        at += width
+    return _with_closed(model, opened, tuple(frames), holds)
+
+
+@functools.lru_cache(maxsize=256)
+def _with_closed(
+    model: Model,
+    opened: tuple[str, ...],
+    frames: tuple[tuple[str, tuple[float, ...]], ...],
+    holds: tuple[tuple[str, float], ...],
+) -> Model:
+    if frames:
+        model = with_captured_placements(model, [name for name, _ in frames], [x for _, own in frames for x in own])
+    loops, couplings = ([x.name for x in group if x.name in opened] for group in (model.loops, model.couplings))
+    if loops:
+        model = model.remove(loops, kind="loop")
+    if couplings:
+        model = model.remove(couplings, kind="coupling")
+    stops = tuple(Coupling(joint + STOP, joint, offset=at, switchable=True) for joint, at in holds)
+    return replace(model, couplings=(*model.couplings, *stops)) if stops else model
+
+
+def _hold(model: Model, joint: str, q: np.ndarray) -> tuple[str, float]:
+    """A joint with a stop, and the limit at which it is."""
+    j, at = model.joint(joint), float(q[model.q_slice(joint)][0])
+    limits = [x[0] for x in (j.lower, j.upper) if x is not None and np.isfinite(x[0])]
+    return joint, min(limits, key=lambda x: abs(x - at), default=at)
+
+
+@functools.lru_cache(maxsize=32)
+def robot_of(model: Model) -> Dynamics:
+    """The kernels of a model, kept: segments come again."""
+    return Dynamics(model)

@@ -1,0 +1,144 @@
+"""The topologies of a run: its samples grouped by the model that holds for them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.dynamics import Dynamics
+from spanloop.errors import UnsupportedError
+from spanloop.model import Model
+from spanloop.model.parts import Inertia
+from spanloop.trajectory.events import NO_EVENTS
+from spanloop.trajectory.segment import Segment
+from spanloop.trajectory.segment_models import robot_of, with_closed
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+_MOST = 24  # models of one batch, each with kernels of its own
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """Samples of a run that share a model: where (..., n) they are, and their q, v, tau (k, size) and forces (k, 6)."""
+
+    robot: Dynamics
+    where: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    forces: dict[str, np.ndarray]
+    absent: tuple[str, ...]
+
+    @property
+    def model(self) -> Model:
+        """The model that holds for these samples."""
+        return self.robot.model
+
+
+def is_uniform(run: Trajectory) -> bool:
+    """Whether the run's own model holds for all samples."""
+    if any(s.model is not None or s.absent for s in run.segments):
+        return False
+    return not run.batch or run.events is NO_EVENTS or not (run.events.switches or run.events.bodies)
+
+
+def has_same_joints(run: Trajectory) -> bool:
+    """Whether the models of all segments have the same joints: then q, v and tau of segments can be joined."""
+    joints = [[(j.name, j.kind.name, j.kind.nq) for j in m.joints] for m in {model_of(run, s) for s in run.segments}]
+    return all(own == joints[0] for own in joints)
+
+
+def model_of(run: Trajectory, segment: Segment) -> Model:
+    """The model of a segment."""
+    return run.model if segment.model is None else segment.model
+
+
+def topologies(run: Trajectory, loops: bool = True) -> list[Topology]:
+    """The samples by model. loops: False where it does not matter which loops are closed."""
+    groups: dict[tuple[Model, tuple[str, ...]], list[tuple[int, np.ndarray]]] = {}
+    for number, s in enumerate(run.segments):
+        for model, absent, where in _groups(run, s, loops):
+            groups.setdefault((model, absent), []).append((number, where))
+    if run.batch and len(groups) > _MOST:
+        raise UnsupportedError(
+            f"the runs of this batch have {len(groups)} different models, as loops close at frames that they capture; "
+            "derived quantities of loops are those of one run: run[0].a"
+        )
+    starts = np.cumsum([0, *map(len, run.segments)])
+    return [_topology(run, model, absent, members, starts) for (model, absent), members in groups.items()]
+
+
+def _groups(run: Trajectory, s: Segment, loops: bool) -> Iterator[tuple[Model, tuple[str, ...], np.ndarray]]:
+    """Models of a segment, bodies that are absent, and which samples (..., n) have them."""
+    own, every = model_of(run, s), np.ones((*run.batch, len(s)), bool)
+    events = run.events
+    if not run.batch or events is NO_EVENTS or s.closed is not None:
+        yield own if loops else without_mass(own, s.absent), s.absent, every
+        return
+    v = s.v.reshape(-1, *s.v.shape[-2:])
+    q = s.q.reshape(-1, *s.q.shape[-2:])
+    on = events.closed_at(s.times, v) if loops else np.zeros((*v.shape[:2], 0), bool)
+    captured = events.captured_at(s.times, v) if loops else np.zeros((*v.shape[:2], 0))
+    present = events.present_at(s.times, v)
+    keys = np.concatenate([on, present, captured, np.zeros((*v.shape[:2], 1))], axis=-1)  # never without a column
+    keys = keys.reshape(-1, keys.shape[-1])
+    found, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    for k, row in enumerate(found):
+        flags, here = row[: on.shape[-1]], row[on.shape[-1] : on.shape[-1] + present.shape[-1]]
+        closed = tuple(name for name, x in zip(events.switches, flags, strict=False) if x)
+        absent = tuple(name for name, x in zip(events.bodies, here, strict=True) if not x)
+        frames = row[on.shape[-1] + present.shape[-1] : -1]
+        state = q.reshape(-1, q.shape[-1])[first[k]]
+        model = with_closed(own, events, closed, frames, state) if loops else without_mass(own, absent)
+        yield model, absent, (number.reshape(-1) == k).reshape(every.shape)
+
+
+def _topology(run: Trajectory, model: Model, absent: tuple[str, ...], members, starts) -> Topology:
+    where = np.zeros((*run.batch, len(run)), bool)
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in ("q", "v", "tau")}
+    forces: dict[str, list[np.ndarray]] = {name: [] for name in run.forces or ()}
+    for number, mine in members:
+        span = slice(starts[number], starts[number + 1])
+        where[..., span] = mine
+        for name, rows in parts.items():
+            rows.append(getattr(run.segments[number], name)[mine])
+        for name, rows in forces.items():
+            assert run.forces is not None
+            rows.append(run.forces[name][..., span, :][mine])
+    q, v, tau = (np.concatenate(parts[name]) for name in ("q", "v", "tau"))
+    loads = {name: np.concatenate(rows) for name, rows in forces.items()}
+    return Topology(robot_of(model), where, q, v, tau, loads, absent)
+
+
+def joined(run: Trajectory, found: list[tuple[Topology, np.ndarray]], fill: float = np.nan) -> np.ndarray:
+    """Values (k, *shape) of each topology at all samples, (..., n, *shape)."""
+    shape = found[0][1].shape[1:]
+    out = np.full((*run.batch, len(run), *shape), fill)
+    for topology, values in found:
+        out[topology.where] = values
+    return out
+
+
+@functools.lru_cache(maxsize=256)
+def without_mass(model: Model, absent: tuple[str, ...]) -> Model:
+    """The tree of a model, in which some bodies, with all that they carry, have no mass.
+
+    Energy, momentum and centre of mass do not depend on loops.
+    """
+    if model.loops or model.couplings:
+        model = replace(model, loops=(), couplings=())
+    if not absent:
+        return model
+    gone = set(absent)
+    for j in model.joints:  # parents come first
+        if j.parent in gone:
+            gone.add(j.child)
+    bodies = tuple(replace(b, inertia=Inertia()) if b.name in gone else b for b in model.bodies)
+    joints = tuple(replace(j, armature=(), stiffness=()) if j.child in gone else j for j in model.joints)
+    return replace(model, bodies=bodies, joints=joints)
