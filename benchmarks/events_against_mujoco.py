@@ -103,20 +103,18 @@ def _step_time(m, prepare, steps: int, release: float) -> float:
     return (time.thread_time() - began) / steps
 
 
-def simulated(model: sl.Model, gap, **options) -> Seen:
-    """A run of spanloop; the time of a step is that of a whole call, with results, less one of a single step."""
+def simulated(model: sl.Model, gap, duration: float, **options) -> Seen:
+    """A run of spanloop; the time of a step: what a call of five times the duration takes longer, with results."""
 
     def called(duration):
         began = time.thread_time()
         run = sl.simulate(model, duration=duration, **options)
         return run, time.thread_time() - began
 
-    duration = options.pop("duration")
-    for length in (H, duration):
-        called(length)
-    once = min(called(H)[1] for _ in range(5))
-    run, spent = min((called(duration) for _ in range(5)), key=lambda x: x[1])
-    return Seen(gap(run), run.energy.sum(axis=-1), max(spent - once, 0.0) / round(duration / H))
+    run, _ = called(duration)
+    called(5.0 * duration)
+    short, long = (min(called(x * duration)[1] for _ in range(5)) for x in (1.0, 5.0))
+    return Seen(gap(run), run.energy.sum(axis=-1), (long - short) / round(4.0 * duration / H))
 
 
 # ---- two boxes, welded
@@ -350,7 +348,7 @@ def row(name: str, story: Story, seen: Seen) -> str:
     gaps = 1e3 * seen.gap[SETTLED:].reshape(len(seen.gap) - SETTLED, -1).max(axis=0)
     off = seen.energy[SETTLED:] - story.energy
     gap = ", ".join(f"{x:.2g} {unit}" for x, unit in zip(gaps, story.units, strict=True))
-    made, lost = max(off.max(), 0.0), max(-off.min(), 0.0)
+    made, lost = np.maximum(off.max(), 0.0), np.maximum(-off.min(), 0.0) + 0.0
     return f"| {name} | {gap} | {made:.2g} | {lost:.2g} | {off[-1]:+.2g} | {1e6 * seen.step_time:.2f} |"
 
 
