@@ -15,22 +15,31 @@ def _marked(ax, run) -> None:
         ax.axvline(time, color=GREY, linestyle=":", linewidth=1.0)
 
 
+def _closed(ax, run, names) -> None:
+    """Bars over the times at which loops are closed, one row a loop."""
+    for k, name in enumerate(names):
+        active = run[name].active
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], active, [False]]).astype(int)))
+        spans = [(run.times[a], run.times[b - 1] - run.times[a]) for a, b in edges.reshape(-1, 2)]
+        ax.broken_barh(spans, (k - 0.3, 0.6), color=PALETTE[k])
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+
+
 def hand_over(x) -> dict:
     run = x["run"]
-    figure, (heights, forces) = panels(2, 1, 2.7, 9.0, sharex=True)
+    figure, (moved, closed) = panels(2, 1, 2.6, 9.0, sharex=True)
     place = run["object"].position
     for k, name in enumerate("xyz"):
-        heights[0].plot(run.times, place[:, k] - place[0, k], color=PALETTE[k], label=f"disc, {name}")
-    for k, name in enumerate((*x["HOLDING"], "on_first", "on_second")):
-        force = np.linalg.norm(run[name].force[:, 3:], axis=-1)
-        forces[0].plot(run.times, np.where(run[name].active, force, np.nan), color=PALETTE[k], label=name)
-    for ax, word in ((heights[0], "displacement [m]"), (forces[0], "force [N]")):
+        moved[0].plot(run.times, place[:, k] - place[0, k], color=PALETTE[k], label=name)
+    style_axes(moved[0], "", "the disc's way [m]")
+    moved[0].legend(loc="upper left", frameon=False, ncols=3)
+    style_axes(closed[0], "time [s]", "")
+    _closed(closed[0], run, ("on_first", *x["HOLDING"], "on_second"))
+    for ax in (moved[0], closed[0]):
         _marked(ax, run)
-        style_axes(ax, "", word)
-        ax.legend(loc="upper right", frameon=False, ncols=3)
-    forces[0].set_xlabel("time [s]")
     title = "Three PUMAs grasp a disc, hand it over and put it down, at their own speed"
-    return {"19_forces": figure, "19_motion": animation(run, title=title)}
+    return {"19_closed": figure, "19_motion": animation(run, title=title)}
 
 
 def string(x) -> dict:
@@ -44,7 +53,7 @@ def string(x) -> dict:
     path.set_aspect("equal", "datalim")
     style_axes(path, "x [m]", "z [m]")
     path.legend(loc="center", frameon=False)
-    force.plot(run.times, np.abs(run["string"].force[:, 3:]).max(axis=-1), color=PALETTE[0])
+    force.plot(run.times, np.linalg.norm(run["string"].force[:, 3:], axis=-1), color=PALETTE[0])
     _marked(force, run)
     style_axes(force, "time [s]", "tension [N]")
     return {"20_path": figure}
@@ -55,7 +64,7 @@ def clutch(x) -> dict:
     figure, (speeds, torque) = panels(2, 1, 2.4, 8.0, sharex=True)
     speeds[0].plot(run.times, run["shaft"].v, color=PALETTE[0], label="engine")
     speeds[0].plot(run.times, run["drum"].v, color=PALETTE[1], label="load")
-    torque[0].plot(run.times, np.abs(run["clutch"].force), color=PALETTE[2], label="through the clutch")
+    torque[0].plot(run.times, x["LOAD"] * run["drum"].a, color=PALETTE[2], label="through the clutch")
     torque[0].plot(run.times, run["shaft"].tau, "--", color=PALETTE[0], label="of the engine")
     torque[0].axhline(x["LIMIT"], color=GREY, linewidth=1.0)
     for ax, word in ((speeds[0], "speed [rad/s]"), (torque[0], "torque [N m]")):
