@@ -13,7 +13,7 @@ ROOMS = (
     "errors", "types", "math", "joints", "model", "zoo", "topology", "sweeps", "algorithms", "compiler",
     "kernels", "loops", "reach", "dynamics", "papers", "trajectory", "simulation", "view", "cli",
 )  # fmt: skip
-FACE = {"trajectory/trajectory.py": ("view",)}  # run.plot and run.view: one line each, imported when asked for
+FACE = {"trajectory/trajectory.py": ("view", "simulation")}  # run.plot, run.continued: one line each, imported late
 FILES = sorted(p for p in HOUSE.rglob("*.py") if p not in (HOUSE / "__init__.py", HOUSE / "__main__.py"))
 
 

@@ -12,7 +12,7 @@ from random_loops import random_loops
 import spanloop as sl
 from spanloop.errors import UnsupportedError
 from spanloop.kernels import row_masks as kept_masks
-from spanloop.kernels.row_masks import combinations, row_masks
+from spanloop.kernels.row_masks import combinations, row_masks, undetermined_loops
 from spanloop.kernels.spec import redundancy_of
 from spanloop.topology import mechanism
 from spanloop.topology.captured_frames import captured_at, captured_placement, with_captured_placements
@@ -106,6 +106,14 @@ def test_one_arm_with_two_grasps_holds_by_one_of_them():
     assert [int((x == -1).sum()) for x in table] == [0, 3, 3, 9]
 
 
+@pytest.mark.slow
+def test_forces_of_grasps_that_share_rows_are_not_determined():
+    model = fingers(1)
+    model = replace(model, loops=(*model.loops, replace(model.loops[1], name="again")))
+    found = undetermined_loops(model, ["again", "grip0"], near=start(model))
+    assert found == (frozenset(), frozenset(), frozenset(), frozenset({"again", "grip0"}))
+
+
 def test_captured_grasps_are_closed_anywhere():
     model = fingers(2, links=2)  # arms of two links cannot place a hand rigidly: only captured grasps can close
     q, m = start(model), mechanism(model)
@@ -137,6 +145,7 @@ def test_redundant_rows_in_space_differ_by_set():
     assert (table[3] == -1).sum() == len(m.switches[again])
 
 
+@pytest.mark.slow
 def test_sets_that_are_given_are_the_rows_of_the_table():
     model = fingers()
     q = start(model)
@@ -204,6 +213,7 @@ def test_a_switchable_rod_acts_in_the_assembly_of_the_start(closures):
     assert np.abs(parallel.v[-1]).max() > 0.05
 
 
+@pytest.mark.slow
 def test_loops_that_close_at_a_dead_centre_only_do_not_make_permanent_rows_redundant():
     """A slider-crank, and a stop that the slider can just reach: both close only where the crank is stretched, and
     there the permanent rows lose rank."""
@@ -218,3 +228,4 @@ def test_loops_that_close_at_a_dead_centre_only_do_not_make_permanent_rows_redun
     for near in (None, q):
         assert not redundancy_of(model, near).dropped
         assert redundancy_of(model, near).is_known
+    assert row_masks(model, ["stop"], near=q).tolist() == [[0.0], [1.0]]

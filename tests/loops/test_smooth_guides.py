@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sentences import says
 
 import spanloop as sl
+from spanloop.errors import StateError
 
 G = 9.81
 EXACT = 1e-12
@@ -81,3 +83,18 @@ def test_errors_of_lengths_say_which_side_a_point_is_on():
     robot = point(sl.joints.Distance(0.8), 1.0)
     assert robot.closure_error([0.3, 0.4])[0] == pytest.approx(-0.3)
     assert robot.closure_error([0.6, 0.8])[0] == pytest.approx(0.2)
+
+
+def test_a_string_without_a_direction_is_slack_or_open():
+    """Where its two ends meet a rod has no direction: rows are finite, and a search for closed states starts there."""
+    b = sl.Builder("point").body("across").body("mass", 1.0)
+    b.prismatic("x", "world", "across", "x").prismatic("z", "across", "mass", "z")
+    model = b.build()
+    string = sl.Dynamics(model.with_loop("world", "mass", sl.joints.Distance(0.8), name="string", switchable=True))
+    still = np.zeros(2)
+    np.testing.assert_array_equal(string.forward_dynamics(still, still, still, active_loops=[]), [0.0, -G])
+    rod = sl.Dynamics(model.with_loop("world", "mass", sl.joints.Distance(0.8), name="rod"))
+    with says(StateError, "loop 'rod', between 'world' and 'mass', is open by 0.8 m"):
+        rod.forward_dynamics(still, still, still)
+    assert np.linalg.norm(rod.assemble(still)) == pytest.approx(0.8)
+    assert "is open by 0.8 m" in str(rod.diagnose(still))

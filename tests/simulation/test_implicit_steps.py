@@ -166,36 +166,6 @@ def test_a_law_of_ones_own_that_is_too_stiff_is_named():
     assert "The torques of the controller or the forces of joint 'hinge' (a rate of 2e+06 1/s) ask" in str(run.outcome)
 
 
-def test_a_joint_comes_to_rest_on_a_stop():
-    """The rod falls on its upper limit, and leans on it as far as a stop of 300 rad/s gives way under its weight."""
-    body = sl.Builder("rod").body("link", 1.0, (0.5, 0.0, 0.0), (0.1, 0.1, 0.1))
-    model = body.revolute("hinge", "world", "link", "y", lower=-1.0, upper=0.3).build()
-    run = sl.simulate(model, duration=3.0, limits="stop")
-    assert run.outcome.finished
-    assert run.settings["limits"] == "stop"
-    depth = 9.81 * 0.5 * np.cos(0.3) / 0.35 / 300.0**2
-    assert run.q[-1, 0] - 0.3 == pytest.approx(depth, rel=1e-3)
-    assert np.abs(run.v[-1]).max() < 1e-6
-    assert run.q.max() < 0.32
-    finding = {x.name: x for x in run.audit().findings}["limits"]
-    assert finding.sentence == "All joints stay within their limits, and stops give way by less than 0.02 rad or m."
-    free = sl.simulate(model, duration=0.1, limits="ignore")
-    np.testing.assert_allclose(
-        sl.simulate(model, duration=0.1, limits="stop").q, free.q, atol=1e-5
-    )  # before it touches
-
-
-@pytest.mark.slow
-def test_coupled_joints_come_to_rest_on_their_stops():
-    """Steps of 5 ms: a stop is as stiff as they allow, and softer than at 1 ms."""
-    joints = (replace(j, lower=(0.2,), upper=(0.6,)) for j in sl.zoo.pendulum(3).joints)
-    model = with_losses(replace(sl.zoo.pendulum(3), joints=tuple(joints)), damping=0.1)
-    run = sl.simulate(model, [0.5, 0.5, 0.5], duration=5.0, step=5e-3, limits="stop")
-    assert run.outcome.finished
-    assert np.abs(run.v[-1]).max() < 5e-3
-    np.testing.assert_allclose(run.q[-1], 0.2, atol=0.01)
-
-
 def _hand(damping):
     hand = sl.Builder("hand")
     for name in ("left", "right"):

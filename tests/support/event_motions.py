@@ -109,3 +109,53 @@ def coupled_carts(h=1e-2, at_grid=True):
     return Trajectory(
         model, (Segment(times, q, v, np.zeros_like(v)),), (outcome,), SETTINGS | {"step": h}, events=events
     )
+
+
+@functools.cache
+def free_bodies_model():
+    """Two bodies of 1 kg and 3 kg in free flight without gravity, with a switchable ball joint between them."""
+    builder = sl.Builder("bodies", gravity=(0, 0, 0))
+    for name, mass in (("left", 1.0), ("right", 3.0)):
+        builder.body(name, mass=mass, inertia=(0.1, 0.1, 0.1))
+        builder.free(f"{name}_root", "world", name)
+    builder.loop("left", "right", "spherical", name="catch", switchable=True)
+    return builder.build()
+
+
+def meeting_bodies(vanish=False, h=1e-2):
+    """Bodies that meet at 0.5 s with 2 m/s and −2 m/s and hold each other, or of which the right one vanishes then."""
+    model = free_bodies_model()
+    rows = impulse_rows(model)
+    times = h * np.arange(round(1.0 / h) + 1)
+    before, after = np.zeros(12), np.zeros(12)
+    before[[3, 9]] = 2.0, -2.0
+    after[[3, 9]] = (2.0, 0.0) if vanish else (-1.0, -1.0)
+    late = (times > 0.5 + 1e-9)[:, None]
+    v = np.where(late, after, before)
+    q = np.tile(model.neutral(), (len(times), 1))
+    for joint, place in (("left_root", 3), ("right_root", 9)):
+        x = model.q_slice(joint).start + 4
+        q[:, x] = np.where(late[:, 0], after[place], before[place]) * (times - 0.5)
+    impulse = np.zeros((1, len(rows)))
+    if not vanish:
+        impulse[0, [k for k, row in enumerate(rows) if "along x" in row.name]] = 3.0
+    events = EventTable(
+        run=[0],
+        time=[0.5],
+        kind=["vanish" if vanish else "attach"],
+        name=["right" if vanish else "catch"],
+        q=[model.neutral()],
+        v_before=[before],
+        v_after=[after],
+        tau_before=np.zeros((1, 12)),
+        tau_after=np.zeros((1, 12)),
+        impulse=impulse,
+        energy_lost=[0.0 if vanish else 6.0],
+        on=[[not vanish]],
+        begin_on=[[False]],
+        switches=("catch",),
+        rows=rows,
+    )
+    outcome = Outcome("finished", "The run finished at 1 s.", 1.0)
+    segment = Segment(times, q, v, np.zeros_like(v))
+    return Trajectory(model, (segment,), (outcome,), SETTINGS | {"step": h}, events=events)

@@ -9,6 +9,7 @@ import os
 import chromium
 import numpy as np
 import pytest
+from event_motions import coupled_carts
 from motions import integrated
 
 import spanloop as sl
@@ -282,3 +283,47 @@ def test_other_mechanisms_are_drawn_without_a_word(name, browser, tmp_path):
     browser.evaluate(f"{STILL}; spanloop.timeline.seek(0.05)")
     assert (picture(browser)[..., 3] > 200).mean() > 0.001
     assert quiet(browser) == []
+
+
+# ---- events
+
+
+@pytest.fixture(scope="module")
+def coupling(tmp_path_factory):
+    """The page of two carts that couple at 0.5 s and part at 0.8 s."""
+    return coupled_carts().page(tmp_path_factory.mktemp("page") / "coupling.html")
+
+
+@pytest.fixture
+def events_opened(browser, coupling):
+    browser.console.clear()
+    browser.resize(1200, 760)
+    browser.open(coupling, READY)
+    browser.evaluate(f"{STILL}; spanloop.timeline.seek(0)")
+    yield browser
+    assert quiet(browser) == []
+
+
+def test_marks_on_the_time_line_and_the_list_lead_to_events(events_opened):
+    b = events_opened
+    titles = b.evaluate("[...document.querySelectorAll('#marks button')].map((x) => x.title).join('|')")
+    assert titles == "0.5 s: attach hook|0.8 s: release hook"
+    box = b.evaluate(BOX.format("#marks button:nth-child(2)"))
+    b.click(box[0] + 0.5 * box[2], box[1] + 0.5 * box[3])
+    b.until("Math.abs(spanloop.timeline.time - 0.8) < 1e-6")
+    box = b.evaluate(BOX.format("#events tr:nth-child(2)"))
+    b.click(box[0] + 0.5 * box[2], box[1] + 0.5 * box[3])
+    b.until("Math.abs(spanloop.timeline.time - 0.5) < 1e-6")
+    b.until("document.querySelector('#events tr[aria-current]').textContent.includes('attach hook')")
+    b.key("e")
+    b.until("Math.abs(spanloop.timeline.time - 0.8) < 1e-6")
+
+
+def test_loops_are_drawn_only_while_they_are_closed(events_opened):
+    b = events_opened
+    words = "document.getElementById('status').textContent"
+    count = "(() => { let n = 0; spanloop.stage.eachLoop(() => (n += 1)); return n; })()"
+    for time, drawn, status in ((0.2, 0, "no loop closed"), (0.5, 1, "1 loop closed"), (0.9, 0, "no loop closed")):
+        b.evaluate(f"spanloop.timeline.seek({time})")
+        b.until(f"{words}.startsWith('{status}')")
+        assert b.evaluate(count) == drawn

@@ -102,9 +102,10 @@ def run(chosen: argparse.Namespace) -> int:
     q, v = {**plan.q, **coordinates, **by_name(chosen.q, "--q")}, {**plan.v, **by_name(chosen.v, "--v")}
     given["q"], given["v"] = initial_state(closed, chosen.file, q, v)
     given["tau"] = torques(model, {**plan.tau, **by_name(chosen.tau, "--tau")})
+    given["events"] = events or None
     given["integrator"] = Integrator(given.get("integrator", AUTO), checkpoint=chosen.checkpoint)
     began = time.perf_counter()
-    motion = simulate(robot, **given, events=events or None)
+    motion = simulate(robot, **given)
     took = time.perf_counter() - began
     failed: dict[Path, SpanloopError] = {}
     for path in files:
@@ -126,11 +127,10 @@ def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def _active_at_first(model: Model, active_loops: Sequence[str] | None, events: Sequence[Event]) -> list[str] | None:
     """Names of the switchable loops and couplings that are closed at the start; None if there are none."""
-    switchable = model.switches
     if active_loops is not None:
-        return [name for name in switchable if name in active_loops]
+        return list(active_loops)
     open_ = {e.loop for e in events if isinstance(e, Attach | OneSided)}
-    return [name for name in switchable if name not in open_] if switchable else None
+    return [name for name in model.switches if name not in open_] if model.switches else None
 
 
 def _no_model(run: str | None) -> str:
@@ -174,6 +174,7 @@ def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], t
                 "samples": len(motion),
                 "outcome": {"reason": motion.outcome.reason, "sentence": motion.outcome.sentence},
                 "seconds": took,
+                "events": [_event_data(motion, k) for k in range(len(motion.events))],
                 "settings": dict(motion.settings),
                 "end": {j.name: motion.q[-1, motion.model.q_slice(j.name)].tolist() for j in motion.model.joints},
                 "audit": [
@@ -197,6 +198,19 @@ def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], t
         for path in files:
             print(f"written: {path}")
     return 0 if good else 1
+
+
+def _event_data(motion: Trajectory, k: int) -> dict[str, Any]:
+    """An event as plain data; impulses by closure row of its own loop, coupling or stop [N m s, N s]."""
+    event, rows = motion.events[k], motion.events.own_rows(k)
+    return {
+        "time": event.time,
+        "kind": event.kind,
+        "name": event.name,
+        "impulse": {motion.events.rows[r].name: number(x) for r, x in zip(rows, event.impulse, strict=True)},
+        "energy_lost": number(event.energy_lost),
+        "closed": list(event.closed),
+    }
 
 
 def _checked(path: Path) -> Path:

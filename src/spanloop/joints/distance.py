@@ -10,6 +10,9 @@ from spanloop.joints.kind import ClosureKind
 from spanloop.math.scalar import sqrt, where
 from spanloop.math.spatial import Force, Transform
 from spanloop.math.vector3 import add, cross, dot, scale
+from spanloop.types import Scalar, Vector3
+
+_NONE = 1e-9  # of the length: a smaller distance has no direction
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Distance(ClosureKind):
         """With the rod's direction e in the child's axes: de/dt · u = (u² − (e·u)²)/length − u·(ω×e)."""
         u, e = relative.linear, self._direction(x)
         along = dot(e, u)
-        stretch = sqrt(dot(x.translation, x.translation))
+        stretch = self._stretch(x.translation)
         return ((dot(u, u) - along * along) / stretch - dot(u, cross(relative.angular, e)),)
 
     def closure_error(self, x):
@@ -55,10 +58,27 @@ class Distance(ClosureKind):
 
     def _direction(self, x: Transform):
         p = x.rotation.T @ x.translation
-        return scale(1.0 / sqrt(dot(p, p)), p)
+        return scale(1.0 / self._stretch(p), p)
+
+    def _stretch(self, p: Vector3) -> Scalar:
+        """The distance; a number never 0, so that a rod without a direction is found open."""
+        far = sqrt(dot(p, p))
+        return max(far, _NONE * self.length) if isinstance(far, float) else far
+
+    def switched(self):
+        return String(self.length)
 
     def scaled(self, length):
         return Distance(length * self.length)
 
     def describe(self):
         return {"length": self.length}
+
+
+@dataclass(frozen=True)
+class String(Distance):
+    """A rod that can be open, at any distance: where the two origins meet it has no direction, and finite rows."""
+
+    def _stretch(self, p):
+        square, least = dot(p, p), (_NONE * self.length) ** 2
+        return sqrt(where(square > least, square, least))

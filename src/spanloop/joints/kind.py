@@ -80,6 +80,10 @@ class JointKind(ABC):
         """The closure seen between frames in which its axis is z, and x and y are axes of the user's frames."""
         return self.sides()
 
+    def switched(self) -> JointKind:
+        """The kind of a closure that can be open: its rows are finite at every pose."""
+        return self
+
     def row_names(self) -> dict[int, str]:
         """By number, names of the rows of the closure whose wrenches are not constant in the child's axes."""
         return {}

@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 
 from spanloop.algorithms.closed.row_masks import row_masks as masks_of_sets
+from spanloop.algorithms.closed.row_masks import undetermined_loops as undetermined_in_sets
 from spanloop.errors import UnsupportedError
 from spanloop.kernels.spec import compiled_closures, of_model
 from spanloop.model import Model
@@ -44,14 +45,37 @@ def row_masks(
     Raises:
         UnsupportedError: these are more than 64 sets.
     """
+    return _masks(model, *_question(model, names, closed, near, captures, sets))
+
+
+def undetermined_loops(
+    model: Model,
+    names: Sequence[str],
+    *,
+    closed: Collection[str] = (),
+    near: Sequence[float] | np.ndarray | None = None,
+    captures: Sequence[str] = (),
+    sets: Sequence[Collection[str]] | None = None,
+) -> tuple[frozenset[str], ...]:
+    """Return for each set of closed loops the names of those whose forces are not determined; arguments as row_masks.
+
+    Their rows depend on those of other loops, or on each other. Rows without any effect, as those out of the plane of a
+    planar mechanism, do not count: no load acts along them.
+    """
+    return _undetermined(model, *_question(model, names, closed, near, captures, sets))
+
+
+_Question = tuple[tuple[frozenset[str], ...], tuple[float, ...] | None, tuple[str, ...]]
+
+
+def _question(model: Model, names: Sequence[str], closed: Collection[str], near, captures, sets) -> _Question:
+    """Sets of closed loops, the state on a coarse grid, and those of the loops that capture."""
     chosen = combinations(names) if sets is None else [frozenset(x) for x in sets]
     if len(chosen) > MOST_SETS:
         _refuse(names, len(chosen))
-    m = mechanism(model)
-    state = None if near is None else _rounded(m, np.asarray(near, float))
+    state = None if near is None else _rounded(mechanism(model), np.asarray(near, float))
     wanted = tuple(x | frozenset(closed) for x in chosen)
-    used = frozenset(chain.from_iterable(wanted))
-    return _masks(model, wanted, state, tuple(sorted(used.intersection(captures))))
+    return wanted, state, tuple(sorted(frozenset(chain.from_iterable(wanted)).intersection(captures)))
 
 
 def combinations(names: Sequence[str]) -> list[frozenset[str]]:
@@ -80,6 +104,14 @@ def _masks(
         found = masks_of_sets(mechanism(model), sets, state, captures, compiled_closures(model))
     found.setflags(write=False)
     return found
+
+
+@functools.lru_cache(maxsize=256)
+def _undetermined(
+    model: Model, sets: tuple[frozenset[str], ...], near: tuple[float, ...] | None, captures: tuple[str, ...]
+) -> tuple[frozenset[str], ...]:
+    state = None if near is None else np.array(near)
+    return tuple(undetermined_in_sets(mechanism(model), sets, state, captures, compiled_closures(model)))
 
 
 def _rounded(m: Mechanism, q: np.ndarray) -> tuple[float, ...]:

@@ -134,6 +134,10 @@ class Weighted:
         inner = np.einsum("nrk,nr->nk", self.U, error) * self.inverse_s
         return -np.einsum("nij,njk,nk->ni", self.root, self.V, inner, optimize=True)
 
+    def impulses(self, error: np.ndarray) -> np.ndarray:
+        """λ (n, rows) with M · correction(error) = Jᵀ λ; the least where rows are redundant."""
+        return -np.einsum("nrk,nk->nr", self.U, np.einsum("nrk,nr->nk", self.U, error) * self.inverse_s**2)
+
     def inverse_mass(self) -> np.ndarray:
         """(n, nv, nv): accelerations that torques cause while the loops stay closed."""
         constrained = self.root @ self.V

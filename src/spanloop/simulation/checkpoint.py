@@ -73,6 +73,7 @@ class Checkpoint:
             "counts": p.counts,
             "done": np.array(p.done),
             "torques": self.inputs.kept_rows(len(p.state), p.done),
+            "log": np.concatenate(p.log) if p.log else np.zeros((0, 0)),
         }
         write_file(self.path, npz.dumped(arrays))
         now = time.perf_counter()
@@ -90,6 +91,7 @@ class Checkpoint:
             data = npz.loaded(read_sealed(self.path, "a checkpoint", "Remove it to start anew"))
             key, callback, done = str(data["key"]), str(data["callback"]), int(data["done"])
             kept = {name: data[name] for name in ("record", "state", "why", "counts", "torques")}
+            log = data["log"]
         except FileError:
             raise
         except Exception as error:  # whatever parsers raise
@@ -105,6 +107,7 @@ class Checkpoint:
                 "another version of Python). Remove it, or choose another name"
             )
         self._check(p, done, kept)
+        p.log = [log] if len(log) else []
         p.record[:, : kept["record"].shape[1]] = kept["record"]
         p.state, p.why, p.counts = (kept[name].copy() for name in ("state", "why", "counts"))
         p.done = p.resumed = done

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
 from spanloop.simulation.events.endings import Events, events_of
+from spanloop.simulation.events.event_log import event_table
+from spanloop.simulation.events.switched_start import initial_arrays
+from spanloop.simulation.events.switching import switching_of
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
 from spanloop.simulation.integrators.implicit import linearized
@@ -29,6 +34,7 @@ from spanloop.simulation.system import Closures, System
 from spanloop.simulation.time_loop import STEP
 from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome, Segment, Trajectory
+from spanloop.trajectory.events import EventTable
 
 LIMITS = ("end", "stop", "ignore")
 
@@ -43,6 +49,7 @@ class Samples:
     z: np.ndarray
     u: np.ndarray
     held: bool = False  # torques are constant from each sample to the next
+    active: np.ndarray | None = None  # (n, s, rows) of switches, where events change them
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,9 @@ class Problem:
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
         active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
+        switching, ends = switching_of(model, events, limits, active, loops.stabilization)
+        if switching and model.switches:
+            active = frozenset(switching.begins_closed)
         controls = inputs_of(model, tau, controller, inputs)
         fixed = constants(model, loops, parameters, active)
         applied = applied_forces(
@@ -111,7 +121,8 @@ class Problem:
             _forces(model, forces, loops, active, fixed.get("p")),
         )
         strict = robot.on_singular == "raise"
-        shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in fixed.values()))
+        moments = switching.constants() if switching else {}
+        shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in (*fixed.values(), *moments.values())))
         rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shape, fixed.get("p"))
         near = None if parameters is not None else initial_state.assembly(robot._with_active_loops(active), rows_q)
         if near is not None and "active" in fixed:
@@ -122,9 +133,15 @@ class Problem:
             system = replace(system, stops=stops_at_limits(model, h))
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
-        watched = events_of(model, limits == "end", events)
+        if switching:
+            switching = switching.with_masks(rows_q[0])
+            switching.refuse_undetermined()
+            system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
+            rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
+        watched = events_of(model, limits == "end" and not switching, ends)
         initial_state.warn_of_limits(watched, rows_q)
-        opened = () if active is None else tuple(name for name in model.switches if name not in active)
+        fixed_open = active is not None and not switching
+        opened = tuple(name for name in model.switches if name not in (active or ())) if fixed_open else ()
         return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
 
     @property
@@ -149,9 +166,17 @@ class Problem:
             state[:, layout.places["loops"]] = (0.0, 1.0)[: layout.sizes["loops"]]
         if "z" in layout:
             state[:, layout.places["z"]] = self.applied.start()
-        if "g" in layout:
+        if self.system.switching:
+            for name, rows in self.switched_start.items():
+                state[:, layout.places[name]] = rows
+        elif "g" in layout:
             state[:, layout.places["g"]] = self.event_values(np.full((len(self), 1), self.start), self.q, self.v)
         return state
+
+    @cached_property
+    def switched_start(self) -> dict[str, np.ndarray]:
+        """What runs with events carry at the start beside q and v, arrays (n or 1, size) by name."""
+        return initial_arrays(self)
 
     def event_values(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Values (n, events) at rows t (n, 1), q, v: positive while a run goes on."""
@@ -162,15 +187,20 @@ class Problem:
 
         return kernel("events", sizes, len(self.events), compute, self.events.key())(t, q, v)
 
-    def torques_and_forces(self, t, q, v, u, z) -> tuple[np.ndarray, np.ndarray]:
-        """Torques (n, nv) and forces (n, 6 each) at rows t (n, 1), q, v, u, z; NaN where a row is."""
+    def torques_and_forces(self, t, q, v, u, z, active=None, runs=None) -> tuple[np.ndarray, np.ndarray]:
+        """Torques (n, nv) and forces (n, 6 each) at rows t (n, 1), q, v, u, z; NaN where a row is.
+
+        active (n, rows): of switches, where events change them. runs (n,): of each row; run after run by default.
+        """
         nv, count = self.model.nv, 6 * len(self.applied.bodies)
         out = np.full((len(q), nv + count), np.nan)
         finite = np.isfinite(q).all(axis=1) & np.isfinite(u).all(axis=1)
         if self.system.inputs_are_torques:
             out[finite] = u[finite]
             return out, out[:, nv:]
-        closures = self._constants_at(len(q), CLOSURE_INPUTS)
+        closures = self._constants_at(len(q), CLOSURE_INPUTS, runs)
+        if active is not None and active.shape[-1]:
+            closures = {"active": active, **closures}
         sizes = {"t": 1, "q": self.model.nq, "v": nv, "u": self.applied.inputs, "z": self.applied.memory}
         sizes |= {name: x.shape[-1] for name, x in closures.items()}
 
@@ -184,10 +214,16 @@ class Problem:
             out[finite] = found(*(np.ascontiguousarray(x[finite], float) for x in rows))
         return out[:, :nv], out[:, nv:]
 
-    def _constants_at(self, n: int, names: Collection[str]) -> dict[str, np.ndarray]:
-        """Those of these constants that the system has, by name: rows (n, size) for n samples, run after run."""
+    def _constants_at(self, n: int, names: Collection[str], runs: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Those of these constants that the system has, by name: rows (n, size) for n samples.
+
+        runs (n,): of each sample; run after run by default.
+        """
         of_runs = [self.constants_of(k) for k in range(len(self.constants))]
         chosen = [name for name in self.system.constants if name in names]
+        if runs is not None:
+            every = self.constant_rows()
+            return {name: np.broadcast_to(every[name], (len(self), every[name].shape[-1]))[runs] for name in chosen}
         return {name: np.repeat([c[name] for c in of_runs], n // len(of_runs), axis=0) for name in chosen}
 
     def margin(self, q: np.ndarray) -> float:
@@ -204,11 +240,11 @@ class Problem:
         found = kernel("margin", sizes, 1, compute, self.system.key())
         return float(found(q[finite], np.zeros(self.model.nv), *given.values()).min(initial=1.0))
 
-    def margin_of(self, q: np.ndarray, run: int) -> float:
-        """The margin at one state q (nq,), on floats; 1 where it is not known."""
+    def margin_of(self, q: np.ndarray, run: int, switched: Mapping[str, Any] = MappingProxyType({})) -> float:
+        """The margin at one state q (nq,), on floats; 1 where it is not known. switched: arrays that events change."""
         if not self.system.measures_margin:
             return 1.0
-        return float(self.system.margin(self._floats(run, q=q, v=np.zeros(self.model.nv))))
+        return float(self.system.margin(self._floats(run, q=q, v=np.zeros(self.model.nv), **switched)))
 
     def constants_of(self, run: int) -> dict[str, np.ndarray]:
         """The constants of one run by name, in the system's order."""
@@ -219,9 +255,20 @@ class Problem:
             at += size
         return out
 
-    def refusal(self, t: float, q, v, z, u, run: int, h: float = 0.0) -> Refusal | None:
-        """Why this one state has no accelerations; None if it has. h: length of the step, of implicit ones [s]."""
-        x = self._floats(run, t=t, h=h, q=q, v=v, z=z, u=u)
+    def constant_rows(self) -> dict[str, np.ndarray]:
+        """The constants (n or 1, size) of all runs by name."""
+        sizes = [self.system.sizes[name] for name in self.system.constants]
+        ends = np.cumsum(sizes)
+        return {n: self.constants[:, e - k : e] for n, e, k in zip(self.system.constants, ends, sizes, strict=True)}
+
+    def refusal(
+        self, t: float, q, v, z, u, run: int, h: float = 0.0, switched: Mapping[str, Any] = MappingProxyType({})
+    ) -> Refusal | None:
+        """Why this one state has no accelerations; None if it has. h: length of the step, of implicit ones [s].
+
+        switched: arrays that events change.
+        """
+        x = self._floats(run, t=t, h=h, q=q, v=v, z=z, u=u, **switched)
         return self.system.refusal({**x, **linearized(self.system, x)} if self.system.implicit else x)
 
     def too_stiff(self, t: float, q, v, z, u, run: int, h: float, integrator: str) -> str:
@@ -242,8 +289,12 @@ class Problem:
         inputs_at_ends: np.ndarray,
         settings: Mapping[str, Any],
         residual: np.ndarray | None,
+        log: Sequence[np.ndarray] = (),
     ) -> Trajectory:
-        """The Trajectory of all runs. inputs_at_ends (n, width); residual (n,): largest closure errors."""
+        """The Trajectory of all runs.
+
+        inputs_at_ends (n, width); residual (n,): largest closure errors; log: of events, stretch by stretch.
+        """
         n, count = samples.q.shape[:2]
 
         def flat(x: np.ndarray) -> np.ndarray:
@@ -253,7 +304,9 @@ class Problem:
             return x.reshape(*self.batch, count, x.shape[-1])
 
         t = np.broadcast_to(samples.times, (n, count)).reshape(-1, 1)
-        tau, forces = self.torques_and_forces(t, *(flat(x) for x in (samples.q, samples.v, samples.u, samples.z)))
+        active = None if samples.active is None else flat(samples.active)
+        q, v, u, z = (flat(x) for x in (samples.q, samples.v, samples.u, samples.z))
+        tau, forces = self.torques_and_forces(t, q, v, u, z, active)
         memory = shaped(samples.z) if samples.z.shape[-1] else None
         q, v = shaped(samples.q), shaped(samples.v)
         segment = Segment(times=samples.times, q=q, v=v, tau=shaped(tau), memory=memory, held=samples.held)
@@ -264,10 +317,11 @@ class Problem:
             "spanloop": spanloop.__version__,
         }
         known |= {"note": self.note} if self.note else {}
-        known |= {"limits": "stop"} if self.system.stops else {}
+        known |= {"limits": "stop"} if self.system.has_stops else {}
         known |= {"open_loops": ", ".join(self.open_loops)} if self.open_loops else {}
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)
+        table = event_table(self, log) if self.system.switching else EventTable()
         six = shaped(forces)
         refused = (np.isfinite(flat(samples.q)).all(axis=1) & np.isnan(tau).any(axis=1)).reshape(n, count).any(axis=1)
         model, parameters = self._own_model()
@@ -280,6 +334,7 @@ class Problem:
             ends=self._ends(ends, inputs_at_ends, refused),
             residual=None if residual is None else residual.reshape(self.batch),
             parameters=parameters,
+            events=table,
         )
 
     def _own_model(self) -> tuple[Model, np.ndarray | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,8 @@ from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.checkpoint import Checkpoint, key_of
 from spanloop.simulation.controllers import Callback, Controller
+from spanloop.simulation.events.event_log import logged_width
+from spanloop.simulation.events.kinds import Event
 from spanloop.simulation.integrators import adaptive
 from spanloop.simulation.integrators.integrator import ADAPTIVE, AUTO, FIXED_STEP, ORDER, Integrator, rollout
 from spanloop.simulation.integrators.step_schedule import StateLayout
@@ -59,7 +61,7 @@ def simulate(
     forces: Callable[..., Mapping[Any, Any]] | Mapping[str, ArrayLike] | None = None,
     closures: str | Closures = "project",
     limits: str = "end",
-    events: Callable[..., Any] | Mapping[str, Callable[..., Any]] | None = None,
+    events: Callable[..., Any] | Mapping[str, Callable[..., Any]] | Sequence[Event] | None = None,
     parameters: ArrayLike | Parameters | None = None,
     sample: float | None = None,
     start: float = 0.0,
@@ -96,10 +98,11 @@ def simulate(
         closures: "project" brings every step back to the closed loops, "feedback" adds gains times the closure errors
             to the constraints, "minimal" integrates the actuated joints alone, "none" lets loops drift; or an
             sl.Closures, which also has gains, active_loops, loop_accelerations and loop_forces.
-        limits: "end" ends a run at a joint's limit, "stop" holds joints by springs and dampers beyond their limits
-            (critically damped, as stiff as the step allows), "ignore" does not check limits.
+        limits: "end" ends a run at a joint's limit, "stop" puts a stop there, which pushes and never pulls (joints of
+            several DoF: springs and dampers beyond it), "ignore" does not check limits.
         events: a function (t, q, v) -> number, or {"name": function}; a run ends where one is no longer positive, at
-            t = 0 if it starts there.
+            t = 0 if it starts there. Or a list of sl.events: loops that attach and release, one-sided constraints,
+            grasps, bodies that come and go, ends; run.events has what happened (docs/events.md).
         parameters: live parameters (..., n), packed as model.parameters(): masses, lengths, losses, gravity. The start
             is checked and closed with them, and run.model has them; controllers and forces keep the numbers of the
             model that they were made with.
@@ -200,8 +203,11 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     compiled = rollout(problem.system, problem.events, integrator.name, dtype, integrator.threads)
     controls = problem.inputs.rows(problem.batch, times.steps, _state_of(problem, layout))
     constants = np.ascontiguousarray(problem.constants, compiled.dtype)
-    loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs, problem.start)
-    progress = loop.begin(problem.state(layout), problem.model.nq + problem.model.nv + problem.applied.memory)
+    logs = logged_width(problem.system)
+    loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs, problem.start, logs)
+    own = problem.model.nq + problem.model.nv + problem.applied.memory
+    switched = sum(layout.sizes[name] for name in problem.system.switched)
+    progress = loop.begin(problem.state(layout), own + switched)
     end_at_start(problem, layout, progress)
     _run(problem, loop, progress, integrator)
     return _trajectory(problem, loop, progress, layout, integrator)
@@ -263,13 +269,15 @@ def _trajectory(
         record[k, p.counts[k] // g.every + 1 :] = np.nan
     numbers = np.minimum(g.every * np.arange(last), g.steps - 1)
     one_row = not callable(loop.controls) and loop.controls.shape[1] == 1
+    memory = nq + nv + problem.applied.memory
     samples = Samples(
         loop.start + g.h * g.every * np.arange(last),
         record[..., :nq],
         record[..., nq : nq + nv],
-        record[..., nq + nv :],
+        record[..., nq + nv : memory],
         problem.inputs.at(problem.batch, np.broadcast_to(numbers, (len(problem), last))),
         problem.system.inputs_are_torques and (g.every == 1 or one_row),
+        record[..., memory : memory + layout.sizes["active"]] if "active" in problem.system.switched else None,
     )
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
     if problem.stiff:
@@ -290,7 +298,7 @@ def _trajectory(
         _warn_of_margin(margin, ends, problem.system.minimal)
     steps = np.minimum(p.counts, g.steps - 1)
     at_ends = problem.inputs.at(problem.batch, steps[:, None])[:, 0]
-    return problem.trajectory(samples, ends, at_ends, settings, residual)
+    return problem.trajectory(samples, ends, at_ends, settings, residual, p.log)
 
 
 def _step_errors(
@@ -348,7 +356,7 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
         if times.steps > MOST_STEPS:
             break
         fine = _integrated(problem, times, integrator)
-        error = _difference(problem.robot, coarse, fine) / factor
+        error = _difference(problem.robot, coarse, fine, problem.start + _grid_times(times)) / factor
         if error <= accuracy:
             object.__setattr__(fine, "settings", {**fine.settings, "accuracy": accuracy, "estimated_error": error})
             return fine
@@ -361,9 +369,23 @@ def _refined(problem: Problem, times: Grid, integrator: Integrator) -> Trajector
     )
 
 
-def _difference(robot: Dynamics, a: Trajectory, b: Trajectory) -> float:
-    """The largest difference of any coordinate at the samples that both have."""
-    n = min(len(a), len(b))
-    delta = robot.difference(a.q[..., :n, :], b.q[..., :n, :])
+def _grid_times(times: Grid) -> np.ndarray:
+    """Times (samples,) of the samples of a run that starts at 0."""
+    found: np.ndarray = times.h * times.every * np.arange(times.samples)
+    return found
+
+
+def _difference(robot: Dynamics, a: Trajectory, b: Trajectory, grid: np.ndarray) -> float:
+    """The largest difference of any coordinate at the samples on the grid of times that both have.
+
+    Runs that are cut at events have samples there as well, each at its own moments.
+    """
+    rows = []
+    for run in (a, b):
+        last = run.times[-1] + 1e-9 * (grid[-1] - grid[0])
+        at = np.searchsorted(run.times, grid[grid <= last] - 1e-9 * (grid[-1] - grid[0]))
+        rows.append(run.q[..., np.minimum(at, len(run.times) - 1), :])
+    n = min(x.shape[-2] for x in rows)
+    delta = robot.difference(rows[0][..., :n, :], rows[1][..., :n, :])
     well = np.isfinite(delta)
     return float(np.abs(delta[well]).max(initial=0.0))

@@ -13,6 +13,7 @@ Every function takes the arrays of one run by name and works on floats and on tr
 | toward, before | nv | of their stages: the rate of q, and the acceleration of the stage before |
 | push | nv | of their stages, where targets of gains move: a torque |
 | others | | of closures: active, given, gains; forces: six numbers for each loaded body |
+| captured, present | | of events: frames that loops hold, 1 or 0 for bodies that come and go (events/switching.py) |
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.algorithms.closed.closure_kinematics import closure_error, extra_inputs, masks
+from spanloop.algorithms.closed.closure_kinematics import (
+    closure_error,
+    closure_rates,
+    extra_inputs,
+    loop_wrenches,
+    masks,
+)
 from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import KernelSpec, content
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
@@ -36,6 +43,7 @@ from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.controllers import AppliedForces
 from spanloop.simulation.events.endings import Stop
+from spanloop.simulation.events.switching import Switching
 from spanloop.simulation.minimal.completion import METHOD as MINIMAL_METHOD
 from spanloop.simulation.minimal.completion import ROUNDS as MINIMAL_ROUNDS
 from spanloop.simulation.minimal.completion import Completion
@@ -103,11 +111,17 @@ class System:
     near: tuple[float, ...] | None = None  # q (nq) of the assembly that the runs are in; None: as near neutral
     stops: tuple[Stop, ...] = ()  # at limits of joints
     implicit: bool = False  # stages of implicit steps: armature and torques are added
+    switching: Switching | None = None  # what changes during a run
 
     @property
     def has_loops(self) -> bool:
         """Whether the model has loops or couplings."""
         return bool(self.model.loops or self.model.couplings)
+
+    @property
+    def has_stops(self) -> bool:
+        """Whether limits of joints are stops."""
+        return bool(self.stops) or (self.switching is not None and any(s.is_stop for s in self.switching.switches))
 
     @property
     def projects(self) -> bool:
@@ -133,12 +147,22 @@ class System:
             known["p"] = len(Parameters.of(model))
         if self.has_loops:
             known |= extra_inputs(self._baked) | ({"gains": 2} if self.closures == "feedback" else {})
-        return known
+        return known | (self.switching.sizes if self.switching else {})
+
+    @property
+    def switched(self) -> tuple[str, ...]:
+        """Names of the arrays of the model that events change."""
+        return tuple(n for n in ("active", "captured", "present") if n in self.sizes) if self.switching else ()
 
     @property
     def constants(self) -> tuple[str, ...]:
         """Names of the arrays that are constant during a run."""
-        return tuple(n for n in self.sizes if n not in ("t", "h", "q", "v", "u", "z"))
+        return tuple(n for n in self.sizes if n not in ("t", "h", "q", "v", "u", "z", *self.switched))
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the arrays that are constant during a part of a step."""
+        return (*self.constants, *self.switched)
 
     def live_parameters(self, rows: np.ndarray) -> np.ndarray | None:
         """The live parameters (runs, n), or (n,) if all runs share them, among rows of constants; None: none are."""
@@ -158,7 +182,8 @@ class System:
         acting = self.applied.key({n: self.sizes[n] for n in CLOSURE_INPUTS if n in self.sizes})
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
-        return hashlib.sha256("|".join(map(str, (*parts, *others))).encode()).hexdigest()
+        changes = (self.switching.key(),) if self.switching else ()
+        return hashlib.sha256("|".join(map(str, (*parts, *others, *changes))).encode()).hexdigest()
 
     @property
     def chosen_method(self) -> str:
@@ -202,7 +227,45 @@ class System:
 
     def accelerations(self, x: Arrays) -> tuple[list[Any], Pairs]:
         """a (nv), and pairs of which the first must be less for a to be valid."""
-        return self._forward.compute(self._of(self._forward, self._loaded(x)))
+        a, pairs = self._forward.compute(self._of(self._forward, self._loaded(x)))
+        return self.of_present_bodies(a, x), pairs
+
+    def of_present_bodies(self, values: list[Any], x: Arrays) -> list[Any]:
+        """Accelerations or rates (nv), 0 for bodies that are absent."""
+        if not (self.switching and self.switching.bodies):
+            return values
+        out = list(values)
+        for body, present in zip(self.switching.bodies, x["present"], strict=True):
+            for i in self.switching.dofs_of(body):
+                out[i] = where(present > 0.5, out[i], 0.0)
+        return out
+
+    def row_forces(self, x: Arrays) -> tuple[list[Any], Pairs]:
+        """Forces (n_rows) of all closure rows, in the axes of the closures."""
+        tau, forces = self.torques(x)
+        given = self._of(self._forward_with_forces, {**x, "tau": tau, "forces": forces})
+        answer, pairs = self._forward_with_forces.compute(given)
+        return answer[self.model.nv :], pairs
+
+    def impact(self, x: Arrays) -> tuple[list[Any], list[Any], list[Any], Pairs]:
+        """Change of v (nv) when rows close, impulses and rates before (n_rows each); x has `restitution`."""
+        answer, pairs = self._impact.compute(self._of(self._impact, x))
+        nv, rows = self.model.nv, self._baked.n_rows
+        return answer[:nv], answer[nv : nv + rows], answer[nv + rows :], pairs
+
+    def row_errors(self, x: Arrays) -> list[Any]:
+        """Errors (n_rows) of all closure rows, open or closed [rad or m]."""
+        m = self._mechanism(x)
+        return walk(closure_error(m), m, {"q": x["q"]})
+
+    def row_rates(self, x: Arrays) -> list[Any]:
+        """Rates (n_rows) of all closure rows, open or closed [rad/s or m/s]."""
+        m = self._mechanism(x)
+        return walk(closure_rates(m), m, {"q": x["q"], "v": x["v"]})
+
+    def wrenches(self, x: Arrays, forces: Sequence[Any]) -> dict[str, list[Any]]:
+        """[torque; force] (6) of every loop on its body b, at the child frame in its axes; torques of couplings."""
+        return loop_wrenches(self._mechanism(x), x["q"], forces)
 
     def _loaded(self, x: Arrays) -> dict[str, Sequence[Any]]:
         """x with torques and forces; in a stage of an implicit step with its armature and torques."""
@@ -347,6 +410,15 @@ class System:
         )
 
     @cached_property
+    def _forward_with_forces(self) -> KernelSpec:
+        options = {"forces": self.applied.bodies, "on_singular": "raise" if self.strict else "minimum_norm"}
+        return self._spec("forward_dynamics", refuses_open=False, with_forces=True, **options)
+
+    @cached_property
+    def _impact(self) -> KernelSpec:
+        return self._spec("impact")
+
+    @cached_property
     def _velocity(self) -> KernelSpec:
         return self._spec("velocity_correction", adds_armature=self.implicit)
 
@@ -360,8 +432,15 @@ class System:
         return Completion(self.model, self._spec)
 
     def _spec(self, name: str, **options: Any) -> KernelSpec:
+        captures = self.switching.captures if self.switching else ()
         return KernelSpec.of(
-            self.model, name, parameters="live" if self.live else "baked", near=self.near, coarse=True, **options
+            self.model,
+            name,
+            parameters="live" if self.live else "baked",
+            near=self.near,
+            coarse=True,
+            captures=captures,
+            **options,
         )
 
     def _of(self, spec: KernelSpec, x: Arrays) -> dict[str, Sequence[Any]]:
@@ -377,8 +456,14 @@ class System:
         mask = masks(m, Values(active=x["active"])) if m.switched_rows else {}
         return [e * mask[r] if r in mask else e for r, e in enumerate(errors)]
 
-    def _mechanism(self, x: Arrays) -> Mechanism:
+    def mechanism_at(self, x: Arrays) -> Mechanism:
+        """The mechanism with live parameters, if there are any; loops where the model has them."""
         return mechanism(self.model, x["p"]) if self.live else self._baked
+
+    def _mechanism(self, x: Arrays) -> Mechanism:
+        found = self.mechanism_at(x)
+        captures = self.switching.captures if self.switching else ()
+        return found.with_captured(x["captured"], captures) if captures else found
 
     @property
     def _baked(self) -> Mechanism:

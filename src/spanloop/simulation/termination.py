@@ -15,6 +15,7 @@ from spanloop.compiler.render.rollout import HALTED, NOT_CONVERGED
 from spanloop.compiler.runtime.rollout import Steps
 from spanloop.errors import Reason, Refusal
 from spanloop.simulation.events.endings import Events
+from spanloop.simulation.events.outcomes import outcome_of, too_many
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem
 from spanloop.simulation.system import SINGULAR
@@ -121,6 +122,12 @@ class Termination:
         g = self.loop.grid
         t = self.loop.start + int(p.counts[k]) * g.h
         bits = int(p.why[k])
+        if self.problem.system.switching:
+            ended = self._switched_end(p, k)
+            if ended is not None:
+                return ended
+            step = _Step(self, p, k, t)
+            return self._failure(step)
         if "g" in self.layout and not p.counts[k]:
             met = met_at_start(self.events, p.state[k, self.layout.places["g"]], t)
             if met is not None:
@@ -133,13 +140,34 @@ class Termination:
         is_met = bits & HALTED and self._part(step, 1.0) is not None  # a step may meet an event and fail
         return self._event(step) if is_met else self._failure(step)
 
+    def _switched_end(self, p: Progress, k: int) -> End | None:
+        """The end of run k with events, if one of them ended it; its state is already there."""
+        row, g = p.state[k], self.loop.grid
+        ending = round(float(row[self.layout.places["ending"]][0]))
+        t = self.loop.start + (int(p.counts[k]) + float(row[self.layout.places["share"]][0])) * g.h
+        q, v, z = self._state(row)
+        if ending > 0:
+            x = {"q": q, "v": v, "z": z, "u": _Step(self, p, k, t).controls}
+            x |= {"on": row[self.layout.places["on"]]} if "on" in self.layout else {}
+            x = {name: y.astype(float) for name, y in x.items()}
+            met = outcome_of(self.problem, ending - 1, t, x, self._switched(row), k)
+            return End(met, q, v, z)
+        if int(p.why[k]) & NOT_CONVERGED and not ending:
+            return End(too_many(t, g.h), q, v, z)
+        return None
+
+    def _switched(self, row: np.ndarray) -> dict[str, np.ndarray]:
+        """The arrays of a row that events change and the dynamics read."""
+        return {n: row[self.layout.places[n]].astype(float) for n in self.problem.system.switched}
+
     def _state(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, v, z of a row."""
         z = row[self.layout.places["z"]] if "z" in self.layout else row[:0]
         return row[self.layout.places["q"]], row[self.layout.places["v"]], z
 
     def _refusal(self, t: float, row: np.ndarray, step: _Step) -> Refusal | None:
-        return self.problem.refusal(t, *self._state(row), step.controls, step.k, self.loop.grid.h)
+        switched = self._switched(row)
+        return self.problem.refusal(t, *self._state(row), step.controls, step.k, self.loop.grid.h, switched)
 
     def _event(self, step: _Step) -> End:
         """The first of the events that were met in this step."""
@@ -235,7 +263,8 @@ class Termination:
         """Why there is no step from this state."""
         refusal = self._refusal(t, state, step) or self._refusal(t, step.nudged(state), step)
         if refusal is None and self.problem.system.implicit and self.problem.system.projects:
-            found = self.problem.refusal(t, *self._state(state), step.controls, step.k)  # of projections: no step helps
+            given = *self._state(state), step.controls, step.k, 0.0, self._switched(state)
+            found = self.problem.refusal(t, *given)  # of projections: no step helps
             refusal = found if found is not None and found.reason is Reason.SINGULAR_MASS else None
         reason = end_reason(refusal)
         drifts = t > self.loop.start and not self.problem.system.keeps_closed
@@ -267,10 +296,12 @@ class Termination:
     def _margin(self, state: np.ndarray, step: _Step) -> float:
         """The smallest margin of the loops so far and at this state, on floats."""
         so_far, q = float(state[self.layout.places["loops"]][1]), self._state(state)[0]
-        return min(so_far, self.problem.margin_of(q, step.k))
+        return min(so_far, self.problem.margin_of(q, step.k, self._switched(state)))
 
     def _stiff(self, t: float, row: np.ndarray, step: _Step) -> str:
         """A sentence on the joint that is too stiff for the steps; "" if none is."""
+        if self.problem.system.switching:
+            return ""
         words = self.problem.too_stiff(t, *self._state(row), step.controls, step.k, self.loop.grid.h, self.integrator)
         return words[:1].upper() + words[1:]
 
@@ -283,6 +314,10 @@ class _Step:
         self.owner, self.t, self.k = owner, t, k
         self.number = int(p.counts[k])
         self.begin = p.state[k].copy()
+        if owner.problem.system.switching:  # it began a part of this step; no event happens in what is repeated
+            self.t += float(self.begin[owner.layout.places["share"]][0]) * loop.grid.h
+            for name in ("share", "ending", "armed"):
+                self.begin[owner.layout.places[name]] = 0.0
         self.constants = loop.constants[k : k + 1] if len(loop.constants) > 1 else loop.constants
         if callable(loop.controls):  # the callback's torques of this step
             found = owner.problem.inputs.at(owner.problem.batch, np.full((len(p.state), 1), self.number))
@@ -317,7 +352,7 @@ class _Step:
         state = (self.begin if start is None else start)[None].copy()
         if "z" in self.owner.layout:
             state[:, self.owner.layout.places["z"]] = self.begin[self.owner.layout.places["z"]]
-        if "g" in self.owner.layout:
+        if "g" in self.owner.layout and "armed" not in self.owner.layout:
             state[:, self.owner.layout.places["g"]] = -1.0  # no longer positive: cannot cross
         why = np.zeros(1, np.uint8)
         h = share * self.owner.loop.grid.h

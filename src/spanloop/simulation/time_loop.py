@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,8 @@ MOST_STEPS = 2_000_000_000
 _MOST_NUMBERS = 20_000_000  # that are kept if no time between samples is given
 _STRETCHED = 1e-6  # of a length of time: a smaller change of it is rounding
 _STRETCH = 0.2  # s of computing between two reports of progress
+_LOGGED = 8  # rows of a run's log in a stretch at first
+_LOG_NUMBERS = 16_000_000  # of all logs of a stretch: it is made shorter rather than needs more
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,8 @@ class Progress:
     interrupted: bool = False
     resumed: int = 0  # steps that a checkpoint had
     refused: str = ""  # why a callback's torques could not be used
+    log: list[np.ndarray] = field(default_factory=list)  # of every run, stretch by stretch: (run, row of the log)
+    capacity: int = _LOGGED  # rows of a run's log in a stretch
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,7 @@ class TimeLoop:
     controls: np.ndarray | Callable  # (n or 1, steps or 1, width), or (t, state, step's number) -> (n, 1, width)
     inputs: int
     start: float = 0.0  # s
+    logs: int = 0  # numbers in a row of the log of events
 
     def begin(self, state: np.ndarray, recorded: int) -> Progress:
         """The progress before the first step; recorded: how many numbers of a row are kept as a sample."""
@@ -151,9 +156,22 @@ class TimeLoop:
         elif controls.shape[1] > 1:
             controls = controls[:, p.done : p.done + count]
         controls = np.ascontiguousarray(controls, self.rollout.dtype)
-        state, why = p.state.copy(), p.why.copy()
-        steps = Steps(self.start, g.h, p.done, count, g.every)
-        counts = self.rollout.run(state, self.constants, controls, why, steps, record)
+        while True:
+            state, why = p.state.copy(), p.why.copy()
+            log = np.empty((len(state), p.capacity, self.logs), self.rollout.dtype) if self.logs else None
+            logged = np.zeros(len(state), np.int64)
+            steps = Steps(self.start, g.h, p.done, count, g.every)
+            counts = self.rollout.run(state, self.constants, controls, why, steps, record, log, logged)
+            needed = int(logged.max(initial=0))
+            if log is None or needed <= p.capacity:
+                break
+            if count == 1 or len(state) * needed * self.logs <= _LOG_NUMBERS:  # the same steps again, with a longer log
+                p.capacity = needed
+            else:
+                count = count // 2
+        if log is not None and needed:
+            runs, rows = np.repeat(np.arange(len(state)), logged), log[np.arange(p.capacity) < logged[:, None]]
+            p.log.append(np.column_stack([runs, rows]))
         p.state, p.why, p.counts, p.done = state, why, p.counts + counts, p.done + count
 
     def run(self, p: Progress, report: Callable[[Progress], None]) -> None:
@@ -167,7 +185,11 @@ class TimeLoop:
         try:
             while p.done < g.steps and not p.why.all():
                 began = time.perf_counter()
-                self.advance(p, min(units * unit, g.steps - p.done))
+                count, inside = (
+                    units * unit,
+                    0 if stepwise else p.done % g.every,
+                )  # inside: after a stretch that was cut
+                self.advance(p, min(g.every - inside if inside else count, g.steps - p.done))
                 pace = _STRETCH / max(time.perf_counter() - began, 1e-9)
                 if not stepwise:
                     units = max(1, int(units * min(8.0, pace)))
@@ -266,11 +288,12 @@ def _repeated(
     constants = loop.constants[runs] if len(loop.constants) > 1 else loop.constants
     controls = np.ascontiguousarray(inputs[runs] if len(inputs) > 1 else inputs, loop.rollout.dtype)
     state, at = p.state[runs], 0
-    for name in ("q", "v", "z"):
+    for name in ("q", "v", "z", "active", "captured", "present"):
         if name in layout:
             state[:, places[name]] = p.record[runs, sample, at : at + layout.sizes[name]]
             at += layout.sizes[name]
-    for name, value in (("g", -1.0), ("q.rest", 0.0), ("v.rest", 0.0)):  # events that are negative cannot be met
+    known = {"armed": 0.0, "share": 0.0, "ending": 0.0} if loop.logs else {"g": -1.0}  # no event is met
+    for name, value in {**known, "q.rest": 0.0, "v.rest": 0.0}.items():
         if name in layout:
             state[:, places[name]] = value
     why = np.zeros(len(runs), np.uint8)
@@ -279,7 +302,7 @@ def _repeated(
         after = state.copy()
         t = loop.start + (sample * loop.grid.every + share) * h
         loop.rollout.run(after, constants, controls, why, Steps(t, length * h, 0, 1), None)
-        for name in ("z", "g"):  # a memory is constant during a step
+        for name in ("z", "g", "armed"):  # a memory is constant during a step
             if name in layout:
                 after[:, places[name]] = state[:, places[name]]
         return after

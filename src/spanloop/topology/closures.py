@@ -102,7 +102,8 @@ def closures(model: Model, anchors: dict[str, Anchor], parents: Sequence[int]) -
     out, row = [], 0
     for number, loop in enumerate(model.loops):
         sides = loop.kind.closure_sides()
-        kind = DrivenClosure(sides.kind) if loop.driven else sides.kind
+        kind = sides.kind.switched() if loop.switchable else sides.kind
+        kind = DrivenClosure(kind) if loop.driven else kind
         a = anchors[loop.a].at(loop.placement_a.rotation, loop.placement_a.position).at(sides.before.matrix(), ZERO3)
         b = anchors[loop.b].at(loop.placement_b.rotation, loop.placement_b.position).at(sides.after.matrix(), ZERO3)
         n = len(kind.constraint_space(kind.neutral()))

@@ -157,7 +157,8 @@ class _Parts(NamedTuple):
         first = after[:0] if self.after is None else after[self.after.last : self.after.last + 1]
         last = before[:0] if self.before is None else before[self.before.first : self.before.first + 1]
         width = samples.shape[-1]  # rows of a table of several models are as wide as the widest
-        return np.concatenate([first[:, :width], samples[self.kept], last[:, :width]])
+        ends = [x[:, :width].reshape(-1, width) for x in (first, last)]
+        return np.concatenate([ends[0], samples[self.kept], ends[1]])
 
     def _memory(self, samples: np.ndarray) -> np.ndarray:
         """Memory (events, nz): the table's, or that of the last sample before each event."""

@@ -90,7 +90,8 @@ class EventTable:
     switches: names of the loops, couplings and stops that open and close; on (n, n_switches): which are closed after
     the event, begin_on (runs, n_switches): at the start. captured (n, width), begin_captured (runs, width): frames and
     offsets at which the switches of `captures` hold, one after the other (topology/captured_frames.py). bodies: names
-    of those that come and go, begin_present (runs, n_bodies).
+    of those that come and go, begin_present (runs, n_bodies). one_sided: switches that push and never pull: name,
+    number of the row that is watched, and the sign that its error keeps.
     """
 
     run: np.ndarray = field(default_factory=_column)
@@ -113,6 +114,7 @@ class EventTable:
     bodies: tuple[str, ...] = ()
     begin_present: np.ndarray | None = None
     captures: tuple[str, ...] = ()
+    one_sided: tuple[tuple[str, int, int], ...] = ()
     forces_before: Mapping[str, np.ndarray] | None = None
     forces_after: Mapping[str, np.ndarray] | None = None
     memory: np.ndarray | None = None
@@ -130,6 +132,7 @@ class EventTable:
             values["captured"] = np.zeros((n, 0))
         values |= {name: tuple(map(str, getattr(self, name))) for name in ("switches", "captures")}
         values["rows"] = tuple(ImpulseRow(*r) for r in self.rows)
+        values["one_sided"] = tuple((str(name), int(row), int(sign)) for name, row, sign in self.one_sided)
         comings = [str(b) for b, k in zip(values["name"], values["kind"], strict=True) if k in ("appear", "vanish")]
         values["bodies"] = tuple(self.bodies) or tuple(dict.fromkeys(comings))
         for name in ("forces_before", "forces_after"):

@@ -10,6 +10,7 @@ import numpy as np
 
 from spanloop.errors import in_one_line, printable
 from spanloop.model.parts import Joint
+from spanloop.trajectory.events import counted
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -25,8 +26,8 @@ def line(run: Trajectory) -> str:
 
 
 def report(run: Trajectory) -> str:
-    """The model, the settings, the outcome, and the range of each joint."""
-    return printable("\n".join([headline(run), ending(run), *_ranges(run)]))
+    """The model, the settings, the outcome, the events, and the range of each joint."""
+    return printable("\n".join([headline(run), ending(run), *_events(run), *_ranges(run)]))
 
 
 def html(run: Trajectory) -> str:
@@ -34,7 +35,8 @@ def html(run: Trajectory) -> str:
     from spanloop.model.printout import heading, items
 
     first, *how = headline(run).splitlines()
-    return heading(first, ending(run)) + "".join(heading("", x) for x in how) + items("joints", list(_ranges(run)))
+    lists = items("events", list(_events(run))) + items("joints", list(_ranges(run)))
+    return heading(first, ending(run)) + "".join(heading("", x) for x in how) + lists
 
 
 def headline(run: Trajectory) -> str:
@@ -64,6 +66,14 @@ def reasons(run: Trajectory) -> str:
     return ", ".join(f"{n} {reason}" for reason, n in Counter(o.reason for o in run.outcomes).most_common())
 
 
+def _events(run: Trajectory) -> Iterator[str]:
+    """The table of one run's events; of a batch how many of each kind."""
+    if run.batch and len(run.events):
+        yield f"{counted(run.events)}."
+    elif len(run.events):
+        yield from (f"  {row}" for row in str(run.events).splitlines())
+
+
 def _ranges(run: Trajectory) -> Iterator[str]:
     joints = [j for j in run.model.joints if j.kind.nq == j.kind.nv == 1]
     names = [in_one_line(j.name) for j in joints[:_MOST]]
@@ -76,7 +86,7 @@ def _ranges(run: Trajectory) -> Iterator[str]:
 
 def _range(run: Trajectory, joint: Joint) -> str:
     unit = joint.kind.units[0]
-    q, v = run.q[..., run.model.q_slice(joint.name)], run.v[..., run.model.v_slice(joint.name)]
+    q, v = run[joint.name].q, run[joint.name].v
     low, high, fastest = (_most(x) for x in (-q, q, np.abs(v)))
     return f"q from {-low:.4g} to {high:.4g} {unit}, speed up to {fastest:.4g} {unit}/s"
 

@@ -88,6 +88,8 @@ class EndReason(enum.StrEnum):
     FINISHED = "finished"  # it lasted for the whole duration
     EVENT = "event"  # a condition of `events` was met
     LIMIT = "limit"  # a joint reached its limit
+    ATTACH = "attach"  # a loop that should attach was open, or closed too fast
+    GRASP = "grasp"  # a grasp left its friction cone
     SINGULAR = "singular"  # the loops, or the legs, came to a singular configuration
     OPEN = "open"  # a loop opened
     NOT_FINITE = "not_finite"  # numbers grew beyond bounds, or accelerations do not exist
@@ -173,12 +175,12 @@ def checked_settings(settings: Mapping[str, Setting]) -> dict[str, Setting]:
 
 
 def checked_forces(
-    model: Model, shape: tuple[int, ...], forces: Mapping[str, object] | None
+    models: Sequence[Model], shape: tuple[int, ...], forces: Mapping[str, object] | None
 ) -> dict[str, Array] | None:
-    """Forces (..., n, 6) by body, in the bodies' order."""
+    """Forces (..., n, 6) by body of one of the models, in the bodies' order."""
     if not forces:
         return None
-    known = [b.name for b in model.bodies]
+    known = list(dict.fromkeys(b.name for model in models for b in model.bodies))
     for name in forces:
         if name not in known:
             raise InputError(f"forces names {name!r}, which is not a body; {nearest(name, known)}")

@@ -102,7 +102,8 @@ def _groups(run: Trajectory, s: Segment, loops: bool) -> Iterator[tuple[Model, t
 def _topology(run: Trajectory, model: Model, absent: tuple[str, ...], members, starts) -> Topology:
     where = np.zeros((*run.batch, len(run)), bool)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("q", "v", "tau")}
-    forces: dict[str, list[np.ndarray]] = {name: [] for name in run.forces or ()}
+    bodies = {b.name for b in model.bodies}
+    forces: dict[str, list[np.ndarray]] = {name: [] for name in run.forces or () if name in bodies}
     for number, mine in members:
         span = slice(starts[number], starts[number + 1])
         where[..., span] = mine
@@ -114,6 +115,21 @@ def _topology(run: Trajectory, model: Model, absent: tuple[str, ...], members, s
     q, v, tau = (np.concatenate(parts[name]) for name in ("q", "v", "tau"))
     loads = {name: np.concatenate(rows) for name, rows in forces.items()}
     return Topology(robot_of(model), where, q, v, tau, loads, absent)
+
+
+def by_model(run: Trajectory) -> list[Trajectory]:
+    """One run as several, each with all segments of one model."""
+    groups: dict[tuple[Model, tuple[str, ...]], list[int]] = {}
+    for number, s in enumerate(run.segments):
+        groups.setdefault((model_of(run, s), s.absent), []).append(number)
+    starts = np.cumsum([0, *map(len, run.segments)])
+    out = []
+    for (model, _), numbers in groups.items():
+        rows = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in numbers])
+        forces = {name: six[..., rows, :] for name, six in run.forces.items()} if run.forces else None
+        segments = tuple(replace(run.segments[k], model=None) for k in numbers)
+        out.append(run.changed(model=model, segments=segments, forces=forces, events=NO_EVENTS))
+    return out
 
 
 def joined(run: Trajectory, found: list[tuple[Topology, np.ndarray]], fill: float = np.nan) -> np.ndarray:

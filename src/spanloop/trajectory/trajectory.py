@@ -55,6 +55,7 @@ class Trajectory:
     events: what happened, a row an event; print it. A single run is cut at its events: a segment ends with the state
     before one, the next begins with the state after it, and each has the model with its closed loops. A batch keeps its
     samples, and run[3] is cut.
+    earlier: settings of the runs that this one continues, the first one first (run.continued).
     """
 
     model: Model
@@ -66,12 +67,14 @@ class Trajectory:
     residual: Array | None = None
     parameters: Array | None = None
     events: EventTable = NO_EVENTS
+    earlier: tuple[Mapping[str, Setting], ...] = ()
 
     def __post_init__(self) -> None:
         segments = segment.checked_segments(self.model, self.segments)
         batch, count = segments[0].batch, sum(map(len, segments))
         ends = segment.checked_ends(segments, self.ends)
-        forces = segment.checked_forces(self.model, (*batch, count), self.forces)
+        models = [self.model, *(s.model for s in segments if s.model is not None)]
+        forces = segment.checked_forces(models, (*batch, count), self.forces)
         if not batch:
             segments, forces = selection.settled(segments, ends, forces)
             ends = None
@@ -81,6 +84,7 @@ class Trajectory:
             "segments": segments,
             "outcomes": segment.checked_outcomes(batch, self.outcomes),
             "settings": segment.checked_settings(self.settings),
+            "earlier": tuple(segment.checked_settings(x) for x in self.earlier),
             "forces": forces,
             "ends": ends,
             "residual": None if self.residual is None else read_only(self.residual, "residual"),
@@ -122,8 +126,9 @@ class Trajectory:
 
     @cached_property
     def memory(self) -> Array | None:
-        """States of controllers and actuators (..., n, nz), if there are any."""
-        return None if any(s.memory is None for s in self.segments) else self._joined("memory")
+        """States of controllers and actuators (..., n, nz), if there are any, and as many in all segments."""
+        widths = {None if s.memory is None else s.memory.shape[-1] for s in self.segments}
+        return None if None in widths or len(widths) > 1 else self._joined("memory")
 
     @cached_property
     def pieces(self) -> tuple[Trajectory, ...]:
@@ -288,6 +293,42 @@ class Trajectory:
         from spanloop.trajectory.grasp_margins import grasp_margins
 
         return grasp_margins(self, cones(self.model, friction, torsion, normal, loops, "grasp_margin"))
+
+    # ---- going on
+
+    def continued(self, model: Model | Dynamics | None = None, *, duration: float, **options: Any) -> Trajectory:
+        """The run and what follows it, with another model or the same: bodies added or gone, other joints, other loops.
+
+        It goes on at the time of its end, from its last sample. A joint of the same name and kind keeps its coordinates
+        and rates. A new joint of a body that was there before takes over the body's motion, or an error says why it
+        cannot. Joints of new bodies start at rest at their default positions. Loops that are new close in a plastic
+        impact, with impulse and energy lost in run.events; one that is open is refused with how far. Runs of a batch go
+        on from their own ends, and must end at one time; those that failed stay ended.
+
+        Args:
+            model: a Model or a Dynamics; that of the last segment by default.
+            duration: of what follows [s].
+            options: q and v, {"joint": value}, of joints that are to have another state; and all others of sl.simulate:
+                controller, events, closures, ... Controllers start without memory.
+
+        Returns:
+            One Trajectory: the segments of both, each with its model; settings are those of the last run, `earlier` has
+            those of the runs before it.
+
+        Raises:
+            InputError: a joint is new, and cannot hold its body as it is.
+            StateError: the run failed, or a loop of the new model is open.
+
+        Example:
+            >>> model = sl.zoo.four_bar()
+            >>> run = sl.simulate(model, sl.zoo.four_bar_start(), duration=0.1)
+            >>> cut = run.continued(model.remove(model.loops[0].name, kind="loop"), duration=0.1)
+            >>> [len(s.model.loops) for s in cut.segments], cut.events.kind.tolist()
+            ([1, 0], ['continued', 'release'])
+        """
+        from spanloop.simulation.continuation.continued_run import continued
+
+        return continued(self, model, duration=duration, **options)
 
     # ---- audit
 

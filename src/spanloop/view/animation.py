@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,9 @@ from spanloop.errors import InputError, SpanloopError
 from spanloop.model.files.file_io import write_file
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
+from spanloop.view.moving_scene import MovingScene, moving_scene
 from spanloop.view.noise import noise_levels
-from spanloop.view.scene import Scene, matrix, poses, scene
+from spanloop.view.scene import matrix
 from spanloop.view.svg import Plot, document, element, halo, moving, number, points, text
 
 if TYPE_CHECKING:
@@ -66,10 +69,10 @@ def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = N
     """An animated SVG of a run. title: headline (default: the model's name). folder: where mesh files are."""
     if run.batch:
         raise InputError(f"this is a batch of {len(run.outcomes)} runs; an animation shows one of them: run[0]")
-    few = run[:: max(1, len(run) // FRAMES)]
-    seen = scene(run.model, few.q[0], folder)
-    at = poses(few.robot, few.q)
-    strokes = sorted(_strokes(seen, at), key=lambda s: s.nearness)
+    few = _few(run)
+    moved = moving_scene(few, folder)
+    seen = moved.scene
+    strokes = sorted(_strokes(moved), key=lambda s: s.nearness)
     floor = _floor(0.36 * seen.size)
     sheet = Sheet.around([*floor, *(s.points for s in strokes)], few.duration)
     name, values = _below(few)
@@ -79,20 +82,30 @@ def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = N
         text(_subtitle(run), LEFT - 30, 64, 14, fill=GREY),
         element("g", *(sheet.line(x) for x in floor), *(sheet.drawn(s) for s in strokes), **ENDS),
         *plot.frame("time [s]", name, GREY, FAINT, PAPER),
+        *_event_lines(plot, run),
         *_curves(plot, few, values, sheet.duration),
     ]
     return document(WIDTH, TOP + HEIGHT + BELOW + 110.0, title or run.model.name, PAPER, children)
 
 
+def _few(run: Trajectory) -> Trajectory:
+    """The run with FRAMES samples or a few more, evenly in time where it is cut at events."""
+    if len(run.segments) > 1 and run.duration > 0.0:
+        return run.at(np.linspace(run.times[0], run.times[-1], FRAMES))
+    return run[:: max(1, len(run) // FRAMES)]
+
+
 @dataclass(frozen=True)
 class Stroke:
-    """A line, an outline or a dot: points (n, corners, 3) [m], width [m], and mean distance towards the viewer [m]."""
+    """A line, an outline or a dot: points (n, corners, 3) [m], width [m], mean distance towards the viewer [m], and at
+    which samples (n,) it is shown."""
 
     points: np.ndarray
     width: float
     color: str
     closed: bool
     nearness: float
+    shown: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -127,6 +140,8 @@ class Sheet:
         flat = self.pixels(s.points)
         is_still = np.abs(flat - flat[0]).max() < 0.05
         motion = [] if is_still else [moving("points", [points(f) for f in flat], self.duration)]
+        if not s.shown.all():
+            motion.append(moving("opacity", ["1" if x else "0" for x in s.shown], self.duration, smooth=False))
         width = max(2.0, self.scale * s.width)
         name, corners = ("polygon" if s.closed else "polyline"), points(flat[0])
         layers = ((palette.darker(s.color), width + 2.0), (s.color, width - 1.0))
@@ -144,22 +159,24 @@ def _floor(reach: float) -> list[np.ndarray]:
     return along + [line[:, [1, 0, 2]] for line in along]
 
 
-def _strokes(seen: Scene, at: np.ndarray) -> list[Stroke]:
+def _strokes(moved: MovingScene) -> list[Stroke]:
+    seen, at = moved.scene, moved.poses
+    present, closed = moved.present[moved.segments], moved.closed[moved.segments]
     out = [
         s
         for k, body in enumerate(seen.bodies)
         for shape in body.shapes
-        for s in _of_shape(shape, at[:, k], shape.color or body.color)
+        for s in _of_shape(shape, at[:, k], shape.color or body.color, present[:, k])
     ]
-    for c in seen.closures:
+    for k, c in enumerate(seen.closures):
         place = (at[:, c.b] @ matrix(c.placement_b))[:, None, :3, 3]
         ends = np.repeat(place, 2, axis=1)
         nearest = float(np.nanmean(VIEW.nearness(place))) + seen.size
-        out.append(Stroke(ends, 0.045 * seen.size, palette.CLOSED, False, nearest))
+        out.append(Stroke(ends, 0.045 * seen.size, palette.CLOSED, False, nearest, closed[:, k]))
     return out
 
 
-def _of_shape(shape: Shape, at: np.ndarray, color: str) -> list[Stroke]:
+def _of_shape(shape: Shape, at: np.ndarray, color: str, shown: np.ndarray) -> list[Stroke]:
     """A long shape as a line of its thickness, a flat one as its outline."""
     own = matrix(shape.placement)
     if shape.mesh is not None:
@@ -180,7 +197,7 @@ def _of_shape(shape: Shape, at: np.ndarray, color: str) -> list[Stroke]:
         corners, width, closed = np.zeros((2, 3)), 2.0 * max(shape.size), False
     local = corners @ own[:3, :3].T + own[:3, 3]
     world = np.einsum("nij,cj->nci", at[:, :3, :3], local) + at[:, None, :3, 3]
-    return [Stroke(world, width, color, closed, float(np.nanmean(VIEW.nearness(world))))]
+    return [Stroke(world, width, color, closed, float(np.nanmean(VIEW.nearness(world))), shown)]
 
 
 def _below(run: Trajectory) -> tuple[str, dict[str, np.ndarray]]:
@@ -216,14 +233,32 @@ def _curves(plot: Plot, run: Trajectory, values: dict[str, np.ndarray], duration
         motion = (moving("cx", x, duration), moving("cy", up, duration))
         label = {"text_anchor": "end", "fill": color, **halo(PAPER)}
         out += [
-            plot.line(run.times, y, color),
+            *(plot.line(run.times[s], y[s], color) for s in _spans(run)),
             element("circle", *motion, cx=number(plot.x(run.times[0])), cy=up[0], r=4.5, fill=color),
             text(name, right - 110.0 * (len(values) - 1 - k), plot.top - 12, 13, **label),
         ]
     return out
 
 
+def _spans(run: Trajectory) -> list[slice]:
+    """The samples of each segment; a line ends with its segment."""
+    edges = np.cumsum([0, *map(len, run.segments)]).tolist()
+    return [slice(a, b) for a, b in pairwise(edges)]
+
+
+def _event_lines(plot: Plot, run: Trajectory) -> list[str]:
+    """A thin line at each event, with its name under the pointer."""
+    bottom, out = plot.top + plot.height, []
+    for time, kind, name in zip(run.events.time, run.events.kind, run.events.name, strict=True):
+        words, x = element("title", escape(f"{time:.4g} s: {kind} {name}")), plot.x(float(time))
+        color = palette.EVENTS.get(str(kind), GREY)
+        out.append(element("line", words, x1=x, x2=x, y1=plot.top, y2=bottom, stroke=color, stroke_opacity=0.6))
+    return out
+
+
 def _subtitle(run: Trajectory) -> str:
     m = run.model
+    events = f", {len(run.events)} events" if len(run.events) else ""
     loops = f", {len(m.loops)} loops closed to {np.nanmax(run.closure_residual):.0e} m" if m.loops else ""
-    return f"{m.n_bodies} bodies, {m.nv} degrees of freedom{loops}; {run.duration:g} s, simulated by compiled kernels"
+    size = f"{m.n_bodies} bodies, {m.nv} degrees of freedom"
+    return f"{size}{loops}{events}; {run.duration:g} s, simulated by compiled kernels"

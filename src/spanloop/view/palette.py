@@ -9,6 +9,15 @@ GROUND = "#9aa4ad"
 FORCE, TRAIL = "#d97b16", "#7a5bd0"
 LIMBS = ("#2f6ea8", "#e07b39", "#4f9a94", "#b6577f", "#7d6bb0", "#8b8a3a", "#c4583f", "#5b7f3a")
 JOINT = "#2b3640"
+EVENTS = {  # by kind
+    "attach": "#2f9e62",
+    "release": "#d97b16",
+    "impact": "#d43d3d",
+    "break": "#a3195b",
+    "appear": "#2f6ea8",
+    "vanish": "#7a5bd0",
+    "end": "#66747f",
+}
 
 
 def of_bodies(model: Model) -> list[str]:

@@ -140,6 +140,20 @@ def jacobian_rows(m, here) -> list[list]:
     return J
 
 
+def closure_rates(mechanism) -> Program:
+    """J v (n_rows,) at q, v."""
+
+    def result(m, here, world):
+        return row_rates(m, here)
+
+    sweeps = (*placed(()), outward(velocity_product, field=Field(ZERO3)), outward(fly, V=Motion()), outward(_moving))
+    return Program("closure_rates", ("q", "v"), sweeps, result, (mechanism.n_rows,))
+
+
+def _moving(link, here, parent) -> Values:
+    return Values(moving=here.v)
+
+
 def row_rates(m, here) -> list:
     """J v, row by row; after sweeps that store V and field, and the joints' rates as `moving`."""
     out = []
@@ -227,7 +241,7 @@ def _rates(m, here, c):
     """
     to_b, to_a = between(m, here, c.a.link, c.b.link)[1], between(m, here, c.b.link, c.a.link)[1]
     x = relative_pose(m, here, c)
-    on_b = c.kind.closure_space(x)  # at B's origin in B's axes
+    on_b = c.kind.switched().closure_space(x)  # at B's origin in B's axes; finite, for searches from any state
     yield from _rates_toward(m, here, to_b, [c.b.transform() @ w for w in on_b])
     yield from _rates_toward(m, here, to_a, [c.a.transform() @ (x @ -w) for w in on_b])
 

@@ -100,12 +100,12 @@ def _redundancy_at(
     redundant = frozenset(own[k] for k in redundant_rows([J[own] for J in alone]))
     kept = [r for r in range(m.n_rows) if r not in redundant]
     captured = {r for name in held for r in m.switches[name]}
-    if _isolated(m, states, [J[[r for r in kept if r not in captured]] for J in jacobians]):
+    if is_isolated(m, states, [J[[r for r in kept if r not in captured]] for J in jacobians]):
         return Redundancy(refuses_singular=True)
     return Redundancy(
         dropped=redundant,
         weak=_weak(m, jacobians, redundant),
-        idle=frozenset(m.switched_rows) & _dependent(jacobians, kept),
+        idle=frozenset(m.switched_rows) & dependent_rows(jacobians, kept),
         refuses_singular=True,
         is_known=True,
         misaligned=max((independent_share(J, kept, sorted(redundant)) for J in whole), default=0.0),
@@ -220,7 +220,7 @@ def _closed(closures: ClosureValues, q: np.ndarray, rows: Sequence[int]) -> np.n
     return q if closed else None
 
 
-def _isolated(mechanism, states: Sequence[np.ndarray], jacobians: Sequence[np.ndarray]) -> bool:
+def is_isolated(mechanism, states: Sequence[np.ndarray], jacobians: Sequence[np.ndarray]) -> bool:
     """Do all guesses lead to one state although the rows leave a motion there? Then it is a singular position."""
     ranks = [int(np.linalg.matrix_rank(J, tol=TRACE)) for J in jacobians]
     if len(states) < 2 or max(ranks) >= mechanism.nv:
@@ -265,7 +265,7 @@ def _torque_yields(mechanism, states: Sequence[np.ndarray]) -> tuple[float, ...]
     return tuple(np.max(found, axis=0).tolist())
 
 
-def _dependent(jacobians: Sequence[np.ndarray], rows: Sequence[int]) -> frozenset[int]:
+def dependent_rows(jacobians: Sequence[np.ndarray], rows: Sequence[int]) -> frozenset[int]:
     """Those of the rows that take part in a dependency at any of the states."""
     out: set[int] = set()
     for J in jacobians:

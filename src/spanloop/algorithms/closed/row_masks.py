@@ -12,9 +12,12 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from spanloop.algorithms.closed.redundancy import (
+    TRACE,
     ClosureValues,
     Evaluate,
     closed_states,
+    dependent_rows,
+    is_isolated,
     redundant_rows,
     without_traces,
 )
@@ -42,11 +45,37 @@ def row_masks(
     """
     found = _Assemblies(ClosureValues(mechanism, evaluate), near, tuple(captures))
     masks = np.zeros((len(sets), len(mechanism.switched_rows)))
-    for k in sorted(range(len(sets)), key=lambda k: len(sets[k])):  # what a smaller set cannot close, a larger cannot
-        rows = [r for name, own in mechanism.switches.items() if name in sets[k] for r in own]
+    for k in _smaller_first(sets):
+        rows = _rows_of(mechanism, sets[k])
         idle = found.idle(rows) if rows else frozenset()
         masks[k] = [0.0 if r not in rows else -1.0 if r in idle else 1.0 for r in mechanism.switched_rows]
     return masks
+
+
+def undetermined_loops(
+    mechanism,
+    sets: Sequence[Collection[str]],
+    near: np.ndarray | None = None,
+    captures: Sequence[str] = (),
+    evaluate: Evaluate | None = None,
+) -> list[frozenset[str]]:
+    """For each set of closed loops and couplings, names of those (permanent ones, too) that share rows with others: how
+    their forces are split is not determined. Rows without any effect, as those out of a plane, do not count."""
+    found = _Assemblies(ClosureValues(mechanism, evaluate), near, tuple(captures))
+    owners = {r: c.name for c in mechanism.closures for r in c.rows} | {g.row: g.name for g in mechanism.gears}
+    out: list[frozenset[str]] = [frozenset()] * len(sets)
+    for k in _smaller_first(sets):
+        out[k] = frozenset(owners[r] for r in found.shared(_rows_of(mechanism, sets[k])))
+    return out
+
+
+def _smaller_first(sets: Sequence[Collection[str]]) -> list[int]:
+    """Numbers of the sets: what a smaller set cannot close, a larger one cannot."""
+    return sorted(range(len(sets)), key=lambda k: len(sets[k]))
+
+
+def _rows_of(mechanism, names: Collection[str]) -> list[int]:
+    return [r for name, own in mechanism.switches.items() if name in names for r in own]
 
 
 class _Assemblies:
@@ -62,21 +91,34 @@ class _Assemblies:
 
     def idle(self, rows: Sequence[int]) -> Rows:
         """Those of these switched rows that depend on the others and on the permanent ones."""
-        jacobians = self._jacobians(frozenset(rows) - self.captured, self.captures)
-        if not jacobians:  # out of reach: as if all of them captured
-            jacobians = self._jacobians(frozenset(), tuple(self.closures.mechanism.switches))
+        order, jacobians = self._of(rows)
         if not jacobians:
             return frozenset()
-        order = [*self.permanent, *rows]  # permanent rows first: they stay
         found = redundant_rows([J[order] for J in jacobians], first=len(self.permanent))
         return frozenset(order[k] for k in found) & frozenset(rows)
+
+    def shared(self, rows: Sequence[int]) -> Rows:
+        """Those of these switched rows and the permanent ones that depend on each other, but not those that vanish."""
+        order, jacobians = self._of(rows)
+        if not jacobians:
+            return frozenset()
+        sizes = np.max([np.linalg.norm(J, axis=1) for J in jacobians], axis=0)
+        return dependent_rows(jacobians, [r for r in order if sizes[r] > TRACE])
+
+    def _of(self, rows: Sequence[int]) -> tuple[list[int], list[np.ndarray]]:
+        """The permanent rows, which stay, then these, and Jacobians of all rows at states that close them."""
+        jacobians = self._jacobians(frozenset(rows) - self.captured, self.captures)
+        if not jacobians:  # out of reach, or closed in one singular position only: as if all of them captured
+            jacobians = self._jacobians(frozenset(), tuple(self.closures.mechanism.switches))
+        return [*self.permanent, *rows], jacobians
 
     def _jacobians(self, closed: Rows, captures: tuple[str, ...]) -> list[np.ndarray]:
         key = closed, captures
         if key not in self.jacobians:
-            m = self.closures.mechanism
-            whole = [self.closures.captured_jacobian(q, captures) for q in self._states(closed)]
-            self.jacobians[key] = [without_traces(m, J) for J in whole]
+            m, states = self.closures.mechanism, self._states(closed)
+            found = [without_traces(m, self.closures.captured_jacobian(q, captures)) for q in states]
+            held = [*self.permanent, *closed]
+            self.jacobians[key] = [] if is_isolated(m, states, [J[held] for J in found]) else found
         return self.jacobians[key]
 
     def _states(self, closed: Rows) -> list[np.ndarray]:

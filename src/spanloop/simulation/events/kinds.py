@@ -116,12 +116,11 @@ class OneSided:
 class Grasp:
     """A loop that holds by friction, as long as its force stays in the friction cone [Kreutz & Rodriguez, appendix A].
 
-    The normal is z of the loop's child frame.
-
     Args:
         loop: its name; it must be switchable for on_break="release".
         friction: coefficient µ.
-        torsion: of a soft finger or a rigid grasp, the moment about the normal that a unit of normal force holds [m].
+        torsion: the moment about the normal that a unit of pressing force holds [m]; only a spherical loop needs none.
+        normal: (3) in the axes of the loop's child frame, into its body b.
         on_break: "end" ends the run where the cone is left, "release" opens the loop.
 
     Raises:
@@ -136,11 +135,10 @@ class Grasp:
     friction: float
     torsion: float | None = None
     on_break: str = "end"
+    normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
         _check_number(self, self.loop, "friction", self.friction, "a positive number", least=1e-12)
-        if self.torsion is not None:
-            _check_number(self, self.loop, "torsion", self.torsion, "a positive length [m]", least=1e-12)
         if self.on_break not in ON_BREAK:
             raise InputError(f"Grasp({self.loop!r}): on_break is {self.on_break!r}; expected 'end' or 'release'")
 
@@ -153,8 +151,8 @@ class Appear:
         body: name of a body on a free joint, with all that it carries.
         at: when [s], a number or one for each run (...).
         when: or a condition, as of Attach.
-        pose: (4, 4) in the world; by default where the initial q has it.
-        velocity: [angular; linear] (6) of its origin in world axes [rad/s, m/s]; by default that of the initial v.
+        pose: (4, 4) of its frame in the world; by default where the initial q has it.
+        velocity: [angular; linear] (6) of its origin in world axes [rad/s, m/s], with a pose; at rest by default.
 
     Raises:
         InputError: neither or both of `at` and `when` are given.

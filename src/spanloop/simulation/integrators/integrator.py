@@ -16,6 +16,7 @@ from spanloop.compiler.runtime.rollout import Rollout
 from spanloop.errors import InputError, nearest
 from spanloop.kernels import of_model, source_hash
 from spanloop.simulation.events.endings import Events
+from spanloop.simulation.events.switched_start import conditions_key
 from spanloop.simulation.integrators import euler, implicit, midpoint, runge_kutta
 from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
 from spanloop.simulation.system import System
@@ -115,7 +116,8 @@ def schedule(system: System, events: Events, name: str, dtype: str) -> Schedule:
 def schedule_key(system: System, events: Events, name: str, dtype: str) -> str:
     """A hash of everything that the schedule depends on."""
     parts = (_taken_implicitly(system, name).key(), events.key(), name, dtype, source_hash())
-    return hashlib.sha256("|".join(parts).encode()).hexdigest()
+    conditions = conditions_key(system.switching) if system.switching else ""
+    return hashlib.sha256("|".join((*parts, conditions)).encode()).hexdigest()
 
 
 def _taken_implicitly(system: System, name: str) -> System:

@@ -11,6 +11,7 @@ carries one row of numbers from step to step:
 | z | | memory of controllers and actuators |
 | g | | values of the events after the last step |
 | q.rest, v.rest | nq, nv | what sums lost (float32) |
+| others | | of events that change the mechanism (events/located_step.py) |
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.controllers import traced
 from spanloop.simulation.events.endings import Events
+from spanloop.simulation.events.located_step import IN_PLACE, LocatedStep, state_sizes
 from spanloop.simulation.minimal import step as minimal
 from spanloop.simulation.system import System
 
@@ -52,6 +54,8 @@ class StateLayout:
             sizes["z"] = system.applied.memory
         if len(events):
             sizes["g"] = len(events)
+        if system.switching:
+            sizes |= state_sizes(system.switching, system.sizes)
         if dtype == "float32":
             sizes |= {"q.rest": nq, "v.rest": nv}
         return StateLayout(sizes)
@@ -92,23 +96,25 @@ class ScheduleBuilder:
         self.begin: list[Call] = []
         self._calls: list[Any] = []
         self._accelerate: Plan | None = None
+        self._shared: dict[str, Plan] = {}
+        self._waits: list[str] = []  # arrays of repetitions that are positive if one does not converge
         if system.keeps_closed:
             self._begin()
 
     def call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> None:
         """Add compute({array: scalars}), which returns the scalars of every array that is written."""
-        self._calls.append(self._call(name, reads, writes, lambda x: (compute(x), ())))
+        self._calls.append(self.traced_call(name, reads, writes, lambda x: (compute(x), ())))
 
     def accelerate(self, t: str, q: str, v: str, a: str, *stage: str) -> None:
         """Add a = acceleration at time t in state q, v; stage: toward, before, push of an implicit step."""
         if a == "a1" and self.begin:
             return  # computed with the velocity at the start of the step
-        constants: tuple[str, ...] = self.system.constants
+        constants: tuple[str, ...] = self.system.parameters
         more: tuple[str, ...] = ("pull", "extra", *("toward", "before", "push")[: len(stage)]) if stage else ()
         if stage:
             constants = (*constants, "pull", "extra", *stage)
         if self._accelerate is None:
-            names = ("t", "q", "v", "u", "z", *self.system.constants, *more)
+            names = ("t", "q", "v", "u", "z", *self.system.parameters, *more)
             sizes = self.system.sizes | dict.fromkeys(more, self.nv)
             self._accelerate = self._plan("accelerate", names, {n: sizes[n] for n in names}, self._answer)
         solved = {"q.solved": self.nq, "v.solved": self.nv, "left": 1} if self.system.minimal else {}
@@ -143,6 +149,7 @@ class ScheduleBuilder:
         before, self._calls = self._calls, []
         yield
         self._calls = [*before, Repeat(tuple(self._calls), left, most)]
+        self._waits.append(left)
 
     def _begin(self) -> None:
         """Velocity and acceleration at the start of the step, loops closed."""
@@ -157,20 +164,20 @@ class ScheduleBuilder:
             return (*parts, *more.values()), pairs
 
         name, linearize = "project", self.linearize
-        reads = ("t", "q", "v", "u", "z", *self.system.constants)
+        reads = ("t", "q", "v", "u", "z", *self.system.parameters)
         writes = {"a1": self.nv, "v.closed": self.nv, "margin": 1}
         if self.system.minimal:
             writes |= {"T": self.nv * len(self.system.completion.actuated), "worst": 1}
             name, project = "begin", functools.partial(minimal.begin, self.system)
         if linearize:
             reads, writes = ("h", *reads), writes | dict.fromkeys(self.system.linear_arrays, self.nv)
-        self.begin.append(self._call(name, reads, writes, compute))
+        self.begin.append(self.traced_call(name, reads, writes, compute))
 
     def _complete(self) -> None:
         """Positions and velocities of all joints from the actuated ones."""
-        reads = ("q.after", "v.after", "T", "worst", "loops", "margin", *self.system.constants)
+        reads = ("q.after", "v.after", "T", "worst", "loops", "margin", *self.system.parameters)
         writes = {following("q"): self.nq, following("v"): self.nv, following("loops"): 2}
-        self._calls.append(self._call("end", reads, writes, lambda x: minimal.end(self.system, x, OPEN)))
+        self._calls.append(self.traced_call("end", reads, writes, lambda x: minimal.end(self.system, x, OPEN)))
 
     def _close(self) -> None:
         """Project positions to the closed loops."""
@@ -183,8 +190,8 @@ class ScheduleBuilder:
             return (q, [where(error < left, left, error), margin]), [(kept, OPEN), (left, LOOSE)]
 
         stage = ("extra",) if self.linearize else ()
-        reads = (self.moved, "loops", "margin", *stage, *self.system.constants)
-        self._calls.append(self._call("close", reads, {following("q"): self.nq, following("loops"): 2}, compute))
+        reads = (self.moved, "loops", "margin", *stage, *self.system.parameters)
+        self._calls.append(self.traced_call("close", reads, {following("q"): self.nq, following("loops"): 2}, compute))
 
     def _measure(self) -> None:
         """Measure how far loops have opened that nothing brings back."""
@@ -193,18 +200,32 @@ class ScheduleBuilder:
             error, left = x["loops"][0], self.system.openness({**x, "q": x[self.moved]})
             return ([where(error < left, left, error)],)
 
-        self.call("measure", (self.moved, "loops", *self.system.constants), {following("loops"): 1}, compute)
+        self.call("measure", (self.moved, "loops", *self.system.parameters), {following("loops"): 1}, compute)
 
     def _update_memory(self) -> None:
         """Update the memory of controllers and actuators."""
 
+        t, h, q, v = self._whole_step
+
         def compute(x):
-            at = {"t": [x["t"][0] + x["h"][0]], "h": x["h"], "q": x["q.next"], "v": x["v.next"]}
-            before = {"t": x["t"], "q": x["q"], "v": x[self.velocity]}
+            at = {"t": [x[t][0] + x[h][0]], "h": x[h], "q": x["q.next"], "v": x["v.next"]}
+            before = {"t": x[t], "q": x[q], "v": x[v]}
             return (self.system.applied.update({**at, "u": x["u"], "z": x["z"]}, before),)
 
-        reads = ("t", "h", "q.next", "v.next", "u", "z", "q", self.velocity)
+        reads = (t, h, "q.next", "v.next", "u", "z", q, v)
         self.call("memory", reads, {following("z"): self.sizes["z"]}, compute)
+
+    @property
+    def _whole_step(self) -> tuple[str, str, str, str]:
+        """Arrays of time, length, q and v at the start of the whole step."""
+        if self.system.switching:
+            return "t.grid", "h.grid", "q.grid", "v.grid"
+        return "t", "h", "q", self.velocity
+
+    def _keep_start(self) -> None:
+        """Keep q and v at the start of a step, whose parts change them."""
+        names = {"q.grid": self.nq, "v.grid": self.nv}
+        self.call("keep", ("q", self.velocity), names, lambda x: (list(x["q"]), list(x[self.velocity])))
 
     def _evaluate_events(self) -> None:
         """Evaluate the events, and halt where one is no longer positive."""
@@ -227,6 +248,12 @@ class ScheduleBuilder:
             self._close()
         elif system.has_loops:
             self._measure()
+        halts = bool(len(self.events) or system.switching)
+        if system.switching:
+            body, self._calls = self._calls, []
+            if system.sizes["z"]:
+                self._keep_start()
+            self._calls += LocatedStep(self, system.switching).calls(body, self._waits)
         if system.sizes["z"]:
             self._update_memory()
         if len(self.events):
@@ -237,10 +264,11 @@ class ScheduleBuilder:
             tuple(self.layout.sizes),
             system.constants,
             ("u",) if system.sizes["u"] else (),
-            ("q", self.velocity, *(("z",) if system.sizes["z"] else ())),
+            ("q", self.velocity, *(("z",) if system.sizes["z"] else ()), *system.switched),
             tuple(self.begin),
             tuple(self._calls),
-            "halt" if len(self.events) else None,
+            "halt" if halts else None,
+            tuple(n for n in IN_PLACE if n in self.layout) if system.switching else (),
         )
 
     def _advance_with_rests(self, name: str, reads: Sequence[str], compute: Callable, after: Mapping[str, int]) -> None:
@@ -309,9 +337,15 @@ class ScheduleBuilder:
                 sums = tuple(a + b for a, b in zip(first[s], second[s], strict=True)) if adds(joint.kind) else None
                 yield joint, sums
 
-    def _call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> Call:
+    def traced_call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> Call:
         self.sizes.update(writes)
         return Call(self._plan(name, reads, {n: self.sizes[n] for n in reads}, compute), tuple(reads), tuple(writes))
+
+    def shared(self, name: str, reads: Sequence[str], sizes: Mapping[str, int], compute: Callable) -> Plan:
+        """The plan of compute, made once for all calls of this name."""
+        if name not in self._shared:
+            self._shared[name] = self._plan(name, reads, sizes, compute)
+        return self._shared[name]
 
     def _plan(self, name: str, reads: Sequence[str], sizes: Mapping[str, int], compute: Callable) -> Plan:
         def flat(x):

@@ -2,98 +2,40 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.errors import InputError, nearest, printable
 from spanloop.loops.assembly import SMALL
 from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.constraint_rank import structure
-from spanloop.model.parts import Joint
 from spanloop.trajectory import quantities, report
 from spanloop.trajectory.audit import balances
 from spanloop.trajectory.audit.balances import balance, highest
+from spanloop.trajectory.audit.event_findings import event_findings, worst_of
+from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
+from spanloop.trajectory.audit.joint_limits import exceeded, has_springs, limited
+from spanloop.trajectory.events import NO_EVENTS
+from spanloop.trajectory.topologies import by_model, has_same_joints, is_uniform
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
-
-WELL, NOT_WELL, NOT_JUDGED = "well", "not well", "not judged"
 
 _ENDS_WELL = ("finished", "event")
 
 _SHOWN = 3  # limits that are named
 
+_MOST_RUNS = 256  # of a batch with events that are judged
+
 _TILTS = 30.0  # by which a misalignment may exceed that of a few states
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One point of an audit: the worst value met, the bound for it, the verdict, and the matter in words."""
-
-    name: str
-    value: float
-    bound: float
-    unit: str
-    verdict: str
-    sentence: str
-
-
-@dataclass(frozen=True, repr=False)
-class Audit:
-    """What was simulated, and the findings; print it, or ask audit["energy"].value."""
-
-    headline: str
-    findings: tuple[Finding, ...]
-
-    @property
-    def well(self) -> bool:
-        """Whether no finding fails its bound."""
-        return not self.faults
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Names of the findings that are not well."""
-        return tuple(f.name for f in self.findings if f.verdict == NOT_WELL)
-
-    def __getitem__(self, name: str) -> Finding:
-        for f in self.findings:
-            if f.name == name:
-                return f
-        raise InputError(f"the audit has no finding {name!r}; {nearest(name, [f.name for f in self.findings])}")
-
-    def __repr__(self) -> str:
-        return f"Audit({self._verdict()})"
-
-    def __str__(self) -> str:
-        return printable("\n".join([self.headline, *map(_line, self.findings), self._verdict()]))
-
-    def _repr_html_(self) -> str:
-        from spanloop.model.printout import heading, table
-
-        marks = {WELL: "✓", NOT_WELL: "✗", NOT_JUDGED: "?"}
-        rows = [(marks[f.verdict], f.name, f.verdict, f.sentence) for f in self.findings]
-        what = self.headline.splitlines()[0]
-        return heading(self._verdict(), what) + table(("", "point", "verdict", ""), rows)
-
-    def _verdict(self) -> str:
-        unknown = [f.name for f in self.findings if f.verdict == NOT_JUDGED]
-        good = "What could be judged is well." if unknown else "All is well."
-        sentence = f"Not well: {', '.join(self.faults)}." if self.faults else good
-        return f"{sentence} Not judged: {', '.join(unknown)}." if unknown else sentence
-
-
-def _line(f: Finding) -> str:
-    head = f"  {f.verdict:<10}  {f.name:<16}  "
-    return textwrap.fill(f.sentence, 120, initial_indent=head, subsequent_indent=" " * len(head))
-
-
-@dataclass(frozen=True)
 class Bounds:
-    """Bounds of an audit, those of a run in float64; limit: rad or m beyond a limit that are rounding."""
+    """Bounds of an audit, those of a run in float64; limit: rad or m beyond a limit that are rounding; impact: of the
+    largest kinetic energy, by which an impact may add to it."""
 
     energy: float = 1e-6
     momentum: float = 1e-6
@@ -102,9 +44,10 @@ class Bounds:
     quaternion: float = 1e-9
     step: float = 1e-3
     limit: float = 1e-9
+    impact: float = 1e-10
 
 
-_FLOAT32 = Bounds(energy=1e-5, momentum=1e-5, closure=1e-5, velocity=1e-4, quaternion=1e-6, limit=1e-6)
+_FLOAT32 = Bounds(energy=1e-5, momentum=1e-5, closure=1e-5, velocity=1e-4, quaternion=1e-6, limit=1e-6, impact=1e-5)
 
 
 _STOPPED = 0.02  # rad or m: how far stops at limits (limits="stop") may give way
@@ -113,7 +56,7 @@ _STOPPED = 0.02  # rad or m: how far stops at limits (limits="stop") may give wa
 def bounds_of(run: Trajectory) -> Bounds:
     """The bounds for the number type of a run, and its stops."""
     bounds = _FLOAT32 if run.settings.get("dtype") == "float32" else Bounds()
-    return replace(bounds, limit=_STOPPED) if run.settings.get("limits") == "stop" else bounds
+    return replace(bounds, limit=_STOPPED) if has_springs(run) else bounds
 
 
 def audit(
@@ -135,13 +78,45 @@ def audit(
     given = {"energy": energy, "momentum": momentum, "closure": closure, "velocity": velocity,
              "quaternion": quaternion, "step": step}  # fmt: skip
     b = replace(bounds_of(run), **{name: x for name, x in given.items() if x is not None})
-    findings = [_outcome(run), *_steps(run, b.step), _energy(run, b.energy)]
-    if balances.floats(run.model):
-        findings += _momentum(run, b.momentum)
-    if run.closure_error.shape[-1]:
-        findings += [_closure(run, b.closure), _closure_velocity(run, b.velocity)]
-    findings += [*_quaternions(run, b.quaternion), *_limits(run, b.limit)]
+    if run.batch and run.events is not NO_EVENTS and (len(run.events) or run.events.switches):
+        found = _of_runs(run, b)
+    else:
+        found = _of_motion(run, b)
+    findings = [_outcome(run), *_steps(run, b.step), *found]
     return Audit(report.headline(run), tuple(map(_answered, findings)))
+
+
+def _of_motion(run: Trajectory, b: Bounds) -> list[Finding]:
+    """The findings on the motion of one run, or of a batch without events."""
+    if not has_same_joints(run):
+        return worst_of([*(_of_motion(piece, b) for piece in run.pieces), _events(run, b)])
+    views = [run] if is_uniform(run) else by_model(run)
+    findings = [_energy(run, b.energy), *_events(run, b)]
+    findings += worst_of(_momentum(view, b.momentum) for view in views if balances.floats(view.model))
+    closed = [view for view in views if view.closure_error.shape[-1]]
+    findings += worst_of((_closure(view, b.closure), _closure_velocity(view, b.velocity)) for view in closed)
+    return [*findings, *_quaternions(run, b.quaternion), *_limits(run, b.limit)]
+
+
+def _events(run: Trajectory, b: Bounds) -> list[Finding]:
+    return [] if run.events is NO_EVENTS else list(event_findings(run, b.impact, b.momentum, b.closure))
+
+
+def _of_runs(run: Trajectory, b: Bounds) -> list[Finding]:
+    """The worst of the runs of a batch with events, each cut at its own."""
+    count = len(run.outcomes)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_RUNS)).astype(int))
+    indices = [tuple(int(i) for i in np.unravel_index(k, run.batch)) for k in chosen]
+    labels = [f" This is run {i if len(i) > 1 else i[0]}." for i in indices]
+    found = worst_of([_of_motion(run[i], b) for i in indices], labels)
+    whole = {} if run.parameters is not None else {f.name: f for f in _of_impacts(run, b)}
+    judged = f" Judged in {len(chosen)} of {count} runs." if len(chosen) < count else ""
+    return [whole.get(f.name) or replace(f, sentence=f.sentence + judged) for f in found]
+
+
+def _of_impacts(run: Trajectory, b: Bounds) -> list[Finding]:
+    """The findings on impacts of all runs of a batch, which need no samples."""
+    return list(event_findings(run.changed(events=replace(run.events, one_sided=())), b.impact, b.momentum, b.closure))
 
 
 def _answered(f: Finding) -> Finding:
@@ -162,7 +137,7 @@ def _steps(run: Trajectory, bound: float) -> Iterator[Finding]:
             f"The errors of all steps add up to about {value:.2g} of the largest speed, as a few that are repeated in "
             f"halves show (bound {bound:.2g})."
         )
-        yield Finding("steps", value, bound, "1", _verdict(value, bound, 0.0), sentence)
+        yield Finding("steps", value, bound, "1", verdict_on(value, bound, 0.0), sentence)
 
 
 def _energy(run: Trajectory, bound: float) -> Finding:
@@ -178,10 +153,10 @@ def _energy(run: Trajectory, bound: float) -> Finding:
     against = f"(bound {limit:.2g} J, {stake})"
     if not found.work:
         sentence = f"Nothing does work; energy changes by up to {value:.2g} J{where} {against}."
-        return Finding("energy", value, limit, "J", _verdict(value, limit, 0.0), sentence)
+        return Finding("energy", value, limit, "J", verdict_on(value, limit, 0.0), sentence)
     did = ", ".join(f"{name} {x[k[:-1]]:.4g} J" for name, x in found.work.items())
     sentence = f"Work of {did}; energy differs from it by up to {value:.2g} J{where} {against}."
-    return _doubted("energy", value, limit, doubt, "J", sentence)
+    return doubted("energy", value, limit, doubt, "J", sentence)
 
 
 def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
@@ -195,7 +170,7 @@ def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
             f"Nothing holds the mechanism; {kind} momentum changes without a cause by up to {value:.2g} {unit}{where} "
             f"(bound {limit:.2g} {unit}, {bound:g} of what the motion can carry)."
         )
-        yield _doubted(f"{kind} momentum", value, limit, doubt, unit, sentence)
+        yield doubted(f"{kind} momentum", value, limit, doubt, unit, sentence)
 
 
 def _closure(run: Trajectory, bound: float) -> Finding:
@@ -213,14 +188,14 @@ def _closure(run: Trajectory, bound: float) -> Finding:
             f"(bound {bound * lengths[worst]:.2g} {rows[worst].unit}). Redundant rows, which no joint closes, stay "
             f"open by up to {most:.2g} ({unit}): the model's own numbers."
         )
-        return Finding("closure", closed, bound, unit, _verdict(closed, bound, 0.0), sentence)
+        return Finding("closure", closed, bound, unit, verdict_on(closed, bound, 0.0), sentence)
     worst = int(np.argmax(errors[k]))
     if most > value:
         sentence = f"Loops open by up to {most:.2g} ({unit}), between samples (bound {bound:.2g})."
     else:
         size, allowed = (f"{x * lengths[worst]:.2g} {rows[worst].unit}" for x in (value, bound))
         sentence = f"Loops open by up to {size}, in {rows[worst].name!r}{where} (bound {allowed})."
-    return Finding("closure", most, bound, unit, _verdict(most, bound, 0.0), sentence)
+    return Finding("closure", most, bound, unit, verdict_on(most, bound, 0.0), sentence)
 
 
 def _of_all_steps(run: Trajectory, value: float) -> float:
@@ -267,7 +242,7 @@ def _closure_velocity(run: Trajectory, bound: float) -> Finding:
     row = f"{rows_of(run.model)[worst].unit}/s"
     size = f"{value * lengths[worst]:.2g} {row}" if kept else f"0 {row}"
     sentence = f"Loops open at a rate of up to {size}{where} (bound {bound * lengths[worst]:.2g} {row})."
-    return Finding("closure velocity", value, bound, unit, _verdict(value, bound, 0.0), sentence)
+    return Finding("closure velocity", value, bound, unit, verdict_on(value, bound, 0.0), sentence)
 
 
 def _quaternions(run: Trajectory, bound: float) -> Iterator[Finding]:
@@ -278,7 +253,7 @@ def _quaternions(run: Trajectory, bound: float) -> Iterator[Finding]:
     if off:
         value, where, _ = _largest(run, np.max(off, axis=0))
         sentence = f"Quaternions are off unit length by up to {value:.2g}{where} (bound {bound:.2g})."
-        yield Finding("quaternions", value, bound, "1", _verdict(value, bound, 0.0), sentence)
+        yield Finding("quaternions", value, bound, "1", verdict_on(value, bound, 0.0), sentence)
 
 
 def _limits(run: Trajectory, slack: float) -> Iterator[Finding]:
@@ -296,21 +271,6 @@ def _limits(run: Trajectory, slack: float) -> Iterator[Finding]:
     more = f"; {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     bound = f"{slack:g}" if slack >= _STOPPED else "0"
     yield Finding("limits", found[0].by, slack, found[0].unit, NOT_WELL, "; ".join(parts) + more + f" (bound {bound}).")
-
-
-def _doubted(name: str, value: float, bound: float, doubt: float, unit: str, sentence: str) -> Finding:
-    verdict = _verdict(value, bound, doubt)
-    if verdict == NOT_JUDGED:
-        sentence += (
-            f" The samples are too far apart to tell: the integral over them is uncertain by {doubt:.2g} {unit}."
-        )
-    return Finding(name, value, bound, unit, verdict, sentence)
-
-
-def _verdict(value: float, bound: float, doubt: float) -> str:
-    if value <= bound:
-        return WELL
-    return NOT_WELL if value > bound + doubt else NOT_JUDGED
 
 
 def _worst(run: Trajectory, error, doubt, allowed) -> tuple[float, float, float, str, tuple[int, ...]]:
@@ -336,61 +296,3 @@ def _largest(run: Trajectory, values: np.ndarray) -> tuple[float, str, tuple[int
 def _when(run: Trajectory, k: tuple[int, ...]) -> str:
     which = f" of run {k[:-1] if len(k) > 2 else k[0]}" if len(k) > 1 else ""
     return f", at {run.times[k[-1]]:g} s{which}"
-
-
-# ---- joints beyond their limits
-
-
-_TORQUES = {"rad": "N m", "m": "N"}
-
-
-@dataclass(frozen=True)
-class Excess:
-    """A joint's farthest way beyond a limit: by how much, and in which sample (run..., time)."""
-
-    joint: str
-    limit: str  # "upper limit 1.5 rad"
-    by: float
-    unit: str
-    sample: tuple[int, ...]
-
-
-def exceeded(run: Trajectory, slack: float) -> list[Excess]:
-    """All limits that were exceeded by more than the slack, the worst sample of each."""
-    return [x for j in run.model.joints for x in _of(run, j) if x.by > slack]
-
-
-def limited(run: Trajectory) -> bool:
-    """Has any joint a limit?"""
-    return any(_dof_limits(run, j) for j in run.model.joints)
-
-
-def _of(run: Trajectory, joint: Joint) -> Iterator[Excess]:
-    for beyond, bounds, name, units in _dof_limits(run, joint):
-        for k, (bound, unit) in enumerate(zip(bounds, units, strict=True)):
-            by = beyond[..., k]
-            if np.isfinite(bound) and np.isfinite(by).any():
-                worst = np.unravel_index(np.nanargmax(by), by.shape)
-                sample = tuple(int(i) for i in worst)
-                yield Excess(joint.name, f"{name} {bound:g} {unit}".rstrip(), float(by[worst]), unit, sample)
-
-
-def _dof_limits(run: Trajectory, joint: Joint) -> list[tuple[np.ndarray, tuple[float, ...], str, tuple[str, ...]]]:
-    """By how much (..., n, nv) a joint is beyond each of its limits, the limits, and what they are."""
-    model, units = run.model, joint.kind.units
-    v, tau = (x[..., model.v_slice(joint.name)] for x in (run.v, run.tau))
-    rates = tuple(f"{u}/s" if u else "" for u in units)
-    torques = tuple(_TORQUES.get(u, "") for u in units)
-    out = []
-    if joint.kind.nq == joint.kind.nv:
-        q = run.q[..., model.q_slice(joint.name)]
-        if joint.lower is not None:
-            out.append((np.array(joint.lower) - q, joint.lower, "lower limit", units))
-        if joint.upper is not None:
-            out.append((q - np.array(joint.upper), joint.upper, "upper limit", units))
-    if joint.speed is not None:
-        out.append((np.abs(v) - np.array(joint.speed), joint.speed, "speed limit", rates))
-    stopped = run.settings.get("limits") == "stop" and any((x[0] > 0.0).any() for x in out)
-    if joint.effort is not None and not joint.driven and not stopped:  # a stop's torque is not the drive's
-        out.append((np.abs(tau) - np.array(joint.effort), joint.effort, "effort limit", torques))
-    return out

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanloop.dynamics import Dynamics
 from spanloop.joints import JointKind
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.topology import mechanism
 from spanloop.trajectory.audit.quadrature import Integral, integral
 from spanloop.trajectory.quantities import loaded, pose, twist
+from spanloop.trajectory.topologies import is_uniform, joined, topologies, without_mass
 
-if TYPE_CHECKING:
-    from spanloop.trajectory.trajectory import Trajectory
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
@@ -69,10 +71,15 @@ def highest(values: np.ndarray) -> np.ndarray:
 def _resulting(run: Trajectory) -> np.ndarray:
     """Torques (..., n, nv), with those that result at driven joints."""
 
-    def torques(*state, forces=None):
-        return run.robot.solve(*state, forces=forces).tau
+    def torques(robot: Dynamics, *state: np.ndarray, forces: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        return robot.solve(*state, forces=forces).tau
 
-    return loaded("work of drives", torques, run.forces or {}, run.q, run.v, run.tau)
+    def of(robot: Dynamics, forces: Mapping[str, np.ndarray], *state: np.ndarray) -> np.ndarray:
+        return loaded("work of drives", functools.partial(torques, robot), forces, *state)
+
+    if is_uniform(run):
+        return of(run.robot, run.forces or {}, run.q, run.v, run.tau)
+    return joined(run, [(t, of(t.robot, t.forces, t.q, t.v, t.tau)) for t in topologies(run)])
 
 
 def _power_of_forces(run: Trajectory) -> np.ndarray:
@@ -135,7 +142,7 @@ def floats(model: Model) -> bool:
 def drifts(run: Trajectory) -> tuple[Drift, Drift]:
     """Angular momentum about the centre of mass, and linear momentum."""
     pushed = _any(_from_outside(run))
-    mass, kinetic = run.model.mass, highest(run.energy[..., 0])
+    mass, kinetic = without_mass(run.model, run.segments[0].absent).mass, highest(run.energy[..., 0])
     weight = mass * np.array(run.model.gravity)
     scales = np.sqrt(2.0 * kinetic * _turning_inertia(run)), np.sqrt(2.0 * kinetic * mass)
     out = []
@@ -148,6 +155,7 @@ def drifts(run: Trajectory) -> tuple[Drift, Drift]:
             impulse = integral(run, lambda r, k=half.start + k: _from_outside(r)[..., k])  # type: ignore[misc]
             course[..., k] -= impulse.course
             doubt += impulse.doubt
+        course = np.stack([_since_segment(run, course[..., k]) for k in range(3)], axis=-1)
         out.append(Drift(np.linalg.norm(course, axis=-1), doubt, scale))
     return out[0], out[1]
 

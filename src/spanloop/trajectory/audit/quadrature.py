@@ -63,8 +63,11 @@ def _inside(run: Trajectory, integrand, parts, misses, at_samples) -> tuple[np.n
     if not held.any():
         return parts, misses
     start, h = run.times[:-1][held], np.diff(run.times)[held]
+    inside = (start[:, None] + h[:, None] * _GAUSS).ravel()
+    if not (np.diff(inside) > 0.0).all():  # between two events there is no time
+        return parts, misses
     try:
-        f = integrand(run.at((start[:, None] + h[:, None] * _GAUSS).ravel()))
+        f = integrand(run.at(inside))
     except UnsupportedError:  # coordinates without differences have no states in between
         return parts, misses
     gauss, plain = 0.5 * h * (f[..., 0::2] + f[..., 1::2]), parts[..., held]

@@ -12,6 +12,7 @@ import spanloop
 from spanloop.errors import InputError
 from spanloop.trajectory import report
 from spanloop.trajectory.files import labels
+from spanloop.trajectory.topologies import has_same_joints
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -25,8 +26,15 @@ def dumped(run: Trajectory, file: str) -> bytes:
             f"Save one of them, run[{', '.join('0' * len(run.batch))}].save(...), or all as .nc or .npz"
         )
     out = io.StringIO(newline="")
+    if not has_same_joints(run):
+        raise InputError(
+            f"{file}: the segments of this run have models with different joints, and a .csv file has one set of "
+            "columns. Save run.pieces[0], run.pieces[1], ... each as a file, or all as .nc or .npz"
+        )
     for line in (f"spanloop {spanloop.__version__}", *report.headline(run).splitlines(), run.outcome.sentence):
         out.write(f"# {' '.join(line.split())}\n")
+    for line in str(run.events).splitlines() if len(run.events) else ():
+        out.write(f"# {line}\n")
     table = csv.writer(out, lineterminator="\n")
     table.writerow(columns(run))
     rows = np.concatenate([run.times[:, None], run.q, run.v, run.tau], axis=1, dtype=float)

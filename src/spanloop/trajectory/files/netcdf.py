@@ -15,7 +15,7 @@ import numpy as np
 
 from spanloop.errors import UnsupportedError
 from spanloop.model.files.toml import reader as toml_reader
-from spanloop.trajectory.files import labels
+from spanloop.trajectory.files import event_columns, labels
 from spanloop.trajectory.files.seal import sealed
 from spanloop.trajectory.files.serialize import SAMPLES, Arrays, Header, as_header, as_text
 
@@ -28,6 +28,9 @@ _MEANING = {  # variable: what it is, its unit, a variable that has the units of
     "force": ("[torque; force] on bodies at their origins, world axes", "N m, N", ""),
     "residual": ("largest closure error of all steps", "rad, or of the loop's length", ""),
     "end_time": ("time of the located end; NaN where a run has none", "s", ""),
+    "event_time": ("time of the event", "s", ""),
+    "event_energy_lost": ("energy given up along the event's own rows", "J", ""),
+    "event_impulse": ("impulses along all closure rows, axes of child frames", "N m s, N s", ""),
 }
 _LAST = {"q": "coordinate", "v": "dof", "tau": "dof", "memory": "memory_entry"}
 
@@ -45,6 +48,7 @@ def dumped(packed: tuple[Header, Arrays], file: str) -> bytes:
         f.attrs["segments"] = json.dumps(header["segments"])
         runs = _axes(f, header, arrays)
         _samples(f, arrays, runs)
+        _events(f, header, arrays)
         _texts(f, header, runs, arrays["q"].shape[:-2])
         f.create_dataset("spanloop", data=np.bytes_(as_text(header).encode()))
         f["spanloop"].attrs["long_name"] = "the run without its samples, as JSON"
@@ -56,6 +60,7 @@ def loaded(data: bytes, file: str) -> tuple[Header, Arrays]:
     with _h5py(file).File(io.BytesIO(data), "r") as f:
         text = _stored(f, "spanloop", len(data)).tobytes().rstrip(b"\0")
         names = {"times": "time", "forces": "force", **{name: name for name in (*SAMPLES, "residual", "parameters")}}
+        names |= {name: name for name in event_columns.NAMES}
         names |= {"end_times": "end_time"} | {f"end_{name}": f"end_{name}" for name in SAMPLES}
         arrays = {key: _stored(f, name, len(data)) for key, name in names.items() if name in f}
     arrays |= {f"end_{name}": arrays[f"end_{name}"][..., None, :] for name in SAMPLES if f"end_{name}" in arrays}
@@ -87,8 +92,13 @@ def _axes(f, header: Header, arrays: Arrays) -> list[str]:
     for name, size in zip(runs, shape, strict=True):
         _scale(f, name, np.arange(size), "number of the run")
     _scale(f, "time", arrays["times"], "time", "s")
-    _scale(f, "coordinate", [labels.joined(*name) for name in labels.coordinates(model)], "entries of q")
-    _scale(f, "dof", [labels.joined(*name) for name in labels.dofs(model)], "entries of v and tau")
+    coordinates, dofs = labels.coordinates(model), labels.dofs(model)
+    mixed = (len(coordinates), len(dofs)) != (arrays["q"].shape[-1], arrays["v"].shape[-1])  # of several models
+    if mixed:
+        coordinates = [(str(k), "") for k in range(arrays["q"].shape[-1])]
+        dofs = [(str(k), "") for k in range(arrays["v"].shape[-1])]
+    _scale(f, "coordinate", [labels.joined(*name) for name in coordinates], "entries of q")
+    _scale(f, "dof", [labels.joined(*name) for name in dofs], "entries of v and tau")
     if "memory" in arrays:
         _scale(f, "memory_entry", np.arange(arrays["memory"].shape[-1]), "entries of memory")
     if "forces" in arrays:
@@ -97,9 +107,13 @@ def _axes(f, header: Header, arrays: Arrays) -> list[str]:
     if "parameters" in arrays:
         _scale(f, "parameter", model.parameters().names, "masses, lengths, ... of the model")
     for name, axis, units in (
-        ("coordinate_unit", "coordinate", labels.coordinate_units(model)),
-        ("dof_unit", "dof", labels.dof_units(model)),
-        ("torque_unit", "dof", labels.torque_units(model)),
+        ()
+        if mixed
+        else (
+            ("coordinate_unit", "coordinate", labels.coordinate_units(model)),
+            ("dof_unit", "dof", labels.dof_units(model)),
+            ("torque_unit", "dof", labels.torque_units(model)),
+        )
     ):
         _variable(f, name, units, [axis])
     return runs
@@ -121,8 +135,57 @@ def _samples(f, arrays: Arrays, runs: list[str]) -> None:
         _variable(f, "parameters", arrays["parameters"], [*runs, "parameter"], "parameters of each run")
 
 
+def _events(f, header: Header, arrays: Arrays) -> None:
+    """The table of events, if there is one."""
+    events = header.get("events")
+    if not events:
+        return
+    widths = {name: arrays[f"event_{name}"].shape[-1] for name in ("q", "v_before", "captured", "memory")
+              if f"event_{name}" in arrays}  # fmt: skip
+    _scale(f, "event", np.arange(len(events["kind"])), "number of the event")
+    _scale(f, "event_run_number", np.arange(events["runs"]), "number of the run")
+    scales: dict[str, Any] = {
+        "event_coordinate": np.arange(widths.get("q", 0)),
+        "event_dof": np.arange(widths.get("v_before", 0)),
+        "event_captured_entry": np.arange(widths.get("captured", 0)),
+        "event_memory_entry": np.arange(widths.get("memory", 0)),
+        "event_component": _COMPONENTS,
+        "switch": events["switches"],
+        "closure_row": [name for name, *_ in events["rows"]],
+        "event_body": events["bodies"],
+        "event_forced_body": events["forces"],
+    }
+    for name, values in scales.items():
+        if len(values):
+            _scale(f, name, values, name.replace("_", " "))
+    for name, axes in _EVENT_AXES.items():
+        if f"event_{name}" in arrays:
+            _variable(f, f"event_{name}", arrays[f"event_{name}"], list(axes), f"{name.replace('_', ' ')} of the event")
+    for name in ("kind", "name"):
+        _variable(f, f"event_{name}", np.array(events[name], dtype=object), ["event"], f"{name} of the event")
+
+
+_EVENT_AXES: dict[str, tuple[str, ...]] = {
+    "run": ("event",),
+    "time": ("event",),
+    "energy_lost": ("event",),
+    "q": ("event", "event_coordinate"),
+    "q_before": ("event", "event_coordinate"),
+    **dict.fromkeys(("v_before", "v_after", "tau_before", "tau_after"), ("event", "event_dof")),
+    "impulse": ("event", "closure_row"),
+    "on": ("event", "switch"),
+    "captured": ("event", "event_captured_entry"),
+    "memory": ("event", "event_memory_entry"),
+    "forces_before": ("event", "event_forced_body", "event_component"),
+    "forces_after": ("event", "event_forced_body", "event_component"),
+    "begin_on": ("event_run_number", "switch"),
+    "begin_captured": ("event_run_number", "event_captured_entry"),
+    "begin_present": ("event_run_number", "event_body"),
+}
+
+
 def _texts(f, header: Header, runs: list[str], shape: tuple[int, ...]) -> None:
-    counts = [n for n, _ in header["segments"]]
+    counts = [n for n, *_ in header["segments"]]
     _variable(f, "segment", np.repeat(np.arange(len(counts)), counts), ["time"], "number of the segment")
     columns = list(zip(*header["outcomes"], strict=True)) or [(), (), ()]
     for name, values in zip(("outcome", "outcome_sentence", "outcome_time"), columns, strict=True):

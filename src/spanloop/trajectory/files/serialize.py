@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +11,18 @@ import numpy as np
 
 import spanloop
 from spanloop.errors import FileError
+from spanloop.model import Model
 from spanloop.model.files.toml import reader as toml_reader
 from spanloop.model.files.toml import writer as toml_writer
-from spanloop.trajectory.files import npz
+from spanloop.trajectory.events import NO_EVENTS
+from spanloop.trajectory.files import event_columns, npz
 from spanloop.trajectory.segment import Outcome, Segment
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 FORMAT = 2  # 1, never released, had no seal
+WITH_EVENTS = 3  # has a table of events, or segments with models of their own
 
 SAMPLES = ("q", "v", "tau", "memory")
 
@@ -29,16 +33,22 @@ Arrays = dict[str, np.ndarray]
 
 def pack(run: Trajectory) -> tuple[Header, Arrays]:
     """The header and the arrays, samples joined over segments, of a run."""
+    models = list(dict.fromkeys(s.model for s in run.segments if s.model is not None))
+    changes = run.events is not NO_EVENTS or bool(models)
     header = {
-        "format": FORMAT,
+        "format": WITH_EVENTS if changes else FORMAT,
         "spanloop": spanloop.__version__,
         "model": toml_writer.dumps(run.model),
         "settings": dict(run.settings),
         "outcomes": [[str(o.reason), o.sentence, o.time] for o in run.outcomes],
-        "segments": [[len(s), s.held] for s in run.segments],
+        "segments": [[len(s), s.held, *(_topology(s, models) if changes else ())] for s in run.segments],
         "bodies": list(run.forces or ()),
     }
-    arrays = {"times": run.times, **{name: getattr(run, name) for name in SAMPLES}}
+    arrays: dict[str, Any] = {"times": run.times, **{name: _samples(run, name) for name in SAMPLES}}
+    if changes:
+        header["models"] = [toml_writer.dumps(model) for model in models]
+        header["events"], columns = event_columns.packed(run.events)
+        arrays |= columns
     if run.forces:
         arrays["forces"] = np.stack(list(run.forces.values()), axis=-2)
     if run.ends is not None:
@@ -47,19 +57,41 @@ def pack(run: Trajectory) -> tuple[Header, Arrays]:
     return header, {name: x for name, x in arrays.items() if x is not None}
 
 
+def _topology(s: Segment, models: list[Model]) -> tuple[list[str] | None, list[str], int | None]:
+    """Closed switches, absent bodies, and the number of its model."""
+    closed = None if s.closed is None else list(s.closed)
+    return closed, list(s.absent), None if s.model is None else models.index(s.model)
+
+
+def _samples(run: Trajectory, name: str) -> np.ndarray | None:
+    """Samples of all segments; where their models differ in size, as wide as the widest, NaN beyond."""
+    parts = [getattr(s, name) for s in run.segments]
+    if any(x is None for x in parts):
+        return None
+    width = max(x.shape[-1] for x in parts)
+    if all(x.shape[-1] == width for x in parts):
+        return np.concatenate(parts, axis=-2) if len(parts) > 1 else parts[0]
+
+    def widened(x: np.ndarray) -> np.ndarray:
+        return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, width - x.shape[-1])], constant_values=np.nan)
+
+    return np.concatenate([widened(x) for x in parts], axis=-2)
+
+
 def unpack(header: Header, arrays: Arrays) -> Trajectory:
     """The run that was packed."""
     from spanloop.trajectory.trajectory import Trajectory
 
     segments, begin = [], 0
-    whole = _segment(arrays)
-    for count, held in header["segments"]:
-        segments.append(replace(whole.samples(slice(begin, begin + count)), held=held))
+    whole, own = _segment(arrays), toml_reader.loads(header["model"], "model")
+    models = [toml_reader.loads(text, "model") for text in header.get("models", ())]
+    for count, held, *topology in header["segments"]:
+        segments.append(_cut(replace(whole.samples(slice(begin, begin + count)), held=held), own, models, *topology))
         begin += count
     if begin != len(whole):
         raise ValueError(f"the segments have {begin} samples together; expected {len(whole)}")
     return Trajectory(
-        toml_reader.loads(header["model"], "model"),
+        own,
         tuple(segments),
         tuple(Outcome(*parts) for parts in header["outcomes"]),
         header["settings"],
@@ -67,7 +99,24 @@ def unpack(header: Header, arrays: Arrays) -> Trajectory:
         _segment(arrays, "end_") if "end_times" in arrays else None,
         arrays.get("residual"),
         arrays.get("parameters"),
+        event_columns.unpacked(header.get("events", {}), arrays),
     )
+
+
+def _cut(
+    s: Segment,
+    own: Model,
+    models: list[Model],
+    closed: list[str] | None = None,
+    absent: Sequence[str] = (),
+    number: int | None = None,
+) -> Segment:
+    """A segment with its topology, as wide as its model."""
+    model = None if number is None else models[number]
+    nq, nv = (own.nq, own.nv) if model is None else (model.nq, model.nv)
+    closed_names = None if closed is None else tuple(closed)
+    return replace(s, q=s.q[..., :nq], v=s.v[..., :nv], tau=s.tau[..., :nv], model=model, closed=closed_names,
+                   absent=tuple(absent))  # fmt: skip
 
 
 def _segment(arrays: Arrays, prefix: str = "") -> Segment:
@@ -77,9 +126,9 @@ def _segment(arrays: Arrays, prefix: str = "") -> Segment:
 
 def check_format(header: Header, file: str) -> None:
     """Check that this version reads the format."""
-    if header.get("format") != FORMAT:
+    if header.get("format") not in (FORMAT, WITH_EVENTS):
         raise FileError(
-            f"{file}: the run has format {header.get('format')!r}; this spanloop reads format {FORMAT}. "
+            f"{file}: the run has format {header.get('format')!r}; this spanloop reads {FORMAT} and {WITH_EVENTS}. "
             f"It was written by spanloop {header.get('spanloop', '(unknown)')}"
         )
 

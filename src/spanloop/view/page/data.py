@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,17 @@ import numpy as np
 from spanloop import __version__
 from spanloop.errors import InputError, SpanloopError, SpanloopWarning
 from spanloop.math import quaternion
+from spanloop.model import Model
 from spanloop.trajectory import report
+from spanloop.trajectory.events import impulse_rows
 from spanloop.trajectory.files import labels
+from spanloop.trajectory.topologies import has_same_joints, model_of
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
+from spanloop.view.moving_scene import MovingScene, moving_scene
 from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.page.meshes import key, packed_meshes
-from spanloop.view.scene import Scene, extent_points, matrix, poses, scene
+from spanloop.view.scene import Scene, matrix
 from spanloop.view.window import window
 
 if TYPE_CHECKING:
@@ -44,17 +49,17 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
     """
     if run.batch:
         raise InputError(f"this is a batch of {len(run.outcomes)} runs; a page shows one of them: run[0].page(...)")
-    seen = scene(run.model, run.q[0], folder)
-    notes = [*seen.notes]
-    few = thinned(run, _frames(run, seen))
+    few = thinned(run, _frames(run))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SpanloopWarning)
-        at = poses(few.robot, few.q)
-        groups = _groups(few, notes)
-        arrows = _arrows(few, notes)
+        moved = moving_scene(few, folder)
+        seen, at = moved.scene, moved.poses
+        notes = [*seen.notes]
+        groups = _groups(few, seen, notes)
+        arrows = _arrows(few, moved, notes)
         audit = _audit(run, notes)
     notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, SpanloopWarning))
-    shown = window(seen, extent_points(seen, at))
+    shown = window(seen, moved.corners())
     return {
         "title": title,
         "version": __version__,
@@ -63,8 +68,15 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         "low": shown.low.tolist(),
         "high": shown.high.tolist(),
         "follow": None if shown.follow is None else packed(shown.follow),
-        "colors": {"closed": palette.CLOSED, "open": palette.OPEN, "force": palette.FORCE, "trail": palette.TRAIL},
+        "colors": {
+            "closed": palette.CLOSED,
+            "open": palette.OPEN,
+            "force": palette.FORCE,
+            "trail": palette.TRAIL,
+            "stop": palette.EVENTS["impact"],
+        },
         **_seen(seen),
+        **_changing(moved),
         "times": packed(few.times),
         "poses": packed(np.concatenate([quaternion.of_rotations(at[..., :3, :3]), at[..., :3, 3]], axis=-1)),
         "groups": groups,
@@ -103,10 +115,41 @@ def thinned(run: Trajectory, frames: int) -> Trajectory:
     return run.changed(segments=tuple(segments), forces=forces)
 
 
-def _frames(run: Trajectory, seen: Scene) -> int:
+def _frames(run: Trajectory) -> int:
     """How many frames to keep: RATE frames a second, limited by the size of the file."""
-    numbers = 7 * len(seen.bodies) + run.model.nq + 2 * run.model.nv + 8 * len(seen.closures) + 4
-    return int(min(RATE * run.duration + 1, BYTES / (4 * numbers)))
+    models = list(dict.fromkeys(model_of(run, s) for s in run.segments))
+    largest = max(7 * (m.n_bodies + 1) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4 for m in (run.model, *models))
+    return int(min(RATE * run.duration + 1, BYTES / (4 * largest)))
+
+
+def _changing(moved: MovingScene) -> dict[str, Any]:
+    """What differs from segment to segment, as numbers of segments for each part (None: all), and the events."""
+    starts = np.searchsorted(moved.segments, np.arange(len(moved.present)))
+    return {
+        "segments": starts.tolist(),
+        "present": _segments(moved.present),
+        "closed": _segments(moved.closed),
+        "broken": _segments(moved.broken),
+        "stopped": _segments(moved.stopped),
+        "events": [
+            {
+                "time": e.time,
+                "kind": e.kind,
+                "name": e.name,
+                "impulse": e.impulse,
+                "lost": e.energy_lost,
+                "color": e.color,
+                "body": e.body,
+                "at": _flat(e.placement),
+            }
+            for e in moved.events
+        ],
+    }
+
+
+def _segments(flags: np.ndarray) -> list[list[int] | None]:
+    """For each column of flags (s, k) the rows in which it is set; None for all."""
+    return [None if column.all() else np.flatnonzero(column).tolist() for column in flags.T]
 
 
 def _seen(seen: Scene) -> dict[str, Any]:
@@ -163,36 +206,61 @@ def _flat(placement) -> list[float]:
     return [round(float(x), 9) for x in matrix(placement).T.ravel()]
 
 
-def _groups(run: Trajectory, notes: list[str]) -> list[dict[str, Any]]:
+def _groups(run: Trajectory, seen: Scene, notes: list[str]) -> list[dict[str, Any]]:
     """The plots: names and values (n, curves) of each."""
-    model = run.model
-    names = [labels.joined(*x) for x in labels.coordinates(model)]
-    dof_names = [labels.joined(*x) for x in labels.dofs(model)]
     energy = run.energy.copy()
     energy[:, 1] -= energy[0, 1]
     energy = np.column_stack([energy, energy.sum(axis=1)])
     out = [_group("energy", "Energy, potential relative to the start", "J", ["kinetic", "potential", "sum"], energy)]
-    if model.loops:
-        errors = np.column_stack([np.abs(run[x.name].error).max(axis=-1, initial=0.0) for x in model.loops])
-        out.append(_group("closures", "Closure errors", "m or rad", [x.name for x in model.loops], errors, True))
+    loops = list(dict.fromkeys(c.name for c in seen.closures))
+    if loops:
+        errors = np.column_stack([_largest_error(run, name) for name in loops])
+        out.append(_group("closures", "Closure errors", "m or rad", loops, errors, True))
         try:
             found = run.reactions()
-            sizes = np.column_stack([np.linalg.norm(found[x.name][:, 3:], axis=-1) for x in model.loops])
-            out.append(_group("forces", "Forces at the loops", "N", [x.name for x in model.loops], sizes))
+            sizes = np.column_stack([np.linalg.norm(found[name][:, 3:], axis=-1) for name in loops])
+            out.append(_group("forces", "Forces at the loops", "N", loops, sizes))
         except SpanloopError as error:
             notes.append(str(error))
-    out.append(_group("q", "Coordinates", "rad, m", names, run.q))
-    out.append(_group("v", "Velocities", "rad/s, m/s", dof_names, run.v))
-    acting = np.flatnonzero(np.nan_to_num(run.tau).any(axis=0))
+    out.append(_group("q", "Coordinates", "rad, m", *columns(run, "q", labels.coordinates)))
+    dof_names, v = columns(run, "v", labels.dofs)
+    out.append(_group("v", "Velocities", "rad/s, m/s", dof_names, v))
+    tau = columns(run, "tau", labels.dofs)[1]
+    acting = np.flatnonzero(np.nan_to_num(tau).any(axis=0))
     if len(acting):
-        out.append(
-            _group(
-                "tau", "Torques and forces at the joints", "N m, N", [dof_names[k] for k in acting], run.tau[:, acting]
-            )
-        )
+        names = [dof_names[k] for k in acting]
+        out.append(_group("tau", "Torques and forces at the joints", "N m, N", names, tau[:, acting]))
     if INVERSE in run.settings:  # what was asked for comes first
         out.sort(key=lambda g: g["key"] != "tau")
     return [g for g in out if g["names"]]
+
+
+def columns(run: Trajectory, letter: str, names_of: Callable[[Model], Any]) -> tuple[list[str], np.ndarray]:
+    """Names, and values (n, names) of q, v or tau; NaN where the model of a segment has no such joint."""
+    if has_same_joints(run):
+        return [labels.joined(*x) for x in names_of(run.model)], getattr(run, letter)
+    own = [[labels.joined(*x) for x in names_of(model_of(run, s))] for s in run.segments]
+    names = list(dict.fromkeys(name for mine in own for name in mine))
+    parts = []
+    for s, mine in zip(run.segments, own, strict=True):
+        part = np.full((len(s), len(names)), np.nan)
+        part[:, [names.index(name) for name in mine]] = getattr(s, letter)
+        parts.append(part)
+    return names, np.concatenate(parts)
+
+
+def _largest_error(run: Trajectory, name: str) -> np.ndarray:
+    """The largest error (n,) of a loop's rows; NaN while it is open."""
+    if has_same_joints(run):
+        rows = [k for k, row in enumerate(impulse_rows(run.model)) if row.owner == name]
+        return np.asarray(np.abs(run.closure_error[:, rows]).max(axis=-1, initial=0.0))
+    parts = [
+        np.abs(p[name].error).max(axis=-1, initial=0.0)
+        if any(x.name == name for x in p.model.loops)
+        else np.full(len(p), np.nan)
+        for p in run.pieces
+    ]
+    return np.concatenate(parts)
 
 
 def _group(key: str, title: str, unit: str, names: list[str], values: np.ndarray, log: bool = False) -> dict[str, Any]:
@@ -218,17 +286,17 @@ def _most_varying(values: np.ndarray) -> list[int]:
     return np.argsort(-np.nan_to_num(spread), kind="stable").tolist()
 
 
-def _arrows(run: Trajectory, notes: list[str]) -> list[dict[str, Any]]:
+def _arrows(run: Trajectory, moved: MovingScene, notes: list[str]) -> list[dict[str, Any]]:
     """Forces to draw: of each loop on its body b, and what pushes on bodies; (n, 6) [torque; force] in world axes."""
-    number, out = run.model.body_number, []
+    out = []
     try:
-        found = run.reactions() if run.model.loops else {}
-        out += [
-            {"name": x.name, "body": number[x.b], "at": _flat(x.placement_b), "values": packed(found[x.name])}
-            for x in run.model.loops
-        ]
+        found = run.reactions() if moved.scene.closures else {}
+        for k, c in enumerate(moved.scene.closures):
+            six = np.where(moved.closed[moved.segments, k, None], found[c.name], 0.0)
+            out.append({"name": c.name, "body": c.b, "at": _flat(c.placement_b), "values": packed(six)})
     except SpanloopError as error:
         notes.append(str(error))
+    number = {b.name: k for k, b in enumerate(moved.scene.bodies)}
     here = [1.0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 1.0]
     for name, six in (run.forces or {}).items():
         out.append({"name": f"force on {name}", "body": number[name], "at": here, "values": packed(six)})

@@ -29,6 +29,7 @@ SCRIPTS = (
     "timeline.js",
     "plots.js",
     "report.js",
+    "events.js",
     "main.js",
 )
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError, printable
+from spanloop.view import palette
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
 
 # Okabe and Ito's colours, which colour-blind people can distinguish; without yellow, which is too faint for lines
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -16,6 +20,8 @@ CLOSED, OPEN = "#D55E00", "#7f0000"
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)))
 _BRIGHTEST = 0.55
 _ROWS = 32  # of a legend, before it gets another column
+MOST_NAMED, LONGEST_NAME = 12, 44  # moments of events that have names, and their characters
+MOST_OF_BATCH = 200  # moments of a batch that are marked
 _WINDOWLESS = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")
 
 
@@ -83,6 +89,31 @@ def style_axes(ax: Any, x: str, y: str) -> None:
     ax.grid(True, color=FAINT, linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def mark_events(ax: Any, run: Trajectory, named: bool = True) -> None:
+    """Draw a thin vertical line at each moment of a run's events, with kind and name if there are few of them."""
+    events = run.events
+    moments = list(events.moments())
+    if not moments or (run.batch and len(moments) > MOST_OF_BATCH):
+        return
+    few = len(moments) <= MOST_NAMED and not run.batch
+    for rows in moments:
+        color = palette.EVENTS.get(str(events.kind[rows[0]]), GREY)
+        time = float(events.time[rows[0]])
+        ax.axvline(time, color=color, linewidth=0.9 if few else 0.5, alpha=0.7 if few else 0.3, zorder=0.8)
+        if few and named:
+            words = ", ".join(f"{events.kind[k]} {events.name[k]}" for k in rows)
+            ax.annotate(
+                as_label(shortened(words)), (time, 1.0), xycoords=("data", "axes fraction"), xytext=(2, -3),
+                textcoords="offset points", rotation=90, ha="left", va="top", fontsize=7, color=color, zorder=5,
+                annotation_clip=True,
+            )  # fmt: skip
+
+
+def shortened(words: str) -> str:
+    """The first characters of a label."""
+    return words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 1]}…"
 
 
 def legend(ax: Any, title: str | None = None) -> None:

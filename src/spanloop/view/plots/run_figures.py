@@ -1,6 +1,7 @@
 """Figures of a run over time: coordinates, velocities, torques, reactions, energy, closure errors, phase portraits.
 
-One unit a panel, one line a quantity; a batch of runs is drawn as median and band. `plot` draws a figure by its name.
+One unit a panel, one line a quantity; a batch of runs is drawn as median and band. Thin lines mark events, and no line
+is drawn across a jump of velocities. `plot` draws a figure by its name.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from spanloop.view.plots.canvas import (
     axes_for,
     legend,
     line_styles,
+    mark_events,
     style_axes,
     unwrapped,
 )
@@ -112,14 +114,15 @@ def closure_residual(run: Trajectory, *, ax: Any = None) -> Any:
     if not names:
         raise InputError(f"plot: model {run.model.name!r} has no loops, so there is no closure error")
     (ax,) = axes_for(ax)
-    errors = [np.abs(run[name].error).max(axis=-1, initial=0.0) for name in names]
+    errors = [_closed_error(run, name) for name in names]
     for name, values, style in zip(names, errors, line_styles(len(names)), strict=True):
         line(ax, run, Series(name, "m or rad", values), style)
     bound = bounds_of(run).closure
     ax.axhline(bound, color=GREY, linestyle=":", linewidth=1.2, label="bound of the audit")
     ax.set_yscale("log", nonpositive="mask")
-    highest = max((float(np.nanmax(e)) for e in errors), default=0.0)
+    highest = max((float(np.nanmax(e, initial=0.0)) for e in errors), default=0.0)
     ax.set_ylim(_FLOOR, 10.0 * max(highest, bound))
+    mark_events(ax, run)
     style_axes(ax, "time [s]", "closure error [m or rad]")
     if run.duration > 0.0:
         ax.set_xlim(run.times[0], run.times[-1])
@@ -127,13 +130,24 @@ def closure_residual(run: Trajectory, *, ax: Any = None) -> Any:
     return ax
 
 
+def _closed_error(run: Trajectory, name: str) -> np.ndarray:
+    """The largest error (..., n) of a loop or coupling; NaN while it is open."""
+    part = run[name]
+    return np.where(part.active, np.abs(part.error).max(axis=-1, initial=0.0), np.nan)
+
+
 def energy(run: Trajectory, *, ax: Any = None) -> Any:
-    """Plot kinetic and potential energy and their sum [J] over time; run.audit() compares it with the work done."""
+    """Plot kinetic and potential energy and their sum [J] over time, with steps at impacts.
+
+    run.audit() compares it with the work done.
+    """
     (ax,) = axes_for(ax)
     kinetic, potential = run.energy[..., 0], run.energy[..., 1]
     rows = (("kinetic", kinetic, PALETTE[0]), ("potential", potential, PALETTE[2]), ("total", kinetic + potential, INK))
     for name, values, color in rows:
-        line(ax, run, Series(name, "J", values), {"color": color, "linestyle": "-" if name != "total" else "--"})
+        dashes = "-" if name != "total" else "--"
+        line(ax, run, Series(name, "J", values), {"color": color, "linestyle": dashes}, across=True)
+    mark_events(ax, run)
     style_axes(ax, "time [s]", "energy [J]")
     if run.duration > 0.0:
         ax.set_xlim(run.times[0], run.times[-1])
@@ -179,7 +193,7 @@ def phase(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
     (ax,) = axes_for(ax, size=(6.5, 5.0))
     for joint, style in zip(joints, line_styles(len(joints)), strict=True):
         part = run[joint.name]
-        q, v = (np.reshape(x, (-1, len(run))) for x in (part.q, part.v))
+        q, v = (cut(run, np.reshape(x, (-1, len(run)))) for x in (part.q, part.v))
         for k in range(len(q)):
             alpha = _FAINT if run.batch else 1.0
             ax.plot(q[k], v[k], linewidth=1.4, alpha=alpha, label=None if k else as_label(joint.name), **style)
@@ -224,16 +238,18 @@ def draw(run: Trajectory, series: Sequence[Series], words: dict[str, str], ax: A
     units = list(dict.fromkeys(s.unit for s in series))
     axes = axes_for(ax, len(units), (8.0, _height(series, units)))
     for one, unit in zip(axes, units, strict=True):
-        panel(one, run, [s for s in series if s.unit == unit], f"{words.get(unit, words[''])} [{unit}]")
+        own = [s for s in series if s.unit == unit]
+        panel(one, run, own, f"{words.get(unit, words[''])} [{unit}]", named=one is axes[0])
     for one in axes[:-1] if ax is None else ():
         one.set_xlabel("")
     return unwrapped(axes)
 
 
-def panel(ax: Any, run: Trajectory, series: Sequence[Series], label: str) -> None:
-    """Draw series of one unit on one axes."""
+def panel(ax: Any, run: Trajectory, series: Sequence[Series], label: str, named: bool = True) -> None:
+    """Draw series of one unit on one axes. named: whether marks of events have names."""
     for one, style in zip(series, line_styles(len(series)), strict=True):
         line(ax, run, one, style)
+    mark_events(ax, run, named)
     style_axes(ax, "time [s]", label)
     _flatten_rounding(ax, run, series)
     low, high = np.nanmin(run.times), np.nanmax(run.times)
@@ -253,14 +269,24 @@ def _flatten_rounding(ax: Any, run: Trajectory, series: Sequence[Series]) -> Non
         ax.set_ylim(middle - room, middle + room)
 
 
-def line(ax: Any, run: Trajectory, one: Series, style: dict[str, Any]) -> None:
-    """Draw one run as a line, a batch as its median and a band around it."""
+def line(ax: Any, run: Trajectory, one: Series, style: dict[str, Any], across: bool = False) -> None:
+    """Draw one run as a line, a batch as its median and a band around it.
+
+    across: whether the line goes on from one segment to the next, with a step.
+    """
     if not run.batch:
-        ax.plot(run.times, one.values, label=as_label(one.name), linewidth=1.5, **style)
+        times, values = (run.times, one.values) if across else (cut(run, run.times), cut(run, one.values))
+        ax.plot(times, values, label=as_label(one.name), linewidth=1.5, **style)
         return
     low, middle, high = spread(one.values)
     ax.fill_between(run.times, low, high, color=style["color"], alpha=0.16, linewidth=0.0)
     ax.plot(run.times, middle, label=as_label(one.name), linewidth=1.6, **style)
+
+
+def cut(run: Trajectory, values: np.ndarray) -> np.ndarray:
+    """Values (..., n) with a NaN between segments, where a line has to end."""
+    edges = np.cumsum([len(s) for s in run.segments])[:-1]
+    return np.insert(np.asarray(values, float), edges, np.nan, axis=-1)
 
 
 def spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

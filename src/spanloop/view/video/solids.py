@@ -25,13 +25,21 @@ SLIDING = ("prismatic", "cylindrical", "helical")
 
 @dataclass(frozen=True, eq=False)
 class Solids:
-    """Triangles of the whole scene: corners (m, 3, 3) [m] and normals (m, 3, 3) in the frames of bodies (m,), and
-    colours (m, 3), 0 to 1."""
+    """Triangles of the whole scene: corners (m, 3, 3) [m] and normals (m, 3, 3) in the frames of bodies (m,),
+    colours (m, 3), 0 to 1, and the closure (m,) that a triangle marks, −1 for none."""
 
     corners: np.ndarray
     normals: np.ndarray
     colors: np.ndarray
     bodies: np.ndarray
+    closures: np.ndarray
+
+    def shown(self, present: np.ndarray, closed: np.ndarray) -> Solids:
+        """The triangles of bodies that are present (n_bodies + 1,) and of closures that are closed (n_closures,)."""
+        kept = present[self.bodies] & np.append(closed, True)[self.closures]
+        if kept.all():
+            return self
+        return Solids(*(x[kept] for x in (self.corners, self.normals, self.colors, self.bodies, self.closures)))
 
     def at(self, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Corners and normals (m, 3, 3) in the world, at poses (n_bodies + 1, 4, 4)."""
@@ -52,16 +60,18 @@ def solids(seen: Scene) -> Solids:
             parts.append(
                 _part(mesh or primitive(shape.kind, shape.size), shape.placement, shape.color or body.color, k)
             )
-    for mark in _marks(seen):
-        parts.append(_part(primitive(mark[0].kind, mark[0].size), mark[0].placement, mark[1], mark[2]))
-    return Solids(*(np.concatenate([p[i] for p in parts]) for i in range(4)))
+    for shape, color, k in _joint_marks(seen):
+        parts.append(_part(primitive(shape.kind, shape.size), shape.placement, color, k))
+    for number, c in enumerate(seen.closures):
+        parts.append(_part(primitive("sphere", (c.mark,)), c.placement_b, palette.CLOSED, c.b, number))
+    return _joined(parts)
 
 
-def slides(seen: Scene, poses: np.ndarray) -> Solids | None:
-    """Rods from where slides start on their carriers to the bodies that slide, in the world."""
+def slides(seen: Scene, poses: np.ndarray, present: np.ndarray) -> Solids | None:
+    """Rods from where slides start on their carriers to the bodies that slide and are present, in the world."""
     parts = []
     for j in seen.joints:
-        if j.kind not in SLIDING:
+        if j.kind not in SLIDING or not present[j.body]:
             continue
         start, end = (poses[j.parent] @ matrix(j.placement))[:3, 3], poses[j.body][:3, 3]
         length = float(np.linalg.norm(end - start))
@@ -70,11 +80,15 @@ def slides(seen: Scene, poses: np.ndarray) -> Solids | None:
             a, b, c = (0.5 * (start + end)).tolist()
             rod = primitive("cylinder", (0.008 * seen.size, length))
             parts.append(_part(rod, Placement(toward((x, y, z)).matrix(), (a, b, c)), seen.bodies[j.body].color, 0))
-    return Solids(*(np.concatenate([p[i] for p in parts]) for i in range(4))) if parts else None
+    return _joined(parts) if parts else None
 
 
-def _marks(seen: Scene) -> list[tuple[Shape, str, int]]:
-    """The marks of joints and closures: shape, colour, and the body that they are on."""
+def _joined(parts: list[tuple[np.ndarray, ...]]) -> Solids:
+    return Solids(*(np.concatenate([p[i] for p in parts]) for i in range(5)))
+
+
+def _joint_marks(seen: Scene) -> list[tuple[Shape, str, int]]:
+    """The marks of joints: shape, colour, and the body that they are on."""
     out = []
     for j in seen.joints:
         r = j.mark
@@ -87,16 +101,18 @@ def _marks(seen: Scene) -> list[tuple[Shape, str, int]]:
             out.append((Shape("box", (1.8 * r, 1.8 * r, 3.2 * r), turn), palette.JOINT, j.body))
         elif j.kind in BALLS:
             out.append((Shape("sphere", (1.2 * r,)), palette.JOINT, j.body))
-    return out + [(Shape("sphere", (c.mark,), c.placement_b), palette.CLOSED, c.b) for c in seen.closures]
+    return out
 
 
-def _part(mesh: Mesh, placement: Placement, color: str, body: int) -> tuple[np.ndarray, ...]:
+def _part(mesh: Mesh, placement: Placement, color: str, body: int, closure: int = -1) -> tuple[np.ndarray, ...]:
+    """Corners, normals, colours, bodies and closures of a mesh; closure: −1 for none."""
     turn, place = np.array(placement.rotation), np.array(placement.position)
     corners = mesh.vertices[mesh.faces] @ turn.T + place
     own = np.array([int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5)])
     packed = mesh.colors[:, None] >> np.array([16, 8, 0]) & 255
     colors = np.where(mesh.colors[:, None] >= 0, packed / 255.0, own)
-    return corners, smooth_normals(mesh) @ turn.T, colors, np.full(len(corners), body)
+    owners = np.full(len(corners), body), np.full(len(corners), closure)
+    return corners, smooth_normals(mesh) @ turn.T, colors, *owners
 
 
 def smooth_normals(mesh: Mesh) -> np.ndarray:

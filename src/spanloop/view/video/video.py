@@ -15,10 +15,11 @@ import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model.files.file_io import write_file
-from spanloop.view.scene import Scene, extent_points, poses, scene
+from spanloop.view.moving_scene import moving_scene
+from spanloop.view.scene import Scene
 from spanloop.view.target_file import target_file
 from spanloop.view.video.rasterizer import LENS, Eye, ground, picture
-from spanloop.view.video.solids import slides, solids
+from spanloop.view.video.solids import Solids, slides, solids
 from spanloop.view.window import Window, window
 
 if TYPE_CHECKING:
@@ -90,10 +91,11 @@ def frames(
 ) -> Iterator[np.ndarray]:
     """Pictures (height, width, 3) of a run at some times [s], as bytes."""
     few = run.at(times) if len(times) > 1 else run[:1]
-    seen = scene(run.model, few.q[0], folder)
-    at = poses(few.robot, few.q)
-    shown = window(seen, extent_points(seen, at))
+    moved = moving_scene(few, folder)
+    seen, at = moved.scene, moved.poses
+    shown = window(seen, moved.corners())
     solid = solids(seen)
+    shown_parts: dict[bytes, Solids] = {}
     away = _distance(shown, view, size[0] / size[1]) * _direction(view)
     back = None
     for k in range(len(times)):
@@ -103,13 +105,19 @@ def frames(
         eye = Eye(target + away, target, size)
         if back is None or shown.follow is not None:
             back = ground(eye, shown.ground, seen.size)
-        image = picture(eye, back, shown.ground, *_triangles(seen, solid, at[k]))
+        present, closed = moved.present[moved.segments[k]], moved.closed[moved.segments[k]]
+        key = present.tobytes() + closed.tobytes()
+        if key not in shown_parts:
+            shown_parts[key] = solid.shown(present, closed)
+        image = picture(eye, back, shown.ground, *_triangles(seen, shown_parts[key], at[k], present))
         yield np.round(255.0 * image).astype(np.uint8)
 
 
-def _triangles(seen: Scene, solid, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _triangles(
+    seen: Scene, solid: Solids, at: np.ndarray, present: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     corners, normals = solid.at(at)
-    rods = slides(seen, at)
+    rods = slides(seen, at, present)
     if rods is None:
         return corners, normals, solid.colors
     return tuple(

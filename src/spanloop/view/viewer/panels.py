@@ -15,7 +15,8 @@ from spanloop.view.viewer.scene_nodes import LAYERS, SHOWN
 from spanloop.view.viewer.session import Handle, Session
 
 Request = Callable[..., None]  # called with the name of a request and its values
-NO_TRAIL, NO_PUSH = "(none)", "(nothing)"
+NO_TRAIL, NO_PUSH, NO_EVENT = "(none)", "(nothing)", "(go to)"
+MOST_EVENTS = 200  # of a run, in the list to choose from
 
 
 class Panels:
@@ -39,6 +40,9 @@ class Panels:
         for handle, slider in self.sliders:
             _set(slider, session.value(handle))
         if self.timeline is not None and session.timeline is not None:
+            if tuple(self.events.options) != tuple(self._event_options()):
+                self.events.options = self._event_options()
+                self.events.visible = len(self._event_options()) > 1
             _set(self.timeline, session.timeline.now)
             label = "Pause" if session.mode == "playing" else "Play"
             if self.play.label != label:
@@ -60,9 +64,16 @@ class Panels:
             last = max(_rounded(line.last, step), line.first + step)
             self.timeline = self.gui.add_slider("time [s]", line.first, last, step, line.first, marks=())
             self._on(self.timeline, "seek")
+            self.events = self.gui.add_dropdown("event", self._event_options(), visible=len(self._event_options()) > 1)
+            self._on(self.events, "event")
             self.play = self._button("Play", "play")
             self.speed = self.gui.add_slider("speed", 0.1, 4.0, 0.1, 1.0, marks=())
             self._on(self.speed, "speed")
+
+    def _event_options(self) -> list[str]:
+        """The words of the run's first events; the times in them make each one distinct."""
+        words = [one_line(words) for _, words in self.session.events()[:MOST_EVENTS]]
+        return list(dict.fromkeys([NO_EVENT, *words]))
 
     def _pose_folder(self, session: Session, scene: Scene) -> list[tuple[Handle, Any]]:
         sliders = []

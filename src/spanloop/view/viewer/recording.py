@@ -9,6 +9,8 @@ import numpy as np
 from spanloop.errors import InputError
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import Trajectory
+from spanloop.trajectory.topologies import model_of
+from spanloop.view.moving_scene import with_carried
 from spanloop.view.scene import poses, scene
 from spanloop.view.viewer.camera import camera, outline, upward
 from spanloop.view.viewer.plain_text import one_line
@@ -47,10 +49,19 @@ def _recorded(server, run: Trajectory, folder) -> str:
     set_camera(server, camera(corners, up), up)
     loops = [np.abs(run[x.name].error).max(axis=-1, initial=0.0) for x in run.model.loops]
     errors = np.stack(loops, axis=-1) if loops else np.zeros((len(run), 0))
-    nodes.place(placed[0], errors[0])
+    names, number = [x.name for x in run.model.loops], run.model.body_number
+    segments = np.repeat(np.arange(len(run.segments)), [len(s) for s in run.segments])
+    held = [{x.name: x for x in model_of(run, s).loops} for s in run.segments]
+    absent = [{number[b] for b in with_carried(run.model, s.absent)} for s in run.segments]
+
+    def place(k: int) -> None:
+        s = int(segments[k])
+        nodes.place(placed[k], errors[k], [held[s].get(name) for name in names], absent[s])
+
+    place(0)
     recording = server.get_scene_serializer()
     for k in range(len(run)):
-        nodes.place(placed[k], errors[k])
+        place(k)
         recording.insert_sleep(float(run.times[k + 1] - run.times[k]) if k + 1 < len(run) else 0.0)
     return recording.as_html()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from spanloop.math.rotation import toward
+from spanloop.model.parts import Loop
 from spanloop.view import palette
 from spanloop.view.scene import Scene, SceneBody, SceneJoint, matrix
 from spanloop.view.viewer import viser_shapes
@@ -25,7 +26,7 @@ SHOWN = ("bodies", "joints", "closures")  # at the beginning
 
 
 class SceneNodes:
-    """Draw a scene once, then move it: `place` takes poses (n_bodies + 1, 4, 4) and the error of each closure.
+    """Draw a scene once, then move it: `place` takes poses (n_bodies + 1, 4, 4), errors of closures, and what is there.
 
     lowest [m]: lowest point of the mechanism along `up`; the ground lies there, or at the world's origin if lower.
     """
@@ -34,6 +35,8 @@ class SceneNodes:
         self.world, self.scene = world, scene
         self.layers: dict[str, list[Any]] = {name: [] for name in LAYERS}
         self.open = [False] * len(scene.closures)
+        self.released = [False] * len(scene.closures)
+        self.shown: dict[str, bool] = {}
         world.set_up_direction(tuple(map(float, up)))
         self.paths = [f"/bodies/{k} {one_line(b.name).replace('/', ' ')}" for k, b in enumerate(scene.bodies)]
         self.body_nodes = [world.add_frame(path, show_axes=False) for path in self.paths]
@@ -50,8 +53,27 @@ class SceneNodes:
         for name in LAYERS:
             self.show(name, name in SHOWN)
 
-    def place(self, poses: np.ndarray, errors: Sequence[float] = ()) -> None:
-        """Move bodies to these poses; colour closures green or red by their errors [m or rad]."""
+    def place(
+        self,
+        poses: np.ndarray,
+        errors: Sequence[float] = (),
+        loops: Sequence[Loop | None] | None = None,
+        absent: Collection[int] = (),
+    ) -> None:
+        """Move bodies to these poses; colour closures green or red by their errors [m or rad].
+
+        loops: for each closure the loop as it holds, None for one that is released (default: all hold as in the scene).
+        absent: numbers of the bodies that are not there.
+        """
+        for k, node in enumerate(self.body_nodes):
+            if node.visible != (k not in absent):
+                node.visible = k not in absent
+        for joint, rod in self._slides:
+            seen = self.shown["bodies"] and joint.body not in absent
+            if rod.visible != seen:
+                rod.visible = seen
+        if loops is not None:
+            self._hold_closures(loops)
         turns = viser_shapes.quaternions(poses[:, :3, :3])
         for node, pose, turn in zip(self.body_nodes[1:], poses[1:], turns[1:], strict=True):
             node.wxyz, node.position = turn, pose[:3, 3]
@@ -60,8 +82,13 @@ class SceneNodes:
 
     def show(self, layer: str, visible: bool) -> None:
         """Show or hide one of LAYERS."""
+        self.shown[layer] = visible
         for handle in self.layers[layer]:
             handle.visible = visible
+        if layer == "closures" and visible:
+            for marks, released in zip(self._closure_marks, self.released, strict=True):
+                for mark in marks:
+                    mark.visible = not released
 
     def fade(self, faint: bool) -> None:
         """Make bodies translucent, or opaque again."""
@@ -165,6 +192,7 @@ class SceneNodes:
     def _draw_closures(self) -> list[tuple[Any, Any]]:
         """A mark on both bodies of each closure; the marks coincide when it is closed."""
         marks = []
+        self._places_b = [c.placement_b for c in self.scene.closures]
         for k, c in enumerate(self.scene.closures):
             pair = []
             for side, body, placement in (("a", c.a, c.placement_a), ("b", c.b, c.placement_b)):
@@ -177,8 +205,22 @@ class SceneNodes:
             marks.append((pair[0], pair[1]))
         return marks
 
+    def _hold_closures(self, loops: Sequence[Loop | None]) -> None:
+        """Hide closures that are released, and put the others where they hold."""
+        for k, (marks, loop) in enumerate(zip(self._closure_marks, loops, strict=True)):
+            if (loop is None) != self.released[k]:
+                self.released[k] = loop is None
+                for mark in marks:
+                    mark.visible = self.shown["closures"] and loop is not None
+            c = self.scene.closures[k]
+            if loop is None or loop.placement_b == self._places_b[k]:
+                continue
+            self._places_b[k] = loop.placement_b
+            shape = viser_shapes.closure(c.axis, loop.placement_b, 1.3 * c.mark, False)
+            marks[1].wxyz, marks[1].position = viser_shapes.placed(shape.placement)
+
     def _color_closures(self, poses: np.ndarray, errors: Sequence[float]) -> None:
-        now = [not e <= OPEN for e in errors]
+        now = [not e <= OPEN and not released for e, released in zip(errors, self.released, strict=False)]
         for k, (marks, is_open) in enumerate(zip(self._closure_marks, now, strict=False)):
             if is_open != self.open[k]:
                 for mark in marks:
@@ -193,7 +235,8 @@ class SceneNodes:
     def _ends(self, k: int, poses: np.ndarray) -> np.ndarray:
         """Positions (2, 3) [m] of closure k on its two bodies."""
         c = self.scene.closures[k]
-        return np.array([(poses[c.a] @ matrix(c.placement_a))[:3, 3], (poses[c.b] @ matrix(c.placement_b))[:3, 3]])
+        b = poses[c.b] @ matrix(self._places_b[k])
+        return np.array([(poses[c.a] @ matrix(c.placement_a))[:3, 3], b[:3, 3]])
 
 
 @dataclass(frozen=True)
@@ -210,13 +253,18 @@ class ForceArrows:
         return float(max(sizes))
 
 
-def force_arrows(scene: Scene, poses: np.ndarray, reactions) -> ForceArrows:
-    """Forces of joints and loops at poses (n_bodies + 1, 4, 4). reactions: [torque; force] (6,) by name."""
+def force_arrows(
+    scene: Scene, poses: np.ndarray, reactions: Mapping[str, np.ndarray], loops: Sequence[Loop | None]
+) -> ForceArrows:
+    """Forces of joints and loops at poses (n_bodies + 1, 4, 4). reactions: [torque; force] (6,) by name.
+
+    loops: for each closure the loop as it holds, None for one that is released.
+    """
     joints = [(poses[j.body][:3, 3], reactions[j.name][3:]) for j in scene.joints if j.name in reactions]
     closures = [
-        ((poses[c.b] @ matrix(c.placement_b))[:3, 3], reactions[c.name][3:])
-        for c in scene.closures
-        if c.name in reactions
+        ((poses[c.b] @ matrix(x.placement_b))[:3, 3], reactions[c.name][3:])
+        for c, x in zip(scene.closures, loops, strict=True)
+        if x is not None and c.name in reactions
     ]
     return ForceArrows(_stacked(joints), _stacked(closures))
 

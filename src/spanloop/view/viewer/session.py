@@ -14,7 +14,10 @@ import numpy as np
 from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopError
 from spanloop.loops.closure_errors import rows_of, worst
-from spanloop.trajectory import Trajectory
+from spanloop.model.parts import Loop
+from spanloop.trajectory import Segment, Trajectory
+from spanloop.trajectory.segment_models import robot_of
+from spanloop.view.moving_scene import with_carried
 from spanloop.view.scene import poses
 from spanloop.view.stand_ins import reach
 from spanloop.view.viewer.drag import drag
@@ -53,10 +56,16 @@ class Timeline:
 
     @property
     def sample(self) -> int:
-        """Index of the sample nearest to `now`."""
+        """Index of the sample nearest to `now`; at an event, the one after it."""
         times = self.run.times
-        k = int(np.clip(np.searchsorted(times, self.now), 1, max(len(times) - 1, 1)))
+        k = int(np.clip(np.searchsorted(times, self.now, "right"), 1, max(len(times) - 1, 1)))
         return k - 1 if len(times) == 1 or self.now - times[k - 1] <= times[k] - self.now else k
+
+    @property
+    def segment(self) -> Segment:
+        """The segment of the nearest sample."""
+        ends = np.cumsum([len(s) for s in self.run.segments])
+        return self.run.segments[int(np.searchsorted(ends, self.sample, "right"))]
 
     def advance(self, seconds: float) -> None:
         """Advance by `seconds` of real time."""
@@ -168,6 +177,14 @@ class Session:
         self.timeline = Timeline(playback(one))
         self.seek(self.timeline.first)
 
+    def events(self) -> list[tuple[float, str]]:
+        """Time [s] and words of each event of the run that is played."""
+        if self.timeline is None:
+            return []
+        found = self.timeline.run.events
+        rows = zip(found.time, found.kind, found.name, strict=True)
+        return [(float(time), f"{time:.4f} s: {kind} {name}") for time, kind, name in rows]
+
     def seek(self, time: float) -> None:
         """Go to a time [s] of the run."""
         assert self.timeline is not None
@@ -215,17 +232,40 @@ class Session:
             path = np.array(self.steps).reshape(len(self.steps), self.robot.model.nq)
         return poses(self.robot, path)[:, self.robot.model.body_number[body], :3, 3] if len(path) else np.zeros((0, 3))
 
+    @property
+    def _segment(self) -> Segment | None:
+        """The segment of the run at the timeline's time; None where the state is not that of the run."""
+        return self.timeline.segment if self.timeline is not None and self.follows_run else None
+
+    def loops(self) -> list[Loop | None]:
+        """The loops of the model as they hold now; None for one that is open at this time of the run."""
+        segment, model = self._segment, self.robot.model
+        if segment is None or segment.model is None:
+            return list(model.loops)
+        own = {x.name: x for x in segment.model.loops}
+        return [own.get(x.name) for x in model.loops]
+
+    def absent(self) -> set[int]:
+        """Numbers of the bodies that are not there at this time of the run."""
+        segment, model = self._segment, self.robot.model
+        return {model.body_number[name] for name in with_carried(model, segment.absent)} if segment else set()
+
     def errors(self) -> list[float]:
-        """The largest error of each loop [m or rad]."""
+        """The largest error of each loop [m or rad]; 0 for one that is open at this time of the run."""
         model = self.robot.model
         if not model.loops:
             return []
-        e = np.abs(self.robot.closure_error(self.q))
-        rows = rows_of(model)
-        return [
-            max((float(e[r]) for r, row in enumerate(rows) if row.owner == k and row.positional), default=0.0)
-            for k in range(len(model.loops))
-        ]
+        segment = self._segment
+        robot = self.robot if segment is None or segment.model is None else robot_of(segment.model)
+        if not robot.model.loops:
+            return [0.0] * len(model.loops)
+        e = np.abs(robot.closure_error(self.q))
+        largest = dict.fromkeys((x.name for x in model.loops), 0.0)
+        for error, row in zip(e, rows_of(robot.model), strict=True):
+            if row.positional and row.owner < len(robot.model.loops):
+                name = robot.model.loops[row.owner].name
+                largest[name] = max(largest[name], float(error))
+        return list(largest.values())
 
     def reactions(self):
         """[torque; force] (6,) of joints and loops by name, at the current state."""
@@ -237,6 +277,9 @@ class Session:
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy [J]."""
+        if self.timeline is not None and self.follows_run:
+            kinetic, potential = self.timeline.run.energy[self.timeline.sample]
+            return float(kinetic), float(potential)
         kinetic, potential = self.robot.energy(self.q, self.v)
         return float(kinetic), float(potential)
 

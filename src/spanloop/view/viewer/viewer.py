@@ -18,6 +18,7 @@ from spanloop.errors import InputError, SpanloopError
 from spanloop.model import Model
 from spanloop.model.poses import default_position
 from spanloop.trajectory import Trajectory
+from spanloop.trajectory.topologies import has_same_joints
 from spanloop.view import palette
 from spanloop.view.noise import least_force
 from spanloop.view.scene import scene
@@ -162,6 +163,11 @@ class Viewer:
         self.session.pause()
         self.session.seek(value)
 
+    def _on_event(self, value: str) -> None:
+        times = {words: time for time, words in self.session.events()}
+        if value in times:
+            self._on_seek(times[value])
+
     def _on_speed(self, value: float) -> None:
         if self.session.timeline is not None:
             self.session.timeline.speed = value
@@ -204,7 +210,7 @@ class Viewer:
         session = self.session
         poses = session.poses()
         with self.server.atomic():
-            self.nodes.place(poses, session.errors())
+            self.nodes.place(poses, session.errors(), session.loops(), session.absent())
             self._draw_forces(poses)
             self.nodes.trail(session.trail(self._trail) if self._trail else np.zeros((0, 3)))
         self.panels.update(session, self._status())
@@ -214,7 +220,7 @@ class Viewer:
         parts = {"joints": (none, none, palette.FORCE), "closures": (none, none, palette.CLOSED)}
         if self._forces:
             try:
-                found = force_arrows(self.scene, poses, self.session.reactions())
+                found = force_arrows(self.scene, poses, self.session.reactions(), self.session.loops())
             except SpanloopError as error:
                 self.session.message = str(error)
             else:
@@ -239,8 +245,9 @@ class Viewer:
             lines.append(f"simulated {session.live.now.time:.2f} s")
         errors = session.errors()
         if errors:
-            open_ = sum(self.nodes.open)
-            state = "all loops closed" if not open_ else f"**{open_} of {len(errors)} loops open**"
+            open_, released = sum(self.nodes.open), sum(self.nodes.released)
+            closed = "all loops closed" if not released else f"{len(errors) - released} of {len(errors)} loops closed"
+            state = closed if not open_ else f"**{open_} of {len(errors)} loops open**"
             lines.append(f"{state}, largest error {max(errors):.1e}")
         if self._forces and self._largest:
             lines.append(f"largest force {self._largest:.3g} N")
@@ -285,6 +292,11 @@ def show(
 
 def _robot_and_run(what: object) -> tuple[Dynamics, Trajectory | None]:
     if isinstance(what, Trajectory):
+        if not has_same_joints(what):
+            raise InputError(
+                "show: the segments of this run have models with different joints. run.page(...) shows all of them, "
+                "run.pieces[0].view() one"
+            )
         return what.robot, what
     if isinstance(what, Dynamics):
         return what, None

@@ -16,6 +16,9 @@ class Stage {
     this.pointed = 0;
     this.middles = data.follow ? floatsOf(data.follow) : null;
     this.slides = data.joints.filter((j) => SLIDING.includes(j.kind));
+    const sets = (lists) => lists.map((x) => x && new Set(x)); // of segments; null: all of them
+    [this.present, this.closed, this.broken, this.stopped] = [data.present, data.closed, data.broken, data.stopped].map(sets);
+    this.moments = data.events.filter((e) => e.body !== null);
     this.shown = { joints: true, loops: true, forces: true, trails: true, frames: false, inertias: false };
     this.bodies = data.bodies.map((body) => this.made((s) => body.shapes.forEach((x) => s.shape(x, colorOf(body.color), data.meshes))));
     this.inertias = data.bodies.map((b) => this.made((s) => b.inertia && s.shape(b.inertia, colorOf(b.color))));
@@ -31,7 +34,10 @@ class Stage {
     const errors = data.groups.find((g) => g.key === 'closures');
     if (errors) {
       const all = floatsOf(errors.values);
-      this.closures.forEach((c, k) => (c.errors = k < errors.names.length ? (i) => all[i * errors.names.length + k] : null));
+      this.closures.forEach((c) => {
+        const k = errors.names.indexOf(c.name);
+        c.errors = k < 0 ? null : (i) => all[i * errors.names.length + k];
+      });
     }
     this.arrows = data.arrows.map((a) => ({ ...a, six: floatsOf(a.values) }));
     this.strongest = data.least_force;
@@ -86,6 +92,37 @@ class Stage {
     for (let k = 0; k < this.count; k++)
       poseBetween(this.poses, 7 * (this.index * this.count + k), 7 * (next * this.count + k), this.share, this.at[k]);
     this.nearest = this.share < 0.5 ? this.index : next;
+    this.segment = this.segmentOf(this.share < 1 ? this.index : next);
+  }
+
+  // ---- segments: between them loops attach and release, and bodies come and go
+
+  segmentOf(i) {
+    let [low, high] = [0, this.data.segments.length];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this.data.segments[middle] <= i) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  within(segments, segment = this.segment) {
+    return !segments || segments.has(segment);
+  }
+
+  isThere(body) {
+    return this.within(this.present[body]);
+  }
+
+  // numbers of the closures that are closed now
+  closedNow() {
+    return this.closures.map((_, k) => k).filter((k) => this.within(this.closed[k]));
+  }
+
+  // names of the joints that are at their stops now
+  stoppedNow() {
+    return this.data.joints.filter((_, k) => this.within(this.stopped[k])).map((j) => j.name);
   }
 
   // how far the middle of a mechanism that travels has gone
@@ -125,7 +162,8 @@ class Stage {
     let before = this.place(body, at, 0);
     for (let i = 1; i < this.times.length; i++) {
       const here = this.place(body, at, i);
-      for (const [end, side] of [[0, -1], [1, -1], [1, 1], [0, -1], [1, 1], [0, 1]])
+      const isThere = this.within(this.present[body], this.segmentOf(i)) && this.times[i] > this.times[i - 1];
+      if (isThere) for (const [end, side] of [[0, -1], [1, -1], [1, 1], [0, -1], [1, 1], [0, 1]])
         numbers.push(...before, ...here, end, side, this.times[i - 1 + end]);
       before = here;
     }
@@ -139,7 +177,7 @@ class Stage {
   }
 
   error(closure) {
-    return closure.errors ? closure.errors(this.nearest) : 0;
+    return closure.errors ? closure.errors(this.nearest) || 0 : 0;
   }
 
   // green where closed, red where open by a millimetre or more, between them by powers of ten
@@ -167,6 +205,7 @@ class Stage {
     });
     if (camera.eye()[2] > this.data.ground) this.shadows(seen, dark);
     this.bodies.forEach((body, k) => {
+      if (!this.isThere(k)) return;
       d.use('solid', { ...lit, model: this.at[k], tint: this.pointed === k + 1 ? [1, 1, 1, 0.35] : [0, 0, 0, 0] });
       d.draw(body);
       if (this.shown.joints) d.draw(this.joints[k]);
@@ -181,6 +220,8 @@ class Stage {
       d.use('solid', { ...lit, model, tint });
       d.draw(object);
     });
+    this.drawStops(lit);
+    this.drawMoments(lit);
     if (this.shown.forces) {
       this.drawForces(lit);
       d.blended(() => { // inside bodies too, faintly
@@ -198,6 +239,7 @@ class Stage {
       d.gl.enable(d.gl.DEPTH_TEST);
     });
     if (this.shown.inertias) d.blended(() => this.inertias.forEach((x, k) => {
+      if (!this.isThere(k)) return;
       d.use('solid', { ...lit, model: this.at[k], alpha: 0.28 });
       d.draw(x);
     }));
@@ -209,6 +251,7 @@ class Stage {
     const flat = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, -x, -y, 0, 0, g * x, g * y, g + 1e-3 * this.data.size, 1]);
     const d = this.drawing;
     d.shadow(() => this.bodies.forEach((body, k) => {
+      if (!this.isThere(k)) return;
       if (this.at[k][14] < g - 0.1 * this.data.size) return; // it has fallen through the floor
       d.use('plain', { seen, model: product(flat, this.at[k]), paint: [0, 0, 0, dark ? 0.42 : 0.16] });
       d.draw(body);
@@ -217,7 +260,7 @@ class Stage {
 
   // a rod from where a slide starts on its carrier to the body that slides
   eachSlide(visit) {
-    for (const j of this.slides) {
+    for (const j of this.slides.filter((x) => this.isThere(x.body))) {
       const start = pointOf(this.at[j.parent], j.at.slice(12, 15));
       const way = subtract([...this.at[j.body].slice(12, 15)], start);
       if (lengthOf(way) < 0.01 * this.data.size) continue;
@@ -230,6 +273,9 @@ class Stage {
   eachLoop(visit) {
     this.closures.forEach((c, k) => {
       const r = c.radius;
+      if (this.data.broken[k].length && this.broken[k].has(this.segment))
+        visit(this.ball, frameOf([r, 0, 0], [0, r, 0], [0, 0, r], pointOf(this.at[c.b], c.at_b.slice(12, 15))), this.colorOfError(1), k);
+      if (!this.within(this.closed[k])) return;
       const color = this.colorOfError(this.error(c));
       const ends = [pointOf(this.at[c.a], c.at_a.slice(12, 15)), pointOf(this.at[c.b], c.at_b.slice(12, 15))];
       const gap = subtract(ends[1], ends[0]);
@@ -240,6 +286,37 @@ class Stage {
         const m = frameOf(scaled(0.3 * r, x), scaled(0.3 * r, y), scaled(lengthOf(gap), z), scaled(0.5, add(...ends)));
         visit(this.rod, m, color, k);
       }
+    });
+  }
+
+  // a disc around each joint that is at its stop
+  drawStops(lit) {
+    const tint = [...colorOf(this.data.colors.stop), 1];
+    this.data.joints.forEach((j, k) => {
+      if (!this.within(this.stopped[k]) || !this.isThere(j.body)) return;
+      const r = 1.9 * (j.mark || 0.01 * this.data.size);
+      const [x, y, z] = alongZ(j.axis || [0, 0, 1]);
+      const disc = frameOf(scaled(r, x), scaled(r, y), scaled(0.5 * r, z), [0, 0, 0]);
+      this.drawing.use('solid', { ...lit, tint, model: product(this.at[j.body], disc) });
+      this.drawing.draw(this.rod);
+    });
+  }
+
+  // where something happened a moment ago: a ball that grows and fades
+  drawMoments(lit) {
+    const span = this.times[this.times.length - 1] - this.times[0];
+    const lasting = clamp(0.06 * span, 0.02, 0.5);
+    this.drawing.blended(() => {
+      this.drawing.gl.disable(this.drawing.gl.DEPTH_TEST);
+      for (const e of this.moments) {
+        const share = (this.time - Math.fround(e.time)) / lasting;
+        if (share < 0 || share > 1) continue;
+        const r = (0.024 + 0.04 * share) * this.data.size;
+        const model = frameOf([r, 0, 0], [0, r, 0], [0, 0, r], pointOf(this.at[e.body], e.at.slice(12, 15)));
+        this.drawing.use('solid', { ...lit, alpha: 0.6 * (1 - share), tint: [...colorOf(e.color), 1], model });
+        this.drawing.draw(this.ball);
+      }
+      this.drawing.gl.enable(this.drawing.gl.DEPTH_TEST);
     });
   }
 
@@ -264,6 +341,7 @@ class Stage {
     const seen = camera.seen(d.canvas.width / d.canvas.height);
     return d.numberAt(x, y, (paintOf) => {
       this.bodies.forEach((body, k) => {
+        if (!this.isThere(k)) return;
         d.use('plain', { seen, model: this.at[k], paint: paintOf(k + 1) });
         d.draw(body);
         if (this.shown.joints) d.draw(this.joints[k]);
@@ -283,6 +361,7 @@ class Stage {
       return `${body.name}\n${body.mass.toPrecision(3)} kg, on ${joint.name} (${joint.kind})`;
     }
     const loop = this.closures[number - this.count - 1];
+    if (!this.within(this.closed[number - this.count - 1])) return `${loop.name} (${loop.kind} loop)\nbroken`;
     const arrow = this.arrows[number - this.count - 1];
     const force = arrow && arrow.name === loop.name ? `, ${this.force(arrow, this.nearest).toPrecision(3)} N` : '';
     return `${loop.name} (${loop.kind} loop)\nopen by ${this.error(loop).toExponential(1)} m or rad${force}`;

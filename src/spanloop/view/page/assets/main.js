@@ -21,7 +21,13 @@ const times = floatsOf(data.times);
 const panel = byId('panel');
 const timeline = new Timeline(times[0], times[times.length - 1], () => (stale = true));
 
+const jump = (time) => {
+  timeline.play(false);
+  timeline.seek(Math.fround(time)); // the sample after the event
+};
+const events = new EventList(data.events, jump, byId('marks'), timeline);
 panel.append(auditCard(data));
+if (data.events.length) panel.append(events.card);
 plots = data.groups.map((group) => new Plot(group, times, (t) => {
   timeline.play(false);
   timeline.seek(t);
@@ -64,13 +70,18 @@ if (data.lost.length) {
 }
 
 function status() {
-  if (!stage || !stage.closures.length) return;
-  const worst = Math.max(...stage.closures.map((c) => stage.error(c)));
+  if (!stage || !(stage.closures.length || stage.data.stopped.some((x) => !x || x.length))) return;
+  const now = stage.closedNow();
+  const worst = Math.max(0, ...now.map((k) => stage.error(stage.closures[k])));
   const word = worst < 1e-6 ? 'closed' : worst < 1e-3 ? 'nearly closed' : 'open';
-  const many = stage.closures.length > 1 ? `${stage.closures.length} loops` : '1 loop';
-  byId('status').textContent = `${many} ${word}, largest error ${worst.toExponential(1)} m or rad`;
+  const many = now.length > 1 ? `${now.length} loops` : now.length ? '1 loop' : 'no loop';
+  const parts = [];
+  if (stage.closures.length) parts.push(`${many} ${word}` + (now.length ? `, largest error ${worst.toExponential(1)} m or rad` : ''));
+  const stopped = stage.stoppedNow();
+  if (stopped.length) parts.push(`at the stop: ${stopped.join(', ')}`);
+  byId('status').textContent = parts.join('; ');
   const color = stage.colorOfError(worst).map((x) => Math.round(255 * x));
-  byId('status').style.setProperty('--dot', `rgb(${color})`);
+  byId('status').style.setProperty('--dot', now.length ? `rgb(${color})` : 'transparent');
 }
 
 // ---- names under the pointer
@@ -147,6 +158,8 @@ const ACTIONS = {
   '+': () => timeline.faster(1),
   '=': () => timeline.faster(1),
   d: flipTheme,
+  e: () => events.step(1),
+  E: () => events.step(-1),
   '?': flipKeys,
   r: () => camera && camera.reset(),
   Escape: () => byId('keys').hidden || flipKeys(),
@@ -173,6 +186,7 @@ function frame(now) {
       stage.draw(camera, root.classList.contains('dark'));
     }
     status();
+    events.show(timeline.time);
     const index = stage ? stage.nearest : Math.round((times.length - 1) * ((timeline.time - times[0]) / (span || 1)));
     plots.forEach((p) => p.cursor(timeline.time, index));
   }
@@ -186,4 +200,4 @@ new ResizeObserver(() => {
 drawPlots();
 window.requestAnimationFrame(frame);
 if (!window.matchMedia('(prefers-reduced-motion: reduce)').matches) timeline.play(true);
-window.spanloop = { timeline, camera, stage, plots }; // for tests and for the curious
+window.spanloop = { timeline, camera, stage, plots, events }; // for tests and for the curious

@@ -123,6 +123,7 @@ class Plot {
     }
     pen.textAlign = 'center';
     for (const t of ticksOf(this.times[0], last, 6)) pen.fillText(shortNumber(t), clamp(this.x(t), LEFT, w - 14), h - 8);
+    this.marks(pen, h);
     pen.lineWidth = 1.5;
     pen.lineJoin = 'round';
     this.labels.forEach(({ chip }, k) => {
@@ -132,6 +133,16 @@ class Plot {
       if (on) this.curve(pen, k);
     });
     this.cursor(this.time ?? this.times[0], this.index);
+  }
+
+  // a thin line at each event
+  marks(pen, h) {
+    pen.globalAlpha = data.events.length > 40 ? 0.18 : 0.5;
+    for (const e of data.events) {
+      pen.strokeStyle = e.color;
+      this.line(pen, this.x(e.time), TOP, this.x(e.time), h - BOTTOM);
+    }
+    pen.globalAlpha = 1;
   }
 
   decades() {
@@ -155,7 +166,8 @@ class Plot {
     for (let i = 0; i < this.times.length; i++) {
       const v = this.value(i, k);
       if (!Number.isFinite(v)) { drawing = false; continue; }
-      if (drawing) pen.lineTo(this.x(this.times[i]), this.y(v));
+      const jumps = i > 0 && this.times[i] === this.times[i - 1] && this.group.key !== 'energy'; // at an event
+      if (drawing && !jumps) pen.lineTo(this.x(this.times[i]), this.y(v));
       else pen.moveTo(this.x(this.times[i]), this.y(v));
       drawing = true;
     }

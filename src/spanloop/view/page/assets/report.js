@@ -45,7 +45,7 @@ function settingsCard(data) {
 
 const KEYS = [
   ['drag', 'rotate the view'], ['shift or right drag', 'pan'], ['wheel, pinch', 'zoom'], ['double click, r', 'reset the view'],
-  ['space', 'play, pause'], ['← →', 'one sample'], ['shift ← →', 'a tenth of the run'], ['home, end', 'start, end'], ['− +', 'slower, faster'],
+  ['space', 'play, pause'], ['← →', 'one sample'], ['shift ← →', 'a tenth of the run'], ['home, end', 'start, end'], ['e, shift e', 'next event, the one before'], ['− +', 'slower, faster'],
   ['j l f t a i', 'joints, loops, forces, trails, axes, inertias'], ['d', 'light, dark'], ['?', 'this list'],
 ];
 

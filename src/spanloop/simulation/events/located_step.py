@@ -1,0 +1,332 @@
+"""A step with events: its calls in one repetition, trial after trial (location.py), and what happens between trials.
+
+After a trial at whose end something fires, and before the rest of the step:
+
+    switch      switches and bodies change, frames are captured, what cannot close is found
+    impact      velocities jump as the closed rows demand; impulses, and energy given up, row by row
+    let_go      one-sided switches that the impact would pull open, and the impact happens without them
+    settle      what bounced opens again
+    project     velocity and acceleration with the rows that are closed now
+    forces      of all rows, where a watcher reads them
+    watch       the watchers' values here
+
+| name | numbers | meaning |
+|---|---|---|
+| on | switches | 1 or 0 |
+| restitution | switched rows | of this impact |
+| v.hit | nv | velocity before the impact |
+| impulse, lost | rows | impulses [N m s, N s], energy given up [J] |
+| f | rows | forces [N m, N] |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from spanloop.compiler.lower import Call, Log, Repeat
+from spanloop.compiler.lower.schedule import following
+from spanloop.math.scalar import absolute, where
+from spanloop.simulation.events import location
+from spanloop.simulation.events.kinds import Appear, Attach
+from spanloop.simulation.events.switching import Switching
+from spanloop.simulation.events.watched_values import push, values_and_rates
+from spanloop.topology.captured_frames import captured_placement
+
+if TYPE_CHECKING:
+    from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
+    from spanloop.simulation.system import System
+
+PULLED = 1e-12  # N s or N m s: a one-sided switch with a larger impulse the wrong way lets go
+OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
+BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
+RESTLESS = location.MOST // 2  # trials in a step, after which nothing bounces any more
+IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
+
+Arrays = Mapping[str, Sequence[Any]]
+
+
+def state_sizes(switching: Switching, system_sizes: Mapping[str, int]) -> dict[str, int]:
+    """What a run with events carries from step to step beside q and v."""
+    n = len(switching.watchers)
+    known = {
+        "on": len(switching.switches),
+        "armed": n,
+        "ending": 1,
+        "share": 1,
+        "g": n,
+        "r": n,
+        "third": n,
+        "third.at": 1,
+    }
+    known |= {name: system_sizes.get(name, 0) for name in ("active", "captured", "present")}
+    return {name: size for name, size in known.items() if size}
+
+
+def logged_sizes(system: System) -> dict[str, int]:
+    """The arrays of a row of the log, and their sizes."""
+    switching, model = system.switching, system.model
+    assert switching is not None
+    rows = switching.mechanism.n_rows if switching.switches else 0
+    known = {"t": 1, "fired": len(switching.watchers), "q": model.nq, "v.hit": model.nv, "v": model.nv}
+    known |= {"impulse": rows, "lost": rows, "on": len(switching.switches)}
+    known |= {name: system.sizes.get(name, 0) for name in ("active", "captured", "present", "u", "z")}
+    return {name: size for name, size in known.items() if size}
+
+
+class LocatedStep:
+    """Makes the calls of a step with events from those of an integrator's step."""
+
+    def __init__(self, builder: ScheduleBuilder, switching: Switching):
+        self.s, self.switching, self.system = builder, switching, builder.system
+        self.n, self.rows = len(switching.watchers), switching.mechanism.n_rows
+        self.moves = [n for n in ("q", "v", "loops", "q.rest", "v.rest") if n in builder.layout]  # what parts change
+        self.sizes = state_sizes(switching, self.system.sizes)
+
+    def calls(self, body: list[Any], waits: Sequence[str]) -> tuple[Any, ...]:
+        """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
+        s, begin = self.s, self._begin()
+        end = [*self._forces("t.end", following("q"), following("v"), "f.next"), self._watch_at_end()]
+        end.append(self._check(waits))
+        between = [self._decide(), self._switch()]
+        if self.switching.switches:
+            between += [*self._impacts(), self._settle()]
+        between += [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
+        log = Log("event", tuple(logged_sizes(self.system)))
+        return begin, Repeat((*body, *end), "trying", location.MOST, tuple(between), log), self._halt()
+
+    # ---- trials
+
+    def _begin(self) -> Call:
+        def compute(x):
+            return tuple(location.begin(x, self.n).values()), ()
+
+        names = location.begin(dict.fromkeys(("t", "h", "share"), (0.0,)), self.n)
+        return self.s.traced_call("part", ("t", "h", "share"), {name: len(y) for name, y in names.items()}, compute)
+
+    def _forces(self, t: str, q: str, v: str, f: str) -> list[Call]:
+        """Forces of all rows, if watchers read them."""
+        if not self.switching.needs_forces:
+            return []
+        s, names = self.s, ("t", "q", "v", "u", "z", *self.system.parameters)
+        plan = s.shared("forces", names, {n: self.system.sizes[n] for n in names}, self._row_forces)
+        s.sizes[f] = self.rows
+        return [Call(plan, (t, q, v, "u", "z", *self.system.parameters), (f,))]
+
+    def _row_forces(self, x) -> tuple[tuple, Sequence]:
+        f, _ = self.system.row_forces(x)  # the demands are those of the acceleration
+        return (f,), ()
+
+    def _watch_at_end(self) -> Call:
+        names = {"t": "t.end", "q": following("q"), "v": following("v"), "f": "f.next"}
+        return self._watch(names, following("g"), following("r"))
+
+    def _watch_at_start(self) -> Call:
+        return self._watch({"t": "t", "q": "q", "v": self.s.velocity, "f": "f"}, "g", "r")
+
+    def _watch(self, names: Mapping[str, str], g: str, r: str) -> Call:
+        def compute(x):
+            return values_and_rates(self.system, x), ()
+
+        known = {"t": 1, "q": self.s.nq, "v": self.s.nv, "f": self.rows if self.switching.needs_forces else 0}
+        sizes = {name: size for name, size in known.items() if size}
+        sizes |= {name: self.system.sizes[name] for name in self.system.parameters}
+        plan = self.s.shared("watch", tuple(sizes), sizes, compute)
+        self.s.sizes.update({g: self.n, r: self.n})
+        return Call(plan, tuple(names.get(name, name) for name in sizes), (g, r))
+
+    @property
+    def _rules(self) -> location.Rules:
+        return replace(self.switching.rules, resolved=location.RESOLVED[self.s.dtype])
+
+    def _check(self, waits: Sequence[str]) -> Call:
+        sizes, rules = location.checked(self.n), self._rules
+
+        def compute(x):
+            found = location.check(x, rules, self.moves, waits)
+            return tuple(found[name] for name in sizes), ()
+
+        more = ("g", "r", following("g"), "ending", "tries", "to", "h.grid", *map(following, self.moves))
+        reads = (*(n for n in sizes if n != "failed"), *more, *self._on, *waits)
+        return self.s.traced_call("check", reads, sizes, compute)
+
+    @property
+    def _on(self) -> tuple[str, ...]:
+        return ("on",) if self.switching.switches else ()
+
+    def _decide(self) -> Call:
+        sizes, rules = location.decided(self.n) | {name: self.s.sizes[name] for name in self.moves}, self._rules
+
+        def compute(x):
+            found = location.decide(x, rules, self.moves)
+            return tuple(found[name] for name in sizes), ()
+
+        more = ("failed", "t.grid", "h.grid", "g", "r", following("g"), *map(following, self.moves))
+        return self.s.traced_call("decide", (*sizes, *more, *self._on), sizes, compute)
+
+    def _halt(self) -> Call:
+        def compute(x):
+            return ([where(absolute(x["ending"][0]) > 0.5, -1.0, 1.0)],), ()
+
+        return self.s.traced_call("halt", ("ending",), {"halt": 1}, compute)
+
+    # ---- what happens between trials
+
+    def _switch(self) -> Call:
+        names = [n for n in ("on", "active", "captured", "present") if n in self.sizes]
+        writes = {n: self.sizes[n] for n in names} | {"q": self.s.nq, "v": self.s.nv, "v.hit": self.s.nv, "ending": 1}
+        if self.switching.switches:
+            writes["restitution"] = len(self.switching.mechanism.switched_rows)
+
+        def compute(x):
+            found = self._switched(x)
+            return tuple(found[name] for name in writes), ()
+
+        constants = [n for n in self.system.constants if n not in writes]
+        reads = ("fired", "event", "turns", "q", "v", "r", "ending", *names, *constants)
+        return self.s.traced_call("switch", reads, writes, compute)
+
+    def _switched(self, x: Arrays) -> dict[str, list[Any]]:
+        """Switches, bodies and frames after what fired, in the order of the list."""
+        switching = self.switching
+        out: dict[str, list[Any]] = {n: list(x[n]) for n in ("q", "v", "ending", "on", "captured", "present") if n in x}
+        on = out.get("on", [])
+        restitution = [0.0] * len(switching.mechanism.switched_rows)
+        for j, w in enumerate(switching.watchers):
+            fires = x["fired"][j] > 0.5
+            if w.kind in ("end", "limit") or (w.kind == "grasp" and w.event.on_break == "end"):  # type: ignore[union-attr]
+                out["ending"] = [where(fires, float(j + 1), out["ending"][0])]
+            elif w.kind in ("attach", "gap"):
+                if w.kind == "attach":
+                    refused = fires & self._refused(x, j)
+                    out["ending"] = [where(refused, float(j + 1), out["ending"][0])]
+                    fires = fires & _not(refused)
+                on[w.switch] = where(fires, 1.0, on[w.switch])
+                self._capture(x, out, j, fires)
+                self._bounce(x, j, fires, restitution)
+            elif w.kind in ("release", "pull", "grasp"):
+                on[w.switch] = where(fires, 0.0, on[w.switch])
+            else:
+                self._come_or_go(x, out, j, fires)
+        if "on" in out:
+            out["active"] = switching.active(on)
+            out["restitution"] = restitution
+            for j in range(len(switching.watchers)):
+                unknown = switching.reads_undetermined(j, on) > 0.5
+                out["ending"] = [where(unknown & (x["event"][0] > 0.5), float(j + 1), out["ending"][0])]
+        return {**out, "v.hit": out["v"]}
+
+    def _refused(self, x: Arrays, j: int) -> Any:
+        """Whether a loop that attaches is open, or closes too fast."""
+        w = self.switching.watchers[j]
+        event, switch = w.event, self.switching.switches[w.switch]
+        assert isinstance(event, Attach)
+        already = x["on"][w.switch] > 0.5
+        refused: Any = False
+        if not event.capture:
+            errors, lengths = self.system.row_errors(x), self.switching.mechanism.row_lengths
+            for r in switch.rows:
+                if r in self.switching.mechanism.position_rows:
+                    refused = refused | (absolute(errors[r]) > OPEN * lengths[r])
+        if event.speed is not None:
+            rates = self.system.row_rates(x)
+            for r in switch.rows:
+                refused = refused | (absolute(rates[r]) > event.speed)
+        return refused & ~already if refused is not False else False
+
+    def _capture(self, x: Arrays, out: dict[str, list[Any]], j: int, fires: Any) -> None:
+        """What a switch holds from now on."""
+        w = self.switching.watchers[j]
+        switch = self.switching.switches[w.switch]
+        if not switch.captures:
+            return
+        at = self.switching.captured_place(switch.name)
+        if w.limit is not None:
+            q = x["q"][w.limit.place]
+            new = [where(w.limit.value(x["q"]) < -BEYOND, q, w.limit.bound)]
+        elif isinstance(w.event, Attach) and not w.event.capture:
+            new = self.switching.own_placement(switch.name)
+        else:
+            new = captured_placement(self.system.mechanism_at(x), x["q"], switch.name)
+        fires = fires & ~(x["on"][w.switch] > 0.5)
+        for k, y in enumerate(new):
+            out["captured"][at + k] = where(fires, y, out["captured"][at + k])
+
+    def _bounce(self, x: Arrays, j: int, fires: Any, restitution: list[Any]) -> None:
+        """The restitution of the row that a one-sided switch watches, where the impact is fast enough."""
+        w = self.switching.watchers[j]
+        event = self.switching.switches[w.switch].one_sided
+        if w.kind != "gap" or event is None or event.restitution == 0.0:
+            return
+        fast = (x["r"][j] < -event.resting) & (x["turns"][0] < RESTLESS)
+        place = self.switching.switches[w.switch].places[event.row or 0]
+        restitution[place] = where(fires & fast, event.restitution, restitution[place])
+
+    def _come_or_go(self, x: Arrays, out: dict[str, list[Any]], j: int, fires: Any) -> None:
+        """A body appears with its pose and velocity, or vanishes; its loops open first."""
+        w, switching = self.switching.watchers[j], self.switching
+        event = w.event if isinstance(w.event, Appear) else None
+        out["present"][w.body] = where(fires, 1.0 if event else 0.0, out["present"][w.body])
+        q, v = switching.placement_of(w.body, event)
+        for i, y in q.items():
+            out["q"][i] = where(fires, y, out["q"][i])
+        for i, y in v.items():
+            out["v"][i] = where(fires, y, out["v"][i])
+        for k in switching.switches_on(w.body):
+            out["on"][k] = where(fires, 0.0, out["on"][k])
+
+    def _impacts(self) -> list[Call]:
+        """The impact; where it pulls at another one-sided switch that was closed, the impact without that one."""
+        impact = self._impact()
+        several = sum(w.kind == "pull" for w in self.switching.watchers) > 1
+        return [impact, self._let_go(), impact] if several else [impact]
+
+    def _let_go(self) -> Call:
+        switching = self.switching
+
+        def compute(x):
+            on, fired = list(x["on"]), list(x["fired"])
+            for j, w in enumerate(switching.watchers):
+                if w.kind == "pull":
+                    pulled = push(self.system, switching.switches[w.switch], x, x["impulse"]) < -PULLED
+                    pulled = pulled & (x["event"][0] > 0.5) & (on[w.switch] > 0.5)
+                    on[w.switch], fired[j] = where(pulled, 0.0, on[w.switch]), where(pulled, 1.0, fired[j])
+            return (on, fired, switching.active(on), list(x["v.hit"])), ()
+
+        writes = {"on": self.sizes["on"], "fired": self.n, "active": self.sizes["active"], "v": self.s.nv}
+        captured = [name for name in ("captured",) if name in self.sizes]
+        return self.s.traced_call("let_go", ("on", "fired", "impulse", "event", "v.hit", *captured), writes, compute)
+
+    def _impact(self) -> Call:
+        def compute(x):
+            delta, impulse, rates, pairs = self.system.impact(x)
+            happens = (x["event"][0] > 0.5) & ~(absolute(x["ending"][0]) > 0.5)
+            v = [where(happens, a + b, a) for a, b in zip(x["v"], delta, strict=True)]
+            e = dict(zip(self.switching.mechanism.switched_rows, x["restitution"], strict=True))
+            lost = [-0.5 * (p * (1.0 - e.get(r, 0.0)) * u) for r, (p, u) in enumerate(zip(impulse, rates, strict=True))]
+            impulse, lost = ([where(happens, y, 0.0) for y in row] for row in (impulse, lost))
+            return (v, impulse, lost), [(where(happens, a, -1.0), where(happens, b, 1.0)) for a, b in pairs]
+
+        reads = ("q", "v", "event", "ending", "restitution", *self.system.parameters)
+        return self.s.traced_call("impact", reads, {"v": self.s.nv, "impulse": self.rows, "lost": self.rows}, compute)
+
+    def _settle(self) -> Call:
+        """Switches that bounced open again."""
+        switching = self.switching
+
+        def compute(x):
+            on = list(x["on"])
+            for w in switching.watchers:
+                event = switching.switches[w.switch].one_sided if w.kind == "gap" else None
+                if event is not None and event.restitution > 0.0:
+                    bounced = x["restitution"][switching.switches[w.switch].places[event.row or 0]] > 0.0
+                    on[w.switch] = where(bounced, 0.0, on[w.switch])
+            return (on, switching.active(on)), ()
+
+        sizes = {"on": self.sizes["on"], "active": self.sizes["active"]}
+        return self.s.traced_call("settle", ("on", "restitution"), sizes, compute)
+
+
+def _not(condition: Any) -> Any:
+    return not condition if isinstance(condition, bool) else ~condition

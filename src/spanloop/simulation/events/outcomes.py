@@ -1,0 +1,105 @@
+"""The outcome of a run that an event ended: which one, when, and what was missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.loops.closure_errors import misses, rows_of
+from spanloop.simulation.events.kinds import Attach, Grasp
+from spanloop.simulation.events.location import MOST
+from spanloop.simulation.events.switched_start import wrenches
+from spanloop.simulation.events.switching import Watcher
+from spanloop.trajectory import EndReason, Outcome
+
+if TYPE_CHECKING:
+    from spanloop.simulation.problem import Problem
+
+
+def outcome_of(
+    problem: Problem, number: int, t: float, x: Mapping[str, np.ndarray], switched: Mapping[str, np.ndarray], run: int
+) -> Outcome:
+    """The outcome of a run that watcher `number` ended at time t [s].
+
+    x: arrays q, v, u, z, on there. switched: arrays that events change.
+    """
+    switching = problem.system.switching
+    assert switching is not None
+    w = switching.watchers[number]
+    on = x.get("on", np.zeros(0)).tolist()
+    if switching.reads_undetermined(number, on) > 0.5:
+        return Outcome(EndReason.SINGULAR, f"at t = {t:.9g} s {switching.undetermined_words(number, on)}", t)
+    if w.kind == "limit":
+        assert w.limit is not None
+        words = (
+            f"joint {w.limit.joint!r} reached its {w.limit.word} limit, {w.limit.bound:g}, at t = {t:.9g} s. "
+            "limits='stop' puts a stop there, limits='ignore' does not check limits"
+        )
+        return Outcome(EndReason.LIMIT, words, t)
+    if w.kind == "grasp":
+        return Outcome(EndReason.GRASP, f"at t = {t:.9g} s {_slip(problem, number, t, x, switched)}", t)
+    if w.kind == "attach":
+        return Outcome(EndReason.ATTACH, f"at t = {t:.9g} s {_refusal(problem, w, x, switched, run)}", t)
+    return Outcome(EndReason.EVENT, f"condition {w.name!r} was met at t = {t:.9g} s", t)
+
+
+def _slip(problem: Problem, number: int, t: float, x: Mapping[str, np.ndarray], switched: Mapping) -> str:
+    """A sentence on the friction cone that a grasp has left, and the forces there."""
+    assert problem.system.switching is not None
+    event = problem.system.switching.watchers[number].event
+    assert isinstance(event, Grasp)
+    rows = {name: np.atleast_2d(x) for name, x in switched.items()}
+    acting = {"u": x["u"], "z": x["z"]}
+    wrench = wrenches(problem, rows, np.array([[t]]), x["q"][None], x["v"][None], **acting)[event.loop][0]
+    normal = np.array(event.normal) / np.linalg.norm(event.normal)
+    pressing = float(normal @ wrench[3:])
+    across = float(np.linalg.norm(wrench[3:] - pressing * normal))
+    does = f"it presses with {pressing:.3g} N" if pressing > 0.0 else f"it would have to pull with {-pressing:.3g} N"
+    twist = f" and {abs(float(normal @ wrench[:3])):.3g} N m about the normal" if event.torsion else ""
+    need = across / event.friction
+    return (
+        f"the grasp {event.loop!r} leaves its friction cone: {does} and holds {across:.3g} N across{twist}, for which "
+        f"friction {event.friction:g} needs {need:.3g} N of pressing force. on_break='release' lets go there"
+    )
+
+
+def _refusal(
+    problem: Problem, w: Watcher, state: Mapping[str, np.ndarray], switched: Mapping[str, np.ndarray], run: int
+) -> str:
+    """A sentence on a loop that cannot close: how far it is open, or how fast it would close."""
+    system, event = problem.system, w.event
+    assert system.switching is not None
+    assert isinstance(event, Attach)
+    switch = system.switching.switches[w.switch]
+    x = {n: state[n].tolist() for n in ("q", "v")} | {n: np.ravel(y).tolist() for n, y in switched.items()}
+    x |= {n: y.tolist() for n, y in problem.constants_of(run).items()}
+    errors, rates = np.array(system.row_errors(x), float), np.array(system.row_rates(x), float)
+    model, rows = system.switching.model, list(switch.rows)
+    names = rows_of(model)
+    lengths = np.array(system.switching.mechanism.row_lengths)
+    far = np.abs(errors[rows] / lengths[rows]) > 1e-6
+    if far.any() and not event.capture:
+        miss = next(m for m in misses(model, errors) if m.name == w.name)
+        parts = [f"{1e3 * miss.meters:.3g} mm"] * (miss.meters > 0.0) + [f"{1e3 * miss.radians:.3g} mrad"] * (
+            miss.radians > 0.0
+        )
+        return (
+            f"loop {w.name!r} cannot attach: it is open by {' and '.join(parts)}. capture=True holds it as it is; "
+            "or move it there first"
+        )
+    k = int(rows[int(np.argmax(np.abs(rates[rows])))])
+    return (
+        f"loop {w.name!r} cannot attach: it closes at {abs(rates[k]):.3g} {names[k].unit}/s ({names[k].name}), and "
+        f"speed= allows {event.speed:g}"
+    )
+
+
+def too_many(t: float, h: float) -> Outcome:
+    """The outcome of a run whose events follow each other without end."""
+    words = (
+        f"at t = {t:.6g} s events follow each other too fast to be located one by one ({MOST} trials in a step of "
+        f"{h:g} s). Give one-sided constraints a resting= speed, or less restitution; or part the conditions that meet"
+    )
+    return Outcome(EndReason.NOT_CONVERGED, words, t)

@@ -1,0 +1,119 @@
+"""What a run with events carries at its start: which switches are on, what they hold, and the watchers' values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spanloop.compiler.lower import unrolled
+from spanloop.simulation.controllers import traced
+from spanloop.simulation.events.switching import Noted, Switching, condition_value
+from spanloop.simulation.events.watched_values import values_and_rates
+from spanloop.simulation.traced_kernels import kernel, must_repeat
+
+if TYPE_CHECKING:
+    from spanloop.simulation.problem import Problem
+
+
+def initial_arrays(problem: Problem) -> dict[str, np.ndarray]:
+    """Arrays (n or 1, size) by name, of located_step.state_sizes."""
+    switching = problem.system.switching
+    assert switching is not None
+    out: dict[str, Any] = {"on": np.array(switching.begins_on, float), "ending": np.zeros(1), "share": np.zeros(1)}
+    out["active"] = np.array(switching.active(out["on"].tolist()), float)
+    out["captured"] = np.array([x for name in switching.captures for x in switching.own_placement(name)], float)
+    out["present"] = np.array(switching.begins_present, float)
+    known = {name: np.atleast_2d(x) for name, x in out.items() if np.size(x)}
+    g, r = watched(problem, known, np.full((len(problem), 1), problem.start), problem.q, problem.v)
+    if problem.inputs.callback is not None:  # whose torques, and so the forces, are not known yet
+        g[:, [w.needs_forces for w in switching.watchers]] = 1.0
+    limits = [w.kind == "limit" for w in switching.watchers]
+    armed = np.where(limits, g > 0.0, True).astype(float)
+    return {**known, "g": g, "r": r, "armed": armed}
+
+
+def watched(
+    problem: Problem, switched: Mapping[str, np.ndarray], t: np.ndarray, q: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values and rates (n, watchers) at rows t (n, 1), q, v with the switched arrays (n or 1, size)."""
+    system, switching = problem.system, problem.system.switching
+    assert switching is not None
+    count = len(switching.watchers)
+
+    def compute(x: dict[str, Any]) -> tuple[list[Any], tuple[()]]:
+        f = system.row_forces(x)[0] if switching.needs_forces else ()
+        g, r = values_and_rates(system, {**x, "f": f})
+        return [*g, *r], ()
+
+    values = _evaluated(problem, "watched", 2 * count, compute, switched, (t, q, v))
+    return values[:, :count], values[:, count:]
+
+
+def wrenches(
+    problem: Problem, switched: Mapping[str, np.ndarray], t: np.ndarray, q: np.ndarray, v: np.ndarray, **acting: Any
+) -> dict[str, np.ndarray]:
+    """[torque; force] (n, 6) of every loop, as conditions read them. acting: inputs u and memory z."""
+    system, loops = problem.system, problem.system.model.loops
+
+    def compute(x: dict[str, Any]) -> tuple[list[Any], tuple[()]]:
+        found = system.wrenches(x, system.row_forces(x)[0])
+        return [y for loop in loops for y in found[loop.name]], ()
+
+    values = _evaluated(problem, "wrenches", 6 * len(loops), compute, switched, (t, q, v), acting)
+    return {loop.name: values[:, 6 * k : 6 * k + 6] for k, loop in enumerate(loops)}
+
+
+def _evaluated(
+    problem: Problem,
+    name: str,
+    count: int,
+    compute: Any,
+    switched: Mapping[str, np.ndarray],
+    state: tuple[np.ndarray, np.ndarray, np.ndarray],
+    acting: Mapping[str, np.ndarray] | None = None,
+) -> np.ndarray:
+    """compute(arrays) -> count scalars at rows of t, q, v; with the inputs of the first step if none are given."""
+    system, n = problem.system, len(state[1])
+    given = dict(zip(("t", "q", "v"), state, strict=True))
+    if acting is None:
+        u = problem.inputs.at(problem.batch, np.zeros((n, 1), int))[:, 0]
+        acting = {"u": np.nan_to_num(u), "z": np.asarray(problem.applied.start(), float)}
+    for k, x in acting.items():
+        given[k] = np.reshape(x, (-1 if np.size(x) else 1, system.sizes[k]))
+    given |= problem.constant_rows() | {k: switched[k] for k in system.switched}
+    rows = {k: np.ascontiguousarray(np.broadcast_to(x, (n, x.shape[-1])), float) for k, x in given.items()}
+    sizes = {k: x.shape[-1] for k, x in rows.items()}
+    found: np.ndarray = kernel(name, sizes, count, compute, watch_key(problem))(*rows.values())
+    return found
+
+
+def watch_key(problem: Problem) -> str:
+    """Names everything that the watchers' values depend on."""
+    system, switching = problem.system, problem.system.switching
+    assert switching is not None
+    return f"{system.key()}|{conditions_key(switching)}"
+
+
+def conditions_key(switching: Switching) -> str:
+    """A hash of the users' conditions, traced once."""
+    watchers = [w for w in switching.watchers if w.condition is not None]
+    if not watchers:
+        return ""
+    model = switching.model
+    parts = {f"f.{x.name}": 6 for x in model.loops} | {f"f.{x.name}": 1 for x in model.couplings}
+    sizes = (("t", 1), ("q", model.nq), ("v", model.nv), *parts.items())
+
+    def compute(x: Any) -> Any:
+        def found() -> list[Any]:
+            wrenches = Noted({name[2:]: x[name] if size > 1 else x[name][0] for name, size in parts.items()})
+            return [condition_value(w, model, x, wrenches) for w in watchers]
+
+        first = found()
+        must_repeat(first, found())
+        return first, (), ()
+
+    plan = traced("a condition", lambda: unrolled("events", sizes, (0,), compute), [w.condition for w in watchers])
+    return hashlib.sha256(str(plan).encode()).hexdigest()

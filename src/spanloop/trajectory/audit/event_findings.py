@@ -1,0 +1,106 @@
+"""Findings on the events of a run: impacts that give energy, momentum that they lose, closures that pull."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Finding, verdict_on
+from spanloop.trajectory.audit.impacts import Impacts, impacts, one_sided
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+_PULL = 1e-6  # of the largest force of a one-sided closure: it may pull by this much where it opens
+
+
+def event_findings(run: Trajectory, energy: float, momentum: float, closure: float) -> Iterator[Finding]:
+    """The findings on impacts and one-sided closures.
+
+    Bounds: energy of an impact and momentum, relative to what is at stake; closure [rad, or of the loop's length].
+    """
+    found = impacts(run)
+    if found is not None:
+        yield _impacts(run, found, energy)
+        if np.isfinite(found.momentum).any():
+            yield _momentum(run, found, momentum)
+    yield from _one_sided(run, closure)
+
+
+def _impacts(run: Trajectory, found: Impacts, share: float) -> Finding:
+    gain = found.after - found.before
+    bound = share * float(found.before.max())
+    value, k = float(gain.max()), int(np.argmax(gain))
+    off = np.abs(gain + found.said)
+    hits = int(np.sum(np.abs(gain) > bound))
+    words = f"{hits} impact{'' if hits == 1 else 's'} take{'s' if hits == 1 else ''} {-gain.sum():.4g} J."
+    if value > 0.0:
+        words += f" One adds up to {value:.2g} J{_when(run, found.rows[k])} (bound {bound:.2g} J)."
+    else:
+        words += f" None adds energy (bound {bound:.2g} J)."
+    if np.any(np.abs(found.brought) > bound):
+        words += f" Bodies that appear bring {_positive(found.brought):.4g} J, those that vanish take "
+        words += f"{_positive(-found.brought):.4g} J along."
+    verdict = verdict_on(value, bound, 0.0)
+    if off.max() > 10.0 * bound:
+        k, verdict, value = int(np.argmax(off)), NOT_WELL, max(value, float(off.max()))
+        said = f"{found.said[k]:.6g} J, and it is {-gain[k]:.6g} J"
+        words += f" The table says that the impact{_when(run, found.rows[k])} takes {said}."
+    return Finding("impacts", value, bound, "J", verdict, words)
+
+
+def _momentum(run: Trajectory, found: Impacts, bound: float) -> Finding:
+    k = int(np.nanargmax(found.momentum))
+    value = float(found.momentum[k])
+    words = (
+        f"Impacts of bodies that nothing holds change their momentum by up to {value:.2g} of what they can carry"
+        f"{_when(run, found.rows[k])} (bound {bound:.2g})."
+    )
+    return Finding("impact momentum", value, bound, "1", verdict_on(value, bound, 0.0), words)
+
+
+def _one_sided(run: Trajectory, bound: float) -> Iterator[Finding]:
+    closures = one_sided(run)
+    if not closures:
+        return
+    worst = min(closures, key=lambda x: x.gap / x.length)
+    value = max(0.0, -worst.gap / worst.length)
+    words = f"One-sided closures overlap by up to {max(0.0, -worst.gap):.2g} {worst.unit}, in {worst.name!r} (bound "
+    words += f"{bound * worst.length:.2g} {worst.unit})."
+    yield Finding("gaps", value, bound, "rad, or of the loop's length", verdict_on(value, bound, 0.0), words)
+    worst = max(closures, key=lambda x: x.pull / x.force if x.force else 0.0)
+    share = worst.pull / worst.force if worst.force else 0.0
+    unit = {"m": "N", "rad": "N m"}[worst.unit]
+    words = (
+        f"One-sided closures pull by up to {worst.pull:.2g} {unit}, {worst.name!r} (bound {_PULL * worst.force:.2g} "
+    )
+    words += f"{unit}, {_PULL:g} of its largest force)."
+    yield Finding("pulls", share, _PULL, "1", verdict_on(share, _PULL, 0.0), words)
+
+
+def worst_of(findings: Iterable[Iterable[Finding]], labels: Iterable[str] | None = None) -> list[Finding]:
+    """For each name the finding that is farthest from well. labels: of the groups; they follow the sentences."""
+    groups = list(findings)
+    words = [""] * len(groups) if labels is None else list(labels)
+    found: dict[str, list[Finding]] = {}
+    for group, label in zip(groups, words, strict=True):
+        for f in group:
+            found.setdefault(f.name, []).append(replace(f, sentence=f"{f.sentence}{label}"))
+    return [max(same, key=_badness) for same in found.values()]
+
+
+def _badness(f: Finding) -> tuple[int, float]:
+    share = f.value / f.bound if f.bound else f.value
+    return [WELL, NOT_JUDGED, NOT_WELL].index(f.verdict), -np.inf if np.isnan(share) else share
+
+
+def _positive(values: np.ndarray) -> float:
+    return float(np.maximum(values, 0.0).sum())
+
+
+def _when(run: Trajectory, row: int) -> str:
+    which = f" of run {run.events.run[row]}" if run.batch else ""
+    return f", at {run.events.time[row]:g} s{which}"

@@ -1,0 +1,186 @@
+"""Impacts of a run: kinetic energy and momentum before and after each moment of its table, and one-sided closures.
+
+Energies and momenta are computed here from the states of the table, with the mass matrix; what the table says that an
+event took is compared with them. Bodies that appear or vanish bring and take energy and momentum along; they are booked
+on their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spanloop.loops.closure_errors import mechanism_of
+from spanloop.model import Model
+from spanloop.model.parts import WORLD
+from spanloop.trajectory.events import impulse_rows
+from spanloop.trajectory.quantities import error_of, is_closed, loaded, over_samples
+from spanloop.trajectory.segment_models import robot_of
+from spanloop.trajectory.topologies import topologies, without_mass
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+
+@dataclass(frozen=True, eq=False)
+class Impacts:
+    """Moments of a run or batch: rows (k,) of the table in which they begin, kinetic energies before and after (k,) [J]
+    without bodies that come or go, what the table says they took (k,), the energy that bodies bring (k,), and the
+    change of momentum (k,) where bodies that float are alone in it, as a share of what their energy can carry."""
+
+    rows: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    said: np.ndarray
+    brought: np.ndarray
+    momentum: np.ndarray
+
+
+def impacts(run: Trajectory) -> Impacts | None:
+    """The moments of a run or batch; None without any."""
+    groups: dict[tuple[Model, tuple[str, ...]], list[tuple[int, _Moment]]] = {}
+    moments = list(_moments(run))
+    for k, m in enumerate(moments):
+        groups.setdefault((m.model, m.left_out), []).append((k, m))
+    if not moments:
+        return None
+    before, after, whole = np.zeros((3, len(moments)))
+    for (model, left_out), members in groups.items():
+        numbers = [k for k, _ in members]
+        states = [m.states(run) for _, m in members]
+        before[numbers], after[numbers] = _kinetic(without_mass(model, left_out), states)
+        whole[numbers] = np.diff(_kinetic(without_mass(model, ()), states), axis=0)[0]
+    said = np.array([run.events.energy_lost[list(m.rows)].sum() for m in moments])
+    momentum = np.array([_momentum(run, m) for m in moments])
+    rows = np.array([m.rows[0] for m in moments])
+    return Impacts(rows, before, after, said, whole - (after - before), momentum)
+
+
+class _Moment(NamedTuple):
+    """A moment of the table: its rows, the model that holds there, and bodies that come, go or are not there."""
+
+    rows: range
+    model: Model
+    left_out: tuple[str, ...]
+
+    def states(self, run: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        e, nq, nv = run.events, self.model.nq, self.model.nv
+        return e.q[self.rows[-1], :nq], e.v_before[self.rows[0], :nv], e.v_after[self.rows[-1], :nv]
+
+
+def _moments(run: Trajectory) -> Iterator[_Moment]:
+    """All moments at which something changes but the model."""
+    e = run.events
+    assert e.begin_present is not None
+    present, number = np.array(e.begin_present), -1
+    models = [(s.times[0], s.model) for s in run.segments if s.model is not None]
+    for rows in e.moments():
+        number = int(e.run[rows[0]])
+        was = present[number].copy()
+        for k in rows:
+            if e.kind[k] in ("appear", "vanish"):
+                present[number, e.bodies.index(str(e.name[k]))] = e.kind[k] == "appear"
+        out = tuple(b for b, x, y in zip(e.bodies, was, present[number], strict=True) if not (x and y))
+        kinds = {str(e.kind[k]) for k in rows}
+        if kinds != {"end"}:
+            later = [m for t, m in models if t <= e.time[rows[0]]]
+            own = later[-1] if later else run.model
+            yield _Moment(rows, own, tuple(b for b in out if b in own.body_number))
+
+
+def _kinetic(model: Model, states: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """½ vᵀ M v (k,) before and after."""
+    q, before, after = (np.array(x) for x in zip(*states, strict=True))
+    mass = over_samples("impacts", robot_of(model).mass_matrix, q)
+    one, other = (0.5 * np.einsum("ki,kij,kj->k", v, mass, v) for v in (before, after))
+    return one, other
+
+
+# ---- momentum of bodies that float
+
+
+def _momentum(run: Trajectory, moment: _Moment) -> float:
+    """The change of momentum of the bodies that float, over what they can carry; NaN where others push them."""
+    e, model = run.events, moment.model
+    held = _held_bodies(model)
+    pushing = {e.rows[r].owner for r in np.flatnonzero(e.impulse[moment.rows[-1]])}
+    for x in model.loops:
+        if x.name in pushing and {x.a, x.b} & held:
+            return np.nan
+    if pushing & {c.name for c in model.couplings if model.joint(c.joint).child in held} or not pushing:
+        return np.nan
+    roots = tuple(j.child for j in model.joints if j.parent == WORLD and j.child in held)
+    free = without_mass(model, tuple(dict.fromkeys((*moment.left_out, *roots))))
+    if not free.mass:
+        return np.nan
+    q, before, after = moment.states(run)
+    robot = robot_of(free)
+    change = robot.momentum(q, after) - robot.momentum(q, before)
+    energy = max(float(robot.energy(q, v)[0]) for v in (before, after))
+    reach = max(mechanism_of(free).length, 1e-12)
+    sizes = np.linalg.norm(change[:3]) / reach + np.linalg.norm(change[3:])
+    return float(sizes / np.sqrt(2.0 * energy * free.mass)) if energy else 0.0
+
+
+def _held_bodies(model: Model) -> set[str]:
+    """The world, and bodies of trees that do not float."""
+    held = {WORLD}
+    for j in model.joints:
+        loose = j.parent == WORLD and j.kind.name == "free" and not (j.driven or any(j.damping) or any(j.stiffness))
+        if j.parent in held and not loose:
+            held.add(j.child)
+    return held
+
+
+# ---- closures that push and never pull
+
+
+@dataclass(frozen=True)
+class OneSided:
+    """The worst of a one-sided closure at samples: smallest gap [m or rad], pull and largest force [N or N m]."""
+
+    name: str
+    gap: float
+    unit: str
+    length: float
+    pull: float
+    force: float
+
+
+def one_sided(run: Trajectory) -> list[OneSided]:
+    """The gaps and forces of the run's one-sided closures."""
+    out = []
+    for name, row, sign in run.events.one_sided:
+        closed = is_closed(run, name)
+        gap = sign * error_of(run, name)[..., row]
+        force = sign * _row_force(run, name, row)[closed]
+        number = run.events.rows_named(name)[row]
+        unit = {"N s": "m", "N m s": "rad"}[run.events.rows[number].unit]
+        length = mechanism_of(run.model).row_lengths[number]
+        open_gaps = gap[~closed & np.isfinite(gap)]
+        pull = float(-np.nanmin(force, initial=0.0))
+        out.append(OneSided(name, float(open_gaps.min(initial=0.0)), unit, length, pull, _largest(force)))
+    return out
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(np.nanmax(np.abs(values), initial=0.0))
+
+
+def _row_force(run: Trajectory, name: str, row: int) -> np.ndarray:
+    """λ (..., n) of a closure's row at samples; NaN while it is open, 0 where it is not unique."""
+    out = np.full((*run.batch, len(run)), np.nan)
+    for t in topologies(run):
+        mine = [k for k, r in enumerate(impulse_rows(t.model)) if r.owner == name]
+        if not mine:
+            continue
+
+        def multipliers(*state, robot=t.robot, number=mine[row], forces=None):
+            found = robot.solve(*state, forces=forces)
+            return found.rows[..., [number]] if found.unique_rows[number] else np.zeros((*found.rows.shape[:-1], 1))
+
+        out[t.where] = loaded("one-sided", multipliers, t.forces, t.q, t.v, t.tau)[:, 0]
+    return out

@@ -1,0 +1,57 @@
+"""Stops at the limits of joints: rows that push and never pull."""
+
+import numpy as np
+import pytest
+
+import spanloop as sl
+
+
+def rod(**limits):
+    body = sl.Builder("rod").body("link", 1.0, (0.5, 0.0, 0.0), (0.1, 0.1, 0.1))
+    return body.revolute("hinge", "world", "link", "y", **limits).build()
+
+
+def test_a_joint_comes_to_rest_on_a_stop():
+    """The rod falls on its upper limit, and stays there."""
+    run = sl.simulate(rod(lower=-1.0, upper=0.3), duration=3.0, limits="stop")
+    assert run.outcome.finished
+    assert run.settings["limits"] == "stop"
+    assert [(e.kind, e.name) for e in run.events] == [("attach", "hinge::stop")]
+    free = sl.simulate(rod(), duration=3.0, events=lambda t, q, v: 0.3 - q[0])
+    assert run.events.time[0] == pytest.approx(free.outcome.time, abs=1e-12)
+    assert run.events.energy_lost[0] == pytest.approx(9.81 * 0.5 * np.sin(0.3), abs=1e-9)
+    assert (run.q[-1, 0], run.v[-1, 0]) == (0.3, pytest.approx(0.0, abs=1e-30))
+
+
+def test_a_motion_is_that_without_stops_before_it_touches_one():
+    free = sl.simulate(rod(), duration=0.1)
+    held = sl.simulate(rod(lower=-1.0, upper=0.3), duration=0.1, limits="stop")
+    np.testing.assert_allclose(held.q, free.q, atol=1e-14)
+
+
+def test_a_joint_that_starts_beyond_its_limit_is_held_where_it_is():
+    run = sl.simulate(rod(lower=-1.0, upper=0.3), [0.5], duration=1.0, limits="stop")
+    np.testing.assert_allclose(run.q[:, 0], 0.5)
+
+
+def test_stops_leave_a_joint_that_is_pulled_away():
+    """A torque lifts the rod from its stop, at the moment at which it carries the weight."""
+    weight = 9.81 * 0.5 * np.cos(0.3)
+
+    def lifted(t, q, v):
+        return [-2.0 * weight * t]
+
+    run = sl.simulate(rod(lower=-1.0, upper=0.3), [0.3], duration=1.0, limits="stop", controller=lifted)
+    assert [e.kind for e in run.events] == ["attach", "release"]
+    assert run.events.time[1] == pytest.approx(0.5, abs=1e-10)
+
+
+@pytest.mark.slow
+def test_coupled_joints_come_to_rest_on_their_stops():
+    model = sl.zoo.pendulum(3)
+    for j in model.joints:
+        model = model.with_joint(j.name, lower=0.2, upper=0.6, damping=0.1)
+    run = sl.simulate(model, [0.5, 0.5, 0.5], duration=5.0, step=5e-3, limits="stop")
+    assert run.outcome.finished
+    assert np.abs(run.v[-1]).max() < 1e-9
+    np.testing.assert_allclose(run.q[-1], 0.2, atol=1e-12)
