@@ -1,6 +1,6 @@
 """A bob on a string that goes slack, flies and is caught: a loop that pulls and never pushes.
 
-The string is a loop that keeps a distance, `sl.joints.Distance`, and one-sided: it opens where its force would push, and
+The string is a loop that keeps a distance, `sl.joints.Distance`, and one-sided: it opens where its force would push and
 closes where it is straight again; what moves along it then is lost. Moments and places are known in closed form.
 
 The page, with figures: docs/examples/20_string_pendulum.md

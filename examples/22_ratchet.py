@@ -51,7 +51,9 @@ held = table.q[(table.kind == "attach") & (table.name == "holding"), model.q_sli
 strokes = np.diff(held)
 ends = 2.2 - 1.0, 2.2 + 1.0  # crank and coupler in line, folded and stretched [m]
 swing = abs(np.diff([np.arccos((2.0**2 + 1.8**2 - d * d) / (2 * 2.0 * 1.8)) for d in ends]))[0]
-print(f"each turn winds {np.degrees(swing):.6f}°, the strokes differ from that by {np.abs(strokes - swing).max():.0e} rad")
+print(
+    f"each turn winds {np.degrees(swing):.6f}°, the strokes differ from that by {np.abs(strokes - swing).max():.0e} rad"
+)
 assert np.abs(strokes - swing).max() < 1e-8
 print(f"the winch never turns back: its least rate is {run['drum'].v.min():.0e} rad/s")
 assert run["drum"].v.min() > -2.0 * PLAY

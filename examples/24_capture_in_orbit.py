@@ -67,9 +67,12 @@ before, after = run.events.v_before[0], run.events.v_after[0]
 M = run.robot.mass_matrix(run.events.q[0])
 energy = run.energy.sum(axis=-1)
 lost = run.events.energy_lost[0]
-print(f"energy {energy[0]:.3f} J; the grip takes {lost:.3f} J, the brakes {energy[0] - lost - energy[-1]:.3f} J;", end=" ")
+print(
+    f"energy {energy[0]:.3f} J; the grip takes {lost:.3f} J, the brakes {energy[0] - lost - energy[-1]:.3f} J;", end=" "
+)
 rigid = 0.5 * (before @ M @ before - after @ M @ after)
 print(f"the grip's share is off ½ (vᵀMv) before less after by {abs(lost - rigid):.0e} J")
 assert abs(lost - rigid) < 1e-12
-print(f"after 8 s the joints turn at {np.abs(run.v[-1, 6:12]).max():.0e} rad/s; the grip is closed to {run.residual:.0e} m")
+print(f"after 8 s the joints turn at {np.abs(run.v[-1, 6:12]).max():.3f} rad/s;", end=" ")
+print(f"the grip is closed to {run.residual:.0e} m")
 assert run.residual < 1e-12

@@ -1,4 +1,4 @@
-"""Runs with events: each run of a batch gives the bits it gives alone, resumed runs too; nothing compiles at a change."""
+"""Runs with events: a run of a batch gives the bits it gives alone, a resumed one too; no change compiles anything."""
 
 from __future__ import annotations
 

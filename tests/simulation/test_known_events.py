@@ -120,8 +120,8 @@ def test_a_string_goes_slack_and_catches_the_bob(integrator, near):
     length, speed = 0.9, 5.5
     model = known.point("string", length)
     slack, catch = known.when_the_string_is_slack(speed, length), known.when_the_string_catches(speed, length)
-    run = sl.simulate(model, [0, -length], [speed, 0], duration=round(catch.time + 0.2, 3), integrator=integrator, step=1e-3,
-                      closures=sl.Closures(active_loops=["string"]),
+    run = sl.simulate(model, [0, -length], [speed, 0], duration=round(catch.time + 0.2, 3), step=1e-3,
+                      integrator=integrator, closures=sl.Closures(active_loops=["string"]),
                       events=[sl.events.OneSided("string", sign=-1)])  # fmt: skip
     assert changes(run)[:2] == [("release", "string"), ("attach", "string")]
     table = run.events
@@ -178,7 +178,9 @@ def test_a_rod_falls_on_the_stop_of_its_hinge_and_stays(integrator, near):
     b = sl.Builder("rod").body("rod", mass, (length / 2, 0, 0), (1e-3, *[mass * length**2 / 12] * 2))
     model = b.revolute("hinge", "world", "rod", "-y", lower=end, upper=2.0).build()
     answer = known.when_the_rod_falls_to(start, end, length)
-    run = sl.simulate(model, [start], duration=round(answer.time + 0.2, 3), integrator=integrator, step=1e-3, limits="stop")
+    run = sl.simulate(
+        model, [start], duration=round(answer.time + 0.2, 3), integrator=integrator, step=1e-3, limits="stop"
+    )
     assert [kind for kind, _ in changes(run)] == ["attach"]
     assert abs(run.events.time[0] - answer.time) < near
     assert abs(run.events.v_before[0, 0] - answer.rate) < 10 * near

@@ -55,7 +55,7 @@ def when_the_bead_leaves(start: float, radius: float) -> Leaving:
 
 @dataclass(frozen=True)
 class Catch:
-    """The end of a free flight: when, where (x, z) and with which velocities before and after [m, m/s]; what is lost."""
+    """The end of a free flight: when, where (x, z), the velocities before and after [m, m/s], the energy lost."""
 
     time: float
     place: tuple[float, float]
@@ -99,8 +99,7 @@ def when_the_string_catches(speed: float, length: float, mass: float = 1.0) -> C
 
 
 def ladder(length: float, mass: float = 1.0) -> sl.Model:
-    """A uniform rod at (x, z) with its angle to the floor; its foot stands on the floor z = 0, its top leans on the wall
-    x = 0."""
+    """A uniform rod at (x, z) and at an angle; its foot is on the floor z = 0, its top on the wall x = 0."""
     b = sl.Builder("ladder").body("across").body("up").body("rod", mass, inertia=(1e-3, *[mass * length**2 / 12] * 2))
     b.prismatic("x", "world", "across", "x").prismatic("z", "across", "up", "z").revolute("turn", "up", "rod", "y")
     b.frame("top", "rod", (-length / 2, 0, 0)).frame("foot", "rod", (length / 2, 0, 0))
@@ -129,7 +128,7 @@ def when_the_ladder_leaves(start: float, length: float) -> Leaving:
 
 
 def pinch(mass: float) -> sl.Model:
-    """A hand that lifts; two fingers on it that press a block from both sides, by points; all coordinates begin at 0."""
+    """A hand that lifts; two fingers on it that press a block from both sides, by points; coordinates begin at 0."""
     b = sl.Builder("pinch").body("hand", 1.0, inertia=POINT).prismatic("lift", "world", "hand", "z")
     b.body("block", mass, inertia=(1e-3, 2e-3, 3e-3)).free("block_free", "world", "block")
     for name, side in (("left", -1.0), ("right", 1.0)):

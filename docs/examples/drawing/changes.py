@@ -78,7 +78,9 @@ def clutch(x) -> dict:
 def ratchet(x) -> dict:
     run = x["run"]
     figure, ((angles,),) = panels(1, 1, 3.4, 8.0)
-    angles.plot(run.times, np.degrees(run["rocker_hinge"].q - run["rocker_hinge"].q[0]), color=PALETTE[0], label="rocker")
+    angles.plot(
+        run.times, np.degrees(run["rocker_hinge"].q - run["rocker_hinge"].q[0]), color=PALETTE[0], label="rocker"
+    )
     angles.plot(run.times, np.degrees(run["drum"].q), color=PALETTE[1], label="winch")
     _marked(angles, run)
     style_axes(angles, "time [s]", "angle [°]")

@@ -103,8 +103,9 @@ def _name(switching: Switching, watcher: Watcher) -> str:
 
 
 def _lost(switching: Switching, found: dict, row: int, j: int) -> float:
-    """The energy given up along the rows of a watcher's switch; once if several of one switch fire together."""
+    """The energy given up along the rows of a watcher's switch; of the last if several of one switch fire together."""
     k = switching.watchers[j].switch
-    if k < 0 or any(switching.watchers[i].switch == k for i in np.flatnonzero(found["fired"][row, :j] > 0.5)):
+    later = j + 1 + np.flatnonzero(found["fired"][row, j + 1 :] > 0.5)
+    if k < 0 or any(switching.watchers[i].switch == k for i in later):
         return 0.0
     return float(found["lost"][row, list(switching.switches[k].rows)].sum())

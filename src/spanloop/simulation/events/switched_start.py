@@ -108,7 +108,7 @@ def conditions_key(switching: Switching) -> str:
 
     def compute(x: Any) -> Any:
         def found() -> list[Any]:
-            wrenches = Noted({name[2:]: x[name] if size > 1 else x[name][0] for name, size in parts.items()})
+            wrenches = Noted({name[2:]: x[name] for name in parts})
             return [condition_value(w, model, x, wrenches) for w in watchers]
 
         first = found()

@@ -7,6 +7,7 @@ constraint, its force, the margin of a grasp. The events of sl.simulate and the 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.traced_arrays import TracedArray
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.kernels.row_masks import row_masks, undetermined_loops
 from spanloop.math import quaternion, rotation_vector
@@ -437,7 +439,7 @@ class _Maker:
 
 
 class Noted(dict[str, Any]):
-    """Wrenches by name that note which of them a condition reads."""
+    """Forces by name as a condition reads them: arrays (6) of loops, numbers of couplings; it notes which are read."""
 
     def __init__(self, values: Mapping[str, Any]):
         super().__init__(values)
@@ -447,7 +449,8 @@ class Noted(dict[str, Any]):
         if name not in self:
             raise InputError(f"f[{name!r}]: there is no loop or coupling of this name; {nearest(name, list(self))}")
         self.read.add(name)
-        return super().__getitem__(name)
+        value = super().__getitem__(name)
+        return TracedArray.of(value) if len(value) > 1 else value[0]
 
 
 def _read(w: Watcher, model: Model) -> frozenset[str]:
@@ -458,8 +461,7 @@ def _read(w: Watcher, model: Model) -> frozenset[str]:
 
     sizes = (("t", 1), ("q", model.nq), ("v", model.nv), *((x.name, 6) for x in model.loops))
     x = traced_inputs((*sizes, *((x.name, 1) for x in model.couplings)))
-    six: dict[str, Any] = {loop.name: x[loop.name] for loop in model.loops}
-    wrenches = Noted(six | {c.name: x[c.name][0] for c in model.couplings})
+    wrenches = Noted({part.name: x[part.name] for part in (*model.loops, *model.couplings)})
     condition_value(w, model, x, wrenches)
     return frozenset(wrenches.read)
 
@@ -475,6 +477,8 @@ def condition_value(w: Watcher, model: Model, x: Mapping[str, Sequence[Any]], wr
             f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "
             "positive until it happens"
         )
+    if isinstance(value, Real) and not math.isfinite(value):
+        raise InputError(f"the condition of {w.kind} {w.name!r} returned {value}; expected a finite number")
     return float(value) if isinstance(value, Real) else value
 
 

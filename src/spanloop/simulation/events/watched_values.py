@@ -9,7 +9,7 @@ from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_co
 from spanloop.math.scalar import where
 from spanloop.model import Model
 from spanloop.simulation.events.kinds import Grasp
-from spanloop.simulation.events.switching import Switch, Watcher, condition_value
+from spanloop.simulation.events.switching import Noted, Switch, Watcher, condition_value
 
 if TYPE_CHECKING:
     from spanloop.simulation.system import System
@@ -30,9 +30,8 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
     errors = system.row_errors(x) if gaps else []
     rates = system.row_rates(x) if gaps else []
     forces = x.get("f", ())
-    wrenches = (
-        system.wrenches(x, forces) if any(w.takes_forces or w.kind == "grasp" for w in switching.watchers) else {}
-    )
+    read = any(w.takes_forces or w.kind == "grasp" for w in switching.watchers)
+    wrenches = Noted(system.wrenches(x, forces) if read else {})
     slack = SLACK * weight(switching.model)
     out, out_rates = [], []
     for w in switching.watchers:
