@@ -97,3 +97,49 @@ def test_words_of_an_event_are_its_table():
         "kind": "appear", "body": "box", "at": 2.0, "position": [0.0, 0.0, 1.0],
     }  # fmt: skip
     assert event_table("end half way when=t - 1") == {"kind": "end", "name": "half way", "when": "t - 1"}
+
+
+@pytest.fixture
+def gripper(tmp_path):
+    """A slide above a free box, a loop that holds the box, and a run that attaches and releases it."""
+    built = sl.Builder("gripper").body("hand", mass=1.0, inertia=(0.01, 0.01, 0.01))
+    built = built.body("box", mass=0.5, inertia=(0.002, 0.002, 0.002)).prismatic("lift", "world", "hand")
+    built = built.free("part", "world", "box").loop("hand", "box", "fixed", name="grip", switchable=True)
+    built.build().save(tmp_path / "gripper.toml")
+    path = tmp_path / "run.toml"
+    path.write_text(
+        """
+model = "gripper.toml"
+duration = 0.3
+[q]
+part = [1, 0, 0, 0, 0.05, 0, -0.1]
+[v]
+lift = 1.0
+[[events]]
+kind = "attach"
+loop = "grip"
+when = "0.1 - t"
+capture = true
+"""
+    )
+    return path
+
+
+@pytest.mark.slow
+def test_events_of_file_and_command_line_are_printed_and_listed(capsys, tmp_path, gripper):
+    page = tmp_path / "run.html"
+    words = ("simulate", "--run", str(gripper), "--event", "release grip at=0.2")
+    code, out, _ = run(capsys, *words, "--output", str(page))
+    assert code == 0
+    assert [line.split()[1:3] for line in out.splitlines() if "grip  " in line] == [
+        ["attach", "grip"],
+        ["release", "grip"],
+    ]
+    assert "attach" in page.read_text()
+    data = json.loads(run(capsys, *words, "--json")[1])
+    attach, release = data["events"]
+    assert (attach["kind"], attach["closed"]) == ("attach", ["grip"])
+    assert attach["time"] == pytest.approx(0.1, abs=1e-9)
+    assert attach["energy_lost"] == pytest.approx(0.5 * 1.0 * 0.5 / 1.5)  # two masses stick together
+    assert attach["impulse"]["grip: force along z"] == pytest.approx(1.0 * 0.5 / 1.5)
+    assert (release["kind"], release["closed"], release["energy_lost"]) == ("release", [], 0.0)

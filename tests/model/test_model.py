@@ -259,7 +259,7 @@ def test_a_report_has_a_line_for_everything():
             "loops",
             "  tip_world: spherical between rod2 and world (switchable)",
             "",
-            "couplings (mimic)",
+            "couplings",
             "  gear: hinge2 = -2 hinge1 + 0.5",
             "",
             "notes",

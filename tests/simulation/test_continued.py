@@ -268,9 +268,7 @@ def test_wrong_arguments_are_refused(options, words):
 
 def test_a_joint_that_cannot_hold_its_body_is_refused():
     run = sl.simulate(released(), v={"flies": [0.0, 0.0, 0.0, 0.0, 0.1, 0.0]}, duration=0.01)
-    with pytest.raises(
-        InputError, match=r"'grip' is new, and cannot hold body 'ball' where it is: 1\.02e\+03 mm"
-    ):
+    with pytest.raises(InputError, match=r"'grip' is new, and cannot hold body 'ball' where it is: 1\.02e\+03 mm"):
         run.continued(held(), duration=0.01)
     spun = bodies("spun").prismatic("slide", "world", "ball", "x", (0.0, 1e-3, 0.0)).build()
     with pytest.raises(InputError, match=r"not allow the velocity of body 'ball': 0\.1 m/s and 0 rad/s are left"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import spanloop as sl
 from spanloop.errors import FileError, InputError
 from spanloop.simulation.run_files import read_run
 from spanloop.simulation.run_files.conditions import condition
+from spanloop.simulation.run_files.reader import _READERS, KINDS
 
 RUN = """
 format = 1
@@ -57,6 +59,7 @@ kind = "grasp"
 loop = "grip"
 friction = 0.6
 torsion = 0.01
+normal = [1, 0, 0]
 on_break = "release"
 [[events]]
 kind = "appear"
@@ -128,12 +131,17 @@ def test_every_kind_of_event_is_read(tmp_path, model):
     assert (attach.loop, attach.capture, attach.speed, attach.at) == ("grip", True, 0.5, None)
     assert (release.loop, release.at, release.when) == ("grip", 0.2, None)
     assert stop == sl.events.OneSided("grip", row=2, sign=-1, restitution=0.5, resting=1e-4)
-    assert grasp == sl.events.Grasp("grip", friction=0.6, torsion=0.01, on_break="release")
+    assert grasp == sl.events.Grasp("grip", friction=0.6, torsion=0.01, on_break="release", normal=(1.0, 0.0, 0.0))
     assert (appear.body, appear.at, appear.pose[:3, 3].tolist()) == ("box", 0.1, [0.0, 0.0, 1.0])
     assert appear.velocity.tolist() == [0, 0, 0, 1, 0, 0]
     assert vanish.when(0.1, None, None) == pytest.approx(0.15)
     assert end.name == "high"
     assert end.when(0.0, None, None, {"grip": [0, 0, 0, 0, 0, -31.0]}) == -1.0
+
+
+def test_every_argument_of_an_event_can_be_a_key():
+    for kind in KINDS.values():
+        assert {f.name for f in fields(kind)[1:]} <= set(_READERS)
 
 
 CASES = {

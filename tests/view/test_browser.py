@@ -314,7 +314,7 @@ def test_marks_on_the_time_line_and_the_list_lead_to_events(events_opened):
     box = b.evaluate(BOX.format("#events tr:nth-child(2)"))
     b.click(box[0] + 0.5 * box[2], box[1] + 0.5 * box[3])
     b.until("Math.abs(spanloop.timeline.time - 0.5) < 1e-6")
-    b.until("document.querySelector('#events tr[aria-current]').textContent.includes('attach hook')")
+    b.until("document.querySelector('#events tr[aria-current]')?.textContent.includes('attach hook')")
     b.key("e")
     b.until("Math.abs(spanloop.timeline.time - 0.8) < 1e-6")
 

@@ -30,7 +30,7 @@ def html(model: Model) -> str:
     out = heading(f"model {model.name!r}", summary) + table(_HEADINGS, _rows(model), _NUMBERS, _MOST)
     out += items("frames", [f"{f.name} on {f.body}" for f in model.frames], _MOST)
     out += items("loops", [_loop(x) for x in model.loops], _MOST)
-    out += items("couplings (mimic)", [_coupling(c) for c in model.couplings], _MOST)
+    out += items("couplings", [_coupling(c) for c in model.couplings], _MOST)
     return out + items("notes", list(model.notes), _MOST)
 
 
@@ -40,7 +40,7 @@ def printout(model: Model) -> str:
     lines += _table([_HEADINGS, *_rows(model)])
     lines += _section("frames", [in_one_line(f"{f.name} on {f.body}") for f in model.frames])
     lines += _section("loops", [_loop(x) for x in model.loops])
-    lines += _section("couplings (mimic)", [_coupling(c) for c in model.couplings])
+    lines += _section("couplings", [_coupling(c) for c in model.couplings])
     lines += _section("notes", [in_one_line(note) for note in model.notes])
     return "\n".join(lines)
 
@@ -93,8 +93,9 @@ def _loop(x: Loop) -> str:
 
 def _coupling(c: Coupling) -> str:
     offset = f" {'+' if c.offset > 0 else '-'} {abs(c.offset):g}" if c.offset else ""
-    value = f"{c.offset:g} (held)" if c.source is None else f"{c.ratio:g} {c.source}{offset}"
-    return in_one_line(f"{c.name}: {c.joint} = {value}" + (" (switchable)" if c.switchable else ""))
+    marks = [word for word, holds in (("held", c.source is None), ("switchable", c.switchable)) if holds]
+    value = f"{c.offset:g}" if c.source is None else f"{c.ratio:g} {c.source}{offset}"
+    return in_one_line(f"{c.name}: {c.joint} = {value}" + (f" ({', '.join(marks)})" if marks else ""))
 
 
 # ---- HTML, with all text escaped

@@ -23,6 +23,7 @@ from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
 from spanloop.simulation.events.endings import Events, events_of
 from spanloop.simulation.events.event_log import event_table
+from spanloop.simulation.events.rows_read import with_rows_read
 from spanloop.simulation.events.switched_start import initial_arrays
 from spanloop.simulation.events.switching import switching_of
 from spanloop.simulation.forces import along_loops, together
@@ -34,7 +35,7 @@ from spanloop.simulation.system import Closures, System
 from spanloop.simulation.time_loop import STEP
 from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome, Segment, Trajectory
-from spanloop.trajectory.events import EventTable
+from spanloop.trajectory.events import NO_EVENTS
 
 LIMITS = ("end", "stop", "ignore")
 
@@ -134,7 +135,7 @@ class Problem:
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         if switching:
-            switching = switching.with_masks(rows_q[0])
+            switching = with_rows_read(switching.with_masks(rows_q[0]), rows_q[0])
             switching.refuse_undetermined()
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
@@ -226,12 +227,16 @@ class Problem:
             return {name: np.broadcast_to(every[name], (len(self), every[name].shape[-1]))[runs] for name in chosen}
         return {name: np.repeat([c[name] for c in of_runs], n // len(of_runs), axis=0) for name in chosen}
 
-    def margin(self, q: np.ndarray) -> float:
-        """The smallest margin at rows q (n, samples, nq) that are finite; NaN where it is not known."""
+    def margin(self, q: np.ndarray, switched: Mapping[str, np.ndarray] = MappingProxyType({})) -> float:
+        """The smallest margin at rows q (n, samples, nq) that are finite; NaN where it is not known.
+
+        switched: arrays (n, samples, size) that events change.
+        """
         if not self.system.measures_margin:
             return np.nan
         finite = np.isfinite(q).all(axis=-1)
         given = {n: x[finite.ravel()] for n, x in self._constants_at(finite.size, ("p", "active")).items()}
+        given |= {n: np.ascontiguousarray(x[finite]) for n, x in switched.items()}
         sizes = {"q": self.model.nq, "v": self.model.nv} | {n: x.shape[-1] for n, x in given.items()}
 
         def compute(x: Mapping[str, Sequence[Any]]) -> tuple[list, tuple]:
@@ -321,7 +326,7 @@ class Problem:
         known |= {"open_loops": ", ".join(self.open_loops)} if self.open_loops else {}
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)
-        table = event_table(self, log) if self.system.switching else EventTable()
+        table = event_table(self, log) if self.system.switching else NO_EVENTS
         six = shaped(forces)
         refused = (np.isfinite(flat(samples.q)).all(axis=1) & np.isnan(tau).any(axis=1)).reshape(n, count).any(axis=1)
         model, parameters = self._own_model()

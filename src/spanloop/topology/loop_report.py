@@ -6,6 +6,7 @@ from itertools import combinations
 
 from spanloop.errors import in_one_line, listed
 from spanloop.model import Model
+from spanloop.model.examine.messages import counted
 from spanloop.topology.closures import Closure
 from spanloop.topology.mechanism import Mechanism, mechanism
 from spanloop.topology.partition import connected_components
@@ -23,9 +24,9 @@ def loops_in_words(model: Model) -> str:
         where = "the world" if c.meets < 0 else f"joint {m.links[c.meets].name!r}"
         switch = ", switchable" if c.switchable else ""
         lines.append(
-            f"loop {c.name!r}: a {c.kind.name} joint ({len(c.rows)} rows{switch}) between {loop.a!r} and {loop.b!r}; "
-            f"joints {listed(ways[0])} | {listed(ways[1])}; the two ways meet at {where}; "
-            f"rows in the axes of its child frame: {listed(row_words(c))}"
+            f"loop {c.name!r}: a {c.kind.name} joint ({counted(len(c.rows), 'row')}{switch}) "
+            f"between {loop.a!r} and {loop.b!r}; joints {listed(ways[0])} | {listed(ways[1])}; "
+            f"the two ways meet at {where}; rows in the axes of its child frame: {listed(row_words(c))}"
         )
     for g in m.gears:
         joint, *source = (m.links[i].name for i, _ in g.ends)

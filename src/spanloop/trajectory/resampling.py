@@ -11,16 +11,19 @@ straight lines, but for torques that are held.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spanloop.errors import InputError
+from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.quantities import accelerations_under, over_samples
 from spanloop.trajectory.segment import Segment
-from spanloop.trajectory.selection import ends_between
+from spanloop.trajectory.selection import ends_between, events_of
+from spanloop.trajectory.topologies import is_uniform, steady_runs
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -31,6 +34,8 @@ _ROUNDING = 1e-9  # of the time between samples: this near to the first or last 
 def at(run: Trajectory, times) -> Trajectory:
     """The run at these times [s], which must increase and lie within it."""
     wanted = _checked(run, times)
+    if run.batch and not is_uniform(run) and len(run.segments) == 1:
+        return _of_runs(run, wanted)
     inside = np.clip(wanted, run.times[0], run.times[-1])
     starts = np.array([s.times[0] for s in run.segments])
     owner = np.searchsorted(starts, inside, "right") - 1  # at a change of topology: the segment that begins
@@ -43,7 +48,50 @@ def at(run: Trajectory, times) -> Trajectory:
             parts.append(forces)
     joined = {name: np.concatenate([p[name] for p in parts], axis=-2) for name in run.forces or ()}
     ends = ends_between(run.ends, wanted[0], wanted[-1])
-    return run.changed(segments=tuple(segments), forces=joined or None, ends=ends)
+    chosen = tuple(segments)
+    events = run.events if run.events is NO_EVENTS else events_of(run, chosen, wanted[0], wanted[-1])
+    return run.changed(segments=chosen, forces=joined or None, ends=ends, events=events)
+
+
+def _of_runs(run: Trajectory, wanted: np.ndarray) -> Trajectory:
+    """A batch with events at these times: runs without any together, each of the others cut at its own."""
+    whole = run.segments[0]
+    flat = {
+        name: x.reshape(-1, *x.shape[-2:])
+        for name in ("q", "v", "tau", "memory")
+        if (x := getattr(whole, name)) is not None
+    }
+    out = {name: np.full((len(x), len(wanted), x.shape[-1]), np.nan) for name, x in flat.items()}
+    forces = {
+        name: np.full((*run.batch, len(wanted), 6), np.nan).reshape(-1, len(wanted), 6) for name in run.forces or ()
+    }
+    for numbers, part in _parts(run):
+        count = int(np.searchsorted(wanted, part.times[-1], "right"))
+        if not count:
+            continue
+        found = at(part, wanted[:count])
+        for name, x in out.items():
+            x[numbers, :count] = getattr(found, name)
+        for name, six in forces.items():
+            assert found.forces is not None
+            six[numbers, :count] = found.forces[name]
+    arrays: dict[str, Any] = {name: x.reshape(*run.batch, *x.shape[1:]) for name, x in out.items()}
+    shaped = {name: six.reshape(*run.batch, len(wanted), 6) for name, six in forces.items()}
+    held = whole.held and bool(np.isin(_within(whole.times, wanted), wanted).all())
+    segment = replace(whole, times=wanted, held=held, **arrays)
+    ends, events = ends_between(run.ends, wanted[0], wanted[-1]), run.events.between(wanted[0], wanted[-1])
+    return run.changed(segments=(segment,), forces=shaped or None, ends=ends, events=events)
+
+
+def _parts(run: Trajectory) -> Iterator[tuple[Any, Trajectory]]:
+    """Numbers of runs, and these runs: those with events one by one, those without in groups of one topology."""
+    events = run.events
+    changing = np.unique(events.run[events.kind != "end"])
+    for k in changing:
+        yield int(k), run[tuple(int(i) for i in np.unravel_index(k, run.batch))]
+    steady = np.setdiff1d(np.arange(len(run.outcomes)), changing)
+    if len(steady):
+        yield from steady_runs(run, steady)
 
 
 def every(run: Trajectory, gap: float) -> Trajectory:

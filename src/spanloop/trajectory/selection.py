@@ -122,12 +122,12 @@ def _shortened(run: Trajectory, kept: range, start: float, stop: float) -> Traje
     which = slice(kept.start, kept.stop, kept.step)
     forces = {name: six[..., which, :] for name, six in run.forces.items()} if run.forces else None
     segments = cut(run.segments, kept)
-    events = run.events if run.events is NO_EVENTS else _events(run, segments, start, stop)
+    events = run.events if run.events is NO_EVENTS else events_of(run, segments, start, stop)
     ends = ends_between(run.ends, start, stop)
     return run.changed(segments=segments, forces=forces, ends=ends, events=events)
 
 
-def _events(run: Trajectory, segments: tuple[Segment, ...], start: float, stop: float) -> EventTable:
+def events_of(run: Trajectory, segments: tuple[Segment, ...], start: float, stop: float) -> EventTable:
     """The events of the samples kept; of one run those that lie within them, which has samples before and after."""
     if run.batch:
         return run.events.between(start, stop)

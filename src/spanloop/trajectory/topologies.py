@@ -117,6 +117,36 @@ def _topology(run: Trajectory, model: Model, absent: tuple[str, ...], members, s
     return Topology(robot_of(model), where, q, v, tau, loads, absent)
 
 
+def steady_runs(run: Trajectory, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, Trajectory]]:
+    """Runs of a batch in which nothing changes, as batches (k,) of one model each; numbers: in C order."""
+    e, whole = run.events, run.segments[0]
+    assert e.begin_present is not None
+    states = np.concatenate([e.begin_on, e.begin_present, e.begin_captured, np.zeros((e.runs, 1))], axis=1)[numbers]
+    _, first, group = np.unique(states, axis=0, return_index=True, return_inverse=True)
+    for g, k in enumerate(numbers[first]):
+        mine = numbers[group.reshape(-1) == g]
+        s = whole.mapped(lambda x, mine=mine: x.reshape(-1, *x.shape[-2:])[mine])
+        closed = tuple(name for name, on in zip(e.switches, e.begin_on[k], strict=True) if on)
+        absent = tuple(name for name, here in zip(e.bodies, e.begin_present[k], strict=True) if not here)
+        model = with_closed(run.model, e, closed, e.begin_captured[k], s.q[0, 0])
+        forces = {name: six.reshape(-1, *six.shape[-2:])[mine] for name, six in (run.forces or {}).items()}
+        yield (
+            mine,
+            run.changed(
+                model=model,
+                segments=(replace(s, closed=closed, absent=absent),),
+                outcomes=tuple(run.outcomes[i] for i in mine),
+                forces=forces or None,
+                ends=None,
+                residual=None,
+                parameters=None
+                if run.parameters is None
+                else run.parameters.reshape(-1, run.parameters.shape[-1])[mine],
+                events=NO_EVENTS,
+            ),
+        )
+
+
 def by_model(run: Trajectory) -> list[Trajectory]:
     """One run as several, each with all segments of one model."""
     groups: dict[tuple[Model, tuple[str, ...]], list[int]] = {}

@@ -237,14 +237,14 @@ def _events(run: Trajectory, seen: Scene, closed: np.ndarray, numbers: list[dict
         if name in loops:
             here = seen.closures[_held_last(loops, name, closed[:last])]
             body, placement = here.b, here.placement_b
-        elif name.endswith(STOP):
-            body = joints.get(name.removesuffix(STOP))
+        elif name.removesuffix(STOP) in joints:
+            body = joints[name.removesuffix(STOP)]
         else:
             body = numbers[last - 1].get(name)
         yield SceneEvent(
             time,
             kind,
-            name.removesuffix(STOP),
+            name.replace(STOP, " stop"),
             run.events.size_text(k),
             float(run.events.energy_lost[k]),
             body,

@@ -86,15 +86,21 @@ class LocatedStep:
 
     def calls(self, body: list[Any], waits: Sequence[str]) -> tuple[Any, ...]:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
-        s, begin = self.s, self._begin()
-        end = [*self._forces("t.end", following("q"), following("v"), "f.next"), self._watch_at_end()]
-        end.append(self._check(waits))
-        between = [self._decide(), self._switch()]
-        if self.switching.switches:
-            between += [*self._impacts(), self._settle()]
-        between += [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
+        begin, end = self._begin(), [*self.after_trial(), self._check(waits)]
         log = Log("event", tuple(logged_sizes(self.system)))
-        return begin, Repeat((*body, *end), "trying", location.MOST, tuple(between), log), self._halt()
+        between = (self._decide(), *self.between())
+        return begin, Repeat((*body, *end), "trying", location.MOST, between, log), self._halt()
+
+    def after_trial(self) -> list[Call]:
+        """The watchers' values at the end of a trial."""
+        return [*self._forces("t.end", following("q"), following("v"), "f.next"), self._watch_at_end()]
+
+    def between(self) -> list[Call]:
+        """What happens between trials, where something fired."""
+        s, calls = self.s, [self._switch()]
+        if self.switching.switches:
+            calls += [*self._impacts(), self._settle()]
+        return calls + [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
 
     # ---- trials
 
@@ -184,7 +190,7 @@ class LocatedStep:
             return tuple(found[name] for name in writes), ()
 
         constants = [n for n in self.system.constants if n not in writes]
-        reads = ("fired", "event", "turns", "q", "v", "r", "ending", *names, *constants)
+        reads = ("fired", "event", "turns", "q", "v", "ending", *names, *constants)
         return self.s.traced_call("switch", reads, writes, compute)
 
     def _switched(self, x: Arrays) -> dict[str, list[Any]]:
@@ -256,13 +262,13 @@ class LocatedStep:
     def _bounce(self, x: Arrays, j: int, fires: Any, restitution: list[Any]) -> None:
         """The restitution of the row that a one-sided switch watches, where the impact is fast enough."""
         w = self.switching.watchers[j]
-        event = self.switching.switches[w.switch].one_sided
+        switch = self.switching.switches[w.switch]
+        event = switch.one_sided
         if w.kind != "gap" or event is None or event.restitution == 0.0:
             return
-        switch, row = self.switching.switches[w.switch], event.row or 0
-        rate = event.sign * self.system.row_rates(x)[switch.rows[row]]  # at this moment; x["r"] is where the part began
+        rate = event.sign * self.system.row_rates(x)[switch.rows[event.row or 0]]
         fast = (rate < -event.resting) & (x["turns"][0] < RESTLESS)
-        place = switch.places[row]
+        place = switch.places[event.row or 0]
         restitution[place] = where(fires & fast, event.restitution, restitution[place])
 
     def _come_or_go(self, x: Arrays, out: dict[str, list[Any]], j: int, fires: Any) -> None:

@@ -9,7 +9,7 @@ from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_co
 from spanloop.math.scalar import where
 from spanloop.model import Model
 from spanloop.simulation.events.kinds import Grasp
-from spanloop.simulation.events.switching import Noted, Switch, Watcher, condition_value
+from spanloop.simulation.events.switching import Switch, Watcher, condition_value
 
 if TYPE_CHECKING:
     from spanloop.simulation.system import System
@@ -30,8 +30,9 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
     errors = system.row_errors(x) if gaps else []
     rates = system.row_rates(x) if gaps else []
     forces = x.get("f", ())
-    read = any(w.takes_forces or w.kind == "grasp" for w in switching.watchers)
-    wrenches = Noted(system.wrenches(x, forces) if read else {})
+    wrenches = (
+        system.wrenches(x, forces) if any(w.takes_forces or w.kind == "grasp" for w in switching.watchers) else {}
+    )
     slack = SLACK * weight(switching.model)
     out, out_rates = [], []
     for w in switching.watchers:
@@ -49,7 +50,7 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
         elif w.kind == "pull":
             value = push(system, switching.switches[w.switch], x, forces) + slack
         else:
-            value = _margin(w, switching.model, wrenches)
+            value = margin(w, switching.model, wrenches)
         out.append(value)
         out_rates.append(rate)
     return out, out_rates
@@ -69,6 +70,11 @@ def _watched(switch: Switch) -> tuple[int, int]:
     return switch.rows[event.row], event.sign
 
 
+def watched_row(switch: Switch) -> int:
+    """The row whose force shows whether a one-sided switch pushes."""
+    return switch.rows[0] if switch.is_stop else _watched(switch)[0]
+
+
 def side(switch: Switch, offset: Any) -> Any:
     """1 where a stop is at the lower limit of its joint, −1 at the upper one; offset: the coordinate that it holds."""
     if switch.lower is None or switch.upper is None:
@@ -85,7 +91,7 @@ def push(system: System, switch: Switch, x: Arrays, forces: Sequence[Any]) -> An
     return sign * forces[row]
 
 
-def _margin(w: Watcher, model: Model, wrenches: Mapping[str, Any]) -> Any:
+def margin(w: Watcher, model: Model, wrenches: Mapping[str, Any]) -> Any:
     """The pressing force that a grasp has to spare [N]."""
     event = w.event
     assert isinstance(event, Grasp)

@@ -14,8 +14,14 @@ import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.simulation.inputs import CallbackError
+from spanloop.simulation.integrators.adaptive_events import Happened, HostEvents, TrialError
 from spanloop.simulation.integrators.integrator import Integrator
-from spanloop.simulation.integrators.right_hand_side import minimal_right_hand_side, right_hand_side
+from spanloop.simulation.integrators.right_hand_side import (
+    RightHandSide,
+    inputs_of_run,
+    minimal_right_hand_side,
+    right_hand_side,
+)
 from spanloop.simulation.problem import End, Problem, Samples
 from spanloop.simulation.termination import RESOLVED, end_reason, event_met, met_at_start
 from spanloop.simulation.time_loop import ProgressBar, grid, positive
@@ -53,11 +59,16 @@ def integrate(
     last = max(r.count for r in runs)
     nq = problem.model.nq
     u = np.array([r.u for r in runs])[:, None]
-    samples = Samples(t[:last], rows[:, :last, :nq], rows[:, :last, nq:], np.empty((len(problem), last, 0)), u)
+    switched = {n: np.array([r.switched[n] for r in runs])[:, :last] for n in problem.system.switched}
+    memory, active = np.empty((len(problem), last, 0)), switched.get("active")
+    samples = Samples(t[:last], rows[:, :last, :nq], rows[:, :last, nq:], memory, u, active=active)
     settings = {"integrator": name, "accuracy": tolerance, "steps": sum(r.steps for r in runs)}
     settings["dtype"] = integrator.dtype
     residual = np.array([r.residual for r in runs]) if problem.system.has_loops else None
-    return problem.trajectory(samples, [r.end for r in runs], u[:, 0], settings, residual)
+    if switched and problem.system.has_loops:
+        settings["margin"] = problem.margin(samples.q, switched)
+    log = [row for r in runs if r.events is not None for row in r.events.log]
+    return problem.trajectory(samples, [r.end for r in runs], u[:, 0], settings, residual, log)
 
 
 def _draw(bar: ProgressBar, before: int, done: int) -> None:
@@ -71,8 +82,12 @@ class _Run:
         self.problem, self.k, self.t, self.tolerance = problem, k, t, tolerance
         self.method, self.longest = method, longest
         self.nq = problem.model.nq
-        self.functions = (minimal_right_hand_side if problem.system.minimal else right_hand_side)(problem, k)
+        switches = problem.system.switching is not None
+        self.events = HostEvents(problem, k, inputs_of_run(problem, k)) if switches else None
+        self.functions = self._right_hand_side()
         self.rows = np.full((len(t), self.nq + problem.model.nv), np.nan)
+        sizes = {n: problem.system.sizes[n] for n in problem.system.switched}
+        self.switched = {n: np.full((len(t), size), np.nan) for n, size in sizes.items()}
         self.count, self.steps, self.residual = 0, 0, 0.0
         self.u = self.functions.inputs
         self.end = End(Outcome(EndReason.FINISHED, f"finished after {t[-1]:.6g} s", float(t[-1])))
@@ -95,6 +110,13 @@ class _Run:
                     self._fail(solver, message)
                     return
                 dense, before, now = solver.dense_output(), solver.t_old, solver.t
+                happened = self._happened(dense, before, now)
+                if happened is not None:
+                    self._sample(dense, np.nextafter(happened.time, -np.inf), happened.y)
+                    if self._ended(happened):
+                        return
+                    solver = self._solver(happened.time, happened.y)
+                    continue
                 after = self._event_values(now, solver.y)
                 met = [j for j, (a, b) in enumerate(zip(values, after, strict=True)) if a > 0.0 and not b > 0.0]
                 if met:
@@ -104,11 +126,38 @@ class _Run:
                 values = after
                 solver = self._closed(solver)
                 report(self.count)
+        except TrialError:
+            self._fail(solver, None)
         except CallbackError as error:
             self.end = End(Outcome(EndReason.CONTROLLER, f"{error}. The run ended before", float(solver.t)))
         except KeyboardInterrupt:
             t = float(solver.t)
             self.end = End(Outcome(EndReason.INTERRUPTED, f"interrupted at t = {t:.6g} s", t))
+
+    def _right_hand_side(self) -> RightHandSide:
+        if self.problem.system.minimal:
+            return minimal_right_hand_side(self.problem, self.k)
+        return right_hand_side(self.problem, self.k, None if self.events is None else self.events.switched)
+
+    def _happened(self, dense: Any, before: float, now: float) -> Happened | None:
+        """The first event in a step, if there is one."""
+        if self.events is None or not now > before:
+            return None
+
+        def at(t: float) -> np.ndarray:
+            return self.functions.project(dense(t))[0]
+
+        return self.events.step(float(before), float(now), at(before), at)
+
+    def _ended(self, event: Happened) -> bool:
+        """Whether the run ends with an event, or at its time."""
+        if event.outcome is not None:
+            self.end = End(event.outcome, event.y[: self.nq], event.y[self.nq :], np.empty(0))
+            return True
+        if event.time < self.t[-1]:
+            return False
+        self._sample(lambda t: event.y, self.t[-1], event.y)
+        return True
 
     def _solver(self, t: float, y: np.ndarray) -> Any:
         options: dict[str, Any] = {"rtol": self.tolerance, "atol": self.tolerance, "max_step": self.longest}
@@ -136,6 +185,9 @@ class _Run:
 
     def _keep(self, number: int, y: np.ndarray) -> None:
         self.rows[number], left, _ = self.functions.project(y)
+        for name, kept in self.switched.items():
+            assert self.events is not None
+            kept[number] = self.events.switched[name]
         self.residual = max(self.residual, left)
         self.count = number + 1
 
@@ -164,7 +216,8 @@ class _Run:
     def _fail(self, solver: Any, message: str | None) -> None:
         t = float(solver.t_old if solver.t_old is not None else solver.t)
         y = self.rows[self.count - 1] if not np.isfinite(solver.y).all() else solver.y
-        refusal = self.problem.refusal(t, y[: self.nq], y[self.nq :], [], self.functions.inputs, self.k)
+        switched = self.events.switched if self.events is not None else {}
+        refusal = self.problem.refusal(t, y[: self.nq], y[self.nq :], [], self.functions.inputs, self.k, 0.0, switched)
         text = refusal or message or "the motion was lost: numbers grew beyond bounds"
         self.end = End(Outcome(end_reason(refusal), f"at t = {t:.6g} s {text}", t))
 

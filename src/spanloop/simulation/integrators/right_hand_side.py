@@ -7,7 +7,7 @@ accepted step is NaN, which shortens the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,10 +38,13 @@ class RightHandSide:
     jacobian: Callable[[float, np.ndarray], np.ndarray] | None = None
 
 
-def right_hand_side(problem: Problem, k: int) -> RightHandSide:
-    """The right-hand side of run k."""
+def right_hand_side(problem: Problem, k: int, switched: Mapping[str, np.ndarray] | None = None) -> RightHandSide:
+    """The right-hand side of run k; switched: arrays that events change, as they are when it is called."""
     system, nq, nv = problem.system, problem.model.nq, problem.model.nv
-    inputs, sizes, constants = _inputs(problem, k), _sizes(problem), list(problem.constants_of(k).values())
+    inputs, sizes, fixed = inputs_of_run(problem, k), _sizes(problem), list(problem.constants_of(k).values())
+
+    def constants() -> list[np.ndarray]:
+        return fixed if switched is None else [*fixed, *(switched[n] for n in system.switched)]
 
     def right(x):
         a, pairs = system.accelerations({**x, "z": ()})
@@ -61,11 +64,11 @@ def right_hand_side(problem: Problem, k: int) -> RightHandSide:
         q, v = np.ascontiguousarray(y[:nq]), np.ascontiguousarray(y[nq:])
         found = np.full(nq + nv, np.nan)
         if np.isfinite(y).all():
-            derivative.attempt((np.array([t]), q, v, inputs(t, q, v), *constants), found)
+            derivative.attempt((np.array([t]), q, v, inputs(t, q, v), *constants()), found)
         return found
 
     def project(y: np.ndarray) -> tuple[np.ndarray, float, float]:
-        found = manifold(np.ascontiguousarray(y[:nq]), np.ascontiguousarray(y[nq:]), *constants)
+        found = manifold(np.ascontiguousarray(y[:nq]), np.ascontiguousarray(y[nq:]), *constants())
         return found[:-1], float(found[-1]), _drift(found[:-1], y)
 
     return RightHandSide(rates, project, _fixed_inputs(problem, k))
@@ -74,7 +77,7 @@ def right_hand_side(problem: Problem, k: int) -> RightHandSide:
 def minimal_right_hand_side(problem: Problem, k: int) -> RightHandSide:
     """The right-hand side of run k in minimal coordinates."""
     system, nq, nv = problem.system, problem.model.nq, problem.model.nv
-    inputs, constants = _inputs(problem, k), list(problem.constants_of(k).values())
+    inputs, constants = inputs_of_run(problem, k), list(problem.constants_of(k).values())
     sizes = {"near": nq, **_sizes(problem)}
     near, own = problem.q[k].copy(), _actuated(problem)
 
@@ -135,7 +138,7 @@ def _sizes(problem: Problem) -> dict[str, int]:
     """The arrays that the right-hand side reads."""
     system, model = problem.system, problem.model
     own = {"t": 1, "q": model.nq, "v": model.nv, "u": problem.applied.inputs}
-    return own | {n: system.sizes[n] for n in system.constants}
+    return own | {n: system.sizes[n] for n in system.parameters}
 
 
 def _fixed_inputs(problem: Problem, k: int) -> np.ndarray:
@@ -146,7 +149,7 @@ def _fixed_inputs(problem: Problem, k: int) -> np.ndarray:
     return np.ascontiguousarray(rows[k if len(rows) > 1 else 0, 0])
 
 
-def _inputs(problem: Problem, k: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
+def inputs_of_run(problem: Problem, k: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
     """The inputs of run k at t, q, v."""
     fixed = _fixed_inputs(problem, k)
     return lambda t, q, v: fixed if problem.inputs.callback is None else problem.inputs.called(t, q, v)

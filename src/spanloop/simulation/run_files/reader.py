@@ -226,5 +226,6 @@ _READERS: dict[str, Callable[[Table, str, Model], Any]] = {
     "capture": lambda t, key, model: t.flag(key, False),
     "on_break": lambda t, key, model: t.text(key),
     "velocity": lambda t, key, model: np.array(t.numbers(key, 6)),
+    "normal": lambda t, key, model: t.numbers(key, 3),
     "pose": _matrix,
 }

@@ -136,3 +136,29 @@ def test_closure_errors_are_those_of_closed_loops():
     assert np.isnan(run.closure_error[~active]).all()
     assert run.closure_residual.max() < 1e-15
     assert run["hook"].error[0, 3] == pytest.approx(1.0)  # while it is open: how far it is from closed
+
+
+def height(times, start, restitution=0.8):
+    """Height and rate (n,) of a ball that fell from `start`, in closed form."""
+    t, v, z = np.array(times, float), 0.0, start
+    out = np.empty((len(t), 2))
+    while len(t) and (t > -np.inf).any():
+        fall = (v + np.sqrt(v**2 + 2 * G * z)) / G
+        out = np.where((t >= 0)[:, None], np.stack([z + v * t - 0.5 * G * t**2, v - G * t], axis=1), out)
+        if (t < fall).all():
+            return out.T
+        t, v, z = t - fall, restitution * (G * fall - v), 0.0
+    return out.T
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_resampling_never_crosses_an_event(batch):
+    """The motion between events is a parabola, which the cubic meets exactly."""
+    run = bouncing((1.0, 0.5, 2.0), batch=batch)
+    times = np.sort(np.concatenate([np.linspace(0.0, 1.2, 77), run.events.time - 1e-5, run.events.time + 1e-5]))
+    found = run.at(times)
+    for k, start in enumerate((1.0, 0.5, 2.0) if batch else (1.0,)):
+        z, v = height(times, start)
+        np.testing.assert_allclose(found.q[k, :, 0] if batch else found.q[:, 0], z, atol=1e-13)
+        np.testing.assert_allclose(found.v[k, :, 0] if batch else found.v[:, 0], v, atol=1e-12)
+    assert len(found.events) == len(run.events)
