@@ -52,6 +52,7 @@ def clutch(at, spins):
     return sl.simulate(model, v=spins, duration=0.1, events=events)
 
 
+@pytest.mark.slow
 def test_each_run_of_a_batch_has_its_own_moment():
     at, rng = np.array([0.0113, 0.0321, 0.0529, 0.0777, 0.0604]), np.random.default_rng(7)
     spins = rng.normal(size=(5, 2))

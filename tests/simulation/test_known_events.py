@@ -77,6 +77,7 @@ def test_rail_cars_that_couple_and_part_conserve_momentum():
     np.testing.assert_allclose(run.events.energy_lost, [0.5 * 15 / 8 * 0.8**2, 0.0], atol=EXACT)
 
 
+@pytest.mark.slow
 def test_a_body_released_from_a_turning_arm_flies_straight_with_all_it_had():
     length, rate = 0.6, 3.0
     b = sl.Builder("sling", gravity=(0, 0, 0)).body("arm", 2.0, (0.3, 0, 0), (0.01, 0.06, 0.06))
@@ -99,6 +100,7 @@ def test_a_body_released_from_a_turning_arm_flies_straight_with_all_it_had():
 # ---- one-sided constraints
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("integrator", "near"), INTEGRATORS)
 @pytest.mark.parametrize("start", [0.3, 0.05])
 def test_a_bead_leaves_the_ball_at_two_thirds_of_its_cosine(start, integrator, near):
@@ -135,6 +137,7 @@ def test_a_string_goes_slack_and_catches_the_bob(integrator, near):
     assert run.residual < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("integrator", "near"), INTEGRATORS)
 @pytest.mark.parametrize("start", [1.2, 0.9])
 def test_a_ladder_leaves_the_wall_at_two_thirds_of_its_sine(start, integrator, near):
@@ -190,6 +193,7 @@ def test_a_rod_falls_on_the_stop_of_its_hinge_and_stays(integrator, near):
     np.testing.assert_allclose(run.v[-1], 0.0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_motor_lifts_a_rod_from_its_stop_when_its_torque_exceeds_the_weight():
     length, mass, end, growth = 1.1, 1.3, -0.4, 20.0
     b = sl.Builder("rod").body("rod", mass, (length / 2, 0, 0), (1e-3, *[mass * length**2 / 12] * 2))
@@ -219,6 +223,7 @@ def test_a_four_bar_bounces_on_a_stop(integrator, near):
 # ---- grasps
 
 
+@pytest.mark.slow
 def test_fingers_slip_when_the_weight_exceeds_what_friction_carries():
     mass, squeeze, mu, growth = 0.4, 12.0, 0.5, 30.0  # kg, N, –, m/s³
     model = known.pinch(mass)

@@ -18,5 +18,4 @@ PICTURES = {
     "20_string_pendulum": changes.string,
     "21_clutch": changes.clutch,
     "22_ratchet": changes.ratchet,
-    "24_capture_in_orbit": changes.capture,
 }

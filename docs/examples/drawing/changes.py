@@ -38,7 +38,7 @@ def hand_over(x) -> dict:
     _closed(closed[0], run, ("on_first", *x["HOLDING"], "on_second"))
     for ax in (moved[0], closed[0]):
         _marked(ax, run)
-    title = "Three PUMAs grasp a disc, hand it over and put it down, at their own speed"
+    title = "Three PUMAs hand a disc over, at their own speed"
     return {"19_closed": figure, "19_motion": animation(run, title=title)}
 
 
