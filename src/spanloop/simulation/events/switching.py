@@ -28,7 +28,7 @@ from spanloop.simulation.events.endings import Limit, Stop, limits_of
 from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
 from spanloop.simulation.events.location import Rules
 from spanloop.simulation.traced_kernels import arguments, noted
-from spanloop.topology import Mechanism, mechanism
+from spanloop.topology import Mechanism
 from spanloop.topology.captured_frames import captured_width, own_placement
 
 STOP = "::stop"  # ends the name of the switch of a joint with limits
@@ -99,7 +99,7 @@ class Switching:
     @cached_property
     def mechanism(self) -> Mechanism:
         """The model in numbers."""
-        return mechanism(self.model)
+        return mechanism_of(self.model)
 
     @property
     def captures(self) -> tuple[str, ...]:
@@ -310,7 +310,7 @@ class _Maker:
         for joint in dict.fromkeys(limit.joint for limit, _ in self.stops):
             self.model = self.model.with_coupling(joint, None, offset=0.0, switchable=True, name=joint + STOP)
         self.active_loops = None if active_loops is None else set(active_loops)
-        self.mechanism = mechanism(self.model)
+        self.mechanism = mechanism_of(self.model)
         self.rows = {c.name: c.rows for c in self.mechanism.closures}
         self.rows |= {g.name: (g.row,) for g in self.mechanism.gears}
         self.names = list(self.model.switches)
