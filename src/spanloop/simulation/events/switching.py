@@ -18,7 +18,7 @@ import numpy as np
 from spanloop.compiler.traced_arrays import TracedArray
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.kernels.row_masks import row_masks, undetermined_rows
-from spanloop.loops.closure_errors import rows_of
+from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.math import quaternion, rotation_vector
 from spanloop.math.scalar import where
 from spanloop.model import Model
