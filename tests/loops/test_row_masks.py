@@ -12,7 +12,7 @@ from random_loops import random_loops
 import spanloop as sl
 from spanloop.errors import UnsupportedError
 from spanloop.kernels import row_masks as kept_masks
-from spanloop.kernels.row_masks import combinations, row_masks, undetermined_loops
+from spanloop.kernels.row_masks import combinations, row_masks, undetermined_rows
 from spanloop.kernels.spec import redundancy_of
 from spanloop.topology import mechanism
 from spanloop.topology.captured_frames import captured_at, captured_placement, with_captured_placements
@@ -110,8 +110,9 @@ def test_one_arm_with_two_grasps_holds_by_one_of_them():
 def test_forces_of_grasps_that_share_rows_are_not_determined():
     model = fingers(1)
     model = replace(model, loops=(*model.loops, replace(model.loops[1], name="again")))
-    found = undetermined_loops(model, ["again", "grip0"], near=start(model))
-    assert found == (frozenset(), frozenset(), frozenset(), frozenset({"again", "grip0"}))
+    found = undetermined_rows(model, ["again", "grip0"], near=start(model))
+    assert found[:3] == (frozenset(), frozenset(), frozenset())
+    assert [len(found[3] & set(rows)) for rows in mechanism(model).switches.values()] == [3, 3]  # those in the plane
 
 
 def test_captured_grasps_are_closed_anywhere():

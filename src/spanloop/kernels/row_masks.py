@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from spanloop.algorithms.closed.row_masks import row_masks as masks_of_sets
-from spanloop.algorithms.closed.row_masks import undetermined_loops as undetermined_in_sets
+from spanloop.algorithms.closed.row_masks import undetermined_rows as undetermined_in_sets
 from spanloop.errors import UnsupportedError
 from spanloop.kernels.spec import compiled_closures, of_model
 from spanloop.model import Model
@@ -48,7 +48,7 @@ def row_masks(
     return _masks(model, *_question(model, names, closed, near, captures, sets))
 
 
-def undetermined_loops(
+def undetermined_rows(
     model: Model,
     names: Sequence[str],
     *,
@@ -56,10 +56,10 @@ def undetermined_loops(
     near: Sequence[float] | np.ndarray | None = None,
     captures: Sequence[str] = (),
     sets: Sequence[Collection[str]] | None = None,
-) -> tuple[frozenset[str], ...]:
-    """Return for each set of closed loops the names of those whose forces are not determined; arguments as row_masks.
+) -> tuple[frozenset[int], ...]:
+    """Return for each set of closed loops the rows whose forces are not determined; arguments as row_masks.
 
-    Their rows depend on those of other loops, or on each other. Rows without any effect, as those out of the plane of a
+    They depend on rows of other loops, or on each other. Rows without any effect, as those out of the plane of a
     planar mechanism, do not count: no load acts along them.
     """
     return _undetermined(model, *_question(model, names, closed, near, captures, sets))
@@ -109,7 +109,7 @@ def _masks(
 @functools.lru_cache(maxsize=256)
 def _undetermined(
     model: Model, sets: tuple[frozenset[str], ...], near: tuple[float, ...] | None, captures: tuple[str, ...]
-) -> tuple[frozenset[str], ...]:
+) -> tuple[frozenset[int], ...]:
     state = None if near is None else np.array(near)
     return tuple(undetermined_in_sets(mechanism(model), sets, state, captures, compiled_closures(model)))
 

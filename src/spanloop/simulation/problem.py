@@ -23,6 +23,7 @@ from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
 from spanloop.simulation.events.endings import Events, events_of
 from spanloop.simulation.events.event_log import event_table
+from spanloop.simulation.events.rows_read import with_rows_read
 from spanloop.simulation.events.switched_start import initial_arrays
 from spanloop.simulation.events.switching import switching_of
 from spanloop.simulation.forces import along_loops, together
@@ -134,7 +135,7 @@ class Problem:
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         if switching:
-            switching = switching.with_masks(rows_q[0])
+            switching = with_rows_read(switching.with_masks(rows_q[0]), rows_q[0])
             switching.refuse_undetermined()
             rows_v = switching.without_absent(rows_v)
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))

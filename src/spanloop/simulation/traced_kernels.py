@@ -139,8 +139,8 @@ def read_from_outside(functions: Sequence[Any]) -> str:
     return f" ({', '.join(sorted(found))})" if found else ""
 
 
-def arguments(function: Callable[..., Any], what: str, counts: tuple[int, ...] = (3,)) -> int:
-    """How many of these numbers of arguments a function takes, the first that fits."""
+def arguments(function: Callable[..., Any], what: str, counts: tuple[int, ...] = (3,), names: str = "tqvu") -> int:
+    """How many of these numbers of arguments a function takes, the first that fits; names: a letter each."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -150,5 +150,5 @@ def arguments(function: Callable[..., Any], what: str, counts: tuple[int, ...] =
             signature.bind(*range(count))
             return count
     needed = [p for p in signature.parameters.values() if p.default is p.empty and p.kind in (0, 1, 3)]
-    expected = " or ".join("(t, q, v, u)"[: 3 * n - 1] + ")" for n in counts)
+    expected = " or ".join(f"({', '.join(names[:n])})" for n in counts)
     raise InputError(f"{what} takes {len(needed)} arguments; expected {expected}")

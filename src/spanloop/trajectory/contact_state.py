@@ -15,7 +15,9 @@ soft finger too, which depends on the way and which the run integrates with the 
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,46 +27,80 @@ from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import GRASPS
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError
 from spanloop.math import quaternion
+from spanloop.model import Model
 from spanloop.model.parts import Loop
 from spanloop.papers import grasp_velocities
 from spanloop.topology import mechanism
 from spanloop.trajectory.quantities import over_samples
+from spanloop.trajectory.topologies import is_uniform, joined, topologies
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 
 def contact_state(run: Trajectory, name: str) -> np.ndarray:
-    """Θ of a grasp: (..., n) of a hinge, (..., n, 4) of a point contact or soft finger, (..., n, 0) of a rigid one."""
-    loop = _grasp(run, name)
-    turned = over_samples("contact", lambda q: _turned(run.robot, loop, q), run.q)
-    if loop.kind.name == "fixed":
-        return np.zeros((*turned.shape[:-2], 0))
-    if loop.kind.name == "revolute":
-        return _counted(_angle(turned, np.array(getattr(loop.kind, "axis"))))  # noqa: B009
+    """Θ of a grasp: (..., n) of a hinge, (..., n, 4) of a point contact or soft finger, (..., n, 0) of a rigid one.
+
+    NaN where the loop is open.
+    """
+    kind = _grasp(run.model, name).kind
+    if kind.name == "fixed":
+        return np.zeros((*run.batch, len(run), 0))
+    turned = _where_closed(run, name, (3, 3), lambda robot, q, v: _turned(robot, _grasp(robot.model, name), q))
+    if kind.name == "revolute":
+        return _counted(_angle(turned, np.array(getattr(kind, "axis"))))  # noqa: B009
     return _continuous(quaternion.of_rotations(turned))
 
 
 def contact_rates(run: Trajectory, name: str) -> np.ndarray:
-    """W of a grasp (..., n, k): k = 1 of a hinge, 3 of a point contact, 2 of a soft finger, 0 of a rigid one."""
-    loop = _grasp(run, name)
+    """W of a grasp (..., n, k): k = 1 of a hinge, 3 of a point contact, 2 of a soft finger, 0 of a rigid one.
+
+    NaN where the loop is open.
+    """
+    _grasp(run.model, name)
+    mine = _places(run.model, name)
+    if mine.start == mine.stop:
+        return np.zeros((*run.batch, len(run), 0))
+
+    def rates(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return grasp_velocities(robot, q, v)[:, _places(robot.model, name)]
+
+    return _where_closed(run, name, (mine.stop - mine.start,), rates)
+
+
+def _where_closed(
+    run: Trajectory,
+    name: str,
+    shape: tuple[int, ...],
+    compute: Callable[[Dynamics, np.ndarray, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """compute(robot, q, v) at the samples where a loop is closed, (..., n, *shape); NaN elsewhere."""
+    if is_uniform(run):
+        return over_samples("contact", lambda q, v: compute(run.robot, q, v), run.q, run.v)
+    parts = []
+    for t in topologies(run):
+        found = np.full((len(t.q), *shape), np.nan)
+        if any(x.name == name for x in t.model.loops):
+            found[...] = over_samples("contact", functools.partial(compute, t.robot), t.q, t.v)
+        parts.append((t, found))
+    return joined(run, parts)
+
+
+def _places(model: Model, name: str) -> slice:
+    """Places of a grasp's rates among those of all loops."""
     first = 0
-    for c in mechanism(run.model).closures:
+    for c in mechanism(model).closures:
         n = len(grasps.motion(c.kind, c.kind.closing_pose()))
-        if c.name == loop.name:
-            break
+        if c.name == name:
+            return slice(first, first + n)
         first += n
-    if not n:
-        return np.zeros((*run.q.shape[:-1], 0))
-    return over_samples(
-        "contact_rate", lambda q, v: grasp_velocities(run.robot, q, v)[:, first : first + n], run.q, run.v
-    )
+    return slice(0, 0)
 
 
-def _grasp(run: Trajectory, name: str) -> Loop:
-    loop = next((x for x in run.model.loops if x.name == name), None)
+def _grasp(model: Model, name: str) -> Loop:
+    loop = next((x for x in model.loops if x.name == name), None)
     if loop is None or loop.kind.name not in GRASPS:
-        what = "a coupling" if loop is None else f"a {loop.kind.name} loop"
+        what = "no loop of the model" if loop is None else f"a {loop.kind.name} loop"
         raise InputError(f"{name!r} is {what}; contact is of grasps, loops of kind {', '.join(GRASPS)}")
     return loop
 

@@ -11,15 +11,28 @@ from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import FrictionCon
 from spanloop.dynamics import Dynamics, grasp_forces
 from spanloop.dynamics.grasp_forces import GraspMargins
 from spanloop.trajectory.quantities import loaded, refuse_driven_loops
+from spanloop.trajectory.topologies import is_uniform, joined, topologies
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 
 def grasp_margins(run: Trajectory, cones: Mapping[str, FrictionCone]) -> GraspMargins:
-    """Margins (..., n) of these loops under the torques and forces that acted."""
-    found, unique = _rows(run.robot, cones, run.forces or {}, run.q, run.v, run.tau)
-    return _by_name(found, unique, cones)
+    """Margins (..., n) of these loops under the torques and forces that acted; NaN where a loop is open."""
+    if is_uniform(run):
+        return _by_name(*_rows(run.robot, cones, run.forces or {}, run.q, run.v, run.tau), cones)
+    parts, unique = [], dict.fromkeys(cones, True)
+    for t in topologies(run):
+        found = np.full((len(t.q), len(cones), 7), np.nan)
+        closed = {x.name for x in t.model.loops}
+        here = {name: cone for name, cone in cones.items() if name in closed}
+        if here:
+            found[:, [k for k, name in enumerate(cones) if name in here]], alone = _rows(
+                t.robot, here, t.forces, t.q, t.v, t.tau
+            )
+            unique |= {name: unique[name] and alone[name] for name in here}
+        parts.append((t, found))
+    return _by_name(joined(run, parts), unique, cones)
 
 
 def _rows(

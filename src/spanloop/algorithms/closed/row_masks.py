@@ -52,20 +52,19 @@ def row_masks(
     return masks
 
 
-def undetermined_loops(
+def undetermined_rows(
     mechanism,
     sets: Sequence[Collection[str]],
     near: np.ndarray | None = None,
     captures: Sequence[str] = (),
     evaluate: Evaluate | None = None,
-) -> list[frozenset[str]]:
-    """For each set of closed loops and couplings, names of those (permanent ones, too) that share rows with others: how
-    their forces are split is not determined. Rows without any effect, as those out of a plane, do not count."""
+) -> list[Rows]:
+    """For each set of closed loops and couplings, the rows (of permanent ones, too) that depend on others: how their
+    forces are split is not determined. Rows without any effect, as those out of a plane, do not count."""
     found = _Assemblies(ClosureValues(mechanism, evaluate), near, tuple(captures))
-    owners = {r: c.name for c in mechanism.closures for r in c.rows} | {g.row: g.name for g in mechanism.gears}
-    out: list[frozenset[str]] = [frozenset()] * len(sets)
+    out: list[Rows] = [frozenset()] * len(sets)
     for k in _smaller_first(sets):
-        out[k] = frozenset(owners[r] for r in found.shared(_rows_of(mechanism, sets[k])))
+        out[k] = found.shared(_rows_of(mechanism, sets[k]))
     return out
 
 

@@ -41,10 +41,12 @@ def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
     found = moments(problem, log)
     which, watcher = np.nonzero(found["fired"] > 0.5)
     runs, n = found["run"][:, 0].astype(int), len(problem)
-    bounced = _bounced(switching, found, which, watcher)
-    kinds = [_kind(switching.watchers[j], b) for j, b in zip(watcher, bounced, strict=True)]
-    names = [_name(switching, switching.watchers[j]) for j in watcher]
-    lost = [_lost(switching, found, int(k), int(j)) for k, j in zip(which, watcher, strict=True)]
+    kinds, names = np.full(len(which), "", dtype=object), np.full(len(which), "", dtype=object)
+    lost = np.zeros(len(which))
+    for j, w in enumerate(switching.watchers):
+        mine = watcher == j
+        kinds[mine], names[mine] = _kinds(w, found, which[mine]), _name(switching, w)
+        lost[mine] = _lost(switching, found, j)[which[mine]]
     start = problem.switched_start
     empty = np.zeros((len(which), 0))
     on = found["on"][which] > 0.5 if "on" in found else empty
@@ -53,15 +55,15 @@ def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
     return EventTable(
         run=runs[which],
         time=found["t"][which, 0],
-        kind=np.array(kinds, dtype=str),
-        name=np.array(names, dtype=str),
+        kind=kinds.astype(str),
+        name=names.astype(str),
         q=found["q"][which],
         v_before=found[before][which],
         v_after=found["v"][which],
         tau_before=acting[0][0],
         tau_after=acting[1][0],
         impulse=found["impulse"][which] if "impulse" in found else empty,
-        energy_lost=np.array(lost, float),
+        energy_lost=lost,
         on=on,
         captured=found["captured"][which] if "captured" in found else empty,
         begin_on=np.broadcast_to(start.get("on", np.zeros((1, 0))) > 0.5, (n, len(switching.switches))),
@@ -92,28 +94,27 @@ def _acting(
     return tau[which], forces or None
 
 
-def _bounced(switching: Switching, found: dict, which: np.ndarray, watcher: np.ndarray) -> list[bool]:
-    """Whether a one-sided switch is open after its impact."""
-    out = []
-    for k, j in zip(which, watcher, strict=True):
-        w = switching.watchers[j]
-        out.append(w.kind == "gap" and not found["on"][k, w.switch] > 0.5)
-    return out
-
-
-def _kind(watcher: Watcher, bounced: bool) -> str:
-    if bounced:
-        return "impact"
-    return {"gap": "attach", "pull": "release", "grasp": "break", "limit": "end"}.get(watcher.kind, watcher.kind)
+def _kinds(watcher: Watcher, found: dict, rows: np.ndarray) -> np.ndarray:
+    """The kind of event that each row of the log is to a watcher that fires in it."""
+    usual = {"gap": "attach", "pull": "release", "grasp": "break", "limit": "end"}.get(watcher.kind, watcher.kind)
+    kinds = np.full(len(rows), usual, dtype=object)
+    if watcher.kind == "gap":
+        kinds[~(found["on"][rows, watcher.switch] > 0.5)] = "impact"  # a one-sided switch that is open after it
+    return kinds
 
 
 def _name(switching: Switching, watcher: Watcher) -> str:
     return switching.switches[watcher.switch].name if watcher.switch >= 0 else watcher.name
 
 
-def _lost(switching: Switching, found: dict, row: int, j: int) -> float:
-    """The energy given up along the rows of a watcher's switch; once if several of one switch fire together."""
-    k = switching.watchers[j].switch
-    if k < 0 or any(switching.watchers[i].switch == k for i in np.flatnonzero(found["fired"][row, :j] > 0.5)):
-        return 0.0
-    return float(found["lost"][row, list(switching.switches[k].rows)].sum())
+def _lost(switching: Switching, found: dict, j: int) -> np.ndarray:
+    """The energy given up along the rows of a watcher's switch in every row of the log.
+
+    If several watchers of one switch fire together, the first of them has it.
+    """
+    switches = [w.switch for w in switching.watchers]
+    if switches[j] < 0:
+        return np.zeros(len(found["t"]))
+    total = sum(found["lost"][:, r] for r in switching.switches[switches[j]].rows)
+    earlier = [i for i in range(j) if switches[i] == switches[j]]
+    return np.where((found["fired"][:, earlier] > 0.5).any(axis=1), 0.0, total)

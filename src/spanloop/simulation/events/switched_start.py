@@ -10,7 +10,7 @@ import numpy as np
 
 from spanloop.compiler.lower import unrolled
 from spanloop.simulation.controllers import traced
-from spanloop.simulation.events.switching import Noted, Switching, condition_value
+from spanloop.simulation.events.switching import Switching, condition_value
 from spanloop.simulation.events.watched_values import values_and_rates
 from spanloop.simulation.traced_kernels import kernel, must_repeat
 
@@ -108,7 +108,7 @@ def conditions_key(switching: Switching) -> str:
 
     def compute(x: Any) -> Any:
         def found() -> list[Any]:
-            wrenches = Noted({name[2:]: x[name] if size > 1 else x[name][0] for name, size in parts.items()})
+            wrenches = {name[2:]: x[name] for name in parts}
             return [condition_value(w, model, x, wrenches) for w in watchers]
 
         first = found()

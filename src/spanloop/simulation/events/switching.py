@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.compiler.traced_arrays import TracedArray
 from spanloop.errors import InputError, UnsupportedError, nearest
-from spanloop.kernels.row_masks import row_masks, undetermined_loops
+from spanloop.kernels.row_masks import row_masks, undetermined_rows
+from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.math import quaternion, rotation_vector
 from spanloop.math.scalar import where
 from spanloop.model import Model
@@ -26,7 +28,7 @@ from spanloop.simulation.events.endings import Limit, Stop, limits_of
 from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
 from spanloop.simulation.events.location import Rules
 from spanloop.simulation.traced_kernels import arguments, noted
-from spanloop.topology import Mechanism, mechanism
+from spanloop.topology import Mechanism
 from spanloop.topology.captured_frames import captured_width, own_placement
 
 STOP = "::stop"  # ends the name of the switch of a joint with limits
@@ -91,12 +93,13 @@ class Switching:
     begins_on: tuple[bool, ...] = ()
     begins_present: tuple[bool, ...] = ()
     masks: np.ndarray | None = field(default=None, compare=False, repr=False)  # (sets, places) of the first loops
-    undetermined: tuple[frozenset[str], ...] = ()  # by set: loops whose forces are not determined
+    undetermined: tuple[frozenset[int], ...] = ()  # by set: rows whose forces are not determined
+    reads: tuple[frozenset[int], ...] = ()  # by watcher: rows whose forces its value depends on
 
     @cached_property
     def mechanism(self) -> Mechanism:
         """The model in numbers."""
-        return mechanism(self.model)
+        return mechanism_of(self.model)
 
     @property
     def captures(self) -> tuple[str, ...]:
@@ -156,12 +159,12 @@ class Switching:
         masks = row_masks(self.model, names, near=near, captures=self.captures) if names else None
         if not self.needs_forces:
             return replace(self, masks=masks)
-        unknown = undetermined_loops(self.model, names, near=near, captures=self.captures)
+        unknown = undetermined_rows(self.model, names, near=near, captures=self.captures)
         return replace(self, masks=masks, undetermined=unknown)
 
     def reads_undetermined(self, j: int, on: Sequence[Any]) -> Any:
         """Whether watcher j reads forces that are not determined with these switches on: a number, 1 or 0."""
-        table, bad = self.table_switches, [bool(names & self.forces_read[j]) for names in self.undetermined]
+        table, bad = self.table_switches, [bool(rows & self.reads[j]) for rows in self.undetermined]
 
         def chosen(bit: int, number: int) -> Any:
             if bit == len(table):
@@ -175,11 +178,12 @@ class Switching:
         """A sentence on a watcher that reads forces which are not determined with these switches on."""
         w = self.watchers[j]
         number = sum(1 << bit for bit, k in enumerate(self.table_switches) if on[k] > 0.5)
-        names = ", ".join(map(repr, sorted(self.undetermined[number] & self.forces_read[j])))
+        every = rows_of(self.model)
+        names = ", ".join(every[r].name for r in sorted(self.undetermined[number] & self.reads[j]))
         return (
-            f"{w.kind} {w.name!r} depends on the force of {names}, which is not determined: rows of the loops that are "
-            "closed depend on each other there, and share the load in more than one way. Release one of them first, "
-            "or close it by a joint with more degrees of freedom"
+            f"{w.kind} {w.name!r} depends on forces that are not determined ({names}): rows of the loops that are "
+            "closed depend on each other there, and share the load in more than one way. Release one of them first, or "
+            f"close it by a joint with more degrees of freedom{_NO_MOMENT if w.kind == 'grasp' else ''}"
         )
 
     def refuse_undetermined(self) -> None:
@@ -188,11 +192,6 @@ class Switching:
         for j in range(len(self.watchers)):
             if self.reads_undetermined(j, on) > 0.5:
                 raise UnsupportedError(f"simulate: {self.undetermined_words(j, on)}")
-
-    @cached_property
-    def forces_read(self) -> tuple[frozenset[str], ...]:
-        """By watcher: names of the loops and couplings whose forces its value depends on."""
-        return tuple(_read(w, self.model) for w in self.watchers)
 
     def active(self, on: Sequence[Any]) -> list[Any]:
         """The entries of `active` for switches that are on (1) or off (0): redundant rows differ by the set."""
@@ -283,7 +282,7 @@ def switching_of(
     listed = _listed(events)
     stops = list(limits_of(model)) if limits == "stop" else []
     ends = {x.name: x.when for x in listed if isinstance(x, End)}
-    if len(ends) == len(listed) and not stops:
+    if len(ends) == len(listed) and not stops and not any(_takes_forces(*x) for x in ends.items()):
         return None, (ends or None) if isinstance(events, list | tuple) else events
     if not isinstance(events, list | tuple) and events is not None:
         named = events if isinstance(events, Mapping) else {getattr(events, "__name__", "event"): events}
@@ -292,6 +291,10 @@ def switching_of(
         what = "limits='stop'" if stops and not listed else "events that change the mechanism"
         raise UnsupportedError(f"simulate: {what} need closures='project'; closures is {closures!r}")
     return _Maker(model, listed, stops, limits, active_loops).made(), None
+
+
+def _takes_forces(name: str, condition: Callable[..., Any]) -> bool:
+    return arguments(condition, f"the event {name!r}", (3, 4), "tqvf") == 4
 
 
 def _listed(events: Any) -> list[Event]:
@@ -320,7 +323,7 @@ class _Maker:
         for joint in dict.fromkeys(limit.joint for limit, _ in self.stops):
             self.model = self.model.with_coupling(joint, None, offset=0.0, switchable=True, name=joint + STOP)
         self.active_loops = None if active_loops is None else set(active_loops)
-        self.mechanism = mechanism(self.model)
+        self.mechanism = mechanism_of(self.model)
         self.rows = {c.name: c.rows for c in self.mechanism.closures}
         self.rows |= {g.name: (g.row,) for g in self.mechanism.gears}
         self.names = list(self.model.switches)
@@ -440,7 +443,7 @@ class _Maker:
             self.watchers.append(replace(watcher, moment=len(self.moments) - 1))
             return
         what = f"the condition of {type(event).__name__}({watcher.name!r})"
-        count = arguments(event.when, what, (3, 4))
+        count = arguments(event.when, what, (3, 4), "tqvf")
         self.watchers.append(replace(watcher, condition=event.when, takes_forces=count == 4))
 
     def _add_stop(self, k: int, switch: Switch) -> None:
@@ -449,10 +452,13 @@ class _Maker:
             self.watchers.append(Watcher("pull", switch.label, k))
 
 
-class Noted(dict[str, Any]):
-    """Wrenches by name that note which of them a condition reads."""
+_NO_MOMENT = "; torsion=math.inf leaves moments about the normal out"
 
-    def __init__(self, values: Mapping[str, Any]):
+
+class Noted(dict[str, Any]):
+    """Wrenches by name, as conditions read them: arrays of six numbers, one number of a coupling; it notes which."""
+
+    def __init__(self, values: Mapping[str, Sequence[Any]]):
         super().__init__(values)
         self.read: set[str] = set()
 
@@ -460,29 +466,28 @@ class Noted(dict[str, Any]):
         if name not in self:
             raise InputError(f"f[{name!r}]: there is no loop or coupling of this name; {nearest(name, list(self))}")
         self.read.add(name)
-        return super().__getitem__(name)
+        numbers = super().__getitem__(name)
+        return TracedArray.of(numbers) if len(numbers) > 1 else numbers[0]
 
 
-def _read(w: Watcher, model: Model) -> frozenset[str]:
-    """Names of the loops and couplings whose forces a watcher reads."""
-    if not w.takes_forces:
-        return frozenset((w.name,)) if w.kind in ("pull", "grasp") else frozenset()
+def wrenches_read(w: Watcher, model: Model) -> frozenset[str]:
+    """Names of the loops and couplings whose forces a condition reads."""
     from spanloop.compiler.lower import traced_inputs
 
-    sizes = (("t", 1), ("q", model.nq), ("v", model.nv), *((x.name, 6) for x in model.loops))
-    x = traced_inputs((*sizes, *((x.name, 1) for x in model.couplings)))
-    six: dict[str, Any] = {loop.name: x[loop.name] for loop in model.loops}
-    wrenches = Noted(six | {c.name: x[c.name][0] for c in model.couplings})
+    parts = {loop.name: 6 for loop in model.loops} | {coupling.name: 1 for coupling in model.couplings}
+    x = traced_inputs((("t", 1), ("q", model.nq), ("v", model.nv), *parts.items()))
+    wrenches = Noted({name: x[name] for name in parts})
     condition_value(w, model, x, wrenches)
     return frozenset(wrenches.read)
 
 
 def condition_value(w: Watcher, model: Model, x: Mapping[str, Sequence[Any]], wrenches: Mapping[str, Any]) -> Any:
-    """The value of a user's condition, checked to be one number."""
+    """The value of a user's condition, checked to be one number; wrenches: lists of numbers, or such as are noted."""
+    f = wrenches if isinstance(wrenches, Noted) else Noted(wrenches)
     q, v = Named.by_joint(x["q"], model, False), Named.by_joint(x["v"], model, True)
     assert w.condition is not None
     with noted(f"the condition of {w.kind} {w.name!r}"):
-        value = w.condition(x["t"][0], q, v, wrenches) if w.takes_forces else w.condition(x["t"][0], q, v)
+        value = w.condition(x["t"][0], q, v, f) if w.takes_forces else w.condition(x["t"][0], q, v)
     if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
         raise InputError(
             f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "

@@ -50,7 +50,7 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
         elif w.kind == "pull":
             value = push(system, switching.switches[w.switch], x, forces) + slack
         else:
-            value = _margin(w, switching.model, wrenches)
+            value = margin(w, switching.model, wrenches)
         out.append(value)
         out_rates.append(rate)
     return out, out_rates
@@ -70,6 +70,11 @@ def _watched(switch: Switch) -> tuple[int, int]:
     return switch.rows[event.row], event.sign
 
 
+def watched_row(switch: Switch) -> int:
+    """The row whose force shows whether a one-sided switch pushes."""
+    return switch.rows[0] if switch.is_stop else _watched(switch)[0]
+
+
 def side(switch: Switch, offset: Any) -> Any:
     """1 where a stop is at the lower limit of its joint, −1 at the upper one; offset: the coordinate that it holds."""
     if switch.lower is None or switch.upper is None:
@@ -86,7 +91,7 @@ def push(system: System, switch: Switch, x: Arrays, forces: Sequence[Any]) -> An
     return sign * forces[row]
 
 
-def _margin(w: Watcher, model: Model, wrenches: Mapping[str, Any]) -> Any:
+def margin(w: Watcher, model: Model, wrenches: Mapping[str, Any]) -> Any:
     """The pressing force that a grasp has to spare [N]."""
     event = w.event
     assert isinstance(event, Grasp)
