@@ -15,6 +15,7 @@ After a trial at whose end something fires, and before the rest of the step:
 | on | switches | 1 or 0 |
 | restitution | switched rows | of this impact |
 | v.hit | nv | velocity before the impact |
+| q.was, v.was | nq, nv | the state before bodies come or go, where some do |
 | impulse, lost | rows | impulses [N m s, N s], energy given up [J] |
 | f | rows | forces [N m, N] |
 """
@@ -31,14 +32,14 @@ from spanloop.math.scalar import absolute, where
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
 from spanloop.simulation.events.switching import Switching
-from spanloop.simulation.events.watched_values import push, values_and_rates
+from spanloop.simulation.events.watched_values import push, values_and_rates, weight
 from spanloop.topology.captured_frames import captured_placement
 
 if TYPE_CHECKING:
     from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
     from spanloop.simulation.system import System
 
-PULLED = 1e-12  # N s or N m s: a one-sided switch with a larger impulse the wrong way lets go
+PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 RESTLESS = location.MOST // 2  # trials in a step, after which nothing bounces any more
@@ -70,6 +71,7 @@ def logged_sizes(system: System) -> dict[str, int]:
     assert switching is not None
     rows = switching.mechanism.n_rows if switching.switches else 0
     known = {"t": 1, "fired": len(switching.watchers), "q": model.nq, "v.hit": model.nv, "v": model.nv}
+    known |= {"q.was": model.nq, "v.was": model.nv} if switching.bodies else {}
     known |= {"impulse": rows, "lost": rows, "on": len(switching.switches)}
     known |= {name: system.sizes.get(name, 0) for name in ("active", "captured", "present", "u", "z")}
     return {name: size for name, size in known.items() if size}
@@ -159,7 +161,7 @@ class LocatedStep:
 
     @property
     def _on(self) -> tuple[str, ...]:
-        return ("on",) if self.switching.switches else ()
+        return tuple(name for name in ("on", "present") if name in self.sizes)
 
     def _decide(self) -> Call:
         sizes, rules = location.decided(self.n) | {name: self.s.sizes[name] for name in self.moves}, self._rules
@@ -182,6 +184,8 @@ class LocatedStep:
     def _switch(self) -> Call:
         names = [n for n in ("on", "active", "captured", "present") if n in self.sizes]
         writes = {n: self.sizes[n] for n in names} | {"q": self.s.nq, "v": self.s.nv, "v.hit": self.s.nv, "ending": 1}
+        if self.switching.bodies:
+            writes |= {"q.was": self.s.nq, "v.was": self.s.nv}
         if self.switching.switches:
             writes["restitution"] = len(self.switching.mechanism.switched_rows)
 
@@ -221,7 +225,7 @@ class LocatedStep:
             for j in range(len(switching.watchers)):
                 unknown = switching.reads_undetermined(j, on) > 0.5
                 out["ending"] = [where(unknown & (x["event"][0] > 0.5), float(j + 1), out["ending"][0])]
-        return {**out, "v.hit": out["v"]}
+        return {**out, "v.hit": out["v"], "q.was": list(x["q"]), "v.was": list(x["v"])}
 
     def _refused(self, x: Arrays, j: int) -> Any:
         """Whether a loop that attaches is open, or closes too fast."""
@@ -291,20 +295,22 @@ class LocatedStep:
         return [impact, self._let_go(), impact] if several else [impact]
 
     def _let_go(self) -> Call:
-        switching = self.switching
+        switching, share = self.switching, PULLED * weight(self.switching.model)
 
         def compute(x):
-            on, fired = list(x["on"]), list(x["fired"])
+            on, fired, least = list(x["on"]), list(x["fired"]), share * x["h.grid"][0]
             for j, w in enumerate(switching.watchers):
                 if w.kind == "pull":
-                    pulled = push(self.system, switching.switches[w.switch], x, x["impulse"]) < -PULLED
+                    pulled = push(self.system, switching.switches[w.switch], x, x["impulse"]) < -least
                     pulled = pulled & (x["event"][0] > 0.5) & (on[w.switch] > 0.5)
                     on[w.switch], fired[j] = where(pulled, 0.0, on[w.switch]), where(pulled, 1.0, fired[j])
             return (on, fired, switching.active(on), list(x["v.hit"])), ()
 
         writes = {"on": self.sizes["on"], "fired": self.n, "active": self.sizes["active"], "v": self.s.nv}
         captured = [name for name in ("captured",) if name in self.sizes]
-        return self.s.traced_call("let_go", ("on", "fired", "impulse", "event", "v.hit", *captured), writes, compute)
+        return self.s.traced_call(
+            "let_go", ("on", "fired", "impulse", "event", "v.hit", "h.grid", *captured), writes, compute
+        )
 
     def _impact(self) -> Call:
         def compute(x):

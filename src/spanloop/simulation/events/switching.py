@@ -7,6 +7,7 @@ constraint, its force, the margin of a grasp. The events of sl.simulate and the 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -142,7 +143,12 @@ class Switching:
         rearms = tuple("step" if w.kind == "gap" else "positive" for w in self.watchers)
         keeps = tuple(w.kind in ("gap", "pull", "grasp") for w in self.watchers)
         disarms = tuple(tuple(gaps[w.switch]) if w.kind == "pull" else () for w in self.watchers)
-        return Rules(tuple(enabled), rearms, keeps, disarms)
+        on_bodies = [self.switches_on(b) for b in range(len(self.bodies))]
+        needed = tuple(
+            tuple(b for b, held in enumerate(on_bodies) if w.switch in held and w.kind in ("attach", "gap"))
+            for w in self.watchers
+        )
+        return Rules(tuple(enabled), rearms, keeps, disarms, bodies=needed)
 
     @property
     def _numbers(self) -> range:
@@ -209,6 +215,14 @@ class Switching:
     def table_switches(self) -> tuple[int, ...]:
         """Numbers of the switches whose sets have masks of their own: not those of one row that pushes."""
         return tuple(k for k, s in enumerate(self.switches) if not s.is_stop and not (s.one_sided and len(s.rows) == 1))
+
+    def without_absent(self, v: np.ndarray) -> np.ndarray:
+        """Initial velocities (n, nv): bodies that are not there do not move."""
+        out = np.array(v)
+        for body, present in zip(self.bodies, self.begins_present, strict=True):
+            if not present:
+                out[:, _dofs_of(self.model, body)] = 0.0
+        return out
 
     def dofs_of(self, body: str) -> list[int]:
         """The degrees of freedom of a body that comes and goes, with all that it carries."""
@@ -480,6 +494,8 @@ def condition_value(w: Watcher, model: Model, x: Mapping[str, Sequence[Any]], wr
             f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "
             "positive until it happens"
         )
+    if isinstance(value, Real) and not math.isfinite(value):
+        raise InputError(f"the condition of {w.kind} {w.name!r} returned {value}; expected a finite number")
     return float(value) if isinstance(value, Real) else value
 
 
