@@ -3,7 +3,7 @@
 A picture is a figure of matplotlib, or the text of a moving SVG.
 """
 
-from drawing import arms, chains, cost, linkages
+from drawing import arms, chains, cost, fingers, linkages
 
 PICTURES = {
     "07_torques_along_a_path": arms.puma_torques,
@@ -14,4 +14,5 @@ PICTURES = {
     "14_arms_with_each_grasp": chains.grasps,
     "15_hexapod": chains.hexapod,
     "16_cost_of_closed_chains": cost.growth,
+    "23_finger_grasp": fingers.finger_grasp,
 }
