@@ -171,3 +171,15 @@ def test_a_mechanism_with_captured_frames_is_known_to_be_redundant_where_they_ar
     found = redundancy_of(model, q, ("catch",))
     assert found.is_known
     assert found.idle == {0, 1, 5}
+
+
+def test_frames_that_a_run_in_float32_captured_are_rotations_of_a_model():
+    model = gripper("fixed", 3)
+    exact = captured_placement(mechanism(model), model.random_state(5)[0].tolist(), "grip")
+    rounded = np.array(exact, np.float32)
+    placed = with_captured_placements(model, ["grip"], rounded).loops[0].placement_b
+    turn = np.array(placed.rotation)
+    np.testing.assert_allclose(turn @ turn.T, np.eye(3), atol=1e-13)
+    np.testing.assert_allclose(
+        turn, with_captured_placements(model, ["grip"], exact).loops[0].placement_b.rotation, atol=1e-6
+    )

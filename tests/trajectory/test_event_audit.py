@@ -41,7 +41,7 @@ def test_energy_that_appears_in_an_impact_is_a_fault():
     assert audit["impacts"].value == pytest.approx(0.5 * 2.0 * (1.001**2 - 1.0) * 2 * 9.81 + 7.0632, rel=1e-3)
     honest = with_table(run, v_after=after, energy_lost=[-0.03926, run.events.energy_lost[1]]).audit()
     assert honest["impacts"].verdict == "not well"
-    assert "One adds up to 0.039 J, at 0.451524 s" in honest["impacts"].sentence
+    assert "One adds 0.039 J, at 0.451524 s" in honest["impacts"].sentence
 
 
 def test_a_table_that_misstates_the_loss_is_a_fault():

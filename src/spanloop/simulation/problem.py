@@ -137,6 +137,7 @@ class Problem:
         if switching:
             switching = with_rows_read(switching.with_masks(rows_q[0]), rows_q[0])
             switching.refuse_undetermined()
+            rows_v = switching.without_absent(rows_v)
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
         watched = events_of(model, limits == "end" and not switching, ends)

@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from spanloop.errors import InputError, nearest
 from spanloop.math.spatial import Transform
 from spanloop.math.vector3 import product, subtract, times, transpose
@@ -97,8 +99,18 @@ def with_captured_placements(model: Model, names: Sequence[str], values: Sequenc
 def _in_body(m: Mechanism, frame: str, closure: Closure) -> Placement:
     """The frame b of a closure, in the user's axes, placed in a body or frame of its link."""
     turn = transpose(m.anchors[frame].rotation)
-    child = product(closure.b.rotation, transpose(closure.child_axes))
+    child = product(_orthonormal(closure.b.rotation), transpose(closure.child_axes))
     return Placement(product(turn, child), times(turn, subtract(closure.b.position, m.anchors[frame].position)))
+
+
+def _orthonormal(r: Any) -> Any:
+    """The nearest rotation to one that a run in float32 has rounded, by two Newton steps for the polar factor."""
+    m = np.array(r)
+    if np.abs(m @ m.T - np.eye(3)).max() <= 1e-12:
+        return r
+    for _ in range(2):
+        m = 1.5 * m - 0.5 * (m @ m.T @ m)
+    return tuple(map(tuple, m.tolist()))
 
 
 @dataclass(frozen=True)

@@ -50,17 +50,18 @@ def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
     start = problem.switched_start
     empty = np.zeros((len(which), 0))
     on = found["on"][which] > 0.5 if "on" in found else empty
-    torques = [_torques(problem, found, v, which, runs) for v in ("v.hit", "v")]
+    before = "v.was" if "v.was" in found else "v.hit"
+    acting = [_acting(problem, found, v, which, runs) for v in (before, "v")]
     return EventTable(
         run=runs[which],
         time=found["t"][which, 0],
         kind=kinds.astype(str),
         name=names.astype(str),
         q=found["q"][which],
-        v_before=found["v.hit"][which],
+        v_before=found[before][which],
         v_after=found["v"][which],
-        tau_before=torques[0],
-        tau_after=torques[1],
+        tau_before=acting[0][0],
+        tau_after=acting[1][0],
         impulse=found["impulse"][which] if "impulse" in found else empty,
         energy_lost=lost,
         on=on,
@@ -74,15 +75,23 @@ def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
         captures=switching.captures,
         bodies=switching.bodies,
         begin_present=np.broadcast_to(start.get("present", np.zeros((1, 0))) > 0.5, (n, len(switching.bodies))),
+        one_sided=tuple((s.name, s.one_sided.row or 0, s.one_sided.sign) for s in switching.switches if s.one_sided),
+        forces_before=acting[0][1],
+        forces_after=acting[1][1],
+        memory=found["z"][which] if "z" in found else None,
+        q_before=found["q.was"][which] if "q.was" in found else None,
     )
 
 
-def _torques(problem: Problem, found: dict, v: str, which: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """Torques (n, nv) at the joints before or after each event."""
+def _acting(
+    problem: Problem, found: dict, v: str, which: np.ndarray, runs: np.ndarray
+) -> tuple[np.ndarray, dict[str, np.ndarray] | None]:
+    """Torques (n, nv) at the joints and forces (n, 6) on bodies, before or after each event."""
     n = len(found["t"])
     u, z, active = (found.get(name, np.zeros((n, 0))) for name in ("u", "z", "active"))
-    tau, _ = problem.torques_and_forces(found["t"], found["q"], found[v], u, z, active, runs)
-    return tau[which]
+    tau, six = problem.torques_and_forces(found["t"], found["q"], found[v], u, z, active, runs)
+    forces = {body: six[which, 6 * k : 6 * k + 6] for k, body in enumerate(problem.applied.bodies)}
+    return tau[which], forces or None
 
 
 def _kinds(watcher: Watcher, found: dict, rows: np.ndarray) -> np.ndarray:

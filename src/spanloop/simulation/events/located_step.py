@@ -15,6 +15,7 @@ After a trial at whose end something fires, and before the rest of the step:
 | on | switches | 1 or 0 |
 | restitution | switched rows | of this impact |
 | v.hit | nv | velocity before the impact |
+| q.was, v.was | nq, nv | the state before bodies come or go, where some do |
 | impulse, lost | rows | impulses [N m s, N s], energy given up [J] |
 | f | rows | forces [N m, N] |
 """
@@ -70,6 +71,7 @@ def logged_sizes(system: System) -> dict[str, int]:
     assert switching is not None
     rows = switching.mechanism.n_rows if switching.switches else 0
     known = {"t": 1, "fired": len(switching.watchers), "q": model.nq, "v.hit": model.nv, "v": model.nv}
+    known |= {"q.was": model.nq, "v.was": model.nv} if switching.bodies else {}
     known |= {"impulse": rows, "lost": rows, "on": len(switching.switches)}
     known |= {name: system.sizes.get(name, 0) for name in ("active", "captured", "present", "u", "z")}
     return {name: size for name, size in known.items() if size}
@@ -159,7 +161,7 @@ class LocatedStep:
 
     @property
     def _on(self) -> tuple[str, ...]:
-        return ("on",) if self.switching.switches else ()
+        return tuple(name for name in ("on", "present") if name in self.sizes)
 
     def _decide(self) -> Call:
         sizes, rules = location.decided(self.n) | {name: self.s.sizes[name] for name in self.moves}, self._rules
@@ -182,6 +184,8 @@ class LocatedStep:
     def _switch(self) -> Call:
         names = [n for n in ("on", "active", "captured", "present") if n in self.sizes]
         writes = {n: self.sizes[n] for n in names} | {"q": self.s.nq, "v": self.s.nv, "v.hit": self.s.nv, "ending": 1}
+        if self.switching.bodies:
+            writes |= {"q.was": self.s.nq, "v.was": self.s.nv}
         if self.switching.switches:
             writes["restitution"] = len(self.switching.mechanism.switched_rows)
 
@@ -221,7 +225,7 @@ class LocatedStep:
             for j in range(len(switching.watchers)):
                 unknown = switching.reads_undetermined(j, on) > 0.5
                 out["ending"] = [where(unknown & (x["event"][0] > 0.5), float(j + 1), out["ending"][0])]
-        return {**out, "v.hit": out["v"]}
+        return {**out, "v.hit": out["v"], "q.was": list(x["q"]), "v.was": list(x["v"])}
 
     def _refused(self, x: Arrays, j: int) -> Any:
         """Whether a loop that attaches is open, or closes too fast."""

@@ -50,6 +50,7 @@ class Rules:
     keeps_armed: tuple[bool, ...]  # stays armed when it fires
     disarms: tuple[tuple[int, ...], ...]  # other watchers that are off until they are armed again
     resolved: float = RESOLVED["float64"]
+    bodies: tuple[tuple[int, ...], ...] = ()  # those that must be there; none where it is empty
 
 
 def begin(x: Arrays, n: int) -> dict[str, list[Any]]:
@@ -158,8 +159,11 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str]) -> dict[str, list[Any]
 def _watching(x: Arrays, rules: Rules) -> list[Any]:
     """Whether each watcher may fire now."""
     out = []
-    for armed, enabled in zip(x["armed"], rules.enabled, strict=True):
+    bodies = rules.bodies or ((),) * len(rules.enabled)
+    for armed, enabled, needed in zip(x["armed"], rules.enabled, bodies, strict=True):
         may = armed > 0.5
+        for body in needed:
+            may = may & (x["present"][body] > 0.5)
         if enabled is not None:
             switch, value = enabled
             on = x["on"][switch] > 0.5

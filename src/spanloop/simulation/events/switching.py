@@ -18,7 +18,7 @@ import numpy as np
 from spanloop.compiler.traced_arrays import TracedArray
 from spanloop.errors import InputError, UnsupportedError, nearest
 from spanloop.kernels.row_masks import row_masks, undetermined_rows
-from spanloop.loops.closure_errors import rows_of
+from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.math import quaternion, rotation_vector
 from spanloop.math.scalar import where
 from spanloop.model import Model
@@ -28,7 +28,7 @@ from spanloop.simulation.events.endings import Limit, Stop, limits_of
 from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
 from spanloop.simulation.events.location import Rules
 from spanloop.simulation.traced_kernels import arguments, noted
-from spanloop.topology import Mechanism, mechanism
+from spanloop.topology import Mechanism
 from spanloop.topology.captured_frames import captured_width, own_placement
 
 STOP = "::stop"  # ends the name of the switch of a joint with limits
@@ -99,7 +99,7 @@ class Switching:
     @cached_property
     def mechanism(self) -> Mechanism:
         """The model in numbers."""
-        return mechanism(self.model)
+        return mechanism_of(self.model)
 
     @property
     def captures(self) -> tuple[str, ...]:
@@ -142,7 +142,12 @@ class Switching:
         rearms = tuple("step" if w.kind == "gap" else "positive" for w in self.watchers)
         keeps = tuple(w.kind in ("gap", "pull", "grasp") for w in self.watchers)
         disarms = tuple(tuple(gaps[w.switch]) if w.kind == "pull" else () for w in self.watchers)
-        return Rules(tuple(enabled), rearms, keeps, disarms)
+        on_bodies = [self.switches_on(b) for b in range(len(self.bodies))]
+        needed = tuple(
+            tuple(b for b, held in enumerate(on_bodies) if w.switch in held and w.kind in ("attach", "gap"))
+            for w in self.watchers
+        )
+        return Rules(tuple(enabled), rearms, keeps, disarms, bodies=needed)
 
     @property
     def _numbers(self) -> range:
@@ -209,6 +214,14 @@ class Switching:
     def table_switches(self) -> tuple[int, ...]:
         """Numbers of the switches whose sets have masks of their own: not those of one row that pushes."""
         return tuple(k for k, s in enumerate(self.switches) if not s.is_stop and not (s.one_sided and len(s.rows) == 1))
+
+    def without_absent(self, v: np.ndarray) -> np.ndarray:
+        """Initial velocities (n, nv): bodies that are not there do not move."""
+        out = np.array(v)
+        for body, present in zip(self.bodies, self.begins_present, strict=True):
+            if not present:
+                out[:, _dofs_of(self.model, body)] = 0.0
+        return out
 
     def dofs_of(self, body: str) -> list[int]:
         """The degrees of freedom of a body that comes and goes, with all that it carries."""
@@ -310,7 +323,7 @@ class _Maker:
         for joint in dict.fromkeys(limit.joint for limit, _ in self.stops):
             self.model = self.model.with_coupling(joint, None, offset=0.0, switchable=True, name=joint + STOP)
         self.active_loops = None if active_loops is None else set(active_loops)
-        self.mechanism = mechanism(self.model)
+        self.mechanism = mechanism_of(self.model)
         self.rows = {c.name: c.rows for c in self.mechanism.closures}
         self.rows |= {g.name: (g.row,) for g in self.mechanism.gears}
         self.names = list(self.model.switches)

@@ -37,13 +37,14 @@ def _impacts(run: Trajectory, found: Impacts, share: float) -> Finding:
     off = np.abs(gain + found.said)
     hits = int(np.sum(np.abs(gain) > bound))
     words = f"{hits} impact{'' if hits == 1 else 's'} take{'s' if hits == 1 else ''} {-gain.sum():.4g} J."
-    if value > 0.0:
-        words += f" One adds up to {value:.2g} J{_when(run, found.rows[k])} (bound {bound:.2g} J)."
-    else:
+    words = words if hits else "No event changes a velocity."
+    if value > bound:
+        words += f" One adds {value:.2g} J{_when(run, found.rows[k])} (bound {bound:.2g} J)."
+    elif hits:
         words += f" None adds energy (bound {bound:.2g} J)."
     if np.any(np.abs(found.brought) > bound):
-        words += f" Bodies that appear bring {_positive(found.brought):.4g} J, those that vanish take "
-        words += f"{_positive(-found.brought):.4g} J along."
+        brought, taken = (float(np.maximum(x, 0.0).sum()) for x in (found.brought, -found.brought))
+        words += f" Bodies that appear bring {brought:.4g} J, those that vanish take {taken:.4g} J along."
     verdict = verdict_on(value, bound, 0.0)
     if off.max() > 10.0 * bound:
         k, verdict, value = int(np.argmax(off)), NOT_WELL, max(value, float(off.max()))
@@ -95,10 +96,6 @@ def worst_of(findings: Iterable[Iterable[Finding]], labels: Iterable[str] | None
 def _badness(f: Finding) -> tuple[int, float]:
     share = f.value / f.bound if f.bound else f.value
     return [WELL, NOT_JUDGED, NOT_WELL].index(f.verdict), -np.inf if np.isnan(share) else share
-
-
-def _positive(values: np.ndarray) -> float:
-    return float(np.maximum(values, 0.0).sum())
 
 
 def _when(run: Trajectory, row: int) -> str:

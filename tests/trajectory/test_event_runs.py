@@ -1,0 +1,69 @@
+"""Simulated runs with events, as their tables, segments and audits have them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from event_motions import ball_model, carts_model, free_bodies_model
+
+import spanloop as sl
+
+
+def start_of_bodies(x=1.0):
+    model = replace(free_bodies_model(), gravity=(0.0, 0.0, -9.81))
+    q, v = model.neutral(), np.zeros(12)
+    q[4], q[11] = -x, x
+    v[[1, 3, 9]] = 0.3, 2.0, -2.0
+    return model, q, v
+
+
+def test_carts_that_couple_and_part_are_cut_and_well():
+    gap = sl.events.Attach("hook", when=lambda t, q, v: q["right_rail"] - q["left_rail"])
+    events = [gap, sl.events.Release("hook", at=0.8)]
+    run = sl.simulate(carts_model(), [0.0, 1.0], [2.0, 0.0], duration=1.0, step=1e-2, events=events)
+    assert [s.closed for s in run.segments] == [(), ("hook",), ()]
+    np.testing.assert_allclose(run["hook"].impulse, [[0, 0, 0, 1.5, 0, 0]], atol=1e-12)
+    assert run.audit().well
+    assert run.audit()["impacts"].sentence.startswith("1 impact takes 1.5 J.")
+
+
+def test_a_stop_is_a_coupling_of_its_segment_and_carries_the_weight():
+    run = sl.simulate(ball_model(), [1.0], duration=0.8, step=1e-2, limits="stop")
+    assert [s.closed for s in run.segments] == [(), ("slide::stop",)]
+    assert run["slide::stop"].active[-1]
+    assert run["slide"].force[-1, 5] == pytest.approx(2.0 * 9.81)
+    assert run.audit().well
+
+
+def test_a_body_that_vanishes_takes_energy_and_momentum_along():
+    model, q, v = start_of_bodies()
+    events, open_loops = [sl.events.Vanish("right", at=0.503)], sl.Closures(active_loops=[])
+    run = sl.simulate(model, q, v, duration=0.6, step=1e-2, events=events, closures=open_loops)
+    assert run.segments[0].v[-1, 9] == pytest.approx(-2.0)  # before it goes, it moves
+    assert run.momentum[-1, 3] == pytest.approx(2.0)
+    assert run.audit().well
+
+
+def test_a_body_that_is_not_there_neither_moves_nor_attaches():
+    model, q, v = start_of_bodies()
+    pose = np.eye(4)
+    pose[0, 3] = 0.5
+    meets = sl.events.Attach("catch", when=lambda t, q, v: q["right_root"][4] - q["left_root"][4], capture=True)
+    appear = sl.events.Appear("right", at=0.5, pose=pose, velocity=[0, 0, 0, -1.0, 0, 0])
+    run = sl.simulate(model, q, v, duration=0.8, step=1e-2, events=[appear, meets])
+    assert [(e.kind, e.name) for e in run.events] == [("appear", "right"), ("attach", "catch")]
+    assert run.events.time[1] == pytest.approx(0.5 + 0.5 / 3.0, abs=1e-9)
+    assert not run.segments[0].v[:, 9].any()
+    assert run.audit().well
+
+
+def test_forces_and_memory_at_events_are_those_that_acted():
+    def drag(t, q, v):
+        return {"left": [0.0, 0.0, 0.0, -0.5 * v["left_rail"], 0.0, 0.0]}
+
+    gap = sl.events.Attach("hook", when=lambda t, q, v: q["right_rail"] - q["left_rail"])
+    run = sl.simulate(carts_model(), [0.0, 1.0], [2.0, 0.0], duration=1.0, step=1e-2, events=[gap], forces=drag)
+    np.testing.assert_allclose(run.forces["left"][:, 3], -0.5 * run["left_rail"].v, atol=1e-12)
+    assert run.audit().well
