@@ -1,8 +1,8 @@
 """Two soft fingers lift a box ever faster until a friction cone is left and the box slips out.
 
 The hand rises with an acceleration that grows, a = J t; the fingers press with F. The finger with the lower friction µ
-holds as long as m (g + a) < 2 µ F: it slips at t = (2 µ F/m − g)/J. The grasp that breaks is an event, located inside the
-step, that opens its loop; the box swings on the other finger, slips from it too, and flies; the fingers close up to
+holds as long as m (g + a) < 2 µ F: it slips at t = (2 µ F/m − g)/J. The grasp that breaks is an event, located inside
+the step, that opens its loop; the box swings on the other finger, slips from it too, and flies; the fingers close up to
 their stops. A squeeze that keeps a margin to the cones prevents it.
 
 The page, with figures: docs/examples/23_finger_grasp.md
