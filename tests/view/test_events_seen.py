@@ -191,6 +191,13 @@ def test_many_events_are_thin_and_have_no_names():
     assert all(x.get_linewidth() <= 0.5 for x in marks(ax))
 
 
+def test_joints_that_come_later_are_drawn_where_they_are(handed_over):
+    left, right = lines(handed_over.plot("q"))
+    assert np.isnan(right.get_ydata()[:11]).all()
+    np.testing.assert_allclose(right.get_ydata()[12:], 0.5 + np.linspace(0.0, 0.1, 11))
+    assert np.isfinite(left.get_ydata()[:11]).all()
+
+
 def test_a_phase_portrait_ends_at_a_jump():
     (curve,) = [x for x in bouncing(batch=False).plot("phase").lines if len(x.get_xdata()) > 2]
     assert np.isnan(curve.get_ydata()).any()
