@@ -52,7 +52,7 @@ class SceneEvent:
 
 @dataclass(frozen=True)
 class SceneHold:
-    """A stop of a joint, or a switchable coupling: its name, its joint (number in `joints`), and which of both it is."""
+    """A stop or a switchable coupling: its name, its joint (number in `joints`), and which of both it is."""
 
     name: str
     joint: int
