@@ -107,10 +107,12 @@ def _momentum(run: Trajectory, moment: _Moment) -> float:
     e, model = run.events, moment.model
     held = _held_bodies(model)
     pushing = {e.rows[r].owner for r in np.flatnonzero(e.impulse[moment.rows[-1]])}
-    for x in model.loops:
-        if x.name in pushing and {x.a, x.b} & held:
-            return np.nan
-    if pushing & {c.name for c in model.couplings if model.joint(c.joint).child in held} or not pushing:
+    loops = (*model.loops, *run.model.loops)  # one that bounces is closed neither before nor after
+    if any(x.name in pushing and {x.a, x.b} & held for x in loops):
+        return np.nan
+    children = {j.name: j.child for j in model.joints}
+    couplings = {c.name for c in (*model.couplings, *run.model.couplings) if children.get(c.joint) in held}
+    if pushing & couplings or not pushing:
         return np.nan
     roots = tuple(j.child for j in model.joints if j.parent == WORLD and j.child in held)
     free = without_mass(model, tuple(dict.fromkeys((*moment.left_out, *roots))))
