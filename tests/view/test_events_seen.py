@@ -106,8 +106,10 @@ def test_a_body_that_vanished_is_not_seen(vanished):
 def test_a_joint_at_its_stop_has_a_mark():
     run = bouncing(batch=False)
     resting = changed(run, on=np.ones((len(run.events), 1), bool))
-    assert not moving_scene(run).stopped.any()
-    assert moving_scene(resting).stopped[:, 0].tolist() == [False] + [True] * (len(resting.segments) - 1)
+    assert not moving_scene(run).held.any()
+    moved = moving_scene(resting)
+    assert [(x.name, x.joint, x.is_stop) for x in moved.holds] == [("slide stop", 0, True)]
+    assert moved.held[:, 0].tolist() == [False] + [True] * (len(resting.segments) - 1)
 
 
 def test_models_with_other_joints_are_seen_one_after_the_other(handed_over):
@@ -189,6 +191,13 @@ def test_many_events_are_thin_and_have_no_names():
     assert len(marks(ax)) == len(run.events)
     assert not ax.texts
     assert all(x.get_linewidth() <= 0.5 for x in marks(ax))
+
+
+def test_joints_that_come_later_are_drawn_where_they_are(handed_over):
+    left, right = lines(handed_over.plot("q"))
+    assert np.isnan(right.get_ydata()[:11]).all()
+    np.testing.assert_allclose(right.get_ydata()[12:], 0.5 + np.linspace(0.0, 0.1, 11))
+    assert np.isfinite(left.get_ydata()[:11]).all()
 
 
 def test_a_phase_portrait_ends_at_a_jump():

@@ -3,7 +3,7 @@
 A picture is a figure of matplotlib, or the text of a moving SVG.
 """
 
-from drawing import arms, chains, cost, linkages
+from drawing import arms, chains, changes, cost, fingers, linkages
 
 PICTURES = {
     "07_torques_along_a_path": arms.puma_torques,
@@ -14,4 +14,9 @@ PICTURES = {
     "14_arms_with_each_grasp": chains.grasps,
     "15_hexapod": chains.hexapod,
     "16_cost_of_closed_chains": cost.growth,
+    "19_grasp_carry_hand_over": changes.hand_over,
+    "20_string_pendulum": changes.string,
+    "21_clutch": changes.clutch,
+    "22_ratchet": changes.ratchet,
+    "23_finger_grasp": fingers.finger_grasp,
 }

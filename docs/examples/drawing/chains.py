@@ -10,7 +10,7 @@ from drawing.style import PALETTE, legend_above, panels, style_axes
 from spanloop.view.animation import animation
 
 
-def _slower(picture: str, times: float) -> str:
+def slower(picture: str, times: float) -> str:
     """A moving SVG so many times slower."""
     return re.sub(r'dur="([0-9.e+-]+)s"', lambda m: f'dur="{float(m.group(1)) * times:g}s"', picture)
 
@@ -31,7 +31,7 @@ def grasps(x) -> dict:
         ax.set_ylabel("contact force [N]")
     legend_above(figure, axes[0, 0], 2)
     title = "Three arms on soft fingers, eight times slower than it is"
-    return {"14_forces": figure, "14_motion": _slower(animation(x["runs"]["soft finger"], title=title), 8.0)}
+    return {"14_forces": figure, "14_motion": slower(animation(x["runs"]["soft finger"], title=title), 8.0)}
 
 
 def hexapod(x) -> dict:

@@ -16,6 +16,7 @@ EVENTS = {  # by kind
     "break": "#a3195b",
     "appear": "#2f6ea8",
     "vanish": "#7a5bd0",
+    "continued": "#8b8a3a",
     "end": "#66747f",
 }
 

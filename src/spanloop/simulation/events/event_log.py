@@ -110,11 +110,11 @@ def _name(switching: Switching, watcher: Watcher) -> str:
 def _lost(switching: Switching, found: dict, j: int) -> np.ndarray:
     """The energy given up along the rows of a watcher's switch in every row of the log.
 
-    If several watchers of one switch fire together, the first of them has it.
+    If several watchers of one switch fire together, the last of them has it: it decides whether the switch closes.
     """
     switches = [w.switch for w in switching.watchers]
     if switches[j] < 0:
         return np.zeros(len(found["t"]))
     total = sum(found["lost"][:, r] for r in switching.switches[switches[j]].rows)
-    earlier = [i for i in range(j) if switches[i] == switches[j]]
-    return np.where((found["fired"][:, earlier] > 0.5).any(axis=1), 0.0, total)
+    later = [i for i in range(j + 1, len(switches)) if switches[i] == switches[j]]
+    return np.where((found["fired"][:, later] > 0.5).any(axis=1), 0.0, total)

@@ -32,14 +32,14 @@ from spanloop.math.scalar import absolute, where
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
 from spanloop.simulation.events.switching import Switching
-from spanloop.simulation.events.watched_values import push, values_and_rates
+from spanloop.simulation.events.watched_values import push, values_and_rates, weight
 from spanloop.topology.captured_frames import captured_placement
 
 if TYPE_CHECKING:
     from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
     from spanloop.simulation.system import System
 
-PULLED = 1e-12  # N s or N m s: a one-sided switch with a larger impulse the wrong way lets go
+PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 RESTLESS = location.MOST // 2  # trials in a step, after which nothing bounces any more
@@ -295,20 +295,22 @@ class LocatedStep:
         return [impact, self._let_go(), impact] if several else [impact]
 
     def _let_go(self) -> Call:
-        switching = self.switching
+        switching, share = self.switching, PULLED * weight(self.switching.model)
 
         def compute(x):
-            on, fired = list(x["on"]), list(x["fired"])
+            on, fired, least = list(x["on"]), list(x["fired"]), share * x["h.grid"][0]
             for j, w in enumerate(switching.watchers):
                 if w.kind == "pull":
-                    pulled = push(self.system, switching.switches[w.switch], x, x["impulse"]) < -PULLED
+                    pulled = push(self.system, switching.switches[w.switch], x, x["impulse"]) < -least
                     pulled = pulled & (x["event"][0] > 0.5) & (on[w.switch] > 0.5)
                     on[w.switch], fired[j] = where(pulled, 0.0, on[w.switch]), where(pulled, 1.0, fired[j])
             return (on, fired, switching.active(on), list(x["v.hit"])), ()
 
         writes = {"on": self.sizes["on"], "fired": self.n, "active": self.sizes["active"], "v": self.s.nv}
         captured = [name for name in ("captured",) if name in self.sizes]
-        return self.s.traced_call("let_go", ("on", "fired", "impulse", "event", "v.hit", *captured), writes, compute)
+        return self.s.traced_call(
+            "let_go", ("on", "fired", "impulse", "event", "v.hit", "h.grid", *captured), writes, compute
+        )
 
     def _impact(self) -> Call:
         def compute(x):

@@ -7,6 +7,7 @@ constraint, its force, the margin of a grasp. The events of sl.simulate and the 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -493,6 +494,8 @@ def condition_value(w: Watcher, model: Model, x: Mapping[str, Sequence[Any]], wr
             f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "
             "positive until it happens"
         )
+    if isinstance(value, Real) and not math.isfinite(value):
+        raise InputError(f"the condition of {w.kind} {w.name!r} returned {value}; expected a finite number")
     return float(value) if isinstance(value, Real) else value
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +13,11 @@ import numpy as np
 from spanloop import __version__
 from spanloop.errors import InputError, SpanloopError, SpanloopWarning
 from spanloop.math import quaternion
-from spanloop.model import Model
 from spanloop.trajectory import report
-from spanloop.trajectory.events import impulse_rows
 from spanloop.trajectory.files import labels
-from spanloop.trajectory.topologies import has_same_joints, model_of
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
+from spanloop.view.columns import Column, columns, largest_error, models_of
 from spanloop.view.moving_scene import MovingScene, moving_scene
 from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.page.meshes import key, packed_meshes
@@ -117,8 +114,8 @@ def thinned(run: Trajectory, frames: int) -> Trajectory:
 
 def _frames(run: Trajectory) -> int:
     """How many frames to keep: RATE frames a second, limited by the size of the file."""
-    models = list(dict.fromkeys(model_of(run, s) for s in run.segments))
-    largest = max(7 * (m.n_bodies + 1) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4 for m in (run.model, *models))
+    models = (run.model, *models_of(run))
+    largest = max(7 * (m.n_bodies + 1) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4 for m in models)
     return int(min(RATE * run.duration + 1, BYTES / (4 * largest)))
 
 
@@ -130,7 +127,8 @@ def _changing(moved: MovingScene) -> dict[str, Any]:
         "present": _segments(moved.present),
         "closed": _segments(moved.closed),
         "broken": _segments(moved.broken),
-        "stopped": _segments(moved.stopped),
+        "holds": [{"name": x.name, "joint": x.joint, "is_stop": x.is_stop} for x in moved.holds],
+        "held": _segments(moved.held),
         "events": [
             {
                 "time": e.time,
@@ -214,7 +212,7 @@ def _groups(run: Trajectory, seen: Scene, notes: list[str]) -> list[dict[str, An
     out = [_group("energy", "Energy, potential relative to the start", "J", ["kinetic", "potential", "sum"], energy)]
     loops = list(dict.fromkeys(c.name for c in seen.closures))
     if loops:
-        errors = np.column_stack([_largest_error(run, name) for name in loops])
+        errors = np.column_stack([largest_error(run, name) for name in loops])
         out.append(_group("closures", "Closure errors", "m or rad", loops, errors, True))
         try:
             found = run.reactions()
@@ -222,45 +220,20 @@ def _groups(run: Trajectory, seen: Scene, notes: list[str]) -> list[dict[str, An
             out.append(_group("forces", "Forces at the loops", "N", loops, sizes))
         except SpanloopError as error:
             notes.append(str(error))
-    out.append(_group("q", "Coordinates", "rad, m", *columns(run, "q", labels.coordinates)))
-    dof_names, v = columns(run, "v", labels.dofs)
-    out.append(_group("v", "Velocities", "rad/s, m/s", dof_names, v))
-    tau = columns(run, "tau", labels.dofs)[1]
-    acting = np.flatnonzero(np.nan_to_num(tau).any(axis=0))
-    if len(acting):
-        names = [dof_names[k] for k in acting]
-        out.append(_group("tau", "Torques and forces at the joints", "N m, N", names, tau[:, acting]))
+    q = columns(run, "q", labels.coordinates, labels.coordinate_units)
+    v = columns(run, "v", labels.dofs, labels.dof_units)
+    tau = [c for c in columns(run, "tau", labels.dofs, labels.torque_units) if np.nan_to_num(c.values).any()]
+    out.append(_column_group("q", "Coordinates", "rad, m", q))
+    out.append(_column_group("v", "Velocities", "rad/s, m/s", v))
+    out.append(_column_group("tau", "Torques and forces at the joints", "N m, N", tau))
     if INVERSE in run.settings:  # what was asked for comes first
         out.sort(key=lambda g: g["key"] != "tau")
     return [g for g in out if g["names"]]
 
 
-def columns(run: Trajectory, letter: str, names_of: Callable[[Model], Any]) -> tuple[list[str], np.ndarray]:
-    """Names, and values (n, names) of q, v or tau; NaN where the model of a segment has no such joint."""
-    if has_same_joints(run):
-        return [labels.joined(*x) for x in names_of(run.model)], getattr(run, letter)
-    own = [[labels.joined(*x) for x in names_of(model_of(run, s))] for s in run.segments]
-    names = list(dict.fromkeys(name for mine in own for name in mine))
-    parts = []
-    for s, mine in zip(run.segments, own, strict=True):
-        part = np.full((len(s), len(names)), np.nan)
-        part[:, [names.index(name) for name in mine]] = getattr(s, letter)
-        parts.append(part)
-    return names, np.concatenate(parts)
-
-
-def _largest_error(run: Trajectory, name: str) -> np.ndarray:
-    """The largest error (n,) of a loop's rows; NaN while it is open."""
-    if has_same_joints(run):
-        rows = [k for k, row in enumerate(impulse_rows(run.model)) if row.owner == name]
-        return np.asarray(np.abs(run.closure_error[:, rows]).max(axis=-1, initial=0.0))
-    parts = [
-        np.abs(p[name].error).max(axis=-1, initial=0.0)
-        if any(x.name == name for x in p.model.loops)
-        else np.full(len(p), np.nan)
-        for p in run.pieces
-    ]
-    return np.concatenate(parts)
+def _column_group(key: str, title: str, unit: str, found: list[Column]) -> dict[str, Any]:
+    values = np.column_stack([c.values for c in found]) if found else np.zeros((0, 0))
+    return _group(key, title, unit, [c.name for c in found], values)
 
 
 def _group(key: str, title: str, unit: str, names: list[str], values: np.ndarray, log: bool = False) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from spanloop.model import Model
 from spanloop.model.parts import Joint
 from spanloop.trajectory.audit.audit import bounds_of
 from spanloop.trajectory.files import labels
+from spanloop.view.columns import columns, largest_error, models_of
 from spanloop.view.noise import noise_levels
 from spanloop.view.plots.canvas import (
     GREY,
@@ -46,21 +47,23 @@ COMPONENTS = ("norm", "x", "y", "z")
 def coordinates(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
     """Plot coordinates q over time. names: of joints (default: all). One panel for each unit."""
     words = {"rad": "angle", "m": "displacement", "1": "quaternion", "": "coordinate"}
-    chosen = _chosen(run.model, names, labels.coordinates, run.model.q_slice)
-    return draw(run, _series(run.q, chosen, labels.coordinates, labels.coordinate_units, run.model), words, ax)
+    return draw(run, _series(run, "q", names, labels.coordinates, labels.coordinate_units), words, ax)
 
 
 def velocities(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
     """Plot velocities v over time. names: of joints (default: all)."""
     words = {"rad/s": "angular velocity", "m/s": "velocity", "": "velocity"}
-    return draw(run, _dof_series(run, run.v, names, labels.dof_units(run.model)), words, ax)
+    return draw(run, _series(run, "v", names, labels.dofs, labels.dof_units), words, ax)
 
 
 def accelerations(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
     """Plot accelerations a over time, under the recorded torques and forces. names: of joints (default: all)."""
     words = {"rad/s²": "angular acceleration", "m/s²": "acceleration", "": "acceleration"}
-    units = [unit and f"{unit}²" for unit in labels.dof_units(run.model)]
-    return draw(run, _dof_series(run, run.a, names, units), words, ax)
+    return draw(run, _series(run, "a", names, labels.dofs, _acceleration_units), words, ax)
+
+
+def _acceleration_units(model: Model) -> list[str]:
+    return [unit and f"{unit}²" for unit in labels.dof_units(model)]
 
 
 def torques(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
@@ -76,33 +79,28 @@ def torques(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
         "": "torque",
     }
     if names is None:
-        names = [j.name for j in run.model.joints if j.actuated or j.driven] or None
-    return draw(run, _dof_series(run, run.tau, names, labels.torque_units(run.model)), words, ax)
-
-
-def _dof_series(run: Trajectory, values: np.ndarray, names: Names, units: list[str]) -> list[Series]:
-    chosen = _chosen(run.model, names, labels.dofs, run.model.v_slice)
-    return _series(values, chosen, labels.dofs, lambda _: units, run.model)
+        moved = (j.name for model in models_of(run) for j in model.joints if j.actuated or j.driven)
+        names = list(dict.fromkeys(moved)) or None
+    return draw(run, _series(run, "tau", names, labels.dofs, labels.torque_units), words, ax)
 
 
 def _series(
-    values: np.ndarray, chosen: list[int], name: Callable[[Model], Any], unit: Callable[[Model], Any], model: Model
+    run: Trajectory,
+    letter: str,
+    names: Names,
+    names_of: Callable[[Model], list[labels.Name]],
+    units_of: Callable[[Model], list[str]],
 ) -> list[Series]:
-    names, units = name(model), unit(model)
-    return [Series(labels.joined(*names[k]), units[k] or "–", values[..., k]) for k in chosen]
-
-
-def _chosen(model: Model, names: Names, entries: Callable[[Model], Any], place: Callable[[str], slice]) -> list[int]:
-    """Entries of q or v that belong to the named joints."""
-    count = len(entries(model))
-    if names is None:
-        found = list(range(count))
-    else:
-        listed = [names] if isinstance(names, str) else list(names)
-        found = [k for name in listed for k in range(count)[place(name)]]
+    """Entries of q, v, a or tau that belong to the named joints."""
+    listed = None if names is None else [names] if isinstance(names, str) else list(names)
+    models = models_of(run)
+    for name in listed or ():
+        if not any(j.name == name for model in models for j in model.joints):
+            run.model.joint(name)  # which raises with the nearest name
+    found = columns(run, letter, names_of, units_of, listed)
     if not found:
-        raise InputError(f"plot: model {model.name!r} has no joint that can move among {names or 'its joints'!r}")
-    return found
+        raise InputError(f"plot: model {run.model.name!r} has no joint that can move among {names or 'its joints'!r}")
+    return [Series(c.name, c.unit or "–", c.values) for c in found]
 
 
 def closure_residual(run: Trajectory, *, ax: Any = None) -> Any:
@@ -110,11 +108,13 @@ def closure_residual(run: Trajectory, *, ax: Any = None) -> Any:
 
     The dotted line is the bound of run.audit(). Exact zeros leave gaps.
     """
-    names = [*(x.name for x in run.model.loops), *(c.name for c in run.model.couplings)]
+    models = [run.model, *models_of(run)]
+    every = [name for m in models for name in (*(x.name for x in m.loops), *(c.name for c in m.couplings))]
+    names = list(dict.fromkeys(every))
     if not names:
         raise InputError(f"plot: model {run.model.name!r} has no loops, so there is no closure error")
     (ax,) = axes_for(ax)
-    errors = [_closed_error(run, name) for name in names]
+    errors = [largest_error(run, name) for name in names]
     for name, values, style in zip(names, errors, line_styles(len(names)), strict=True):
         line(ax, run, Series(name, "m or rad", values), style)
     bound = bounds_of(run).closure
@@ -128,12 +128,6 @@ def closure_residual(run: Trajectory, *, ax: Any = None) -> Any:
         ax.set_xlim(run.times[0], run.times[-1])
     legend(ax, legend_title(run))
     return ax
-
-
-def _closed_error(run: Trajectory, name: str) -> np.ndarray:
-    """The largest error (..., n) of a loop or coupling; NaN while it is open."""
-    part = run[name]
-    return np.where(part.active, np.abs(part.error).max(axis=-1, initial=0.0), np.nan)
 
 
 def energy(run: Trajectory, *, ax: Any = None) -> Any:
