@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.compiler.lower import unrolled
+from spanloop.errors import Reason, Refusal, StateError
+from spanloop.loops.closure_errors import rows_of
 from spanloop.simulation.controllers import traced
+from spanloop.simulation.events.located_step import OPEN
 from spanloop.simulation.events.switching import Switching, condition_value
 from spanloop.simulation.events.watched_values import values_and_rates
 from spanloop.simulation.traced_kernels import kernel, must_repeat
@@ -28,11 +31,40 @@ def initial_arrays(problem: Problem) -> dict[str, np.ndarray]:
     out["present"] = np.array(switching.begins_present, float)
     known = {name: np.atleast_2d(x) for name, x in out.items() if np.size(x)}
     g, r = watched(problem, known, np.full((len(problem), 1), problem.start), problem.q, problem.v)
+    _refuse_beyond(problem, g)
     if problem.inputs.callback is not None:  # whose torques, and so the forces, are not known yet
         g[:, [w.needs_forces for w in switching.watchers]] = 1.0
     limits = [w.kind == "limit" for w in switching.watchers]
     armed = np.where(limits, g > 0.0, True).astype(float)
     return {**known, "g": g, "r": r, "armed": armed}
+
+
+def _refuse_beyond(problem: Problem, g: np.ndarray) -> None:
+    """StateError where a one-sided loop begins open and beyond what it allows: closing it would move bodies."""
+    switching = problem.system.switching
+    assert switching is not None
+    for j, w in enumerate(switching.watchers):
+        event = switching.switches[w.switch].one_sided if w.kind == "gap" else None
+        if event is None or switching.begins_on[w.switch]:
+            continue
+        row, depth = switching.switches[w.switch].rows[event.row or 0], -g[:, j]
+        if depth.max() > OPEN * switching.mechanism.row_lengths[row]:
+            k, unit = int(np.argmax(depth)), rows_of(switching.model)[row].unit
+            of_run = f" of run {k}" if len(problem) > 1 else ""
+            words = (
+                f"the start{of_run} is {1e3 * depth[k]:.3g} m{unit} beyond OneSided({w.name!r}), whose error must stay "
+                f"{'positive' if event.sign > 0 else 'negative'}. Start on the other side, or with sign={-event.sign}"
+            )
+            raise StateError.of("simulate", Refusal(Reason.OPEN_LOOP, words))
+
+
+def start_note(problem: Problem) -> str:
+    """A sentence on the changes whose conditions are met at the start, "" if there are none."""
+    switching, g = problem.system.switching, problem.switched_start["g"]
+    assert switching is not None
+    changes = [(j, w) for j, w in enumerate(switching.watchers) if w.condition is not None and w.kind != "end"]
+    met = [f"{type(w.event).__name__}({w.name!r})" for j, w in changes if (g[:, j] <= 0.0).any()]
+    return f"not positive at the start, so that it happens at once: the condition of {', '.join(met)}" if met else ""
 
 
 def watched(
