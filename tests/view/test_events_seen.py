@@ -106,8 +106,10 @@ def test_a_body_that_vanished_is_not_seen(vanished):
 def test_a_joint_at_its_stop_has_a_mark():
     run = bouncing(batch=False)
     resting = changed(run, on=np.ones((len(run.events), 1), bool))
-    assert not moving_scene(run).stopped.any()
-    assert moving_scene(resting).stopped[:, 0].tolist() == [False] + [True] * (len(resting.segments) - 1)
+    assert not moving_scene(run).held.any()
+    moved = moving_scene(resting)
+    assert [(x.name, x.joint, x.is_stop) for x in moved.holds] == [("slide stop", 0, True)]
+    assert moved.held[:, 0].tolist() == [False] + [True] * (len(resting.segments) - 1)
 
 
 def test_models_with_other_joints_are_seen_one_after_the_other(handed_over):
