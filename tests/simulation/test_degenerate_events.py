@@ -57,10 +57,10 @@ def test_a_start_beyond_a_one_sided_constraint_is_refused():
         sl.simulate(known.ball(), [-0.01], duration=0.05, events=[OneSided("ground")])
     assert refused.value.reason is Reason.OPEN_LOOP
     assert str(refused.value) == (
-        "simulate: the start is 10 mm beyond OneSided('ground'), whose error must stay positive. Start on the other "
-        "side, or with sign=-1"
+        "simulate: OneSided('ground') starts on the wrong side: sign times its error is -0.01 m, and must be positive. "
+        "Start where it is not, or give the other sign="
     )
-    with says(StateError, "the start of run 1 is 20 mm beyond OneSided('ground')"):
+    with says(StateError, "sign times its error is -0.02 m in run 1, and must be positive"):
         sl.simulate(known.ball(), [[1.0], [-0.02]], duration=0.05, events=[OneSided("ground")])
 
 

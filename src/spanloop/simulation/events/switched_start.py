@@ -11,14 +11,16 @@ import numpy as np
 from spanloop.compiler.lower import unrolled
 from spanloop.errors import Reason, Refusal, StateError
 from spanloop.loops.closure_errors import rows_of
+from spanloop.math.scalar import absolute, where
 from spanloop.simulation.controllers import traced
-from spanloop.simulation.events.located_step import OPEN
-from spanloop.simulation.events.switching import Switching, condition_value
-from spanloop.simulation.events.watched_values import values_and_rates
+from spanloop.simulation.events.switching import OPEN, Switching, condition_value
+from spanloop.simulation.events.watched_values import values_and_rates, watched_row
 from spanloop.simulation.traced_kernels import kernel, must_repeat
 
 if TYPE_CHECKING:
     from spanloop.simulation.problem import Problem
+
+_LARGEST = 1e300
 
 
 def initial_arrays(problem: Problem) -> dict[str, np.ndarray]:
@@ -40,20 +42,21 @@ def initial_arrays(problem: Problem) -> dict[str, np.ndarray]:
 
 
 def _refuse_beyond(problem: Problem, g: np.ndarray) -> None:
-    """StateError where a one-sided loop begins open and beyond what it allows: closing it would move bodies."""
+    """StateError where an open one-sided constraint starts on the wrong side; g (n, watchers)."""
     switching = problem.system.switching
     assert switching is not None
+    absent = [b for b, present in enumerate(switching.begins_present) if not present]
     for j, w in enumerate(switching.watchers):
-        event = switching.switches[w.switch].one_sided if w.kind == "gap" else None
-        if event is None or switching.begins_on[w.switch]:
+        if w.kind != "gap" or w.limit is not None or switching.begins_on[w.switch]:
             continue
-        row, depth = switching.switches[w.switch].rows[event.row or 0], -g[:, j]
-        if depth.max() > OPEN * switching.mechanism.row_lengths[row]:
-            k, unit = int(np.argmax(depth)), rows_of(switching.model)[row].unit
-            of_run = f" of run {k}" if len(problem) > 1 else ""
+        row = watched_row(switching.switches[w.switch])
+        k = int(np.argmin(g[:, j]))
+        beyond = g[k, j] < -OPEN * switching.mechanism.row_lengths[row]
+        if beyond and not set(absent) & set(switching.bodies_of(w.switch)):
+            size = f"{g[k, j]:.3g} {rows_of(switching.model)[row].unit}{f' in run {k}' if len(g) > 1 else ''}"
             words = (
-                f"the start{of_run} is {1e3 * depth[k]:.3g} m{unit} beyond OneSided({w.name!r}), whose error must stay "
-                f"{'positive' if event.sign > 0 else 'negative'}. Start on the other side, or with sign={-event.sign}"
+                f"OneSided({w.name!r}) starts on the wrong side: sign times its error is {size}, and must be positive. "
+                "Start where it is not, or give the other sign="
             )
             raise StateError.of("simulate", Refusal(Reason.OPEN_LOOP, words))
 
@@ -78,7 +81,8 @@ def watched(
     def compute(x: dict[str, Any]) -> tuple[list[Any], tuple[()]]:
         f = system.row_forces(x)[0] if switching.needs_forces else ()
         g, r = values_and_rates(system, {**x, "f": f})
-        return [*g, *r], ()
+        finite = [where(absolute(y) < _LARGEST, y, -1.0) for y in g]  # one that is no number fires, and no other
+        return [*finite, *r], ()
 
     values = _evaluated(problem, "watched", 2 * count, compute, switched, (t, q, v))
     return values[:, :count], values[:, count:]
