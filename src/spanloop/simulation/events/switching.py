@@ -148,7 +148,8 @@ class Switching:
             tuple(b for b, held in enumerate(on_bodies) if w.switch in held and w.kind in ("attach", "gap"))
             for w in self.watchers
         )
-        return Rules(tuple(enabled), rearms, keeps, disarms, bodies=needed)
+        have_rates = tuple(w.kind == "gap" for w in self.watchers)
+        return Rules(tuple(enabled), rearms, keeps, disarms, bodies=needed, gaps=have_rates)
 
     @property
     def _numbers(self) -> range:
