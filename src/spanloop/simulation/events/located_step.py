@@ -31,16 +31,15 @@ from spanloop.compiler.lower.schedule import following
 from spanloop.math.scalar import absolute, where
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
-from spanloop.simulation.events.switching import Switching
+from spanloop.simulation.events.switching import OPEN, Switching
 from spanloop.simulation.events.watched_values import push, values_and_rates, weight
-from spanloop.topology.captured_frames import captured_placement
+from spanloop.topology.captured_frames import captured_placement, own_placement
 
 if TYPE_CHECKING:
     from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
     from spanloop.simulation.system import System
 
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
-OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 RESTLESS = location.MOST // 2  # trials in a step, after which nothing bounces any more
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
@@ -208,48 +207,52 @@ class LocatedStep:
         return self.s.traced_call("switch", reads, writes, compute)
 
     def _switched(self, x: Arrays) -> dict[str, list[Any]]:
-        """Switches, bodies and frames after what fired, in the order of the list."""
-        switching = self.switching
+        """Switches, bodies and frames after what fired: what appears is there first, what vanishes goes last."""
+        switching, was = self.switching, (list(x["q"]), list(x["v"]))
         out: dict[str, list[Any]] = {n: list(x[n]) for n in ("q", "v", "ending", "on", "captured", "present") if n in x}
         on = out.get("on", [])
         restitution = [0.0] * len(switching.mechanism.switched_rows)
-        for j, w in enumerate(switching.watchers):
-            fires = x["fired"][j] > 0.5
+        fired = [(j, w, x["fired"][j] > 0.5) for j, w in enumerate(switching.watchers)]
+        for j, w, fires in fired:
+            if w.kind == "appear":
+                self._come_or_go(out, j, fires & ~(x["present"][w.body] > 0.5))
+        x = {**x, **{n: list(out[n]) for n in ("q", "v", "present") if n in out}}
+        for j, w, fires in fired:
             if w.kind in ("end", "limit") or (w.kind == "grasp" and w.event.on_break == "end"):  # type: ignore[union-attr]
                 out["ending"] = [where(fires, float(j + 1), out["ending"][0])]
             elif w.kind in ("attach", "gap"):
-                if w.kind == "attach":
-                    refused = fires & self._refused(x, j)
-                    out["ending"] = [where(refused, float(j + 1), out["ending"][0])]
-                    fires = fires & _not(refused)
+                refused = fires & self._refused(x, j)
+                out["ending"] = [where(refused, float(j + 1), out["ending"][0])]
+                fires = fires & _not(refused)
                 on[w.switch] = where(fires, 1.0, on[w.switch])
                 self._capture(x, out, j, fires)
                 self._bounce(x, j, fires, restitution)
             elif w.kind in ("release", "pull", "grasp"):
                 on[w.switch] = where(fires, 0.0, on[w.switch])
-            else:
-                self._come_or_go(x, out, j, fires)
+        for j, w, fires in fired:
+            if w.kind == "vanish":
+                self._come_or_go(out, j, fires)
         if "on" in out:
             out["active"] = switching.active(on)
             out["restitution"] = restitution
             for j in range(len(switching.watchers)):
                 unknown = switching.reads_undetermined(j, on) > 0.5
                 out["ending"] = [where(unknown & (x["event"][0] > 0.5), float(j + 1), out["ending"][0])]
-        return {**out, "v.hit": out["v"], "q.was": list(x["q"]), "v.was": list(x["v"])}
+        return {**out, "v.hit": out["v"], "q.was": was[0], "v.was": was[1]}
 
     def _refused(self, x: Arrays, j: int) -> Any:
-        """Whether a loop that attaches is open, or closes too fast."""
+        """Whether a loop that attaches is open, or closes too fast, or the body that it holds is not there."""
         w = self.switching.watchers[j]
         event, switch = w.event, self.switching.switches[w.switch]
-        assert isinstance(event, Attach)
         already = x["on"][w.switch] > 0.5
         refused: Any = False
-        if not event.capture:
-            errors, lengths = self.system.row_errors(x), self.switching.mechanism.row_lengths
-            for r in switch.rows:
-                if r in self.switching.mechanism.position_rows:
-                    refused = refused | (absolute(errors[r]) > OPEN * lengths[r])
-        if event.speed is not None:
+        for body in self.switching.bodies_of(w.switch):
+            refused = refused | ~(x["present"][body] > 0.5)
+        x = self.switching.as_it_closes(j, x, self.system.mechanism_at(x))
+        errors, lengths = self.system.row_errors(x), self.switching.mechanism.row_lengths
+        for r in self.switching.must_be_closed(j):
+            refused = refused | (absolute(errors[r]) > OPEN * lengths[r])
+        if isinstance(event, Attach) and event.speed is not None:
             rates = self.system.row_rates(x)
             for r in switch.rows:
                 refused = refused | (absolute(rates[r]) > event.speed)
@@ -266,7 +269,7 @@ class LocatedStep:
             q = x["q"][w.limit.place]
             new = [where(w.limit.value(x["q"]) < -BEYOND, q, w.limit.bound)]
         elif isinstance(w.event, Attach) and not w.event.capture:
-            new = self.switching.own_placement(switch.name)
+            new = own_placement(self.system.mechanism_at(x), switch.name)
         else:
             new = captured_placement(self.system.mechanism_at(x), x["q"], switch.name)
         fires = fires & ~(x["on"][w.switch] > 0.5)
@@ -285,7 +288,7 @@ class LocatedStep:
         place = switch.places[event.row or 0]
         restitution[place] = where(fires & fast, event.restitution, restitution[place])
 
-    def _come_or_go(self, x: Arrays, out: dict[str, list[Any]], j: int, fires: Any) -> None:
+    def _come_or_go(self, out: dict[str, list[Any]], j: int, fires: Any) -> None:
         """A body appears with its pose and velocity, or vanishes; its loops open first."""
         w, switching = self.switching.watchers[j], self.switching
         event = w.event if isinstance(w.event, Appear) else None

@@ -32,6 +32,7 @@ from typing import Any
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.math.vector3 import total
 
+SHORTEST = (1e-12, 1e-6)  # of a step: a part of it, in float64 and in float32
 RESOLVED = {"float64": 1e-9, "float32": 1e-5}  # of a step: how exactly an event is located
 MOST = 200  # trials in a step
 FAILED = -1.0  # `ending` of a run whose step fails
@@ -134,7 +135,8 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str]) -> dict[str, list[Any]
     fires = [event & ((once & a) | (_not(once) & c)) for a, c in zip(at_once, reached, strict=True)]
 
     start = where(found, to, share)
-    rest = where(1.0 - start > resolved, 1.0, start + resolved)
+    least = SHORTEST[resolved > 1e-6]
+    rest = where(1.0 - start > least, 1.0, start + least)  # an event at the step's end leaves a part of next to no time
     trial = where(event, rest, _next_trial(bracket, resolved))
     t = x["t.grid"][0] + start * x["h.grid"][0]
     h = (trial - start) * x["h.grid"][0]
