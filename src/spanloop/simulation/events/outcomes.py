@@ -115,6 +115,7 @@ def too_many(t: float, h: float) -> Outcome:
     """The outcome of a run whose events follow each other without end."""
     words = (
         f"at t = {t:.6g} s events follow each other too fast to be located one by one ({MOST} trials in a step of "
-        f"{h:g} s). Give one-sided constraints a resting= speed, or less restitution; or part the conditions that meet"
+        f"{h:g} s). Take shorter steps; or give one-sided constraints a larger resting= speed, or less restitution; or "
+        "part the conditions that meet"
     )
     return Outcome(EndReason.NOT_CONVERGED, words, t)
