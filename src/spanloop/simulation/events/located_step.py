@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from spanloop.compiler.lower import Call, Log, Repeat
+from spanloop.compiler.lower import Call, Log, Repeat, When
 from spanloop.compiler.lower.schedule import following
 from spanloop.math.scalar import absolute, where
 from spanloop.simulation.events import location
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
-RESTLESS = location.MOST // 2  # trials in a step, after which nothing bounces any more
+RESTLESS = location.MOST // 2  # trials in a step, after which what is slow does not bounce any more
+SLOW = 20.0  # m/s² or rad/s²: times the step, the speed that is slow then
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -89,7 +90,8 @@ class LocatedStep:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
         begin, end = self._begin(), [*self.after_trial(), self._check(waits)]
         log = Log("event", tuple(logged_sizes(self.system)))
-        between = (self._decide(), *self.between())
+        always = self.s.begin if self.s.linearize else ()  # the length of the trial is in them
+        between = (self._decide(), *always, When(tuple(self.between()), "event"))
         return begin, Repeat((*body, *end), "trying", location.MOST, between, log), self._halt()
 
     def after_trial(self) -> list[Call]:
@@ -101,16 +103,16 @@ class LocatedStep:
         s, calls = self.s, [self._switch()]
         if self.switching.switches:
             calls += [*self._impacts(), self._settle()]
-        return calls + [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
+        return calls + [*s.begin, *self._forces("t", "q", s.velocity, "f"), *self._watch_at_start()]
 
     # ---- trials
 
     def _begin(self) -> Call:
         def compute(x):
-            return tuple(location.begin(x, self.n).values()), ()
+            found = location.begin(x, self.n)
+            return tuple(found[name] for name in location.BEGUN), ()
 
-        names = location.begin(dict.fromkeys(("t", "h", "share"), (0.0,)), self.n)
-        return self.s.traced_call("part", ("t", "h", "share"), {name: len(y) for name, y in names.items()}, compute)
+        return self.s.traced_call("part", ("t", "h", "share"), dict.fromkeys(location.BEGUN, 1), compute)
 
     def _forces(self, t: str, q: str, v: str, f: str) -> list[Call]:
         """Forces of all rows, if watchers read them."""
@@ -129,8 +131,17 @@ class LocatedStep:
         names = {"t": "t.end", "q": following("q"), "v": following("v"), "f": "f.next"}
         return self._watch(names, following("g"), following("r"))
 
-    def _watch_at_start(self) -> Call:
-        return self._watch({"t": "t", "q": "q", "v": self.s.velocity, "f": "f"}, "g", "r")
+    def _watch_at_start(self) -> list[Call]:
+        """The watchers' values after an event; where there is none they stay as they are."""
+
+        def compute(x):
+            return tuple(
+                [where(x["event"][0] > 0.5, a, b) for a, b in zip(x[f"{n}.here"], x[n], strict=True)] for n in "gr"
+            ), ()
+
+        watch = self._watch({"t": "t", "q": "q", "v": self.s.velocity, "f": "f"}, "g.here", "r.here")
+        take = self.s.traced_call("take", ("event", "g.here", "r.here", "g", "r"), {"g": self.n, "r": self.n}, compute)
+        return [watch, take]
 
     def _watch(self, names: Mapping[str, str], g: str, r: str) -> Call:
         def compute(x):
@@ -193,7 +204,7 @@ class LocatedStep:
             return tuple(found[name] for name in writes), ()
 
         constants = [n for n in self.system.constants if n not in writes]
-        reads = ("fired", "event", "turns", "q", "v", "ending", *names, *constants)
+        reads = ("fired", "event", "turns", "h.grid", "q", "v", "ending", *names, *constants)
         return self.s.traced_call("switch", reads, writes, compute)
 
     def _switched(self, x: Arrays) -> dict[str, list[Any]]:
@@ -274,7 +285,7 @@ class LocatedStep:
         if w.kind != "gap" or event is None or event.restitution == 0.0:
             return
         rate = event.sign * self.system.row_rates(x)[switch.rows[event.row or 0]]
-        fast = (rate < -event.resting) & (x["turns"][0] < RESTLESS)
+        fast = (rate < -event.resting) & ((x["turns"][0] < RESTLESS) | (rate < -SLOW * x["h.grid"][0]))
         place = switch.places[event.row or 0]
         restitution[place] = where(fires & fast, event.restitution, restitution[place])
 

@@ -61,6 +61,15 @@ def _refuse_beyond(problem: Problem, g: np.ndarray) -> None:
             raise StateError.of("simulate", Refusal(Reason.OPEN_LOOP, words))
 
 
+def start_note(problem: Problem) -> str:
+    """A sentence on the changes whose conditions are met at the start, "" if there are none."""
+    switching, g = problem.system.switching, problem.switched_start["g"]
+    assert switching is not None
+    changes = [(j, w) for j, w in enumerate(switching.watchers) if w.condition is not None and w.kind != "end"]
+    met = [f"{type(w.event).__name__}({w.name!r})" for j, w in changes if (g[:, j] <= 0.0).any()]
+    return f"not positive at the start, so that it happens at once: the condition of {', '.join(met)}" if met else ""
+
+
 def watched(
     problem: Problem, switched: Mapping[str, np.ndarray], t: np.ndarray, q: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,7 @@ from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome
 
 RESOLVED = 1e-13  # of a step: how exactly an event is located
-_RESTLESS = 10  # events within STEP seconds, after which nothing bounces any more
+_RESTLESS = 10  # events within STEP seconds, after which what is slow does not bounce any more
 _MOST = 200  # events within STEP seconds
 
 Arrays = dict[str, np.ndarray]
@@ -60,7 +60,7 @@ class HostSchedule:
         n, rows = len(switching.watchers), switching.mechanism.n_rows
         self.sizes = (
             self.system.sizes | state_sizes(switching, self.system.sizes) | location.checked(n) | location.decided(n)
-        )
+        ) | {"h.grid": 1}
         self._counts = {"forces": (rows,), "watch": (n, n)}
         self._key, self._shared = watch_key(problem), dict[str, HostPlan]()
 
@@ -190,7 +190,7 @@ class HostEvents:
         x, t = self.x, float(self.x["t"][0])
         self.times = [s for s in self.times if t - s < STEP] + [t]
         x["turns"] = np.array([RESTLESS if len(self.times) > _RESTLESS else 0.0], float)
-        x["u"] = self.inputs(t, x["q"], x["v"])
+        x["u"], x["h.grid"] = self.inputs(t, x["q"], x["v"]), np.array([STEP])
         if not self._call(self.between):
             raise TrialError
         self.switched |= {n: x[n] for n in self.switched}
