@@ -13,7 +13,7 @@ import numpy as np
 from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal, StateWarning, UnsupportedError
-from spanloop.loops.closure_errors import rows_of
+from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.dynamics_solution import Reactions, times, wrench_map
 from spanloop.model import Model
 from spanloop.topology import mechanism
@@ -178,10 +178,24 @@ def impulses(run: Trajectory, name: str) -> tuple[np.ndarray, np.ndarray]:
     rows = events.rows_named(name)
     last = [moment[-1] for moment in events.moments() if np.any(events.impulse[moment[-1], rows])]
     found = events.impulse[last][:, rows]
-    closures = {c.name: c for c in mechanism(run.model).closures}
-    if name not in closures:
+    holders = [_holder(run, name, events.time[k]) for k in last]
+    if not holders or any(model is None for model in holders):
         return events.time[last], found.sum(axis=-1)
-    return events.time[last], times(wrench_map(run.robot, closures[name], events.q[last]), found)
+    six = []
+    for k, model, row in zip(last, holders, found, strict=True):
+        assert model is not None
+        closure = next(c for c in mechanism_of(model).closures if c.name == name)
+        six.append(times(wrench_map(robot_of(model), closure, events.q[k, : model.nq]), row))
+    return events.time[last], np.array(six)
+
+
+def _holder(run: Trajectory, name: str, time: float) -> Model | None:
+    """The model in which a loop is at a moment: after it, before it, or at any time; None if it is no loop."""
+    after = [s for s in run.segments if s.times[0] >= time]
+    before = [s for s in run.segments if s.times[0] < time]
+    order = [*after[:1], *before[-1:], *run.segments]
+    models = [*(model_of(run, s) for s in order), run.model]
+    return next((m for m in models if any(x.name == name for x in m.loops)), None)
 
 
 def largest(errors: np.ndarray, rows: Sequence[int]) -> np.ndarray:

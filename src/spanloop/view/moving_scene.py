@@ -107,7 +107,7 @@ def moving_scene(run: Trajectory, folder: str | Path | None = None) -> MovingSce
         there[k, [numbers[k][name] for name in with_carried(models[k], s.absent)]] = False
     seen, closed = _with_captured(seen, models, numbers)
     events = tuple(_events(run, seen, closed, numbers))
-    switches, holds = _holds(run, seen)
+    switches, holds = holds_of(run, seen)
     held = np.array([[name in (s.closed or ()) for name in switches] for s in run.segments], bool)
     held = held.reshape(len(models), len(holds))
     broken = _broken(run, seen, closed)
@@ -242,7 +242,7 @@ def _joint_of(run: Trajectory, name: str) -> str:
     return next((c.joint for c in run.model.couplings if c.name == name), "")
 
 
-def _holds(run: Trajectory, seen: Scene) -> tuple[list[str], tuple[SceneHold, ...]]:
+def holds_of(run: Trajectory, seen: Scene) -> tuple[list[str], tuple[SceneHold, ...]]:
     """Names of the switches that are stops or couplings, and what is drawn of them."""
     joints = {j.name: k for k, j in enumerate(seen.joints)}
     names = [name for name in run.events.switches if _joint_of(run, name) in joints]

@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from spanloop.compiler.lower import Call, Log, Repeat
+from spanloop.compiler.lower import Call, Log, Repeat, When
 from spanloop.compiler.lower.schedule import following
 from spanloop.math.scalar import absolute, where
 from spanloop.simulation.events import location
@@ -89,7 +89,8 @@ class LocatedStep:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
         begin, end = self._begin(), [*self.after_trial(), self._check(waits)]
         log = Log("event", tuple(logged_sizes(self.system)))
-        between = (self._decide(), *self.between())
+        always = self.s.begin if self.s.linearize else ()  # the length of the trial is in them
+        between = (self._decide(), *always, When(tuple(self.between()), "event"))
         return begin, Repeat((*body, *end), "trying", location.MOST, between, log), self._halt()
 
     def after_trial(self) -> list[Call]:
@@ -101,16 +102,16 @@ class LocatedStep:
         s, calls = self.s, [self._switch()]
         if self.switching.switches:
             calls += [*self._impacts(), self._settle()]
-        return calls + [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
+        return calls + [*s.begin, *self._forces("t", "q", s.velocity, "f"), *self._watch_at_start()]
 
     # ---- trials
 
     def _begin(self) -> Call:
         def compute(x):
-            return tuple(location.begin(x, self.n).values()), ()
+            found = location.begin(x, self.n)
+            return tuple(found[name] for name in location.BEGUN), ()
 
-        names = location.begin(dict.fromkeys(("t", "h", "share"), (0.0,)), self.n)
-        return self.s.traced_call("part", ("t", "h", "share"), {name: len(y) for name, y in names.items()}, compute)
+        return self.s.traced_call("part", ("t", "h", "share"), dict.fromkeys(location.BEGUN, 1), compute)
 
     def _forces(self, t: str, q: str, v: str, f: str) -> list[Call]:
         """Forces of all rows, if watchers read them."""
@@ -129,8 +130,17 @@ class LocatedStep:
         names = {"t": "t.end", "q": following("q"), "v": following("v"), "f": "f.next"}
         return self._watch(names, following("g"), following("r"))
 
-    def _watch_at_start(self) -> Call:
-        return self._watch({"t": "t", "q": "q", "v": self.s.velocity, "f": "f"}, "g", "r")
+    def _watch_at_start(self) -> list[Call]:
+        """The watchers' values after an event; where there is none they stay as they are."""
+
+        def compute(x):
+            return tuple(
+                [where(x["event"][0] > 0.5, a, b) for a, b in zip(x[f"{n}.here"], x[n], strict=True)] for n in "gr"
+            ), ()
+
+        watch = self._watch({"t": "t", "q": "q", "v": self.s.velocity, "f": "f"}, "g.here", "r.here")
+        take = self.s.traced_call("take", ("event", "g.here", "r.here", "g", "r"), {"g": self.n, "r": self.n}, compute)
+        return [watch, take]
 
     def _watch(self, names: Mapping[str, str], g: str, r: str) -> Call:
         def compute(x):

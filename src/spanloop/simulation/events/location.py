@@ -51,7 +51,11 @@ class Rules:
     keeps_armed: tuple[bool, ...]  # stays armed when it fires
     disarms: tuple[tuple[int, ...], ...]  # other watchers that are off until they are armed again
     resolved: float = RESOLVED["float64"]
+    gaps: tuple[bool, ...] = ()  # have rates: one that is closed and opens does not fire
     bodies: tuple[tuple[int, ...], ...] = ()  # those that must be there; none where it is empty
+
+
+BEGUN = ("t.grid", "h.grid", "t", "h", "t.end", "trying", "to", "tries", "turns")  # of `begin`, what a step needs
 
 
 def begin(x: Arrays, n: int) -> dict[str, list[Any]]:
@@ -114,7 +118,7 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str]) -> dict[str, list[Any]
     share, to, resolved = x["share"][0], x["to"][0], rules.resolved
     at_once, crosses = _at_once(x, rules), [c & ok for c in _crosses(x, rules)]
     once, hit = _any(at_once), _not(ok) | _any(crosses)
-    bracket = _narrowed(x, hit, crosses)
+    bracket = _narrowed(x, rules, hit, crosses)
     fine, crossing = bracket["fine"][0] > 0.5, [c > 0.5 for c in bracket["crossed"]]
     ahead = _ahead(x, bracket, hit)
     soonest: Any = 1.0
@@ -174,15 +178,19 @@ def _watching(x: Arrays, rules: Rules) -> list[Any]:
     return out
 
 
-def _first(x: Arrays) -> list[Any]:
+def _first(x: Arrays, rules: Rules) -> list[Any]:
     """Values at the beginning of a part; a gap that is closed and opens counts as it will be at the trial's end."""
-    span = (x["to"][0] - x["share"][0]) * x["h.grid"][0]
-    return [where(g > 0.0, g, where(r > 0.0, r * span, 0.0)) for g, r in zip(x["g"], x["r"], strict=True)]
+    span, out = (x["to"][0] - x["share"][0]) * x["h.grid"][0], list(x["g"])
+    for j, is_gap in enumerate(rules.gaps):
+        if is_gap:
+            g, r = x["g"][j], x["r"][j]
+            out[j] = where(g > 0.0, g, where(r > 0.0, r * span, 0.0))
+    return out
 
 
 def _at_once(x: Arrays, rules: Rules) -> list[Any]:
     """Whether each watcher fires at the beginning of the part."""
-    return [w & _not(y > 0.0) for w, y in zip(_watching(x, rules), _first(x), strict=True)]
+    return [w & _not(y > 0.0) for w, y in zip(_watching(x, rules), _first(x, rules), strict=True)]
 
 
 def _crosses(x: Arrays, rules: Rules) -> list[Any]:
@@ -190,11 +198,12 @@ def _crosses(x: Arrays, rules: Rules) -> list[Any]:
     return [w & _not(y > 0.0) for w, y in zip(_watching(x, rules), x["g.next"], strict=True)]
 
 
-def _narrowed(x: Arrays, hit: Any, crosses: Sequence[Any]) -> dict[str, list[Any]]:
+def _narrowed(x: Arrays, rules: Rules, hit: Any, crosses: Sequence[Any]) -> dict[str, list[Any]]:
     """The bracket with the last trial as one of its ends; the end that it replaces is the third point."""
     to, low, high, tries = (x[name][0] for name in ("to", "low", "high", "tries"))
     is_first = _not(tries > 0.5)  # the bracket's lower end is the beginning of the part, where nothing has crossed
-    lower = [where(is_first, a, b) for a, b in zip(_first(x), x["lower"], strict=True)]
+    low = where(is_first, x["share"][0], low)
+    lower = [where(is_first, a, b) for a, b in zip(_first(x, rules), x["lower"], strict=True)]
 
     def third(before: Any, a: Any, b: Any) -> Any:
         return where(is_first, before, where(hit, b, a))

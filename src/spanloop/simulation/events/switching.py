@@ -148,7 +148,8 @@ class Switching:
         needed = tuple(
             self.bodies_of(w.switch) if waiting else () for w, waiting in zip(self.watchers, waits, strict=True)
         )
-        return Rules(tuple(enabled), rearms, keeps, disarms, bodies=needed)
+        have_rates = tuple(w.kind == "gap" for w in self.watchers)
+        return Rules(tuple(enabled), rearms, keeps, disarms, bodies=needed, gaps=have_rates)
 
     @property
     def _numbers(self) -> range:
