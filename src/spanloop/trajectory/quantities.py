@@ -178,15 +178,14 @@ def impulses(run: Trajectory, name: str) -> tuple[np.ndarray, np.ndarray]:
     rows = events.rows_named(name)
     last = [moment[-1] for moment in events.moments() if np.any(events.impulse[moment[-1], rows])]
     found = events.impulse[last][:, rows]
-    holders = [_holder(run, name, events.time[k]) for k in last]
-    if not holders or any(model is None for model in holders):
-        return events.time[last], found.sum(axis=-1)
-    six = []
-    for k, model, row in zip(last, holders, found, strict=True):
-        assert model is not None
+    six = np.zeros((len(last), 6))
+    for i, (k, row) in enumerate(zip(last, found, strict=True)):
+        model = _holder(run, name, events.time[k])
+        if model is None:  # a coupling or stop, of one row
+            return events.time[last], found.sum(axis=-1)
         closure = next(c for c in mechanism_of(model).closures if c.name == name)
-        six.append(times(wrench_map(robot_of(model), closure, events.q[k, : model.nq]), row))
-    return events.time[last], np.array(six)
+        six[i] = times(wrench_map(robot_of(model), closure, events.q[k, : model.nq]), row)
+    return events.time[last], six if last or _holder(run, name, 0.0) else np.zeros(0)
 
 
 def _holder(run: Trajectory, name: str, time: float) -> Model | None:

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
-RESTLESS = location.MOST // 2  # trials in a step, after which nothing bounces any more
+RESTLESS = location.MOST // 2  # trials in a step, after which what is slow does not bounce any more
+SLOW = 20.0  # m/s² or rad/s²: times the step, the speed that is slow then
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -203,7 +204,7 @@ class LocatedStep:
             return tuple(found[name] for name in writes), ()
 
         constants = [n for n in self.system.constants if n not in writes]
-        reads = ("fired", "event", "turns", "q", "v", "ending", *names, *constants)
+        reads = ("fired", "event", "turns", "h.grid", "q", "v", "ending", *names, *constants)
         return self.s.traced_call("switch", reads, writes, compute)
 
     def _switched(self, x: Arrays) -> dict[str, list[Any]]:
@@ -284,7 +285,7 @@ class LocatedStep:
         if w.kind != "gap" or event is None or event.restitution == 0.0:
             return
         rate = event.sign * self.system.row_rates(x)[switch.rows[event.row or 0]]
-        fast = (rate < -event.resting) & (x["turns"][0] < RESTLESS)
+        fast = (rate < -event.resting) & ((x["turns"][0] < RESTLESS) | (rate < -SLOW * x["h.grid"][0]))
         place = switch.places[event.row or 0]
         restitution[place] = where(fires & fast, event.restitution, restitution[place])
 

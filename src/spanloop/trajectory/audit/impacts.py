@@ -169,7 +169,7 @@ def one_sided(run: Trajectory) -> list[OneSided]:
         unit = {"N s": "m", "N m s": "rad"}[run.events.rows[number].unit]
         length = mechanism_of(run.model).row_lengths[number]
         open_gaps = gap[~closed & np.isfinite(gap)]
-        pull = float(-np.nanmin(force, initial=0.0))
+        pull = max(0.0, -float(np.nanmin(force, initial=0.0)))
         out.append(OneSided(name, float(open_gaps.min(initial=0.0)), unit, length, pull, _largest(force)))
     return out
 
