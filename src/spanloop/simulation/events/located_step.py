@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from spanloop.compiler.lower import Call, Log, Repeat
 from spanloop.compiler.lower.schedule import following
 from spanloop.math.scalar import absolute, where
+from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
 from spanloop.simulation.events.switching import Switching
@@ -298,32 +299,41 @@ class LocatedStep:
         switching, share = self.switching, PULLED * weight(self.switching.model)
 
         def compute(x):
-            on, fired, least = list(x["on"]), list(x["fired"]), share * x["h.grid"][0]
+            on, fired, armed = list(x["on"]), list(x["fired"]), list(x["armed"])
+            least = share * x["h.grid"][0] + PULLED * total(absolute(y) for y in x["impulse"])
             for j, w in enumerate(switching.watchers):
                 if w.kind == "pull":
                     pulled = push(self.system, switching.switches[w.switch], x, x["impulse"]) < -least
                     pulled = pulled & (x["event"][0] > 0.5) & (on[w.switch] > 0.5)
                     on[w.switch], fired[j] = where(pulled, 0.0, on[w.switch]), where(pulled, 1.0, fired[j])
-            return (on, fired, switching.active(on), list(x["v.hit"])), ()
+                    for gap in switching.rules.disarms[j]:
+                        armed[gap] = where(pulled, 0.0, armed[gap])
+            return (on, fired, armed, switching.active(on), list(x["v.hit"])), ()
 
-        writes = {"on": self.sizes["on"], "fired": self.n, "active": self.sizes["active"], "v": self.s.nv}
+        writes = {"on": self.sizes["on"], "fired": self.n, "armed": self.n}
+        writes |= {"active": self.sizes["active"], "v": self.s.nv}
+        reads = ("on", "fired", "armed", "impulse", "event", "v.hit", "h.grid")
         captured = [name for name in ("captured",) if name in self.sizes]
-        return self.s.traced_call(
-            "let_go", ("on", "fired", "impulse", "event", "v.hit", "h.grid", *captured), writes, compute
-        )
+        return self.s.traced_call("let_go", (*reads, *captured), writes, compute)
 
     def _impact(self) -> Call:
         def compute(x):
             delta, impulse, rates, pairs = self.system.impact(x)
             happens = (x["event"][0] > 0.5) & ~(absolute(x["ending"][0]) > 0.5)
+            ok = total(absolute(y) for y in (*delta, *impulse)) < location.LARGEST  # not so where one is no number
+            for a, b in pairs:
+                ok = ok & (a < b)
+            ending = where(happens & _not(ok), location.FAILED, x["ending"][0])
+            happens = happens & ok
             v = [where(happens, a + b, a) for a, b in zip(x["v"], delta, strict=True)]
             e = dict(zip(self.switching.mechanism.switched_rows, x["restitution"], strict=True))
             lost = [-0.5 * (p * (1.0 - e.get(r, 0.0)) * u) for r, (p, u) in enumerate(zip(impulse, rates, strict=True))]
             impulse, lost = ([where(happens, y, 0.0) for y in row] for row in (impulse, lost))
-            return (v, impulse, lost), [(where(happens, a, -1.0), where(happens, b, 1.0)) for a, b in pairs]
+            return (v, impulse, lost, [ending]), ()
 
         reads = ("q", "v", "event", "ending", "restitution", *self.system.parameters)
-        return self.s.traced_call("impact", reads, {"v": self.s.nv, "impulse": self.rows, "lost": self.rows}, compute)
+        writes = {"v": self.s.nv, "impulse": self.rows, "lost": self.rows, "ending": 1}
+        return self.s.traced_call("impact", reads, writes, compute)
 
     def _settle(self) -> Call:
         """Switches that bounced open again."""

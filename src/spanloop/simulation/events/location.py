@@ -35,7 +35,7 @@ from spanloop.math.vector3 import total
 RESOLVED = {"float64": 1e-9, "float32": 1e-5}  # of a step: how exactly an event is located
 MOST = 200  # trials in a step
 FAILED = -1.0  # `ending` of a run whose step fails
-_LARGEST = 1e9  # a number of the state that is larger is lost
+LARGEST = 1e9  # a number of the state that is larger is lost
 _TRIES = 6.5  # trials of one crossing until some of them halve the bracket
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -75,7 +75,7 @@ def check(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] = 
     state: names of the arrays that a part changes. waits: arrays whose number is positive if it did not converge.
     """
     goes_on = (x["trying"][0] > 0.0) & _not(absolute(x["ending"][0]) > 0.5)
-    ok = total(absolute(y) for name in state for y in x[f"{name}.next"]) < _LARGEST  # not so where one is no number
+    ok = total(absolute(y) for name in state for y in x[f"{name}.next"]) < LARGEST  # not so where one is no number
     for name in waits:
         ok = ok & _not(x[name][0] > 0.0)
     is_crossed = _any(a | b for a, b in zip(_at_once(x, rules), _crosses(x, rules), strict=True))
