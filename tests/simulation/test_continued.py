@@ -188,6 +188,61 @@ def test_an_open_loop_is_refused_with_how_far_it_is_open():
     assert error.value.reason is Reason.OPEN_LOOP
 
 
+# ---- runs with events
+
+
+def grip() -> sl.Model:
+    return cars().with_loop("one", "two", "fixed", name="grip", switchable=True)
+
+
+def gripped(start) -> sl.Trajectory:
+    """Cars that couple at a distance of 0.05 m, which the loop captures."""
+    events = [sl.events.Attach("grip", when=lambda t, q, v: q[1] - q[0] - 0.05, capture=True)]
+    return sl.simulate(grip(), start, [1.0, 0.0], duration=0.3, events=events)
+
+
+def test_loops_hold_on_to_the_pose_that_they_have_captured():
+    run = gripped([0.0, 0.25])
+    still = run.continued(duration=0.1)
+    assert still.events.kind.tolist() == ["attach", "continued"]
+    later = run.continued(grip(), duration=0.2, events=[sl.events.Release("grip", at=0.4)])
+    assert later.events.kind.tolist() == ["attach", "continued", "release"]
+    assert [s.closed for s in later.segments] == [(), ("grip",), ("grip",), ()]
+    np.testing.assert_allclose(later.q[-1, 1] - later.q[-1, 0], 0.05, atol=1e-12)
+    free = run.continued(cars(), duration=0.1)
+    assert free.events.kind.tolist() == ["attach", "continued", "release"]
+    assert free.audit().well
+
+
+def test_a_batch_with_events_goes_on_where_its_loops_do_not_matter():
+    run = gripped([[0.0, 0.25], [0.0, 0.15]])
+    on = run.continued(cars(), duration=0.1)
+    assert on.events.kind.tolist() == ["attach", "continued", "release"] * 2
+    assert [s.closed for s in on[1].segments] == [(), ("grip",), ()]
+    with pytest.raises(InputError, match="hold where each run has captured them"):
+        run.continued(grip(), duration=0.1)
+
+
+def test_a_body_that_is_absent_does_not_come_back_by_itself():
+    builder = sl.Builder("two").body("cart", 1.0).body("part", 0.5, inertia=[0.01] * 3)
+    model = builder.prismatic("x", "world", "cart", "x").free("flies", "world", "part").build()
+    run = sl.simulate(model, duration=0.02, events=[sl.events.Vanish("part", at=0.01)])
+    with pytest.raises(InputError, match="body 'part' is absent at the end of the run, and the new model has it"):
+        run.continued(model, duration=0.01)
+    assert run.continued(model.remove("part"), duration=0.01).outcome.finished
+    again = run.continued(model, duration=0.02, events=[sl.events.Appear("part", at=0.03)])
+    assert again.events.kind.tolist() == ["vanish", "continued", "appear"]
+
+
+def test_files_keep_a_run_that_goes_on(tmp_path):
+    run = sl.simulate(held(), [0.1], [2.0], duration=0.02).continued(released(), duration=0.02)
+    run.save(tmp_path / "run.npz")
+    again = sl.load_run(tmp_path / "run.npz")
+    assert again.earlier == run.earlier
+    assert [s.model.name for s in again.segments if s.model is not None] == ["held", "released"]
+    np.testing.assert_array_equal(again.segments[1].q, run.segments[1].q)
+
+
 # ---- batches
 
 

@@ -3,7 +3,7 @@
 A picture is a figure of matplotlib, or the text of a moving SVG.
 """
 
-from drawing import arms, chains, changes, cost, linkages
+from drawing import arms, chains, changes, cost, fingers, linkages
 
 PICTURES = {
     "07_torques_along_a_path": arms.puma_torques,
@@ -18,4 +18,5 @@ PICTURES = {
     "20_string_pendulum": changes.string,
     "21_clutch": changes.clutch,
     "22_ratchet": changes.ratchet,
+    "23_finger_grasp": fingers.finger_grasp,
 }

@@ -14,13 +14,14 @@ from spanloop.loops.batching import values
 from spanloop.loops.closure_errors import errors, mechanism_of, positional, relative_errors, worst
 from spanloop.loops.reduced_inertia import Weighted
 from spanloop.simulation.initial_state import assembled
+from spanloop.trajectory.events import ImpulseRow, impulse_rows
 
 
 @dataclass(frozen=True)
 class Impact:
     """q (n, nq); v_before, v_after (n, nv); opening (n, n_rows): rates of rows before; impulse (n, n_rows) of them.
 
-    The impulses act on bodies b, in the axes of the loops' child frames [N m s, N s].
+    The impulses act on bodies b, in the axes of the loops' child frames [N m s, N s]; rows: what the rows are.
     """
 
     q: np.ndarray
@@ -28,6 +29,7 @@ class Impact:
     v_after: np.ndarray
     opening: np.ndarray
     impulse: np.ndarray
+    rows: tuple[ImpulseRow, ...] = ()
 
     def energy_lost(self, rows: Sequence[int] | slice) -> np.ndarray:
         """Kinetic energy (n,) that some of the rows took [J]."""
@@ -51,7 +53,7 @@ def impact(robot: Dynamics, q: np.ndarray, v: np.ndarray, movable: Sequence[str]
     opening = np.einsum("nrv,nv->nr", jacobian, v)
     weighted = Weighted(robot, q, jacobian / lengths[:, None])
     after = v + weighted.correction(opening / lengths)
-    return Impact(q, v, after, opening, weighted.impulses(opening / lengths) / lengths)
+    return Impact(q, v, after, opening, weighted.impulses(opening / lengths) / lengths, impulse_rows(robot.model))
 
 
 def _closed(robot: Dynamics, q: np.ndarray, movable: Sequence[str]) -> np.ndarray:

@@ -16,6 +16,7 @@ from spanloop.model import Model
 from spanloop.simulation.continuation.carried_state import Carried, Change, refuse_if_not_finite, taken_along
 from spanloop.simulation.continuation.closing_impact import Impact, impact
 from spanloop.simulation.continuation.joined_runs import joined
+from spanloop.simulation.continuation.last_model import as_held, closed_at_end, model_at_end, refuse_absent
 from spanloop.simulation.simulate import simulate
 from spanloop.simulation.system import Closures
 from spanloop.trajectory import EndReason, Trajectory
@@ -87,12 +88,14 @@ def continued(
 ) -> Trajectory:
     """Continue a run from its end, with another model or the same; Trajectory.continued documents it."""
     _refuse_options(run, q, v, parameters, options)
-    old = run.segments[-1].model or run.model
-    target: Model | Dynamics = old if model is None else model
-    if not isinstance(target, Model | Dynamics):
-        raise InputError(f"continued: model is a {type(model).__name__}; expected a Model or a Dynamics")
     last = LastState.of(run)
+    if not isinstance(model, Model | Dynamics | None):
+        raise InputError(f"continued: model is a {type(model).__name__}; expected a Model or a Dynamics")
+    closed = closed_at_end(run, last.goes_on)
+    old = model_at_end(run, closed, model is None or _is_carried_on(run, model, closures))
+    target = old if model is None else as_held(run, old, model)
     new = target.model if isinstance(target, Dynamics) else target
+    refuse_absent(run, new, q or {}, options.get("events"))
     new = new if parameters is None else new.with_parameters(parameters)
     loops = _closures(run, old, new, closures)
     carried = Change(old, new, q or {}, v or {}).carried(last.q[last.goes_on], last.v[last.goes_on])
@@ -108,7 +111,7 @@ def continued(
         start=last.time,
         **options,
     )
-    return joined(run, later, last.goes_on, hit, _words(old, last, carried))
+    return joined(run, closed, later, last.goes_on, hit, _words(old, last, carried))
 
 
 def _refuse_options(run: Trajectory, q: Any, v: Any, parameters: Any, options: Mapping[str, Any]) -> None:
@@ -127,14 +130,21 @@ def _refuse_options(run: Trajectory, q: Any, v: Any, parameters: Any, options: M
         )
 
 
+def _is_carried_on(run: Trajectory, model: Model | Dynamics, closures: str | Closures) -> bool:
+    """Whether switches of the model go on as they were in the run."""
+    new = model.model if isinstance(model, Dynamics) else model
+    is_open = isinstance(closures, str) or closures.active_loops is None
+    return is_open and any(name in run.events.switches for name in new.switches)
+
+
 def _closures(run: Trajectory, old: Model, new: Model, closures: str | Closures) -> Closures:
     """How loops are kept closed; switchable loops that the run had open stay open unless the user closes them."""
     loops = closures if isinstance(closures, Closures) else Closures(closures)
-    switchable = [x.name for x in new.loops if x.switchable]
+    switchable = new.switches
     if loops.active_loops is not None or not switchable:
         return loops
-    closed = {x.name for x in old.loops}
-    known = closed | set(str(run.settings.get("open_loops", "")).split(", "))
+    closed = {x.name for x in old.loops} | {x.name for x in old.couplings}
+    known = {*closed, *run.events.switches, *str(run.settings.get("open_loops", "")).split(", ")}
     return replace(loops, active_loops=tuple(x for x in switchable if x in closed or x not in known))
 
 

@@ -5,27 +5,33 @@ Rows of the table are in the coordinates of their own models: those of the model
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from spanloop.model import Model
 from spanloop.simulation.continuation.closing_impact import Impact
+from spanloop.topology.captured_frames import FRAME, OFFSET
 from spanloop.trajectory import Trajectory
-from spanloop.trajectory.events import EventTable, impulse_rows
+from spanloop.trajectory.events import STOP, EventTable, impulse_rows
 
 KIND = "continued"
 _STATES = ("q", "v_before", "v_after", "tau_before", "tau_after")
 _LOSS = 1e-14  # of the kinetic energy: a loop that takes less has not closed
 
 
-def joined_events(first: Trajectory, later: Trajectory, goes_on: np.ndarray, hit: Impact) -> EventTable:
-    """All events of both runs, and those of the moment between them."""
+def joined_events(
+    first: Trajectory, closed: Sequence[frozenset[str]], later: Trajectory, goes_on: np.ndarray, hit: Impact
+) -> EventTable:
+    """All events of both runs, and those of the moment between them.
+
+    closed: names of the loops and couplings that are closed at the end of each run that goes on.
+    """
     old = first.segments[-1].model or first.model
-    tables = [_table(first, old), _moment(old, later, goes_on, hit), _table(later, later.model)]
+    tables = [_table(first, old), _moment(closed, later, goes_on, hit), _table(later, later.model)]
     keep = np.isin(tables[2].run, np.flatnonzero(goes_on))
-    tables[2] = tables[2].kept(keep, ~keep)
+    tables[2] = tables[2].kept(keep, np.zeros(len(keep), bool))
     own = later.segments[0].model or later.model
     return _together(tables, [old, own, own])
 
@@ -44,21 +50,20 @@ def _is_empty(table: EventTable) -> bool:
     return not (len(table) or table.switches or table.bodies)
 
 
-def _moment(old: Model, later: Trajectory, goes_on: np.ndarray, hit: Impact) -> EventTable:
+def _moment(closed: Sequence[frozenset[str]], later: Trajectory, goes_on: np.ndarray, hit: Impact) -> EventTable:
     """Events of the moment at which the run goes on: "continued", loops that are gone, and loops that close."""
     segment = later.segments[0]
     model = segment.model or later.model
-    rows = impulse_rows(model)
-    before, after = _always_closed(old), _always_closed(model)
+    table = _table(later, model)
+    after = [_closed_at_start(table, model, int(k)) for k in np.flatnonzero(goes_on)]
     numbers = np.flatnonzero(goes_on)
     tau = segment.tau.reshape(len(goes_on), -1, model.nv)[:, 0]
     names: list[tuple[int, str, str, float]] = []
     for k in range(len(numbers)):
         names.append((k, KIND, model.name, 0.0))
-        names += [(k, "release", name, 0.0) for name in sorted(before - after)]
-        names += [(k, "attach", *x) for x in _closing(hit, k, rows, before)]
+        names += [(k, "release", name, 0.0) for name in sorted(closed[k] - after[k])]
+        names += [(k, "attach", *x) for x in _closing(hit, k, closed[k])]
     which = [k for k, *_ in names]
-    table = _table(later, model)
     on, captured = table.begin_on, table.begin_captured
     return EventTable(
         run=numbers[which],
@@ -70,24 +75,31 @@ def _moment(old: Model, later: Trajectory, goes_on: np.ndarray, hit: Impact) -> 
         v_after=hit.v_after[which],
         tau_before=tau[numbers[which]],
         tau_after=tau[numbers[which]],
-        impulse=hit.impulse[which] if hit.impulse.shape[1] == len(rows) else np.zeros((len(names), len(rows))),
+        impulse=hit.impulse[which],
         energy_lost=np.array([lost for *_, lost in names]),
         on=on[numbers[which]],
         captured=captured[numbers[which]],
         begin_on=on,
         begin_captured=captured,
-        switches=later.events.switches,
-        rows=rows,
+        switches=table.switches,
+        captures=table.captures,
+        rows=hit.rows,
+        bodies=table.bodies,
+        begin_present=table.begin_present,
     )
 
 
-def _closing(hit: Impact, k: int, rows: Sequence[Any], before: set[str]) -> list[tuple[str, float]]:
+def _closed_at_start(table: EventTable, model: Model, k: int) -> set[str]:
+    """Names of the loops and couplings that are closed at the start of run k."""
+    opened = {name for name, on in zip(table.switches, table.begin_on[k], strict=True) if not on}
+    return _always_closed(model) - opened
+
+
+def _closing(hit: Impact, k: int, before: frozenset[str]) -> list[tuple[str, float]]:
     """Loops and couplings that close in run k, each with the energy that its rows took."""
-    if not hit.impulse.shape[1]:
-        return []
     every, out = float(hit.energy_lost(slice(None))[k]), []
-    for name in dict.fromkeys(row.owner for row in rows):
-        own = [r for r, row in enumerate(rows) if row.owner == name]
+    for name in dict.fromkeys(row.owner for row in hit.rows):
+        own = [r for r, row in enumerate(hit.rows) if row.owner == name]
         lost = float(hit.energy_lost(own)[k])
         if name not in before or abs(lost) > max(1e-9 * abs(every), _LOSS):
             out.append((name, lost))
@@ -108,8 +120,13 @@ def _together(tables: Sequence[EventTable], models: Sequence[Model]) -> EventTab
         name: np.concatenate([getattr(t, name) for t in tables])[order]
         for name in ("run", "time", "kind", "name", "energy_lost")
     }
-    for name in (*_STATES, "captured"):
+    for name in _STATES:
         columns[name] = _widened([getattr(t, name) for t in tables])[order]
+    captures = {name: width for t, m in zip(tables, models, strict=True) for name, width in _widths(t, m).items()}
+    frames = [_frames(x, t, captures) for t in tables for x in (t.captured, t.begin_captured)]
+    columns["captured"] = np.concatenate(frames[::2])[order]
+    columns |= _forces(tables, order)
+    bodies = tuple(dict.fromkeys(b for t in tables for b in t.bodies))
     columns["impulse"] = np.concatenate([_placed(t.impulse, t.rows, rows, 0.0) for t in tables])[order]
     closed = [_always_closed(m) for m in models]
     columns["on"] = np.concatenate(
@@ -119,11 +136,41 @@ def _together(tables: Sequence[EventTable], models: Sequence[Model]) -> EventTab
     return EventTable(
         **columns,
         begin_on=_placed(first.begin_on, first.switches, switches, [s in closed[0] for s in switches]),
-        begin_captured=_widened([first.begin_captured, columns["captured"][:0]])[: len(first.begin_captured)],
+        begin_captured=frames[1],
         switches=switches,
+        captures=tuple(captures),
         rows=rows,
-        bodies=tuple(dict.fromkeys(b for t in tables for b in t.bodies)),
+        bodies=bodies,
+        begin_present=_placed(np.asarray(first.begin_present), first.bodies, bodies, True),
     )
+
+
+def _widths(table: EventTable, model: Model) -> dict[str, int]:
+    """How many numbers each of a table's captures holds."""
+    couplings = {c.name for c in model.couplings}
+    return {name: OFFSET if name.endswith(STOP) or name in couplings else FRAME for name in table.captures}
+
+
+def _frames(x: np.ndarray, table: EventTable, every: Mapping[str, int]) -> np.ndarray:
+    """What a table's captures hold (k, width) among all captures, 0 where one is not among them."""
+    places, ends = {}, np.cumsum([0, *every.values()])
+    for name, end in zip(every, ends, strict=False):
+        places[name] = range(end, end + every[name])
+    out = np.zeros((len(x), int(ends[-1])))
+    if x.shape[1]:
+        out[:, [i for name in table.captures for i in places[name]]] = x
+    return out
+
+
+def _forces(tables: Sequence[EventTable], order: np.ndarray) -> dict[str, Any]:
+    """Forces on bodies before and after all events, zero where a table has none."""
+    out: dict[str, Any] = {}
+    for column in ("forces_before", "forces_after"):
+        given = [getattr(t, column) or {} for t in tables]
+        names = dict.fromkeys(name for x in given for name in x)
+        parts = {b: [x.get(b, np.zeros((len(t), 6))) for x, t in zip(given, tables, strict=True)] for b in names}
+        out[column] = {b: np.concatenate(six)[order] for b, six in parts.items()} or None
+    return out
 
 
 def _widened(arrays: Sequence[np.ndarray]) -> np.ndarray:

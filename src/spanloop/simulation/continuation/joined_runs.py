@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,17 @@ from spanloop.simulation.continuation.joined_events import joined_events
 from spanloop.trajectory import Segment, Trajectory
 
 
-def joined(first: Trajectory, later: Trajectory, goes_on: np.ndarray, hit: Impact, words: str) -> Trajectory:
+def joined(
+    first: Trajectory,
+    closed: Sequence[frozenset[str]],
+    later: Trajectory,
+    goes_on: np.ndarray,
+    hit: Impact,
+    words: str,
+) -> Trajectory:
     """One Trajectory; goes_on (n,): the runs that `later` continues; the others have ended before it.
 
+    closed: names of the loops and couplings that are closed at the end of each of them.
     hit: what closing loops did to the states between both. words: what was carried over.
     """
     alive = goes_on.reshape(first.batch)
@@ -32,7 +40,7 @@ def joined(first: Trajectory, later: Trajectory, goes_on: np.ndarray, hit: Impac
         forces=_forces(first, later, counts, alive),
         ends=ends,
         residual=_residual(first, later, alive),
-        events=joined_events(first, later, goes_on, hit),
+        events=joined_events(first, closed, later, goes_on, hit),
         earlier=(*first.earlier, first.settings),
     )
 

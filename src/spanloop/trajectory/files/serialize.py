@@ -47,6 +47,7 @@ def pack(run: Trajectory) -> tuple[Header, Arrays]:
     arrays: dict[str, Any] = {"times": run.times, **{name: _samples(run, name) for name in SAMPLES}}
     if changes:
         header["models"] = [toml_writer.dumps(model) for model in models]
+        header["earlier"] = [dict(settings) for settings in run.earlier]
         header["events"], columns = event_columns.packed(run.events)
         arrays |= columns
     if run.forces:
@@ -100,6 +101,7 @@ def unpack(header: Header, arrays: Arrays) -> Trajectory:
         arrays.get("residual"),
         arrays.get("parameters"),
         event_columns.unpacked(header.get("events", {}), arrays),
+        tuple(header.get("earlier", ())),
     )
 
 
