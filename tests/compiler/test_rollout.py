@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 
-from spanloop.compiler.lower import Call, Log, Repeat, Schedule, unrolled
+from spanloop.compiler.lower import Call, Log, Repeat, Schedule, When, unrolled
 from spanloop.compiler.render import segments
 from spanloop.compiler.render.rollout import HALTED, NOT_CONVERGED
 from spanloop.compiler.runtime.rollout import Rollout, Steps

@@ -38,6 +38,17 @@ class Log:
 
 
 @dataclass(frozen=True)
+class When:
+    """Calls that are made only where the only number of array `flag` is positive in some run that goes on.
+
+    They must leave the others as they are.
+    """
+
+    calls: tuple[Call, ...]
+    flag: str
+
+
+@dataclass(frozen=True)
 class Repeat:
     """Calls in a loop as long as the only number of array `left` is positive, `most` times at most.
 
@@ -49,7 +60,7 @@ class Repeat:
     calls: tuple[Call | Repeat, ...]
     left: str
     most: int
-    between: tuple[Call, ...] = ()
+    between: tuple[Call | When, ...] = ()
     log: Log | None = None
 
     @property
@@ -120,11 +131,11 @@ class Schedule:
         return "\n".join(lines)
 
 
-def _calls(x: Call | Repeat) -> Iterator[Call]:
+def _calls(x: Call | Repeat | When) -> Iterator[Call]:
     if isinstance(x, Call):
         yield x
         return
-    for inner in (*x.calls, *x.between):
+    for inner in (*x.calls, *x.between) if isinstance(x, Repeat) else x.calls:
         yield from _calls(inner)
 
 
@@ -139,13 +150,16 @@ def _operations(x: Call | Repeat) -> int:
     return x.operations if isinstance(x, Repeat) else x.plan.operations.total
 
 
-def _lines(x: Call | Repeat) -> Iterator[str]:
+def _lines(x: Call | Repeat | When) -> Iterator[str]:
     """One line a call, with the loops around it."""
     if isinstance(x, Call):
         yield f"{', '.join(x.writes)} = {x.plan.name}({', '.join(x.reads)})"
         return
+    again = f"when {x.flag} > 0" if isinstance(x, When) else f"repeat while {x.left} > 0"
     for inner in x.calls:
-        yield from (f"{line}  (repeat while {x.left} > 0)" for line in _lines(inner))
+        yield from (f"{line}  ({again})" for line in _lines(inner))
+    if isinstance(x, When):
+        return
     for c in x.between:
         yield from (f"{line}  (between turns while {x.left} > 0)" for line in _lines(c))
     if x.log is not None:

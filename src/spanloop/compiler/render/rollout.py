@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spanloop.compiler.lower.schedule import STEP, TIME, Call, Log, Repeat, Schedule, following
+from spanloop.compiler.lower.schedule import STEP, TIME, Call, Log, Repeat, Schedule, When, following
 from spanloop.compiler.render.batch import block_declarations, load_block, store_block
 from spanloop.compiler.render.instructions import Body, Real, declarations
 from spanloop.compiler.render.plan_function import PlanFunction, function_source
@@ -330,8 +330,11 @@ class _Loop:
         if r.between or r.log is not None:
             self._line(f"br i1 {on}, label %between{k}, label %after{k}")
             self._begin(f"between{k}")
-            for c in r.between:
-                self._call(c)
+            for x in r.between:
+                if isinstance(x, When):
+                    self._when(x)
+                else:
+                    self._call(x)
             if r.log is not None:
                 self._append(r.log, counts)
             self._line(f"br label %again{k}")
@@ -341,6 +344,19 @@ class _Loop:
         self.body.lines.insert(start, turn)
         self._begin(f"after{k}")
         return [*done, self._new(f"xor {t.truth} {busy}, {self._truth(True)}")]
+
+    def _when(self, w: When) -> None:
+        """Calls that are skipped where they concern no run."""
+        self.loops += 1
+        k, t = self.loops, self.t
+        flag = self._new(f"fcmp ogt {t.value} {self._get(w.flag, 0)}, {t.constant(0.0)}")
+        some = self._some(self._new(f"and {t.truth} {flag}, %alive"))
+        self._line(f"br i1 {some}, label %when{k}, label %past{k}")
+        self._begin(f"when{k}")
+        for c in w.calls:
+            self._call(c)
+        self._line(f"br label %past{k}")
+        self._begin(f"past{k}")
 
     def _append(self, log: Log, busy: str) -> None:
         """A row of the log of every run that goes on and whose flag is positive."""

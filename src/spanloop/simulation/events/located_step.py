@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
-RESTLESS = location.MOST // 2  # trials in a step, after which nothing bounces any more
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -147,7 +146,8 @@ class LocatedStep:
 
     @property
     def _rules(self) -> location.Rules:
-        return replace(self.switching.rules, resolved=location.RESOLVED[self.s.dtype])
+        dtype = self.s.dtype
+        return replace(self.switching.rules, resolved=location.RESOLVED[dtype], slack=location.SLACK[dtype])
 
     def _check(self, waits: Sequence[str]) -> Call:
         sizes, rules = location.checked(self.n), self._rules
@@ -156,7 +156,7 @@ class LocatedStep:
             found = location.check(x, rules, self.moves, waits)
             return tuple(found[name] for name in sizes), ()
 
-        more = ("g", "r", following("g"), "ending", "tries", "to", "h.grid", *map(following, self.moves))
+        more = ("g", "r", following("g"), "ending", "tries", "turns", "to", "h.grid", *map(following, self.moves))
         reads = (*(n for n in sizes if n != "failed"), *more, *self._on, *waits)
         return self.s.traced_call("check", reads, sizes, compute)
 
@@ -272,7 +272,7 @@ class LocatedStep:
         if w.kind != "gap" or event is None or event.restitution == 0.0:
             return
         rate = event.sign * self.system.row_rates(x)[switch.rows[event.row or 0]]
-        fast = (rate < -event.resting) & (x["turns"][0] < RESTLESS)
+        fast = (rate < -event.resting) & (x["turns"][0] < location.RESTLESS)
         place = switch.places[event.row or 0]
         restitution[place] = where(fires & fast, event.restitution, restitution[place])
 

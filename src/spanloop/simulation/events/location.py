@@ -33,7 +33,9 @@ from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.math.vector3 import total
 
 RESOLVED = {"float64": 1e-9, "float32": 1e-5}  # of a step: how exactly an event is located
+SLACK = {"float64": 1e-10, "float32": 1e-4}  # rad or m: how far a gap that force has opened may close again unseen
 MOST = 200  # trials in a step
+RESTLESS = 60.0  # trials in a step, after which nothing bounces, and one-sided switches stay closed until its end
 FAILED = -1.0  # `ending` of a run whose step fails
 LARGEST = 1e9  # a number of the state that is larger is lost
 _TRIES = 6.5  # trials of one crossing until some of them halve the bracket
@@ -49,8 +51,15 @@ class Rules:
     rearms: tuple[str, ...]  # "positive": after a step with a positive value; "step": after any step; "never" is off
     keeps_armed: tuple[bool, ...]  # stays armed when it fires
     disarms: tuple[tuple[int, ...], ...]  # other watchers that are off until they are armed again
+    gaps: tuple[bool, ...]  # a gap that is off is watched all the same, with SLACK; one that comes back is not
+    pulls: tuple[bool, ...] = ()  # of closed one-sided switches: not watched in the rest of a step with RESTLESS trials
     resolved: float = RESOLVED["float64"]
+    gaps: tuple[bool, ...] = ()  # have rates: one that is closed and opens does not fire
+    slack: float = SLACK["float64"]
     bodies: tuple[tuple[int, ...], ...] = ()  # those that must be there; none where it is empty
+
+
+BEGUN = ("t.grid", "h.grid", "t", "h", "t.end", "trying", "to", "tries", "turns")  # of `begin`, what a step needs
 
 
 def begin(x: Arrays, n: int) -> dict[str, list[Any]]:
@@ -74,6 +83,7 @@ def check(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] = 
 
     state: names of the arrays that a part changes. waits: arrays whose number is positive if it did not converge.
     """
+    x = _with_slack(x, rules)
     goes_on = (x["trying"][0] > 0.0) & _not(absolute(x["ending"][0]) > 0.5)
     ok = total(absolute(y) for name in state for y in x[f"{name}.next"]) < LARGEST  # not so where one is no number
     for name in waits:
@@ -82,7 +92,7 @@ def check(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] = 
     done = goes_on & (ok & _not(is_crossed)) & _not(x["tries"][0] > 0.5)
     armed = []
     for y, now, rearms in zip(x["armed"], x["g.next"], rules.rearms, strict=True):
-        again = {"step": done, "positive": done & (now > 0.0)}.get(rearms, False)
+        again = {"step": done & (now > rules.slack), "positive": done & (now > 0.0)}.get(rearms, False)
         armed.append(where(again, 1.0, y))
     return {
         "trying": [where(goes_on & _not(done), 1.0, -1.0)],
@@ -109,11 +119,12 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str]) -> dict[str, list[Any]
 
     All arrays of `decided`, and those of the state, which moves on where a part ends.
     """
+    x = _with_slack(x, rules)
     busy, ok = x["trying"][0] > 0.0, x["failed"][0] < 0.5
     share, to, resolved = x["share"][0], x["to"][0], rules.resolved
     at_once, crosses = _at_once(x, rules), [c & ok for c in _crosses(x, rules)]
     once, hit = _any(at_once), _not(ok) | _any(crosses)
-    bracket = _narrowed(x, hit, crosses)
+    bracket = _narrowed(x, rules, hit, crosses)
     fine, crossing = bracket["fine"][0] > 0.5, [c > 0.5 for c in bracket["crossed"]]
     ahead = _ahead(x, bracket, hit)
     soonest: Any = 1.0
@@ -156,12 +167,26 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str]) -> dict[str, list[Any]
     return out | {"event": [where(event, 1.0, 0.0)], "fired": [where(f, 1.0, 0.0) for f in fires]}
 
 
+def _with_slack(x: Arrays, rules: Rules) -> Arrays:
+    """The arrays with SLACK added to gaps that are off."""
+    if not any(rules.gaps):
+        return x
+    out = dict(x)
+    for name in ("g", "g.next"):
+        rows = zip(x[name], x["armed"], rules.gaps, strict=True)
+        out[name] = [y + where(armed > 0.5, 0.0, rules.slack) if gap else y for y, armed, gap in rows]
+    return out
+
+
 def _watching(x: Arrays, rules: Rules) -> list[Any]:
     """Whether each watcher may fire now."""
     out = []
     bodies = rules.bodies or ((),) * len(rules.enabled)
-    for armed, enabled, needed in zip(x["armed"], rules.enabled, bodies, strict=True):
-        may = armed > 0.5
+    pulls = rules.pulls or (False,) * len(rules.enabled)
+    rows = zip(x["armed"], rules.enabled, bodies, rules.gaps, pulls, x["g"], x["r"], strict=True)
+    for armed, enabled, needed, gap, pull, g, r in rows:
+        may = _not((g < -rules.slack) & (r > 0.0)) if gap else armed > 0.5
+        may = may & (x["turns"][0] < RESTLESS) if pull else may
         for body in needed:
             may = may & (x["present"][body] > 0.5)
         if enabled is not None:
@@ -172,15 +197,19 @@ def _watching(x: Arrays, rules: Rules) -> list[Any]:
     return out
 
 
-def _first(x: Arrays) -> list[Any]:
+def _first(x: Arrays, rules: Rules) -> list[Any]:
     """Values at the beginning of a part; a gap that is closed and opens counts as it will be at the trial's end."""
-    span = (x["to"][0] - x["share"][0]) * x["h.grid"][0]
-    return [where(g > 0.0, g, where(r > 0.0, r * span, 0.0)) for g, r in zip(x["g"], x["r"], strict=True)]
+    span, out = (x["to"][0] - x["share"][0]) * x["h.grid"][0], list(x["g"])
+    for j, is_gap in enumerate(rules.gaps):
+        if is_gap:
+            g, r = x["g"][j], x["r"][j]
+            out[j] = where(g > 0.0, g, where(r > 0.0, r * span, 0.0))
+    return out
 
 
 def _at_once(x: Arrays, rules: Rules) -> list[Any]:
     """Whether each watcher fires at the beginning of the part."""
-    return [w & _not(y > 0.0) for w, y in zip(_watching(x, rules), _first(x), strict=True)]
+    return [w & _not(y > 0.0) for w, y in zip(_watching(x, rules), _first(x, rules), strict=True)]
 
 
 def _crosses(x: Arrays, rules: Rules) -> list[Any]:
@@ -188,11 +217,12 @@ def _crosses(x: Arrays, rules: Rules) -> list[Any]:
     return [w & _not(y > 0.0) for w, y in zip(_watching(x, rules), x["g.next"], strict=True)]
 
 
-def _narrowed(x: Arrays, hit: Any, crosses: Sequence[Any]) -> dict[str, list[Any]]:
+def _narrowed(x: Arrays, rules: Rules, hit: Any, crosses: Sequence[Any]) -> dict[str, list[Any]]:
     """The bracket with the last trial as one of its ends; the end that it replaces is the third point."""
     to, low, high, tries = (x[name][0] for name in ("to", "low", "high", "tries"))
     is_first = _not(tries > 0.5)  # the bracket's lower end is the beginning of the part, where nothing has crossed
-    lower = [where(is_first, a, b) for a, b in zip(_first(x), x["lower"], strict=True)]
+    low = where(is_first, x["share"][0], low)
+    lower = [where(is_first, a, b) for a, b in zip(_first(x, rules), x["lower"], strict=True)]
 
     def third(before: Any, a: Any, b: Any) -> Any:
         return where(is_first, before, where(hit, b, a))
@@ -261,7 +291,7 @@ def _armed(x: Arrays, rules: Rules, fires: Sequence[Any], found: Any) -> list[An
     for j, armed in enumerate(x["armed"]):
         y = armed
         if rules.rearms[j] == "step":
-            y = where(found & (x["g.next"][j] > 0.0), 1.0, y)
+            y = where(found & (x["g.next"][j] > rules.slack), 1.0, y)
         if not rules.keeps_armed[j]:
             y = where(fires[j], 0.0, y)
         for other, others in enumerate(rules.disarms):

@@ -148,7 +148,9 @@ class Switching:
             tuple(b for b, held in enumerate(on_bodies) if w.switch in held and w.kind in ("attach", "gap"))
             for w in self.watchers
         )
-        return Rules(tuple(enabled), rearms, keeps, disarms, bodies=needed)
+        gaps = tuple(w.kind == "gap" for w in self.watchers)
+        pulls = tuple(w.kind == "pull" for w in self.watchers)
+        return Rules(tuple(enabled), rearms, keeps, disarms, gaps, pulls, bodies=needed)
 
     @property
     def _numbers(self) -> range:
