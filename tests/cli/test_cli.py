@@ -96,6 +96,7 @@ def test_advice_names_options_of_the_command_line(capsys, tmp_path):
     code, _, err = run(capsys, "info", str(path))
     assert (code, "--repair replaces it" in err) == (0, True)
     assert in_options("load it with root='/a b' or root= here") == "load it with --root '/a b' or --root here"
+    assert in_options("capture=True, on_break='release' lets go") == "capture=true, on_break=release lets go"
     assert in_options("model.with_joint('a.b', armature=...)") == "--set 'a.b.armature=...'"
     assert in_options("limits='stop' with base='free'; (repair=True, --repair)") == (
         "--limits stop with --base free; (--repair)"

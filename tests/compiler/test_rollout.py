@@ -32,6 +32,8 @@ def call(sizes, name, reads, writes, compute) -> Call:
 def bouncing() -> Schedule:
     """x falls at speed 1 and is set to `size` whenever it reaches 0, inside a step; `number` counts that in place.
 
+    From the third time on it is set to 1.25 size.
+
     A turn takes the rest of the step from `top`, or the part of it until x is 0; h is its length, t its start. In each
     turn the square root of 2 + x at its end is found by repetition. A run halts when number is above limit.
     """
@@ -51,7 +53,7 @@ def bouncing() -> Schedule:
         "rough",
         "halt",
     )
-    sizes = dict.fromkeys(names, 1) | {"root": 2, "root.next": 2, "rounds": 1}
+    sizes = dict.fromkeys(names, 1) | {"root": 2, "root.next": 2, "rounds": 1, "late": 1}
     make = functools.partial(call, sizes)
 
     def trial(x):
@@ -75,7 +77,11 @@ def bouncing() -> Schedule:
             [where(crosses, x["number"][0] + 1.0, x["number"][0])],
             [where(crosses, x["t"][0] + x["h"][0], x["t"][0])],
             [where(crosses, 1.0, -1.0)],
+            [where(crosses, x["number"][0] - 1.5, -1.0)],
         )
+
+    def lift(x):
+        return ([where(x["late"][0] > 0.0, 1.25 * x["top"][0], x["top"][0])],)
 
     def end(x):
         return [x["guess"][0], x["rounds"][0]], [x["limit"][0] - x["number"][0]]
@@ -93,7 +99,10 @@ def bouncing() -> Schedule:
         turn,
         "left",
         MOST,
-        between=(make("throw", ("size", "left", "h", *moved[:-1]), moved, throw),),
+        between=(
+            make("throw", ("size", "left", "h", *moved[:-1]), (*moved, "late"), throw),
+            When((make("lift", ("late", "top"), ("top",), lift),), "late"),
+        ),
         log=Log("flag", ("t", "number", "top", "root")),
     )
     return Schedule(
@@ -131,7 +140,8 @@ def expected(x, size, limit, real):
                     break
             if not crosses or turn == MOST - 1:
                 break
-            top, rest, number, t = size, rest - length, number + one(1), t + length
+            top = size if number < 1.75 else one(1.25) * size
+            rest, number, t = rest - length, number + one(1), t + length
             rows.append([t, number, top, *root])
         why = (HALTED if number > limit else 0) | (NOT_CONVERGED if crosses or rough else 0)
         if why:
@@ -261,8 +271,9 @@ def test_a_schedule_shows_its_loops_and_counts_the_usual_turn():
     text = str(schedule)
     assert "= improve(guess, rounds, rough, x.next)  (repeat while rough > 0)  (repeat while left > 0)" in text
     assert "= throw(size, left, h, top, rest, number, t)  (between turns while left > 0)" in text
+    assert "top = lift(late, top)  (when late > 0)  (between turns while left > 0)" in text
     assert "log t, number, top, root where flag > 0" in text
     own = {c.plan.name: c.plan.operations.total for c in schedule.calls()}
-    assert list(own) == ["begin", "trial", "improve", "throw", "end"]
-    assert len(schedule.plans()) == 5
+    assert list(own) == ["begin", "trial", "improve", "throw", "lift", "end"]
+    assert len(schedule.plans()) == 6
     assert schedule.operations == own["begin"] + own["trial"] + ROUNDS * own["improve"] + own["end"]

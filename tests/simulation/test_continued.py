@@ -144,6 +144,18 @@ def test_the_momentum_of_what_is_gone_is_reported():
     assert "0.375 J" in run.settings["continued"]
 
 
+def test_forces_on_bodies_that_are_gone_stay_with_their_segment():
+    alone = sl.Builder("alone").body("one", 2.0).prismatic("x", "world", "one", "x").build()
+    pull = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    run = sl.simulate(cars(), [0.0, 1.0], duration=0.1, forces={"two": pull})
+    on = run.continued(alone, duration=0.1, forces={"one": pull})
+    assert (on.forces["two"][:101] == pull).all()
+    assert not on.forces["two"][101:].any()
+    assert on.audit().well
+    assert list(on.between(0.12, 0.2).forces) == ["one"]
+    assert (on.at([0.05, 0.15]).forces["one"][:, 3] == [0.0, 1.0]).all()
+
+
 # ---- loops that close
 
 

@@ -1,6 +1,7 @@
 """Location of events in a step, on floats: trials of functions of time whose roots are known."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -25,15 +26,15 @@ def rules(n, **changes):
 GAP = rules(1, rearms=("step",), gaps=(True,), enabled=((0, 0.0),))  # watched while its switch is off
 
 
-def step(values, rates=None, fails=lambda t: False, armed=None, own=None):
+def step(values, rates=None, fails=lambda t: False, armed=None, own=None, before=None):
     """One step of length H from t = 0: what fired at which time, the number of trials, and the arrays at the end.
 
-    values(t), rates(t): of all watchers; the state is q = t.
+    values(t), rates(t): of all watchers; the state is q = t. before: values at the start of the step before.
     """
     n = len(values(0.0))
     rates = rates or (lambda t: [0.0] * n)
     x = {"t": [0.0], "h": [H], "share": [0.0], "ending": [0.0], "armed": armed or [1.0] * n, "q": [0.0]}
-    x |= {"third": [0.0] * n, "third.at": [0.0], "on": [0.0]}
+    x |= {"third": before or [0.0] * n, "third.at": [-1.0 if before else 0.0], "on": [0.0]}
     x |= location.begin(x, n) | {"g": values(0.0), "r": rates(0.0)}
     fired, trials = [], 0
     while x["trying"][0] > 0.0:
@@ -159,3 +160,35 @@ def test_the_time_of_a_lane_never_goes_back():
     times = [t for t, _ in fired]
     assert all(a < b for a, b in itertools.pairwise(times))
     assert max(seen) <= H * (1.0 + 2e-9)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda d: 1.0 if d > 0.0 else -1.0,
+        lambda d: math.copysign(abs(d) ** (1.0 / 3.0), d),
+        lambda d: min(d, 1e-3),
+        lambda d: d if d > 0.0 else 1e6 * d,
+        lambda d: 1e6 * d if d > 0.0 else d,
+    ],
+    ids=["jump", "root", "kink", "steeper", "flatter"],
+)
+def test_a_crossing_that_is_not_smooth_is_located_too(value):
+    fired, trials, _ = step(lambda t: [value(0.3333 - t / H)])
+    assert fired[0][0] == pytest.approx(0.3333 * H, abs=1.001e-9 * H)
+    assert trials < 70
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.02])
+def test_a_smooth_crossing_takes_four_trials(rate):
+    """The whole step, two guesses, the rest; without values of the step before, up to three guesses."""
+    when = (math.acos(0.5) - 1.0) / rate  # in steps
+    first = math.floor(when)
+
+    def cosine(steps):
+        return [math.cos(rate * steps + 1.0) - 0.5]
+
+    fired, trials, _ = step(lambda t: cosine(first + t / H), before=cosine(first - 1.0))
+    assert fired[0][0] == pytest.approx((when - first) * H, abs=1e-9 * H)
+    assert trials == 4
+    assert step(lambda t: cosine(first + t / H))[1] in (4, 5)

@@ -58,7 +58,7 @@ def test_each_run_of_a_batch_has_its_own_moment():
     spins = rng.normal(size=(5, 2))
     runs = clutch(at, spins)
     assert np.array_equal(runs.events.run, np.repeat(np.arange(5), 2))
-    np.testing.assert_allclose(runs.events.time[::2], at, atol=1e-15)
+    np.testing.assert_allclose(runs.events.time[::2], at, atol=1e-12)
     for k in range(5):
         assert_same(runs[k], clutch(at[k], spins[k]))
 

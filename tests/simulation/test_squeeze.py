@@ -60,3 +60,12 @@ def test_what_is_not_held_is_not_squeezed():
 def test_forces_that_do_not_fit_are_refused(pressing, error, words):
     with pytest.raises(error, match=words):
         sl.control.squeeze(HAND, pressing)
+
+
+@pytest.mark.slow
+def test_laws_of_switchable_loops_act_beside_stops():
+    model = two_fingers(switchable=True).with_joint("close_left", limits=(-1.0, 0.01))
+    law = sl.control.together(model, sl.control.gravity(model), sl.control.squeeze(model, {"hold_left": 5.0}))
+    plain, stopped = (sl.simulate(model, duration=0.01, controller=law, limits=x) for x in ("end", "stop"))
+    np.testing.assert_allclose(stopped.tau[:, :3], np.tile([2.0 * 9.81, 5.0, 5.0], (len(stopped), 1)), atol=1e-9)
+    np.testing.assert_allclose(stopped.q, plain.q, atol=1e-12)

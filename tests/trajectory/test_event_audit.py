@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from event_motions import bouncing, coupled_carts, meeting_bodies
 
+import spanloop as sl
 from spanloop.trajectory.events import EventTable
 
 
@@ -77,3 +78,13 @@ def test_an_empty_table_asks_for_nothing():
     assert len(run.events) == 0
     assert "impacts" not in [f.name for f in run.audit().findings]
     assert len(EventTable()) == 0
+
+
+@pytest.mark.slow
+def test_a_free_body_that_bounces_on_the_floor_may_change_its_momentum():
+    b = sl.Builder("rod").body("rod", 1.0, inertia=(0.01, 1 / 12, 1 / 12)).free("way", "world", "rod")
+    b.frame("end", "rod", (0.5, 0, 0)).loop("world", "end", "point_on_plane", name="floor", switchable=True)
+    q = [np.cos(0.15), 0, np.sin(0.15), 0, 0, 0, 0.3]
+    run = sl.simulate(b.build(), q, duration=0.2, events=[sl.events.OneSided("floor", restitution=0.5)])
+    assert run.events.kind.tolist() == ["impact"]
+    assert "All is well" in str(run.audit())

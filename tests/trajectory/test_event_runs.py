@@ -67,3 +67,14 @@ def test_forces_and_memory_at_events_are_those_that_acted():
     run = sl.simulate(carts_model(), [0.0, 1.0], [2.0, 0.0], duration=1.0, step=1e-2, events=[gap], forces=drag)
     np.testing.assert_allclose(run.forces["left"][:, 3], -0.5 * run["left_rail"].v, atol=1e-12)
     assert run.audit().well
+
+
+def test_torques_that_are_held_begin_with_the_sample_at_an_event():
+    """The hook opens at the start of a step, from which on another torque is held."""
+    tau = np.zeros((100, 2))
+    tau[:, 0] = np.sin(np.arange(100))
+    gap = sl.events.Attach("hook", when=lambda t, q, v: q["right_rail"] - q["left_rail"])
+    events = [gap, sl.events.Release("hook", at=0.8)]
+    run = sl.simulate(carts_model(), [0.0, 1.0], [2.0, 0.0], duration=1.0, step=1e-2, tau=tau, events=events)
+    assert run.segments[2].tau[0, 0] == tau[80, 0]
+    assert run.audit()["energy"].value < 1e-10

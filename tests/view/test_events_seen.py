@@ -106,8 +106,10 @@ def test_a_body_that_vanished_is_not_seen(vanished):
 def test_a_joint_at_its_stop_has_a_mark():
     run = bouncing(batch=False)
     resting = changed(run, on=np.ones((len(run.events), 1), bool))
-    assert not moving_scene(run).stopped.any()
-    assert moving_scene(resting).stopped[:, 0].tolist() == [False] + [True] * (len(resting.segments) - 1)
+    assert not moving_scene(run).held.any()
+    moved = moving_scene(resting)
+    assert [(x.name, x.joint, x.is_stop) for x in moved.holds] == [("slide stop", 0, True)]
+    assert moved.held[:, 0].tolist() == [False] + [True] * (len(resting.segments) - 1)
 
 
 def test_models_with_other_joints_are_seen_one_after_the_other(handed_over):
@@ -208,14 +210,14 @@ def test_a_phase_portrait_ends_at_a_jump():
 
 def test_a_video_leaves_out_what_is_open_or_absent(carts, vanished):
     moved = moving_scene(carts)
-    whole = solids(moved.scene)
-    open_, closed, _ = (whole.shown(*x) for x in zip(moved.present, moved.closed, strict=True))
-    assert closed is whole
-    assert set(open_.closures) == {-1}
-    assert len(open_.corners) < len(whole.corners)
+    whole, marks = solids(moved.scene), np.concatenate([moved.closed, moved.broken], axis=1)
+    open_, closed, _ = (whole.shown(*x) for x in zip(moved.present, marks, strict=True))
+    assert set(whole.marks) == {-1, 0, 1}  # one that is closed, and one that has broken
+    assert set(closed.marks) == {-1, 0}
+    assert set(open_.marks) == {-1}
     gone = moving_scene(vanished)
     assert gone.scene.bodies[2].name == "right"
-    assert 2 not in solids(gone.scene).shown(gone.present[2], gone.closed[2]).bodies
+    assert 2 not in solids(gone.scene).shown(gone.present[2], np.zeros(2, bool)).bodies
 
 
 def test_an_animation_hides_loops_that_are_open(carts):
@@ -241,6 +243,20 @@ def test_the_viewer_knows_what_holds_at_each_time(carts, vanished):
     assert late.absent() == {vanished.model.body_number["right"]}
     late.seek(0.1)
     assert late.absent() == set()
+
+
+def test_the_viewer_knows_broken_grasps_and_stops(broken):
+    session = Session(broken.robot, broken.q[0], broken)
+    for t, found in ((0.6, set()), (0.8, {"hook"}), (0.9, {"hook"})):
+        session.seek(t)
+        assert session.broken() == found
+    run = bouncing(batch=False)
+    resting = changed(run, on=np.ones((len(run.events), 1), bool))
+    session = Session(resting.robot, resting.q[0], resting)
+    session.seek(0.1)
+    assert session.holds() == set()
+    session.seek(1.1)
+    assert session.holds() == {"slide stop"}
 
 
 # ---- text

@@ -165,7 +165,7 @@ def _plain(text: str) -> Any:
 
 def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], took: float) -> int:
     audit = motion.audit() if chosen.audit else None
-    good = motion.outcome.reason in ("finished", "event", "limit") and (audit is None or audit.well)
+    good = motion.outcome.reason in ("finished", "event", "limit", "grasp") and (audit is None or audit.well)
     if chosen.json:
         print_json(
             {

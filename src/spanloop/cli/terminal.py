@@ -33,6 +33,8 @@ _OURS = re.compile(r"(\033\[(?:0|" + "|".join(sorted(set(COLORS.values()))) + r"
 _OPTIONS = (
     (re.compile(r"(?:sl\.load\(\.\.\., )?repair=True(?:\)| \(--repair\)|, --repair)?"), "--repair"),
     (re.compile(r"\b(base|limits|integrator)='(\w+)'"), r"--\1 \2"),
+    (re.compile(r"\bcapture=True\b"), "capture=true"),  # keys of --event
+    (re.compile(r"\bon_break='(\w+)'"), r"on_break=\1"),
     (re.compile(r"\broot=(?=')|\broot= "), "--root "),
     (re.compile(r"\bmodel\.with_joint\('([^']+)', (\w+)=\.\.\.\)"), r"--set '\1.\2=...'"),
 )

@@ -37,6 +37,7 @@ from spanloop.simulation.traced_kernels import (
     noted,
     read_from_outside,
 )
+from spanloop.topology import mechanism
 
 
 class _ByJoint:
@@ -298,8 +299,15 @@ class AppliedForces:
         )
         return hashlib.sha256(f"{plan}{self.bodies}".encode()).hexdigest()
 
+    @cached_property
+    def _switched_rows(self) -> int:
+        """How many rows of the model can be switched."""
+        return len(mechanism(self.model).switched_rows)
+
     def _named(self, x: Any) -> tuple[Named, Named]:
         closures = {n: x[n] for n in CLOSURE_INPUTS if n in x}
+        if "active" in closures:  # stops at limits come after the model's own rows
+            closures["active"] = closures["active"][: self._switched_rows]
         return Named.by_joint(x["q"], self.model, False, closures), Named.by_joint(x["v"], self.model, True)
 
     def _added(self, tau: list[Any], found: Any) -> tuple[list[Any], list[Any]]:

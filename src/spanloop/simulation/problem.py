@@ -22,9 +22,9 @@ from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
 from spanloop.simulation.events.endings import Events, events_of
-from spanloop.simulation.events.event_log import event_table
+from spanloop.simulation.events.event_log import event_table, plastic_note
 from spanloop.simulation.events.rows_read import with_rows_read
-from spanloop.simulation.events.switched_start import initial_arrays
+from spanloop.simulation.events.switched_start import initial_arrays, start_note
 from spanloop.simulation.events.switching import switching_of
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
@@ -141,7 +141,7 @@ class Problem:
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
         watched = events_of(model, limits == "end" and not switching, ends)
-        initial_state.warn_of_limits(watched, rows_q)
+        initial_state.warn_of_limits(events_of(model, limits == "end", None) if switching else watched, rows_q)
         fixed_open = active is not None and not switching
         opened = tuple(name for name in model.switches if name not in (active or ())) if fixed_open else ()
         return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
@@ -322,12 +322,15 @@ class Problem:
             "method": self.system.chosen_method,
             "spanloop": spanloop.__version__,
         }
-        known |= {"note": self.note} if self.note else {}
         known |= {"limits": "stop"} if self.system.has_stops else {}
         known |= {"open_loops": ", ".join(self.open_loops)} if self.open_loops else {}
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)
-        table = event_table(self, log) if self.system.switching else NO_EVENTS
+        table, notes = NO_EVENTS, [self.note]
+        if self.system.switching:
+            table = event_table(self, log)
+            notes += [start_note(self), plastic_note(self.system.switching, table)]
+        known |= {"note": "; ".join(filter(None, notes))} if any(notes) else {}
         six = shaped(forces)
         refused = (np.isfinite(flat(samples.q)).all(axis=1) & np.isnan(tau).any(axis=1)).reshape(n, count).any(axis=1)
         model, parameters = self._own_model()

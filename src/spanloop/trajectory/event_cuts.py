@@ -103,7 +103,7 @@ def _cut(
         parts = _Parts(s, forces, events, inside[k - 1] if k else None, kept, inside[k] if k < len(inside) else None)
         closed = tuple(name for name, on in zip(events.switches, state.on, strict=True) if on)
         absent = tuple(name for name, here in zip(events.bodies, state.present, strict=True) if not here)
-        piece = parts.segment()
+        piece = parts.segment(near)
         own = with_closed(model, events, closed, state.captured, piece.q[0])
         out.append(replace(piece, model=own, closed=closed, absent=absent))
         rows.append(parts.forces_at_samples())
@@ -128,8 +128,8 @@ class _Parts(NamedTuple):
     kept: np.ndarray
     before: _Moment | None
 
-    def segment(self) -> Segment:
-        """The samples, with those of the table at both ends."""
+    def segment(self, near: float) -> Segment:
+        """The samples, with those of the table at both ends; samples nearer to a moment than this are at it."""
         e, s = self.events, self.whole
         earlier = e.q if e.q_before is None else e.q_before
         arrays: dict[str, Any] = {
@@ -137,6 +137,9 @@ class _Parts(NamedTuple):
             "v": self._joined(s.v, e.v_after, e.v_before),
             "tau": self._joined(s.tau, e.tau_after, e.tau_before),
         }
+        if s.held and self.after is not None:  # what a sample at the moment holds, it holds from there on
+            at = np.flatnonzero(np.abs(s.times - self.after.time) <= near)
+            arrays["tau"][0] = s.tau[at[-1]] if len(at) else arrays["tau"][0]
         if s.memory is not None:
             arrays["memory"] = self._joined(s.memory, *([self._memory(s.memory)] * 2))
         ends = [[] if m is None else [m.time] for m in (self.after, self.before)]

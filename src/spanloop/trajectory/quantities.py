@@ -13,12 +13,21 @@ import numpy as np
 from spanloop.compiler.runtime.nan_rows import refuse_states
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal, StateWarning, UnsupportedError
-from spanloop.loops.closure_errors import rows_of
+from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.dynamics_solution import Reactions, times, wrench_map
 from spanloop.model import Model
 from spanloop.topology import mechanism
 from spanloop.trajectory.events import impulse_rows
-from spanloop.trajectory.topologies import Topology, has_same_joints, is_uniform, joined, model_of, topologies
+from spanloop.trajectory.segment_models import ClosureRows, closure_rows, robot_of
+from spanloop.trajectory.topologies import (
+    Topology,
+    has_same_joints,
+    is_uniform,
+    joined,
+    model_of,
+    topologies,
+    without_mass,
+)
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -30,12 +39,18 @@ def of_bodies(run: Trajectory, function: str, *letters: str) -> np.ndarray:
     Bodies that are not there do not count.
     """
     if is_uniform(run):
-        return over_samples(function, getattr(run.robot, function), *(getattr(run, letter) for letter in letters))
+        robot = tree_robot(run)
+        return over_samples(function, getattr(robot, function), *(getattr(run, letter) for letter in letters))
 
     def one(t: Topology) -> np.ndarray:
         return over_samples(function, getattr(t.robot, function), *(getattr(t, letter) for letter in letters))
 
     return joined(run, [(t, one(t)) for t in topologies(run, loops=False)])
+
+
+def tree_robot(run: Trajectory) -> Dynamics:
+    """The kernels of the run's tree, which segments with other loops share."""
+    return run.robot if run.segments[0].closed is None else robot_of(without_mass(run.model, ()))
 
 
 def accelerations(run: Trajectory) -> np.ndarray:
@@ -84,7 +99,7 @@ def closure_error(run: Trajectory) -> np.ndarray:
 def closure_rates(run: Trajectory) -> np.ndarray:
     """The rate (..., n, n_rows) at which each closure row opens [m/s or rad/s]; NaN in rows that are open."""
 
-    def rates(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def rates(robot: Dynamics | ClosureRows, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.einsum("...rk,...k->...r", robot.closure_jacobian(q), v)
 
     return _of_rows(run, "velocity_residual", rates)
@@ -93,15 +108,16 @@ def closure_rates(run: Trajectory) -> np.ndarray:
 def _of_rows(run: Trajectory, name: str, compute: Callable[..., np.ndarray]) -> np.ndarray:
     """compute(robot, q, v) of closure rows at all samples; NaN in rows that are open."""
     if is_uniform(run):
-        return over_samples(name, lambda q, v: compute(run.robot, q, v), run.q, run.v)
+        robot = run.robot if run.segments[0].closed is None else closure_rows(run.model)
+        return over_samples(name, functools.partial(compute, robot), run.q, run.v)
     names = [row.name for row in rows_of(run.model)]
     out = np.full((*run.batch, len(run), len(names)), np.nan)
-    for t in topologies(run):
+    for t in topologies(run, most=None):
         own = [row.name for row in rows_of(t.model)]
         here = [k for k, row in enumerate(own) if row in names]
         if here:
             found = np.full((len(t.q), len(names)), np.nan)
-            values = over_samples(name, functools.partial(compute, t.robot), t.q, t.v)
+            values = over_samples(name, functools.partial(compute, closure_rows(t.model)), t.q, t.v)
             found[:, [names.index(own[k]) for k in here]] = values[:, here]
             out[t.where] = found
     return out
@@ -162,10 +178,24 @@ def impulses(run: Trajectory, name: str) -> tuple[np.ndarray, np.ndarray]:
     rows = events.rows_named(name)
     last = [moment[-1] for moment in events.moments() if np.any(events.impulse[moment[-1], rows])]
     found = events.impulse[last][:, rows]
-    closures = {c.name: c for c in mechanism(run.model).closures}
-    if name not in closures:
+    holders = [_holder(run, name, events.time[k]) for k in last]
+    if not holders or any(model is None for model in holders):
         return events.time[last], found.sum(axis=-1)
-    return events.time[last], times(wrench_map(run.robot, closures[name], events.q[last]), found)
+    six = []
+    for k, model, row in zip(last, holders, found, strict=True):
+        assert model is not None
+        closure = next(c for c in mechanism_of(model).closures if c.name == name)
+        six.append(times(wrench_map(robot_of(model), closure, events.q[k, : model.nq]), row))
+    return events.time[last], np.array(six)
+
+
+def _holder(run: Trajectory, name: str, time: float) -> Model | None:
+    """The model in which a loop is at a moment: after it, before it, or at any time; None if it is no loop."""
+    after = [s for s in run.segments if s.times[0] >= time]
+    before = [s for s in run.segments if s.times[0] < time]
+    order = [*after[:1], *before[-1:], *run.segments]
+    models = [*(model_of(run, s) for s in order), run.model]
+    return next((m for m in models if any(x.name == name for x in m.loops)), None)
 
 
 def largest(errors: np.ndarray, rows: Sequence[int]) -> np.ndarray:
@@ -194,7 +224,7 @@ def _of_frame(
     """compute(robot, q, v) of a frame at all samples; NaN where there is no such frame."""
     if is_uniform(run):
         run.model.frame(frame)
-        return over_samples(name, functools.partial(compute, run.robot), run.q, run.v)
+        return over_samples(name, functools.partial(compute, tree_robot(run)), run.q, run.v)
     found = []
     for t in topologies(run, loops=False):
         here = has_frame(t.model, frame)

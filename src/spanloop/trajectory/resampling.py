@@ -20,7 +20,7 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.trajectory.events import NO_EVENTS
-from spanloop.trajectory.quantities import accelerations_under, over_samples
+from spanloop.trajectory.quantities import accelerations_under, over_samples, tree_robot
 from spanloop.trajectory.segment import Segment
 from spanloop.trajectory.selection import ends_between, events_of
 from spanloop.trajectory.topologies import is_uniform, steady_runs
@@ -46,7 +46,11 @@ def at(run: Trajectory, times) -> Trajectory:
             here, forces = _resampled(run.pieces[number], np.minimum(inside[mine], segment.times[-1]))
             segments.append(replace(here, times=wanted[mine], model=segment.model))
             parts.append(forces)
-    joined = {name: np.concatenate([p[name] for p in parts], axis=-2) for name in run.forces or ()}
+    none = [np.zeros((*run.batch, len(s), 6)) for s in segments]  # on a body that another segment's model has
+    joined = {
+        name: np.concatenate([p.get(name, x) for p, x in zip(parts, none, strict=True)], axis=-2)
+        for name in run.forces or ()
+    }
     ends = ends_between(run.ends, wanted[0], wanted[-1])
     chosen = tuple(segments)
     events = run.events if run.events is NO_EVENTS else events_of(run, chosen, wanted[0], wanted[-1])
@@ -149,7 +153,7 @@ def _resampled(run: Trajectory, times: np.ndarray) -> tuple[Segment, dict[str, n
 
 
 def _coordinates(run: Trajectory, before, after, h, s) -> np.ndarray:
-    robot = run.robot
+    robot = tree_robot(run)
 
     def between(start, stop, part):
         return robot.integrate(start, part * robot.difference(start, stop))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from spanloop.dynamics import Dynamics
+from spanloop.kernels.compile import machine_kernel
+from spanloop.kernels.spec import KernelSpec
 from spanloop.model import Model
-from spanloop.model.parts import Coupling
-from spanloop.topology.captured_frames import FRAME, OFFSET, with_captured_placements
+from spanloop.model.parts import Coupling, Placement
+from spanloop.topology import mechanism
+from spanloop.topology.captured_frames import FRAME, OFFSET, own_placement, with_captured_placements
 from spanloop.trajectory.events import STOP, EventTable
 
 
@@ -64,3 +68,44 @@ def _hold(model: Model, joint: str, q: np.ndarray) -> tuple[str, float]:
 def robot_of(model: Model) -> Dynamics:
     """The kernels of a model, kept: segments come again."""
     return Dynamics(model)
+
+
+@dataclass(frozen=True, eq=False)
+class ClosureRows:
+    """Closure errors and their Jacobian of a model, by kernels that models with other captured frames share."""
+
+    base: Model  # with all switchable loops and couplings at the same frames
+    captures: tuple[str, ...]
+    captured: np.ndarray
+
+    def closure_error(self, q: np.ndarray) -> np.ndarray:
+        """Errors (n, n_rows) at rows q (n, nq)."""
+        return self._called("closure_error", q)
+
+    def closure_jacobian(self, q: np.ndarray) -> np.ndarray:
+        """J (n, n_rows, nv) at rows q (n, nq)."""
+        return self._called("closure_jacobian", q)
+
+    def _called(self, function: str, q: np.ndarray) -> np.ndarray:
+        frames = np.broadcast_to(self.captured, (len(q), len(self.captured)))
+        found: np.ndarray = _kernel(self.base, function, self.captures)(q, np.ascontiguousarray(frames))
+        return found
+
+
+@functools.lru_cache(maxsize=256)
+def closure_rows(model: Model) -> ClosureRows | Dynamics:
+    """The closure rows of a model; where loops may have captured frames, with these as inputs."""
+    names = [x.name for x in model.loops if x.switchable], [c.name for c in model.couplings if c.switchable]
+    captures = (*names[0], *names[1])
+    if not captures:
+        return robot_of(model)
+    loops = tuple(replace(x, placement_b=Placement()) if x.switchable else x for x in model.loops)
+    couplings = tuple(replace(x, offset=0.0) if x.switchable else x for x in model.couplings)
+    m = mechanism(model)
+    captured = np.array([x for name in captures for x in own_placement(m, name)], float)
+    return ClosureRows(replace(model, loops=loops, couplings=couplings), captures, captured)
+
+
+@functools.lru_cache(maxsize=64)
+def _kernel(base: Model, function: str, captures: tuple[str, ...]) -> Any:
+    return machine_kernel(KernelSpec.of(base, function, captures=captures))

@@ -59,13 +59,13 @@ def model_of(run: Trajectory, segment: Segment) -> Model:
     return run.model if segment.model is None else segment.model
 
 
-def topologies(run: Trajectory, loops: bool = True) -> list[Topology]:
-    """The samples by model. loops: False where it does not matter which loops are closed."""
+def topologies(run: Trajectory, loops: bool = True, most: int | None = _MOST) -> list[Topology]:
+    """The samples by model. loops: False where it does not matter which loops are closed. most: models of a batch."""
     groups: dict[tuple[Model, tuple[str, ...]], list[tuple[int, np.ndarray]]] = {}
     for number, s in enumerate(run.segments):
         for model, absent, where in _groups(run, s, loops):
             groups.setdefault((model, absent), []).append((number, where))
-    if run.batch and len(groups) > _MOST:
+    if run.batch and most is not None and len(groups) > most:
         raise UnsupportedError(
             f"the runs of this batch have {len(groups)} different models, as loops close at frames that they capture; "
             "derived quantities of loops are those of one run: run[0].a"

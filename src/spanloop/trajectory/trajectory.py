@@ -215,6 +215,11 @@ class Trajectory:
 
     def changed(self, **changes: Any) -> Trajectory:
         """The same run with other fields; the kernels are shared."""
+        if self.forces and "segments" in changes:  # those on bodies of the segments that are left
+            model, forces = changes.get("model", self.model), changes.get("forces", self.forces)
+            models = [model, *(s.model for s in changes["segments"] if s.model is not None)]
+            bodies = {b.name for m in models for b in m.bodies}
+            changes["forces"] = {name: six for name, six in (forces or {}).items() if name in bodies} or None
         other = replace(self, **changes)
         if other.model is self.model and self.parameters is None:
             other.__dict__["robot"] = self.robot

@@ -50,12 +50,22 @@ class SceneEvent:
         return palette.EVENTS.get(self.kind, palette.GROUND)
 
 
+@dataclass(frozen=True)
+class SceneHold:
+    """A stop or a switchable coupling: its name, its joint (number in `joints`), and which of both it is."""
+
+    name: str
+    joint: int
+    is_stop: bool
+
+
 @dataclass(frozen=True, eq=False)
 class MovingScene:
     """A run over time. poses (n, n_bodies + 1, 4, 4): of the scene's bodies at each sample, held where one is absent.
 
     segments (n,): the segment of each sample. For each segment: present (s, n_bodies + 1), closed (s, n_closures),
-    broken (s, n_closures): grasps that have broken and do not hold again, stopped (s, n_joints): joints at their stops.
+    broken (s, n_closures): grasps that have broken and do not hold again, held (s, n_holds): stops that are touched and
+    couplings that are closed.
     A loop that holds at a frame that it has captured is a closure of its own, of the same name.
     """
 
@@ -65,7 +75,8 @@ class MovingScene:
     present: np.ndarray
     closed: np.ndarray
     broken: np.ndarray
-    stopped: np.ndarray
+    holds: tuple[SceneHold, ...]
+    held: np.ndarray
     events: tuple[SceneEvent, ...]
 
     def corners(self) -> np.ndarray:
@@ -76,7 +87,7 @@ class MovingScene:
     @cached_property
     def changes(self) -> bool:
         """Whether the picture differs from segment to segment by more than poses."""
-        kept = (self.present, self.closed, ~self.broken, ~self.stopped)
+        kept = (self.present, self.closed, ~self.broken, ~self.held)
         return not all(x.all() for x in kept)
 
 
@@ -96,9 +107,11 @@ def moving_scene(run: Trajectory, folder: str | Path | None = None) -> MovingSce
         there[k, [numbers[k][name] for name in with_carried(models[k], s.absent)]] = False
     seen, closed = _with_captured(seen, models, numbers)
     events = tuple(_events(run, seen, closed, numbers))
-    stopped = np.array([[f"{j.name}{STOP}" in (s.closed or ()) for j in seen.joints] for s in run.segments])
+    switches, holds = holds_of(run, seen)
+    held = np.array([[name in (s.closed or ()) for name in switches] for s in run.segments], bool)
+    held = held.reshape(len(models), len(holds))
     broken = _broken(run, seen, closed)
-    return MovingScene(seen, at, segments, there, closed, broken, stopped.reshape(len(models), -1), events)
+    return MovingScene(seen, at, segments, there, closed, broken, holds, held, events)
 
 
 # ---- segments with different joints
@@ -219,6 +232,29 @@ def _held_last(names: list[str], name: str, closed: np.ndarray) -> int:
     return held[0] if held else own[0]
 
 
+# ---- stops and couplings
+
+
+def _joint_of(run: Trajectory, name: str) -> str:
+    """The joint that a stop or coupling of this name holds; "" for none."""
+    if name.endswith(STOP):
+        return name.removesuffix(STOP)
+    return next((c.joint for c in run.model.couplings if c.name == name), "")
+
+
+def holds_of(run: Trajectory, seen: Scene) -> tuple[list[str], tuple[SceneHold, ...]]:
+    """Names of the switches that are stops or couplings, and what is drawn of them."""
+    joints = {j.name: k for k, j in enumerate(seen.joints)}
+    names = [name for name in run.events.switches if _joint_of(run, name) in joints]
+    holds = (SceneHold(shown_name(x), joints[_joint_of(run, x)], x.endswith(STOP)) for x in names)
+    return names, tuple(holds)
+
+
+def shown_name(name: str) -> str:
+    """The name of a loop, coupling, stop or body in words."""
+    return f"{name.removesuffix(STOP)} stop" if name.endswith(STOP) else name
+
+
 # ---- events
 
 
@@ -237,14 +273,14 @@ def _events(run: Trajectory, seen: Scene, closed: np.ndarray, numbers: list[dict
         if name in loops:
             here = seen.closures[_held_last(loops, name, closed[:last])]
             body, placement = here.b, here.placement_b
-        elif name.removesuffix(STOP) in joints:
-            body = joints[name.removesuffix(STOP)]
+        elif _joint_of(run, name) in joints:
+            body = joints[_joint_of(run, name)]
         else:
             body = numbers[last - 1].get(name)
         yield SceneEvent(
             time,
             kind,
-            name.replace(STOP, " stop"),
+            shown_name(name),
             run.events.size_text(k),
             float(run.events.energy_lost[k]),
             body,

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from spanloop.compiler.lower import unrolled
 from spanloop.errors import InputError
 from spanloop.math.scalar import where
@@ -78,7 +80,7 @@ class Events:
             q, v = Named.by_joint(x["q"], self.model, False), Named.by_joint(x["v"], self.model, True)
             with noted(f"the event {name!r}"):
                 value = condition(x["t"][0], q, v)
-            if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
+            if isinstance(value, (bool, np.bool_, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
                 raise InputError(
                     f"the event {name!r} returned a {type(value).__name__}; expected one number that is "
                     "positive as long as the run goes on"

@@ -83,6 +83,20 @@ def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
     )
 
 
+def plastic_note(switching: Switching, table: EventTable) -> str:
+    """A sentence on the switches that bounced too often in one step and then stayed closed, "" if there are none."""
+    met = []
+    for switch in switching.switches:
+        event = switch.one_sided
+        if event is None or event.restitution == 0.0 or len(switch.rows) > 1:
+            continue
+        closes = (table.kind == "attach") & (table.name == switch.name)
+        impulse = np.abs(table.impulse[closes, switch.rows[0]])
+        speed = 2.0 * table.energy_lost[closes] / np.where(impulse > 0.0, impulse, 1.0)
+        met += [switch.name] * bool((speed > 1.001 * event.resting).any())
+    return f"impacts of {', '.join(met)} followed each other too fast: restitution counts as 0 there" if met else ""
+
+
 def _acting(
     problem: Problem, found: dict, v: str, which: np.ndarray, runs: np.ndarray
 ) -> tuple[np.ndarray, dict[str, np.ndarray] | None]:

@@ -17,6 +17,7 @@ After a trial at whose end something fires, and before the rest of the step:
 | v.hit | nv | velocity before the impact |
 | q.was, v.was | nq, nv | the state before bodies come or go, where some do |
 | impulse, lost | rows | impulses [N m s, N s], energy given up [J] |
+| struck | rows | rates before the impact [rad/s, m/s] |
 | f | rows | forces [N m, N] |
 """
 
@@ -26,22 +27,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from spanloop.compiler.lower import Call, Log, Repeat
+from spanloop.compiler.lower import Call, Log, Repeat, When
 from spanloop.compiler.lower.schedule import following
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
-from spanloop.simulation.events.kinds import Appear, Attach
-from spanloop.simulation.events.switching import Switching
+from spanloop.simulation.events.kinds import RESTING, Appear, Attach
+from spanloop.simulation.events.switching import OPEN, Switching
 from spanloop.simulation.events.watched_values import push, values_and_rates, weight
-from spanloop.topology.captured_frames import captured_placement
+from spanloop.topology.captured_frames import captured_placement, own_placement
 
 if TYPE_CHECKING:
     from spanloop.simulation.integrators.step_schedule import ScheduleBuilder
     from spanloop.simulation.system import System
 
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
-OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
@@ -90,7 +90,8 @@ class LocatedStep:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
         begin, end = self._begin(), [*self.after_trial(), self._check(waits)]
         log = Log("event", tuple(logged_sizes(self.system)))
-        between = (self._decide(), *self.between())
+        always = self.s.begin if self.s.linearize else ()  # the length of the trial is in them
+        between = (self._decide(), *always, When(tuple(self.between()), "event"))
         return begin, Repeat((*body, *end), "trying", location.MOST, between, log), self._halt()
 
     def after_trial(self) -> list[Call]:
@@ -102,16 +103,16 @@ class LocatedStep:
         s, calls = self.s, [self._switch()]
         if self.switching.switches:
             calls += [*self._impacts(), self._settle()]
-        return calls + [*s.begin, *self._forces("t", "q", s.velocity, "f"), self._watch_at_start()]
+        return calls + [*s.begin, *self._forces("t", "q", s.velocity, "f"), *self._watch_at_start()]
 
     # ---- trials
 
     def _begin(self) -> Call:
         def compute(x):
-            return tuple(location.begin(x, self.n).values()), ()
+            found = location.begin(x, self.n)
+            return tuple(found[name] for name in location.BEGUN), ()
 
-        names = location.begin(dict.fromkeys(("t", "h", "share"), (0.0,)), self.n)
-        return self.s.traced_call("part", ("t", "h", "share"), {name: len(y) for name, y in names.items()}, compute)
+        return self.s.traced_call("part", ("t", "h", "share"), dict.fromkeys(location.BEGUN, 1), compute)
 
     def _forces(self, t: str, q: str, v: str, f: str) -> list[Call]:
         """Forces of all rows, if watchers read them."""
@@ -130,8 +131,17 @@ class LocatedStep:
         names = {"t": "t.end", "q": following("q"), "v": following("v"), "f": "f.next"}
         return self._watch(names, following("g"), following("r"))
 
-    def _watch_at_start(self) -> Call:
-        return self._watch({"t": "t", "q": "q", "v": self.s.velocity, "f": "f"}, "g", "r")
+    def _watch_at_start(self) -> list[Call]:
+        """The watchers' values after an event; where there is none they stay as they are."""
+
+        def compute(x):
+            return tuple(
+                [where(x["event"][0] > 0.5, a, b) for a, b in zip(x[f"{n}.here"], x[n], strict=True)] for n in "gr"
+            ), ()
+
+        watch = self._watch({"t": "t", "q": "q", "v": self.s.velocity, "f": "f"}, "g.here", "r.here")
+        take = self.s.traced_call("take", ("event", "g.here", "r.here", "g", "r"), {"g": self.n, "r": self.n}, compute)
+        return [watch, take]
 
     def _watch(self, names: Mapping[str, str], g: str, r: str) -> Call:
         def compute(x):
@@ -199,48 +209,52 @@ class LocatedStep:
         return self.s.traced_call("switch", reads, writes, compute)
 
     def _switched(self, x: Arrays) -> dict[str, list[Any]]:
-        """Switches, bodies and frames after what fired, in the order of the list."""
-        switching = self.switching
+        """Switches, bodies and frames after what fired: what appears is there first, what vanishes goes last."""
+        switching, was = self.switching, (list(x["q"]), list(x["v"]))
         out: dict[str, list[Any]] = {n: list(x[n]) for n in ("q", "v", "ending", "on", "captured", "present") if n in x}
         on = out.get("on", [])
         restitution = [0.0] * len(switching.mechanism.switched_rows)
-        for j, w in enumerate(switching.watchers):
-            fires = x["fired"][j] > 0.5
+        fired = [(j, w, x["fired"][j] > 0.5) for j, w in enumerate(switching.watchers)]
+        for j, w, fires in fired:
+            if w.kind == "appear":
+                self._come_or_go(out, j, fires & ~(x["present"][w.body] > 0.5))
+        x = {**x, **{n: list(out[n]) for n in ("q", "v", "present") if n in out}}
+        for j, w, fires in fired:
             if w.kind in ("end", "limit") or (w.kind == "grasp" and w.event.on_break == "end"):  # type: ignore[union-attr]
                 out["ending"] = [where(fires, float(j + 1), out["ending"][0])]
             elif w.kind in ("attach", "gap"):
-                if w.kind == "attach":
-                    refused = fires & self._refused(x, j)
-                    out["ending"] = [where(refused, float(j + 1), out["ending"][0])]
-                    fires = fires & _not(refused)
+                refused = fires & self._refused(x, j)
+                out["ending"] = [where(refused, float(j + 1), out["ending"][0])]
+                fires = fires & _not(refused)
                 on[w.switch] = where(fires, 1.0, on[w.switch])
                 self._capture(x, out, j, fires)
                 self._bounce(x, j, fires, restitution)
             elif w.kind in ("release", "pull", "grasp"):
                 on[w.switch] = where(fires, 0.0, on[w.switch])
-            else:
-                self._come_or_go(x, out, j, fires)
+        for j, w, fires in fired:
+            if w.kind == "vanish":
+                self._come_or_go(out, j, fires)
         if "on" in out:
             out["active"] = switching.active(on)
             out["restitution"] = restitution
             for j in range(len(switching.watchers)):
                 unknown = switching.reads_undetermined(j, on) > 0.5
                 out["ending"] = [where(unknown & (x["event"][0] > 0.5), float(j + 1), out["ending"][0])]
-        return {**out, "v.hit": out["v"], "q.was": list(x["q"]), "v.was": list(x["v"])}
+        return {**out, "v.hit": out["v"], "q.was": was[0], "v.was": was[1]}
 
     def _refused(self, x: Arrays, j: int) -> Any:
-        """Whether a loop that attaches is open, or closes too fast."""
+        """Whether a loop that attaches is open, or closes too fast, or the body that it holds is not there."""
         w = self.switching.watchers[j]
         event, switch = w.event, self.switching.switches[w.switch]
-        assert isinstance(event, Attach)
         already = x["on"][w.switch] > 0.5
         refused: Any = False
-        if not event.capture:
-            errors, lengths = self.system.row_errors(x), self.switching.mechanism.row_lengths
-            for r in switch.rows:
-                if r in self.switching.mechanism.position_rows:
-                    refused = refused | (absolute(errors[r]) > OPEN * lengths[r])
-        if event.speed is not None:
+        for body in self.switching.bodies_of(w.switch):
+            refused = refused | ~(x["present"][body] > 0.5)
+        x = self.switching.as_it_closes(j, x, self.system.mechanism_at(x))
+        errors, lengths = self.system.row_errors(x), self.switching.mechanism.row_lengths
+        for r in self.switching.must_be_closed(j):
+            refused = refused | (absolute(errors[r]) > OPEN * lengths[r])
+        if isinstance(event, Attach) and event.speed is not None:
             rates = self.system.row_rates(x)
             for r in switch.rows:
                 refused = refused | (absolute(rates[r]) > event.speed)
@@ -257,7 +271,7 @@ class LocatedStep:
             q = x["q"][w.limit.place]
             new = [where(w.limit.value(x["q"]) < -BEYOND, q, w.limit.bound)]
         elif isinstance(w.event, Attach) and not w.event.capture:
-            new = self.switching.own_placement(switch.name)
+            new = own_placement(self.system.mechanism_at(x), switch.name)
         else:
             new = captured_placement(self.system.mechanism_at(x), x["q"], switch.name)
         fires = fires & ~(x["on"][w.switch] > 0.5)
@@ -276,7 +290,7 @@ class LocatedStep:
         place = switch.places[event.row or 0]
         restitution[place] = where(fires & fast, event.restitution, restitution[place])
 
-    def _come_or_go(self, x: Arrays, out: dict[str, list[Any]], j: int, fires: Any) -> None:
+    def _come_or_go(self, out: dict[str, list[Any]], j: int, fires: Any) -> None:
         """A body appears with its pose and velocity, or vanishes; its loops open first."""
         w, switching = self.switching.watchers[j], self.switching
         event = w.event if isinstance(w.event, Appear) else None
@@ -301,10 +315,11 @@ class LocatedStep:
         def compute(x):
             on, fired, armed = list(x["on"]), list(x["fired"]), list(x["armed"])
             least = share * x["h.grid"][0] + PULLED * total(absolute(y) for y in x["impulse"])
+            fast = self._is_fast(x)
             for j, w in enumerate(switching.watchers):
                 if w.kind == "pull":
                     pulled = push(self.system, switching.switches[w.switch], x, x["impulse"]) < -least
-                    pulled = pulled & (x["event"][0] > 0.5) & (on[w.switch] > 0.5)
+                    pulled = pulled & fast & (on[w.switch] > 0.5)
                     on[w.switch], fired[j] = where(pulled, 0.0, on[w.switch]), where(pulled, 1.0, fired[j])
                     for gap in switching.rules.disarms[j]:
                         armed[gap] = where(pulled, 0.0, armed[gap])
@@ -312,9 +327,20 @@ class LocatedStep:
 
         writes = {"on": self.sizes["on"], "fired": self.n, "armed": self.n}
         writes |= {"active": self.sizes["active"], "v": self.s.nv}
-        reads = ("on", "fired", "armed", "impulse", "event", "v.hit", "h.grid")
+        reads = ("on", "fired", "armed", "impulse", "struck", "v.hit", "h.grid")
         captured = [name for name in ("captured",) if name in self.sizes]
         return self.s.traced_call("let_go", (*reads, *captured), writes, compute)
+
+    def _is_fast(self, x: Arrays) -> Any:
+        """Whether a one-sided switch closes with more than its resting speed: slower impacts open no other one."""
+        fast: Any = False
+        for j, w in enumerate(self.switching.watchers):
+            if w.kind == "gap":
+                switch = self.switching.switches[w.switch]
+                event = switch.one_sided
+                row, least = (switch.rows[event.row or 0], event.resting) if event else (switch.rows[0], RESTING)
+                fast = fast | ((x["fired"][j] > 0.5) & (absolute(x["struck"][row]) > least))
+        return fast
 
     def _impact(self) -> Call:
         def compute(x):
@@ -329,10 +355,10 @@ class LocatedStep:
             e = dict(zip(self.switching.mechanism.switched_rows, x["restitution"], strict=True))
             lost = [-0.5 * (p * (1.0 - e.get(r, 0.0)) * u) for r, (p, u) in enumerate(zip(impulse, rates, strict=True))]
             impulse, lost = ([where(happens, y, 0.0) for y in row] for row in (impulse, lost))
-            return (v, impulse, lost, [ending]), ()
+            return (v, impulse, lost, rates, [ending]), ()
 
         reads = ("q", "v", "event", "ending", "restitution", *self.system.parameters)
-        writes = {"v": self.s.nv, "impulse": self.rows, "lost": self.rows, "ending": 1}
+        writes = {"v": self.s.nv, "impulse": self.rows, "lost": self.rows, "struck": self.rows, "ending": 1}
         return self.s.traced_call("impact", reads, writes, compute)
 
     def _settle(self) -> Call:

@@ -32,6 +32,7 @@ from typing import Any
 from spanloop.math.scalar import absolute, sqrt, where
 from spanloop.math.vector3 import total
 
+SHORTEST = (1e-12, 1e-6)  # of a step: a part of it, in float64 and in float32
 RESOLVED = {"float64": 1e-9, "float32": 1e-5}  # of a step: how exactly an event is located
 SLACK = {"float64": 1e-10, "float32": 1e-4}  # rad or m: how far a gap that force has opened may close again unseen
 MOST = 200  # trials in a step
@@ -51,10 +52,9 @@ class Rules:
     rearms: tuple[str, ...]  # "positive": after a step with a positive value; "step": after any step; "never" is off
     keeps_armed: tuple[bool, ...]  # stays armed when it fires
     disarms: tuple[tuple[int, ...], ...]  # other watchers that are off until they are armed again
-    gaps: tuple[bool, ...]  # a gap that is off is watched all the same, with SLACK; one that comes back is not
+    gaps: tuple[bool, ...]  # have rates: one that is closed and opens does not fire, one that is off has SLACK
     pulls: tuple[bool, ...] = ()  # of closed one-sided switches: not watched in the rest of a step with RESTLESS trials
     resolved: float = RESOLVED["float64"]
-    gaps: tuple[bool, ...] = ()  # have rates: one that is closed and opens does not fire
     slack: float = SLACK["float64"]
     bodies: tuple[tuple[int, ...], ...] = ()  # those that must be there; none where it is empty
 
@@ -141,7 +141,8 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str]) -> dict[str, list[Any]
     fires = [event & ((once & a) | (_not(once) & c)) for a, c in zip(at_once, reached, strict=True)]
 
     start = where(found, to, share)
-    rest = where(1.0 - start > resolved, 1.0, start + resolved)
+    least = SHORTEST[resolved > 1e-6]
+    rest = where(1.0 - start > least, 1.0, start + least)  # an event at the step's end leaves a part of next to no time
     trial = where(event, rest, _next_trial(bracket, resolved))
     t = x["t.grid"][0] + start * x["h.grid"][0]
     h = (trial - start) * x["h.grid"][0]

@@ -11,11 +11,13 @@ from spanloop.loops.closure_errors import misses, rows_of
 from spanloop.simulation.events.kinds import Attach, Grasp
 from spanloop.simulation.events.location import MOST
 from spanloop.simulation.events.switched_start import wrenches
-from spanloop.simulation.events.switching import Watcher
+from spanloop.simulation.events.switching import OPEN
 from spanloop.trajectory import EndReason, Outcome
 
 if TYPE_CHECKING:
     from spanloop.simulation.problem import Problem
+
+_OTHER_ROWS = "All its rows close together: take a closure that has the watched row alone, or guide the others there"
 
 
 def outcome_of(
@@ -40,8 +42,8 @@ def outcome_of(
         return Outcome(EndReason.LIMIT, words, t)
     if w.kind == "grasp":
         return Outcome(EndReason.GRASP, f"at t = {t:.9g} s {_slip(problem, number, t, x, switched)}", t)
-    if w.kind == "attach":
-        return Outcome(EndReason.ATTACH, f"at t = {t:.9g} s {_refusal(problem, w, x, switched, run)}", t)
+    if w.kind in ("attach", "gap"):
+        return Outcome(EndReason.ATTACH, f"at t = {t:.9g} s {_refusal(problem, number, x, switched, run)}", t)
     return Outcome(EndReason.EVENT, f"condition {w.name!r} was met at t = {t:.9g} s", t)
 
 
@@ -66,29 +68,36 @@ def _slip(problem: Problem, number: int, t: float, x: Mapping[str, np.ndarray], 
 
 
 def _refusal(
-    problem: Problem, w: Watcher, state: Mapping[str, np.ndarray], switched: Mapping[str, np.ndarray], run: int
+    problem: Problem, number: int, state: Mapping[str, np.ndarray], switched: Mapping[str, np.ndarray], run: int
 ) -> str:
-    """A sentence on a loop that cannot close: how far it is open, or how fast it would close."""
-    system, event = problem.system, w.event
+    """A sentence on a loop that cannot close: how far it is open, how fast it would close, or what is not there."""
+    system = problem.system
     assert system.switching is not None
-    assert isinstance(event, Attach)
-    switch = system.switching.switches[w.switch]
+    w = system.switching.watchers[number]
+    switch, event = system.switching.switches[w.switch], w.event
+    for body in system.switching.bodies_of(w.switch):
+        if not switched["present"][body] > 0.5:
+            return (
+                f"loop {w.name!r} cannot attach: body {system.switching.bodies[body]!r} is not there. Attach it when "
+                "or after it appears, and before it vanishes"
+            )
     x = {n: state[n].tolist() for n in ("q", "v")} | {n: np.ravel(y).tolist() for n, y in switched.items()}
     x |= {n: y.tolist() for n, y in problem.constants_of(run).items()}
+    x = system.switching.as_it_closes(number, x, system.mechanism_at(x))
     errors, rates = np.array(system.row_errors(x), float), np.array(system.row_rates(x), float)
     model, rows = system.switching.model, list(switch.rows)
     names = rows_of(model)
     lengths = np.array(system.switching.mechanism.row_lengths)
-    far = np.abs(errors[rows] / lengths[rows]) > 1e-6
-    if far.any() and not event.capture:
+    needed = list(system.switching.must_be_closed(number))
+    if (np.abs(errors[needed] / lengths[needed]) > OPEN).any():
         miss = next(m for m in misses(model, errors) if m.name == w.name)
         parts = [f"{1e3 * miss.meters:.3g} mm"] * (miss.meters > 0.0) + [f"{1e3 * miss.radians:.3g} mrad"] * (
             miss.radians > 0.0
         )
-        return (
-            f"loop {w.name!r} cannot attach: it is open by {' and '.join(parts)}. capture=True holds it as it is; "
-            "or move it there first"
+        return f"loop {w.name!r} cannot attach: it is open by {' and '.join(parts)}. " + (
+            "capture=True holds it as it is; or move it there first" if w.kind == "attach" else _OTHER_ROWS
         )
+    assert isinstance(event, Attach)
     k = int(rows[int(np.argmax(np.abs(rates[rows])))])
     return (
         f"loop {w.name!r} cannot attach: it closes at {abs(rates[k]):.3g} {names[k].unit}/s ({names[k].name}), and "

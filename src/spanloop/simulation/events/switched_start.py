@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.compiler.lower import unrolled
+from spanloop.errors import Reason, Refusal, StateError
+from spanloop.loops.closure_errors import rows_of
+from spanloop.math.scalar import absolute, where
 from spanloop.simulation.controllers import traced
-from spanloop.simulation.events.switching import Switching, condition_value
-from spanloop.simulation.events.watched_values import values_and_rates
+from spanloop.simulation.events.switching import OPEN, Switching, condition_value
+from spanloop.simulation.events.watched_values import values_and_rates, watched_row
 from spanloop.simulation.traced_kernels import kernel, must_repeat
 
 if TYPE_CHECKING:
     from spanloop.simulation.problem import Problem
+
+_LARGEST = 1e300
 
 
 def initial_arrays(problem: Problem) -> dict[str, np.ndarray]:
@@ -28,11 +33,41 @@ def initial_arrays(problem: Problem) -> dict[str, np.ndarray]:
     out["present"] = np.array(switching.begins_present, float)
     known = {name: np.atleast_2d(x) for name, x in out.items() if np.size(x)}
     g, r = watched(problem, known, np.full((len(problem), 1), problem.start), problem.q, problem.v)
+    _refuse_beyond(problem, g)
     if problem.inputs.callback is not None:  # whose torques, and so the forces, are not known yet
         g[:, [w.needs_forces for w in switching.watchers]] = 1.0
     limits = [w.kind == "limit" for w in switching.watchers]
     armed = np.where(limits, g > 0.0, True).astype(float)
     return {**known, "g": g, "r": r, "armed": armed}
+
+
+def _refuse_beyond(problem: Problem, g: np.ndarray) -> None:
+    """StateError where an open one-sided constraint starts on the wrong side; g (n, watchers)."""
+    switching = problem.system.switching
+    assert switching is not None
+    absent = [b for b, present in enumerate(switching.begins_present) if not present]
+    for j, w in enumerate(switching.watchers):
+        if w.kind != "gap" or w.limit is not None or switching.begins_on[w.switch]:
+            continue
+        row = watched_row(switching.switches[w.switch])
+        k = int(np.argmin(g[:, j]))
+        beyond = g[k, j] < -OPEN * switching.mechanism.row_lengths[row]
+        if beyond and not set(absent) & set(switching.bodies_of(w.switch)):
+            size = f"{g[k, j]:.3g} {rows_of(switching.model)[row].unit}{f' in run {k}' if len(g) > 1 else ''}"
+            words = (
+                f"OneSided({w.name!r}) starts on the wrong side: sign times its error is {size}, and must be positive. "
+                "Start where it is not, or give the other sign="
+            )
+            raise StateError.of("simulate", Refusal(Reason.OPEN_LOOP, words))
+
+
+def start_note(problem: Problem) -> str:
+    """A sentence on the changes whose conditions are met at the start, "" if there are none."""
+    switching, g = problem.system.switching, problem.switched_start["g"]
+    assert switching is not None
+    changes = [(j, w) for j, w in enumerate(switching.watchers) if w.condition is not None and w.kind != "end"]
+    met = [f"{type(w.event).__name__}({w.name!r})" for j, w in changes if (g[:, j] <= 0.0).any()]
+    return f"not positive at the start, so that it happens at once: the condition of {', '.join(met)}" if met else ""
 
 
 def watched(
@@ -46,7 +81,8 @@ def watched(
     def compute(x: dict[str, Any]) -> tuple[list[Any], tuple[()]]:
         f = system.row_forces(x)[0] if switching.needs_forces else ()
         g, r = values_and_rates(system, {**x, "f": f})
-        return [*g, *r], ()
+        finite = [where(absolute(y) < _LARGEST, y, -1.0) for y in g]  # one that is no number fires, and no other
+        return [*finite, *r], ()
 
     values = _evaluated(problem, "watched", 2 * count, compute, switched, (t, q, v))
     return values[:, :count], values[:, count:]

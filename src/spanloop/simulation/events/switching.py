@@ -32,6 +32,8 @@ from spanloop.simulation.traced_kernels import arguments, noted
 from spanloop.topology import Mechanism
 from spanloop.topology.captured_frames import captured_width, own_placement
 
+OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
+MOST_IN_TABLE = 6  # switches, of which all sets are known
 STOP = "::stop"  # ends the name of the switch of a joint with limits
 
 
@@ -143,14 +145,13 @@ class Switching:
         rearms = tuple("step" if w.kind == "gap" else "positive" for w in self.watchers)
         keeps = tuple(w.kind in ("gap", "pull", "grasp") for w in self.watchers)
         disarms = tuple(tuple(gaps[w.switch]) if w.kind == "pull" else () for w in self.watchers)
-        on_bodies = [self.switches_on(b) for b in range(len(self.bodies))]
+        waits = [w.kind == "gap" or (w.kind == "attach" and w.condition is not None) for w in self.watchers]
         needed = tuple(
-            tuple(b for b, held in enumerate(on_bodies) if w.switch in held and w.kind in ("attach", "gap"))
-            for w in self.watchers
+            self.bodies_of(w.switch) if waiting else () for w, waiting in zip(self.watchers, waits, strict=True)
         )
-        gaps = tuple(w.kind == "gap" for w in self.watchers)
+        have_rates = tuple(w.kind == "gap" for w in self.watchers)
         pulls = tuple(w.kind == "pull" for w in self.watchers)
-        return Rules(tuple(enabled), rearms, keeps, disarms, gaps, pulls, bodies=needed)
+        return Rules(tuple(enabled), rearms, keeps, disarms, have_rates, pulls, bodies=needed)
 
     @property
     def _numbers(self) -> range:
@@ -215,8 +216,12 @@ class Switching:
 
     @cached_property
     def table_switches(self) -> tuple[int, ...]:
-        """Numbers of the switches whose sets have masks of their own: not those of one row that pushes."""
-        return tuple(k for k, s in enumerate(self.switches) if not s.is_stop and not (s.one_sided and len(s.rows) == 1))
+        """Numbers of the switches whose sets have masks of their own; where they are many, not those that push along
+        one row: it is independent of closed rows when it closes, unless several close in one moment."""
+        every = tuple(k for k, s in enumerate(self.switches) if not s.is_stop)
+        if len(every) <= MOST_IN_TABLE:
+            return every
+        return tuple(k for k in every if not (self.switches[k].one_sided and len(self.switches[k].rows) == 1))
 
     def without_absent(self, v: np.ndarray) -> np.ndarray:
         """Initial velocities (n, nv): bodies that are not there do not move."""
@@ -235,6 +240,26 @@ class Switching:
         carried = _carried(self.model, self.bodies[body])
         loops = {x.name for x in self.model.loops if {body_of(self.model, x.a), body_of(self.model, x.b)} & carried}
         return [k for k, s in enumerate(self.switches) if s.name in loops]
+
+    def bodies_of(self, switch: int) -> tuple[int, ...]:
+        """Numbers of the bodies that come and go which a switch holds."""
+        return tuple(b for b in range(len(self.bodies)) if switch in self.switches_on(b))
+
+    def must_be_closed(self, j: int) -> tuple[int, ...]:
+        """The rows that must be closed where watcher j closes its switch; not the gap, and none if it captures."""
+        w, switch = self.watchers[j], self.switches[self.watchers[j].switch]
+        if switch.is_stop or (isinstance(w.event, Attach) and w.event.capture):
+            return ()
+        watched = switch.rows[switch.one_sided.row or 0] if w.kind == "gap" and switch.one_sided else -1
+        return tuple(r for r in switch.rows if r in self.mechanism.position_rows and r != watched)
+
+    def as_it_closes(self, j: int, x: Mapping[str, Sequence[Any]], m: Mechanism) -> dict[str, Sequence[Any]]:
+        """The arrays x with the frame that the switch of watcher j has when that fires without capturing."""
+        w, out = self.watchers[j], dict(x)
+        if w.kind == "attach" and self.switches[w.switch].captures:
+            at, own = self.captured_place(w.name), own_placement(m, w.name)
+            out["captured"] = [*x["captured"][:at], *own, *x["captured"][at + len(own) :]]
+        return out
 
     def placement_of(self, body: int, event: Appear | None) -> tuple[dict[int, float], dict[int, float]]:
         """Entries of q and v with which a body appears; without an event, with which it is absent: it does not move."""
@@ -345,17 +370,25 @@ class _Maker:
         if self.limits == "end":
             self.watchers += [Watcher("limit", x.joint, limit=x) for x, _ in limits_of(self.model)]
         opens = {x.loop for x in self.events if isinstance(x, Attach | OneSided)}
-        begins = [self._begins_on(s, opens) for s in switches]
         present = [not any(isinstance(x, Appear) and x.body == b for x in self.events) for b in self.bodies]
-        return Switching(
+        made = Switching(
             self.model, tuple(switches), tuple(self.watchers), tuple(self.bodies), tuple(self.moments),
-            tuple(begins), tuple(present),
+            begins_present=tuple(present),
         )  # fmt: skip
+        return replace(made, begins_on=tuple(self._begins_on(made, k, opens) for k in range(len(switches))))
 
-    def _begins_on(self, switch: Switch, opens: set[str]) -> bool:
+    def _begins_on(self, made: Switching, k: int, opens: set[str]) -> bool:
+        switch, absent = made.switches[k], [made.bodies[b] for b in made.bodies_of(k) if not made.begins_present[b]]
         if switch.is_stop:
             return False
-        return switch.name in self.active_loops if self.active_loops is not None else switch.name not in opens
+        if self.active_loops is None:
+            return switch.name not in opens and not absent
+        if switch.name in self.active_loops and absent:
+            raise InputError(
+                f"active_loops names {switch.name!r}, which holds {absent[0]!r}, a body that is not there before it "
+                f"appears; leave it out, and let Attach({switch.name!r}, ...) close it"
+            )
+        return switch.name in self.active_loops
 
     def _one_sided(self) -> dict[str, OneSided]:
         found: dict[str, OneSided] = {}
@@ -435,6 +468,14 @@ class _Maker:
             )
         if joint.kind.name != "free":
             raise InputError(f"{kind}({name!r}): this body is on a {joint.kind.name} joint; expected a free one")
+        carried = _carried(self.model, name)
+        for loop in self.model.loops:
+            ends = [body_of(self.model, x) in carried for x in (loop.a, loop.b)]
+            if any(ends) and not all(ends) and not loop.switchable:
+                raise InputError(
+                    f"{kind}({name!r}): loop {loop.name!r} holds this body and is not switchable; close it with "
+                    "switchable=True"
+                )
         if name not in self.bodies:
             self.bodies.append(name)
         return self.bodies.index(name)
@@ -491,7 +532,7 @@ def condition_value(w: Watcher, model: Model, x: Mapping[str, Sequence[Any]], wr
     assert w.condition is not None
     with noted(f"the condition of {w.kind} {w.name!r}"):
         value = w.condition(x["t"][0], q, v, f) if w.takes_forces else w.condition(x["t"][0], q, v)
-    if isinstance(value, (bool, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
+    if isinstance(value, (bool, np.bool_, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
         raise InputError(
             f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "
             "positive until it happens"

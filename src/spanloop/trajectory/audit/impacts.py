@@ -7,7 +7,7 @@ on their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,10 +16,10 @@ import numpy as np
 from spanloop.loops.closure_errors import mechanism_of
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
-from spanloop.trajectory.events import impulse_rows
+from spanloop.trajectory.events import STOP, impulse_rows
 from spanloop.trajectory.quantities import error_of, is_closed, loaded, over_samples
 from spanloop.trajectory.segment_models import robot_of
-from spanloop.trajectory.topologies import topologies, without_mass
+from spanloop.trajectory.topologies import model_of, topologies, without_mass
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -76,7 +76,7 @@ def _moments(run: Trajectory) -> Iterator[_Moment]:
     e = run.events
     assert e.begin_present is not None
     present, number = np.array(e.begin_present), -1
-    models = [(s.times[0], s.model) for s in run.segments if s.model is not None]
+    models = [(s.times[0], model_of(run, s)) for s in run.segments]
     for rows in e.moments():
         number = int(e.run[rows[0]])
         was = present[number].copy()
@@ -105,12 +105,9 @@ def _kinetic(model: Model, states: list[tuple[np.ndarray, np.ndarray, np.ndarray
 def _momentum(run: Trajectory, moment: _Moment) -> float:
     """The change of momentum of the bodies that float, over what they can carry; NaN where others push them."""
     e, model = run.events, moment.model
-    held = _held_bodies(model)
+    held, joined = _held_bodies(model), _joined_bodies((run.model, model))
     pushing = {e.rows[r].owner for r in np.flatnonzero(e.impulse[moment.rows[-1]])}
-    for x in model.loops:
-        if x.name in pushing and {x.a, x.b} & held:
-            return np.nan
-    if pushing & {c.name for c in model.couplings if model.joint(c.joint).child in held} or not pushing:
+    if not pushing or any(joined.get(name, held) & held for name in pushing):
         return np.nan
     roots = tuple(j.child for j in model.joints if j.parent == WORLD and j.child in held)
     free = without_mass(model, tuple(dict.fromkeys((*moment.left_out, *roots))))
@@ -123,6 +120,17 @@ def _momentum(run: Trajectory, moment: _Moment) -> float:
     reach = max(mechanism_of(free).length, 1e-12)
     sizes = np.linalg.norm(change[:3]) / reach + np.linalg.norm(change[3:])
     return float(sizes / np.sqrt(2.0 * energy * free.mass)) if energy else 0.0
+
+
+def _joined_bodies(models: Iterable[Model]) -> dict[str, set[str]]:
+    """The bodies between which each loop, coupling and stop of these models acts."""
+    out: dict[str, set[str]] = {}
+    for model in models:
+        frames = {f.name: f.body for f in model.frames}
+        out |= {x.name: {frames.get(x.a, x.a), frames.get(x.b, x.b)} for x in model.loops}
+        out |= {j.name + STOP: {j.child} for j in model.joints}
+        out |= {c.name: {model.joint(name).child for name in c.joints} for c in model.couplings}
+    return out
 
 
 def _held_bodies(model: Model) -> set[str]:

@@ -127,7 +127,8 @@ def _changing(moved: MovingScene) -> dict[str, Any]:
         "present": _segments(moved.present),
         "closed": _segments(moved.closed),
         "broken": _segments(moved.broken),
-        "stopped": _segments(moved.stopped),
+        "holds": [{"name": x.name, "joint": x.joint, "is_stop": x.is_stop} for x in moved.holds],
+        "held": _segments(moved.held),
         "events": [
             {
                 "time": e.time,

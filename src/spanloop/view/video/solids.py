@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +14,11 @@ from spanloop.view.body_shapes import Shape
 from spanloop.view.meshes.decimation import decimated
 from spanloop.view.meshes.mesh import Mesh
 from spanloop.view.meshes.primitives import primitive
+from spanloop.view.moving_scene import SceneHold
 from spanloop.view.scene import Scene, matrix
 
 TRIANGLES = 40_000  # of all meshes
+DISC = 1.9  # radius of the disc around a joint at its stop, in that of the joint's mark
 CROWD = 256  # triangles around one corner from which their normals are not averaged
 CREASE = np.cos(0.6)  # of the angle from which an edge is sharp
 TURNING = {"revolute": 2.6, "helical": 4.2, "cylindrical": 4.2}  # length of a mark, in its radii
@@ -26,20 +29,21 @@ SLIDING = ("prismatic", "cylindrical", "helical")
 @dataclass(frozen=True, eq=False)
 class Solids:
     """Triangles of the whole scene: corners (m, 3, 3) [m] and normals (m, 3, 3) in the frames of bodies (m,),
-    colours (m, 3), 0 to 1, and the closure (m,) that a triangle marks, −1 for none."""
+    colours (m, 3), 0 to 1, and the mark (m,) that a triangle is of, −1 for none: closures, then those that have broken,
+    then stops and couplings."""
 
     corners: np.ndarray
     normals: np.ndarray
     colors: np.ndarray
     bodies: np.ndarray
-    closures: np.ndarray
+    marks: np.ndarray
 
-    def shown(self, present: np.ndarray, closed: np.ndarray) -> Solids:
-        """The triangles of bodies that are present (n_bodies + 1,) and of closures that are closed (n_closures,)."""
-        kept = present[self.bodies] & np.append(closed, True)[self.closures]
+    def shown(self, present: np.ndarray, marks: np.ndarray) -> Solids:
+        """The triangles of bodies that are present (n_bodies + 1,) and of marks (n_marks,) that are shown."""
+        kept = present[self.bodies] & np.append(marks, True)[self.marks]
         if kept.all():
             return self
-        return Solids(*(x[kept] for x in (self.corners, self.normals, self.colors, self.bodies, self.closures)))
+        return Solids(*(x[kept] for x in (self.corners, self.normals, self.colors, self.bodies, self.marks)))
 
     def at(self, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Corners and normals (m, 3, 3) in the world, at poses (n_bodies + 1, 4, 4)."""
@@ -49,8 +53,8 @@ class Solids:
         )
 
 
-def solids(seen: Scene) -> Solids:
-    """The triangles of a scene: shapes of bodies, marks of joints and closures."""
+def solids(seen: Scene, holds: Sequence[SceneHold] = ()) -> Solids:
+    """The triangles of a scene: shapes of bodies, marks of joints and closures, of stops and couplings."""
     total = sum(len(s.mesh.faces) for b in seen.bodies for s in b.shapes if s.mesh is not None)
     share = min(1.0, TRIANGLES / max(total, 1))
     parts = []
@@ -62,8 +66,17 @@ def solids(seen: Scene) -> Solids:
             )
     for shape, color, k in _joint_marks(seen):
         parts.append(_part(primitive(shape.kind, shape.size), shape.placement, color, k))
+    count = len(seen.closures)
     for number, c in enumerate(seen.closures):
-        parts.append(_part(primitive("sphere", (c.mark,)), c.placement_b, palette.CLOSED, c.b, number))
+        ball = primitive("sphere", (c.mark,))
+        parts.append(_part(ball, c.placement_b, palette.CLOSED, c.b, number))
+        parts.append(_part(ball, c.placement_b, palette.OPEN, c.b, count + number))
+    for number, hold in enumerate(holds):
+        j = seen.joints[hold.joint]
+        turn = Placement(toward(j.axis or (0.0, 0.0, 1.0)).matrix())
+        radius = DISC * (j.mark or 0.01 * seen.size)
+        color = palette.EVENTS["impact"] if hold.is_stop else palette.CLOSED
+        parts.append(_part(primitive("cylinder", (radius, 0.5 * radius)), turn, color, j.body, 2 * count + number))
     return _joined(parts)
 
 
@@ -104,14 +117,14 @@ def _joint_marks(seen: Scene) -> list[tuple[Shape, str, int]]:
     return out
 
 
-def _part(mesh: Mesh, placement: Placement, color: str, body: int, closure: int = -1) -> tuple[np.ndarray, ...]:
-    """Corners, normals, colours, bodies and closures of a mesh; closure: −1 for none."""
+def _part(mesh: Mesh, placement: Placement, color: str, body: int, mark: int = -1) -> tuple[np.ndarray, ...]:
+    """Corners, normals, colours, bodies and marks of a mesh; mark: −1 for none."""
     turn, place = np.array(placement.rotation), np.array(placement.position)
     corners = mesh.vertices[mesh.faces] @ turn.T + place
     own = np.array([int(color[k : k + 2], 16) / 255.0 for k in (1, 3, 5)])
     packed = mesh.colors[:, None] >> np.array([16, 8, 0]) & 255
     colors = np.where(mesh.colors[:, None] >= 0, packed / 255.0, own)
-    owners = np.full(len(corners), body), np.full(len(corners), closure)
+    owners = np.full(len(corners), body), np.full(len(corners), mark)
     return corners, smooth_normals(mesh) @ turn.T, colors, *owners
 
 

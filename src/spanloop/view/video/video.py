@@ -94,7 +94,8 @@ def frames(
     moved = moving_scene(few, folder)
     seen, at = moved.scene, moved.poses
     shown = window(seen, moved.corners())
-    solid = solids(seen)
+    solid = solids(seen, moved.holds)
+    marks = np.concatenate([moved.closed, moved.broken, moved.held], axis=1)
     shown_parts: dict[bytes, Solids] = {}
     away = _distance(shown, view, size[0] / size[1]) * _direction(view)
     back = None
@@ -105,10 +106,10 @@ def frames(
         eye = Eye(target + away, target, size)
         if back is None or shown.follow is not None:
             back = ground(eye, shown.ground, seen.size)
-        present, closed = moved.present[moved.segments[k]], moved.closed[moved.segments[k]]
-        key = present.tobytes() + closed.tobytes()
+        present, flags = moved.present[moved.segments[k]], marks[moved.segments[k]]
+        key = present.tobytes() + flags.tobytes()
         if key not in shown_parts:
-            shown_parts[key] = solid.shown(present, closed)
+            shown_parts[key] = solid.shown(present, flags)
         image = picture(eye, back, shown.ground, *_triangles(seen, shown_parts[key], at[k], present))
         yield np.round(255.0 * image).astype(np.uint8)
 

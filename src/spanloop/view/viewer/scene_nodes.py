@@ -11,6 +11,7 @@ import numpy as np
 from spanloop.math.rotation import toward
 from spanloop.model.parts import Loop
 from spanloop.view import palette
+from spanloop.view.moving_scene import SceneHold
 from spanloop.view.scene import Scene, SceneBody, SceneJoint, matrix
 from spanloop.view.viewer import viser_shapes
 from spanloop.view.viewer.plain_text import one_line
@@ -31,11 +32,12 @@ class SceneNodes:
     lowest [m]: lowest point of the mechanism along `up`; the ground lies there, or at the world's origin if lower.
     """
 
-    def __init__(self, world: Any, scene: Scene, up: np.ndarray, lowest: float = 0.0):
-        self.world, self.scene = world, scene
+    def __init__(self, world: Any, scene: Scene, up: np.ndarray, lowest: float = 0.0, holds: Sequence[SceneHold] = ()):
+        self.world, self.scene, self.holds = world, scene, holds
         self.layers: dict[str, list[Any]] = {name: [] for name in LAYERS}
         self.open = [False] * len(scene.closures)
         self.released = [False] * len(scene.closures)
+        self._broken = [False] * len(scene.closures)
         self.shown: dict[str, bool] = {}
         world.set_up_direction(tuple(map(float, up)))
         self.paths = [f"/bodies/{k} {one_line(b.name).replace('/', ' ')}" for k, b in enumerate(scene.bodies)]
@@ -47,6 +49,7 @@ class SceneNodes:
         self._draw_frames()
         self._closure_marks = self._draw_closures()
         self._slides = self._draw_slides()
+        self._discs = [self._draw_disc(k, hold) for k, hold in enumerate(holds)]
         self._gaps = self._line("/gaps", palette.OPEN)
         self._trail = self._line("/trail", palette.TRAIL)
         self._arrows: dict[str, Any] = {}
@@ -204,6 +207,28 @@ class SceneNodes:
             self.layers["closures"] += pair
             marks.append((pair[0], pair[1]))
         return marks
+
+    def _draw_disc(self, number: int, hold: SceneHold) -> Any:
+        """A disc around a joint, hidden: red for its stop, green for a coupling."""
+        j = self.scene.joints[hold.joint]
+        radius = 1.9 * (j.mark or 0.01 * self.scene.size)
+        shape = viser_shapes.pin(j.axis or (0.0, 0.0, 1.0), radius, 0.5 * radius)
+        color = palette.EVENTS["impact"] if hold.is_stop else palette.CLOSED
+        disc = viser_shapes.draw(self.world, f"{self.paths[j.body]}/hold{number}", shape, color)
+        disc.visible = False
+        return disc
+
+    def hold(self, names: Collection[str], broken: Collection[str]) -> None:
+        """Show the stops and couplings of these names as closed, and these loops as broken grasps."""
+        for disc, hold in zip(self._discs, self.holds, strict=True):
+            if disc.visible != (hold.name in names):
+                disc.visible = hold.name in names
+        for k, (c, marks) in enumerate(zip(self.scene.closures, self._closure_marks, strict=True)):
+            is_broken = self.released[k] and c.name in broken
+            if is_broken != self._broken[k]:
+                self._broken[k] = is_broken
+                marks[1].color = viser_shapes.rgb(palette.OPEN if is_broken else palette.CLOSED)
+                marks[1].visible = self.shown["closures"] and (is_broken or not self.released[k])
 
     def _hold_closures(self, loops: Sequence[Loop | None]) -> None:
         """Hide closures that are released, and put the others where they hold."""

@@ -17,7 +17,7 @@ from spanloop.loops.closure_errors import rows_of, worst
 from spanloop.model.parts import Loop
 from spanloop.trajectory import Segment, Trajectory
 from spanloop.trajectory.segment_models import robot_of
-from spanloop.view.moving_scene import with_carried
+from spanloop.view.moving_scene import shown_name, with_carried
 from spanloop.view.scene import poses
 from spanloop.view.stand_ins import reach
 from spanloop.view.viewer.drag import drag
@@ -249,6 +249,20 @@ class Session:
         """Numbers of the bodies that are not there at this time of the run."""
         segment, model = self._segment, self.robot.model
         return {model.body_number[name] for name in with_carried(model, segment.absent)} if segment else set()
+
+    def holds(self) -> set[str]:
+        """Names of the stops that are touched and the couplings that are closed at this time of the run."""
+        segment = self._segment
+        return {shown_name(name) for name in segment.closed or ()} if segment else set()
+
+    def broken(self) -> set[str]:
+        """Names of the grasps whose last event, up to this time of the run, is that they broke."""
+        if self._segment is None or self.timeline is None:
+            return set()
+        found = self.timeline.run.events
+        passed = found.time <= self.timeline.now + 1e-12
+        last = {str(name): str(kind) for name, kind in zip(found.name[passed], found.kind[passed], strict=True)}
+        return {name for name, kind in last.items() if kind == "break"}
 
     def errors(self) -> list[float]:
         """The largest error of each loop [m or rad]; 0 for one that is open at this time of the run."""

@@ -20,6 +20,7 @@ from spanloop.model.poses import default_position
 from spanloop.trajectory import Trajectory
 from spanloop.trajectory.topologies import has_same_joints
 from spanloop.view import palette
+from spanloop.view.moving_scene import holds_of
 from spanloop.view.noise import least_force
 from spanloop.view.scene import scene
 from spanloop.view.viewer.camera import camera, outline, upward
@@ -66,7 +67,8 @@ class Viewer:
         self.scene = scene(model, self.session.q, folder)
         up = upward(model.gravity)
         corners = outline(self.scene, self.session.poses())
-        self.nodes = SceneNodes(self.server.scene, self.scene, up, float((corners @ up).min()))
+        holds = () if self.session.run is None else holds_of(self.session.run, self.scene)[1]
+        self.nodes = SceneNodes(self.server.scene, self.scene, up, float((corners @ up).min()), holds)
         set_camera(self.server, camera(corners, up), up)
         self.panels = Panels(self.server.gui, self.scene, self.session, self.request)
         self.draw()
@@ -211,6 +213,7 @@ class Viewer:
         poses = session.poses()
         with self.server.atomic():
             self.nodes.place(poses, session.errors(), session.loops(), session.absent())
+            self.nodes.hold(session.holds(), session.broken())
             self._draw_forces(poses)
             self.nodes.trail(session.trail(self._trail) if self._trail else np.zeros((0, 3)))
         self.panels.update(session, self._status())

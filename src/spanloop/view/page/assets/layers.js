@@ -17,7 +17,7 @@ class Stage {
     this.middles = data.follow ? floatsOf(data.follow) : null;
     this.slides = data.joints.filter((j) => SLIDING.includes(j.kind));
     const sets = (lists) => lists.map((x) => x && new Set(x)); // of segments; null: all of them
-    [this.present, this.closed, this.broken, this.stopped] = [data.present, data.closed, data.broken, data.stopped].map(sets);
+    [this.present, this.closed, this.broken, this.held] = [data.present, data.closed, data.broken, data.held].map(sets);
     this.moments = data.events.filter((e) => e.body !== null);
     this.shown = { joints: true, loops: true, forces: true, trails: true, frames: false, inertias: false };
     this.bodies = data.bodies.map((body) => this.made((s) => body.shapes.forEach((x) => s.shape(x, colorOf(body.color), data.meshes))));
@@ -120,9 +120,9 @@ class Stage {
     return this.closures.map((_, k) => k).filter((k) => this.within(this.closed[k]));
   }
 
-  // names of the joints that are at their stops now
-  stoppedNow() {
-    return this.data.joints.filter((_, k) => this.within(this.stopped[k])).map((j) => j.name);
+  // stops that are touched and couplings that are closed now
+  holdsNow() {
+    return this.data.holds.filter((_, k) => this.within(this.held[k]));
   }
 
   // how far the middle of a mechanism that travels has gone
@@ -220,7 +220,7 @@ class Stage {
       d.use('solid', { ...lit, model, tint });
       d.draw(object);
     });
-    this.drawStops(lit);
+    this.drawHolds(lit);
     this.drawMoments(lit);
     if (this.shown.forces) {
       this.drawForces(lit);
@@ -289,11 +289,12 @@ class Stage {
     });
   }
 
-  // a disc around each joint that is at its stop
-  drawStops(lit) {
-    const tint = [...colorOf(this.data.colors.stop), 1];
-    this.data.joints.forEach((j, k) => {
-      if (!this.within(this.stopped[k]) || !this.isThere(j.body)) return;
+  // a disc around each joint that is at its stop, or that a coupling holds
+  drawHolds(lit) {
+    this.holdsNow().forEach((hold) => {
+      const j = this.data.joints[hold.joint];
+      const tint = [...colorOf(hold.is_stop ? this.data.colors.stop : this.data.colors.closed), 1];
+      if (!this.isThere(j.body)) return;
       const r = 1.9 * (j.mark || 0.01 * this.data.size);
       const [x, y, z] = alongZ(j.axis || [0, 0, 1]);
       const disc = frameOf(scaled(r, x), scaled(r, y), scaled(0.5 * r, z), [0, 0, 0]);

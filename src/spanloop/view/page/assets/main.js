@@ -70,15 +70,15 @@ if (data.lost.length) {
 }
 
 function status() {
-  if (!stage || !(stage.closures.length || stage.data.stopped.some((x) => !x || x.length))) return;
+  if (!stage || !(stage.closures.length || stage.data.holds.length)) return;
   const now = stage.closedNow();
   const worst = Math.max(0, ...now.map((k) => stage.error(stage.closures[k])));
   const word = worst < 1e-6 ? 'closed' : worst < 1e-3 ? 'nearly closed' : 'open';
   const many = now.length > 1 ? `${now.length} loops` : now.length ? '1 loop' : 'no loop';
   const parts = [];
   if (stage.closures.length) parts.push(`${many} ${word}` + (now.length ? `, largest error ${worst.toExponential(1)} m or rad` : ''));
-  const stopped = stage.stoppedNow();
-  if (stopped.length) parts.push(`at the stop: ${stopped.join(', ')}`);
+  const holds = stage.holdsNow().map((x) => x.name);
+  if (holds.length) parts.push(`holding: ${holds.join(', ')}`);
   byId('status').textContent = parts.join('; ');
   const color = stage.colorOfError(worst).map((x) => Math.round(255 * x));
   byId('status').style.setProperty('--dot', now.length ? `rgb(${color})` : 'transparent');
