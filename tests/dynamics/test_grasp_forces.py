@@ -10,6 +10,7 @@ import pytest
 import spanloop as sl
 from spanloop.errors import InputError, Reason, StateError, StateWarning
 from spanloop.joints import Revolute
+from support.held_by_arms import held_by_arms
 from support.two_fingers import MASS, lifting, two_fingers
 
 G, MU = 9.81, 0.5
@@ -53,25 +54,9 @@ def test_margins_of_a_batch_are_those_of_its_states():
 KINDS = ("fixed", Revolute("x"), "spherical", "soft_finger")
 
 
-def arms(kind, m: int = 3):
-    """Arms that hold an object, at their start, with normals toward its axis."""
-    model, q = sl.zoo.arms_with_object(m, grasp="spherical"), sl.zoo.arms_with_object_start(m)
-    robot = sl.Dynamics(model, target="python")
-    for k in range(1, m + 1):
-        link, at = model.frame(f"arm{k}_tool").body, robot.pose(q, f"arm{k}_tool")[:3, 3]
-        normal = np.eye(4)
-        up, inward = np.array([0.0, 0.0, 1.0]), np.array([-at[0], -at[1], 0.0]) / math.hypot(at[0], at[1])
-        normal[:3] = np.stack([np.cross(up, inward), up, inward, at], axis=1)
-        for name, body in ((f"normal{k}", "object"), (f"tip{k}", link)):
-            there = np.linalg.inv(robot.pose(q, body)) @ normal
-            model = model.with_frame(name, body, there[:3, 3], there[:3, :3])
-        model = model.remove(f"holding{k}").with_loop(f"tip{k}", f"normal{k}", kind, name=f"holding{k}")
-    return sl.Dynamics(model, target="python"), q
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_squeeze_changes_the_forces_by_an_internal_force_and_no_acceleration(kind):
-    robot, q = arms(kind)
+    robot, q = held_by_arms(kind)
     v = robot.project(q, np.random.default_rng(2).normal(size=24) * 0.1)[1]
     tau = robot.static_torques(q)
     squeeze = robot.squeeze_torques(q, {f"holding{k}": 20.0 for k in (1, 2, 3)})
@@ -85,7 +70,7 @@ def test_a_squeeze_changes_the_forces_by_an_internal_force_and_no_acceleration(k
 
 
 def test_the_least_squeeze_brings_the_worst_grasp_to_the_margin_asked_for():
-    robot, q = arms("soft_finger")
+    robot, q = held_by_arms("soft_finger")
     tau, still, press = robot.static_torques(q), np.zeros(24), {f"holding{k}": 1.0 for k in (1, 2, 3)}
     s = robot.least_squeeze(q, still, tau, press, 0.5, 0.02, margin=70.0)
     held = robot.grasp_margin(q, still, tau + s * robot.squeeze_torques(q, press), 0.5, 0.02)

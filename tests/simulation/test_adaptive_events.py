@@ -67,6 +67,29 @@ def test_adaptive_and_fixed_steps_agree(name, method):
     assert [s.closed for s in free.segments] == [s.closed for s in fixed.segments]
 
 
+def test_samples_before_an_event_are_those_before_it():
+    builder = sl.Builder("cars").body("one", 2.0).body("two", 3.0).prismatic("x", "world", "one", "x")
+    model = builder.prismatic("y", "world", "two", "x").build()
+    model = model.with_loop("one", "two", "fixed", name="grip", switchable=True)
+    events = [Attach("grip", when=lambda t, q, v: q[1] - q[0]), Release("grip", at=0.4)]
+    options = {"duration": 0.5, "sample": 1e-3, "events": events}
+    fixed, free = (sl.simulate(model, [0.0, 0.25], [1.0, 0.0], integrator=x, **options) for x in ("rk4", "DOP853"))
+    np.testing.assert_allclose(free.times, fixed.times, rtol=0.0, atol=1e-11)
+    np.testing.assert_allclose(free.q, fixed.q, rtol=0.0, atol=1e-11)
+    np.testing.assert_allclose(free.v, fixed.v, rtol=0.0, atol=1e-11)
+
+
+@pytest.mark.parametrize("others", [[], [OneSided("floor")]])
+def test_long_steps_do_not_pass_over_a_short_event(others):
+    """The ball is above 1 m for 9 ms; a step on its parabola is as long as the run."""
+    events = [End("high", when=lambda t, q, v: 1.0 - q[0]), *others]
+    options = {"duration": 1.0, "closures": sl.Closures(active_loops=[]), "events": events}
+    speed = np.sqrt(2.0 * G * 0.5001)
+    run = sl.simulate(ball(), [0.5], [speed], integrator="DOP853", **options)
+    assert run.outcome.reason == "event"
+    assert run.outcome.time == pytest.approx((speed - np.sqrt(speed**2 - G)) / G, abs=1e-8)
+
+
 def test_a_ball_bounces_at_the_moments_of_its_parabolas():
     run = sl.simulate(ball(), [1.0], duration=1.6, integrator="DOP853", events=[OneSided("floor", restitution=0.5)])
     first = np.sqrt(2.0 / G)

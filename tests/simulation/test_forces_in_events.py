@@ -9,6 +9,7 @@ import pytest
 
 import spanloop as sl
 from spanloop.errors import SpanloopError
+from support.held_by_arms import held_by_arms
 from support.two_fingers import MASS, lifting, two_fingers
 
 G, MU, FORCE, JERK = 9.81, 0.5, 12.0, 8.0
@@ -45,6 +46,21 @@ def test_a_grasp_that_breaks_lets_go_and_the_margin_of_open_loops_is_not_a_numbe
     assert np.isnan(margins[~held]).all()
     assert np.isnan(run["hold_left"].contact[~held]).all()
     assert np.isfinite(run["hold_left"].contact[held]).all()
+
+
+@pytest.mark.slow
+def test_a_grasp_that_cannot_hold_from_the_start_is_named_with_the_force_that_is_missing():
+    """Three arms on soft fingers that squeeze too little; the kernel's forces are those of robot.grasp_margin."""
+    robot, q = held_by_arms("soft_finger")
+    tau = robot.static_torques(q)
+    events = [sl.events.Grasp(f"holding{k}", 0.3, torsion=0.05) for k in (1, 2, 3)]
+    run = sl.simulate(robot.model, q, duration=0.01, controller=lambda t, q, v: tau.tolist(), events=events)
+    margins = robot.grasp_margin(q, np.zeros(24), tau, 0.3, 0.05)
+    assert run.outcome.time == 0.0
+    name = run.outcome.sentence.split("'")[1]
+    assert margins[name] < -1.0
+    assert "friction 0.3 and torsion 0.05 m need" in run.outcome.sentence
+    assert f"{-margins[name]:.3g} N are missing" in run.outcome.sentence
 
 
 @pytest.mark.slow

@@ -115,6 +115,7 @@ def test_a_file_has_the_arguments_of_simulate(tmp_path, model):
     }
 
 
+@pytest.mark.slow
 def test_the_run_of_a_file_is_that_of_its_arguments(tmp_path, model):
     file = read_run(written(tmp_path, RUN))
     a = sl.simulate(model, **file.arguments(model))

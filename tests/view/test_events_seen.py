@@ -127,6 +127,7 @@ def test_models_with_other_joints_are_seen_one_after_the_other(handed_over):
 # ---- pages
 
 
+@pytest.mark.slow
 def test_a_page_lists_the_events_and_what_is_closed(carts):
     data = page_data(carts, "")
     assert [(e["time"], e["kind"], e["name"], e["impulse"], e["lost"]) for e in data["events"]] == [

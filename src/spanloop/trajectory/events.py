@@ -133,8 +133,8 @@ class EventTable:
         values |= {name: tuple(map(str, getattr(self, name))) for name in ("switches", "captures")}
         values["rows"] = tuple(ImpulseRow(*r) for r in self.rows)
         values["one_sided"] = tuple((str(name), int(row), int(sign)) for name, row, sign in self.one_sided)
-        comings = [str(b) for b, k in zip(values["name"], values["kind"], strict=True) if k in ("appear", "vanish")]
-        values["bodies"] = tuple(self.bodies) or tuple(dict.fromkeys(comings))
+        comings = values["name"][np.isin(values["kind"], ("appear", "vanish"))]
+        values["bodies"] = tuple(self.bodies) or tuple(dict.fromkeys(comings.tolist()))
         for name in ("forces_before", "forces_after"):
             given = getattr(self, name)
             values[name] = {b: _frozen(x, float) for b, x in given.items()} if given else None

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
+SLOW = 20.0  # m/s² or rad/s²: times the step, the speed of what does not bounce in a restless step
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -205,7 +206,7 @@ class LocatedStep:
             return tuple(found[name] for name in writes), ()
 
         constants = [n for n in self.system.constants if n not in writes]
-        reads = ("fired", "event", "turns", "q", "v", "ending", *names, *constants)
+        reads = ("fired", "event", "turns", "h.grid", "q", "v", "ending", *names, *constants)
         return self.s.traced_call("switch", reads, writes, compute)
 
     def _switched(self, x: Arrays) -> dict[str, list[Any]]:
@@ -286,7 +287,7 @@ class LocatedStep:
         if w.kind != "gap" or event is None or event.restitution == 0.0:
             return
         rate = event.sign * self.system.row_rates(x)[switch.rows[event.row or 0]]
-        fast = (rate < -event.resting) & (x["turns"][0] < location.RESTLESS)
+        fast = (rate < -event.resting) & ((x["turns"][0] < location.RESTLESS) | (rate < -SLOW * x["h.grid"][0]))
         place = switch.places[event.row or 0]
         restitution[place] = where(fires & fast, event.restitution, restitution[place])
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_cone
 from spanloop.loops.closure_errors import misses, rows_of
 from spanloop.simulation.events.kinds import Attach, Grasp
 from spanloop.simulation.events.location import MOST
@@ -17,6 +18,7 @@ from spanloop.trajectory import EndReason, Outcome
 if TYPE_CHECKING:
     from spanloop.simulation.problem import Problem
 
+_NONE = 1e-6  # of the pressing force that friction needs: less is not missing
 _OTHER_ROWS = "All its rows close together: take a closure that has the watched row alone, or guide the others there"
 
 
@@ -55,15 +57,19 @@ def _slip(problem: Problem, number: int, t: float, x: Mapping[str, np.ndarray], 
     rows = {name: np.atleast_2d(x) for name, x in switched.items()}
     acting = {"u": x["u"], "z": x["z"]}
     wrench = wrenches(problem, rows, np.array([[t]]), x["q"][None], x["v"][None], **acting)[event.loop][0]
-    normal = np.array(event.normal) / np.linalg.norm(event.normal)
-    pressing = float(normal @ wrench[3:])
-    across = float(np.linalg.norm(wrench[3:] - pressing * normal))
+    loop = next(y for y in problem.system.model.loops if y.name == event.loop)
+    cone = friction_cone(loop.kind, event.friction, event.torsion, event.normal)
+    pressing, needed = float(cone.pressing(wrench)), float(cone.needed(wrench))
+    across = float(np.linalg.norm(np.cross(cone.normal, wrench[3:])))
     does = f"it presses with {pressing:.3g} N" if pressing > 0.0 else f"it would have to pull with {-pressing:.3g} N"
-    twist = f" and {abs(float(normal @ wrench[:3])):.3g} N m about the normal" if event.torsion else ""
-    need = across / event.friction
+    holds, bounds = f"{across:.3g} N across", f"friction {event.friction:g} needs"
+    if cone.bounds_moment:
+        holds += f" and {abs(float(np.dot(cone.normal, wrench[:3]))):.3g} N m about the normal"
+        bounds = f"friction {event.friction:g} and torsion {event.torsion:g} m need"
+    missing = f"; {needed - pressing:.3g} N are missing" if needed - pressing > _NONE * needed else ""
     return (
-        f"the grasp {event.loop!r} leaves its friction cone: {does} and holds {across:.3g} N across{twist}, for which "
-        f"friction {event.friction:g} needs {need:.3g} N of pressing force. on_break='release' lets go there"
+        f"the grasp {event.loop!r} leaves its friction cone: {does} and holds {holds}, for which {bounds} "
+        f"{needed:.3g} N of pressing force{missing}. on_break='release' lets go there"
     )
 
 
@@ -109,6 +115,7 @@ def too_many(t: float, h: float) -> Outcome:
     """The outcome of a run whose events follow each other without end."""
     words = (
         f"at t = {t:.6g} s events follow each other too fast to be located one by one ({MOST} trials in a step of "
-        f"{h:g} s). Give one-sided constraints a resting= speed, or less restitution; or part the conditions that meet"
+        f"{h:g} s). Take shorter steps; or give one-sided constraints a larger resting= speed, or less restitution; or "
+        "part the conditions that meet"
     )
     return Outcome(EndReason.NOT_CONVERGED, words, t)

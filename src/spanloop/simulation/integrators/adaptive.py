@@ -6,6 +6,7 @@ have opened by more than a part of the tolerance, the state is projected and the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.simulation.inputs import CallbackError
-from spanloop.simulation.integrators.adaptive_events import Happened, HostEvents, TrialError
+from spanloop.simulation.integrators.adaptive_events import Happened, HostEvents, Step, TrialError
 from spanloop.simulation.integrators.integrator import Integrator
 from spanloop.simulation.integrators.right_hand_side import (
     RightHandSide,
@@ -96,7 +97,8 @@ class _Run:
         """Integrate to the end; report(samples so far) is called after every step."""
         y = np.concatenate([self.problem.q[self.k], self.problem.v[self.k]])
         self._keep(0, y)
-        values = self._event_values(self.t[0], y)
+        values: np.ndarray | None = self._event_values(self.t[0], y)
+        assert values is not None
         at_once = met_at_start(self.problem.events, values, float(self.t[0]))
         if at_once is not None:
             self.end = End(at_once)
@@ -112,18 +114,14 @@ class _Run:
                 dense, before, now = solver.dense_output(), solver.t_old, solver.t
                 happened = self._happened(dense, before, now)
                 if happened is not None:
-                    self._sample(dense, np.nextafter(happened.time, -np.inf), happened.y)
                     if self._ended(happened):
                         return
                     solver = self._solver(happened.time, happened.y)
                     continue
-                after = self._event_values(now, solver.y)
-                met = [j for j, (a, b) in enumerate(zip(values, after, strict=True)) if a > 0.0 and not b > 0.0]
-                if met:
-                    self._end_at_event(dense, before, now, met)
+                values = self._ends(dense, before, now, values)
+                if values is None:
                     return
                 self._sample(dense, now, solver.y)
-                values = after
                 solver = self._closed(solver)
                 report(self.count)
         except TrialError:
@@ -147,7 +145,15 @@ class _Run:
         def at(t: float) -> np.ndarray:
             return self.functions.project(dense(t))[0]
 
-        return self.events.step(float(before), float(now), at(before), at)
+        def arrive(t: float) -> None:
+            self._sample(dense, np.nextafter(t, -np.inf), dense(t))
+
+        return self.events.first(self._divided(before, now), dense, Step(at, arrive))
+
+    def _divided(self, before: float, now: float) -> np.ndarray:
+        """Times from one to another, no farther apart than samples: what is not positive that long is not missed."""
+        gap = self.t[1] - self.t[0]
+        return np.linspace(before, now, 1 + max(1, math.ceil((now - before) / gap * (1.0 - 1e-9))))
 
     def _ended(self, event: Happened) -> bool:
         """Whether the run ends with an event, or at its time."""
@@ -196,6 +202,21 @@ class _Run:
             return np.empty(0)
         q, v = y[: self.nq], y[self.nq :]
         return self.problem.event_values(np.array([[t]]), q[None], v[None])[0]
+
+    def _ends(self, dense: Any, before: float, now: float, values: np.ndarray) -> np.ndarray | None:
+        """Values of the events that end a run after a step; None if one has ended it. values: those before it."""
+        if not len(self.problem.events) or not now > before:
+            return values
+        times = self._divided(before, now)
+        rows = np.ascontiguousarray(dense(times[1:]).T)
+        found = self.problem.event_values(times[1:, None], rows[:, : self.nq], rows[:, self.nq :])
+        every = np.concatenate([values[None], found])
+        met = (every[:-1] > 0.0) & ~(every[1:] > 0.0)
+        if not met.any():
+            return found[-1]
+        k = int(np.argmax(met.any(axis=1)))
+        self._end_at_event(dense, times[k], times[k + 1], np.flatnonzero(met[k]).tolist())
+        return None
 
     def _end_at_event(self, dense: Any, before: float, now: float, met: list[int]) -> None:
         found = []

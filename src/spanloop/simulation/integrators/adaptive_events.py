@@ -24,7 +24,7 @@ from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome
 
 RESOLVED = 1e-13  # of a step: how exactly an event is located
-_RESTLESS = 10  # events within STEP seconds, after which nothing bounces any more
+_RESTLESS = 10  # events within STEP seconds, after which what is slow does not bounce any more
 _MOST = 200  # events within STEP seconds
 
 Arrays = dict[str, np.ndarray]
@@ -60,7 +60,7 @@ class HostSchedule:
         n, rows = len(switching.watchers), switching.mechanism.n_rows
         self.sizes = (
             self.system.sizes | state_sizes(switching, self.system.sizes) | location.checked(n) | location.decided(n)
-        )
+        ) | {"h.grid": 1}
         self._counts = {"forces": (rows,), "watch": (n, n)}
         self._key, self._shared = watch_key(problem), dict[str, HostPlan]()
 
@@ -93,6 +93,14 @@ class Happened:
     outcome: Outcome | None = None
 
 
+@dataclass(frozen=True)
+class Step:
+    """A step of the integrator: at(t) is its state at a time, on the closed loops; arrive(t) keeps samples before t."""
+
+    at: Callable[[float], np.ndarray]
+    arrive: Callable[[float], None]
+
+
 class HostEvents:
     """The events of one run, step by step; `switched` has the arrays that they change and dynamics read."""
 
@@ -109,20 +117,49 @@ class HostEvents:
         self.log: list[np.ndarray] = []
         self.times: list[float] = []
 
-    def step(self, t: float, end: float, y: np.ndarray, at: Callable[[float], np.ndarray]) -> Happened | None:
-        """The first event in a step from time t, state y, to time `end`; None if there is none. at(t): its states."""
+    def first(self, times: np.ndarray, dense: Callable[[Any], np.ndarray], step: Step) -> Happened | None:
+        """The first event between times (n,), which divide a step of the integrator; None if there is none."""
+        g, r = self._watched(times[1:], dense(times[1:]).T)
+        for t, end, values, rates in zip(times, times[1:], g, r, strict=False):
+            quiet = bool((self.x["g"] > 0.0).all() and (values > 0.0).all() and self.x["armed"].all())
+            if quiet:
+                self.x["g"], self.x["r"] = values, rates
+                continue
+            found = self._located(float(t), float(end), step)
+            if found is not None:
+                return found
+        return None
+
+    def _watched(self, times: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and rates (n, watchers) at rows (n, nq + nv); NaN where there are none."""
+        nq, n, x = self.problem.model.nq, len(times), dict(self.x)
+        x |= {"t.end": times[:, None], "q.next": rows[:, :nq], "v.next": rows[:, nq:]}
+        if any("u" in call.reads for call in self.after_trial):
+            every = [self.inputs(float(t), y[:nq], y[nq:]) for t, y in zip(times, rows, strict=True)]
+            x["u"] = np.array(every).reshape(n, -1)
+        for call in self.after_trial:
+            plan: Any = call.plan
+            given = [np.ascontiguousarray(np.broadcast_to(x[name], (n, x[name].shape[-1]))) for name in call.reads]
+            found = np.split(plan.kernel.evaluate(*given), np.cumsum(plan.sizes)[:-1], axis=1)
+            x |= dict(zip(call.writes, found, strict=True))
+        return x["g.next"], x["r.next"]
+
+    def _located(self, t: float, end: float, step: Step) -> Happened | None:
+        """The first event from time t to time `end`, located; None if there is none."""
         x, nq = self.x, self.problem.model.nq
+        y = step.at(t)
         x["q"], x["v"] = y[:nq], y[nq:]
         x |= _arrays(location.begin({"t": [t], "h": [end - t], "share": [0.0]}, self.count))
         x |= {"share": np.zeros(1), "third.at": np.zeros(1), "third": np.zeros(self.count)}  # nothing from before it
         for _ in range(location.MOST):
-            self._try(at)
+            self._try(step.at)
             x |= _arrays(location.check(_lists(x), self.rules, ("q", "v")))
             if not x["trying"][0] > 0.0:
                 x["g"], x["r"] = x["g.next"], x["r.next"]
                 return None
             x |= _arrays(location.decide(_lists(x), self.rules, ("q", "v")))
             if x["event"][0] > 0.5:
+                step.arrive(float(x["t"][0]))
                 return self._happened()
             if x["ending"][0] == location.FAILED:
                 raise TrialError
@@ -153,7 +190,7 @@ class HostEvents:
         x, t = self.x, float(self.x["t"][0])
         self.times = [s for s in self.times if t - s < STEP] + [t]
         x["turns"] = np.array([location.RESTLESS if len(self.times) > _RESTLESS else 0.0], float)
-        x["u"] = self.inputs(t, x["q"], x["v"])
+        x["u"], x["h.grid"] = self.inputs(t, x["q"], x["v"]), np.array([STEP])
         if not self._call(self.between):
             raise TrialError
         self.switched |= {n: x[n] for n in self.switched}

@@ -135,7 +135,7 @@ def _changing(moved: MovingScene) -> dict[str, Any]:
                 "kind": e.kind,
                 "name": e.name,
                 "impulse": e.impulse,
-                "lost": e.energy_lost,
+                "lost": e.energy_lost if np.isfinite(e.energy_lost) else None,
                 "color": e.color,
                 "body": e.body,
                 "at": _flat(e.placement),

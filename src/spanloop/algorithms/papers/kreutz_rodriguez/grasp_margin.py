@@ -59,13 +59,25 @@ class FrictionCone:
 
     def margin(self, wrench: Sequence[Scalar]) -> Scalar:
         """Pressing force to spare [N] under [torque; force] (6) on body b, at the child frame in its axes."""
-        torque, force = tuple(wrench[:3]), tuple(wrench[3:6])
-        across = cross(self.normal, force)  # as long as f_t
+        return self.pressing(wrench) - self.needed(wrench)
+
+    def pressing(self, wrench: Sequence[Scalar]) -> Scalar:
+        """Force on body b along the normal [N]."""
+        return dot(self.normal, tuple(wrench[3:6]))
+
+    def needed(self, wrench: Sequence[Scalar]) -> Scalar:
+        """The pressing force that friction needs [N]."""
+        across = cross(self.normal, tuple(wrench[3:6]))  # as long as f_t
         spent = dot(across, across) / (self.friction * self.friction)
-        if not (isinstance(self.torsion, Real) and math.isinf(self.torsion)):
-            spin = dot(self.normal, torque) / self.torsion
+        if self.bounds_moment:
+            spin = dot(self.normal, tuple(wrench[:3])) / self.torsion
             spent = spent + spin * spin
-        return dot(self.normal, force) - sqrt(spent)
+        return sqrt(spent)
+
+    @property
+    def bounds_moment(self) -> bool:
+        """Whether the moment about the normal is bounded."""
+        return not (isinstance(self.torsion, Real) and math.isinf(self.torsion))
 
 
 def grasp_margin(
