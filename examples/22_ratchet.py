@@ -10,11 +10,14 @@ The page, with figures: docs/examples/22_ratchet.md
 import numpy as np
 
 import spanloop as sl
+from spanloop.model.parts import Geometry
 
 INERTIA, LOAD, SPEED = 0.5, 12.0, 6.0  # kg m² of the winch, N m of its load, rad/s of the crank
 PLAY = 1e-6  # rad/s: pawls fall in at this relative speed, so that rounding of a speed that is held at 0 moves none
 
-winch = sl.Builder("winch").body("winch", 5.0, inertia=(0.3, INERTIA, 0.3)).revolute("drum", "world", "winch", "-y")
+bar = Geometry("box", (0.9, 0.1, 0.1))
+winch = sl.Builder("winch").body("winch", 5.0, inertia=(0.3, INERTIA, 0.3), geometry=[bar])
+winch = winch.revolute("drum", "world", "winch", "-y")
 model = sl.zoo.four_bar().with_frame("support", "world", (2.0, 0.5, 0.0)).attach(winch.build(), "support")
 model = model.with_coupling("drum", "rocker_hinge", name="driving", switchable=True)
 model = model.with_coupling("drum", None, name="holding", switchable=True)

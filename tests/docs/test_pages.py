@@ -13,7 +13,7 @@ from spanloop.model import edits
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-SLOW = [pytest.param(page, marks=pytest.mark.slow) for page in ("simulation.md", "control.md")]
+SLOW = [pytest.param(page, marks=pytest.mark.slow) for page in ("simulation.md", "events.md", "control.md")]
 
 
 @pytest.mark.parametrize("page", ["edits.md", *SLOW])

@@ -347,3 +347,9 @@ def test_an_end_that_is_not_finite_is_refused():
     lost = run.changed(segments=(*run.segments[:-1], run.segments[-1].mapped(lambda x: x * np.nan)))
     with pytest.raises(StateError, match="ends in a state that is not finite"):
         lost.continued(cars(), duration=0.01)
+
+
+def test_the_audit_of_a_run_that_began_in_single_precision_allows_for_it():
+    spin = {"flies": [0.1, 0.2, 3.0, 0.0, 0.0, 0.0]}
+    run = sl.simulate(released(), v=spin, duration=0.1, integrator=sl.Integrator("rk4", dtype="float32"))
+    assert run.continued(released(), duration=0.05).audit().well

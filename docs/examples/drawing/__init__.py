@@ -19,4 +19,5 @@ PICTURES = {
     "21_clutch": changes.clutch,
     "22_ratchet": changes.ratchet,
     "23_finger_grasp": fingers.finger_grasp,
+    "24_capture_in_orbit": changes.capture,
 }

@@ -282,8 +282,10 @@ class Termination:
             if switching is not None and "on" in self.layout:
                 on = zip(switching.switches, state[self.layout.places["on"]] > 0.5, strict=True)
                 closed = ", ".join(s.name for s, is_on in on if is_on)
-                model = "sl.Dynamics(run.segments[-1].model).diagnose(run.q[-1]) names the rows"
-                there = f"of the switchable loops {closed or 'none'} are closed there; {model}"
+                there = (
+                    f"of the switchable loops {closed or 'none'} are closed there; "
+                    "sl.Dynamics(run.segments[-1].model).diagnose(run.q[-1]) names the rows"
+                )
             words = f"the loops came to a singular configuration at t = {t:.6g} s (margin {margin:.1e}); {there}"
             return Outcome(EndReason.SINGULAR, words, t)
         if refusal is not None:

@@ -145,11 +145,14 @@ class Part:
     @property
     def force(self) -> np.ndarray:
         """[torque; force] (..., n, 6): of a joint on its child at that body's origin, or of a loop on its body b at the
-        loop's child frame; world axes. Zero while a loop is open."""
+        loop's child frame; world axes. Of a coupling or stop the torque or force (..., n) on its joint. Zero while a
+        loop, coupling or stop is open."""
         found = self.run.reactions()
-        if self.name not in found:
+        if self.name in found:
+            return found[self.name]
+        if "loop" not in roles(self.run, self.name):
             raise InputError(f"{self.name!r} is {_described(roles(self.run, self.name))}; force is of joints and loops")
-        return found[self.name]
+        return quantities.row_forces(self.run, self.name)[..., 0]
 
     @property
     def contact(self) -> np.ndarray:

@@ -17,7 +17,7 @@ from spanloop.loops.closure_errors import mechanism_of, rows_of
 from spanloop.loops.dynamics_solution import Reactions, times, wrench_map
 from spanloop.model import Model
 from spanloop.topology import mechanism
-from spanloop.trajectory.events import impulse_rows
+from spanloop.trajectory.events import STOP, impulse_rows
 from spanloop.trajectory.segment_models import ClosureRows, closure_rows, robot_of
 from spanloop.trajectory.topologies import (
     Topology,
@@ -25,6 +25,7 @@ from spanloop.trajectory.topologies import (
     is_uniform,
     joined,
     model_of,
+    still_dofs,
     topologies,
     without_mass,
 )
@@ -54,7 +55,7 @@ def tree_robot(run: Trajectory) -> Dynamics:
 
 
 def accelerations(run: Trajectory) -> np.ndarray:
-    """a (..., n, nv) under the torques and forces that acted."""
+    """a (..., n, nv) under the torques and forces that acted; bodies that are not there have none."""
     if is_uniform(run):
         return accelerations_under(run.robot, run.q, run.v, run.tau, run.forces or {})
     if not has_same_joints(run):
@@ -62,7 +63,12 @@ def accelerations(run: Trajectory) -> np.ndarray:
             'run.a: the segments of this run have models with different joints. Use run["joint"].a, which is NaN where '
             "there is no such joint"
         )
-    return joined(run, [(t, accelerations_under(t.robot, t.q, t.v, t.tau, t.forces)) for t in topologies(run)])
+    found = []
+    for t in topologies(run):
+        a = accelerations_under(t.robot, t.q, t.v, t.tau, t.forces)
+        a[:, still_dofs(t.model, t.absent)] = 0.0
+        found.append((t, a))
+    return joined(run, found)
 
 
 def accelerations_under(robot: Dynamics, q, v, tau, forces: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -142,13 +148,45 @@ def _largest_closed(run: Trajectory, errors: np.ndarray, rows: Sequence[int]) ->
 
 
 def error_of(run: Trajectory, name: str) -> np.ndarray:
-    """How far (..., n, rows) a loop or coupling is from closed, whether it is closed or not."""
+    """How far (..., n, rows) a loop or coupling is from closed, whether it is closed or not; a joint from its stop."""
     rows = [k for k, row in enumerate(impulse_rows(run.model)) if row.owner == name]
+    if not rows and name.endswith(STOP):
+        return _gap_to_limit(run, name.removesuffix(STOP))
     if is_uniform(run) or not has_same_joints(run):
         return run.closure_error[..., rows]
     found = over_samples("error", run.robot.closure_error, run.q)[..., rows]
     closed = run.closure_error[..., rows]  # a loop may be closed at a frame that it has captured
     return np.where(np.isnan(closed), found, closed)
+
+
+def _gap_to_limit(run: Trajectory, joint: str) -> np.ndarray:
+    """How far (..., n, 1) a joint is from the nearer of its limits."""
+    j, q = run.model.joint(joint), run[joint].q[..., None]
+    low, high = (np.inf if limit is None else sign * limit[0] for limit, sign in ((j.lower, -1.0), (j.upper, 1.0)))
+    return np.minimum(q + low, high - q)
+
+
+def row_forces(run: Trajectory, name: str) -> np.ndarray:
+    """λ (..., n, rows) of a loop, coupling or stop at samples; 0 while it is open."""
+    parts: list[tuple[Topology, np.ndarray]] = []
+    count = 1
+    for t in topologies(run):
+        mine = [k for k, row in enumerate(impulse_rows(t.model)) if row.owner == name]
+        count = max(count, len(mine))
+        if mine:
+            parts.append(
+                (t, loaded("force", functools.partial(_multipliers, t.robot, mine), t.forces, t.q, t.v, t.tau))
+            )
+    out = np.zeros((*run.batch, len(run), count))
+    for t, values in parts:
+        out[t.where] = values
+    return out
+
+
+def _multipliers(
+    robot: Dynamics, rows: list[int], *state: np.ndarray, forces: Mapping[str, np.ndarray] | None = None
+) -> np.ndarray:
+    return robot.solve(*state, forces=forces).rows[..., rows]
 
 
 def is_closed(run: Trajectory, name: str) -> np.ndarray:

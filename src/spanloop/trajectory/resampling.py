@@ -23,7 +23,7 @@ from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.quantities import accelerations_under, over_samples, tree_robot
 from spanloop.trajectory.segment import Segment
 from spanloop.trajectory.selection import ends_between, events_of
-from spanloop.trajectory.topologies import is_uniform, steady_runs
+from spanloop.trajectory.topologies import is_uniform, steady_runs, still_dofs
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -174,6 +174,7 @@ def _rates(run: Trajectory, before, after, h, s) -> np.ndarray:
     if run.segments[0].held:  # the interval ends under the torques with which it began
         forces = {name: six[..., after, :] for name, six in (run.forces or {}).items()}
         stop = accelerations_under(run.robot, run.q[..., after, :], high, run.tau[..., before, :], forces)
+        stop[..., still_dofs(run.model, run.segments[0].absent)] = 0.0
     gap = high - low
     line = low + s * gap
     bend = s * (1.0 - s) * ((1.0 - s) * (h * start - gap) - s * (h * stop - gap))

@@ -181,10 +181,21 @@ def without_mass(model: Model, absent: tuple[str, ...]) -> Model:
         model = replace(model, loops=(), couplings=())
     if not absent:
         return model
+    gone = _gone(model, absent)
+    bodies = tuple(replace(b, inertia=Inertia()) if b.name in gone else b for b in model.bodies)
+    joints = tuple(replace(j, armature=(), stiffness=()) if j.child in gone else j for j in model.joints)
+    return replace(model, bodies=bodies, joints=joints)
+
+
+def still_dofs(model: Model, absent: tuple[str, ...]) -> list[int]:
+    """The degrees of freedom of bodies that are not there, with all that they carry."""
+    gone = _gone(model, absent)
+    return [k for j in model.joints if j.child in gone for k in range(model.nv)[model.v_slice(j.name)]]
+
+
+def _gone(model: Model, absent: tuple[str, ...]) -> set[str]:
     gone = set(absent)
     for j in model.joints:  # parents come first
         if j.parent in gone:
             gone.add(j.child)
-    bodies = tuple(replace(b, inertia=Inertia()) if b.name in gone else b for b in model.bodies)
-    joints = tuple(replace(j, armature=(), stiffness=()) if j.child in gone else j for j in model.joints)
-    return replace(model, bodies=bodies, joints=joints)
+    return gone

@@ -55,7 +55,8 @@ _STOPPED = 0.02  # rad or m: how far stops at limits (limits="stop") may give wa
 
 def bounds_of(run: Trajectory) -> Bounds:
     """The bounds for the number type of a run, and its stops."""
-    bounds = _FLOAT32 if run.settings.get("dtype") == "float32" else Bounds()
+    coarse = any(settings.get("dtype") == "float32" for settings in (*run.earlier, run.settings))
+    bounds = _FLOAT32 if coarse else Bounds()
     return replace(bounds, limit=_STOPPED) if has_springs(run) else bounds
 
 

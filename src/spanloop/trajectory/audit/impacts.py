@@ -17,7 +17,7 @@ from spanloop.loops.closure_errors import mechanism_of
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.trajectory.events import STOP, impulse_rows
-from spanloop.trajectory.quantities import error_of, is_closed, loaded, over_samples
+from spanloop.trajectory.quantities import error_of, is_closed, over_samples, row_forces
 from spanloop.trajectory.segment_models import robot_of
 from spanloop.trajectory.topologies import model_of, topologies, without_mass
 
@@ -164,7 +164,7 @@ def one_sided(run: Trajectory) -> list[OneSided]:
     for name, row, sign in run.events.one_sided:
         closed = is_closed(run, name)
         gap = sign * error_of(run, name)[..., row]
-        force = sign * _row_force(run, name, row)[closed]
+        force = sign * row_forces(run, name)[..., row][closed] if _is_unique(run, name, row) else np.zeros(0)
         number = run.events.rows_named(name)[row]
         unit = {"N s": "m", "N m s": "rad"}[run.events.rows[number].unit]
         length = mechanism_of(run.model).row_lengths[number]
@@ -178,17 +178,13 @@ def _largest(values: np.ndarray) -> float:
     return float(np.nanmax(np.abs(values), initial=0.0))
 
 
-def _row_force(run: Trajectory, name: str, row: int) -> np.ndarray:
-    """λ (..., n) of a closure's row at samples; NaN while it is open, 0 where it is not unique."""
-    out = np.full((*run.batch, len(run)), np.nan)
+def _is_unique(run: Trajectory, name: str, row: int) -> bool:
+    """Whether the force of a closure's row is the only possible one, in the first state of each topology."""
     for t in topologies(run):
         mine = [k for k, r in enumerate(impulse_rows(t.model)) if r.owner == name]
-        if not mine:
-            continue
-
-        def multipliers(*state, robot=t.robot, number=mine[row], forces=None):
-            found = robot.solve(*state, forces=forces)
-            return found.rows[..., [number]] if found.unique_rows[number] else np.zeros((*found.rows.shape[:-1], 1))
-
-        out[t.where] = loaded("one-sided", multipliers, t.forces, t.q, t.v, t.tau)[:, 0]
-    return out
+        known = np.flatnonzero(np.isfinite(t.q).all(axis=1))
+        if mine and len(known):
+            k = known[0]
+            if not t.robot.solve(t.q[k], t.v[k], t.tau[k]).unique_rows[mine[row]]:
+                return False
+    return True

@@ -78,3 +78,23 @@ def test_torques_that_are_held_begin_with_the_sample_at_an_event():
     run = sl.simulate(carts_model(), [0.0, 1.0], [2.0, 0.0], duration=1.0, step=1e-2, tau=tau, events=events)
     assert run.segments[2].tau[0, 0] == tau[80, 0]
     assert run.audit()["energy"].value < 1e-10
+
+
+def test_a_stop_has_a_force_and_a_gap():
+    run = sl.simulate(ball_model(), [1.0], duration=0.8, step=1e-2, limits="stop")
+    stop = run["slide::stop"]
+    assert stop.force[-1] == pytest.approx(2.0 * 9.81)
+    assert not stop.force[~stop.active].any()
+    np.testing.assert_allclose(stop.error[:, 0], run["slide"].q, atol=1e-12)
+
+
+def test_a_body_that_is_not_there_has_no_acceleration():
+    model, q, v = start_of_bodies()
+    appear = sl.events.Appear("right", at=0.1)
+    open_loops = sl.Closures(active_loops=[])
+    run = sl.simulate(model, q, v, duration=0.2, step=1e-2, events=[appear], closures=open_loops)
+    assert not run.segments[0].v[:, 6:].any()
+    assert not run.a[:11, 6:].any()
+    assert run.a[-1, 11] == pytest.approx(-9.81)
+    assert not run.at([0.055]).v[0, 6:].any()
+    assert run.audit().well
