@@ -187,7 +187,7 @@ class Switching:
         return (
             f"{w.kind} {w.name!r} depends on forces that are not determined ({names}): rows of the loops that are "
             "closed depend on each other there, and share the load in more than one way. Release one of them first, or "
-            f"close it by a joint with more degrees of freedom{_NO_MOMENT if w.kind == 'grasp' else ''}"
+            f"close it by a joint with more degrees of freedom{_NO_MOMENT if _bounds_moment(w) else ''}"
         )
 
     def refuse_undetermined(self) -> None:
@@ -494,6 +494,11 @@ class _Maker:
         if switch.is_stop:
             self.watchers += [Watcher("gap", switch.label, k, limit=x) for x in (switch.lower, switch.upper) if x]
             self.watchers.append(Watcher("pull", switch.label, k))
+
+
+def _bounds_moment(w: Watcher) -> bool:
+    """Whether a watcher is a grasp that bounds the moment about its normal."""
+    return isinstance(w.event, Grasp) and w.event.torsion is not None and not math.isinf(w.event.torsion)
 
 
 _NO_MOMENT = "; torsion=math.inf leaves moments about the normal out"
