@@ -34,7 +34,7 @@ from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import RESTING, Appear, Attach
 from spanloop.simulation.events.switching import OPEN, Switching
-from spanloop.simulation.events.watched_values import push, values_and_rates, weight
+from spanloop.simulation.events.watched_values import gap_rates, push, values_and_rates, weight
 from spanloop.topology.captured_frames import captured_placement, own_placement
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 SLOW = 20.0  # m/s² or rad/s²: times the step, the speed of what does not bounce in a restless step
+CLOSING = 1e-9  # m/s or rad/s: a gap that closes faster is watched
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -306,8 +307,8 @@ class LocatedStep:
 
     def _impacts(self) -> list[Call]:
         """The impact; where it pulls at another one-sided switch that was closed, the impact without that one."""
-        impact = self._impact()
-        several = sum(w.kind == "pull" for w in self.switching.watchers) > 1
+        impact, kinds = self._impact(), [w.kind for w in self.switching.watchers]
+        several = "pull" in kinds and (kinds.count("pull") > 1 or "attach" in kinds)
         return [impact, self._let_go(), impact] if several else [impact]
 
     def _let_go(self) -> Call:
@@ -333,9 +334,14 @@ class LocatedStep:
         return self.s.traced_call("let_go", (*reads, *captured), writes, compute)
 
     def _is_fast(self, x: Arrays) -> Any:
-        """Whether a one-sided switch closes with more than its resting speed: slower impacts open no other one."""
+        """Whether a one-sided switch closes with more than its resting speed: slower impacts open no other one.
+
+        What attaches does.
+        """
         fast: Any = False
         for j, w in enumerate(self.switching.watchers):
+            if w.kind == "attach":
+                fast = fast | (x["fired"][j] > 0.5)
             if w.kind == "gap":
                 switch = self.switching.switches[w.switch]
                 event = switch.one_sided
@@ -363,20 +369,25 @@ class LocatedStep:
         return self.s.traced_call("impact", reads, writes, compute)
 
     def _settle(self) -> Call:
-        """Switches that bounced open again."""
+        """Switches that bounced open again; those that let go and close nevertheless are watched again."""
         switching = self.switching
+        gaps = [(j, w) for j, w in enumerate(switching.watchers) if w.kind == "gap"]
 
         def compute(x):
-            on = list(x["on"])
-            for w in switching.watchers:
-                event = switching.switches[w.switch].one_sided if w.kind == "gap" else None
+            on, armed = list(x["on"]), list(x["armed"])
+            rates = gap_rates(self.system, x)
+            for j, w in gaps:
+                event = switching.switches[w.switch].one_sided
                 if event is not None and event.restitution > 0.0:
                     bounced = x["restitution"][switching.switches[w.switch].places[event.row or 0]] > 0.0
                     on[w.switch] = where(bounced, 0.0, on[w.switch])
-            return (on, switching.active(on)), ()
+                closes = (x["event"][0] > 0.5) & ~(on[w.switch] > 0.5) & (rates[j] < -CLOSING)
+                armed[j] = where(closes, 1.0, armed[j])
+            return (on, switching.active(on), armed), ()
 
-        sizes = {"on": self.sizes["on"], "active": self.sizes["active"]}
-        return self.s.traced_call("settle", ("on", "restitution"), sizes, compute)
+        sizes = {"on": self.sizes["on"], "active": self.sizes["active"], "armed": self.n}
+        more = ("restitution", "event", "q", "v", *self.system.parameters)
+        return self.s.traced_call("settle", ("on", "armed", *more), sizes, compute)
 
 
 def _not(condition: Any) -> Any:
