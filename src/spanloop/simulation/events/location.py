@@ -220,7 +220,7 @@ def _crosses(x: Arrays, rules: Rules) -> list[Any]:
 
 
 def _touching(x: Arrays, rules: Rules, ahead: Sequence[Any]) -> list[Any]:
-    """Whether each is a gap that closes at the moment of the trial, though it is not closed yet: impacts of symmetry."""
+    """Whether each is a gap that closes at the moment of the trial, though it is not closed yet: by symmetry, say."""
     rows = zip(_watching(x, rules), rules.rearms, x["g.next"], ahead, strict=True)
     resolved = rules.resolved
     return [w & (y > 0.0) & (d > 0.0) & (d < resolved) if rearms == "step" else False for w, rearms, y, d in rows]

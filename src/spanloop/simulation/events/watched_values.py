@@ -53,7 +53,7 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
 
 
 def gap_rates(system: System, x: Arrays) -> list[Any]:
-    """Rates of the gaps of one-sided switches and stops, 0 for the other watchers. x: q, v, the arrays of the system."""
+    """Rates of the gaps of one-sided switches and stops, 0 for the others. x: q, v, the arrays of the system."""
     assert system.switching is not None
     switches, watchers = system.switching.switches, system.switching.watchers
     rates = system.row_rates(x) if any(w.kind == "gap" and w.limit is None for w in watchers) else []
