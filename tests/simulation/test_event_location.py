@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spanloop.simulation.events import location
-from spanloop.simulation.events.location import FAILED, RESOLVED, Rules
+from spanloop.simulation.events.location import FAILED, RESOLVED, SLACK, Rules
 
 H = 0.01
 
@@ -18,9 +18,12 @@ def rules(n, **changes):
         "rearms": ("positive",) * n,
         "keeps_armed": (False,) * n,
         "disarms": ((),) * n,
-        "gaps": (True,) * n,
+        "gaps": (False,) * n,
     }
     return Rules(**{**known, **changes})
+
+
+GAP = rules(1, rearms=("step",), gaps=(True,), enabled=((0, 0.0),))  # watched while its switch is off
 
 
 def step(values, rates=None, fails=lambda t: False, armed=None, own=None, before=None):
@@ -31,7 +34,7 @@ def step(values, rates=None, fails=lambda t: False, armed=None, own=None, before
     n = len(values(0.0))
     rates = rates or (lambda t: [0.0] * n)
     x = {"t": [0.0], "h": [H], "share": [0.0], "ending": [0.0], "armed": armed or [1.0] * n, "q": [0.0]}
-    x |= {"third": before or [0.0] * n, "third.at": [-1.0 if before else 0.0]}
+    x |= {"third": before or [0.0] * n, "third.at": [-1.0 if before else 0.0], "on": [0.0]}
     x |= location.begin(x, n) | {"g": values(0.0), "r": rates(0.0)}
     fired, trials = [], 0
     while x["trying"][0] > 0.0:
@@ -48,7 +51,7 @@ def step(values, rates=None, fails=lambda t: False, armed=None, own=None, before
         x |= location.decide(x, own or rules(n), ["q"])
         if x["event"][0]:
             fired.append((x["t"][0], [j for j, f in enumerate(x["fired"]) if f]))
-            x |= {"g": values(x["t"][0]), "r": rates(x["t"][0])}
+            x |= {"g": values(x["t"][0]), "r": rates(x["t"][0]), "on": [1.0]}
     return fired, trials, x
 
 
@@ -105,8 +108,25 @@ def test_a_gap_that_opens_and_closes_within_the_step_is_found_by_its_rate():
     def rates(t):
         return [0.5 * H - 2.0 * t]
 
-    fired, _, _ = step(values, rates, own=rules(1, rearms=("step",)))
+    fired, _, _ = step(values, rates, own=GAP)
     assert fired[0][0] == pytest.approx(0.5 * H, abs=2e-9 * H)
+
+
+def test_a_gap_that_force_has_opened_is_seen_when_it_closes_again():
+    """It is off, and closes after all: found where it is closed by its slack."""
+    fired, _, _ = step(lambda t: [-1e-16 - 0.01 * t], armed=[0.0], own=GAP)
+    assert fired[0][0] == pytest.approx(SLACK["float64"] / 0.01, rel=1e-3)
+
+
+def test_a_gap_that_force_has_opened_is_not_closed_by_rounding():
+    fired, _, x = step(lambda t: [-1e-16 + 1e-3 * t * t], armed=[0.0], own=GAP)
+    assert fired == []
+    assert x["armed"] == [1.0]
+
+
+def test_a_gap_that_comes_back_from_beyond_does_not_fire():
+    fired, _, _ = step(lambda t: [-1e-5 + 1e-4 * t], lambda t: [1e-4], own=GAP)
+    assert fired == []
 
 
 def test_an_event_before_a_failure_is_found():

@@ -17,6 +17,7 @@ After a trial at whose end something fires, and before the rest of the step:
 | v.hit | nv | velocity before the impact |
 | q.was, v.was | nq, nv | the state before bodies come or go, where some do |
 | impulse, lost | rows | impulses [N m s, N s], energy given up [J] |
+| struck | rows | rates before the impact [rad/s, m/s] |
 | f | rows | forces [N m, N] |
 """
 
@@ -31,7 +32,7 @@ from spanloop.compiler.lower.schedule import following
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
-from spanloop.simulation.events.kinds import Appear, Attach
+from spanloop.simulation.events.kinds import RESTING, Appear, Attach
 from spanloop.simulation.events.switching import OPEN, Switching
 from spanloop.simulation.events.watched_values import push, values_and_rates, weight
 from spanloop.topology.captured_frames import captured_placement, own_placement
@@ -42,8 +43,7 @@ if TYPE_CHECKING:
 
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
-RESTLESS = location.MOST // 2  # trials in a step, after which what is slow does not bounce any more
-SLOW = 20.0  # m/s² or rad/s²: times the step, the speed that is slow then
+SLOW = 20.0  # m/s² or rad/s²: times the step, the speed of what does not bounce in a restless step
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -183,7 +183,8 @@ class LocatedStep:
 
     @property
     def _rules(self) -> location.Rules:
-        return replace(self.switching.rules, resolved=location.RESOLVED[self.s.dtype])
+        dtype = self.s.dtype
+        return replace(self.switching.rules, resolved=location.RESOLVED[dtype], slack=location.SLACK[dtype])
 
     def _check(self, waits: Sequence[str]) -> Call:
         sizes, rules = location.checked(self.n), self._rules
@@ -192,7 +193,7 @@ class LocatedStep:
             found = location.check(x, rules, self.moves, waits)
             return tuple(found[name] for name in sizes), ()
 
-        more = ("g", "r", following("g"), "ending", "tries", "to", "h.grid", *map(following, self.moves))
+        more = ("g", "r", following("g"), "ending", "tries", "turns", "to", "h.grid", *map(following, self.moves))
         reads = (*(n for n in sizes if n != "failed"), *more, *self._on, *waits)
         return self.s.traced_call("check", reads, sizes, compute)
 
@@ -312,7 +313,7 @@ class LocatedStep:
         if w.kind != "gap" or event is None or event.restitution == 0.0:
             return
         rate = event.sign * self.system.row_rates(x)[switch.rows[event.row or 0]]
-        fast = (rate < -event.resting) & ((x["turns"][0] < RESTLESS) | (rate < -SLOW * x["h.grid"][0]))
+        fast = (rate < -event.resting) & ((x["turns"][0] < location.RESTLESS) | (rate < -SLOW * x["h.grid"][0]))
         place = switch.places[event.row or 0]
         restitution[place] = where(fires & fast, event.restitution, restitution[place])
 
@@ -339,32 +340,53 @@ class LocatedStep:
         switching, share = self.switching, PULLED * weight(self.switching.model)
 
         def compute(x):
-            on, fired, least = list(x["on"]), list(x["fired"]), share * x["h.grid"][0]
+            on, fired, armed = list(x["on"]), list(x["fired"]), list(x["armed"])
+            least = share * x["h.grid"][0] + PULLED * total(absolute(y) for y in x["impulse"])
+            fast = self._is_fast(x)
             for j, w in enumerate(switching.watchers):
                 if w.kind == "pull":
                     pulled = push(self.system, switching.switches[w.switch], x, x["impulse"]) < -least
-                    pulled = pulled & (x["event"][0] > 0.5) & (on[w.switch] > 0.5)
+                    pulled = pulled & fast & (on[w.switch] > 0.5)
                     on[w.switch], fired[j] = where(pulled, 0.0, on[w.switch]), where(pulled, 1.0, fired[j])
-            return (on, fired, switching.active(on), list(x["v.hit"])), ()
+                    for gap in switching.rules.disarms[j]:
+                        armed[gap] = where(pulled, 0.0, armed[gap])
+            return (on, fired, armed, switching.active(on), list(x["v.hit"])), ()
 
-        writes = {"on": self.sizes["on"], "fired": self.n, "active": self.sizes["active"], "v": self.s.nv}
+        writes = {"on": self.sizes["on"], "fired": self.n, "armed": self.n}
+        writes |= {"active": self.sizes["active"], "v": self.s.nv}
+        reads = ("on", "fired", "armed", "impulse", "struck", "v.hit", "h.grid")
         captured = [name for name in ("captured",) if name in self.sizes]
-        return self.s.traced_call(
-            "let_go", ("on", "fired", "impulse", "event", "v.hit", "h.grid", *captured), writes, compute
-        )
+        return self.s.traced_call("let_go", (*reads, *captured), writes, compute)
+
+    def _is_fast(self, x: Arrays) -> Any:
+        """Whether a one-sided switch closes with more than its resting speed: slower impacts open no other one."""
+        fast: Any = False
+        for j, w in enumerate(self.switching.watchers):
+            if w.kind == "gap":
+                switch = self.switching.switches[w.switch]
+                event = switch.one_sided
+                row, least = (switch.rows[event.row or 0], event.resting) if event else (switch.rows[0], RESTING)
+                fast = fast | ((x["fired"][j] > 0.5) & (absolute(x["struck"][row]) > least))
+        return fast
 
     def _impact(self) -> Call:
         def compute(x):
             delta, impulse, rates, pairs = self.system.impact(x)
             happens = (x["event"][0] > 0.5) & ~(absolute(x["ending"][0]) > 0.5)
+            ok = total(absolute(y) for y in (*delta, *impulse)) < location.LARGEST  # not so where one is no number
+            for a, b in pairs:
+                ok = ok & (a < b)
+            ending = where(happens & _not(ok), location.FAILED, x["ending"][0])
+            happens = happens & ok
             v = [where(happens, a + b, a) for a, b in zip(x["v"], delta, strict=True)]
             e = dict(zip(self.switching.mechanism.switched_rows, x["restitution"], strict=True))
             lost = [-0.5 * (p * (1.0 - e.get(r, 0.0)) * u) for r, (p, u) in enumerate(zip(impulse, rates, strict=True))]
             impulse, lost = ([where(happens, y, 0.0) for y in row] for row in (impulse, lost))
-            return (v, impulse, lost), [(where(happens, a, -1.0), where(happens, b, 1.0)) for a, b in pairs]
+            return (v, impulse, lost, rates, [ending]), ()
 
         reads = ("q", "v", "event", "ending", "restitution", *self.system.parameters)
-        return self.s.traced_call("impact", reads, {"v": self.s.nv, "impulse": self.rows, "lost": self.rows}, compute)
+        writes = {"v": self.s.nv, "impulse": self.rows, "lost": self.rows, "struck": self.rows, "ending": 1}
+        return self.s.traced_call("impact", reads, writes, compute)
 
     def _settle(self) -> Call:
         """Switches that bounced open again."""

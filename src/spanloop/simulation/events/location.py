@@ -34,9 +34,11 @@ from spanloop.math.vector3 import total
 
 SHORTEST = (1e-12, 1e-6)  # of a step: a part of it, in float64 and in float32
 RESOLVED = {"float64": 1e-9, "float32": 1e-5}  # of a step: how exactly an event is located
+SLACK = {"float64": 1e-10, "float32": 1e-4}  # rad or m: how far a gap that force has opened may close again unseen
 MOST = 200  # trials in a step
+RESTLESS = 60.0  # trials in a step, after which what is slow does not bounce, and what pushes stays closed
 FAILED = -1.0  # `ending` of a run whose step fails
-_LARGEST = 1e9  # a number of the state that is larger is lost
+LARGEST = 1e9  # a number of the state that is larger is lost
 _TRIES = 6.5  # trials of one crossing until some of them halve the bracket
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -50,8 +52,10 @@ class Rules:
     rearms: tuple[str, ...]  # "positive": after a step with a positive value; "step": after any step; "never" is off
     keeps_armed: tuple[bool, ...]  # stays armed when it fires
     disarms: tuple[tuple[int, ...], ...]  # other watchers that are off until they are armed again
+    gaps: tuple[bool, ...]  # have rates: one that is closed and opens does not fire, one that is off has SLACK
+    pulls: tuple[bool, ...] = ()  # of closed one-sided switches: not watched in the rest of a step with RESTLESS trials
     resolved: float = RESOLVED["float64"]
-    gaps: tuple[bool, ...] = ()  # have rates: one that is closed and opens does not fire
+    slack: float = SLACK["float64"]
     bodies: tuple[tuple[int, ...], ...] = ()  # those that must be there; none where it is empty
 
 
@@ -79,15 +83,16 @@ def check(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] = 
 
     state: names of the arrays that a part changes. waits: arrays whose number is positive if it did not converge.
     """
+    x = _with_slack(x, rules)
     goes_on = (x["trying"][0] > 0.0) & _not(absolute(x["ending"][0]) > 0.5)
-    ok = total(absolute(y) for name in state for y in x[f"{name}.next"]) < _LARGEST  # not so where one is no number
+    ok = total(absolute(y) for name in state for y in x[f"{name}.next"]) < LARGEST  # not so where one is no number
     for name in waits:
         ok = ok & _not(x[name][0] > 0.0)
     is_crossed = _any(a | b for a, b in zip(_at_once(x, rules), _crosses(x, rules), strict=True))
     done = goes_on & (ok & _not(is_crossed)) & _not(x["tries"][0] > 0.5)
     armed = []
     for y, now, rearms in zip(x["armed"], x["g.next"], rules.rearms, strict=True):
-        again = {"step": done, "positive": done & (now > 0.0)}.get(rearms, False)
+        again = {"step": done & (now > rules.slack), "positive": done & (now > 0.0)}.get(rearms, False)
         armed.append(where(again, 1.0, y))
     return {
         "trying": [where(goes_on & _not(done), 1.0, -1.0)],
@@ -114,6 +119,7 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str]) -> dict[str, list[Any]
 
     All arrays of `decided`, and those of the state, which moves on where a part ends.
     """
+    x = _with_slack(x, rules)
     busy, ok = x["trying"][0] > 0.0, x["failed"][0] < 0.5
     share, to, resolved = x["share"][0], x["to"][0], rules.resolved
     at_once, crosses = _at_once(x, rules), [c & ok for c in _crosses(x, rules)]
@@ -162,12 +168,26 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str]) -> dict[str, list[Any]
     return out | {"event": [where(event, 1.0, 0.0)], "fired": [where(f, 1.0, 0.0) for f in fires]}
 
 
+def _with_slack(x: Arrays, rules: Rules) -> Arrays:
+    """The arrays with SLACK added to gaps that are off."""
+    if not any(rules.gaps):
+        return x
+    out = dict(x)
+    for name in ("g", "g.next"):
+        rows = zip(x[name], x["armed"], rules.gaps, strict=True)
+        out[name] = [y + where(armed > 0.5, 0.0, rules.slack) if gap else y for y, armed, gap in rows]
+    return out
+
+
 def _watching(x: Arrays, rules: Rules) -> list[Any]:
     """Whether each watcher may fire now."""
     out = []
     bodies = rules.bodies or ((),) * len(rules.enabled)
-    for armed, enabled, needed in zip(x["armed"], rules.enabled, bodies, strict=True):
-        may = armed > 0.5
+    pulls = rules.pulls or (False,) * len(rules.enabled)
+    rows = zip(x["armed"], rules.enabled, bodies, rules.gaps, pulls, x["g"], x["r"], strict=True)
+    for armed, enabled, needed, gap, pull, g, r in rows:
+        may = _not((g < -rules.slack) & (r > 0.0)) if gap else armed > 0.5
+        may = may & (x["turns"][0] < RESTLESS) if pull else may
         for body in needed:
             may = may & (x["present"][body] > 0.5)
         if enabled is not None:
@@ -272,7 +292,7 @@ def _armed(x: Arrays, rules: Rules, fires: Sequence[Any], found: Any) -> list[An
     for j, armed in enumerate(x["armed"]):
         y = armed
         if rules.rearms[j] == "step":
-            y = where(found & (x["g.next"][j] > 0.0), 1.0, y)
+            y = where(found & (x["g.next"][j] > rules.slack), 1.0, y)
         if not rules.keeps_armed[j]:
             y = where(fires[j], 0.0, y)
         for other, others in enumerate(rules.disarms):

@@ -33,6 +33,7 @@ from spanloop.topology import Mechanism
 from spanloop.topology.captured_frames import captured_width, own_placement
 
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
+MOST_IN_TABLE = 6  # switches, of which all sets are known
 STOP = "::stop"  # ends the name of the switch of a joint with limits
 
 
@@ -149,7 +150,8 @@ class Switching:
             self.bodies_of(w.switch) if waiting else () for w, waiting in zip(self.watchers, waits, strict=True)
         )
         have_rates = tuple(w.kind == "gap" for w in self.watchers)
-        return Rules(tuple(enabled), rearms, keeps, disarms, bodies=needed, gaps=have_rates)
+        pulls = tuple(w.kind == "pull" for w in self.watchers)
+        return Rules(tuple(enabled), rearms, keeps, disarms, have_rates, pulls, bodies=needed)
 
     @property
     def _numbers(self) -> range:
@@ -214,8 +216,12 @@ class Switching:
 
     @cached_property
     def table_switches(self) -> tuple[int, ...]:
-        """Numbers of the switches whose sets have masks of their own: not those of one row that pushes."""
-        return tuple(k for k, s in enumerate(self.switches) if not s.is_stop and not (s.one_sided and len(s.rows) == 1))
+        """Numbers of the switches whose sets have masks of their own; where they are many, not those that push along
+        one row: it is independent of closed rows when it closes, unless several close in one moment."""
+        every = tuple(k for k, s in enumerate(self.switches) if not s.is_stop)
+        if len(every) <= MOST_IN_TABLE:
+            return every
+        return tuple(k for k in every if not (self.switches[k].one_sided and len(self.switches[k].rows) == 1))
 
     def without_absent(self, v: np.ndarray) -> np.ndarray:
         """Initial velocities (n, nv): bodies that are not there do not move."""

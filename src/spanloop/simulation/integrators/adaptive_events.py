@@ -15,7 +15,7 @@ import numpy as np
 from spanloop.compiler.lower import Call
 from spanloop.compiler.runtime.kernel import Kernel
 from spanloop.simulation.events import location
-from spanloop.simulation.events.located_step import RESTLESS, LocatedStep, logged_sizes, state_sizes
+from spanloop.simulation.events.located_step import LocatedStep, logged_sizes, state_sizes
 from spanloop.simulation.events.outcomes import outcome_of, too_many
 from spanloop.simulation.events.switched_start import watch_key
 from spanloop.simulation.problem import Problem
@@ -189,7 +189,7 @@ class HostEvents:
         """What fired changes switches and velocities, and is logged."""
         x, t = self.x, float(self.x["t"][0])
         self.times = [s for s in self.times if t - s < STEP] + [t]
-        x["turns"] = np.array([RESTLESS if len(self.times) > _RESTLESS else 0.0], float)
+        x["turns"] = np.array([location.RESTLESS if len(self.times) > _RESTLESS else 0.0], float)
         x["u"], x["h.grid"] = self.inputs(t, x["q"], x["v"]), np.array([STEP])
         if not self._call(self.between):
             raise TrialError
