@@ -113,6 +113,12 @@ class Schedule:
         return tuple(n for n in self.state if n not in self.in_place)
 
     @property
+    def changed(self) -> tuple[str, ...]:
+        """Arrays of the state that calls change themselves, those in place and others."""
+        written = {n for x in self.advance for c in _calls(x) for n in c.writes}
+        return tuple(n for n in self.state if n in written)
+
+    @property
     def log(self) -> Log | None:
         """What is logged; a schedule has one log at most."""
         found = [log for x in self.advance for log in _logs(x)]

@@ -119,10 +119,10 @@ class _Loop:
         self._line("br i1 %ended, label %finish, label %advance")
 
         self._begin("advance")
-        if s.in_place:
+        if s.changed:
             self._keep()
         self._commit(self._all(s.advance))
-        if s.in_place:
+        if s.changed:
             self._restore()
         self._line("br label %moved")
         self._begin("moved")
@@ -189,9 +189,9 @@ class _Loop:
         copied = sorted({n for c in self.schedule.calls() for n in self._copied(c)})
         for k, name in enumerate(copied):
             self._line(f"%copy{k} = alloca [{self.schedule.sizes[name]} x {self.t.value}], align 64")
-        if self.schedule.in_place:
-            size = self.schedule.width(self.schedule.in_place)
-            self._line(f"%in_place = alloca [{size} x {self.t.value}], align 64")
+        if self.schedule.changed:
+            size = self.schedule.width(self.schedule.changed)
+            self._line(f"%changed = alloca [{size} x {self.t.value}], align 64")
         self.copies = {name: f"%copy{k}" for k, name in enumerate(copied)}
 
     def _copied(self, c: Call) -> list[str]:
@@ -412,25 +412,25 @@ class _Loop:
         self._line("%s.next = add i64 %s, 1")
 
     def _keep(self) -> None:
-        """Keep the arrays that calls change in place, if a run of the group has ended in an earlier step."""
+        """Keep the state that calls change themselves, if a run of the group has ended in an earlier step."""
         self._line(f"%ended.some = xor i1 {self._every('%alive')}, true")
         self._line("br i1 %ended.some, label %keep, label %kept")
         self._begin("keep")
-        for k, (n, j) in enumerate(self._columns(self.schedule.in_place)):
+        for k, (n, j) in enumerate(self._columns(self.schedule.changed)):
             self._line(f"store {self.t.value} {self._get(n, j)}, ptr {self._kept(k)}, align {self.t.size}")
         self._line("br label %kept")
         self._begin("kept")
 
     def _restore(self) -> None:
-        """These arrays stay as they were in runs that ended in an earlier step."""
+        """It stays as it was in runs that ended in an earlier step."""
         t = self.t
         self._line("br i1 %ended.some, label %restore, label %restored")
         self._begin("restore")
-        for k, (n, j) in enumerate(self._columns(self.schedule.in_place)):
+        for k, (n, j) in enumerate(self._columns(self.schedule.changed)):
             before = self._new(f"load {t.value}, ptr {self._kept(k)}, align {t.size}")
             self._put(n, j, self._new(f"select {t.truth} %alive, {t.value} {self._get(n, j)}, {t.value} {before}"))
         self._line("br label %restored")
         self._begin("restored")
 
     def _kept(self, k: int) -> str:
-        return self._new(f"getelementptr {self.t.value}, ptr %in_place, i64 {k}")
+        return self._new(f"getelementptr {self.t.value}, ptr %changed, i64 {k}")
