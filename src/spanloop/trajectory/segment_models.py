@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from spanloop.dynamics import Dynamics
 from spanloop.kernels.compile import machine_kernel
+from spanloop.kernels.row_masks import row_masks
 from spanloop.kernels.spec import KernelSpec
 from spanloop.model import Model
 from spanloop.model.parts import Coupling, Placement
@@ -71,8 +73,8 @@ def robot_of(model: Model) -> Dynamics:
 
 
 @dataclass(frozen=True, eq=False)
-class ClosureRows:
-    """Closure errors and their Jacobian of a model, by kernels that models with other captured frames share."""
+class HeldLoops:
+    """Loops of a model at the frames that they hold, by kernels that models with other captured frames share."""
 
     base: Model  # with all switchable loops and couplings at the same frames
     captures: tuple[str, ...]
@@ -86,15 +88,31 @@ class ClosureRows:
         """J (n, n_rows, nv) at rows q (n, nq)."""
         return self._called("closure_jacobian", q)
 
-    def _called(self, function: str, q: np.ndarray) -> np.ndarray:
-        frames = np.broadcast_to(self.captured, (len(q), len(self.captured)))
-        found: np.ndarray = _kernel(self.base, function, self.captures)(q, np.ascontiguousarray(frames))
+    def forward_dynamics(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, *, forces: Mapping[str, np.ndarray] | None = None
+    ) -> np.ndarray:
+        """Accelerations (n, nv) at rows q, v, tau, under forces (n, 6) on bodies."""
+        if not len(q):
+            return np.zeros_like(v)
+        loads = (np.concatenate(list(forces.values()), axis=-1),) if forces else ()
+        mask = row_masks(self.base, (), closed=self.captures, near=q[0], captures=self.captures)[0]
+        inputs = (q, v, tau, *loads, np.tile(mask, (len(q), 1)))
+        return self._called("forward_dynamics", *inputs, loaded=tuple(forces or ()))
+
+    @property
+    def model(self) -> Model:
+        """A model with these joints and loops."""
+        return self.base
+
+    def _called(self, function: str, *inputs: np.ndarray, loaded: tuple[str, ...] = ()) -> np.ndarray:
+        frames = np.tile(self.captured, (len(inputs[0]), 1))
+        found: np.ndarray = _kernel(self.base, function, self.captures, loaded)(*inputs, frames)
         return found
 
 
 @functools.lru_cache(maxsize=256)
-def closure_rows(model: Model) -> ClosureRows | Dynamics:
-    """The closure rows of a model; where loops may have captured frames, with these as inputs."""
+def held_loops(model: Model) -> HeldLoops | Dynamics:
+    """Closure rows and forward dynamics of a model; where loops may have captured frames, with these as inputs."""
     names = [x.name for x in model.loops if x.switchable], [c.name for c in model.couplings if c.switchable]
     captures = (*names[0], *names[1])
     if not captures:
@@ -103,9 +121,9 @@ def closure_rows(model: Model) -> ClosureRows | Dynamics:
     couplings = tuple(replace(x, offset=0.0) if x.switchable else x for x in model.couplings)
     m = mechanism(model)
     captured = np.array([x for name in captures for x in own_placement(m, name)], float)
-    return ClosureRows(replace(model, loops=loops, couplings=couplings), captures, captured)
+    return HeldLoops(replace(model, loops=loops, couplings=couplings), captures, captured)
 
 
 @functools.lru_cache(maxsize=64)
-def _kernel(base: Model, function: str, captures: tuple[str, ...]) -> Any:
-    return machine_kernel(KernelSpec.of(base, function, captures=captures))
+def _kernel(base: Model, function: str, captures: tuple[str, ...], loaded: tuple[str, ...]) -> Any:
+    return machine_kernel(KernelSpec.of(base, function, captures=captures, forces=loaded))
