@@ -90,11 +90,12 @@ class LocatedStep:
 
     def calls(self, body: list[Any], waits: Sequence[str]) -> tuple[Any, ...]:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
-        begin, end = self._begin(), [*self.after_trial(), self._check(waits)]
+        begin = self._begin()
+        turn = [self._holds(), *body, *self._sparingly(self.after_trial()), self._check(waits)]
         log = Log("event", tuple(logged_sizes(self.system)))
         always = self.s.begin if self.s.linearize else ()  # the length of the trial is in them
         between = (self._decide(), *always, When(tuple(self.between()), "event"))
-        return begin, Repeat((*body, *end), "trying", location.MOST, between, log), self._halt()
+        return begin, Repeat(tuple(turn), "trying", location.MOST, between, log), self._halt()
 
     def after_trial(self) -> list[Call]:
         """The watchers' values at the end of a trial."""
@@ -108,6 +109,31 @@ class LocatedStep:
         return calls + [*s.begin, *self._forces("t", "q", s.velocity, "f"), *self._watch_at_start()]
 
     # ---- trials
+
+    def _holds(self) -> Call:
+        """`held` is positive where a switch is on."""
+
+        def compute(x):
+            return ([total(x["on"]) - 0.5 if self.switching.switches else -1.0],), ()
+
+        return self.s.traced_call("holds", ("on",) if self.switching.switches else (), {"held": 1}, compute)
+
+    def _sparingly(self, calls: list[Call]) -> list[Call | When]:
+        """The calls with that for forces skipped where no switch is on, if only watchers of switches read them."""
+        reads_always = [w for w in self.switching.watchers if w.needs_forces and (w.takes_forces or w.switch < 0)]
+        if not self.switching.needs_forces or reads_always:
+            return list(calls)
+
+        def none(x):
+            return ([0.0] * self.rows,), ()
+
+        def keep(x):
+            return ([where(x["held"][0] > 0.0, f, 0.0) for f in x["f.next"]],), ()
+
+        forces, *others = calls
+        empty = self.s.traced_call("no_forces", (), {"f.next": self.rows}, none)
+        masked = self.s.traced_call("of_held", ("held", "f.next"), {"f.next": self.rows}, keep)
+        return [empty, When((forces, masked), "held"), *others]
 
     def _begin(self) -> Call:
         def compute(x):
