@@ -129,6 +129,11 @@ class System:
         return self.has_loops and self.closures == "project"
 
     @property
+    def may_be_open(self) -> bool:
+        """Whether there may be no row that is closed, because events open all of them."""
+        return self.switching is not None and len(self._baked.switched_rows) == self._baked.n_rows
+
+    @property
     def minimal(self) -> bool:
         """Whether the actuated coordinates alone are integrated."""
         return self.has_loops and self.closures == "minimal"

@@ -57,7 +57,7 @@ class Repeat:
     the log; there are none after the last turn.
     """
 
-    calls: tuple[Call | Repeat, ...]
+    calls: tuple[Call | Repeat | When, ...]
     left: str
     most: int
     between: tuple[Call | When, ...] = ()
@@ -139,14 +139,16 @@ def _calls(x: Call | Repeat | When) -> Iterator[Call]:
         yield from _calls(inner)
 
 
-def _logs(x: Call | Repeat) -> Iterator[Log]:
+def _logs(x: Call | Repeat | When) -> Iterator[Log]:
     if isinstance(x, Repeat):
         yield from (log for inner in x.calls for log in _logs(inner))
         if x.log is not None:
             yield x.log
 
 
-def _operations(x: Call | Repeat) -> int:
+def _operations(x: Call | Repeat | When) -> int:
+    if isinstance(x, When):
+        return sum(c.plan.operations.total for c in x.calls)
     return x.operations if isinstance(x, Repeat) else x.plan.operations.total
 
 

@@ -303,12 +303,14 @@ class _Loop:
         arrays = [*(inputs[n] for n in c.reads), *(self.memory[n] for n in c.writes)]
         self._line(self.plan_functions[id(c.plan)].call(arrays))
 
-    def _all(self, calls: Sequence[Call | Repeat]) -> list[str]:
+    def _all(self, calls: Sequence[Call | Repeat | When]) -> list[str]:
         """Calls and loops in order; for each loop the mask of runs that were done in time."""
         done = []
         for x in calls:
             if isinstance(x, Repeat):
                 done += self._repeat(x)
+            elif isinstance(x, When):
+                self._when(x)
             else:
                 self._call(x)
         return done
@@ -330,11 +332,7 @@ class _Loop:
         if r.between or r.log is not None:
             self._line(f"br i1 {on}, label %between{k}, label %after{k}")
             self._begin(f"between{k}")
-            for x in r.between:
-                if isinstance(x, When):
-                    self._when(x)
-                else:
-                    self._call(x)
+            self._all(r.between)
             if r.log is not None:
                 self._append(r.log, counts)
             self._line(f"br label %again{k}")

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from spanloop.simulation.system import System
 
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
+CLOSED, PUSHES = "closed", "pushes"  # arrays: how many switches are closed; how many of them a watcher reads forces of
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 SLOW = 20.0  # m/s² or rad/s²: times the step, the speed of what does not bounce in a restless step
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
@@ -89,11 +90,32 @@ class LocatedStep:
 
     def calls(self, body: list[Any], waits: Sequence[str]) -> tuple[Any, ...]:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
-        begin, end = self._begin(), [*self.after_trial(), self._check(waits)]
+        begin = (self._begin(), *self._flags())
+        forces = self._forces("t.end", following("q"), following("v"), "f.next")
+        end = [*((When(tuple(forces), PUSHES),) if forces else ()), self._watch_at_end(), self._check(waits)]
         log = Log("event", tuple(logged_sizes(self.system)))
         always = self.s.begin if self.s.linearize else ()  # the length of the trial is in them
-        between = (self._decide(), *always, When(tuple(self.between()), "event"))
-        return begin, Repeat((*body, *end), "trying", location.MOST, between, log), self._halt()
+        between = (self._decide(), *always, When((*self.between(), *self._flags()), "event"))
+        return *begin, Repeat((*body, *end), "trying", location.MOST, between, log), self._halt()
+
+    def _flags(self) -> list[Call]:
+        """What need not be computed: closures where all are open, forces where no watcher reads one."""
+        switching = self.switching
+        if not switching.switches:
+            return []
+        always = any(w.takes_forces or (w.kind == "grasp" and w.switch < 0) for w in switching.watchers)
+        reads = {w.switch for w in switching.watchers if w.kind in ("pull", "grasp") and w.switch >= 0}
+
+        def compute(x):
+            closed, pushes = total(x["on"]), 1.0 if always else total(x["on"][k] for k in reads)
+            unread = [where(pushes > 0.5, f, 0.0) for f in x["f.next"]] if switching.needs_forces else []
+            return ([closed], [pushes], *([unread] if unread else [])), ()
+
+        forces = {"f.next": self.rows} if switching.needs_forces else {}
+        self.s.sizes.update(forces)
+        plan = self.s.shared("flags", ("on", *forces), {"on": self.sizes["on"], **forces}, compute)
+        self.s.sizes.update({CLOSED: 1, PUSHES: 1})
+        return [Call(plan, ("on", *forces), (CLOSED, PUSHES, *forces))]
 
     def after_trial(self) -> list[Call]:
         """The watchers' values at the end of a trial."""

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, unrolled, with_demands_in_output
+from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, When, unrolled, with_demands_in_output
 from spanloop.compiler.lower.schedule import following
 from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.controllers import traced
 from spanloop.simulation.events.endings import Events
-from spanloop.simulation.events.located_step import IN_PLACE, LocatedStep, state_sizes
+from spanloop.simulation.events.located_step import CLOSED, IN_PLACE, LocatedStep, state_sizes
 from spanloop.simulation.minimal import step as minimal
 from spanloop.simulation.system import System
 
@@ -191,7 +191,24 @@ class ScheduleBuilder:
 
         stage = ("extra",) if self.linearize else ()
         reads = (self.moved, "loops", "margin", *stage, *self.system.parameters)
-        self._calls.append(self.traced_call("close", reads, {following("q"): self.nq, following("loops"): 2}, compute))
+        writes = {following("q"): self.nq, following("loops"): 2}
+        if not self.system.may_be_open:
+            self._calls.append(self.traced_call("close", reads, writes, compute))
+            return
+
+        def closed(x):  # of runs that have a loop to close; the others keep what they have
+            (q, loops), pairs = compute(x)
+            some = x[CLOSED][0] > 0.5
+            q = [where(some, a, b) for a, b in zip(q, x[self.moved], strict=True)]
+            return (q, loops), [(where(some, a, -1.0), where(some, b, 1.0)) for a, b in pairs]
+
+        def opened(x):
+            error, margin = x["loops"]
+            return list(x[self.moved]), [error, where(x["margin"][0] < margin, x["margin"][0], margin)]
+
+        self.sizes[CLOSED] = 1
+        self.call("open", (self.moved, "loops", "margin"), writes, opened)
+        self._calls.append(When((self.traced_call("close", (*reads, CLOSED), writes, closed),), CLOSED))
 
     def _measure(self) -> None:
         """Measure how far loops have opened that nothing brings back."""
