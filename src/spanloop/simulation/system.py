@@ -129,11 +129,6 @@ class System:
         return self.has_loops and self.closures == "project"
 
     @property
-    def may_be_open(self) -> bool:
-        """Whether there may be no row that is closed, because events open all of them."""
-        return self.switching is not None and len(self._baked.switched_rows) == self._baked.n_rows
-
-    @property
     def minimal(self) -> bool:
         """Whether the actuated coordinates alone are integrated."""
         return self.has_loops and self.closures == "minimal"
@@ -153,6 +148,11 @@ class System:
         if self.has_loops:
             known |= extra_inputs(self._baked) | ({"gains": 2} if self.closures == "feedback" else {})
         return known | (self.switching.sizes if self.switching else {})
+
+    @property
+    def all_switchable(self) -> bool:
+        """Whether all rows of closures can be switched off."""
+        return self._baked.n_rows == len(self._baked.switched_rows)
 
     @property
     def switched(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.trajectory.events import NO_EVENTS
-from spanloop.trajectory.quantities import accelerations_under, loops_robot, over_samples, tree_robot
+from spanloop.trajectory.quantities import accelerations_under, over_samples
 from spanloop.trajectory.segment import Segment
 from spanloop.trajectory.selection import ends_between, events_of
 from spanloop.trajectory.topologies import is_uniform, steady_runs, still_dofs
@@ -153,7 +153,7 @@ def _resampled(run: Trajectory, times: np.ndarray) -> tuple[Segment, dict[str, n
 
 
 def _coordinates(run: Trajectory, before, after, h, s) -> np.ndarray:
-    robot = tree_robot(run)
+    robot = run.robot
 
     def between(start, stop, part):
         return robot.integrate(start, part * robot.difference(start, stop))
@@ -173,7 +173,7 @@ def _rates(run: Trajectory, before, after, h, s) -> np.ndarray:
     start, stop = run.a[..., before, :], run.a[..., after, :]
     if run.segments[0].held:  # the interval ends under the torques with which it began
         forces = {name: six[..., after, :] for name, six in (run.forces or {}).items()}
-        stop = accelerations_under(loops_robot(run), run.q[..., after, :], high, run.tau[..., before, :], forces)
+        stop = accelerations_under(run.robot, run.q[..., after, :], high, run.tau[..., before, :], forces)
         stop[..., still_dofs(run.model, run.segments[0].absent)] = 0.0
     gap = high - low
     line = low + s * gap

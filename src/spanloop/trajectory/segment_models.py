@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
 from spanloop.kernels.compile import machine_kernel
@@ -18,6 +18,7 @@ from spanloop.model.parts import Coupling, Placement
 from spanloop.topology import mechanism
 from spanloop.topology.captured_frames import FRAME, OFFSET, own_placement, with_captured_placements
 from spanloop.trajectory.events import STOP, EventTable
+from spanloop.types import Array
 
 
 def with_closed(
@@ -66,64 +67,75 @@ def _hold(model: Model, joint: str, q: np.ndarray) -> tuple[str, float]:
     return joint, min(limits, key=lambda x: abs(x - at), default=at)
 
 
-@functools.lru_cache(maxsize=32)
-def robot_of(model: Model) -> Dynamics:
-    """The kernels of a model, kept: segments come again."""
-    return Dynamics(model)
-
-
-@dataclass(frozen=True, eq=False)
-class HeldLoops:
-    """Loops of a model at the frames that they hold, by kernels that models with other captured frames share."""
-
-    base: Model  # with all switchable loops and couplings at the same frames
-    captures: tuple[str, ...]
-    captured: np.ndarray
-
-    def closure_error(self, q: np.ndarray) -> np.ndarray:
-        """Errors (n, n_rows) at rows q (n, nq)."""
-        return self._called("closure_error", q)
-
-    def closure_jacobian(self, q: np.ndarray) -> np.ndarray:
-        """J (n, n_rows, nv) at rows q (n, nq)."""
-        return self._called("closure_jacobian", q)
-
-    def forward_dynamics(
-        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, *, forces: Mapping[str, np.ndarray] | None = None
-    ) -> np.ndarray:
-        """Accelerations (n, nv) at rows q, v, tau, under forces (n, 6) on bodies."""
-        if not len(q):
-            return np.zeros_like(v)
-        loads = (np.concatenate(list(forces.values()), axis=-1),) if forces else ()
-        mask = row_masks(self.base, (), closed=self.captures, near=q[0], captures=self.captures)[0]
-        inputs = (q, v, tau, *loads, np.tile(mask, (len(q), 1)))
-        return self._called("forward_dynamics", *inputs, loaded=tuple(forces or ()))
-
-    @property
-    def model(self) -> Model:
-        """A model with these joints and loops."""
-        return self.base
-
-    def _called(self, function: str, *inputs: np.ndarray, loaded: tuple[str, ...] = ()) -> np.ndarray:
-        frames = np.tile(self.captured, (len(inputs[0]), 1))
-        found: np.ndarray = _kernel(self.base, function, self.captures, loaded)(*inputs, frames)
-        return found
-
-
-@functools.lru_cache(maxsize=256)
-def held_loops(model: Model) -> HeldLoops | Dynamics:
-    """Closure rows and forward dynamics of a model; where loops may have captured frames, with these as inputs."""
-    names = [x.name for x in model.loops if x.switchable], [c.name for c in model.couplings if c.switchable]
-    captures = (*names[0], *names[1])
-    if not captures:
-        return robot_of(model)
-    loops = tuple(replace(x, placement_b=Placement()) if x.switchable else x for x in model.loops)
-    couplings = tuple(replace(x, offset=0.0) if x.switchable else x for x in model.couplings)
-    m = mechanism(model)
-    captured = np.array([x for name in captures for x in own_placement(m, name)], float)
-    return HeldLoops(replace(model, loops=loops, couplings=couplings), captures, captured)
+# ---- kernels
 
 
 @functools.lru_cache(maxsize=64)
-def _kernel(base: Model, function: str, captures: tuple[str, ...], loaded: tuple[str, ...]) -> Any:
-    return machine_kernel(KernelSpec.of(base, function, captures=captures, forces=loaded))
+def robot_of(model: Model) -> Dynamics:
+    """The kernels of a segment's model; segments that differ in captured frames share theirs."""
+    return HeldDynamics(model) if model.switches else Dynamics(model)
+
+
+class HeldDynamics(Dynamics):
+    """A Dynamics whose switchable loops and couplings are closed where the model has them.
+
+    Their frames and offsets are inputs of its kernels, and what does not depend on loops comes from the tree: a model
+    that holds other frames needs no kernels of its own.
+    """
+
+    def __init__(self, model: Model):
+        super().__init__(model)
+        loops = tuple(replace(x, placement_b=Placement()) if x.switchable else x for x in model.loops)
+        couplings = tuple(replace(x, offset=0.0) if x.switchable else x for x in model.couplings)
+        self._base = replace(model, loops=loops, couplings=couplings)
+        self._tree = robot_of(replace(model, loops=(), couplings=()))
+        m = mechanism(model)
+        self._captured = np.array([x for name in model.switches for x in own_placement(m, name)], float)
+        self._near: np.ndarray | None = None
+
+    def forward_dynamics(self, q: ArrayLike, *state: ArrayLike, **options: Any) -> Array:
+        rows = np.reshape(np.asarray(q, float), (-1, self.model.nq))
+        known = rows[np.isfinite(rows).all(axis=1)]
+        self._near = known[0] if len(known) else None
+        return super().forward_dynamics(q, *state, **options)
+
+    def _kernel(self, function: str, **options: Any) -> Any:
+        if function in _OF_LOOPS:
+            kernel = _kernel_of_loops(self._base, function, tuple(sorted(options.items())))
+            return _HeldKernel(kernel, self._captured)
+        return self._tree._kernel(function, **options)
+
+    def _row_mask(self, model: Model, active_loops: frozenset[str]) -> np.ndarray:
+        names = self._base.switches
+        return row_masks(self._base, (), closed=active_loops, near=self._near, captures=names)[0]
+
+    def _shorten(self, function: str, kernel: Any) -> None:
+        """Calls go through the methods, which add the frames."""
+
+
+_OF_LOOPS = ("forward_dynamics", "closure_error", "closure_facing", "closure_jacobian", "closure_bias")
+
+
+@functools.lru_cache(maxsize=64)
+def _kernel_of_loops(base: Model, function: str, options: tuple[tuple[str, Any], ...]) -> Any:
+    return machine_kernel(KernelSpec.of(base, function, captures=base.switches, **dict(options)))
+
+
+class _HeldKernel:
+    """A kernel whose last input is given."""
+
+    def __init__(self, kernel: Any, captured: np.ndarray):
+        self.kernel, self.captured = kernel, captured
+
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        return self.kernel(*inputs, self.captured, out=out)
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The answers for rows of states (n, ...); NaN for a state without one."""
+        found: np.ndarray = self.kernel.evaluate(*inputs, np.tile(self.captured, (len(inputs[0]), 1)))
+        return found
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its numbers."""
+        return self.kernel.dtype

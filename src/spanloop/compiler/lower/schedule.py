@@ -113,6 +113,12 @@ class Schedule:
         return tuple(n for n in self.state if n not in self.in_place)
 
     @property
+    def changed(self) -> tuple[str, ...]:
+        """Arrays of the state that calls change themselves, those in place and others."""
+        written = {n for x in self.advance for c in _calls(x) for n in c.writes}
+        return tuple(n for n in self.state if n in written)
+
+    @property
     def log(self) -> Log | None:
         """What is logged; a schedule has one log at most."""
         found = [log for x in self.advance for log in _logs(x)]
@@ -148,7 +154,7 @@ def _logs(x: Call | Repeat | When) -> Iterator[Log]:
 
 def _operations(x: Call | Repeat | When) -> int:
     if isinstance(x, When):
-        return sum(c.plan.operations.total for c in x.calls)
+        return sum(_operations(c) for c in x.calls)
     return x.operations if isinstance(x, Repeat) else x.plan.operations.total
 
 

@@ -29,7 +29,7 @@ from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.controllers import traced
 from spanloop.simulation.events.endings import Events
-from spanloop.simulation.events.located_step import CLOSED, IN_PLACE, LocatedStep, state_sizes
+from spanloop.simulation.events.located_step import IN_PLACE, LocatedStep, state_sizes
 from spanloop.simulation.minimal import step as minimal
 from spanloop.simulation.system import System
 
@@ -180,35 +180,31 @@ class ScheduleBuilder:
         self._calls.append(self.traced_call("end", reads, writes, lambda x: minimal.end(self.system, x, OPEN)))
 
     def _close(self) -> None:
-        """Project positions to the closed loops."""
+        """Project positions to the closed loops; skipped where all can be open and are (located_step.py: `held`)."""
+        skips = bool(self.system.switching) and self.system.all_switchable
+
+        def loops(x, left):
+            error, margin = x["loops"]
+            return [where(error < left, left, error), where(x["margin"][0] < margin, x["margin"][0], margin)]
 
         def compute(x):
             q, left = self.system.closed_position({**x, "q": x[self.moved]})
-            error, margin = x["loops"]
-            margin = where(x["margin"][0] < margin, x["margin"][0], margin)
             kept = self.system.openness({**x, "q": q}, kept=True)
-            return (q, [where(error < left, left, error), margin]), [(kept, OPEN), (left, LOOSE)]
+            if skips:
+                held = x["held"][0] > 0.0
+                q = [where(held, a, b) for a, b in zip(q, x[self.moved], strict=True)]
+                left, kept = where(held, left, 0.0), where(held, kept, 0.0)
+            return (q, loops(x, left)), [(kept, OPEN), (left, LOOSE)]
 
         stage = ("extra",) if self.linearize else ()
         reads = (self.moved, "loops", "margin", *stage, *self.system.parameters)
         writes = {following("q"): self.nq, following("loops"): 2}
-        if not self.system.may_be_open:
+        if not skips:
             self._calls.append(self.traced_call("close", reads, writes, compute))
             return
-
-        def closed(x):  # of runs that have a loop to close; the others keep what they have
-            (q, loops), pairs = compute(x)
-            some = x[CLOSED][0] > 0.5
-            q = [where(some, a, b) for a, b in zip(q, x[self.moved], strict=True)]
-            return (q, loops), [(where(some, a, -1.0), where(some, b, 1.0)) for a, b in pairs]
-
-        def opened(x):
-            error, margin = x["loops"]
-            return list(x[self.moved]), [error, where(x["margin"][0] < margin, x["margin"][0], margin)]
-
-        self.sizes[CLOSED] = 1
-        self.call("open", (self.moved, "loops", "margin"), writes, opened)
-        self._calls.append(When((self.traced_call("close", (*reads, CLOSED), writes, closed),), CLOSED))
+        self.sizes["held"] = 1
+        self.call("open", (self.moved, "loops", "margin"), writes, lambda x: (list(x[self.moved]), loops(x, 0.0)))
+        self._calls.append(When((self.traced_call("close", ("held", *reads), writes, compute),), "held"))
 
     def _measure(self) -> None:
         """Measure how far loops have opened that nothing brings back."""
