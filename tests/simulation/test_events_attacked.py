@@ -180,3 +180,13 @@ def test_a_floor_does_not_hold_what_is_pulled_up(integrator):
     after = 0.5 * (2.0 - 9.81 * 0.05)
     assert run.events.v_after[-1] == pytest.approx([after, after], abs=1e-10)
     assert run.q[-1, 0] == pytest.approx(after * 0.05 - 0.5 * 9.81 * 0.05**2, abs=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_condition_may_be_as_large_as_it_likes(dtype):
+    integrator = sl.Integrator("rk4", dtype=dtype)
+    events = [OneSided("floor"), End("far", when=lambda t, q, v: 1e12 + q[0]), Attach("floor", at=1e7)]
+    run = sl.simulate(ball(), [0.01], duration=0.01, events=events, integrator=integrator)
+    assert run.outcome.finished
+    alone = {"far": lambda t, q, v: 1e12 + q[0]}
+    assert sl.simulate(sl.zoo.pendulum(), [0.1], duration=0.01, events=alone, integrator=integrator).outcome.finished
