@@ -32,7 +32,8 @@ def call(sizes, name, reads, writes, compute) -> Call:
 def bouncing() -> Schedule:
     """x falls at speed 1 and is set to `size` whenever it reaches 0, inside a step; `number` counts that in place.
 
-    From the third time on it is set to 1.25 size.
+    From the third time on it is set to 1.25 size. With every throw the state x itself becomes number·size, which a step
+    that fails leaves there.
 
     A turn takes the rest of the step from `top`, or the part of it until x is 0; h is its length, t its start. In each
     turn the square root of 2 + x at its end is found by repetition. A run halts when number is above limit.
@@ -78,6 +79,7 @@ def bouncing() -> Schedule:
             [where(crosses, x["t"][0] + x["h"][0], x["t"][0])],
             [where(crosses, 1.0, -1.0)],
             [where(crosses, x["number"][0] - 1.5, -1.0)],
+            [where(crosses, x["size"][0] * x["number"][0], x["x"][0])],
         )
 
     def lift(x):
@@ -100,7 +102,7 @@ def bouncing() -> Schedule:
         "left",
         MOST,
         between=(
-            make("throw", ("size", "left", "h", *moved[:-1]), (*moved, "late"), throw),
+            make("throw", ("x", "size", "left", "h", *moved[:-1]), (*moved, "late", "x"), throw),
             When((make("lift", ("late", "top"), ("top",), lift),), "late"),
         ),
         log=Log("flag", ("t", "number", "top", "root")),
@@ -141,7 +143,7 @@ def expected(x, size, limit, real):
             if not crosses or turn == MOST - 1:
                 break
             top = size if number < 1.75 else one(1.25) * size
-            rest, number, t = rest - length, number + one(1), t + length
+            rest, number, t, x = rest - length, number + one(1), t + length, size * number
             rows.append([t, number, top, *root])
         why = (HALTED if number > limit else 0) | (NOT_CONVERGED if crosses or rough else 0)
         if why:
@@ -270,7 +272,7 @@ def test_a_schedule_shows_its_loops_and_counts_the_usual_turn():
     schedule = bouncing()
     text = str(schedule)
     assert "= improve(guess, rounds, rough, x.next)  (repeat while rough > 0)  (repeat while left > 0)" in text
-    assert "= throw(size, left, h, top, rest, number, t)  (between turns while left > 0)" in text
+    assert "= throw(x, size, left, h, top, rest, number, t)  (between turns while left > 0)" in text
     assert "top = lift(late, top)  (when late > 0)  (between turns while left > 0)" in text
     assert "log t, number, top, root where flag > 0" in text
     own = {c.plan.name: c.plan.operations.total for c in schedule.calls()}

@@ -101,3 +101,92 @@ def test_a_condition_that_is_no_number_at_the_start_fires_alone():
         sl.simulate(
             ball(), [1.0], duration=0.01, events=[OneSided("floor"), End("x", when=lambda t, q, v: np.bool_(1))]
         )
+
+
+def puck(width: float = 0.1) -> sl.Model:
+    model = sl.Builder("puck").body("puck", 1.0).prismatic("x", "world", "puck", "z").build()
+    model = model.with_gravity((0.0, 0.0, 0.0)).with_frame("wall", "world", position=(0.0, 0.0, width))
+    model = model.with_loop("world", "puck", "point_on_plane", name="left", switchable=True)
+    return model.with_loop("wall", "puck", "point_on_plane", name="right", switchable=True)
+
+
+WALLS = [OneSided("left", restitution=1.0, resting=0.0), OneSided("right", sign=-1, restitution=1.0, resting=0.0)]
+
+
+@pytest.mark.parametrize("options", [{"step": 0.01}, {"integrator": "DOP853"}])
+def test_a_puck_between_two_walls_never_loses_energy(options):
+    run = sl.simulate(puck(), [0.03], [30.0], duration=0.5, events=WALLS, **options)
+    assert len(run.events) == 150
+    np.testing.assert_allclose(run.events.time, (0.07 + 0.1 * np.arange(150)) / 30.0, rtol=0.0, atol=1e-11)
+    assert np.array_equal(np.abs(run.v), np.full(run.v.shape, 30.0))
+    assert run.q.min() > -1e-12
+    assert run.q.max() < 0.1 + 1e-12
+
+
+def test_more_bounces_than_a_step_can_locate_are_not_stopped_in_silence():
+    run = sl.simulate(puck(), [0.03], [1000.0], duration=0.05, step=0.01, events=WALLS)
+    assert run.outcome.reason == "not_converged"
+    assert "Take shorter steps" in run.outcome.sentence
+    assert abs(run.v[-1, 0]) == 1000.0
+
+
+def block(corners: int) -> sl.Model:
+    """A block of 0.4 m by 1.6 m in a plane, with corners on a smooth floor."""
+    builder = sl.Builder("block").body("x", 0.0).body("z", 0.0).body("block", 1.0, inertia=[0.68 / 3.0] * 3)
+    builder = (
+        builder.prismatic("x", "world", "x", "x").prismatic("z", "x", "z", "z").revolute("turn", "z", "block", "y")
+    )
+    model = builder.build()
+    for k, (x, z) in enumerate([(-0.2, -0.8), (0.2, -0.8), (0.2, 0.8), (-0.2, 0.8)][:corners]):
+        model = model.with_frame(f"f{k}", "block", position=(x, 0.0, z))
+        model = model.with_loop("world", f"f{k}", "point_on_plane", name=f"c{k}", switchable=True)
+    return model
+
+
+@pytest.mark.slow
+def test_impacts_of_symmetry_happen_together():
+    events = [OneSided("c0", restitution=1.0), OneSided("c1", restitution=1.0)]
+    run = sl.simulate(block(2), [0.0, 0.9, 0.0], duration=3.0, step=0.01, events=events)
+    assert len(run.events) == 22
+    assert np.abs(run.q[:, 2]).max() < 1e-12
+    energy = 0.5 * run.v[:, 1] ** 2 + 9.81 * run.q[:, 1]
+    assert np.abs(energy - energy[0]).max() < 1e-12
+
+
+@pytest.mark.slow
+def test_a_rocking_block_comes_to_rest():
+    events = [OneSided("c0"), OneSided("c1")]
+    for step in (1e-3, 1e-2):
+        start = [0.0, 0.2 * np.sin(0.1) + 0.8 * np.cos(0.1), 0.1]
+        run = sl.simulate(block(2), start, duration=1.5, step=step, events=events)
+        assert run.outcome.finished
+        corners = run.q[:, 1:2] + np.sin(run.q[:, 2:]) * [0.2, -0.2] - 0.8 * np.cos(run.q[:, 2:])
+        assert corners.min() > -1e-9
+        assert np.abs(run.v[-1]).max() < 1e-12
+        ratios = run.events.v_after[1:5, 2] / run.events.v_before[1:5, 2]
+        assert np.abs(ratios).max() < 1.0  # Housner: less at every change of corners
+        assert (run.events.energy_lost > -1e-15).all()
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "DOP853"])
+def test_a_floor_does_not_hold_what_is_pulled_up(integrator):
+    builder = sl.Builder("hooked").body("ball", 1.0).body("crane", 1.0).prismatic("z", "world", "ball", "z")
+    model = builder.prismatic("up", "world", "crane", "z").build()
+    model = model.with_loop("world", "ball", "point_on_plane", name="floor", switchable=True)
+    model = model.with_coupling("z", "up", switchable=True, name="hook")
+    events = [OneSided("floor"), Attach("hook", at=0.05, capture=True)]
+    run = sl.simulate(model, [0.0, 0.5], [0.0, 2.0], duration=0.1, integrator=integrator, events=events)
+    assert run.events.kind.tolist() == ["attach", "release", "attach"]
+    after = 0.5 * (2.0 - 9.81 * 0.05)
+    assert run.events.v_after[-1] == pytest.approx([after, after], abs=1e-10)
+    assert run.q[-1, 0] == pytest.approx(after * 0.05 - 0.5 * 9.81 * 0.05**2, abs=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_condition_may_be_as_large_as_it_likes(dtype):
+    integrator = sl.Integrator("rk4", dtype=dtype)
+    events = [OneSided("floor"), End("far", when=lambda t, q, v: 1e12 + q[0]), Attach("floor", at=1e7)]
+    run = sl.simulate(ball(), [0.01], duration=0.01, events=events, integrator=integrator)
+    assert run.outcome.finished
+    alone = {"far": lambda t, q, v: 1e12 + q[0]}
+    assert sl.simulate(sl.zoo.pendulum(), [0.1], duration=0.01, events=alone, integrator=integrator).outcome.finished

@@ -98,3 +98,18 @@ def test_a_body_that_is_not_there_has_no_acceleration():
     assert run.a[-1, 11] == pytest.approx(-9.81)
     assert not run.at([0.055]).v[0, 6:].any()
     assert run.audit().well
+
+
+def test_segments_with_captured_frames_accelerate_as_models_of_their_own():
+    """The kernels that they share take the frames as inputs."""
+    model, q, v = start_of_bodies()
+    q[5] = 0.2
+    meets = sl.events.Attach("catch", when=lambda t, q, v: q["right_root"][4] - q["left_root"][4], capture=True)
+    push = {"left": [0.0, 0.1, 0.0, 0.0, 0.3, 0.0]}
+    run = sl.simulate(model, q, v, duration=0.8, step=1e-2, events=[meets], forces=push)
+    closed = run.pieces[1]
+    robot = sl.Dynamics(closed.model)
+    expected = robot.forward_dynamics(closed.q, closed.v, closed.tau, forces={"left": closed.forces["left"]})
+    np.testing.assert_allclose(run.a[-len(closed) :], expected, atol=1e-11)
+    np.testing.assert_allclose(run.closure_error[-len(closed) :], robot.closure_error(closed.q), atol=1e-14)
+    assert run.audit().well

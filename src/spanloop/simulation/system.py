@@ -150,6 +150,11 @@ class System:
         return known | (self.switching.sizes if self.switching else {})
 
     @property
+    def all_switchable(self) -> bool:
+        """Whether all rows of closures can be switched off."""
+        return self._baked.n_rows == len(self._baked.switched_rows)
+
+    @property
     def switched(self) -> tuple[str, ...]:
         """Names of the arrays of the model that events change."""
         return tuple(n for n in ("active", "captured", "present") if n in self.sizes) if self.switching else ()

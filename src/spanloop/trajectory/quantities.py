@@ -18,7 +18,7 @@ from spanloop.loops.dynamics_solution import Reactions, times, wrench_map
 from spanloop.model import Model
 from spanloop.topology import mechanism
 from spanloop.trajectory.events import STOP, impulse_rows
-from spanloop.trajectory.segment_models import ClosureRows, closure_rows, robot_of
+from spanloop.trajectory.segment_models import robot_of
 from spanloop.trajectory.topologies import (
     Topology,
     has_same_joints,
@@ -27,7 +27,6 @@ from spanloop.trajectory.topologies import (
     model_of,
     still_dofs,
     topologies,
-    without_mass,
 )
 
 if TYPE_CHECKING:
@@ -40,18 +39,13 @@ def of_bodies(run: Trajectory, function: str, *letters: str) -> np.ndarray:
     Bodies that are not there do not count.
     """
     if is_uniform(run):
-        robot = tree_robot(run)
+        robot = run.robot
         return over_samples(function, getattr(robot, function), *(getattr(run, letter) for letter in letters))
 
     def one(t: Topology) -> np.ndarray:
         return over_samples(function, getattr(t.robot, function), *(getattr(t, letter) for letter in letters))
 
     return joined(run, [(t, one(t)) for t in topologies(run, loops=False)])
-
-
-def tree_robot(run: Trajectory) -> Dynamics:
-    """The kernels of the run's tree, which segments with other loops share."""
-    return run.robot if run.segments[0].closed is None else robot_of(without_mass(run.model, ()))
 
 
 def accelerations(run: Trajectory) -> np.ndarray:
@@ -64,7 +58,7 @@ def accelerations(run: Trajectory) -> np.ndarray:
             "there is no such joint"
         )
     found = []
-    for t in topologies(run):
+    for t in topologies(run, most=None):
         a = accelerations_under(t.robot, t.q, t.v, t.tau, t.forces)
         a[:, still_dofs(t.model, t.absent)] = 0.0
         found.append((t, a))
@@ -105,7 +99,7 @@ def closure_error(run: Trajectory) -> np.ndarray:
 def closure_rates(run: Trajectory) -> np.ndarray:
     """The rate (..., n, n_rows) at which each closure row opens [m/s or rad/s]; NaN in rows that are open."""
 
-    def rates(robot: Dynamics | ClosureRows, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def rates(robot: Dynamics, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         return np.einsum("...rk,...k->...r", robot.closure_jacobian(q), v)
 
     return _of_rows(run, "velocity_residual", rates)
@@ -114,8 +108,7 @@ def closure_rates(run: Trajectory) -> np.ndarray:
 def _of_rows(run: Trajectory, name: str, compute: Callable[..., np.ndarray]) -> np.ndarray:
     """compute(robot, q, v) of closure rows at all samples; NaN in rows that are open."""
     if is_uniform(run):
-        robot = run.robot if run.segments[0].closed is None else closure_rows(run.model)
-        return over_samples(name, functools.partial(compute, robot), run.q, run.v)
+        return over_samples(name, functools.partial(compute, run.robot), run.q, run.v)
     names = [row.name for row in rows_of(run.model)]
     out = np.full((*run.batch, len(run), len(names)), np.nan)
     for t in topologies(run, most=None):
@@ -123,7 +116,7 @@ def _of_rows(run: Trajectory, name: str, compute: Callable[..., np.ndarray]) -> 
         here = [k for k, row in enumerate(own) if row in names]
         if here:
             found = np.full((len(t.q), len(names)), np.nan)
-            values = over_samples(name, functools.partial(compute, closure_rows(t.model)), t.q, t.v)
+            values = over_samples(name, functools.partial(compute, t.robot), t.q, t.v)
             found[:, [names.index(own[k]) for k in here]] = values[:, here]
             out[t.where] = found
     return out
@@ -261,7 +254,7 @@ def _of_frame(
     """compute(robot, q, v) of a frame at all samples; NaN where there is no such frame."""
     if is_uniform(run):
         run.model.frame(frame)
-        return over_samples(name, functools.partial(compute, tree_robot(run)), run.q, run.v)
+        return over_samples(name, functools.partial(compute, run.robot), run.q, run.v)
     found = []
     for t in topologies(run, loops=False):
         here = has_frame(t.model, frame)

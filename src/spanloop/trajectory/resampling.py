@@ -20,7 +20,7 @@ import numpy as np
 
 from spanloop.errors import InputError
 from spanloop.trajectory.events import NO_EVENTS
-from spanloop.trajectory.quantities import accelerations_under, over_samples, tree_robot
+from spanloop.trajectory.quantities import accelerations_under, over_samples
 from spanloop.trajectory.segment import Segment
 from spanloop.trajectory.selection import ends_between, events_of
 from spanloop.trajectory.topologies import is_uniform, steady_runs, still_dofs
@@ -153,7 +153,7 @@ def _resampled(run: Trajectory, times: np.ndarray) -> tuple[Segment, dict[str, n
 
 
 def _coordinates(run: Trajectory, before, after, h, s) -> np.ndarray:
-    robot = tree_robot(run)
+    robot = run.robot
 
     def between(start, stop, part):
         return robot.integrate(start, part * robot.difference(start, stop))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanloop.dynamics import Dynamics
 from spanloop.kernels.compile import machine_kernel
+from spanloop.kernels.row_masks import row_masks
 from spanloop.kernels.spec import KernelSpec
 from spanloop.model import Model
 from spanloop.model.parts import Coupling, Placement
 from spanloop.topology import mechanism
 from spanloop.topology.captured_frames import FRAME, OFFSET, own_placement, with_captured_placements
 from spanloop.trajectory.events import STOP, EventTable
+from spanloop.types import Array
 
 
 def with_closed(
@@ -64,48 +67,82 @@ def _hold(model: Model, joint: str, q: np.ndarray) -> tuple[str, float]:
     return joint, min(limits, key=lambda x: abs(x - at), default=at)
 
 
-@functools.lru_cache(maxsize=32)
-def robot_of(model: Model) -> Dynamics:
-    """The kernels of a model, kept: segments come again."""
-    return Dynamics(model)
-
-
-@dataclass(frozen=True, eq=False)
-class ClosureRows:
-    """Closure errors and their Jacobian of a model, by kernels that models with other captured frames share."""
-
-    base: Model  # with all switchable loops and couplings at the same frames
-    captures: tuple[str, ...]
-    captured: np.ndarray
-
-    def closure_error(self, q: np.ndarray) -> np.ndarray:
-        """Errors (n, n_rows) at rows q (n, nq)."""
-        return self._called("closure_error", q)
-
-    def closure_jacobian(self, q: np.ndarray) -> np.ndarray:
-        """J (n, n_rows, nv) at rows q (n, nq)."""
-        return self._called("closure_jacobian", q)
-
-    def _called(self, function: str, q: np.ndarray) -> np.ndarray:
-        frames = np.broadcast_to(self.captured, (len(q), len(self.captured)))
-        found: np.ndarray = _kernel(self.base, function, self.captures)(q, np.ascontiguousarray(frames))
-        return found
-
-
-@functools.lru_cache(maxsize=256)
-def closure_rows(model: Model) -> ClosureRows | Dynamics:
-    """The closure rows of a model; where loops may have captured frames, with these as inputs."""
-    names = [x.name for x in model.loops if x.switchable], [c.name for c in model.couplings if c.switchable]
-    captures = (*names[0], *names[1])
-    if not captures:
-        return robot_of(model)
-    loops = tuple(replace(x, placement_b=Placement()) if x.switchable else x for x in model.loops)
-    couplings = tuple(replace(x, offset=0.0) if x.switchable else x for x in model.couplings)
-    m = mechanism(model)
-    captured = np.array([x for name in captures for x in own_placement(m, name)], float)
-    return ClosureRows(replace(model, loops=loops, couplings=couplings), captures, captured)
+# ---- kernels
 
 
 @functools.lru_cache(maxsize=64)
-def _kernel(base: Model, function: str, captures: tuple[str, ...]) -> Any:
-    return machine_kernel(KernelSpec.of(base, function, captures=captures))
+def robot_of(model: Model) -> Dynamics:
+    """The kernels of a segment's model; segments that differ in captured frames share theirs."""
+    return HeldDynamics(model) if model.switches else Dynamics(model)
+
+
+class HeldDynamics(Dynamics):
+    """A Dynamics whose switchable loops and couplings are closed where the model has them.
+
+    Their frames and offsets are inputs of its kernels, and what does not depend on loops comes from the tree: a model
+    that holds other frames needs no kernels of its own.
+    """
+
+    def __init__(self, model: Model):
+        super().__init__(model)
+        loops = tuple(replace(x, placement_b=Placement()) if x.switchable else x for x in model.loops)
+        couplings = tuple(replace(x, offset=0.0) if x.switchable else x for x in model.couplings)
+        self._base = replace(model, loops=loops, couplings=couplings)
+        self._tree = robot_of(replace(model, loops=(), couplings=()))
+        m = mechanism(model)
+        self._captured = np.array([x for name in model.switches for x in own_placement(m, name)], float)
+        self._near: np.ndarray | None = None
+
+    def forward_dynamics(self, q: ArrayLike, *state: ArrayLike, **options: Any) -> Array:
+        rows = np.reshape(np.asarray(q, float), (-1, self.model.nq))
+        known = rows[np.isfinite(rows).all(axis=1)]
+        self._near = known[0] if len(known) else None
+        return super().forward_dynamics(q, *state, **options)
+
+    def _kernel(self, function: str, **options: Any) -> Any:
+        if function in _OF_LOOPS:
+            kernel = _kernel_of_loops(self._base, function, tuple(sorted(options.items())))
+            return _HeldKernel(kernel, self._captured)
+        if function in _OF_TREES:
+            return self._tree._kernel(function, **options)
+        return super()._kernel(function, **options)
+
+    def _row_mask(self, model: Model, active_loops: frozenset[str]) -> np.ndarray:
+        names = self._base.switches
+        return row_masks(self._base, (), closed=active_loops, near=self._near, captures=names)[0]
+
+    def _shorten(self, function: str, kernel: Any) -> None:
+        """Calls go through the methods, which add the frames."""
+
+
+_OF_TREES = (
+    "mass_matrix", "bias", "gravity_torques", "reactions", "pose", "poses", "jacobian", "jacobian_bias",
+    "frame_velocity", "frame_acceleration", "energy", "momentum", "center_of_mass", "integrate", "difference",
+)  # fmt: skip
+_OF_LOOPS = ("forward_dynamics", "closure_error", "closure_facing", "closure_jacobian", "closure_bias")
+
+
+@functools.lru_cache(maxsize=64)
+def _kernel_of_loops(base: Model, function: str, options: tuple[tuple[str, Any], ...]) -> Any:
+    return machine_kernel(KernelSpec.of(base, function, captures=base.switches, **dict(options)))
+
+
+class _HeldKernel:
+    """A kernel whose last input is given."""
+
+    def __init__(self, kernel: Any, captured: np.ndarray):
+        self.kernel, self.captured = kernel, captured
+
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        return self.kernel(*inputs, self.captured, out=out)
+
+    def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
+        """The answers for rows of states (n, ...); NaN for a state without one."""
+        frames = np.broadcast_to(self.captured, (*np.shape(inputs[0])[:-1], len(self.captured)))
+        found: np.ndarray = self.kernel.evaluate(*inputs, np.ascontiguousarray(frames))
+        return found
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its numbers."""
+        return self.kernel.dtype

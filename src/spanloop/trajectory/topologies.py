@@ -68,7 +68,7 @@ def topologies(run: Trajectory, loops: bool = True, most: int | None = _MOST) ->
     if run.batch and most is not None and len(groups) > most:
         raise UnsupportedError(
             f"the runs of this batch have {len(groups)} different models, as loops close at frames that they capture; "
-            "derived quantities of loops are those of one run: run[0].a"
+            "reactions are those of one run: run[0].reactions()"
         )
     starts = np.cumsum([0, *map(len, run.segments)])
     return [_topology(run, model, absent, members, starts) for (model, absent), members in groups.items()]

@@ -23,6 +23,7 @@ from spanloop.trajectory.event_cuts import cut_at_events
 from spanloop.trajectory.events import NO_EVENTS, EventTable
 from spanloop.trajectory.part import Part, roles
 from spanloop.trajectory.segment import Outcome, Segment, Setting, read_only
+from spanloop.trajectory.segment_models import robot_of
 from spanloop.types import Array
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ class Trajectory:
                 "the runs of this batch have parameters of their own, and with them masses and lengths; derived "
                 "quantities are those of one run: run[0].energy"
             )
-        return Dynamics(self.model)
+        return Dynamics(self.model) if self.segments[0].closed is None else robot_of(self.model)
 
     @cached_property
     def a(self) -> Array:

@@ -57,7 +57,7 @@ class Repeat:
     the log; there are none after the last turn.
     """
 
-    calls: tuple[Call | Repeat, ...]
+    calls: tuple[Call | Repeat | When, ...]
     left: str
     most: int
     between: tuple[Call | When, ...] = ()
@@ -113,6 +113,12 @@ class Schedule:
         return tuple(n for n in self.state if n not in self.in_place)
 
     @property
+    def changed(self) -> tuple[str, ...]:
+        """Arrays of the state that calls change themselves, those in place and others."""
+        written = {n for x in self.advance for c in _calls(x) for n in c.writes}
+        return tuple(n for n in self.state if n in written)
+
+    @property
     def log(self) -> Log | None:
         """What is logged; a schedule has one log at most."""
         found = [log for x in self.advance for log in _logs(x)]
@@ -139,14 +145,16 @@ def _calls(x: Call | Repeat | When) -> Iterator[Call]:
         yield from _calls(inner)
 
 
-def _logs(x: Call | Repeat) -> Iterator[Log]:
+def _logs(x: Call | Repeat | When) -> Iterator[Log]:
     if isinstance(x, Repeat):
         yield from (log for inner in x.calls for log in _logs(inner))
         if x.log is not None:
             yield x.log
 
 
-def _operations(x: Call | Repeat) -> int:
+def _operations(x: Call | Repeat | When) -> int:
+    if isinstance(x, When):
+        return sum(_operations(c) for c in x.calls)
     return x.operations if isinstance(x, Repeat) else x.plan.operations.total
 
 

@@ -119,9 +119,11 @@ class _Loop:
         self._line("br i1 %ended, label %finish, label %advance")
 
         self._begin("advance")
-        kept = [(n, j, self._get(n, j)) for n, j in self._columns(s.in_place)]
+        if s.changed:
+            self._keep()
         self._commit(self._all(s.advance))
-        self._keep(kept)
+        if s.changed:
+            self._restore()
         self._line("br label %moved")
         self._begin("moved")
         self._line(f"br i1 {self._some('%alive.next')}, label %step, label %finish")
@@ -167,6 +169,10 @@ class _Loop:
         """Whether a mask is set for any lane."""
         return mask if self.t.width == 1 else self._new(f"icmp ne i{self.t.width} {self._packed(mask)}, 0")
 
+    def _every(self, mask: str) -> str:
+        """Whether a mask is set for all lanes."""
+        return mask if self.t.width == 1 else self._new(f"icmp eq i{self.t.width} {self._packed(mask)}, -1")
+
     def _packed(self, mask: str) -> str:
         """A mask as a whole number, one bit a lane."""
         return mask if self.t.width == 1 else self._new(f"bitcast {self.t.truth} {mask} to i{self.t.width}")
@@ -183,6 +189,9 @@ class _Loop:
         copied = sorted({n for c in self.schedule.calls() for n in self._copied(c)})
         for k, name in enumerate(copied):
             self._line(f"%copy{k} = alloca [{self.schedule.sizes[name]} x {self.t.value}], align 64")
+        if self.schedule.changed:
+            size = self.schedule.width(self.schedule.changed)
+            self._line(f"%changed = alloca [{size} x {self.t.value}], align 64")
         self.copies = {name: f"%copy{k}" for k, name in enumerate(copied)}
 
     def _copied(self, c: Call) -> list[str]:
@@ -303,12 +312,14 @@ class _Loop:
         arrays = [*(inputs[n] for n in c.reads), *(self.memory[n] for n in c.writes)]
         self._line(self.plan_functions[id(c.plan)].call(arrays))
 
-    def _all(self, calls: Sequence[Call | Repeat]) -> list[str]:
+    def _all(self, calls: Sequence[Call | Repeat | When]) -> list[str]:
         """Calls and loops in order; for each loop the mask of runs that were done in time."""
         done = []
         for x in calls:
             if isinstance(x, Repeat):
                 done += self._repeat(x)
+            elif isinstance(x, When):
+                self._when(x)
             else:
                 self._call(x)
         return done
@@ -330,11 +341,7 @@ class _Loop:
         if r.between or r.log is not None:
             self._line(f"br i1 {on}, label %between{k}, label %after{k}")
             self._begin(f"between{k}")
-            for x in r.between:
-                if isinstance(x, When):
-                    self._when(x)
-                else:
-                    self._call(x)
+            self._all(r.between)
             if r.log is not None:
                 self._append(r.log, counts)
             self._line(f"br label %again{k}")
@@ -404,8 +411,26 @@ class _Loop:
         self._line(f"%bits.next = or {self._vector('i8')} {bits}, {self._zero('i8')}")
         self._line("%s.next = add i64 %s, 1")
 
-    def _keep(self, before: list[tuple[str, int, str]]) -> None:
-        """Arrays that calls change in place stay as they were in runs that ended in an earlier step."""
+    def _keep(self) -> None:
+        """Keep the state that calls change themselves, if a run of the group has ended in an earlier step."""
+        self._line(f"%ended.some = xor i1 {self._every('%alive')}, true")
+        self._line("br i1 %ended.some, label %keep, label %kept")
+        self._begin("keep")
+        for k, (n, j) in enumerate(self._columns(self.schedule.changed)):
+            self._line(f"store {self.t.value} {self._get(n, j)}, ptr {self._kept(k)}, align {self.t.size}")
+        self._line("br label %kept")
+        self._begin("kept")
+
+    def _restore(self) -> None:
+        """It stays as it was in runs that ended in an earlier step."""
         t = self.t
-        for n, j, x in before:
-            self._put(n, j, self._new(f"select {t.truth} %alive, {t.value} {self._get(n, j)}, {t.value} {x}"))
+        self._line("br i1 %ended.some, label %restore, label %restored")
+        self._begin("restore")
+        for k, (n, j) in enumerate(self._columns(self.schedule.changed)):
+            before = self._new(f"load {t.value}, ptr {self._kept(k)}, align {t.size}")
+            self._put(n, j, self._new(f"select {t.truth} %alive, {t.value} {self._get(n, j)}, {t.value} {before}"))
+        self._line("br label %restored")
+        self._begin("restored")
+
+    def _kept(self, k: int) -> str:
+        return self._new(f"getelementptr {self.t.value}, ptr %changed, i64 {k}")

@@ -34,7 +34,7 @@ from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import RESTING, Appear, Attach
 from spanloop.simulation.events.switching import OPEN, Switching
-from spanloop.simulation.events.watched_values import push, values_and_rates, weight
+from spanloop.simulation.events.watched_values import gap_rates, push, values_and_rates, weight
 from spanloop.topology.captured_frames import captured_placement, own_placement
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 SLOW = 20.0  # m/s² or rad/s²: times the step, the speed of what does not bounce in a restless step
+CLOSING = 1e-9  # m/s or rad/s: a gap that closes faster is watched
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -89,11 +90,12 @@ class LocatedStep:
 
     def calls(self, body: list[Any], waits: Sequence[str]) -> tuple[Any, ...]:
         """The whole step; body: the calls of one trial. waits: arrays that are positive if one does not converge."""
-        begin, end = self._begin(), [*self.after_trial(), self._check(waits)]
+        begin = self._begin()
+        turn = [self._holds(), *body, *self._sparingly(self.after_trial()), self._check(waits)]
         log = Log("event", tuple(logged_sizes(self.system)))
         always = self.s.begin if self.s.linearize else ()  # the length of the trial is in them
         between = (self._decide(), *always, When(tuple(self.between()), "event"))
-        return begin, Repeat((*body, *end), "trying", location.MOST, between, log), self._halt()
+        return begin, Repeat(tuple(turn), "trying", location.MOST, between, log), self._halt()
 
     def after_trial(self) -> list[Call]:
         """The watchers' values at the end of a trial."""
@@ -107,6 +109,31 @@ class LocatedStep:
         return calls + [*s.begin, *self._forces("t", "q", s.velocity, "f"), *self._watch_at_start()]
 
     # ---- trials
+
+    def _holds(self) -> Call:
+        """`held` is positive where a switch is on."""
+
+        def compute(x):
+            return ([total(x["on"]) - 0.5 if self.switching.switches else -1.0],), ()
+
+        return self.s.traced_call("holds", ("on",) if self.switching.switches else (), {"held": 1}, compute)
+
+    def _sparingly(self, calls: list[Call]) -> list[Call | When]:
+        """The calls with that for forces skipped where no switch is on, if only watchers of switches read them."""
+        reads_always = [w for w in self.switching.watchers if w.needs_forces and (w.takes_forces or w.switch < 0)]
+        if not self.switching.needs_forces or reads_always:
+            return list(calls)
+
+        def none(x):
+            return ([0.0] * self.rows,), ()
+
+        def keep(x):
+            return ([where(x["held"][0] > 0.0, f, 0.0) for f in x["f.next"]],), ()
+
+        forces, *others = calls
+        empty = self.s.traced_call("no_forces", (), {"f.next": self.rows}, none)
+        masked = self.s.traced_call("of_held", ("held", "f.next"), {"f.next": self.rows}, keep)
+        return [empty, When((forces, masked), "held"), *others]
 
     def _begin(self) -> Call:
         def compute(x):
@@ -306,8 +333,8 @@ class LocatedStep:
 
     def _impacts(self) -> list[Call]:
         """The impact; where it pulls at another one-sided switch that was closed, the impact without that one."""
-        impact = self._impact()
-        several = sum(w.kind == "pull" for w in self.switching.watchers) > 1
+        impact, kinds = self._impact(), [w.kind for w in self.switching.watchers]
+        several = "pull" in kinds and (kinds.count("pull") > 1 or "attach" in kinds)
         return [impact, self._let_go(), impact] if several else [impact]
 
     def _let_go(self) -> Call:
@@ -333,9 +360,14 @@ class LocatedStep:
         return self.s.traced_call("let_go", (*reads, *captured), writes, compute)
 
     def _is_fast(self, x: Arrays) -> Any:
-        """Whether a one-sided switch closes with more than its resting speed: slower impacts open no other one."""
+        """Whether a one-sided switch closes with more than its resting speed: slower impacts open no other one.
+
+        What attaches does.
+        """
         fast: Any = False
         for j, w in enumerate(self.switching.watchers):
+            if w.kind == "attach":
+                fast = fast | (x["fired"][j] > 0.5)
             if w.kind == "gap":
                 switch = self.switching.switches[w.switch]
                 event = switch.one_sided
@@ -363,20 +395,25 @@ class LocatedStep:
         return self.s.traced_call("impact", reads, writes, compute)
 
     def _settle(self) -> Call:
-        """Switches that bounced open again."""
+        """Switches that bounced open again; those that let go and close nevertheless are watched again."""
         switching = self.switching
+        gaps = [(j, w) for j, w in enumerate(switching.watchers) if w.kind == "gap"]
 
         def compute(x):
-            on = list(x["on"])
-            for w in switching.watchers:
-                event = switching.switches[w.switch].one_sided if w.kind == "gap" else None
+            on, armed = list(x["on"]), list(x["armed"])
+            rates = gap_rates(self.system, x)
+            for j, w in gaps:
+                event = switching.switches[w.switch].one_sided
                 if event is not None and event.restitution > 0.0:
                     bounced = x["restitution"][switching.switches[w.switch].places[event.row or 0]] > 0.0
                     on[w.switch] = where(bounced, 0.0, on[w.switch])
-            return (on, switching.active(on)), ()
+                closes = (x["event"][0] > 0.5) & ~(on[w.switch] > 0.5) & (rates[j] < -CLOSING)
+                armed[j] = where(closes, 1.0, armed[j])
+            return (on, switching.active(on), armed), ()
 
-        sizes = {"on": self.sizes["on"], "active": self.sizes["active"]}
-        return self.s.traced_call("settle", ("on", "restitution"), sizes, compute)
+        sizes = {"on": self.sizes["on"], "active": self.sizes["active"], "armed": self.n}
+        more = ("restitution", "event", "q", "v", *self.system.parameters)
+        return self.s.traced_call("settle", ("on", "armed", *more), sizes, compute)
 
 
 def _not(condition: Any) -> Any:

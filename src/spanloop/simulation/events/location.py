@@ -138,6 +138,7 @@ def decide(x: Arrays, rules: Rules, state: Sequence[str]) -> dict[str, list[Any]
     lost = busy & (closed & _not(fine) & _not(once))
     event = busy & (once | found)
     reached = [c & _not(near & (distance > resolved)) for c, distance in zip(crossing, ahead, strict=True)]
+    reached = [c | (ok & y) for c, y in zip(reached, _touching(x, rules, ahead), strict=True)]
     fires = [event & ((once & a) | (_not(once) & c)) for a, c in zip(at_once, reached, strict=True)]
 
     start = where(found, to, share)
@@ -216,6 +217,13 @@ def _at_once(x: Arrays, rules: Rules) -> list[Any]:
 def _crosses(x: Arrays, rules: Rules) -> list[Any]:
     """Whether each watcher has crossed at the end of the trial."""
     return [w & _not(y > 0.0) for w, y in zip(_watching(x, rules), x["g.next"], strict=True)]
+
+
+def _touching(x: Arrays, rules: Rules, ahead: Sequence[Any]) -> list[Any]:
+    """Whether each is a gap that closes at the moment of the trial, though it is not closed yet: by symmetry, say."""
+    rows = zip(_watching(x, rules), rules.rearms, x["g.next"], ahead, strict=True)
+    resolved = rules.resolved
+    return [w & (y > 0.0) & (d > 0.0) & (d < resolved) if rearms == "step" else False for w, rearms, y, d in rows]
 
 
 def _narrowed(x: Arrays, rules: Rules, hit: Any, crosses: Sequence[Any]) -> dict[str, list[Any]]:

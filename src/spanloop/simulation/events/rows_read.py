@@ -11,7 +11,7 @@ import numpy as np
 from spanloop.algorithms.closed.closure_kinematics import loop_wrenches
 from spanloop.simulation.controllers import traced
 from spanloop.simulation.events.switching import Switching, Watcher, condition_value, wrenches_read
-from spanloop.simulation.events.watched_values import margin, watched_row
+from spanloop.simulation.events.watched_values import margin
 
 _SIZES = (1.0, 30.0, 1e3)  # N or N m, of forces at which a value is compared
 _SAME = 1e-9  # of the larger value: what rounding changes
@@ -23,10 +23,8 @@ def with_rows_read(switching: Switching, q: np.ndarray) -> Switching:
 
 
 def _rows_read(switching: Switching, w: Watcher, q: np.ndarray) -> frozenset[int]:
-    if not w.needs_forces:
-        return frozenset()
-    if w.kind == "pull":
-        return frozenset((watched_row(switching.switches[w.switch]),))
+    if not w.needs_forces or w.kind == "pull":
+        return frozenset()  # a one-sided row that pulls in one split of a load lets go; the others still carry it
     m = switching.mechanism
     rows = {c.name: c.rows for c in m.closures} | {g.name: (g.row,) for g in m.gears}
     names = (

@@ -174,7 +174,7 @@ class Switching:
             if bit == len(table):
                 return float(bad[number])
             no, yes = chosen(bit + 1, number), chosen(bit + 1, number | 1 << bit)
-            return yes if yes is no or (isinstance(yes, float) and yes == no) else where(on[table[bit]] > 0.5, yes, no)
+            return _chosen(on[table[bit]], yes, no)
 
         return chosen(0, 0) if any(bad) else 0.0
 
@@ -206,7 +206,7 @@ class Switching:
             if bit == len(table):
                 return float(self.masks[number, place])  # type: ignore[index]
             no, yes = chosen(place, bit + 1, number), chosen(place, bit + 1, number | 1 << bit)
-            return yes if yes is no or (isinstance(yes, float) and yes == no) else where(on[table[bit]] > 0.5, yes, no)
+            return _chosen(on[table[bit]], yes, no)
 
         for k, switch in enumerate(self.switches):
             for place in switch.places:
@@ -293,6 +293,12 @@ class Switching:
         masks = None if self.masks is None else self.masks.tobytes()
         unknown = [sorted(x) for x in self.undetermined]
         return hashlib.sha256(repr((parts, settings, masks, unknown)).encode()).hexdigest()
+
+
+def _chosen(on: Any, yes: Any, no: Any) -> Any:
+    """One of two entries of a table, by a switch."""
+    are_equal = yes is no or (isinstance(yes, float) and isinstance(no, float) and yes == no)
+    return yes if are_equal else where(on > 0.5, yes, no)
 
 
 def _settings(event: Event) -> list[str]:

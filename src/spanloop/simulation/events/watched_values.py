@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_cone
 from spanloop.math.scalar import where
 from spanloop.model import Model
+from spanloop.simulation.events.endings import bounded
 from spanloop.simulation.events.kinds import Grasp
 from spanloop.simulation.events.switching import Switch, Watcher, condition_value
 
@@ -28,32 +29,43 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
     switching = system.switching
     gaps = [w for w in switching.watchers if w.kind == "gap" and w.limit is None]
     errors = system.row_errors(x) if gaps else []
-    rates = system.row_rates(x) if gaps else []
     forces = x.get("f", ())
     wrenches = (
         system.wrenches(x, forces) if any(w.takes_forces or w.kind == "grasp" for w in switching.watchers) else {}
     )
     slack = SLACK * weight(switching.model)
-    out, out_rates = [], []
+    out = []
     for w in switching.watchers:
-        rate: Any = 0.0
         if w.moment >= 0:
             value = x["at"][w.moment] - x["t"][0]
         elif w.condition is not None:
             value = condition_value(w, system.model, x, wrenches)
         elif w.limit is not None:
             value = w.limit.value(x["q"])
-            rate = w.limit.sign * x["v"][switching.switches[w.switch].dof] if w.kind == "gap" else 0.0
         elif w.kind == "gap":
             row, sign = _watched(switching.switches[w.switch])
-            value, rate = sign * errors[row], sign * rates[row]
+            value = sign * errors[row]
         elif w.kind == "pull":
             value = push(system, switching.switches[w.switch], x, forces) + slack
         else:
             value = margin(w, switching.model, wrenches)
-        out.append(value)
-        out_rates.append(rate)
-    return out, out_rates
+        out.append(bounded(value))
+    return out, [bounded(y) for y in gap_rates(system, x)]
+
+
+def gap_rates(system: System, x: Arrays) -> list[Any]:
+    """Rates of the gaps of one-sided switches and stops, 0 for the others. x: q, v, the arrays of the system."""
+    assert system.switching is not None
+    switches, watchers = system.switching.switches, system.switching.watchers
+    rates = system.row_rates(x) if any(w.kind == "gap" and w.limit is None for w in watchers) else []
+    out: list[Any] = [0.0] * len(watchers)
+    for j, w in enumerate(watchers):
+        if w.kind == "gap" and w.limit is not None:
+            out[j] = w.limit.sign * x["v"][switches[w.switch].dof]
+        elif w.kind == "gap":
+            row, sign = _watched(switches[w.switch])
+            out[j] = sign * rates[row]
+    return out
 
 
 def weight(model: Model) -> float:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, unrolled, with_demands_in_output
+from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, When, unrolled, with_demands_in_output
 from spanloop.compiler.lower.schedule import following
 from spanloop.joints import JointKind
 from spanloop.math.scalar import where
@@ -180,18 +180,31 @@ class ScheduleBuilder:
         self._calls.append(self.traced_call("end", reads, writes, lambda x: minimal.end(self.system, x, OPEN)))
 
     def _close(self) -> None:
-        """Project positions to the closed loops."""
+        """Project positions to the closed loops; skipped where all can be open and are (located_step.py: `held`)."""
+        skips = bool(self.system.switching) and self.system.all_switchable
+
+        def loops(x, left):
+            error, margin = x["loops"]
+            return [where(error < left, left, error), where(x["margin"][0] < margin, x["margin"][0], margin)]
 
         def compute(x):
             q, left = self.system.closed_position({**x, "q": x[self.moved]})
-            error, margin = x["loops"]
-            margin = where(x["margin"][0] < margin, x["margin"][0], margin)
             kept = self.system.openness({**x, "q": q}, kept=True)
-            return (q, [where(error < left, left, error), margin]), [(kept, OPEN), (left, LOOSE)]
+            if skips:
+                held = x["held"][0] > 0.0
+                q = [where(held, a, b) for a, b in zip(q, x[self.moved], strict=True)]
+                left, kept = where(held, left, 0.0), where(held, kept, 0.0)
+            return (q, loops(x, left)), [(kept, OPEN), (left, LOOSE)]
 
         stage = ("extra",) if self.linearize else ()
         reads = (self.moved, "loops", "margin", *stage, *self.system.parameters)
-        self._calls.append(self.traced_call("close", reads, {following("q"): self.nq, following("loops"): 2}, compute))
+        writes = {following("q"): self.nq, following("loops"): 2}
+        if not skips:
+            self._calls.append(self.traced_call("close", reads, writes, compute))
+            return
+        self.sizes["held"] = 1
+        self.call("open", (self.moved, "loops", "margin"), writes, lambda x: (list(x[self.moved]), loops(x, 0.0)))
+        self._calls.append(When((self.traced_call("close", ("held", *reads), writes, compute),), "held"))
 
     def _measure(self) -> None:
         """Measure how far loops have opened that nothing brings back."""

@@ -15,7 +15,7 @@ from spanloop.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.topology import mechanism
 from spanloop.trajectory.audit.quadrature import Integral, integral
-from spanloop.trajectory.quantities import loaded, pose, tree_robot, twist
+from spanloop.trajectory.quantities import loaded, pose, twist
 from spanloop.trajectory.topologies import is_uniform, joined, topologies, without_mass
 
 if TYPE_CHECKING:
@@ -182,6 +182,6 @@ def _halves(six: np.ndarray) -> np.ndarray:
 def _turning_inertia(run: Trajectory) -> float:
     """About the inertia [kg m²] against turning as a whole: of the first state, at the origins of the root bodies."""
     first = run.q[np.isfinite(run.q).all(axis=-1)][0]
-    inertia = np.diag(tree_robot(run).mass_matrix(first))
+    inertia = np.diag(run.robot.mass_matrix(first))
     roots = [run.model.v_slice(j.name).start for j in run.model.joints if j.parent == WORLD]
     return float(sum(inertia[k : k + 3].sum() for k in roots))
