@@ -156,3 +156,23 @@ def test_minimal_coordinates_with_events_are_refused():
             integrator="DOP853",
             events=[Attach("latch", at=0.05, capture=True)],
         )
+
+
+def test_rounding_does_not_arm_a_condition_again():
+    """Cars that couple where they meet stay there by rounding, and part once."""
+    builder = sl.Builder("cars").body("one", 2.0).body("two", 3.0).prismatic("x", "world", "one", "x")
+    model = builder.prismatic("y", "world", "two", "x").build()
+    model = model.with_loop("one", "two", "fixed", name="grip", switchable=True)
+    events = [Attach("grip", when=lambda t, q, v: q[1] - q[0]), Release("grip", at=0.4)]
+    run = sl.simulate(model, [0.0, 0.3], [2.0, 1.2], duration=0.8, integrator="DOP853", events=events)
+    assert run.events.kind.tolist() == ["attach", "release"]
+
+
+@pytest.mark.slow
+def test_an_attach_that_makes_the_loops_lose_rank_ends_the_run():
+    model = sl.zoo.four_bar().with_coupling("rocker_hinge", None, name="hold", switchable=True)
+    held = Attach("hold", when=lambda t, q, v: -v["rocker_hinge"], capture=True)
+    start = sl.zoo.four_bar_start(angle=0.5), {"crank_hinge": 1.0}
+    run = sl.simulate(model, *start, duration=1.0, events=[held], integrator="DOP853")
+    assert run.outcome.reason == "singular"
+    assert "of the switchable loops hold are closed there" in run.outcome.sentence
