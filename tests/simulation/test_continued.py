@@ -80,6 +80,7 @@ def test_the_same_model_goes_on_as_if_it_had_not_stopped():
 # ---- bodies that go on
 
 
+@pytest.mark.slow
 def test_a_body_released_from_a_turning_arm_flies_straight_and_keeps_energy_and_momentum():
     run = sl.simulate(held(), [0.1], [2.0], duration=0.3).continued(released(), duration=0.2)
     assert [s.model.name for s in run.segments] == ["held", "released"]
@@ -144,6 +145,7 @@ def test_the_momentum_of_what_is_gone_is_reported():
     assert "0.375 J" in run.settings["continued"]
 
 
+@pytest.mark.slow
 def test_forces_on_bodies_that_are_gone_stay_with_their_segment():
     alone = sl.Builder("alone").body("one", 2.0).prismatic("x", "world", "one", "x").build()
     pull = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
@@ -213,6 +215,7 @@ def gripped(start) -> sl.Trajectory:
     return sl.simulate(grip(), start, [1.0, 0.0], duration=0.3, events=events)
 
 
+@pytest.mark.slow
 def test_loops_hold_on_to_the_pose_that_they_have_captured():
     run = gripped([0.0, 0.25])
     still = run.continued(duration=0.1)
@@ -235,6 +238,7 @@ def test_a_batch_with_events_goes_on_where_its_loops_do_not_matter():
         run.continued(grip(), duration=0.1)
 
 
+@pytest.mark.slow
 def test_a_body_that_is_absent_does_not_come_back_by_itself():
     builder = sl.Builder("two").body("cart", 1.0).body("part", 0.5, inertia=[0.01] * 3)
     model = builder.prismatic("x", "world", "cart", "x").free("flies", "world", "part").build()
