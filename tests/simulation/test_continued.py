@@ -172,6 +172,18 @@ def test_two_rail_cars_that_couple_lose_what_a_plastic_impact_takes():
     np.testing.assert_allclose(on.energy.sum(axis=1)[251] - on.energy.sum(axis=1)[250], -0.6, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["revolute", "spherical"])
+def test_a_rod_caught_at_one_end_turns_at_three_halves_of_v_over_l(kind):
+    length, speed = 0.8, 1.7
+    builder = sl.Builder("rod", gravity=(0.0, 0.0, 0.0)).body("rod", 1.5, inertia=np.array([0.1, 1, 1]) * 0.08)
+    rod = builder.free("flies", "world", "rod").frame("end", "rod", (-length / 2, 0.0, 0.0)).build()
+    start = [1.0, 0.0, 0.0, 0.0, length / 2, -0.01 * speed, 0.0]
+    run = sl.simulate(rod, start, [0.0, 0.0, 0.0, 0.0, speed, 0.0], duration=0.01)
+    on = run.continued(rod.with_loop("world", "end", kind, name="pin"), duration=0.01)
+    assert on.v[-1, 2] == pytest.approx(1.5 * speed / length, rel=1e-13)
+    assert on.events.energy_lost.sum() == pytest.approx(0.25 * 0.5 * 1.5 * speed**2, rel=1e-13)
+
+
 def test_loops_that_were_closed_stay_closed_and_lose_nothing():
     model = sl.zoo.four_bar()
     run = sl.simulate(model, sl.zoo.four_bar_start(), duration=0.1).continued(model, duration=0.1)
