@@ -103,7 +103,9 @@ class HeldDynamics(Dynamics):
         if function in _OF_LOOPS:
             kernel = _kernel_of_loops(self._base, function, tuple(sorted(options.items())))
             return _HeldKernel(kernel, self._captured)
-        return self._tree._kernel(function, **options)
+        if function in _OF_TREES:
+            return self._tree._kernel(function, **options)
+        return super()._kernel(function, **options)
 
     def _row_mask(self, model: Model, active_loops: frozenset[str]) -> np.ndarray:
         names = self._base.switches
@@ -113,6 +115,10 @@ class HeldDynamics(Dynamics):
         """Calls go through the methods, which add the frames."""
 
 
+_OF_TREES = (
+    "mass_matrix", "bias", "gravity_torques", "reactions", "pose", "poses", "jacobian", "jacobian_bias",
+    "frame_velocity", "frame_acceleration", "energy", "momentum", "center_of_mass", "integrate", "difference",
+)  # fmt: skip
 _OF_LOOPS = ("forward_dynamics", "closure_error", "closure_facing", "closure_jacobian", "closure_bias")
 
 
@@ -132,7 +138,8 @@ class _HeldKernel:
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """The answers for rows of states (n, ...); NaN for a state without one."""
-        found: np.ndarray = self.kernel.evaluate(*inputs, np.tile(self.captured, (len(inputs[0]), 1)))
+        frames = np.broadcast_to(self.captured, (*np.shape(inputs[0])[:-1], len(self.captured)))
+        found: np.ndarray = self.kernel.evaluate(*inputs, np.ascontiguousarray(frames))
         return found
 
     @property
