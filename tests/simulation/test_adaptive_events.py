@@ -67,6 +67,7 @@ def test_adaptive_and_fixed_steps_agree(name, method):
     assert [s.closed for s in free.segments] == [s.closed for s in fixed.segments]
 
 
+@pytest.mark.slow
 def test_samples_before_an_event_are_those_before_it():
     builder = sl.Builder("cars").body("one", 2.0).body("two", 3.0).prismatic("x", "world", "one", "x")
     model = builder.prismatic("y", "world", "two", "x").build()
@@ -90,6 +91,7 @@ def test_long_steps_do_not_pass_over_a_short_event(others):
     assert run.outcome.time == pytest.approx((speed - np.sqrt(speed**2 - G)) / G, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_a_ball_bounces_at_the_moments_of_its_parabolas():
     run = sl.simulate(ball(), [1.0], duration=1.6, integrator="DOP853", events=[OneSided("floor", restitution=0.5)])
     first = np.sqrt(2.0 / G)
@@ -101,6 +103,7 @@ def test_a_ball_bounces_at_the_moments_of_its_parabolas():
     assert run.audit().well
 
 
+@pytest.mark.slow
 def test_a_ball_that_never_rests_is_held_after_many_bounces():
     event = OneSided("floor", restitution=0.5, resting=0.0)
     run = sl.simulate(ball(), [1.0], duration=1.5, integrator="DOP853", events=[event])
@@ -109,6 +112,7 @@ def test_a_ball_that_never_rests_is_held_after_many_bounces():
     assert (run.q[-1, 0], run.v[-1, 0]) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_ends_limits_and_refusals_end_a_run_where_they_happen():
     rod = sl.Builder("rod").body("link", 1.0, (0.5, 0.0, 0.0), (0.1, 0.1, 0.1))
     rod = rod.revolute("hinge", "world", "link", "y", lower=-1.0, upper=0.3).build()
@@ -145,6 +149,7 @@ def test_bodies_come_and_go_and_runs_of_a_batch_are_as_alone():
     assert alone.v[-1, 0] < 0.8
 
 
+@pytest.mark.slow
 def test_minimal_coordinates_with_events_are_refused():
     model = sl.zoo.four_bar().with_loop("world", "coupler", "fixed", name="latch", switchable=True)
     with pytest.raises(SpanloopError, match="minimal"):

@@ -146,7 +146,7 @@ class HeldRow(NamedTuple):
     """A row that holds a joint of one DoF: θ̈ = −γ where its mask m is 1.
 
     The joint then has the admittance (1 − m)/D and the acceleration (1 − m) ε/D − m γ; the row is eliminated before it
-    leaves its link. Its force is m times what the joint lacks: −(ε − Uᵀa + Σ κ f + D γ).
+    leaves its link. Its force is m times what the joint lacks: −(ε − Uᵀa + Σ κ f + D γ) (12a).
     """
 
     row: int
