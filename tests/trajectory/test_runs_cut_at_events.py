@@ -146,3 +146,20 @@ def test_a_one_sided_closure_that_pulls_or_overlaps_is_a_fault(cut, fault):
     run = sl.simulate(model, q, v, duration=1.0, step=2e-3, events=events, closures=closures)
     called = replace(run, events=replace(run.events, one_sided=(("string", 0, -1),)))
     assert called.audit().faults == (fault,)
+
+
+def test_a_batch_with_events_that_goes_on_with_another_model():
+    builder = sl.Builder("three", gravity=(0, 0, -9.81))
+    for name in ("left", "right", "third"):
+        builder.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1)).prismatic(f"{name}_rail", "world", name, axis="x")
+    gap = sl.events.Attach("hook", when=lambda t, q, v: q["right_rail"] - q["left_rail"])
+    starts = np.array([[0.0, 1.0], [0.0, 0.8]])
+    run = sl.simulate(carts_model(), starts, [2.0, 0.0], duration=0.6, step=1e-2, events=[gap])
+    run = run.continued(builder.build(), duration=0.1, step=1e-2)
+    assert run["hook"].active.sum(axis=1).tolist() == [11, 21]  # not after 0.6 s
+    assert run["third_rail"].q.shape == (2, len(run))
+    np.testing.assert_allclose(run.energy[:, 60:62, 0], [[0.5, 0.25]] * 2)  # the right cart weighs less from then on
+    assert [len(s) for s in run[1].segments] == [41, 21, 11]
+    assert run.audit().well
+    with pytest.raises(sl.errors.UnsupportedError, match=r"run\[0\]\.at\(times\)"):
+        run.at([0.1])

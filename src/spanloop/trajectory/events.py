@@ -218,10 +218,14 @@ class EventTable:
         firsts = np.searchsorted(times, self.time - near)
         for rows in self.moments():
             first, k = int(firsts[rows[0]]), rows[0]
-            if first < len(times) and times[first] <= self.time[k] + near:
-                off = [np.abs(v[self.run[k], first] - x).max(initial=0.0)
-                       for x in (self.v_after[rows[-1]], self.v_before[k])]  # fmt: skip
-                first += off[1] < off[0]
+            is_at = first < len(times) and times[first] <= self.time[k] + near
+            if is_at and "continued" in self.kind[rows[0] : rows[-1] + 1]:  # between two segments
+                first = len(times) if first else 0
+            elif is_at:
+                sample = v[self.run[k], first]
+                states = self.v_after[rows[-1], : len(sample)], self.v_before[k, : len(sample)]
+                after, before = (np.abs(sample - x).max(initial=0.0) for x in states)
+                first += before < after
             yield from ((row, first) for row in rows)
 
     # ---- selection
