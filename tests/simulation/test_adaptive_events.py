@@ -67,6 +67,7 @@ def test_adaptive_and_fixed_steps_agree(name, method):
     assert [s.closed for s in free.segments] == [s.closed for s in fixed.segments]
 
 
+@pytest.mark.slow
 def test_samples_before_an_event_are_those_before_it():
     builder = sl.Builder("cars").body("one", 2.0).body("two", 3.0).prismatic("x", "world", "one", "x")
     model = builder.prismatic("y", "world", "two", "x").build()
@@ -90,6 +91,7 @@ def test_long_steps_do_not_pass_over_a_short_event(others):
     assert run.outcome.time == pytest.approx((speed - np.sqrt(speed**2 - G)) / G, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_a_ball_bounces_at_the_moments_of_its_parabolas():
     run = sl.simulate(ball(), [1.0], duration=1.6, integrator="DOP853", events=[OneSided("floor", restitution=0.5)])
     first = np.sqrt(2.0 / G)
@@ -101,6 +103,7 @@ def test_a_ball_bounces_at_the_moments_of_its_parabolas():
     assert run.audit().well
 
 
+@pytest.mark.slow
 def test_a_ball_that_never_rests_is_held_after_many_bounces():
     event = OneSided("floor", restitution=0.5, resting=0.0)
     run = sl.simulate(ball(), [1.0], duration=1.5, integrator="DOP853", events=[event])
@@ -109,6 +112,7 @@ def test_a_ball_that_never_rests_is_held_after_many_bounces():
     assert (run.q[-1, 0], run.v[-1, 0]) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_ends_limits_and_refusals_end_a_run_where_they_happen():
     rod = sl.Builder("rod").body("link", 1.0, (0.5, 0.0, 0.0), (0.1, 0.1, 0.1))
     rod = rod.revolute("hinge", "world", "link", "y", lower=-1.0, upper=0.3).build()
@@ -145,6 +149,7 @@ def test_bodies_come_and_go_and_runs_of_a_batch_are_as_alone():
     assert alone.v[-1, 0] < 0.8
 
 
+@pytest.mark.slow
 def test_minimal_coordinates_with_events_are_refused():
     model = sl.zoo.four_bar().with_loop("world", "coupler", "fixed", name="latch", switchable=True)
     with pytest.raises(SpanloopError, match="minimal"):
@@ -156,3 +161,23 @@ def test_minimal_coordinates_with_events_are_refused():
             integrator="DOP853",
             events=[Attach("latch", at=0.05, capture=True)],
         )
+
+
+def test_rounding_does_not_arm_a_condition_again():
+    """Cars that couple where they meet stay there by rounding, and part once."""
+    builder = sl.Builder("cars").body("one", 2.0).body("two", 3.0).prismatic("x", "world", "one", "x")
+    model = builder.prismatic("y", "world", "two", "x").build()
+    model = model.with_loop("one", "two", "fixed", name="grip", switchable=True)
+    events = [Attach("grip", when=lambda t, q, v: q[1] - q[0]), Release("grip", at=0.4)]
+    run = sl.simulate(model, [0.0, 0.3], [2.0, 1.2], duration=0.8, integrator="DOP853", events=events)
+    assert run.events.kind.tolist() == ["attach", "release"]
+
+
+@pytest.mark.slow
+def test_an_attach_that_makes_the_loops_lose_rank_ends_the_run():
+    model = sl.zoo.four_bar().with_coupling("rocker_hinge", None, name="hold", switchable=True)
+    held = Attach("hold", when=lambda t, q, v: -v["rocker_hinge"], capture=True)
+    start = sl.zoo.four_bar_start(angle=0.5), {"crank_hinge": 1.0}
+    run = sl.simulate(model, *start, duration=1.0, events=[held], integrator="DOP853")
+    assert run.outcome.reason == "singular"
+    assert "of the switchable loops hold are closed there" in run.outcome.sentence

@@ -80,6 +80,7 @@ def test_the_same_model_goes_on_as_if_it_had_not_stopped():
 # ---- bodies that go on
 
 
+@pytest.mark.slow
 def test_a_body_released_from_a_turning_arm_flies_straight_and_keeps_energy_and_momentum():
     run = sl.simulate(held(), [0.1], [2.0], duration=0.3).continued(released(), duration=0.2)
     assert [s.model.name for s in run.segments] == ["held", "released"]
@@ -144,6 +145,7 @@ def test_the_momentum_of_what_is_gone_is_reported():
     assert "0.375 J" in run.settings["continued"]
 
 
+@pytest.mark.slow
 def test_forces_on_bodies_that_are_gone_stay_with_their_segment():
     alone = sl.Builder("alone").body("one", 2.0).prismatic("x", "world", "one", "x").build()
     pull = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
@@ -168,6 +170,18 @@ def test_two_rail_cars_that_couple_lose_what_a_plastic_impact_takes():
     rows = on.events.rows_named("coupling")
     assert np.abs(on.events.impulse[1, rows]).max() == pytest.approx(2.0 * 0.6, rel=1e-13)
     np.testing.assert_allclose(on.energy.sum(axis=1)[251] - on.energy.sum(axis=1)[250], -0.6, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "spherical"])
+def test_a_rod_caught_at_one_end_turns_at_three_halves_of_v_over_l(kind):
+    length, speed = 0.8, 1.7
+    builder = sl.Builder("rod", gravity=(0.0, 0.0, 0.0)).body("rod", 1.5, inertia=np.array([0.1, 1, 1]) * 0.08)
+    rod = builder.free("flies", "world", "rod").frame("end", "rod", (-length / 2, 0.0, 0.0)).build()
+    start = [1.0, 0.0, 0.0, 0.0, length / 2, -0.01 * speed, 0.0]
+    run = sl.simulate(rod, start, [0.0, 0.0, 0.0, 0.0, speed, 0.0], duration=0.01)
+    on = run.continued(rod.with_loop("world", "end", kind, name="pin"), duration=0.01)
+    assert on.v[-1, 2] == pytest.approx(1.5 * speed / length, rel=1e-13)
+    assert on.events.energy_lost.sum() == pytest.approx(0.25 * 0.5 * 1.5 * speed**2, rel=1e-13)
 
 
 def test_loops_that_were_closed_stay_closed_and_lose_nothing():
@@ -213,6 +227,7 @@ def gripped(start) -> sl.Trajectory:
     return sl.simulate(grip(), start, [1.0, 0.0], duration=0.3, events=events)
 
 
+@pytest.mark.slow
 def test_loops_hold_on_to_the_pose_that_they_have_captured():
     run = gripped([0.0, 0.25])
     still = run.continued(duration=0.1)
@@ -235,6 +250,7 @@ def test_a_batch_with_events_goes_on_where_its_loops_do_not_matter():
         run.continued(grip(), duration=0.1)
 
 
+@pytest.mark.slow
 def test_a_body_that_is_absent_does_not_come_back_by_itself():
     builder = sl.Builder("two").body("cart", 1.0).body("part", 0.5, inertia=[0.01] * 3)
     model = builder.prismatic("x", "world", "cart", "x").free("flies", "world", "part").build()

@@ -113,3 +113,62 @@ def test_segments_with_captured_frames_accelerate_as_models_of_their_own():
     np.testing.assert_allclose(run.a[-len(closed) :], expected, atol=1e-11)
     np.testing.assert_allclose(run.closure_error[-len(closed) :], robot.closure_error(closed.q), atol=1e-14)
     assert run.audit().well
+
+
+def bob_on_a_string():
+    builder = sl.Builder("string", gravity=(0, 0, -9.81)).body("bob", mass=1.0, inertia=(1e-3,) * 3)
+    builder.free("root", "world", "bob").loop("world", "bob", sl.joints.Distance(1.0), name="string", switchable=True)
+    model = builder.build()
+    q, v = model.neutral(), np.zeros(6)
+    q[6], v[3] = -1.0, np.sqrt(3.5 * 9.81)
+    return model, q, v, sl.Closures(active_loops=["string"])
+
+
+@pytest.mark.slow
+def test_a_string_neither_pushes_nor_stretches():
+    model, q, v, closures = bob_on_a_string()
+    events = [sl.events.OneSided("string", sign=-1)]
+    run = sl.simulate(model, q, v, duration=1.5, step=2e-3, events=events, closures=closures)
+    assert [e.kind for e in run.events] == ["release", "attach"]
+    audit = run.audit()
+    assert audit.well
+    assert audit["pulls"].value < 1e-9
+    assert audit["gaps"].value < 1e-9
+    assert "impact momentum" not in [f.name for f in audit.findings]  # the string hangs on the world
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cut", "fault"), [(0.7, "pulls"), (0.2, "gaps")])
+def test_a_one_sided_closure_that_pulls_or_overlaps_is_a_fault(cut, fault):
+    """A rod that is called a string: it pushes where that would be slack; cut while it is taut, it lets the bob go."""
+    model, q, v, closures = bob_on_a_string()
+    events = [sl.events.Release("string", at=cut)]
+    run = sl.simulate(model, q, v, duration=1.0, step=2e-3, events=events, closures=closures)
+    called = replace(run, events=replace(run.events, one_sided=(("string", 0, -1),)))
+    assert called.audit().faults == (fault,)
+
+
+def test_a_batch_with_events_that_goes_on_with_another_model():
+    builder = sl.Builder("three", gravity=(0, 0, -9.81))
+    for name in ("left", "right", "third"):
+        builder.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1)).prismatic(f"{name}_rail", "world", name, axis="x")
+    gap = sl.events.Attach("hook", when=lambda t, q, v: q["right_rail"] - q["left_rail"])
+    starts = np.array([[0.0, 1.0], [0.0, 0.8]])
+    run = sl.simulate(carts_model(), starts, [2.0, 0.0], duration=0.6, step=1e-2, events=[gap])
+    run = run.continued(builder.build(), duration=0.1, step=1e-2)
+    assert run["hook"].active.sum(axis=1).tolist() == [11, 21]  # not after 0.6 s
+    assert run["third_rail"].q.shape == (2, len(run))
+    np.testing.assert_allclose(run.energy[:, 60:62, 0], [[0.5, 0.25]] * 2)  # the right cart weighs less from then on
+    assert [len(s) for s in run[1].segments] == [41, 21, 11]
+    assert run.audit().well
+    with pytest.raises(sl.errors.UnsupportedError, match=r"run\[0\]\.at\(times\)"):
+        run.at([0.1])
+
+
+def test_a_frame_captured_in_its_place_is_judged_by_the_length_of_its_loop():
+    """The hook captures within 1e-11 m of where it is, which is no length to compare with."""
+    gap = sl.events.Attach("hook", when=lambda t, q, v: q["right_rail"] - q["left_rail"], capture=True)
+    starts = np.array([[0.0, 1.0], [0.0, 0.7]])
+    run = sl.simulate(carts_model(), starts, [2.0, 0.0], duration=0.7, step=1e-2, events=[gap])
+    assert run.audit().well
+    assert run.audit()["closure"].bound == 1e-9

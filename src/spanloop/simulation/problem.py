@@ -109,7 +109,9 @@ class Problem:
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
         active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
-        switching, ends = switching_of(model, events, limits, active, loops.stabilization)
+        switching, ends = None, None
+        if events is not None or limits == "stop":
+            switching, ends = switching_of(model, events, limits, active, loops.stabilization)
         if switching and model.switches:
             active = frozenset(switching.begins_closed)
         controls = inputs_of(model, tau, controller, inputs)

@@ -203,7 +203,7 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     compiled = rollout(problem.system, problem.events, integrator.name, dtype, integrator.threads)
     controls = problem.inputs.rows(problem.batch, times.steps, _state_of(problem, layout))
     constants = np.ascontiguousarray(problem.constants, compiled.dtype)
-    logs = logged_width(problem.system)
+    logs = logged_width(problem.system) if problem.system.switching else 0
     loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs, problem.start, logs)
     own = problem.model.nq + problem.model.nv + problem.applied.memory
     switched = sum(layout.sizes[name] for name in problem.system.switched)

@@ -72,6 +72,19 @@ def end_at_start(problem: Problem, layout: StateLayout, p: Progress) -> None:
     p.record[met, 0] = np.concatenate([p.state[met, place] for place in kept], axis=1)
 
 
+def singular_end(problem: Problem, t: float, margin: float, on: np.ndarray | None) -> Outcome:
+    """The outcome of a run at a singular configuration of the loops; on: of switches, where there are any."""
+    switching, there = problem.system.switching, "see robot.diagnose(q) there"
+    if switching is not None and on is not None:
+        closed = ", ".join(s.name for s, is_on in zip(switching.switches, on > 0.5, strict=True) if is_on)
+        there = (
+            f"of the switchable loops {closed or 'none'} are closed there; "
+            "sl.Dynamics(run.segments[-1].model).diagnose(run.q[-1]) names the rows"
+        )
+    words = f"the loops came to a singular configuration at t = {t:.6g} s (margin {margin:.1e}); {there}"
+    return Outcome(EndReason.SINGULAR, words, t)
+
+
 class Termination:
     """Locates and explains the ends of runs."""
 
@@ -277,17 +290,8 @@ class Termination:
             return Outcome(reason, f"at t = {t:.6g} s {refusal}", t)
         margin = self._margin(state, step) if self.problem.system.projects else 1.0
         if margin < max(CLOSE, SINGULAR):
-            there = "see robot.diagnose(q) there"
-            switching = self.problem.system.switching
-            if switching is not None and "on" in self.layout:
-                on = zip(switching.switches, state[self.layout.places["on"]] > 0.5, strict=True)
-                closed = ", ".join(s.name for s, is_on in on if is_on)
-                there = (
-                    f"of the switchable loops {closed or 'none'} are closed there; "
-                    "sl.Dynamics(run.segments[-1].model).diagnose(run.q[-1]) names the rows"
-                )
-            words = f"the loops came to a singular configuration at t = {t:.6g} s (margin {margin:.1e}); {there}"
-            return Outcome(EndReason.SINGULAR, words, t)
+            on = state[self.layout.places["on"]] if "on" in self.layout else None
+            return singular_end(self.problem, t, margin, on)
         if refusal is not None:
             return Outcome(reason, f"at t = {t:.6g} s {refusal}", t)
         speeds, model = np.abs(state[self.layout.places["v"]]), self.problem.model

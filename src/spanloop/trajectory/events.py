@@ -146,6 +146,10 @@ class EventTable:
         object.__setattr__(self, "begin_present", _frozen(present, bool))
         _check(self)
 
+    def __reduce__(self) -> Any:
+        """The table without events is one object, also where runs are pickled."""
+        return "NO_EVENTS" if self is NO_EVENTS else (_remade, (dict(vars(self)),))
+
     # ---- rows
 
     def __len__(self) -> int:
@@ -218,10 +222,14 @@ class EventTable:
         firsts = np.searchsorted(times, self.time - near)
         for rows in self.moments():
             first, k = int(firsts[rows[0]]), rows[0]
-            if first < len(times) and times[first] <= self.time[k] + near:
-                off = [np.abs(v[self.run[k], first] - x).max(initial=0.0)
-                       for x in (self.v_after[rows[-1]], self.v_before[k])]  # fmt: skip
-                first += off[1] < off[0]
+            is_at = first < len(times) and times[first] <= self.time[k] + near
+            if is_at and "continued" in self.kind[rows[0] : rows[-1] + 1]:  # between two segments
+                first = len(times) if first else 0
+            elif is_at:
+                sample = v[self.run[k], first]
+                states = self.v_after[rows[-1], : len(sample)], self.v_before[k, : len(sample)]
+                after, before = (np.abs(sample - x).max(initial=0.0) for x in states)
+                first += before < after
             yield from ((row, first) for row in rows)
 
     # ---- selection
@@ -369,6 +377,10 @@ def _check(events: EventTable) -> None:
         raise InputError("events: rows must be in the order of runs and, in each, of finite times")
     for kind in set(events.kind.tolist()) - set(KINDS):
         raise InputError(f"events: kind is {kind!r}; {nearest(kind, KINDS)}")
+
+
+def _remade(columns: dict[str, Any]) -> EventTable:
+    return EventTable(**columns)
 
 
 NO_EVENTS = EventTable()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, UnsupportedError
 from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.quantities import accelerations_under, over_samples
 from spanloop.trajectory.segment import Segment
@@ -36,6 +36,11 @@ def at(run: Trajectory, times) -> Trajectory:
     wanted = _checked(run, times)
     if run.batch and not is_uniform(run) and len(run.segments) == 1:
         return _of_runs(run, wanted)
+    if run.batch and not np.isin(run.events.kind, ("end", "continued")).all():
+        raise UnsupportedError(
+            "at: the runs of this batch have events and go on with another model, each cut at its own times. Resample "
+            "one of them: run[0].at(times)"
+        )
     inside = np.clip(wanted, run.times[0], run.times[-1])
     starts = np.array([s.times[0] for s in run.segments])
     owner = np.searchsorted(starts, inside, "right") - 1  # at a change of topology: the segment that begins

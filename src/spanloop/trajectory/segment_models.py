@@ -85,9 +85,7 @@ class HeldDynamics(Dynamics):
 
     def __init__(self, model: Model):
         super().__init__(model)
-        loops = tuple(replace(x, placement_b=Placement()) if x.switchable else x for x in model.loops)
-        couplings = tuple(replace(x, offset=0.0) if x.switchable else x for x in model.couplings)
-        self._base = replace(model, loops=loops, couplings=couplings)
+        self._base = _without_frames(model)
         self._tree = robot_of(replace(model, loops=(), couplings=()))
         m = mechanism(model)
         self._captured = np.array([x for name in model.switches for x in own_placement(m, name)], float)
@@ -103,7 +101,9 @@ class HeldDynamics(Dynamics):
         if function in _OF_LOOPS:
             kernel = _kernel_of_loops(self._base, function, tuple(sorted(options.items())))
             return _HeldKernel(kernel, self._captured)
-        return self._tree._kernel(function, **options)
+        if function in _OF_TREES:
+            return self._tree._kernel(function, **options)
+        return super()._kernel(function, **options)
 
     def _row_mask(self, model: Model, active_loops: frozenset[str]) -> np.ndarray:
         names = self._base.switches
@@ -113,6 +113,26 @@ class HeldDynamics(Dynamics):
         """Calls go through the methods, which add the frames."""
 
 
+def _without_frames(model: Model) -> Model:
+    """The model with all frames and offsets at which switchable loops and couplings may hold at zero."""
+    loops = tuple(replace(x, placement_b=Placement()) if x.switchable else x for x in model.loops)
+    couplings = tuple(replace(x, offset=0.0) if x.switchable else x for x in model.couplings)
+    return replace(model, loops=loops, couplings=couplings)
+
+
+def row_lengths(model: Model) -> np.ndarray:
+    """By which errors of closure rows (n_rows,) are divided before they are compared: a length, or 1 for radians.
+
+    A frame that was captured beside its place by rounding makes no length.
+    """
+    own = np.array(mechanism(model).row_lengths)
+    return np.maximum(own, mechanism(_without_frames(model)).row_lengths) if model.switches else own
+
+
+_OF_TREES = (
+    "mass_matrix", "bias", "gravity_torques", "reactions", "pose", "poses", "jacobian", "jacobian_bias",
+    "frame_velocity", "frame_acceleration", "energy", "momentum", "center_of_mass", "integrate", "difference",
+)  # fmt: skip
 _OF_LOOPS = ("forward_dynamics", "closure_error", "closure_facing", "closure_jacobian", "closure_bias")
 
 
@@ -132,7 +152,8 @@ class _HeldKernel:
 
     def evaluate(self, *inputs: np.ndarray) -> np.ndarray:
         """The answers for rows of states (n, ...); NaN for a state without one."""
-        found: np.ndarray = self.kernel.evaluate(*inputs, np.tile(self.captured, (len(inputs[0]), 1)))
+        frames = np.broadcast_to(self.captured, (*np.shape(inputs[0])[:-1], len(self.captured)))
+        found: np.ndarray = self.kernel.evaluate(*inputs, np.ascontiguousarray(frames))
         return found
 
     @property

@@ -16,6 +16,7 @@ solved in one root system, together with the accelerations of the free bodies th
 | own | PendingRows | rows that act on the link itself: K_r,i, and γ as l at one of the two links | link |
 | pending | PendingRows | K, l, L of all rows that have arrived at the link (row_propagation) | link |
 | coupled | scalar by row | σ of the couplings that hold the joint's rate | – |
+| held | HeldRow | the row of a coupling without a source, which holds the joint: eliminated at the joint itself | – |
 | shares | scalar by row, a DoF each | κ/D | – |
 | f | scalar by row | force of the row | – |
 | mask | scalar by row | 1 or 0 for a row that can be switched | – |
@@ -24,6 +25,7 @@ solved in one root system, together with the accelerations of the free bodies th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from spanloop.algorithms.closed import closure_kinematics
 from spanloop.algorithms.closed.closure_rows import B, FeedbackBias, VelocityBias, basis_of, rows
@@ -38,6 +40,7 @@ from spanloop.math.spatial import Field, Force, Motion, dof_acceleration, gain, 
 from spanloop.math.vector3 import ZERO3, is_zero, negate, total
 from spanloop.sweeps import Program, Values, at_once, inward, outward
 from spanloop.sweeps.tested_pivots import PivotTest
+from spanloop.types import Scalar
 
 
 def forward_dynamics(
@@ -125,7 +128,47 @@ def _demands(redundancy: Redundancy, tested: PivotTest):
 
 def _common_ancestors(mechanism) -> dict[int, int]:
     """The link at which each row is eliminated: the closest common ancestor of the links that it joins."""
-    return {r: c.meets for c in mechanism.closures for r in c.rows} | {g.row: g.meets for g in mechanism.gears}
+    held = _held_rows(mechanism)
+    gears = {g.row: g.link if g.row in held else g.meets for g in mechanism.gears}
+    return {r: c.meets for c in mechanism.closures for r in c.rows} | gears
+
+
+def _held_rows(mechanism) -> dict[int, int]:
+    """Rows of couplings that hold one joint, the first of each joint, and their links; driven joints have none."""
+    rows: dict[int, int] = {}
+    for g in mechanism.gears:
+        if g.source < 0 and g.link not in rows.values() and not mechanism.links[g.link].driven:
+            rows[g.row] = g.link
+    return rows
+
+
+class HeldRow(NamedTuple):
+    """A row that holds a joint of one DoF: θ̈ = −γ where its mask m is 1.
+
+    The joint then has the admittance (1 − m)/D and the acceleration (1 − m) ε/D − m γ; the row is eliminated before it
+    leaves its link. Its force is m times what the joint lacks: −(ε − Uᵀa + Σ κ f + D γ) (12a).
+    """
+
+    row: int
+    gamma: Scalar
+    mask: Scalar
+
+
+class HeldDof(NamedTuple):
+    """What the force of a held row is made of: U, D, ε of its joint and κ of the rows that pass it."""
+
+    held: HeldRow
+    U: Force
+    D: Scalar
+    e: Scalar
+    kappa: dict[int, Scalar]
+
+    def force(self, a: Motion, f: Mapping[int, Scalar]) -> Scalar:
+        """The force of the row; a: acceleration of the parent link beyond ζ, seen from the link."""
+        needed = total(
+            [self.e, -power(a, self.U), *(x * f[r] for r, x in self.kappa.items()), self.D * self.held.gamma]
+        )
+        return -(self.held.mask * needed)
 
 
 # ---- rows begin
@@ -150,13 +193,17 @@ def _first_rows(redundancy: Redundancy, row_bias, ground: Field):
                     if link >= 0:
                         own[link] = own[link] + PendingRows({row.number: K}, {row.number: gamma})
                         gamma = 0.0
+        held, single = {}, _held_rows(mechanism)
         for g in mechanism.gears:
+            gamma = row_bias.of_gear(mechanism, here, world, g)
+            if g.row in single:
+                held[g.link] = HeldRow(g.row, gamma, 0.0 if g.row in redundancy.dropped else mask.get(g.row, 1.0))
+                continue
             for i, factor in g.ends:
                 coupled[i][g.row] = factor  # σ (4)
-            gamma = row_bias.of_gear(mechanism, here, world, g)
             if not is_zero(gamma):
                 own[g.link] = own[g.link] + PendingRows({}, {g.row: gamma})
-        kept = {i: Values(own=own[i], coupled=coupled[i], mask=mask) for i in range(len(here))}
+        kept = {i: Values(own=own[i], coupled=coupled[i], held=held.get(i), mask=mask) for i in range(len(here))}
         return Values(mask=mask), kept
 
     return first_rows
@@ -179,17 +226,27 @@ def _articulate(ancestors: Mapping[int, int], tolerance: PivotTolerance):
             z = z + row.K * (row.inverse_pivot * row.l)  # z + K l/L (15)
             eliminated.append(row)
         if link.floats and pending.K:  # (16)
-            kept = Values(dofs=(), shares=(), eliminated=eliminated, pivot_bounds=bounds, pivots=(), is_free=True)
+            kept = Values(
+                dofs=(), shares=(), eliminated=eliminated, pivot_bounds=bounds, pivots=(), is_free=True, stopped=None
+            )
             body = FreeBodies({link.number: FreeBody(P, z, pending.K)})
             rest = pending.without_wrenches()
             return kept, Values(P=ArticulatedInertia(), z=Force(), rows=rest, free_bodies=body)
-        dofs, shares, pivots = [], [], []
+        dofs, shares, pivots, stopped = [], [], [], None
         # a driven joint has no free column; couplings join joints with one DoF, which is the first
         for k, (s, tau, armature) in enumerate(zip(link.free(here.S), here.torque, link.armature, strict=False)):
             U = P @ s
             pivots.append(power(s, U) + armature)  # D (9)
             G, inverse_pivot = gain(U, pivots[-1])  # G = U/D, 1/D (9)
             e = tau - power(s, z)  # ε (9)
+            if here.held is not None:
+                stopped = HeldDof(here.held, U, pivots[-1], e, pending.kappa(s, here.coupled))
+                G, inverse_pivot = G * (1.0 - here.held.mask), inverse_pivot * (1.0 - here.held.mask)
+                pending, share, z, nu = _past_held(pending, here, stopped, s, G, inverse_pivot, z)
+                dofs.append((s, G, nu))
+                shares.append(share)
+                P = P.less(G, U)
+                continue
             pending, share = pending.past_dof(s, G, e, inverse_pivot, here.coupled if k == 0 else {})
             dofs.append((s, G, e * inverse_pivot))  # ν (9)
             shares.append(share)
@@ -198,12 +255,27 @@ def _articulate(ancestors: Mapping[int, int], tolerance: PivotTolerance):
         for r, sigma in here.coupled.items() if link.driven else ():
             pending = pending.with_acceleration(r, sigma * here.tau[0])  # (12)
         kept = Values(
-            dofs=dofs, shares=shares, eliminated=eliminated, pivot_bounds=bounds, pivots=pivots, is_free=False
+            dofs=dofs,
+            shares=shares,
+            eliminated=eliminated,
+            pivot_bounds=bounds,
+            pivots=pivots,
+            is_free=False,
+            stopped=stopped,
         )
         inboard = Values(P=P.carried(here.X), z=here.X @ z, rows=pending.moved(here.X))  # (13)
         return kept, Values(**vars(inboard), free_bodies=arriving.free_bodies)
 
     return articulate
+
+
+def _past_held(pending: PendingRows, here, stopped: HeldDof, s: Motion, G: Force, inverse_pivot: Scalar, z: Force):
+    """The rows, their shares, z and ν beyond a joint with a held row, of admittance (1 − m)/D: G and inverse_pivot."""
+    nu = stopped.e * inverse_pivot - stopped.held.mask * stopped.held.gamma
+    pending, share = pending.past_dof(s, G, 0.0, inverse_pivot, here.coupled)
+    for r, x in stopped.kappa.items():
+        pending = pending.with_acceleration(r, x * nu)
+    return pending, share, z + stopped.U * nu, nu
 
 
 # ---- outward
@@ -221,6 +293,8 @@ def accelerate(link, here, parent) -> Values:
             a = a + s * acceleration  # (1)
             found.append(acceleration)
         accelerations = tuple(reversed(found)) if here.dofs else here.tau
+    if here.stopped is not None:
+        f[here.stopped.held.row] = here.stopped.force(here.X.T @ parent.a, parent.f)
     for r, K, l, inverse_pivot, others in reversed(here.eliminated):
         f[r] = -(inverse_pivot * total([l, power(a, K), *(x * f[t] for t, x in others.items())]))  # (14)
     return Values(a=a, f=f, accelerations=accelerations)

@@ -59,6 +59,13 @@ class PendingRows:
         K = self.K if r in self.K else {**self.K, r: Force()}
         return replace(self, K=K, l=_sum(self.l, {r: acceleration}))
 
+    def kappa(self, s: Motion, coupled: Mapping[int, Scalar]) -> dict[int, Scalar]:
+        """κ = sᵀ K + σ of the rows that a degree of freedom with motion s moves (9)."""
+        kappa = {r: power(s, k) for r, k in self.K.items()}
+        for r, factor in coupled.items():
+            kappa[r] = kappa.get(r, 0.0) + factor
+        return {r: x for r, x in kappa.items() if not is_zero(x)}
+
     def past_dof(
         self, s: Motion, G: Force, e: Scalar, inverse_pivot: Scalar, coupled: Mapping[int, Scalar]
     ) -> tuple[PendingRows, dict[int, Scalar]]:
@@ -67,10 +74,7 @@ class PendingRows:
         coupled: σ of the rows that hold the rate of this degree of freedom itself.
         """
         K = dict(self.K) | {r: Force() for r in coupled if r not in self.K}
-        kappa = {r: power(s, k) for r, k in self.K.items()}
-        for r, factor in coupled.items():
-            kappa[r] = kappa.get(r, 0.0) + factor
-        kappa = {r: x for r, x in kappa.items() if not is_zero(x)}  # κ = sᵀ K + σ (9)
+        kappa = self.kappa(s, coupled)
         shares = {r: x * inverse_pivot for r, x in kappa.items()}
         more = {_pair(r, t): shares[r] * kappa[t] for r in kappa for t in kappa if t <= r}
         L = _sum(self.L, {pair: x for pair, x in more.items() if not is_zero(x)})  # L⁺ = L + κ κᵀ/D (11)

@@ -18,6 +18,8 @@ from spanloop.model import Model
 from spanloop.simulation.controllers import Named, traced
 from spanloop.simulation.traced_kernels import arguments, must_repeat, noted
 
+FAR = 1e5  # a value that is watched is as good as this where it is larger
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -85,7 +87,7 @@ class Events:
                     f"the event {name!r} returned a {type(value).__name__}; expected one number that is "
                     "positive as long as the run goes on"
                 )
-            out.append(_constant(value, name) if isinstance(value, Real) else value)
+            out.append(bounded(_constant(value, name) if isinstance(value, Real) else value))
         return out
 
     def key(self) -> str:
@@ -102,6 +104,13 @@ class Events:
         functions = [function for _, function in self.conditions]
         plan = traced("an event", lambda: unrolled("events", sizes, (0,), compute), functions)
         return hashlib.sha256(f"{plan}{self.limits}".encode()).hexdigest()
+
+
+def bounded(value: Any) -> Any:
+    """A value that is watched, within what a state may hold: far from 0 its size does not matter."""
+    if isinstance(value, float):
+        return min(max(value, -FAR), FAR)
+    return where(value > FAR, FAR, where(value < -FAR, -FAR, value))
 
 
 def _constant(value: Real, name: str) -> float:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def logged_width(system: System) -> int:
-    """Numbers in a row of the log; 0 if there is none."""
-    return sum(logged_sizes(system).values()) if system.switching else 0
+    """Numbers in a row of the log."""
+    return sum(logged_sizes(system).values())
 
 
 def moments(problem: Problem, log: Sequence[np.ndarray]) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_cone
 from spanloop.math.scalar import where
 from spanloop.model import Model
+from spanloop.simulation.events.endings import bounded
 from spanloop.simulation.events.kinds import Grasp
 from spanloop.simulation.events.switching import Switch, Watcher, condition_value
 
@@ -48,8 +49,8 @@ def values_and_rates(system: System, x: Arrays) -> tuple[list[Any], list[Any]]:
             value = push(system, switching.switches[w.switch], x, forces) + slack
         else:
             value = margin(w, switching.model, wrenches)
-        out.append(value)
-    return out, gap_rates(system, x)
+        out.append(bounded(value))
+    return out, [bounded(y) for y in gap_rates(system, x)]
 
 
 def gap_rates(system: System, x: Arrays) -> list[Any]:

@@ -17,14 +17,10 @@ from spanloop.errors import InputError, UnsupportedError
 from spanloop.simulation.inputs import CallbackError
 from spanloop.simulation.integrators.adaptive_events import Happened, HostEvents, Step, TrialError
 from spanloop.simulation.integrators.integrator import Integrator
-from spanloop.simulation.integrators.right_hand_side import (
-    RightHandSide,
-    inputs_of_run,
-    minimal_right_hand_side,
-    right_hand_side,
-)
+from spanloop.simulation.integrators.right_hand_side import RightHandSide, minimal_right_hand_side, right_hand_side
 from spanloop.simulation.problem import End, Problem, Samples
-from spanloop.simulation.termination import RESOLVED, end_reason, event_met, met_at_start
+from spanloop.simulation.system import SINGULAR
+from spanloop.simulation.termination import CLOSE, RESOLVED, end_reason, event_met, met_at_start, singular_end
 from spanloop.simulation.time_loop import ProgressBar, grid, positive
 from spanloop.trajectory import EndReason, Outcome, Trajectory
 
@@ -84,7 +80,7 @@ class _Run:
         self.method, self.longest = method, longest
         self.nq = problem.model.nq
         switches = problem.system.switching is not None
-        self.events = HostEvents(problem, k, inputs_of_run(problem, k)) if switches else None
+        self.events = HostEvents(problem, k, tolerance) if switches else None
         self.functions = self._right_hand_side()
         self.rows = np.full((len(t), self.nq + problem.model.nv), np.nan)
         sizes = {n: problem.system.sizes[n] for n in problem.system.switched}
@@ -124,8 +120,8 @@ class _Run:
                 self._sample(dense, now, solver.y)
                 solver = self._closed(solver)
                 report(self.count)
-        except TrialError:
-            self._fail(solver, None)
+        except TrialError as error:
+            self._refuse(error.t, error.y, None)
         except CallbackError as error:
             self.end = End(Outcome(EndReason.CONTROLLER, f"{error}. The run ended before", float(solver.t)))
         except KeyboardInterrupt:
@@ -157,13 +153,22 @@ class _Run:
 
     def _ended(self, event: Happened) -> bool:
         """Whether the run ends with an event, or at its time."""
-        if event.outcome is not None:
-            self.end = End(event.outcome, event.y[: self.nq], event.y[self.nq :], np.empty(0))
+        outcome = event.outcome or self._singular(event)
+        if outcome is not None:
+            self.end = End(outcome, event.y[: self.nq], event.y[self.nq :], np.empty(0))
             return True
         if event.time < self.t[-1]:
             return False
         self._sample(lambda t: event.y, self.t[-1], event.y)
         return True
+
+    def _singular(self, event: Happened) -> Outcome | None:
+        """The outcome of a run whose loops lose rank as they close, where that is refused."""
+        system = self.problem.system
+        if self.events is None or not (system.strict and system.projects):
+            return None
+        margin = self.problem.margin_of(event.y[: self.nq], self.k, self.events.switched)
+        return singular_end(self.problem, event.time, margin, self.events.x.get("on")) if margin < SINGULAR else None
 
     def _solver(self, t: float, y: np.ndarray) -> Any:
         options: dict[str, Any] = {"rtol": self.tolerance, "atol": self.tolerance, "max_step": self.longest}
@@ -237,8 +242,18 @@ class _Run:
     def _fail(self, solver: Any, message: str | None) -> None:
         t = float(solver.t_old if solver.t_old is not None else solver.t)
         y = self.rows[self.count - 1] if not np.isfinite(solver.y).all() else solver.y
+        self._refuse(t, y, message)
+
+    def _refuse(self, t: float, y: np.ndarray, message: str | None) -> None:
+        """End the run at time t, state y, from which there is no step."""
+        q, v = y[: self.nq], y[self.nq :]
         switched = self.events.switched if self.events is not None else {}
-        refusal = self.problem.refusal(t, y[: self.nq], y[self.nq :], [], self.functions.inputs, self.k, 0.0, switched)
+        refusal = self.problem.refusal(t, q, v, [], self.functions.inputs, self.k, 0.0, switched)
+        margin = self.problem.margin_of(q, self.k, switched) if self.problem.system.projects else 1.0
+        if end_reason(refusal) not in (EndReason.SINGULAR, EndReason.OPEN) and margin < CLOSE:
+            on = None if self.events is None else self.events.x.get("on")
+            self.end = End(singular_end(self.problem, t, margin, on))
+            return
         text = refusal or message or "the motion was lost: numbers grew beyond bounds"
         self.end = End(Outcome(end_reason(refusal), f"at t = {t:.6g} s {text}", t))
 

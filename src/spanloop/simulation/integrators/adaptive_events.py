@@ -18,13 +18,14 @@ from spanloop.simulation.events import location
 from spanloop.simulation.events.located_step import LocatedStep, logged_sizes, state_sizes
 from spanloop.simulation.events.outcomes import outcome_of, too_many
 from spanloop.simulation.events.switched_start import watch_key
+from spanloop.simulation.integrators.right_hand_side import inputs_of_run
 from spanloop.simulation.problem import Problem
 from spanloop.simulation.time_loop import STEP
 from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome
 
 RESOLVED = 1e-13  # of a step: how exactly an event is located
-_RESTLESS = 10  # events within STEP seconds, after which what is slow does not bounce any more
+_RESTLESS = 40  # events within STEP seconds, after which what is slow does not bounce any more
 _MOST = 200  # events within STEP seconds
 
 Arrays = dict[str, np.ndarray]
@@ -102,24 +103,30 @@ class Step:
 
 
 class HostEvents:
-    """The events of one run, step by step; `switched` has the arrays that they change and dynamics read."""
+    """The events of one run, step by step; `switched` has the arrays that they change and dynamics read.
 
-    def __init__(self, problem: Problem, k: int, inputs: Callable[[float, np.ndarray, np.ndarray], np.ndarray]):
+    tolerance: of the integrator. A value that is positive by less than this share of its largest one does not arm its
+    event again: rounding alone makes it positive.
+    """
+
+    def __init__(self, problem: Problem, k: int, tolerance: float):
         switching, schedule = problem.system.switching, HostSchedule(problem)
         assert switching is not None
-        self.problem, self.k, self.inputs = problem, k, inputs
+        self.problem, self.k, self.inputs = problem, k, inputs_of_run(problem, k)
         self.count, self.rules = len(switching.watchers), replace(switching.rules, resolved=RESOLVED)
         step = LocatedStep(schedule, switching)  # type: ignore[arg-type]
         self.after_trial, self.between = step.after_trial(), step.between()
         start = {n: x[k if len(x) > 1 else 0].astype(float) for n, x in problem.switched_start.items()}
         self.x: Arrays = {"z": np.zeros(0), **problem.constants_of(k), **start}
         self.switched = {n: self.x[n] for n in problem.system.switched}
+        self.noise, self.largest = tolerance, np.abs(self.x["g"])
         self.log: list[np.ndarray] = []
         self.times: list[float] = []
 
     def first(self, times: np.ndarray, dense: Callable[[Any], np.ndarray], step: Step) -> Happened | None:
         """The first event between times (n,), which divide a step of the integrator; None if there is none."""
         g, r = self._watched(times[1:], dense(times[1:]).T)
+        self.largest = np.fmax(self.largest, np.abs(g).max(axis=0))
         for t, end, values, rates in zip(times, times[1:], g, r, strict=False):
             quiet = bool((self.x["g"] > 0.0).all() and (values > 0.0).all() and self.x["armed"].all())
             if quiet:
@@ -153,7 +160,9 @@ class HostEvents:
         x |= {"share": np.zeros(1), "third.at": np.zeros(1), "third": np.zeros(self.count)}  # nothing from before it
         for _ in range(location.MOST):
             self._try(step.at)
+            armed = x["armed"]
             x |= _arrays(location.check(_lists(x), self.rules, ("q", "v")))
+            x["armed"] = np.where(x["g.next"] > self.noise * self.largest, x["armed"], armed)
             if not x["trying"][0] > 0.0:
                 x["g"], x["r"] = x["g.next"], x["r.next"]
                 return None
@@ -162,7 +171,7 @@ class HostEvents:
                 step.arrive(float(x["t"][0]))
                 return self._happened()
             if x["ending"][0] == location.FAILED:
-                raise TrialError
+                raise TrialError(float(x["t"][0]), np.concatenate([x["q"], x["v"]]))
         return Happened(float(x["t"][0]), y, too_many(float(x["t"][0]), end - t))
 
     def _try(self, at: Callable[[float], np.ndarray]) -> None:
@@ -191,12 +200,15 @@ class HostEvents:
         self.times = [s for s in self.times if t - s < STEP] + [t]
         x["turns"] = np.array([location.RESTLESS if len(self.times) > _RESTLESS else 0.0], float)
         x["u"], x["h.grid"] = self.inputs(t, x["q"], x["v"]), np.array([STEP])
-        if not self._call(self.between):
-            raise TrialError
+        sizes = logged_sizes(self.problem.system)
+        x |= {n: np.zeros(sizes[n]) for n in ("impulse", "lost") if n in sizes}
+        goes_on = self._call(self.between)
         self.switched |= {n: x[n] for n in self.switched}
-        row = [np.array([self.k], float), *(x[n] for n in logged_sizes(self.problem.system))]
-        self.log.append(np.concatenate(row)[None])
-        return Happened(t, np.concatenate([x["q"], x["v"]]), self._outcome(t))
+        self.log.append(np.concatenate([[float(self.k)], *(x[n] for n in sizes)])[None])
+        y = np.concatenate([x["q"], x["v"]])
+        if not goes_on:
+            raise TrialError(t, y)
+        return Happened(t, y, self._outcome(t))
 
     def _outcome(self, t: float) -> Outcome | None:
         number = round(float(self.x["ending"][0]))
@@ -207,7 +219,11 @@ class HostEvents:
 
 
 class TrialError(Exception):
-    """A state in a step, or after an event, has no accelerations or no impact."""
+    """No impact exists at time t, state y, or no state follows it."""
+
+    def __init__(self, t: float, y: np.ndarray):
+        super().__init__()
+        self.t, self.y = t, y
 
 
 def _lists(x: Arrays) -> dict[str, list[float]]:
