@@ -92,8 +92,11 @@ def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = N
 
 
 def _few(run: Trajectory) -> Trajectory:
-    """The run with FRAMES samples or a few more, evenly in time where it is cut at events."""
-    if len(run.segments) > 1 and run.duration > 0.0:
+    """The run with FRAMES samples or a few more, evenly in time where it is cut at events.
+
+    Samples that are dense are taken as they are: the few at events do not shift them visibly.
+    """
+    if len(run.segments) > 1 and run.duration > 0.0 and len(run) < 20 * FRAMES:
         return run.at(np.linspace(run.times[0], run.times[-1], FRAMES))
     return run[:: max(1, len(run) // FRAMES)]
 
