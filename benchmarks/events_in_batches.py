@@ -2,9 +2,11 @@
 
 4096 runs of 1000 steps of 1 ms (RK4), each with 4 events at moments of its own: the time with events over the time of
 the same mechanism without them. Stories: arm (a six-joint arm catches a floating object, lets it go, catches it again,
-lets it go again: conditions on its first joint), timed (the same at given times), string (a bob on a string that goes
-slack and catches, twice: its force and its length are watched). Each of some runs is repeated alone and must have the
-same bits. Times are medians (quartiles) of this run, processor time of one thread, variants interleaved.
+lets it go again: conditions on its first joint), timed (the same at given times), forced (conditions of releases also
+read the force in the loop), string (a bob on a string that goes slack and catches, twice: its force and its length are
+watched). A loop that is open is projected in runs without events; with events it is not while all runs of a vector have
+it open. Some runs are repeated alone and must have the same bits. Times are medians (quartiles) of this run, processor
+time of one thread, variants interleaved.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ QUIET = sl.Integrator("rk4", progress=False)
 
 @dataclass(frozen=True)
 class Story:
-    """A mechanism, states of all runs at the start, and events; open: names of the loops that begin open."""
+    """A mechanism, states of all runs at the start, and events."""
 
     model: sl.Model
     q: np.ndarray
@@ -51,7 +53,7 @@ class Story:
         )
 
 
-def arm(timed: bool) -> Story:
+def arm(given_by: str) -> Story:
     """A six-joint arm without weight beside an object of 5 kg, which it holds rigidly where it finds it."""
     model = sl.zoo.arms_with_object(1)
     model = replace(model, gravity=(0.0, 0.0, 0.0), loops=tuple(replace(x, switchable=True) for x in model.loops))
@@ -65,16 +67,20 @@ def arm(timed: bool) -> Story:
     def events(runs: slice) -> list:
         kinds = (sl.events.Attach, sl.events.Release) * (WANTED // 2)
         options = ({"capture": True}, {}) * (WANTED // 2)
-        if timed:
+        if given_by == "time":
             given = [{"at": moments[runs, k]} for k in range(WANTED)]
         else:
-            given = [{"when": _passes(start + SPACING * (k + 1))} for k in range(WANTED)]
+            reads = [given_by == "force" and kind is sl.events.Release for kind in kinds]
+            given = [{"when": _passes(start + SPACING * (k + 1), reads[k])} for k in range(WANTED)]
         return [kind("holding1", **a, **b) for kind, a, b in zip(kinds, given, options, strict=True)]
 
     return Story(model, q, v, events, "the same model, its loop open", ())
 
 
-def _passes(angle: float) -> Callable:
+def _passes(angle: float, reads_force: bool) -> Callable:
+    """A condition: the first joint passes an angle [rad], a nanoradian later for every newton along z."""
+    if reads_force:
+        return lambda t, q, v, f: angle + 1e-9 * f["holding1"][5] - q["arm1_turn"]
     return lambda t, q, v: angle - q["arm1_turn"]
 
 
@@ -94,7 +100,12 @@ def string() -> Story:
 
 LENGTH = 0.1  # m
 SPACING = 0.15  # rad
-STORIES = {"arm": lambda: arm(False), "timed": lambda: arm(True), "string": string}
+STORIES = {
+    "arm": lambda: arm("angle"),
+    "timed": lambda: arm("time"),
+    "forced": lambda: arm("force"),
+    "string": string,
+}
 
 
 def differing(story: Story, run: sl.Trajectory) -> list[int]:

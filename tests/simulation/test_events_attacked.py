@@ -190,3 +190,23 @@ def test_a_condition_may_be_as_large_as_it_likes(dtype):
     assert run.outcome.finished
     alone = {"far": lambda t, q, v: 1e12 + q[0]}
     assert sl.simulate(sl.zoo.pendulum(), [0.1], duration=0.01, events=alone, integrator=integrator).outcome.finished
+
+
+def test_where_a_run_ends_nothing_else_happens():
+    events = [OneSided("floor", restitution=0.5), End("hit", when=lambda t, q, v: q[0])]
+    run = sl.simulate(ball(), [0.005], duration=0.1, events=events)
+    assert run.events.kind.tolist() == ["end"]
+    assert not run.events.on.any()
+    assert run.v[-1, 0] == pytest.approx(-np.sqrt(2.0 * 9.81 * 0.005), abs=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"step": 0.01}, {"integrator": "DOP853"}])
+def test_moments_at_both_ends_of_a_run_and_on_its_grid_are_met(options):
+    model = ball().with_coupling("z", None, offset=0.0, switchable=True, name="brake")
+    for at in (0.0, 1e-15, 0.02, np.nextafter(0.02, 0.0), np.nextafter(0.02, 1.0), 0.02 - 1e-12, 0.05 - 1e-12, 0.05):
+        events = [OneSided("floor"), Attach("brake", at=at, capture=True)]
+        run = sl.simulate(model, [1.0], duration=0.05, events=events, **options)
+        assert run.events.name.tolist() == ["brake"]
+        assert run.events.time[0] == pytest.approx(at, abs=1e-11)
+        assert run.q[-1, 0] == pytest.approx(1.0 - 0.5 * 9.81 * at**2, abs=1e-11)
+        assert run.v[-1, 0] == 0.0

@@ -12,6 +12,7 @@ from sentences import says
 
 from spanloop.errors import InputError
 from spanloop.trajectory import EventTable
+from spanloop.trajectory.events import NO_EVENTS
 
 
 def test_rows_are_events_with_attributes():
@@ -83,6 +84,10 @@ def test_cutting_again_changes_nothing():
     for again in (replace(run), run.changed(settings={}), pickle.loads(pickle.dumps(run))):
         np.testing.assert_array_equal(again.times, run.times)
         assert [s.closed for s in again.segments] == [s.closed for s in run.segments]
+
+
+def test_the_table_without_events_stays_one_object():
+    assert pickle.loads(pickle.dumps(bouncing(batch=False).pieces[0])).events is NO_EVENTS
 
 
 def test_samples_that_are_taken_keep_their_events():

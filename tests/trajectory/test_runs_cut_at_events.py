@@ -163,3 +163,12 @@ def test_a_batch_with_events_that_goes_on_with_another_model():
     assert run.audit().well
     with pytest.raises(sl.errors.UnsupportedError, match=r"run\[0\]\.at\(times\)"):
         run.at([0.1])
+
+
+def test_a_frame_captured_in_its_place_is_judged_by_the_length_of_its_loop():
+    """The hook captures within 1e-11 m of where it is, which is no length to compare with."""
+    gap = sl.events.Attach("hook", when=lambda t, q, v: q["right_rail"] - q["left_rail"], capture=True)
+    starts = np.array([[0.0, 1.0], [0.0, 0.7]])
+    run = sl.simulate(carts_model(), starts, [2.0, 0.0], duration=0.7, step=1e-2, events=[gap])
+    assert run.audit().well
+    assert run.audit()["closure"].bound == 1e-9

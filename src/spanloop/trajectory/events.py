@@ -146,6 +146,10 @@ class EventTable:
         object.__setattr__(self, "begin_present", _frozen(present, bool))
         _check(self)
 
+    def __reduce__(self) -> Any:
+        """The table without events is one object, also where runs are pickled."""
+        return "NO_EVENTS" if self is NO_EVENTS else (_remade, (dict(vars(self)),))
+
     # ---- rows
 
     def __len__(self) -> int:
@@ -373,6 +377,10 @@ def _check(events: EventTable) -> None:
         raise InputError("events: rows must be in the order of runs and, in each, of finite times")
     for kind in set(events.kind.tolist()) - set(KINDS):
         raise InputError(f"events: kind is {kind!r}; {nearest(kind, KINDS)}")
+
+
+def _remade(columns: dict[str, Any]) -> EventTable:
+    return EventTable(**columns)
 
 
 NO_EVENTS = EventTable()

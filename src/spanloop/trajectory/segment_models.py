@@ -85,9 +85,7 @@ class HeldDynamics(Dynamics):
 
     def __init__(self, model: Model):
         super().__init__(model)
-        loops = tuple(replace(x, placement_b=Placement()) if x.switchable else x for x in model.loops)
-        couplings = tuple(replace(x, offset=0.0) if x.switchable else x for x in model.couplings)
-        self._base = replace(model, loops=loops, couplings=couplings)
+        self._base = _without_frames(model)
         self._tree = robot_of(replace(model, loops=(), couplings=()))
         m = mechanism(model)
         self._captured = np.array([x for name in model.switches for x in own_placement(m, name)], float)
@@ -113,6 +111,22 @@ class HeldDynamics(Dynamics):
 
     def _shorten(self, function: str, kernel: Any) -> None:
         """Calls go through the methods, which add the frames."""
+
+
+def _without_frames(model: Model) -> Model:
+    """The model with all frames and offsets at which switchable loops and couplings may hold at zero."""
+    loops = tuple(replace(x, placement_b=Placement()) if x.switchable else x for x in model.loops)
+    couplings = tuple(replace(x, offset=0.0) if x.switchable else x for x in model.couplings)
+    return replace(model, loops=loops, couplings=couplings)
+
+
+def row_lengths(model: Model) -> np.ndarray:
+    """By which errors of closure rows (n_rows,) are divided before they are compared: a length, or 1 for radians.
+
+    A frame that was captured beside its place by rounding makes no length.
+    """
+    own = np.array(mechanism(model).row_lengths)
+    return np.maximum(own, mechanism(_without_frames(model)).row_lengths) if model.switches else own
 
 
 _OF_TREES = (

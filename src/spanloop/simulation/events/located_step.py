@@ -223,6 +223,7 @@ class LocatedStep:
     def _switch(self) -> Call:
         names = [n for n in ("on", "active", "captured", "present") if n in self.sizes]
         writes = {n: self.sizes[n] for n in names} | {"q": self.s.nq, "v": self.s.nv, "v.hit": self.s.nv, "ending": 1}
+        writes["fired"] = self.n
         if self.switching.bodies:
             writes |= {"q.was": self.s.nq, "v.was": self.s.nv}
         if self.switching.switches:
@@ -262,13 +263,27 @@ class LocatedStep:
         for j, w, fires in fired:
             if w.kind == "vanish":
                 self._come_or_go(out, j, fires)
+        out["fired"] = list(x["fired"])
         if "on" in out:
+            self._leave_out(x, out)
+            on = out["on"]
             out["active"] = switching.active(on)
             out["restitution"] = restitution
             for j in range(len(switching.watchers)):
                 unknown = switching.reads_undetermined(j, on) > 0.5
                 out["ending"] = [where(unknown & (x["event"][0] > 0.5), float(j + 1), out["ending"][0])]
         return {**out, "v.hit": out["v"], "q.was": was[0], "v.was": was[1]}
+
+    def _leave_out(self, x: Arrays, out: dict[str, list[Any]]) -> None:
+        """Where the run ends, nothing else opens or closes at that moment."""
+        ends = (x["event"][0] > 0.5) & (absolute(out["ending"][0]) > 0.5)
+        for j, w in enumerate(self.switching.watchers):
+            if w.switch >= 0:
+                other = ends & (absolute(out["ending"][0] - float(j + 1)) > 0.5)
+                out["fired"][j] = where(other, 0.0, out["fired"][j])
+        for name in ("on", "captured"):
+            if name in out:
+                out[name] = [where(ends, a, b) for a, b in zip(x[name], out[name], strict=True)]
 
     def _refused(self, x: Arrays, j: int) -> Any:
         """Whether a loop that attaches is open, or closes too fast, or the body that it holds is not there."""

@@ -145,10 +145,11 @@ class Switching:
         return tuple(x for x in stops if x.limit.joint not in own)
 
     def constants(self) -> dict[str, np.ndarray]:
-        """Arrays (..., n) that are constant during a run: the moments of events [s]."""
+        """Arrays (..., n) that are constant during a run: the moments of events [s]; that of the end is not missed."""
         if not self.moments:
             return {}
-        return {"at": np.stack(np.broadcast_arrays(*(np.asarray(x, float) for x in self.moments)), axis=-1)}
+        at = np.stack(np.broadcast_arrays(*(np.asarray(x, float) for x in self.moments)), axis=-1)
+        return {"at": at * (1.0 - 4.0 * np.finfo(float).eps)}
 
     @cached_property
     def rules(self) -> Rules:

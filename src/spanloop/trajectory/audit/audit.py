@@ -18,6 +18,7 @@ from spanloop.trajectory.audit.event_findings import event_findings, worst_of
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
 from spanloop.trajectory.audit.joint_limits import exceeded, has_springs, limited
 from spanloop.trajectory.events import NO_EVENTS
+from spanloop.trajectory.segment_models import row_lengths
 from spanloop.trajectory.topologies import by_model, has_same_joints, is_uniform
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _momentum(run: Trajectory, bound: float) -> Iterator[Finding]:
 
 def _closure(run: Trajectory, bound: float) -> Finding:
     rows, unit = rows_of(run.model), "rad, or of the loop's length"
-    lengths = np.array(mechanism_of(run.model).row_lengths)
+    lengths = row_lengths(run.model)
     errors = np.abs(run.closure_error) / lengths * [r.positional for r in rows]
     value, where, k = _largest(run, errors.max(axis=-1))
     most = _of_all_steps(run, value)
@@ -231,7 +232,7 @@ def _misfit(run: Trajectory, errors: np.ndarray) -> _Misfit | None:
 def _closure_velocity(run: Trajectory, bound: float) -> Finding:
     m, unit = mechanism_of(run.model), "rad/s, or of the loop's length in a second"
     kept = list(m.velocity_rows)
-    lengths = np.array(m.row_lengths)
+    lengths = row_lengths(run.model)
     shares = np.abs(quantities.closure_rates(run)) / lengths
     value, where, k = _largest(run, shares[..., kept].max(axis=-1, initial=0.0))
     fit = _misfit(run, shares) if value > bound else None
