@@ -32,7 +32,7 @@ from spanloop.compiler.lower.schedule import following
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
-from spanloop.simulation.events.kinds import RESTING, Appear, Attach
+from spanloop.simulation.events.kinds import Appear, Attach
 from spanloop.simulation.events.switching import OPEN, Switching
 from spanloop.simulation.events.watched_values import gap_rates, push, values_and_rates, weight
 from spanloop.topology.captured_frames import captured_placement, own_placement
@@ -325,13 +325,12 @@ class LocatedStep:
         """The restitution of the row that a one-sided switch watches, where the impact is fast enough."""
         w = self.switching.watchers[j]
         switch = self.switching.switches[w.switch]
-        event = switch.one_sided
-        if w.kind != "gap" or event is None or event.restitution == 0.0:
+        if w.kind != "gap" or switch.restitution == 0.0:
             return
-        rate = event.sign * self.system.row_rates(x)[switch.rows[event.row or 0]]
-        fast = (rate < -event.resting) & ((x["turns"][0] < location.RESTLESS) | (rate < -SLOW * x["h.grid"][0]))
-        place = switch.places[event.row or 0]
-        restitution[place] = where(fires & fast, event.restitution, restitution[place])
+        rate = gap_rates(self.system, x)[j]
+        fast = (rate < -switch.resting) & ((x["turns"][0] < location.RESTLESS) | (rate < -SLOW * x["h.grid"][0]))
+        place = switch.places[switch.watched]
+        restitution[place] = where(fires & fast, switch.restitution, restitution[place])
 
     def _come_or_go(self, out: dict[str, list[Any]], j: int, fires: Any) -> None:
         """A body appears with its pose and velocity, or vanishes; its loops open first."""
@@ -385,9 +384,8 @@ class LocatedStep:
                 fast = fast | (x["fired"][j] > 0.5)
             if w.kind == "gap":
                 switch = self.switching.switches[w.switch]
-                event = switch.one_sided
-                row, least = (switch.rows[event.row or 0], event.resting) if event else (switch.rows[0], RESTING)
-                fast = fast | ((x["fired"][j] > 0.5) & (absolute(x["struck"][row]) > least))
+                struck = absolute(x["struck"][switch.rows[switch.watched]])
+                fast = fast | ((x["fired"][j] > 0.5) & (struck > switch.resting))
         return fast
 
     def _impact(self) -> Call:
@@ -418,9 +416,9 @@ class LocatedStep:
             on, armed = list(x["on"]), list(x["armed"])
             rates = gap_rates(self.system, x)
             for j, w in gaps:
-                event = switching.switches[w.switch].one_sided
-                if event is not None and event.restitution > 0.0:
-                    bounced = x["restitution"][switching.switches[w.switch].places[event.row or 0]] > 0.0
+                switch = switching.switches[w.switch]
+                if switch.restitution > 0.0:
+                    bounced = x["restitution"][switch.places[switch.watched]] > 0.0
                     on[w.switch] = where(bounced, 0.0, on[w.switch])
                 closes = (x["event"][0] > 0.5) & ~(on[w.switch] > 0.5) & (rates[j] < -CLOSING)
                 armed[j] = where(closes, 1.0, armed[j])
