@@ -32,7 +32,7 @@ from spanloop.compiler.lower.schedule import following
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
-from spanloop.simulation.events.kinds import RESTING, Appear, Attach
+from spanloop.simulation.events.kinds import Appear, Attach
 from spanloop.simulation.events.switching import OPEN, Switching
 from spanloop.simulation.events.watched_values import gap_rates, push, values_and_rates, weight
 from spanloop.topology.captured_frames import captured_placement, own_placement
@@ -261,7 +261,7 @@ class LocatedStep:
                 on[w.switch] = where(fires, 1.0, on[w.switch])
                 self._capture(x, out, j, fires)
                 if bounces[j] is not None:
-                    place = self._watched_place(w.switch)
+                    place = switching.switches[w.switch].places[switching.switches[w.switch].watched]
                     restitution[place] = where(fires, bounces[j], restitution[place])
             elif w.kind in ("release", "pull", "grasp"):
                 on[w.switch] = where(fires, 0.0, on[w.switch])
@@ -331,19 +331,12 @@ class LocatedStep:
     def _bounce(self, x: Arrays, j: int, fires: Any) -> Any:
         """The restitution of a gap that closes, where the impact is fast enough; None where there is none."""
         w = self.switching.watchers[j]
-        switch = self.switching.switches[w.switch]
-        event = switch.one_sided
-        if w.kind != "gap" or event is None or event.restitution == 0.0:
+        if w.kind != "gap" or self.switching.switches[w.switch].restitution == 0.0:
             return None
-        rate = event.sign * self.system.row_rates(x)[switch.rows[event.row or 0]]
-        fast = (rate < -event.resting) & ((x["turns"][0] < location.RESTLESS) | (rate < -SLOW * x["h.grid"][0]))
-        return where(fires & fast, event.restitution, 0.0)
-
-    def _watched_place(self, switch: int) -> int:
-        """The place in `active` of the row that a one-sided switch watches."""
-        found = self.switching.switches[switch]
-        assert found.one_sided is not None
-        return found.places[found.one_sided.row or 0]
+        switch = self.switching.switches[w.switch]
+        rate = gap_rates(self.system, x)[j]
+        fast = (rate < -switch.resting) & ((x["turns"][0] < location.RESTLESS) | (rate < -SLOW * x["h.grid"][0]))
+        return where(fires & fast, switch.restitution, 0.0)
 
     def _waiting(self, x: Arrays, bounces: Sequence[Any]) -> list[Any]:
         """Whether each waits for others that close at this moment with less restitution; then it fires at once.
@@ -410,9 +403,8 @@ class LocatedStep:
                 fast = fast | (x["fired"][j] > 0.5)
             if w.kind == "gap":
                 switch = self.switching.switches[w.switch]
-                event = switch.one_sided
-                row, least = (switch.rows[event.row or 0], event.resting) if event else (switch.rows[0], RESTING)
-                fast = fast | ((x["fired"][j] > 0.5) & (absolute(x["struck"][row]) > least))
+                struck = absolute(x["struck"][switch.rows[switch.watched]])
+                fast = fast | ((x["fired"][j] > 0.5) & (struck > switch.resting))
         return fast
 
     def _impact(self) -> Call:
@@ -443,9 +435,9 @@ class LocatedStep:
             on, armed = list(x["on"]), list(x["armed"])
             rates = gap_rates(self.system, x)
             for j, w in gaps:
-                event = switching.switches[w.switch].one_sided
-                if event is not None and event.restitution > 0.0:
-                    bounced = x["restitution"][switching.switches[w.switch].places[event.row or 0]] > 0.0
+                switch = switching.switches[w.switch]
+                if switch.restitution > 0.0:
+                    bounced = x["restitution"][switch.places[switch.watched]] > 0.0
                     on[w.switch] = where(bounced, 0.0, on[w.switch])
                 closes = (x["event"][0] > 0.5) & ~(on[w.switch] > 0.5) & (rates[j] < -CLOSING)
                 armed[j] = where(closes, 1.0, armed[j])
