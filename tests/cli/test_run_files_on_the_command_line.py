@@ -71,7 +71,7 @@ def test_the_model_of_the_command_line_replaces_that_of_the_file(capsys, tmp_pat
             ("zoo:pendulum", "--event", "end"),
             "--event 'end': expected kind, name and keys, such as 'attach grip at=1.0",
         ),
-        (("zoo:pendulum", "--event", "stop x at=1"), "--event: event 1: kind is 'stop'; there are 'attach'"),
+        (("zoo:pendulum", "--event", "halt x at=1"), "--event: event 1: kind is 'halt'; there are 'attach'"),
         (("zoo:pendulum", "--event", "end x when=q.hinge"), "there is no joint 'hinge' in 'pendulum"),
     ],
 )

@@ -55,3 +55,37 @@ def test_coupled_joints_come_to_rest_on_their_stops():
     assert run.outcome.finished
     assert np.abs(run.v[-1]).max() < 1e-9
     np.testing.assert_allclose(run.q[-1], 0.2, atol=1e-12)
+
+
+def test_a_joint_bounces_off_its_stop():
+    """Each impact returns the rod with half of its speed, and a quarter of its energy."""
+    run = sl.simulate(rod(lower=-1.0, upper=0.3), duration=2.0, events=[sl.events.Stop("hinge", restitution=0.5)])
+    assert run.outcome.finished
+    bounces = [e for e in run.events if e.kind == "impact"]
+    for e in bounces:
+        assert e.v_after[0] == pytest.approx(-0.5 * e.v_before[0], rel=1e-12)
+    energy = 9.81 * 0.5 * np.sin(0.3)
+    assert [e.energy_lost for e in bounces[:3]] == pytest.approx([0.75 * energy / 4**k for k in range(3)], rel=1e-8)
+    assert run.events.kind[-1] == "attach"
+    assert run.q[-1, 0] == 0.3
+
+
+def test_stops_of_some_joints_leave_the_limits_of_others_as_they_are():
+    model = sl.zoo.pendulum(2).with_joint("hinge1", lower=-0.2, upper=0.5).with_joint("hinge2", lower=-0.4, upper=0.4)
+    run = sl.simulate(model, [0.4, 0.3], duration=3.0, events=[sl.events.Stop("hinge1", restitution=0.9)])
+    assert (run.outcome.reason, run.events.kind[0], run.events.name[0]) == ("limit", "impact", "hinge1::stop")
+    both = sl.simulate(model, [0.4, 0.3], duration=3.0, events=[sl.events.Stop("hinge*", restitution=0.9)])
+    assert both.outcome.finished
+
+
+@pytest.mark.parametrize(
+    ("stop", "words"),
+    [
+        ("elbow", r"Stop\('elbow'\): there is no joint with limits of this name"),
+        ("hinge2", r"Stop\('hinge2'\): no stop can be at this joint: it has no limits"),
+    ],
+)
+def test_stops_of_joints_without_limits_are_refused(stop, words):
+    model = sl.zoo.pendulum(2).with_joint("hinge1", lower=-0.2, upper=0.5)
+    with pytest.raises(sl.errors.InputError, match=words):
+        sl.simulate(model, duration=1.0, events=[sl.events.Stop(stop)])

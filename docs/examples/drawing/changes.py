@@ -39,7 +39,7 @@ def hand_over(x) -> dict:
     for ax in (moved[0], closed[0]):
         _marked(ax, run)
     title = "Three PUMAs hand a disc over, at their own speed"
-    return {"19_closed": figure, "19_motion": animation(run, title=title)}
+    return {"19_closed": figure, "19_motion": animation(run, title=title, forces=False)}
 
 
 def string(x) -> dict:

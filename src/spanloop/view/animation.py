@@ -65,8 +65,11 @@ def write(run: Trajectory, path: str | Path, *, title: str = "", folder: str | P
     return where
 
 
-def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = None) -> str:
-    """An animated SVG of a run. title: headline (default: the model's name). folder: where mesh files are."""
+def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = None, forces: bool = True) -> str:
+    """An animated SVG of a run. title: headline (default: the model's name). folder: where mesh files are.
+
+    forces: plot forces at the loops below, which need a kernel for each set of closed loops; else energies.
+    """
     if run.batch:
         raise InputError(f"this is a batch of {len(run.outcomes)} runs; an animation shows one of them: run[0]")
     few = _few(run)
@@ -75,7 +78,7 @@ def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = N
     strokes = sorted(_strokes(moved), key=lambda s: s.nearness)
     floor = _floor(0.36 * seen.size)
     sheet = Sheet.around([*floor, *(s.points for s in strokes)], few.duration)
-    name, values = _below(few)
+    name, values = _below(few, forces)
     plot = _plot(few, values)
     children = [
         text(title or run.model.name, LEFT - 30, 40, 22, font_weight=600, fill=INK),
@@ -89,8 +92,11 @@ def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = N
 
 
 def _few(run: Trajectory) -> Trajectory:
-    """The run with FRAMES samples or a few more, evenly in time where it is cut at events."""
-    if len(run.segments) > 1 and run.duration > 0.0:
+    """The run with FRAMES samples or a few more, evenly in time where it is cut at events.
+
+    Samples that are dense are taken as they are: the few at events do not shift them visibly.
+    """
+    if len(run.segments) > 1 and run.duration > 0.0 and len(run) < 20 * FRAMES:
         return run.at(np.linspace(run.times[0], run.times[-1], FRAMES))
     return run[:: max(1, len(run) // FRAMES)]
 
@@ -200,9 +206,9 @@ def _of_shape(shape: Shape, at: np.ndarray, color: str, shown: np.ndarray) -> li
     return [Stroke(world, width, color, closed, float(np.nanmean(VIEW.nearness(world))), shown)]
 
 
-def _below(run: Trajectory) -> tuple[str, dict[str, np.ndarray]]:
-    """Label and values of the plot: forces at the loops, or energies without loops."""
-    if run.model.loops:
+def _below(run: Trajectory, forces: bool) -> tuple[str, dict[str, np.ndarray]]:
+    """Label and values of the plot: forces at the loops, or energies."""
+    if run.model.loops and forces:
         try:
             found = run.reactions()
             return "force at the loops [N]", {

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from spanloop.model import Model
-from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
+from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Stop, Vanish
 
-__all__ = ["Appear", "Attach", "End", "Grasp", "OneSided", "Release", "Vanish", "from_file"]
+__all__ = ["Appear", "Attach", "End", "Grasp", "OneSided", "Release", "Stop", "Vanish", "from_file"]
 
 
 def from_file(path: str | Path, model: Model) -> list[Event]:

@@ -87,13 +87,12 @@ def plastic_note(switching: Switching, table: EventTable) -> str:
     """A sentence on the switches that bounced too often in one step and then stayed closed, "" if there are none."""
     met = []
     for switch in switching.switches:
-        event = switch.one_sided
-        if event is None or event.restitution == 0.0 or len(switch.rows) > 1:
+        if switch.restitution == 0.0 or len(switch.rows) > 1:
             continue
         closes = (table.kind == "attach") & (table.name == switch.name)
         impulse = np.abs(table.impulse[closes, switch.rows[0]])
         speed = 2.0 * table.energy_lost[closes] / np.where(impulse > 0.0, impulse, 1.0)
-        met += [switch.name] * bool((speed > 1.001 * event.resting).any())
+        met += [switch.name] * bool((speed > 1.001 * switch.resting).any())
     return f"impacts of {', '.join(met)} followed each other too fast: restitution counts as 0 there" if met else ""
 
 

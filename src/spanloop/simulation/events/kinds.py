@@ -113,6 +113,37 @@ class OneSided:
 
 
 @dataclass(frozen=True)
+class Stop:
+    """Stops at the limits of a joint, which push and never pull: sl.events.Stop("hinge", restitution=0.5).
+
+    limits="stop" of sl.simulate puts stops without restitution at all joints; this one is for a joint alone, whatever
+    limits= says of the others.
+
+    Args:
+        joint: name of a joint with one degree of freedom and a limit, or a pattern as "leg*"; "*" for all of these.
+        restitution: of impacts, 0 (plastic) to 1.
+        resting: an impact slower than this does not bounce [m/s or rad/s].
+
+    Raises:
+        InputError: an argument is out of its range.
+
+    Example:
+        >>> sl.events.Stop("hinge", restitution=0.5).resting
+        0.001
+    """
+
+    joint: str
+    restitution: float = 0.0
+    resting: float = RESTING
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.joint, str):
+            raise InputError(f"Stop: its first argument is {self.joint!r}; expected the name of a joint")
+        _check_number(self, self.joint, "restitution", self.restitution, "a number from 0 to 1", least=0.0, most=1.0)
+        _check_number(self, self.joint, "resting", self.resting, "a speed of at least 0 [m/s or rad/s]", least=0.0)
+
+
+@dataclass(frozen=True)
 class Grasp:
     """A loop that holds by friction, as long as its force stays in the friction cone [Kreutz & Rodriguez, appendix A].
 
@@ -221,7 +252,7 @@ class End:
             raise InputError(f"End({self.name!r}): when is a {type(self.when).__name__}; expected a function (t, q, v)")
 
 
-Event = Attach | Release | OneSided | Grasp | Appear | Vanish | End
+Event = Attach | Release | OneSided | Stop | Grasp | Appear | Vanish | End
 
 
 def _check_moment(event: Any, name: object) -> None:

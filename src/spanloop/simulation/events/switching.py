@@ -6,6 +6,7 @@ constraint, its force, the margin of a grasp. The events of sl.simulate and the 
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +27,8 @@ from spanloop.model import Model
 from spanloop.model.parts import Joint
 from spanloop.simulation.controllers import Named
 from spanloop.simulation.events.endings import Limit, Stop, limits_of
-from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
+from spanloop.simulation.events.kinds import RESTING, Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
+from spanloop.simulation.events.kinds import Stop as StopEvent
 from spanloop.simulation.events.location import Rules
 from spanloop.simulation.traced_kernels import arguments, noted
 from spanloop.topology import Mechanism
@@ -50,6 +52,24 @@ class Switch:
     lower: Limit | None = None  # of a stop
     upper: Limit | None = None
     dof: int = -1  # of a stop
+    stop: StopEvent | None = None  # how a stop bounces, if the user says so
+
+    @property
+    def restitution(self) -> float:
+        """Of impacts along the watched row."""
+        event = self.one_sided or self.stop
+        return event.restitution if event else 0.0
+
+    @property
+    def resting(self) -> float:
+        """The speed below which impacts do not bounce [m/s or rad/s]."""
+        event = self.one_sided or self.stop
+        return event.resting if event else RESTING
+
+    @property
+    def watched(self) -> int:
+        """Number of the watched row, among its own."""
+        return (self.one_sided.row or 0) if self.one_sided else 0
 
     @property
     def is_stop(self) -> bool:
@@ -321,7 +341,7 @@ def switching_of(
     active_loops: names of the switches that are on at the start, if the user says so. closures: how loops are closed.
     """
     listed = _listed(events)
-    stops = list(limits_of(model)) if limits == "stop" else []
+    stops = _stops(model, listed, limits)
     ends = {x.name: x.when for x in listed if isinstance(x, End)}
     if len(ends) == len(listed) and not stops and not any(_takes_forces(*x) for x in ends.items()):
         return None, (ends or None) if isinstance(events, list | tuple) else events
@@ -329,9 +349,39 @@ def switching_of(
         named = events if isinstance(events, Mapping) else {getattr(events, "__name__", "event"): events}
         listed = [End(name, when) for name, when in named.items()]
     if closures != "project":
-        what = "limits='stop'" if stops and not listed else "events that change the mechanism"
-        raise UnsupportedError(f"simulate: {what} need closures='project'; closures is {closures!r}")
+        what = "limits='stop' needs" if stops and not listed else "events that change the mechanism need"
+        raise UnsupportedError(f"simulate: {what} closures='project'; closures is {closures!r}")
     return _Maker(model, listed, stops, limits, active_loops).made(), None
+
+
+def _stops(model: Model, events: list[Event], limits: str) -> list[tuple[Limit, int]]:
+    """Limits of joints that are stops, with their DoF."""
+    every = list(limits_of(model))
+    if limits == "stop":
+        wanted = {x.joint for x, _ in every}
+    else:
+        wanted = set().union(*(stopped_joints(model, x) for x in events if isinstance(x, StopEvent)))
+    for event in events:
+        if isinstance(event, StopEvent):
+            stopped_joints(model, event)
+    return [(x, dof) for x, dof in every if x.joint in wanted]
+
+
+def stopped_joints(model: Model, event: StopEvent) -> set[str]:
+    """Names of the joints that a Stop is for."""
+    known = dict.fromkeys(x.joint for x, _ in limits_of(model) if _single(model, x.joint))
+    found = {name for name in known if fnmatch.fnmatchcase(name, event.joint)}
+    if found:
+        return found
+    kind = next((j.kind for j in model.joints if j.name == event.joint), None)
+    if kind is not None:
+        why = "it has no limits" if kind.nv == 1 else f"it has {kind.nv} degrees of freedom; expected one"
+        raise InputError(
+            f"Stop({event.joint!r}): no stop can be at this joint: {why}. model.with_joint(..., lower=, upper=)"
+        )
+    raise InputError(
+        f"Stop({event.joint!r}): there is no joint with limits of this name; {nearest(event.joint, list(known))}"
+    )
 
 
 def _takes_forces(name: str, condition: Callable[..., Any]) -> bool:
@@ -350,7 +400,7 @@ def _listed(events: Any) -> list[Event]:
         if not isinstance(x, Event):
             raise InputError(
                 f"events[{k}] is a {type(x).__name__}; expected one of sl.events: Attach, Release, OneSided, "
-                "Grasp, Appear, Vanish, End"
+                "Stop, Grasp, Appear, Vanish, End"
             )
     return list(events)
 
@@ -381,7 +431,9 @@ class _Maker:
         for k, switch in enumerate(switches):
             self._add_stop(k, switch)
         if self.limits == "end":
-            self.watchers += [Watcher("limit", x.joint, limit=x) for x, _ in limits_of(self.model)]
+            stopped = {s.label for s in switches if s.is_stop}
+            ends = [x for x, _ in limits_of(self.model) if x.joint not in stopped]
+            self.watchers += [Watcher("limit", x.joint, limit=x) for x in ends]
         opens = {x.loop for x in self.events if isinstance(x, Attach | OneSided)}
         present = [not any(isinstance(x, Appear) and x.body == b for x in self.events) for b in self.bodies]
         made = Switching(
@@ -424,7 +476,8 @@ class _Maker:
         bounds = [(limit, dof) for limit, dof in self.stops if limit.joint == joint]
         lower = next((x for x, _ in bounds if x.sign > 0), None)
         upper = next((x for x, _ in bounds if x.sign < 0), None)
-        return Switch(name, rows, places, True, None, lower, upper, bounds[0][1])
+        events = [x for x in self.events if isinstance(x, StopEvent) and joint in stopped_joints(self.model, x)]
+        return Switch(name, rows, places, True, None, lower, upper, bounds[0][1], events[-1] if events else None)
 
     def _number(self, name: str, kind: str) -> int:
         """The number of a switch by the name of its loop or coupling."""
@@ -448,6 +501,8 @@ class _Maker:
             number = self._number(event.loop, kind)
             self.watchers.append(Watcher("gap", event.loop, number, event=event))
             self.watchers.append(Watcher("pull", event.loop, number, event=event))
+        elif isinstance(event, StopEvent):
+            return  # the watchers of stops are added with their switches
         elif isinstance(event, Grasp):
             self._add_grasp(event)
         elif isinstance(event, Appear | Vanish):

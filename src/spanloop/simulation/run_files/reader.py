@@ -13,7 +13,7 @@ from spanloop.errors import FileError, InputError, nearest
 from spanloop.model import Model
 from spanloop.model.files.file_io import checked_path, decoded, read_file
 from spanloop.model.files.toml.reader import FORMAT, Table, parsed
-from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
+from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Stop, Vanish
 from spanloop.simulation.run_files.conditions import WRENCH, condition
 from spanloop.simulation.system import Closures
 
@@ -21,12 +21,13 @@ KINDS: dict[str, type[Event]] = {
     "attach": Attach,
     "release": Release,
     "one_sided": OneSided,
+    "stop": Stop,
     "grasp": Grasp,
     "appear": Appear,
     "vanish": Vanish,
     "end": End,
 }
-TEXT_KEYS = ("kind", "loop", "body", "name", "when", "on_break")
+TEXT_KEYS = ("kind", "loop", "joint", "body", "name", "when", "on_break")
 NUMBERS = ("duration", "step", "sample")
 TEXTS = ("integrator", "limits")
 BY_NAME = ("q", "v", "tau", "forces")

@@ -16,7 +16,7 @@ from spanloop.trajectory.audit import balances
 from spanloop.trajectory.audit.balances import balance, highest
 from spanloop.trajectory.audit.event_findings import event_findings, worst_of
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
-from spanloop.trajectory.audit.joint_limits import exceeded, has_springs, limited
+from spanloop.trajectory.audit.joint_limits import GIVES_WAY, exceeded, has_spring, limited
 from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.segment_models import row_lengths
 from spanloop.trajectory.topologies import by_model, has_same_joints, is_uniform
@@ -51,14 +51,10 @@ class Bounds:
 _FLOAT32 = Bounds(energy=1e-5, momentum=1e-5, closure=1e-5, velocity=1e-4, quaternion=1e-6, limit=1e-6, impact=1e-5)
 
 
-_STOPPED = 0.02  # rad or m: how far stops at limits (limits="stop") may give way
-
-
 def bounds_of(run: Trajectory) -> Bounds:
-    """The bounds for the number type of a run, and its stops."""
+    """The bounds for the number type of a run."""
     coarse = any(settings.get("dtype") == "float32" for settings in (*run.earlier, run.settings))
-    bounds = _FLOAT32 if coarse else Bounds()
-    return replace(bounds, limit=_STOPPED) if has_springs(run) else bounds
+    return _FLOAT32 if coarse else Bounds()
 
 
 def audit(
@@ -262,17 +258,21 @@ def _limits(run: Trajectory, slack: float) -> Iterator[Finding]:
     if not limited(run):
         return
     found = sorted(exceeded(run, slack), key=lambda x: -x.by)
+    springs = any(has_spring(run, j) for j in run.model.joints)
     if not found:
-        stopped = f", and stops give way by less than {slack:g} rad or m" if slack >= _STOPPED else ""
-        yield Finding("limits", 0.0, slack, "", WELL, f"All joints stay within their limits{stopped}.")
+        stopped = f", and stops give way by less than {GIVES_WAY:g} rad or m" if springs else ""
+        yield Finding(
+            "limits", 0.0, GIVES_WAY if springs else slack, "", WELL, f"All joints stay within their limits{stopped}."
+        )
         return
     parts = [
         f"{x.joint!r} is beyond its {x.limit} by up to {x.by:.3g} {x.unit}{_when(run, x.sample)}"
         for x in found[:_SHOWN]
     ]
     more = f"; {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    bound = f"{slack:g}" if slack >= _STOPPED else "0"
-    yield Finding("limits", found[0].by, slack, found[0].unit, NOT_WELL, "; ".join(parts) + more + f" (bound {bound}).")
+    worst = GIVES_WAY if has_spring(run, run.model.joint(found[0].joint)) else slack
+    bound = f"{worst:g}" if worst == GIVES_WAY else "0"
+    yield Finding("limits", found[0].by, worst, found[0].unit, NOT_WELL, "; ".join(parts) + more + f" (bound {bound}).")
 
 
 def _worst(run: Trajectory, error, doubt, allowed) -> tuple[float, float, float, str, tuple[int, ...]]:

@@ -14,6 +14,7 @@ from spanloop.trajectory.events import STOP
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
+GIVES_WAY = 0.02  # rad or m, of springs at limits (limits="stop")
 _TORQUES = {"rad": "N m", "m": "N"}
 
 
@@ -29,8 +30,9 @@ class Excess:
 
 
 def exceeded(run: Trajectory, slack: float) -> list[Excess]:
-    """All limits that were exceeded by more than the slack, the worst sample of each."""
-    return [x for j in run.model.joints for x in _of(run, j) if x.by > slack]
+    """All limits that were exceeded by more than the slack, or than a spring gives way; the worst sample of each."""
+    slacks = {j.name: GIVES_WAY if has_spring(run, j) else slack for j in run.model.joints}
+    return [x for j in run.model.joints for x in _of(run, j) if x.by > slacks[j.name]]
 
 
 def limited(run: Trajectory) -> bool:
@@ -63,13 +65,13 @@ def _dof_limits(run: Trajectory, joint: Joint) -> list[tuple[np.ndarray, tuple[f
             out.append((q - np.array(joint.upper), joint.upper, "upper limit", units))
     if joint.speed is not None:
         out.append((np.abs(v) - np.array(joint.speed), joint.speed, "speed limit", rates))
-    stopped = has_springs(run) and any((x[0] > 0.0).any() for x in out)
+    stopped = has_spring(run, joint) and any((x[0] > 0.0).any() for x in out)
     if joint.effort is not None and not joint.driven and not stopped:  # a stop's torque is not the drive's
         out.append((np.abs(tau) - np.array(joint.effort), joint.effort, "effort limit", torques))
     return out
 
 
-def has_springs(run: Trajectory) -> bool:
-    """Whether joints are stopped at their limits by springs, which give way."""
-    exact = any(name.endswith(STOP) for name in run.events.switches)
-    return run.settings.get("limits") == "stop" and not exact
+def has_spring(run: Trajectory, joint: Joint) -> bool:
+    """Whether a joint is stopped at its limits by springs, which give way."""
+    has_limits = joint.lower is not None or joint.upper is not None
+    return has_limits and run.settings.get("limits") == "stop" and joint.name + STOP not in run.events.switches
