@@ -210,3 +210,16 @@ def test_moments_at_both_ends_of_a_run_and_on_its_grid_are_met(options):
         assert run.events.time[0] == pytest.approx(at, abs=1e-11)
         assert run.q[-1, 0] == pytest.approx(1.0 - 0.5 * 9.81 * at**2, abs=1e-11)
         assert run.v[-1, 0] == 0.0
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "DOP853"])
+def test_a_bounce_and_an_attach_of_one_moment_make_no_energy(integrator):
+    builder = sl.Builder("two").body("ball", 1.0).body("crane", 1.0).prismatic("z", "world", "ball", "z")
+    model = builder.prismatic("up", "world", "crane", "z").build().with_gravity((0.0, 0.0, 0.0))
+    model = model.with_loop("world", "ball", "point_on_plane", name="floor", switchable=True)
+    model = model.with_coupling("z", "up", switchable=True, name="hook")
+    events = [OneSided("floor", restitution=1.0), Attach("hook", when=lambda t, q, v: q["z"], capture=True)]
+    run = sl.simulate(model, [0.01, 0.5], [-1.0, 0.0], duration=0.02, integrator=integrator, events=events)
+    assert run.v[-1] == pytest.approx([0.5, 0.5], abs=1e-12)
+    assert run.events.energy_lost.sum() == pytest.approx(0.25, abs=1e-12)
+    assert run.events.energy_lost.min() > -1e-12
