@@ -14,7 +14,8 @@ from spanloop.errors import InputError, in_one_line, nearest, printable
 from spanloop.loops.closure_errors import rows_of
 from spanloop.model import Model
 
-KINDS = ("attach", "release", "impact", "break", "appear", "vanish", "continued", "end")
+NO_EFFECT = "no effect"  # the attach of what is closed, the release of what is open
+KINDS = ("attach", "refused", "release", "impact", "break", "appear", "vanish", "continued", "end", NO_EFFECT)
 STOP = "::stop"  # follows the name of a joint in the name of its stop
 
 _SHOWN = 40  # rows that are printed
@@ -79,7 +80,8 @@ class EventTable:
     0
 
     run (n,): number of the run, in C order of the batch. time (n,) [s]. kind (n,): "attach", "release", "impact" (a
-    bounce), "break" (of a grasp), "appear", "vanish", "continued" (with another model), "end". name (n,): of the loop,
+    bounce), "break" (of a grasp), "appear", "vanish", "continued" (with another model), "end"; "refused" (an attach
+    that ends the run), "no effect" (the attach of what is closed, the release of what is open). name (n,): of the loop,
     coupling, body or condition; of a joint's stop, "JOINT::stop".
     q (n, nq); v_before, v_after (n, nv): the state; of events of one moment v_before is that of the first, v_after that
     of the last. q_before (n, nq): where an event moves coordinates, as a body does that appears. tau_before, tau_after

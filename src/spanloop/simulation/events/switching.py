@@ -105,6 +105,13 @@ class Watcher:
     event: Event | None = None
 
     @property
+    def rearms(self) -> str:
+        """What must have passed before it fires again (location.Rules)."""
+        if self.kind == "gap":
+            return "step"
+        return "whole step" if self.condition is not None else "positive"
+
+    @property
     def needs_forces(self) -> bool:
         """Whether its value depends on constraint forces."""
         return self.takes_forces or self.kind in ("pull", "grasp")
@@ -169,7 +176,7 @@ class Switching:
             else:
                 enabled.append(None)
         gaps = {k: [j for j, w in enumerate(self.watchers) if w.kind == "gap" and w.switch == k] for k in self._numbers}
-        rearms = tuple("step" if w.kind == "gap" else "positive" for w in self.watchers)
+        rearms = tuple(w.rearms for w in self.watchers)
         keeps = tuple(w.kind in ("gap", "pull", "grasp") for w in self.watchers)
         disarms = tuple(tuple(gaps[w.switch]) if w.kind == "pull" else () for w in self.watchers)
         waits = [w.kind == "gap" or (w.kind == "attach" and w.condition is not None) for w in self.watchers]
