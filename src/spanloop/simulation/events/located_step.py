@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 SLOW = 20.0  # m/s² or rad/s²: times the step, the speed of what does not bounce in a restless step
-CLOSING = 1e-9  # m/s or rad/s: a gap that closes faster is watched
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -442,7 +441,7 @@ class LocatedStep:
                 if switch.restitution > 0.0:
                     bounced = x["restitution"][switch.places[switch.watched]] > 0.0
                     on[w.switch] = where(bounced, 0.0, on[w.switch])
-                closes = (x["event"][0] > 0.5) & ~(on[w.switch] > 0.5) & (rates[j] < -CLOSING)
+                closes = (x["event"][0] > 0.5) & ~(on[w.switch] > 0.5) & (rates[j] < -location.CLOSING)
                 armed[j] = where(closes, 1.0, armed[j])
             return (on, switching.active(on), armed), ()
 
