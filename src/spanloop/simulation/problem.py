@@ -143,7 +143,8 @@ class Problem:
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
         watched = events_of(model, limits == "end" and not switching, ends)
-        initial_state.warn_of_limits(events_of(model, limits == "end", None) if switching else watched, rows_q)
+        checked = events_of(model, limits != "ignore", None) if switching else watched
+        initial_state.warn_of_limits(checked, rows_q, limits == "stop")
         fixed_open = active is not None and not switching
         opened = tuple(name for name in model.switches if name not in (active or ())) if fixed_open else ()
         return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))

@@ -33,7 +33,7 @@ from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
-from spanloop.simulation.events.switching import OPEN, Switching
+from spanloop.simulation.events.switching import INSIDE, OPEN, Switching
 from spanloop.simulation.events.watched_values import gap_rates, push, values_and_rates, weight
 from spanloop.topology.captured_frames import captured_placement, own_placement
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 SLOW = 20.0  # m/s² or rad/s²: times the step, the speed of what does not bounce in a restless step
-CLOSING = 1e-9  # m/s or rad/s: a gap that closes faster is watched
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -304,6 +303,9 @@ class LocatedStep:
         errors, lengths = self.system.row_errors(x), self.switching.mechanism.row_lengths
         for r in self.switching.must_be_closed(j):
             refused = refused | (absolute(errors[r]) > OPEN * lengths[r])
+        if w.kind == "gap" and switch.one_sided and self.switching.bodies_of(w.switch):
+            r = switch.rows[switch.watched]
+            refused = refused | (switch.one_sided.sign * errors[r] < -INSIDE * lengths[r])
         if isinstance(event, Attach) and event.speed is not None:
             rates = self.system.row_rates(x)
             for r in switch.rows:
@@ -439,7 +441,7 @@ class LocatedStep:
                 if switch.restitution > 0.0:
                     bounced = x["restitution"][switch.places[switch.watched]] > 0.0
                     on[w.switch] = where(bounced, 0.0, on[w.switch])
-                closes = (x["event"][0] > 0.5) & ~(on[w.switch] > 0.5) & (rates[j] < -CLOSING)
+                closes = (x["event"][0] > 0.5) & ~(on[w.switch] > 0.5) & (rates[j] < -location.CLOSING)
                 armed[j] = where(closes, 1.0, armed[j])
             return (on, switching.active(on), armed), ()
 
