@@ -87,7 +87,7 @@ def watched(xml: str, prepare, gap, duration: float, settings: dict, release: fl
         mujoco.mj_forward(m, seen)
         gaps.append(gap(m, seen))
         energies.append(seen.energy.sum())
-    return Seen(np.array(gaps), np.array(energies), min(_step_time(m, prepare, steps, release) for _ in range(5)))
+    return Seen(np.array(gaps), np.array(energies), min(_step_time(m, prepare, steps, release) for _ in range(15)))
 
 
 def _step_time(m, prepare, steps: int, release: float) -> float:
@@ -104,7 +104,7 @@ def _step_time(m, prepare, steps: int, release: float) -> float:
 
 
 def simulated(model: sl.Model, gap, duration: float, **options) -> Seen:
-    """A run of spanloop; the time of a step: what a call of five times the duration takes longer, with results."""
+    """A run of spanloop; the time of a step: what a call of 25 times the duration takes longer, with results."""
 
     def called(duration):
         began = time.thread_time()
@@ -112,9 +112,9 @@ def simulated(model: sl.Model, gap, duration: float, **options) -> Seen:
         return run, time.thread_time() - began
 
     run, _ = called(duration)
-    called(5.0 * duration)
-    short, long = (min(called(x * duration)[1] for _ in range(5)) for x in (1.0, 5.0))
-    return Seen(gap(run), run.energy.sum(axis=-1), (long - short) / round(4.0 * duration / H))
+    called(25.0 * duration)
+    short, long = (min(called(x * duration)[1] for _ in range(7)) for x in (1.0, 25.0))
+    return Seen(gap(run), run.energy.sum(axis=-1), (long - short) / round(24.0 * duration / H))
 
 
 # ---- two boxes, welded

@@ -172,6 +172,25 @@ def test_a_bouncing_ball_comes_to_rest_after_finite_time(integrator, near):
     np.testing.assert_allclose(run.events.energy_lost.sum(), G * 1.0, rtol=1e-6)
 
 
+@pytest.mark.slow
+def test_a_one_way_clutch_holds_where_the_motion_turns_back():
+    """A stop that moves along: it captures the angle where the speed falls to 0, and lets go when it would pull."""
+    weight, pull, rate, inertia = 5.0, 20.0, 6.0, 0.5  # N m, N m, rad/s, kg m²
+    b = sl.Builder("winch").body("drum", 1.0, inertia=(0.3, 0.3, inertia)).revolute("turn", "world", "drum", "z")
+    model = b.coupling("pawl", "turn", switchable=True).build()
+    turns_back = sl.events.Attach("pawl", when=lambda t, q, v: v["turn"] + 1e-9, capture=True)
+    run = sl.simulate(model, duration=2.0, events=[sl.events.OneSided("pawl"), turns_back],
+                      controller=lambda t, q, v: {"turn": pull * np.sin(rate * t) - weight},
+                      closures=sl.Closures(active_loops=["pawl"]))  # fmt: skip
+    assert changes(run) == [("release", "pawl"), ("attach", "pawl")] * 2
+    lifts = np.arcsin(weight / pull) / rate
+    np.testing.assert_allclose(run.events.time[::2], lifts + 2.0 * np.pi / rate * np.arange(2), atol=NEAR)
+    t = run.events.time[1]  # where the integral of the torque from there on is 0 again
+    gained = pull / rate * (np.cos(rate * lifts) - np.cos(rate * t)) - weight * (t - lifts)
+    assert abs(gained) < 1e-7
+    assert run["turn"].v.min() > -1e-8
+
+
 # ---- stops
 
 

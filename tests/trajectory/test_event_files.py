@@ -63,6 +63,7 @@ def test_runs_without_events_keep_the_format_that_older_versions_read():
     json.dumps(pack(coupled_carts())[0])
 
 
+@pytest.mark.slow
 def test_xarray_finds_the_events(tmp_path):
     xarray = pytest.importorskip("xarray")
     coupled_carts().save(tmp_path / "run.nc")

@@ -37,6 +37,7 @@ def test_a_stop_is_a_coupling_of_its_segment_and_carries_the_weight():
     assert run.audit().well
 
 
+@pytest.mark.slow
 def test_a_body_that_vanishes_takes_energy_and_momentum_along():
     model, q, v = start_of_bodies()
     events, open_loops = [sl.events.Vanish("right", at=0.503)], sl.Closures(active_loops=[])
@@ -46,6 +47,7 @@ def test_a_body_that_vanishes_takes_energy_and_momentum_along():
     assert run.audit().well
 
 
+@pytest.mark.slow
 def test_a_body_that_is_not_there_neither_moves_nor_attaches():
     model, q, v = start_of_bodies()
     pose = np.eye(4)
@@ -59,6 +61,7 @@ def test_a_body_that_is_not_there_neither_moves_nor_attaches():
     assert run.audit().well
 
 
+@pytest.mark.slow
 def test_forces_and_memory_at_events_are_those_that_acted():
     def drag(t, q, v):
         return {"left": [0.0, 0.0, 0.0, -0.5 * v["left_rail"], 0.0, 0.0]}
@@ -80,6 +83,7 @@ def test_torques_that_are_held_begin_with_the_sample_at_an_event():
     assert run.audit()["energy"].value < 1e-10
 
 
+@pytest.mark.slow
 def test_a_stop_has_a_force_and_a_gap():
     run = sl.simulate(ball_model(), [1.0], duration=0.8, step=1e-2, limits="stop")
     stop = run["slide::stop"]
@@ -88,6 +92,7 @@ def test_a_stop_has_a_force_and_a_gap():
     np.testing.assert_allclose(stop.error[:, 0], run["slide"].q, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_body_that_is_not_there_has_no_acceleration():
     model, q, v = start_of_bodies()
     appear = sl.events.Appear("right", at=0.1)
@@ -100,6 +105,7 @@ def test_a_body_that_is_not_there_has_no_acceleration():
     assert run.audit().well
 
 
+@pytest.mark.slow
 def test_segments_with_captured_frames_accelerate_as_models_of_their_own():
     """The kernels that they share take the frames as inputs."""
     model, q, v = start_of_bodies()
@@ -148,6 +154,7 @@ def test_a_one_sided_closure_that_pulls_or_overlaps_is_a_fault(cut, fault):
     assert called.audit().faults == (fault,)
 
 
+@pytest.mark.slow
 def test_a_batch_with_events_that_goes_on_with_another_model():
     builder = sl.Builder("three", gravity=(0, 0, -9.81))
     for name in ("left", "right", "third"):
@@ -165,6 +172,7 @@ def test_a_batch_with_events_that_goes_on_with_another_model():
         run.at([0.1])
 
 
+@pytest.mark.slow
 def test_a_frame_captured_in_its_place_is_judged_by_the_length_of_its_loop():
     """The hook captures within 1e-11 m of where it is, which is no length to compare with."""
     gap = sl.events.Attach("hook", when=lambda t, q, v: q["right_rail"] - q["left_rail"], capture=True)

@@ -85,7 +85,9 @@ def states(
         v = _rates(robot, parameters, q, v) if v else np.zeros(model.nv)
     q = converted("simulate", "q", model.nq, q, np.dtype(float))
     v = converted("simulate", "v", model.nv, v, np.dtype(float))
-    leading = leading_shape("simulate", ["q", "v", "inputs"], [q, v, np.empty((*batch, 0))])
+    leading = leading_shape(
+        "simulate", ["q", "v", "tau, inputs, parameters or at= of events"], [q, v, np.empty((*batch, 0))]
+    )
     if 0 in leading:
         raise InputError(f"simulate: the batch has the shape {leading}; there is nothing to simulate")
     n = math.prod(leading)  # -1 would not do for a model in which nothing moves
@@ -208,9 +210,15 @@ def _note(closed: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
     return words
 
 
-def warn_of_limits(events: Events, q: np.ndarray) -> None:
-    """Warn of joints that start at or beyond a limit, which is not checked before they have come inside."""
-    beyond = [x for x in events.limits if (x.value(q.T) <= 0.0).any()]
+_ENDS_LATER = "that limit ends the run only after the joint has come inside"
+
+
+def warn_of_limits(events: Events, q: np.ndarray, stop: bool = False) -> None:
+    """Warn of joints that start at or beyond a limit, which is not checked before they have come inside.
+
+    stop: limits are stops, at which a joint may start.
+    """
+    beyond = [x for x in events.limits if (x.value(q.T) < -NOTICED if stop else x.value(q.T) <= 0.0).any()]
     if beyond:
         first = beyond[0]
         values = first.value(q.T)
@@ -218,9 +226,10 @@ def warn_of_limits(events: Events, q: np.ndarray) -> None:
         by = float(-values.min())
         where = f"{by:.2g} beyond" if by > 0.0 else "exactly at"
         more = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
+        does = "it may come inside, and is held where it goes further" if stop else _ENDS_LATER
         warnings.warn(
             f"simulate: joint {first.joint!r} starts at {at:g}, {where} its {first.word} limit {first.bound:g}{more}; "
-            "that limit ends the run only after the joint has come inside. limits='ignore' leaves limits out",
+            f"{does}. limits='ignore' leaves limits out",
             SpanloopWarning,
             stacklevel=4,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,8 @@ from spanloop.simulation.continuation.carried_state import Carried, Change, refu
 from spanloop.simulation.continuation.closing_impact import Impact, impact
 from spanloop.simulation.continuation.joined_runs import joined
 from spanloop.simulation.continuation.last_model import as_held, closed_at_end, model_at_end, refuse_absent
+from spanloop.simulation.events.kinds import OneSided
+from spanloop.simulation.events.located_step import PULLED
 from spanloop.simulation.simulate import simulate
 from spanloop.simulation.system import Closures
 from spanloop.trajectory import EndReason, Trajectory
@@ -100,7 +102,7 @@ def continued(
     loops = _closures(run, old, new, closures)
     carried = Change(old, new, q or {}, v or {}).carried(last.q[last.goes_on], last.v[last.goes_on])
     robot = target if isinstance(target, Dynamics) and parameters is None else Dynamics(new)
-    hit = _impact(robot, loops, carried)
+    loops, hit = _impact(robot, loops, carried, options.get("events"))
     rows = _all_runs(last.goes_on, hit)
     later = simulate(
         target,
@@ -148,12 +150,31 @@ def _closures(run: Trajectory, old: Model, new: Model, closures: str | Closures)
     return replace(loops, active_loops=tuple(x for x in switchable if x in closed or x not in known))
 
 
-def _impact(robot: Dynamics, loops: Closures, carried: Carried) -> Impact:
-    active: Iterable[str] | None = loops.active_loops
+def _impact(robot: Dynamics, loops: Closures, carried: Carried, events: Any) -> tuple[Closures, Impact]:
+    """The impact of what closes, and the closures after it: one-sided ones that it would pull at let go."""
     if loops.stabilization == "none":
         none = np.zeros((len(carried.q), 0))
-        return Impact(carried.q, carried.v, carried.v, none, none)
-    return impact(robot._with_active_loops(active), carried.q, carried.v, carried.fresh)
+        return loops, Impact(carried.q, carried.v, carried.v, none, none)
+    one_sided = {x.loop: x for x in events if isinstance(x, OneSided)} if isinstance(events, list | tuple) else {}
+    while True:
+        hit = impact(robot._with_active_loops(loops.active_loops), carried.q, carried.v, carried.fresh)
+        pulled = {name for name in loops.active_loops or () if name in one_sided and _is_pulled(one_sided[name], hit)}
+        if not pulled:
+            return loops, hit
+        loops = replace(loops, active_loops=tuple(x for x in loops.active_loops or () if x not in pulled))
+
+
+def _is_pulled(event: OneSided, hit: Impact) -> bool:
+    """Whether an impact pulls at a one-sided loop; InputError if it does so in some runs of a batch only."""
+    own = [r for r, row in enumerate(hit.rows) if row.owner == event.loop]
+    size = np.abs(hit.impulse).sum(axis=1)
+    pulls = event.sign * hit.impulse[:, own[event.row or 0]] < -PULLED * size
+    if pulls.any() and not pulls.all():
+        raise InputError(
+            f"continued: the impact opens the one-sided loop {event.loop!r} in some runs of this batch and not in "
+            "others. Continue them one by one: [one.continued(...) for one in run]"
+        )
+    return bool(pulls.all())
 
 
 def _all_runs(goes_on: np.ndarray, hit: Impact) -> list[np.ndarray]:

@@ -33,7 +33,7 @@ from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
-from spanloop.simulation.events.switching import OPEN, Switching
+from spanloop.simulation.events.switching import INSIDE, OPEN, Switching
 from spanloop.simulation.events.watched_values import gap_rates, push, values_and_rates, weight
 from spanloop.topology.captured_frames import captured_placement, own_placement
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 SLOW = 20.0  # m/s² or rad/s²: times the step, the speed of what does not bounce in a restless step
-CLOSING = 1e-9  # m/s or rad/s: a gap that closes faster is watched
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
 
 Arrays = Mapping[str, Sequence[Any]]
@@ -248,22 +247,29 @@ class LocatedStep:
             if w.kind == "appear":
                 self._come_or_go(out, j, fires & ~(x["present"][w.body] > 0.5))
         x = {**x, **{n: list(out[n]) for n in ("q", "v", "present") if n in out}}
+        bounces = [self._bounce(x, j, fires) for j, _, fires in fired]
+        waiting = self._waiting(x, bounces)
         for j, w, fires in fired:
             if w.kind in ("end", "limit") or (w.kind == "grasp" and w.event.on_break == "end"):  # type: ignore[union-attr]
                 out["ending"] = [where(fires, float(j + 1), out["ending"][0])]
             elif w.kind in ("attach", "gap"):
+                fires = fires & _not(waiting[j])
                 refused = fires & self._refused(x, j)
                 out["ending"] = [where(refused, float(j + 1), out["ending"][0])]
                 fires = fires & _not(refused)
                 on[w.switch] = where(fires, 1.0, on[w.switch])
                 self._capture(x, out, j, fires)
-                self._bounce(x, j, fires, restitution)
+                if bounces[j] is not None:
+                    place = switching.switches[w.switch].places[switching.switches[w.switch].watched]
+                    restitution[place] = where(fires, bounces[j], restitution[place])
             elif w.kind in ("release", "pull", "grasp"):
                 on[w.switch] = where(fires, 0.0, on[w.switch])
         for j, w, fires in fired:
             if w.kind == "vanish":
                 self._come_or_go(out, j, fires)
-        out["fired"] = list(x["fired"])
+        out["fired"] = [
+            where(late, 0.0, y) if late is not False else y for late, y in zip(waiting, x["fired"], strict=True)
+        ]
         if "on" in out:
             self._leave_out(x, out)
             on = out["on"]
@@ -297,6 +303,9 @@ class LocatedStep:
         errors, lengths = self.system.row_errors(x), self.switching.mechanism.row_lengths
         for r in self.switching.must_be_closed(j):
             refused = refused | (absolute(errors[r]) > OPEN * lengths[r])
+        if w.kind == "gap" and switch.one_sided and self.switching.bodies_of(w.switch):
+            r = switch.rows[switch.watched]
+            refused = refused | (switch.one_sided.sign * errors[r] < -INSIDE * lengths[r])
         if isinstance(event, Attach) and event.speed is not None:
             rates = self.system.row_rates(x)
             for r in switch.rows:
@@ -321,16 +330,28 @@ class LocatedStep:
         for k, y in enumerate(new):
             out["captured"][at + k] = where(fires, y, out["captured"][at + k])
 
-    def _bounce(self, x: Arrays, j: int, fires: Any, restitution: list[Any]) -> None:
-        """The restitution of the row that a one-sided switch watches, where the impact is fast enough."""
+    def _bounce(self, x: Arrays, j: int, fires: Any) -> Any:
+        """The restitution of a gap that closes, where the impact is fast enough; None where there is none."""
         w = self.switching.watchers[j]
+        if w.kind != "gap" or self.switching.switches[w.switch].restitution == 0.0:
+            return None
         switch = self.switching.switches[w.switch]
-        if w.kind != "gap" or switch.restitution == 0.0:
-            return
         rate = gap_rates(self.system, x)[j]
         fast = (rate < -switch.resting) & ((x["turns"][0] < location.RESTLESS) | (rate < -SLOW * x["h.grid"][0]))
-        place = switch.places[switch.watched]
-        restitution[place] = where(fires & fast, switch.restitution, restitution[place])
+        return where(fires & fast, switch.restitution, 0.0)
+
+    def _waiting(self, x: Arrays, bounces: Sequence[Any]) -> list[Any]:
+        """Whether each waits for others that close at this moment with less restitution; then it fires at once.
+
+        An impact along rows of one restitution never gains energy, one along rows of several may.
+        """
+        least: Any = 1.0
+        for j, w in enumerate(self.switching.watchers):
+            if w.kind in ("attach", "gap"):
+                closes = (x["fired"][j] > 0.5) & ~(x["on"][w.switch] > 0.5)
+                e = 0.0 if bounces[j] is None else bounces[j]
+                least = where(closes & (least > e), e, least)
+        return [False if e is None else e > least for e in bounces]
 
     def _come_or_go(self, out: dict[str, list[Any]], j: int, fires: Any) -> None:
         """A body appears with its pose and velocity, or vanishes; its loops open first."""
@@ -420,7 +441,7 @@ class LocatedStep:
                 if switch.restitution > 0.0:
                     bounced = x["restitution"][switch.places[switch.watched]] > 0.0
                     on[w.switch] = where(bounced, 0.0, on[w.switch])
-                closes = (x["event"][0] > 0.5) & ~(on[w.switch] > 0.5) & (rates[j] < -CLOSING)
+                closes = (x["event"][0] > 0.5) & ~(on[w.switch] > 0.5) & (rates[j] < -location.CLOSING)
                 armed[j] = where(closes, 1.0, armed[j])
             return (on, switching.active(on), armed), ()
 

@@ -37,6 +37,7 @@ RESOLVED = {"float64": 1e-9, "float32": 1e-5}  # of a step: how exactly an event
 SLACK = {"float64": 1e-10, "float32": 1e-4}  # rad or m: how far a gap that force has opened may close again unseen
 MOST = 200  # trials in a step
 RESTLESS = 60.0  # trials in a step, after which what is slow does not bounce, and what pushes stays closed
+CLOSING = 1e-9  # m/s or rad/s: a gap that closes faster is watched
 FAILED = -1.0  # `ending` of a run whose step fails
 LARGEST = 1e9  # a number of the state that is larger is lost
 _TRIES = 6.5  # trials of one crossing until some of them halve the bracket
@@ -187,7 +188,7 @@ def _watching(x: Arrays, rules: Rules) -> list[Any]:
     pulls = rules.pulls or (False,) * len(rules.enabled)
     rows = zip(x["armed"], rules.enabled, bodies, rules.gaps, pulls, x["g"], x["r"], strict=True)
     for armed, enabled, needed, gap, pull, g, r in rows:
-        may = _not((g < -rules.slack) & (r > 0.0)) if gap else armed > 0.5
+        may = _not((g < -rules.slack) & ((r > 0.0) | (_not(armed > 0.5) & (r > -CLOSING)))) if gap else armed > 0.5
         may = may & (x["turns"][0] < RESTLESS) if pull else may
         for body in needed:
             may = may & (x["present"][body] > 0.5)

@@ -37,8 +37,30 @@ def initial_arrays(problem: Problem) -> dict[str, np.ndarray]:
     if problem.inputs.callback is not None:  # whose torques, and so the forces, are not known yet
         g[:, [w.needs_forces for w in switching.watchers]] = 1.0
     limits = [w.kind == "limit" for w in switching.watchers]
-    armed = np.where(limits, g > 0.0, True).astype(float)
-    return {**known, "g": g, "r": r, "armed": armed}
+    armed = np.where(limits, g > 0.0, True) & ~_returns(problem, known, g, r)
+    return {**known, "g": g, "r": r, "armed": armed.astype(float)}
+
+
+def _returns(problem: Problem, known: Mapping[str, np.ndarray], g: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Whether each watcher (n, watchers) is of a joint at rest beyond its limit that is pulled inside: no stop acts."""
+    system, switching = problem.system, problem.system.switching
+    assert switching is not None
+    stops = [w.kind == "gap" and w.limit is not None for w in switching.watchers]
+    rest = np.array(stops, bool) & (g < 0.0) & (r == 0.0)
+    if not rest.any() or problem.inputs.callback is not None:
+        return rest & False
+
+    def compute(x: dict[str, Any]) -> tuple[list[Any], tuple[()]]:
+        return list(system.accelerations(x)[0]), ()
+
+    n, nv = len(problem), system.model.nv
+    state = (np.full((n, 1), problem.start), problem.q, problem.v)
+    a = _evaluated(problem, "accelerations", nv, compute, known, state)
+    for j in np.flatnonzero(stops):
+        w = switching.watchers[j]
+        assert w.limit is not None
+        rest[:, j] &= w.limit.sign * a[:, switching.switches[w.switch].dof] > 0.0
+    return rest
 
 
 def _refuse_beyond(problem: Problem, g: np.ndarray) -> None:

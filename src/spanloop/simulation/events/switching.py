@@ -36,6 +36,8 @@ from spanloop.topology.captured_frames import captured_width, own_placement
 
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 MOST_IN_TABLE = 6  # switches, of which all sets are known
+INSIDE = 1e-3  # the same: a body that appears further on the wrong side of a one-sided constraint ends the run
+_EVER = 1e9  # s before zero: a moment that is past at any start
 STOP = "::stop"  # ends the name of the switch of a joint with limits
 
 
@@ -74,6 +76,11 @@ class Switch:
     def is_stop(self) -> bool:
         """Whether this is a stop at the limits of a joint."""
         return self.lower is not None or self.upper is not None
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether this is a stop at limits that leave no room."""
+        return self.lower is not None and self.upper is not None and not self.lower.bound < self.upper.bound
 
     @property
     def label(self) -> str:
@@ -148,7 +155,12 @@ class Switching:
         """Arrays (..., n) that are constant during a run: the moments of events [s]; that of the end is not missed."""
         if not self.moments:
             return {}
-        at = np.stack(np.broadcast_arrays(*(np.asarray(x, float) for x in self.moments)), axis=-1)
+        times = [np.asarray(x, float) for x in self.moments]
+        try:
+            at = np.stack(np.broadcast_arrays(*times), axis=-1)
+        except ValueError as e:
+            shapes = ", ".join(str(x.shape) for x in times if x.shape)
+            raise InputError(f"simulate: at= of events have the shapes {shapes}; expected one number a run") from e
         return {"at": at * (1.0 - 4.0 * np.finfo(float).eps)}
 
     @cached_property
@@ -553,7 +565,12 @@ class _Maker:
         self.watchers.append(replace(watcher, condition=event.when, takes_forces=count == 4))
 
     def _add_stop(self, k: int, switch: Switch) -> None:
-        if switch.is_stop:
+        """Watch the gaps and the force of a stop; one without room is closed at the start and never opens."""
+        if switch.is_locked:
+            self.moments.append(-_EVER)
+            event = Attach(switch.name, at=0.0, capture=True)
+            self.watchers.append(Watcher("attach", switch.name, k, moment=len(self.moments) - 1, event=event))
+        elif switch.is_stop:
             self.watchers += [Watcher("gap", switch.label, k, limit=x) for x in (switch.lower, switch.upper) if x]
             self.watchers.append(Watcher("pull", switch.label, k))
 

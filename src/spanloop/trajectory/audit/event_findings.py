@@ -14,6 +14,7 @@ from spanloop.trajectory.audit.impacts import Impacts, OneSided, impacts, one_si
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
+_AT_REST = 1e-18  # J for a kilogram: nothing moves
 _PULL = 1e-6  # of the largest force or impulse of a one-sided closure: it may pull by this much where it opens
 
 
@@ -32,7 +33,8 @@ def event_findings(run: Trajectory, energy: float, momentum: float, closure: flo
 
 def _impacts(run: Trajectory, found: Impacts, share: float) -> Finding:
     gain = found.after - found.before
-    bound = share * float(found.before.max())
+    stake = max(float(found.before.max()), float(np.nanmax(run.energy[..., 0], initial=0.0)))
+    bound = max(share * stake, _AT_REST * run.model.mass)
     value, k = float(gain.max()), int(np.argmax(gain))
     off = np.abs(gain + found.said)
     hits = int(np.sum((np.abs(gain) > bound) | (found.jump > bound)))

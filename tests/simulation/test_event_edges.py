@@ -1,0 +1,66 @@
+"""Events at the edge: impacts that would pull, starts beyond stops, events that change nothing, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import spanloop as sl
+from spanloop.errors import SpanloopWarning
+
+AFTER = 5.019 / 1.5  # the hand is at 6 − 0.981 m/s when it takes the box
+
+
+def hand_and_box(box_has_limit: bool = False, grabs: bool = True) -> sl.Model:
+    b = sl.Builder("hand").body("hand", 1.0, inertia=(1e-2,) * 3).body("box", 0.5, inertia=(1e-2,) * 3)
+    bounds = {"lower": 0.0, "upper": 5.0} if box_has_limit else {}
+    b = b.prismatic("up", "world", "hand", "z").prismatic("lift", "world", "box", "z", **bounds)
+    b = b.coupling("grab", "lift", "up", switchable=True) if grabs else b
+    if not box_has_limit:
+        b = b.loop("world", "box", sl.joints.PointOnPlane("z"), name="table", switchable=True)
+    return b.build()
+
+
+def leg(lower: float, upper: float) -> sl.Model:
+    b = sl.Builder("leg").body("sh", 3.0, (0, 0, -0.2), (0.05, 0.05, 0.005))
+    return b.revolute("knee", "world", "sh", "y", lower=lower, upper=upper).build()
+
+
+@pytest.mark.parametrize("on_stop", [False, True])
+def test_an_attach_lets_go_what_it_would_pull(on_stop):
+    events = [sl.events.Attach("grab", at=0.1, capture=True)]
+    events += [] if on_stop else [sl.events.OneSided("table")]
+    limits = "stop" if on_stop else "end"
+    run = sl.simulate(hand_and_box(on_stop), [-1.0, 0.0], [6.0, 0.0], duration=0.15, events=events, limits=limits)
+    assert run.events.kind.tolist() == ["attach", "attach", "release"]
+    table = run.events.rows_named("lift::stop" if on_stop else "table")
+    np.testing.assert_allclose(run.events.v_after[1], AFTER)
+    assert (run.events.impulse[1, table] == 0.0).all()
+
+
+def test_a_continued_run_lets_go_what_its_impact_would_pull():
+    model, table = hand_and_box(grabs=False), [sl.events.OneSided("table")]
+    run = sl.simulate(model, [-1.0, 0.0], [6.0, 0.0], duration=0.1, events=table)
+    more = model.with_coupling("lift", "up", offset=-float(run.q[-1, 0]), name="grab")
+    both = run.continued(more, duration=0.05, events=table)
+    np.testing.assert_allclose(both.events.v_after[-1], AFTER)
+    assert both.events.kind.tolist() == ["attach", "continued", "release", "attach"]
+
+
+@pytest.mark.parametrize(("lower", "q", "v", "kinds"), [
+    (0.0, -0.3, 0.0, []),
+    (0.0, -0.3, -1.0, ["attach", "release"]),
+    (0.5, 0.3, 0.0, ["attach"]),
+    (0.5, 0.3, -1.0, ["attach"]),
+])  # fmt: skip
+def test_a_joint_that_starts_beyond_a_stop_may_come_inside(lower, q, v, kinds):
+    with pytest.warns(SpanloopWarning, match="beyond its lower limit"):
+        run = sl.simulate(leg(lower, 2.0), [q], [v], duration=0.5, limits="stop")
+    assert run.events.kind.tolist() == kinds
+    assert run.q[-1, 0] > 0.2 if lower == 0.0 else run.q[-1, 0] == q
+
+
+def test_a_stop_without_room_never_opens():
+    run = sl.simulate(leg(0.5, 0.5), [0.5], duration=0.1, limits="stop")
+    assert run.events.kind.tolist() == ["attach"]
+    assert np.abs(run.q[:, 0] - 0.5).max() < 1e-12
