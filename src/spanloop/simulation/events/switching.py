@@ -155,7 +155,12 @@ class Switching:
         """Arrays (..., n) that are constant during a run: the moments of events [s]; that of the end is not missed."""
         if not self.moments:
             return {}
-        at = np.stack(np.broadcast_arrays(*(np.asarray(x, float) for x in self.moments)), axis=-1)
+        times = [np.asarray(x, float) for x in self.moments]
+        try:
+            at = np.stack(np.broadcast_arrays(*times), axis=-1)
+        except ValueError as e:
+            shapes = ", ".join(str(x.shape) for x in times if x.shape)
+            raise InputError(f"simulate: at= of events have the shapes {shapes}; expected one number a run") from e
         return {"at": at * (1.0 - 4.0 * np.finfo(float).eps)}
 
     @cached_property
