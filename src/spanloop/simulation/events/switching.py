@@ -36,7 +36,7 @@ from spanloop.topology.captured_frames import captured_width, own_placement
 
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 MOST_IN_TABLE = 6  # switches, of which all sets are known
-INSIDE = 1e-3  # the same: a body that appears further on the wrong side of a one-sided constraint ends the run
+INSIDE = 1e-3  # rad, or of the loop's length: a body that appears further on the wrong side ends the run
 _EVER = 1e9  # s before zero: a moment that is past at any start
 STOP = "::stop"  # ends the name of the switch of a joint with limits
 
