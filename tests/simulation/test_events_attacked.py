@@ -26,6 +26,7 @@ def pushed(events: list, **options: object) -> sl.Trajectory:
     return sl.simulate(cart_and_part(), v=[1.0, *[0.0] * 6], duration=0.05, events=events, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "events",
     [
@@ -40,6 +41,7 @@ def test_a_body_that_is_not_there_cannot_be_attached(events):
     assert run.v[-1, 0] == 1.0
 
 
+@pytest.mark.slow
 def test_the_order_of_events_of_one_moment_does_not_matter():
     pose = np.eye(4)
     pose[0, 3] = 0.3
@@ -76,6 +78,7 @@ def test_loops_of_a_body_that_appears_begin_open():
         sl.simulate(held, duration=0.05, events=[Vanish("part", at=0.01)])
 
 
+@pytest.mark.slow
 def test_a_loop_that_captured_before_is_measured_against_its_own_place():
     events = [Attach("grip", at=0.01, capture=True), Release("grip", at=0.02), Attach("grip", at=0.02, speed=1.0)]
     run = pushed(events)  # at 0.02 it is closed, and released after that
@@ -113,6 +116,7 @@ def puck(width: float = 0.1) -> sl.Model:
 WALLS = [OneSided("left", restitution=1.0, resting=0.0), OneSided("right", sign=-1, restitution=1.0, resting=0.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"step": 0.01}, {"integrator": "DOP853"}])
 def test_a_puck_between_two_walls_never_loses_energy(options):
     run = sl.simulate(puck(), [0.03], [30.0], duration=0.5, events=WALLS, **options)
@@ -200,6 +204,7 @@ def test_where_a_run_ends_nothing_else_happens():
     assert run.v[-1, 0] == pytest.approx(-np.sqrt(2.0 * 9.81 * 0.005), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"step": 0.01}, {"integrator": "DOP853"}])
 def test_moments_at_both_ends_of_a_run_and_on_its_grid_are_met(options):
     model = ball().with_coupling("z", None, offset=0.0, switchable=True, name="brake")
@@ -223,3 +228,17 @@ def test_a_bounce_and_an_attach_of_one_moment_make_no_energy(integrator):
     assert run.v[-1] == pytest.approx([0.5, 0.5], abs=1e-12)
     assert run.events.energy_lost.sum() == pytest.approx(0.25, abs=1e-12)
     assert run.events.energy_lost.min() > -1e-12
+
+
+@pytest.mark.slow
+def test_a_body_does_not_appear_inside_the_floor():
+    model = sl.Builder("drop").body("part", 0.5, inertia=[0.01] * 3).free("flies", "world", "part").build()
+    model = model.with_loop("world", "part", "point_on_plane", name="floor", switchable=True)
+    for height, reason in ((0.01, "finished"), (0.0, "finished"), (-0.05, "attach")):
+        pose = np.eye(4)
+        pose[2, 3] = height
+        events = [OneSided("floor", restitution=0.5), Appear("part", at=0.01, pose=pose)]
+        run = sl.simulate(model, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0], duration=0.1, events=events)
+        assert run.outcome.reason == reason
+        assert run.events.kind[0] == "appear"
+    assert "it is 0.05 m on its wrong side" in run.outcome.sentence

@@ -85,7 +85,9 @@ def states(
         v = _rates(robot, parameters, q, v) if v else np.zeros(model.nv)
     q = converted("simulate", "q", model.nq, q, np.dtype(float))
     v = converted("simulate", "v", model.nv, v, np.dtype(float))
-    leading = leading_shape("simulate", ["q", "v", "inputs"], [q, v, np.empty((*batch, 0))])
+    leading = leading_shape(
+        "simulate", ["q", "v", "tau, inputs, parameters or at= of events"], [q, v, np.empty((*batch, 0))]
+    )
     if 0 in leading:
         raise InputError(f"simulate: the batch has the shape {leading}; there is nothing to simulate")
     n = math.prod(leading)  # -1 would not do for a model in which nothing moves

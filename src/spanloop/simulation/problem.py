@@ -125,7 +125,7 @@ class Problem:
         )
         strict = robot.on_singular == "raise"
         moments = switching.constants() if switching else {}
-        shape = np.broadcast_shapes(controls.batch, *(x.shape[:-1] for x in (*fixed.values(), *moments.values())))
+        shape = _runs({"tau and inputs": controls.batch} | {n: x.shape[:-1] for n, x in (fixed | moments).items()})
         rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shape, fixed.get("p"))
         near = None if parameters is not None else initial_state.assembly(robot._with_active_loops(active), rows_q)
         if near is not None and "active" in fixed:
@@ -331,7 +331,9 @@ class Problem:
             known["margin"] = self.margin(samples.q)
         table, notes = NO_EVENTS, [self.note]
         if self.system.switching:
-            table = event_table(self, log)
+            gap = float(np.diff(samples.times).min(initial=np.inf)) if count > 1 else 0.0
+            step = float(settings.get("step", gap))
+            table = event_table(self, log, step, str(settings.get("dtype", "float64")))
             notes += [start_note(self), plastic_note(self.system.switching, table)]
         known |= {"note": "; ".join(filter(None, notes))} if any(notes) else {}
         six = shaped(forces)
@@ -396,6 +398,16 @@ def _forces(model: Model, forces: Any, loops: Closures, active: Any, live: np.nd
         )
     inside = along_loops(model if live is None else model.with_parameters(live), loops.loop_forces, active)
     return inside if given is None else together(given, inside)
+
+
+def _runs(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The axes of the runs that these arguments have together."""
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError as e:
+        words = {"p": "parameters", "at": "at= of events"}
+        given = ", ".join(f"{words.get(name, name)} {shape}" for name, shape in shapes.items() if shape)
+        raise InputError(f"simulate: numbers of runs do not fit together: {given}; they must be equal or 1") from e
 
 
 def _joined(rows: list[np.ndarray], batch: tuple[int, ...]) -> np.ndarray:

@@ -1,7 +1,8 @@
 """The log of events that a rollout writes, as an EventTable.
 
-A row of the log is one moment, at which one or several watchers fired (located_step.py); it becomes as many rows of the
-table, each with the energy given up along its own rows.
+A row of the log is one impact, at which one or several watchers fired (located_step.py); it becomes as many rows of the
+table, each with the energy given up along its own rows. Impacts that are no further apart than events are located are
+of one moment, and have its time.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.simulation.events.located_step import logged_sizes
+from spanloop.simulation.events.location import RESOLVED
 from spanloop.simulation.events.switching import Switching, Watcher
 from spanloop.trajectory.events import NO_EFFECT, EventTable, impulse_rows
 
@@ -36,8 +38,8 @@ def moments(problem: Problem, log: Sequence[np.ndarray]) -> dict[str, np.ndarray
     return {name: rows[:, end - size : end] for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
 
-def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
-    """The events of all runs."""
+def event_table(problem: Problem, log: Sequence[np.ndarray], step: float, dtype: str) -> EventTable:
+    """The events of all runs. step: that in which they were located [s]; dtype: of its numbers."""
     switching = problem.system.switching
     assert switching is not None
     found = moments(problem, log)
@@ -56,7 +58,7 @@ def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
     acting = [_acting(problem, found, v, which, runs) for v in (before, "v")]
     return EventTable(
         run=runs[which],
-        time=found["t"][which, 0],
+        time=_times(found, problem.start, 2.0 * RESOLVED[dtype] * step)[which],
         kind=kinds.astype(str),
         name=names.astype(str),
         q=found["q"][which],
@@ -96,6 +98,18 @@ def plastic_note(switching: Switching, table: EventTable) -> str:
         speed = 2.0 * table.energy_lost[closes] / np.where(impulse > 0.0, impulse, 1.0)
         met += [switch.name] * bool((speed > 1.001 * switch.resting).any())
     return f"impacts of {', '.join(met)} followed each other too fast: restitution counts as 0 there" if met else ""
+
+
+def _times(found: dict, start: float, near: float) -> np.ndarray:
+    """Times (n,) of the rows of a log: of rows that are as near to the first of a moment, that of the last; and the
+    start for those near to it."""
+    times, run = found["t"][:, 0].copy(), found["run"][:, 0]
+    first = 0
+    for k in range(1, len(times) + 1):
+        if k == len(times) or run[k] != run[first] or times[k] > found["t"][first, 0] + near:
+            times[first:k] = times[k - 1]
+            first = k
+    return np.where(np.abs(times - start) <= near, start, times)
 
 
 def _acting(

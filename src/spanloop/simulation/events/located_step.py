@@ -33,7 +33,7 @@ from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
-from spanloop.simulation.events.switching import OPEN, Switching
+from spanloop.simulation.events.switching import INSIDE, OPEN, Switching
 from spanloop.simulation.events.watched_values import gap_rates, push, values_and_rates, weight
 from spanloop.topology.captured_frames import captured_placement, own_placement
 
@@ -303,6 +303,9 @@ class LocatedStep:
         errors, lengths = self.system.row_errors(x), self.switching.mechanism.row_lengths
         for r in self.switching.must_be_closed(j):
             refused = refused | (absolute(errors[r]) > OPEN * lengths[r])
+        if w.kind == "gap" and switch.one_sided and self.switching.bodies_of(w.switch):
+            r = switch.rows[switch.watched]
+            refused = refused | (switch.one_sided.sign * errors[r] < -INSIDE * lengths[r])
         if isinstance(event, Attach) and event.speed is not None:
             rates = self.system.row_rates(x)
             for r in switch.rows:

@@ -103,6 +103,12 @@ def _refusal(
         return f"loop {w.name!r} cannot attach: it is open by {' and '.join(parts)}. " + (
             "capture=True holds it as it is; or move it there first" if w.kind == "attach" else _OTHER_ROWS
         )
+    if w.kind == "gap":
+        row = switch.rows[switch.watched]
+        return (
+            f"loop {w.name!r} cannot attach: it is {abs(errors[row]):.3g} {names[row].unit} on its wrong side, where a "
+            "body appeared. Let it appear on the other side"
+        )
     assert isinstance(event, Attach)
     k = int(rows[int(np.argmax(np.abs(rates[rows])))])
     return (

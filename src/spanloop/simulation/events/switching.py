@@ -36,6 +36,7 @@ from spanloop.topology.captured_frames import captured_width, own_placement
 
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 MOST_IN_TABLE = 6  # switches, of which all sets are known
+INSIDE = 1e-3  # rad, or of the loop's length: a body that appears further on the wrong side ends the run
 _EVER = 1e9  # s before zero: a moment that is past at any start
 STOP = "::stop"  # ends the name of the switch of a joint with limits
 
@@ -161,7 +162,12 @@ class Switching:
         """Arrays (..., n) that are constant during a run: the moments of events [s]; that of the end is not missed."""
         if not self.moments:
             return {}
-        at = np.stack(np.broadcast_arrays(*(np.asarray(x, float) for x in self.moments)), axis=-1)
+        times = [np.asarray(x, float) for x in self.moments]
+        try:
+            at = np.stack(np.broadcast_arrays(*times), axis=-1)
+        except ValueError as e:
+            shapes = ", ".join(str(x.shape) for x in times if x.shape)
+            raise InputError(f"simulate: at= of events have the shapes {shapes}; expected one number a run") from e
         return {"at": at * (1.0 - 4.0 * np.finfo(float).eps)}
 
     @cached_property
