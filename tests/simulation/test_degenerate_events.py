@@ -180,9 +180,9 @@ def test_events_that_do_not_fit_the_model_are_refused(event, sentence):
 @pytest.mark.parametrize(
     ("times", "more", "sentence"),
     [
-        (([0.01, 0.02],), {"v": np.ones((3, 2))}, "v (3, 2), tau, inputs, parameters or at= of events (2, 0)"),
-        (([0.01, 0.02], [0.05, 0.06, 0.07]), {}, "at= of events have the shapes (2,), (3,); expected one number a run"),
-        (([0.01, 0.02],), {"tau": np.zeros((3, 1, 2))}, "tau and inputs (3,), at= of events (2,); they must be equal"),
+        (([0.01, 0.02],), {"v": np.ones((3, 2))}, "v (3,), at of Release('coupler') (2,); they must be equal"),
+        (([0.01, 0.02], [0.05, 0.06, 0.07]), {}, "at of Release('coupler') (2,), at of Release('coupler') again (3,)"),
+        (([0.01, 0.02],), {"tau": np.zeros((3, 1, 2))}, "tau and inputs (3,), at of Release('coupler') (2,)"),
     ],
 )
 def test_moments_that_do_not_fit_the_runs_are_refused(times, more, sentence):

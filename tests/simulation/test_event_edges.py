@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import spanloop as sl
-from spanloop.errors import SpanloopWarning
+from spanloop.errors import InputError, SpanloopWarning, StateError
 
 AFTER = 5.019 / 1.5  # the hand is at 6 − 0.981 m/s when it takes the box
 
@@ -85,3 +85,71 @@ def test_events_without_effect_and_refused_ones_are_kinds_of_their_own():
     run = sl.simulate(two_slides(), [0.0, 1.0], [5.0, 0.0], duration=0.1, events=events)
     assert run.events.kind.tolist() == ["attach", "no effect", "release", "no effect", "refused"]
     assert run.outcome.reason == "attach"
+
+
+@pytest.mark.parametrize("at", ["1", True, [True, False], ["1"], b"1", 1j])
+def test_moments_that_are_no_numbers_are_refused(at):
+    with pytest.raises(InputError, match=r"at is .*; expected seconds, a number or one for each run"):
+        sl.events.Attach("dock", at=at)
+
+
+def test_a_moment_before_the_start_is_noted():
+    attach = sl.events.Attach("dock", at=0.5, capture=True)
+    run = sl.simulate(two_slides(), duration=0.01, start=2.0, events=[attach])
+    assert "before the start, so that it happens at once: at of Attach('dock')" in run.settings["note"]
+
+
+def test_moments_of_too_few_runs_name_their_event():
+    with pytest.raises(InputError, match=r"q \(3,\), at of Attach\('dock'\) \(2,\); they must be equal or 1"):
+        sl.simulate(two_slides(), np.zeros((3, 2)), duration=0.1, events=[sl.events.Attach("dock", at=[0.1, 0.2])])
+
+
+@pytest.mark.parametrize(("given", "words"), [
+    ({"velocity": [0, 0, 0, 1, 0, 0]}, "velocity= is given without pose="),
+    ({"pose": np.stack([np.eye(4)] * 2)}, r"shape \(2, 4, 4\); expected numbers \(4, 4\), .* the same for all runs"),
+    ({"pose": lambda t: np.eye(4)}, r"pose is a function; expected numbers \(4, 4\)"),
+    ({"pose": 2.0 * np.eye(4)}, "must be a rotation"),
+    ({"pose": np.eye(4), "velocity": [0.0] * 3}, r"velocity has the shape \(3,\); expected six numbers"),
+])  # fmt: skip
+def test_how_a_body_appears_is_checked(given, words):
+    with pytest.raises(InputError, match=words):
+        sl.events.Appear("part", at=1.0, **given)
+
+
+@pytest.mark.parametrize(("condition", "words"), [
+    (lambda t, q, v: q["nobody"], "the condition of attach 'dock': model 'slides' has no joint 'nobody'"),
+    (lambda t, q, v: 1.0 if q["s"] > 0.0 else -1.0, "the condition of attach 'dock' cannot be traced"),
+    (lambda t, q, v, f: f["dok"], r"the condition of attach 'dock': f\['dok'\]: there is no loop or coupling"),
+])  # fmt: skip
+def test_what_a_condition_raises_names_its_event(condition, words):
+    with pytest.raises(InputError, match=words):
+        sl.simulate(two_slides(), duration=0.1, events=[sl.events.Attach("dock", when=condition)])
+
+
+def test_couplings_are_called_so():
+    run = sl.simulate(two_slides(), [0.0, 1.0], duration=0.01, events=[sl.events.Attach("dock", at=0.005)])
+    assert "coupling 'dock' cannot attach" in run.outcome.sentence
+    with pytest.raises(InputError, match=r"row is 3; expected 0$"):
+        sl.simulate(two_slides(), duration=0.1, events=[sl.events.OneSided("dock", row=3)])
+
+
+def test_rates_that_closed_switches_forbid_name_them():
+    model = two_slides().with_coupling("s", None, offset=0.0, switchable=True, name="brake")
+    attach = [sl.events.Attach("dock", at=0.005)]
+    with pytest.warns(SpanloopWarning, match="Switchable, and closed at the start: 'brake'"):
+        sl.simulate(model, v=[3.0, 0.0], duration=0.01, events=attach)
+    with pytest.raises((StateError, InputError), match="Switchable, and closed at the start: 'brake'"):
+        sl.simulate(model, v={"s": 3.0}, duration=0.01, events=attach)
+
+
+def test_a_joint_on_its_stop_tells_where_that_is():
+    run = sl.simulate(leg(0.0, 2.0), [0.3], duration=0.01, limits="stop")
+    with pytest.raises(InputError, match=r"The stop of this joint is run\['knee::stop'\]"):
+        _ = run["knee"].active
+
+
+def test_a_grasp_without_force_does_not_pull():
+    b = sl.Builder("pad", gravity=(0.0, 0.0, 0.0)).body("pad", 1.0, inertia=(1e-2,) * 3)
+    model = b.prismatic("s", "world", "pad", "x").loop("world", "pad", "fixed", name="hold").build()
+    run = sl.simulate(model, duration=0.01, events=[sl.events.Grasp("hold", friction=0.5, torsion=0.1)])
+    assert "presses with 0 N" in run.outcome.sentence

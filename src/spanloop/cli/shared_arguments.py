@@ -179,7 +179,9 @@ def initial_state(
     for name, values in rates.items():
         _put(v, model.v_slice(name), values, f"--v {name}")
     if closed and rates:
-        v = robot.complete_velocity(q, {name: x[0] if len(x) == 1 else x for name, x in rates.items()})
+        from spanloop.simulation.initial_state import completed_rates
+
+        v = completed_rates(robot, q, {name: x[0] if len(x) == 1 else x for name, x in rates.items()})
     return q, v
 
 

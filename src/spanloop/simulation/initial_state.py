@@ -14,7 +14,7 @@ from spanloop.algorithms.closed.closure_kinematics import OPEN
 from spanloop.algorithms.papers.saha.legs import NotLegs
 from spanloop.compiler.runtime.arrays import converted, leading_shape
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, UnsupportedError
+from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, UnsupportedError, listed
 from spanloop.kernels import KernelSpec
 from spanloop.loops.assembly import Limits, assemble
 from spanloop.loops.batching import faulty_states
@@ -22,7 +22,7 @@ from spanloop.loops.closure_errors import errors, positional, relative_errors, w
 from spanloop.loops.constraint_rank import in_general, structures
 from spanloop.model import Model
 from spanloop.model.poses import ROOM, default_position
-from spanloop.simulation.events.endings import Events
+from spanloop.simulation.events.endings import Limit
 from spanloop.simulation.minimal.completion import METHOD
 from spanloop.simulation.system import SINGULAR, System
 from spanloop.simulation.traced_kernels import kernel
@@ -71,12 +71,21 @@ class LiveKernel:
         return found
 
 
-def states(
-    robot: Dynamics, q, v, batch: tuple[int, ...], parameters: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Rows q (n, nq) and v (n, nv), and the shape of the batch (with that of other inputs).
+def runs(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The axes of the runs that these arguments have together."""
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        given = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if shape)
+        raise InputError(f"simulate: numbers of runs do not fit together: {given}; they must be equal or 1") from None
 
-    parameters (..., n): live ones, if there are any.
+
+def states(
+    robot: Dynamics, q, v, shapes: Mapping[str, tuple[int, ...]], parameters: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Rows q (n, nq) and v (n, nv), and the shape of the batch.
+
+    shapes: of other arguments that have one entry a run, by name. parameters (..., n): live ones, if there are any.
     """
     model = robot.model
     if q is None or isinstance(q, Mapping):
@@ -85,9 +94,7 @@ def states(
         v = _rates(robot, parameters, q, v) if v else np.zeros(model.nv)
     q = converted("simulate", "q", model.nq, q, np.dtype(float))
     v = converted("simulate", "v", model.nv, v, np.dtype(float))
-    leading = leading_shape(
-        "simulate", ["q", "v", "tau, inputs, parameters or at= of events"], [q, v, np.empty((*batch, 0))]
-    )
+    leading = runs({"q": q.shape[:-1], "v": v.shape[:-1], **shapes})
     if 0 in leading:
         raise InputError(f"simulate: the batch has the shape {leading}; there is nothing to simulate")
     n = math.prod(leading)  # -1 would not do for a model in which nothing moves
@@ -120,7 +127,7 @@ def closed(
         there = _projected(robot, q, v, openness)
     if openness.max(initial=0.0) > NOTICED:  # redundant rows that no joint closes stay as they are
         openness = openness - _openness(own, there[0])
-    return *there, _note(openness, v, there[1])
+    return *there, _note(openness, v, there[1], robot.model)
 
 
 def assembly(robot: Dynamics, q: np.ndarray) -> tuple[float, ...] | None:
@@ -195,7 +202,7 @@ def _projected_by_steps(
     return q, v
 
 
-def _note(closed: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
+def _note(closed: np.ndarray, before: np.ndarray, after: np.ndarray, model: Model) -> str:
     """A sentence and a warning on how states were changed, if by more than NOTICED.
 
     closed (n,): by how much loops were open that are no longer; before, after: velocities.
@@ -205,7 +212,8 @@ def _note(closed: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
         return ""
     parts = [f"loops were open by up to {by_q:.1e} (rad, or of their length)"] if by_q > NOTICED else []
     parts += [f"velocities opened the loops, and were changed by up to {by_v:.1e}"] if by_v > NOTICED else []
-    words = "the start was brought to the closed loops: " + "; ".join(parts)
+    words = f"the start was brought to the closed loops: {'; '.join(parts)}"
+    words = ". ".join(filter(None, [words, switches_closed(model)]))
     warnings.warn(f"simulate: {words}", SpanloopWarning, stacklevel=5)
     return words
 
@@ -213,12 +221,12 @@ def _note(closed: np.ndarray, before: np.ndarray, after: np.ndarray) -> str:
 _ENDS_LATER = "that limit ends the run only after the joint has come inside"
 
 
-def warn_of_limits(events: Events, q: np.ndarray, stop: bool = False) -> None:
+def warn_of_limits(limits: Sequence[Limit], q: np.ndarray, is_stop: bool = False) -> None:
     """Warn of joints that start at or beyond a limit, which is not checked before they have come inside.
 
-    stop: limits are stops, at which a joint may start.
+    is_stop: the limits are stops, at which a joint may start.
     """
-    beyond = [x for x in events.limits if (x.value(q.T) < -NOTICED if stop else x.value(q.T) <= 0.0).any()]
+    beyond = [x for x in limits if (x.value(q.T) < -NOTICED if is_stop else x.value(q.T) <= 0.0).any()]
     if beyond:
         first = beyond[0]
         values = first.value(q.T)
@@ -226,7 +234,7 @@ def warn_of_limits(events: Events, q: np.ndarray, stop: bool = False) -> None:
         by = float(-values.min())
         where = f"{by:.2g} beyond" if by > 0.0 else "exactly at"
         more = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
-        does = "it may come inside, and is held where it goes further" if stop else _ENDS_LATER
+        does = "it may come inside, and is held where it goes further" if is_stop else _ENDS_LATER
         warnings.warn(
             f"simulate: joint {first.joint!r} starts at {at:g}, {where} its {first.word} limit {first.bound:g}{more}; "
             f"{does}. limits='ignore' leaves limits out",
@@ -266,7 +274,30 @@ def _rates(robot: Dynamics, parameters: np.ndarray | None, q: Any, given: Mappin
     if parameters is not None:
         raise InputError("simulate: v is given by name, for loops whose parameters are live; give an array (..., nv)")
     rates = {name: v[..., model.v_slice(name)] for name in given}
-    return robot.complete_velocity(q, {name: x[..., 0] if x.shape[-1] == 1 else x for name, x in rates.items()})
+    return completed_rates(robot, q, {name: x[..., 0] if x.shape[-1] == 1 else x for name, x in rates.items()})
+
+
+def completed_rates(robot: Dynamics, q: Any, rates: Mapping[str, Any]) -> np.ndarray:
+    """robot.complete_velocity; a refusal names the switchable loops and couplings that are closed."""
+    try:
+        return robot.complete_velocity(q, rates)
+    except (StateError, InputError) as error:
+        words = switches_closed(robot.model)
+        if not words:
+            raise
+        if isinstance(error, InputError):
+            raise InputError(f"{error}. {words}") from error
+        raise StateError.of(error.where, replace(error.refusal, sentence=f"{error.refusal}. {words}")) from error
+
+
+def switches_closed(model: Model) -> str:
+    """A sentence on the switchable loops and couplings that are closed at the start, "" if there are none."""
+    if not model.switches:
+        return ""
+    return (
+        f"Switchable, and closed at the start: {listed(map(repr, model.switches))}. "
+        "closures=sl.Closures(active_loops=[...]) (active_loops in the file of a run) names those that are to be"
+    )
 
 
 def assembled(robot: Dynamics | LiveRobot, guess: np.ndarray, fixed: Sequence[str] = ()) -> np.ndarray:

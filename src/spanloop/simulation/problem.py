@@ -38,6 +38,7 @@ from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.trajectory.events import NO_EVENTS
 
 LIMITS = ("end", "stop", "ignore")
+_WORDS = {"p": "parameters"}
 
 
 @dataclass(frozen=True)
@@ -124,9 +125,11 @@ class Problem:
             _forces(model, forces, loops, active, fixed.get("p")),
         )
         strict = robot.on_singular == "raise"
+        shapes = {"tau and inputs": controls.batch} | {_WORDS.get(n, n): x.shape[:-1] for n, x in fixed.items()}
+        shapes |= switching.shapes if switching else {}
+        initial_state.runs(shapes)
         moments = switching.constants() if switching else {}
-        shape = _runs({"tau and inputs": controls.batch} | {n: x.shape[:-1] for n, x in (fixed | moments).items()})
-        rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shape, fixed.get("p"))
+        rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shapes, fixed.get("p"))
         near = None if parameters is not None else initial_state.assembly(robot._with_active_loops(active), rows_q)
         if near is not None and "active" in fixed:
             fixed["active"] = active_row_mask(model, frozenset(model.switches if active is None else active), near)
@@ -143,8 +146,10 @@ class Problem:
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
         watched = events_of(model, limits == "end" and not switching, ends)
-        checked = events_of(model, limits != "ignore", None) if switching else watched
-        initial_state.warn_of_limits(checked, rows_q, limits == "stop")
+        stops = [x for s in switching.switches for x in (s.lower, s.upper) if x] if switching else []
+        ending = events_of(model, limits == "end", None).limits if switching else watched.limits
+        initial_state.warn_of_limits([x for x in ending if x not in stops], rows_q)
+        initial_state.warn_of_limits(stops, rows_q, is_stop=True)
         fixed_open = active is not None and not switching
         opened = tuple(name for name in model.switches if name not in (active or ())) if fixed_open else ()
         return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
@@ -398,16 +403,6 @@ def _forces(model: Model, forces: Any, loops: Closures, active: Any, live: np.nd
         )
     inside = along_loops(model if live is None else model.with_parameters(live), loops.loop_forces, active)
     return inside if given is None else together(given, inside)
-
-
-def _runs(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """The axes of the runs that these arguments have together."""
-    try:
-        return np.broadcast_shapes(*shapes.values())
-    except ValueError as e:
-        words = {"p": "parameters", "at": "at= of events"}
-        given = ", ".join(f"{words.get(name, name)} {shape}" for name, shape in shapes.items() if shape)
-        raise InputError(f"simulate: numbers of runs do not fit together: {given}; they must be equal or 1") from e
 
 
 def _joined(rows: list[np.ndarray], batch: tuple[int, ...]) -> np.ndarray:

@@ -11,7 +11,7 @@ from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 from spanloop.trajectory import quantities
 from spanloop.trajectory.contact_state import contact_rates, contact_state
-from spanloop.trajectory.events import EventTable
+from spanloop.trajectory.events import STOP, EventTable
 from spanloop.trajectory.topologies import has_same_joints
 
 if TYPE_CHECKING:
@@ -170,7 +170,9 @@ class Part:
     def _is(self, role: str, quantity: str) -> None:
         found = roles(self.run, self.name)
         if role not in found:
-            raise InputError(f"{self.name!r} is {_described(found)}; {quantity} is of {_OWNERS[role]}")
+            stop = f"{self.name}{STOP}"
+            more = f". The stop of this joint is run[{stop!r}]" if stop in self.run.events.switches else ""
+            raise InputError(f"{self.name!r} is {_described(found)}; {quantity} is of {_OWNERS[role]}{more}")
 
 
 _OWNERS = {"joint": "joints", "frame": "frames and bodies", "loop": "loops and couplings"}

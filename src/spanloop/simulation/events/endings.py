@@ -80,8 +80,7 @@ class Events:
         out = [limit.value(x["q"]) for limit in self.limits]
         for name, condition in self.conditions:
             q, v = Named.by_joint(x["q"], self.model, False), Named.by_joint(x["v"], self.model, True)
-            with noted(f"the event {name!r}"):
-                value = condition(x["t"][0], q, v)
+            value = called(f"the event {name!r}", condition, x["t"][0], q, v)
             if isinstance(value, (bool, np.bool_, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
                 raise InputError(
                     f"the event {name!r} returned a {type(value).__name__}; expected one number that is "
@@ -104,6 +103,19 @@ class Events:
         functions = [function for _, function in self.conditions]
         plan = traced("an event", lambda: unrolled("events", sizes, (0,), compute), functions)
         return hashlib.sha256(f"{plan}{self.limits}".encode()).hexdigest()
+
+
+def called(what: str, condition: Callable[..., Any], *given: Any) -> Any:
+    """The value of a user's condition; what it raises says which one it is."""
+
+    def value() -> Any:
+        with noted(what):
+            try:
+                return condition(*given)
+            except InputError as error:
+                raise InputError(f"{what}: {error}") from error
+
+    return traced(what, value, [condition])
 
 
 def bounded(value: Any) -> Any:

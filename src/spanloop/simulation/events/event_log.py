@@ -7,8 +7,8 @@ of one moment, and have its time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def _before(x: np.ndarray, runs: np.ndarray, start: np.ndarray) -> np.ndarray:
     return before > 0.5
 
 
-def _kinds(switching: Switching, j: int, found: dict, was: dict[str, np.ndarray]) -> np.ndarray:
+def _kinds(switching: Switching, j: int, found: dict, was: Mapping[Any, np.ndarray]) -> np.ndarray:
     """The kind of event that each row of the log would be to watcher j; was: switches and bodies before it."""
     w = switching.watchers[j]
     usual = {"gap": "attach", "pull": "release", "grasp": "break", "limit": "end"}.get(w.kind, w.kind)

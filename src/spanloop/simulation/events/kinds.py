@@ -15,6 +15,7 @@ from spanloop.errors import InputError
 Condition = Callable[..., Any]  # (t, q, v) or (t, q, v, f)
 RESTING = 1e-3  # m/s or rad/s: a slower impact does not bounce
 ON_BREAK = ("end", "release")
+_TURN = 1e-6  # how far a rotation may be from one
 
 
 @dataclass(frozen=True)
@@ -182,11 +183,11 @@ class Appear:
         body: name of a body on a free joint, with all that it carries.
         at: when [s], a number or one for each run (...).
         when: or a condition, as of Attach.
-        pose: (4, 4) of its frame in the world; by default where the initial q has it.
-        velocity: [angular; linear] (6) of its origin in world axes [rad/s, m/s], with a pose; at rest by default.
+        pose: (4, 4) of its frame in the world, the same for all runs; by default where the initial q has it.
+        velocity: [angular; linear] (6) of its origin in world axes [rad/s, m/s]; it needs a pose. At rest by default.
 
     Raises:
-        InputError: neither or both of `at` and `when` are given.
+        InputError: neither or both of `at` and `when` are given, or pose or velocity is not what it should be.
 
     Example:
         >>> sl.events.Appear("part", at=1.0).body
@@ -201,6 +202,7 @@ class Appear:
 
     def __post_init__(self) -> None:
         _check_moment(self, self.body)
+        _check_appearance(self)
 
 
 @dataclass(frozen=True)
@@ -266,10 +268,9 @@ def _check_moment(event: Any, name: object) -> None:
     if event.when is not None and not callable(event.when):
         raise InputError(f"{kind}({name!r}): when is a {type(event.when).__name__}; expected a function (t, q, v)")
     if event.at is not None:
-        try:
-            at = np.asarray(event.at, dtype=float)
-        except (TypeError, ValueError):
-            raise InputError(f"{kind}({name!r}): at is {event.at!r}; expected seconds") from None
+        at = _numbers(event.at)
+        if at is None:
+            raise InputError(f"{kind}({name!r}): at is {event.at!r}; expected seconds, a number or one for each run")
         if not (np.isfinite(at).all() and (at >= 0.0).all()):
             raise InputError(f"{kind}({name!r}): at is {event.at}; expected finite times of at least 0 s")
 
@@ -281,3 +282,39 @@ def _check_number(
     is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not (is_number and math.isfinite(value) and least <= value <= most):
         raise InputError(f"{type(event).__name__}({name!r}): {argument} is {value!r}; expected {expected}")
+
+
+def _numbers(values: Any) -> np.ndarray | None:
+    """An array of floats; None if the values are no numbers, but texts, truth values or functions."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        return None
+    return array.astype(float) if array.dtype.kind in "iuf" else None
+
+
+def _check_appearance(event: Appear) -> None:
+    """InputError unless pose and velocity are what they should be."""
+    where = f"Appear({event.body!r})"
+    if event.pose is not None:
+        pose = _numbers(event.pose)
+        if pose is None or pose.shape != (4, 4):
+            found = f"is a {type(event.pose).__name__}" if pose is None else f"has the shape {pose.shape}"
+            raise InputError(
+                f"{where}: pose {found}; expected numbers (4, 4), a rotation and a position in the world, the same for "
+                "all runs. Without pose= the body appears where the q of each run has it"
+            )
+        R = pose[:3, :3]
+        if not np.isfinite(pose).all() or np.abs(R @ R.T - np.eye(3)).max() > _TURN or np.linalg.det(R) < 0.0:
+            raise InputError(f"{where}: pose is no pose; its first three rows and columns must be a rotation")
+    if event.velocity is not None:
+        velocity = _numbers(event.velocity)
+        if velocity is None or velocity.shape != (6,) or not np.isfinite(velocity).all():
+            found = f"is a {type(event.velocity).__name__}" if velocity is None else f"has the shape {velocity.shape}"
+            found = "is not finite" if velocity is not None and velocity.shape == (6,) else found
+            raise InputError(
+                f"{where}: velocity {found}; expected six numbers, [angular; linear] in world axes, the same for all "
+                "runs"
+            )
+        if event.pose is None:
+            raise InputError(f"{where}: velocity= is given without pose=; it needs one, give both")

@@ -12,12 +12,13 @@ from spanloop.loops.closure_errors import misses, rows_of
 from spanloop.simulation.events.kinds import Attach, Grasp
 from spanloop.simulation.events.location import MOST
 from spanloop.simulation.events.switched_start import wrenches
-from spanloop.simulation.events.switching import OPEN
+from spanloop.simulation.events.switching import OPEN, word_of
 from spanloop.trajectory import EndReason, Outcome
 
 if TYPE_CHECKING:
     from spanloop.simulation.problem import Problem
 
+_LEAST = 1e-9  # N: less is no force
 _NONE = 1e-6  # of the pressing force that friction needs: less is not missing
 _OTHER_ROWS = "All its rows close together: take a closure that has the watched row alone, or guide the others there"
 
@@ -61,7 +62,8 @@ def _slip(problem: Problem, number: int, t: float, x: Mapping[str, np.ndarray], 
     cone = friction_cone(loop.kind, event.friction, event.torsion, event.normal)
     pressing, needed = float(cone.pressing(wrench)), float(cone.needed(wrench))
     across = float(np.linalg.norm(np.cross(cone.normal, wrench[3:])))
-    does = f"it presses with {pressing:.3g} N" if pressing > 0.0 else f"it would have to pull with {-pressing:.3g} N"
+    pulls = pressing < -max(_NONE * needed, _LEAST)
+    does = f"it would have to pull with {-pressing:.3g} N" if pulls else f"it presses with {max(pressing, 0.0):.3g} N"
     holds, bounds = f"{across:.3g} N across", f"friction {event.friction:g} needs"
     if cone.bounds_moment:
         holds += f" and {abs(float(np.dot(cone.normal, wrench[:3]))):.3g} N m about the normal"
@@ -81,10 +83,11 @@ def _refusal(
     assert system.switching is not None
     w = system.switching.watchers[number]
     switch, event = system.switching.switches[w.switch], w.event
+    what = word_of(system.switching.model, w.name)
     for body in system.switching.bodies_of(w.switch):
         if not switched["present"][body] > 0.5:
             return (
-                f"loop {w.name!r} cannot attach: body {system.switching.bodies[body]!r} is not there. Attach it when "
+                f"{what} {w.name!r} cannot attach: body {system.switching.bodies[body]!r} is not there. Attach it when "
                 "or after it appears, and before it vanishes"
             )
     x = {n: state[n].tolist() for n in ("q", "v")} | {n: np.ravel(y).tolist() for n, y in switched.items()}
@@ -100,19 +103,19 @@ def _refusal(
         parts = [f"{1e3 * miss.meters:.3g} mm"] * (miss.meters > 0.0) + [f"{1e3 * miss.radians:.3g} mrad"] * (
             miss.radians > 0.0
         )
-        return f"loop {w.name!r} cannot attach: it is open by {' and '.join(parts)}. " + (
+        return f"{what} {w.name!r} cannot attach: it is open by {' and '.join(parts)}. " + (
             "capture=True holds it as it is; or move it there first" if w.kind == "attach" else _OTHER_ROWS
         )
     if w.kind == "gap":
         row = switch.rows[switch.watched]
         return (
-            f"loop {w.name!r} cannot attach: it is {abs(errors[row]):.3g} {names[row].unit} on its wrong side, where a "
-            "body appeared. Let it appear on the other side"
+            f"{what} {w.name!r} cannot attach: it is {abs(errors[row]):.3g} {names[row].unit} on its wrong side, "
+            "where a body appeared. Let it appear on the other side"
         )
     assert isinstance(event, Attach)
     k = int(rows[int(np.argmax(np.abs(rates[rows])))])
     return (
-        f"loop {w.name!r} cannot attach: it closes at {abs(rates[k]):.3g} {names[k].unit}/s ({names[k].name}), and "
+        f"{what} {w.name!r} cannot attach: it closes at {abs(rates[k]):.3g} {names[k].unit}/s ({names[k].name}), and "
         f"speed= allows {event.speed:g}"
     )
 

@@ -13,7 +13,7 @@ from spanloop.errors import Reason, Refusal, StateError
 from spanloop.loops.closure_errors import rows_of
 from spanloop.math.scalar import absolute, where
 from spanloop.simulation.controllers import traced
-from spanloop.simulation.events.switching import OPEN, Switching, condition_value
+from spanloop.simulation.events.switching import OPEN, STOP, Switching, condition_value
 from spanloop.simulation.events.watched_values import values_and_rates, watched_row
 from spanloop.simulation.traced_kernels import kernel, must_repeat
 
@@ -89,7 +89,15 @@ def start_note(problem: Problem) -> str:
     assert switching is not None
     changes = [(j, w) for j, w in enumerate(switching.watchers) if w.condition is not None and w.kind != "end"]
     met = [f"{type(w.event).__name__}({w.name!r})" for j, w in changes if (g[:, j] <= 0.0).any()]
-    return f"not positive at the start, so that it happens at once: the condition of {', '.join(met)}" if met else ""
+    timed = [w for w in switching.watchers if w.moment >= 0 and not w.name.endswith(STOP)]
+    past = [f"{type(w.event).__name__}({w.name!r})" for w in timed if _is_past(switching.moments[w.moment], problem)]
+    notes = [f"not positive at the start, so that it happens at once: the condition of {', '.join(met)}"] * bool(met)
+    notes += [f"before the start, so that it happens at once: at of {', '.join(past)}"] * bool(past)
+    return "; ".join(notes)
+
+
+def _is_past(at: Any, problem: Problem) -> bool:
+    return bool((np.asarray(at, float) < problem.start).any())
 
 
 def watched(

@@ -26,11 +26,11 @@ from spanloop.math.scalar import where
 from spanloop.model import Model
 from spanloop.model.parts import Joint
 from spanloop.simulation.controllers import Named
-from spanloop.simulation.events.endings import Limit, Stop, limits_of
+from spanloop.simulation.events.endings import Limit, Stop, called, limits_of
 from spanloop.simulation.events.kinds import RESTING, Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
 from spanloop.simulation.events.kinds import Stop as StopEvent
 from spanloop.simulation.events.location import Rules
-from spanloop.simulation.traced_kernels import arguments, noted
+from spanloop.simulation.traced_kernels import arguments
 from spanloop.topology import Mechanism
 from spanloop.topology.captured_frames import captured_width, own_placement
 
@@ -158,16 +158,22 @@ class Switching:
         own = {s.label for s in self.switches if s.is_stop}
         return tuple(x for x in stops if x.limit.joint not in own)
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the moments of events, by what a user calls them."""
+        out: dict[str, tuple[int, ...]] = {}
+        for w in self.watchers:
+            name = f"at of {type(w.event).__name__}({w.name!r})"
+            while w.moment >= 0 and name in out:
+                name += " again"
+            out |= {name: np.shape(self.moments[w.moment])} if w.moment >= 0 else {}
+        return out
+
     def constants(self) -> dict[str, np.ndarray]:
         """Arrays (..., n) that are constant during a run: the moments of events [s]; that of the end is not missed."""
         if not self.moments:
             return {}
-        times = [np.asarray(x, float) for x in self.moments]
-        try:
-            at = np.stack(np.broadcast_arrays(*times), axis=-1)
-        except ValueError as e:
-            shapes = ", ".join(str(x.shape) for x in times if x.shape)
-            raise InputError(f"simulate: at= of events have the shapes {shapes}; expected one number a run") from e
+        at = np.stack(np.broadcast_arrays(*(np.asarray(x, float) for x in self.moments)), axis=-1)
         return {"at": at * (1.0 - 4.0 * np.finfo(float).eps)}
 
     @cached_property
@@ -498,7 +504,8 @@ class _Maker:
             return self.names.index(name)
         every = [*(x.name for x in self.model.loops), *(x.name for x in self.model.couplings)]
         if name in every:
-            raise InputError(f"{kind}({name!r}): this loop is not switchable; close it with switchable=True")
+            what = word_of(self.model, name)
+            raise InputError(f"{kind}({name!r}): this {what} is not switchable; declare it with switchable=True")
         known = [x for x in self.names if not x.endswith(STOP)]
         raise InputError(
             f"{kind}({name!r}): model {self.model.name!r} has no switchable loop or coupling {name!r}; "
@@ -621,8 +628,8 @@ def condition_value(w: Watcher, model: Model, x: Mapping[str, Sequence[Any]], wr
     f = wrenches if isinstance(wrenches, Noted) else Noted(wrenches)
     q, v = Named.by_joint(x["q"], model, False), Named.by_joint(x["v"], model, True)
     assert w.condition is not None
-    with noted(f"the condition of {w.kind} {w.name!r}"):
-        value = w.condition(x["t"][0], q, v, f) if w.takes_forces else w.condition(x["t"][0], q, v)
+    given = (x["t"][0], q, v, f) if w.takes_forces else (x["t"][0], q, v)
+    value = called(f"the condition of {w.kind} {w.name!r}", w.condition, *given)
     if isinstance(value, (bool, np.bool_, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
         raise InputError(
             f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "
@@ -631,6 +638,11 @@ def condition_value(w: Watcher, model: Model, x: Mapping[str, Sequence[Any]], wr
     if isinstance(value, Real) and not math.isfinite(value):
         raise InputError(f"the condition of {w.kind} {w.name!r} returned {value}; expected a finite number")
     return float(value) if isinstance(value, Real) else value
+
+
+def word_of(model: Model, name: str) -> str:
+    """What something that closes is called: "loop" or "coupling"."""
+    return "coupling" if any(c.name == name for c in model.couplings) else "loop"
 
 
 def _single(model: Model, joint: str) -> bool:
@@ -645,7 +657,7 @@ def _row(event: OneSided, count: int) -> int:
         )
     row = 0 if event.row is None else int(event.row)
     if not 0 <= row < count:
-        raise InputError(f"OneSided({event.loop!r}): row is {row}; expected 0 ... {count - 1}")
+        raise InputError(f"OneSided({event.loop!r}): row is {row}; expected 0{f' ... {count - 1}' * (count > 1)}")
     return row
 
 
@@ -672,26 +684,12 @@ def body_of(model: Model, name: str) -> str:
 
 def appearance(joint: Joint, event: Appear) -> tuple[list[float], list[float]]:
     """q (7) and v (6) of a free joint with which its body appears; q is empty if the event gives no pose."""
-    if event.pose is None and event.velocity is None:
+    if event.pose is None:
         return [], [0.0] * 6
     own = np.eye(4)
     own[:3, :3], own[:3, 3] = joint.placement.rotation, joint.placement.position
-    pose = own if event.pose is None else np.asarray(event.pose, dtype=float)
-    if (
-        pose.shape != (4, 4)
-        or not np.isfinite(pose).all()
-        or abs(pose[:3, :3] @ pose[:3, :3].T - np.eye(3)).max() > 1e-6
-    ):
-        raise InputError(
-            f"Appear({event.body!r}): pose is no pose; expected (4, 4), a rotation and a position in the world"
-        )
+    pose = np.asarray(event.pose, dtype=float)
     velocity = np.zeros(6) if event.velocity is None else np.asarray(event.velocity, dtype=float)
-    if velocity.shape != (6,) or not np.isfinite(velocity).all():
-        raise InputError(
-            f"Appear({event.body!r}): velocity is {event.velocity!r}; expected six numbers, [angular; linear]"
-        )
-    if event.pose is None and velocity.any():
-        raise InputError(f"Appear({event.body!r}): a velocity needs a pose; give both")
     inside = np.linalg.inv(own) @ pose
     q = [*quaternion.exponential(rotation_vector.of_matrix(inside[:3, :3].tolist())), *inside[:3, 3]]
     turn = pose[:3, :3].T
