@@ -96,13 +96,13 @@ def test_of_two_events_of_one_loop_at_one_moment_the_last_counts():
 
 def test_the_release_of_an_open_loop_changes_nothing_and_is_counted():
     run, alone = on_rail(Release("coupler", at=0.05), closures=OPEN), on_rail(closures=OPEN)
-    assert rows(run) == [("release", "coupler", 0.05)]
+    assert rows(run) == [("no effect", "coupler", 0.05)]
     np.testing.assert_array_equal(run.q[-1], alone.q[-1])
 
 
 def test_the_attach_of_a_closed_loop_changes_nothing_and_is_counted():
     run, alone = (on_rail(*events, v=(1.0, 1.0), closures=CLOSED) for events in ([Attach("coupler", at=0.05)], []))
-    assert rows(run) == [("attach", "coupler", 0.05)]
+    assert rows(run) == [("no effect", "coupler", 0.05)]
     np.testing.assert_allclose(run.q[-1], alone.q[-1], rtol=1e-14)
     assert run.events.energy_lost[0] == 0.0
 

@@ -64,3 +64,24 @@ def test_a_stop_without_room_never_opens():
     run = sl.simulate(leg(0.5, 0.5), [0.5], duration=0.1, limits="stop")
     assert run.events.kind.tolist() == ["attach"]
     assert np.abs(run.q[:, 0] - 0.5).max() < 1e-12
+
+
+def two_slides() -> sl.Model:
+    b = sl.Builder("slides").body("a", 1.0, inertia=(1e-2,) * 3).body("b", 1.0, inertia=(1e-2,) * 3)
+    b = b.prismatic("s", "world", "a", "x").prismatic("w", "world", "b", "x")
+    return b.coupling("dock", "w", "s", switchable=True).build()
+
+
+def test_a_condition_on_a_step_boundary_attaches_once():
+    attach = sl.events.Attach("dock", when=lambda t, q, v: 1.0 - q["s"], capture=True)
+    run = sl.simulate(two_slides(), [0.0, 0.0], [5.0, 0.0], duration=0.3, events=[attach])
+    assert run.events.kind.tolist() == ["attach"]
+
+
+def test_events_without_effect_and_refused_ones_are_kinds_of_their_own():
+    Attach, Release = sl.events.Attach, sl.events.Release
+    events = [Attach("dock", at=0.01, capture=True), Attach("dock", at=0.02, capture=True), Release("dock", at=0.03)]
+    events += [Release("dock", at=0.04), Attach("dock", at=0.05)]
+    run = sl.simulate(two_slides(), [0.0, 1.0], [5.0, 0.0], duration=0.1, events=events)
+    assert run.events.kind.tolist() == ["attach", "no effect", "release", "no effect", "refused"]
+    assert run.outcome.reason == "attach"

@@ -63,7 +63,7 @@ def test_a_body_that_is_there_does_not_appear_again():
     pose = np.eye(4)
     pose[2, 3] = 2.0
     run = pushed([Appear("part", at=0.01), Appear("part", at=0.02, pose=pose), Attach("grip", at=1.0)])
-    assert run.events.kind.tolist() == ["appear", "appear"]
+    assert run.events.kind.tolist() == ["appear", "no effect"]
     assert np.array_equal(run.q[-1, 1:], [1.0, *[0.0] * 6])
 
 

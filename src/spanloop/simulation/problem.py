@@ -331,7 +331,9 @@ class Problem:
             known["margin"] = self.margin(samples.q)
         table, notes = NO_EVENTS, [self.note]
         if self.system.switching:
-            table = event_table(self, log)
+            gap = float(np.diff(samples.times).min(initial=np.inf)) if count > 1 else 0.0
+            step = float(settings.get("step", gap))
+            table = event_table(self, log, step, str(settings.get("dtype", "float64")))
             notes += [start_note(self), plastic_note(self.system.switching, table)]
         known |= {"note": "; ".join(filter(None, notes))} if any(notes) else {}
         six = shaped(forces)

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from spanloop.errors import InputError, in_one_line, nearest, printable
 from spanloop.loops.closure_errors import rows_of
 from spanloop.model import Model
 
-KINDS = ("attach", "release", "impact", "break", "appear", "vanish", "continued", "end")
+NO_EFFECT = "no effect"  # the attach of what is closed, the release of what is open
+KINDS = ("attach", "refused", "release", "impact", "break", "appear", "vanish", "continued", "end", NO_EFFECT)
 STOP = "::stop"  # follows the name of a joint in the name of its stop
 
 _SHOWN = 40  # rows that are printed
@@ -79,7 +80,8 @@ class EventTable:
     0
 
     run (n,): number of the run, in C order of the batch. time (n,) [s]. kind (n,): "attach", "release", "impact" (a
-    bounce), "break" (of a grasp), "appear", "vanish", "continued" (with another model), "end". name (n,): of the loop,
+    bounce), "break" (of a grasp), "appear", "vanish", "continued" (with another model), "end"; "refused" (an attach
+    that ends the run), "no effect" (the attach of what is closed, the release of what is open). name (n,): of the loop,
     coupling, body or condition; of a joint's stop, "JOINT::stop".
     q (n, nq); v_before, v_after (n, nv): the state; of events of one moment v_before is that of the first, v_after that
     of the last. q_before (n, nq): where an event moves coordinates, as a body does that appears. tau_before, tau_after
@@ -156,13 +158,21 @@ class EventTable:
         """Number of events."""
         return len(self.time)
 
-    def __getitem__(self, number: int) -> Event:
-        """One event by its number."""
+    @overload
+    def __getitem__(self, number: int) -> Event: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> EventTable: ...
+
+    def __getitem__(self, number: int | slice) -> Event | EventTable:
+        """One event by its number; some by a slice, as a table."""
+        if isinstance(number, slice):
+            return self._sliced(number)
         try:
             k = range(len(self))[operator.index(number)]
         except TypeError:
             raise InputError(
-                f"events[{number!r}]: expected the number of an event. The columns are attributes: events.time"
+                f"events[{number!r}]: expected the number of an event or a slice. Columns are attributes: events.time"
             ) from None
         except IndexError:
             raise InputError(f"events[{number}]: there are {len(self)} events") from None
@@ -172,6 +182,14 @@ class EventTable:
         kind, name, lost = str(self.kind[k]), str(self.name[k]), float(self.energy_lost[k])
         return Event(int(self.run[k]), float(self.time[k]), kind, name, **columns, impulse=own, energy_lost=lost,
                      closed=closed)  # fmt: skip
+
+    def _sliced(self, which: slice) -> EventTable:
+        if which.step is not None and which.step < 0:
+            raise InputError(f"events[{which}]: expected a slice forward in time")
+        rows = np.zeros(len(self), bool)
+        rows[which] = True
+        first = int(np.argmax(rows)) if rows.any() else len(self)
+        return self.kept(rows, np.arange(len(self)) < first)
 
     def __iter__(self) -> Iterator[Event]:
         return (self[k] for k in range(len(self)))
@@ -189,6 +207,14 @@ class EventTable:
         changes = np.flatnonzero((np.diff(self.run) != 0) | (np.diff(self.time) != 0.0)) + 1
         edges = [0, *changes.tolist(), len(self)] if len(self) else [0]
         return (range(a, b) for a, b in pairwise(edges))
+
+    def impulse_in(self, moment: range) -> np.ndarray:
+        """The impulses (n_rows,) of a moment; those of impacts that follow each other at once add up."""
+        columns = self.v_before, self.v_after, self.impulse
+        same = [all(np.array_equal(x[k], x[k - 1], equal_nan=True) for x in columns) for k in moment[1:]]
+        firsts = [k for k, known in zip(moment, [False, *same], strict=True) if not known]
+        total: np.ndarray = self.impulse[firsts].sum(axis=0)
+        return total
 
     def closed_at(self, times: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Which switches are closed (runs, n, n_switches) at samples: times (n,), v (runs, n, nv).

@@ -21,6 +21,7 @@ from spanloop.trajectory.events import STOP, impulse_rows
 from spanloop.trajectory.segment_models import robot_of
 from spanloop.trajectory.topologies import (
     Topology,
+    carries_mass,
     has_same_joints,
     is_uniform,
     joined,
@@ -36,16 +37,21 @@ if TYPE_CHECKING:
 def of_bodies(run: Trajectory, function: str, *letters: str) -> np.ndarray:
     """A method of Dynamics at every sample that does not depend on loops: of_bodies(run, "energy", "q", "v").
 
-    Bodies that are not there do not count.
+    Bodies that are not there do not count; while none is there, what follows from a centre of mass is NaN.
     """
     if is_uniform(run):
         robot = run.robot
         return over_samples(function, getattr(robot, function), *(getattr(run, letter) for letter in letters))
 
     def one(t: Topology) -> np.ndarray:
+        if function in _OF_CENTRE and t.absent and not carries_mass(t.model):
+            return np.full((len(t.q), _OF_CENTRE[function]), np.nan)
         return over_samples(function, getattr(t.robot, function), *(getattr(t, letter) for letter in letters))
 
     return joined(run, [(t, one(t)) for t in topologies(run, loops=False)])
+
+
+_OF_CENTRE = {"momentum": 6, "center_of_mass": 3}  # how many numbers they have; without mass there is no centre
 
 
 def accelerations(run: Trajectory) -> np.ndarray:
@@ -207,8 +213,9 @@ def impulses(run: Trajectory, name: str) -> tuple[np.ndarray, np.ndarray]:
         )
     events = run.events
     rows = events.rows_named(name)
-    last = [moment[-1] for moment in events.moments() if np.any(events.impulse[moment[-1], rows])]
-    found = events.impulse[last][:, rows]
+    given = [(moment[-1], events.impulse_in(moment)[rows]) for moment in events.moments()]
+    last = [k for k, row in given if row.any()]
+    found = np.array([row for _, row in given if row.any()]).reshape(len(last), len(rows))
     six = np.zeros((len(last), 6))
     for i, (k, row) in enumerate(zip(last, found, strict=True)):
         model = _holder(run, name, events.time[k])

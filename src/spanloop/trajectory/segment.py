@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from spanloop.errors import InputError, nearest
+from spanloop.errors import InputError, nearest, printable
 from spanloop.model import Model
 from spanloop.types import Array
 
 Setting = str | float | int | bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Segment:
     """Samples of a motion with one topology, batch axes first; the runs of a batch share their times.
 
@@ -48,6 +48,14 @@ class Segment:
 
     def __len__(self) -> int:
         return int(self.q.shape[-2])
+
+    def __repr__(self) -> str:
+        count = f"{len(self)} sample{'' if len(self) == 1 else 's'}"
+        parts = [count, f"{self.times.min():g} s to {self.times.max():g} s"] if self.times.size else [count]
+        parts += [f"batch {self.batch}"] if self.batch else []
+        for name in ("closed", "absent"):
+            parts += [f"{name} {', '.join(getattr(self, name))}"] if getattr(self, name) else []
+        return printable(f"Segment({'; '.join(parts)})")
 
     @property
     def batch(self) -> tuple[int, ...]:

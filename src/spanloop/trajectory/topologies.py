@@ -12,7 +12,7 @@ import numpy as np
 from spanloop.dynamics import Dynamics
 from spanloop.errors import UnsupportedError
 from spanloop.model import Model
-from spanloop.model.parts import Inertia
+from spanloop.model.parts import WORLD, Inertia
 from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.segment import Segment
 from spanloop.trajectory.segment_models import robot_of, with_closed
@@ -185,6 +185,15 @@ def without_mass(model: Model, absent: tuple[str, ...]) -> Model:
     bodies = tuple(replace(b, inertia=Inertia()) if b.name in gone else b for b in model.bodies)
     joints = tuple(replace(j, armature=(), stiffness=()) if j.child in gone else j for j in model.joints)
     return replace(model, bodies=bodies, joints=joints)
+
+
+def carries_mass(model: Model) -> bool:
+    """Whether anything that can move has mass."""
+    still = {WORLD}
+    for j in model.joints:  # parents come first
+        if j.parent in still and not j.kind.nv:
+            still.add(j.child)
+    return any(b.inertia.mass for b in model.bodies if b.name not in still)
 
 
 def still_dofs(model: Model, absent: tuple[str, ...]) -> list[int]:

@@ -182,7 +182,10 @@ class Trajectory:
     def __getitem__(self, key: int | slice | tuple[int | slice, ...]) -> Trajectory: ...
 
     def __getitem__(self, key: str | int | slice | tuple[int | slice, ...]) -> Part | Trajectory:
-        """A part by its name; one run of a batch by numbers; samples by a slice; run[3, 10:20] for both."""
+        """A part by its name; one run of a batch by numbers; samples by a slice; run[3, 10:20] for both.
+
+        Of a batch runs[7] is a run, and runs[0:3] are the first three samples of all runs.
+        """
         if isinstance(key, str):
             roles(self, key)
             return Part(self, key)
@@ -302,7 +305,9 @@ class Trajectory:
 
     # ---- going on
 
-    def continued(self, model: Model | Dynamics | None = None, *, duration: float, **options: Any) -> Trajectory:
+    def continued(
+        self, model: Model | Dynamics | None = None, *, duration: float | None = None, **options: Any
+    ) -> Trajectory:
         """The run and what follows it, with another model or the same: bodies added or gone, other joints, other loops.
 
         It goes on at the time of its end, from its last sample. A joint of the same name and kind keeps its coordinates
@@ -334,6 +339,10 @@ class Trajectory:
         """
         from spanloop.simulation.continuation.continued_run import continued
 
+        if duration is None:
+            raise InputError(
+                "run.continued: expected duration, the time that follows [s]: continued(model, duration=1.0)"
+            )
         return continued(self, model, duration=duration, **options)
 
     # ---- audit

@@ -11,6 +11,7 @@ LIMBS = ("#2f6ea8", "#e07b39", "#4f9a94", "#b6577f", "#7d6bb0", "#8b8a3a", "#c45
 JOINT = "#2b3640"
 EVENTS = {  # by kind
     "attach": "#2f9e62",
+    "refused": "#2b3640",
     "release": "#d97b16",
     "impact": "#d43d3d",
     "break": "#a3195b",
@@ -18,6 +19,7 @@ EVENTS = {  # by kind
     "vanish": "#7a5bd0",
     "continued": "#8b8a3a",
     "end": "#66747f",
+    "no effect": "#b8c0c7",
 }
 
 

@@ -33,14 +33,22 @@ class Window:
 
 def window(seen: Scene, points: np.ndarray) -> Window:
     """The window of a motion; points (n, k, 3) [m]: corners of all shapes, at each time."""
+    points = _while_seen(points)
     middle = 0.5 * (np.nanmin(points, axis=1) + np.nanmax(points, axis=1))
-    finite = middle[np.isfinite(middle).all(axis=1)]
-    travels = seen.floats and np.linalg.norm(np.ptp(finite, axis=0)) > seen.size
+    travels = seen.floats and np.linalg.norm(np.ptp(middle, axis=0)) > seen.size
     ground = _ground(seen, points)
     if travels:
         points = points - (middle - middle[0])[:, None]
     low, high = (f(points.reshape(-1, 3), axis=0) for f in (np.nanmin, np.nanmax))
     return Window(low, high, middle if travels else None, ground, seen.size)
+
+
+def _while_seen(points: np.ndarray) -> np.ndarray:
+    """The points (n, k, 3); while nothing is there, those of the next time at which something is, or of the last."""
+    known = np.flatnonzero(np.isfinite(points).all(axis=2).any(axis=1))
+    if not len(known):
+        return np.zeros((len(points), 1, 3))
+    return points[known[np.searchsorted(known, np.arange(len(points))).clip(max=len(known) - 1)]]
 
 
 def _ground(seen: Scene, points: np.ndarray) -> float:

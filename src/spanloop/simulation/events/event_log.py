@@ -1,7 +1,8 @@
 """The log of events that a rollout writes, as an EventTable.
 
-A row of the log is one moment, at which one or several watchers fired (located_step.py); it becomes as many rows of the
-table, each with the energy given up along its own rows.
+A row of the log is one impact, at which one or several watchers fired (located_step.py); it becomes as many rows of the
+table, each with the energy given up along its own rows. Impacts that are no further apart than events are located are
+of one moment, and have its time.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.simulation.events.located_step import logged_sizes
+from spanloop.simulation.events.location import RESOLVED
 from spanloop.simulation.events.switching import Switching, Watcher
-from spanloop.trajectory.events import EventTable, impulse_rows
+from spanloop.trajectory.events import NO_EFFECT, EventTable, impulse_rows
 
 if TYPE_CHECKING:
     from spanloop.simulation.problem import Problem
     from spanloop.simulation.system import System
+
+_OPENS = ("release", "pull", "grasp")  # kinds of watchers
 
 
 def logged_width(system: System) -> int:
@@ -34,27 +38,27 @@ def moments(problem: Problem, log: Sequence[np.ndarray]) -> dict[str, np.ndarray
     return {name: rows[:, end - size : end] for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
 
-def event_table(problem: Problem, log: Sequence[np.ndarray]) -> EventTable:
-    """The events of all runs."""
+def event_table(problem: Problem, log: Sequence[np.ndarray], step: float, dtype: str) -> EventTable:
+    """The events of all runs. step: that in which they were located [s]; dtype: of its numbers."""
     switching = problem.system.switching
     assert switching is not None
     found = moments(problem, log)
     which, watcher = np.nonzero(found["fired"] > 0.5)
     runs, n = found["run"][:, 0].astype(int), len(problem)
     kinds, names = np.full(len(which), "", dtype=object), np.full(len(which), "", dtype=object)
-    lost = np.zeros(len(which))
+    lost, start = np.zeros(len(which)), problem.switched_start
+    was = {name: _before(found[name], runs, start[name]) for name in ("on", "present") if name in found}
     for j, w in enumerate(switching.watchers):
         mine = watcher == j
-        kinds[mine], names[mine] = _kinds(w, found, which[mine]), _name(switching, w)
+        kinds[mine], names[mine] = _kinds(switching, j, found, was)[which[mine]], _name(switching, w)
         lost[mine] = _lost(switching, found, j)[which[mine]]
-    start = problem.switched_start
     empty = np.zeros((len(which), 0))
     on = found["on"][which] > 0.5 if "on" in found else empty
     before = "v.was" if "v.was" in found else "v.hit"
     acting = [_acting(problem, found, v, which, runs) for v in (before, "v")]
     return EventTable(
         run=runs[which],
-        time=found["t"][which, 0],
+        time=_times(found, problem.start, 2.0 * RESOLVED[dtype] * step)[which],
         kind=kinds.astype(str),
         name=names.astype(str),
         q=found["q"][which],
@@ -96,6 +100,18 @@ def plastic_note(switching: Switching, table: EventTable) -> str:
     return f"impacts of {', '.join(met)} followed each other too fast: restitution counts as 0 there" if met else ""
 
 
+def _times(found: dict, start: float, near: float) -> np.ndarray:
+    """Times (n,) of the rows of a log: of rows that are as near to the first of a moment, that of the last; and the
+    start for those near to it."""
+    times, run = found["t"][:, 0].copy(), found["run"][:, 0]
+    first = 0
+    for k in range(1, len(times) + 1):
+        if k == len(times) or run[k] != run[first] or times[k] > found["t"][first, 0] + near:
+            times[first:k] = times[k - 1]
+            first = k
+    return np.where(np.abs(times - start) <= near, start, times)
+
+
 def _acting(
     problem: Problem, found: dict, v: str, which: np.ndarray, runs: np.ndarray
 ) -> tuple[np.ndarray, dict[str, np.ndarray] | None]:
@@ -107,12 +123,41 @@ def _acting(
     return tau[which], forces or None
 
 
-def _kinds(watcher: Watcher, found: dict, rows: np.ndarray) -> np.ndarray:
-    """The kind of event that each row of the log is to a watcher that fires in it."""
-    usual = {"gap": "attach", "pull": "release", "grasp": "break", "limit": "end"}.get(watcher.kind, watcher.kind)
-    kinds = np.full(len(rows), usual, dtype=object)
-    if watcher.kind == "gap":
-        kinds[~(found["on"][rows, watcher.switch] > 0.5)] = "impact"  # a one-sided switch that is open after it
+def _before(x: np.ndarray, runs: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Whether entries (n, k) of the log were on before each of its rows; start (runs or 1, k): at the start."""
+    before = np.concatenate([x[:1], x[:-1]])
+    first = np.concatenate([[True], np.diff(runs) != 0])[: len(x)]
+    before[first] = np.broadcast_to(start, (max(len(start), runs.max(initial=0) + 1), x.shape[1]))[runs[first]]
+    return before > 0.5
+
+
+def _kinds(switching: Switching, j: int, found: dict, was: dict[str, np.ndarray]) -> np.ndarray:
+    """The kind of event that each row of the log would be to watcher j; was: switches and bodies before it."""
+    w = switching.watchers[j]
+    usual = {"gap": "attach", "pull": "release", "grasp": "break", "limit": "end"}.get(w.kind, w.kind)
+    kinds = np.full(len(found["t"]), usual, dtype=object)
+    if w.kind in ("attach", "gap"):
+        bodies = switching.bodies_of(w.switch)
+        opens = [
+            i
+            for i, o in enumerate(switching.watchers)
+            if (o.switch == w.switch and o.kind in _OPENS) or (o.kind == "vanish" and o.body in bodies)
+        ]
+        is_open = ~(found["on"][:, w.switch] > 0.5)
+        is_still = (found["impulse"][:, list(switching.switches[w.switch].rows)] == 0.0).all(axis=1)
+        refused = is_open & is_still & ~(found["fired"][:, opens] > 0.5).any(axis=1)
+        kinds[refused] = "refused"
+        if w.kind == "gap":
+            kinds[is_open & ~refused] = "impact"  # a one-sided switch that is open after it
+    same = [i for i, o in enumerate(switching.watchers) if o.switch == w.switch and o.kind in ("attach", "gap")]
+    if w.kind == "attach":
+        kinds[was["on"][:, w.switch]] = NO_EFFECT
+    elif w.kind == "release":
+        kinds[~was["on"][:, w.switch] & ~(found["fired"][:, same] > 0.5).any(axis=1)] = NO_EFFECT
+    elif w.kind in ("appear", "vanish"):
+        both = [i for i, o in enumerate(switching.watchers) if o.body == w.body and i != j]
+        is_same = was["present"][:, w.body] == (w.kind == "appear")
+        kinds[is_same & ~(found["fired"][:, both] > 0.5).any(axis=1)] = NO_EFFECT
     return kinds
 
 

@@ -50,7 +50,7 @@ class Rules:
     """What location needs to know of each watcher, in order."""
 
     enabled: tuple[tuple[int, float] | None, ...]  # (switch, 1 or 0): fires only while it is on, or off
-    rearms: tuple[str, ...]  # "positive": after a step with a positive value; "step": after any step; "never" is off
+    rearms: tuple[str, ...]  # after "step": a part of a step; "positive": a step; "whole step": one that is positive
     keeps_armed: tuple[bool, ...]  # stays armed when it fires
     disarms: tuple[tuple[int, ...], ...]  # other watchers that are off until they are armed again
     gaps: tuple[bool, ...]  # have rates: one that is closed and opens does not fire, one that is off has SLACK
@@ -92,8 +92,10 @@ def check(x: Arrays, rules: Rules, state: Sequence[str], waits: Sequence[str] = 
     is_crossed = _any(a | b for a, b in zip(_at_once(x, rules), _crosses(x, rules), strict=True))
     done = goes_on & (ok & _not(is_crossed)) & _not(x["tries"][0] > 0.5)
     armed = []
-    for y, now, rearms in zip(x["armed"], x["g.next"], rules.rearms, strict=True):
+    for y, first, now, rearms in zip(x["armed"], x["g"], x["g.next"], rules.rearms, strict=True):
         again = {"step": done & (now > rules.slack), "positive": done & (now > 0.0)}.get(rearms, False)
+        if rearms == "whole step":
+            again = done & _not(x["share"][0] > 0.0) & (first > rules.slack) & (now > rules.slack)
         armed.append(where(again, 1.0, y))
     return {
         "trying": [where(goes_on & _not(done), 1.0, -1.0)],

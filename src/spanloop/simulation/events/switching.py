@@ -36,7 +36,7 @@ from spanloop.topology.captured_frames import captured_width, own_placement
 
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 MOST_IN_TABLE = 6  # switches, of which all sets are known
-INSIDE = 1e-3  # the same: a body that appears further on the wrong side of a one-sided constraint ends the run
+INSIDE = 1e-3  # rad, or of the loop's length: a body that appears further on the wrong side ends the run
 _EVER = 1e9  # s before zero: a moment that is past at any start
 STOP = "::stop"  # ends the name of the switch of a joint with limits
 
@@ -104,6 +104,13 @@ class Watcher:
     moment: int = -1  # place in the array `at`
     limit: Limit | None = None
     event: Event | None = None
+
+    @property
+    def rearms(self) -> str:
+        """What must have passed before it fires again (location.Rules)."""
+        if self.kind == "gap":
+            return "step"
+        return "whole step" if self.condition is not None else "positive"
 
     @property
     def needs_forces(self) -> bool:
@@ -175,7 +182,7 @@ class Switching:
             else:
                 enabled.append(None)
         gaps = {k: [j for j, w in enumerate(self.watchers) if w.kind == "gap" and w.switch == k] for k in self._numbers}
-        rearms = tuple("step" if w.kind == "gap" else "positive" for w in self.watchers)
+        rearms = tuple(w.rearms for w in self.watchers)
         keeps = tuple(w.kind in ("gap", "pull", "grasp") for w in self.watchers)
         disarms = tuple(tuple(gaps[w.switch]) if w.kind == "pull" else () for w in self.watchers)
         waits = [w.kind == "gap" or (w.kind == "attach" and w.condition is not None) for w in self.watchers]

@@ -90,7 +90,7 @@ def _of_motion(run: Trajectory, b: Bounds) -> list[Finding]:
         return worst_of([*(_of_motion(piece, b) for piece in run.pieces), _events(run, b)])
     views = [run] if is_uniform(run) else by_model(run)
     findings = [_energy(run, b.energy), *_events(run, b)]
-    findings += worst_of(_momentum(view, b.momentum) for view in views if balances.floats(view.model))
+    findings += worst_of(_momentum(view, b.momentum) for view in views if balances.floats(view))
     closed = [view for view in views if view.closure_error.shape[-1]]
     findings += worst_of((_closure(view, b.closure), _closure_velocity(view, b.velocity)) for view in closed)
     return [*findings, *_quaternions(run, b.quaternion), *_limits(run, b.limit)]

@@ -16,7 +16,7 @@ from spanloop.model.parts import WORLD
 from spanloop.topology import mechanism
 from spanloop.trajectory.audit.quadrature import Integral, integral
 from spanloop.trajectory.quantities import loaded, pose, twist
-from spanloop.trajectory.topologies import is_uniform, joined, topologies, without_mass
+from spanloop.trajectory.topologies import carries_mass, is_uniform, joined, topologies, without_mass
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -132,8 +132,14 @@ class Drift:
     scale: np.ndarray
 
 
-def floats(model: Model) -> bool:
-    """Whether the mechanism floats: joints to the world are free, without springs, dampers and drives."""
+def floats(run: Trajectory) -> bool:
+    """Whether the mechanism floats: joints to the world are free, without springs, dampers and drives.
+
+    A run of one topology; where none of its bodies is there, nothing floats.
+    """
+    model, absent = run.model, run.segments[0].absent
+    if absent and not carries_mass(without_mass(model, absent)):
+        return False
     roots = [j for j in model.joints if j.parent == WORLD]
     loose = all(j.kind.name == "free" and not (j.driven or any(j.damping) or any(j.stiffness)) for j in roots)
     return bool(roots) and loose and not any(WORLD in (x.a, x.b) for x in model.loops)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Finding, verdict_on
-from spanloop.trajectory.audit.impacts import Impacts, impacts, one_sided
+from spanloop.trajectory.audit.impacts import Impacts, OneSided, impacts, one_sided
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 _AT_REST = 1e-18  # J for a kilogram: nothing moves
-_PULL = 1e-6  # of the largest force of a one-sided closure: it may pull by this much where it opens
+_PULL = 1e-6  # of the largest force or impulse of a one-sided closure: it may pull by this much where it opens
 
 
 def event_findings(run: Trajectory, energy: float, momentum: float, closure: float) -> Iterator[Finding]:
@@ -37,15 +37,16 @@ def _impacts(run: Trajectory, found: Impacts, share: float) -> Finding:
     bound = max(share * stake, _AT_REST * run.model.mass)
     value, k = float(gain.max()), int(np.argmax(gain))
     off = np.abs(gain + found.said)
-    hits = int(np.sum(np.abs(gain) > bound))
-    words = f"{hits} impact{'' if hits == 1 else 's'} take{'s' if hits == 1 else ''} {-gain.sum():.4g} J."
+    hits = int(np.sum((np.abs(gain) > bound) | (found.jump > bound)))
+    total = f"{0.0 - gain.sum():.4g} J" if np.any(np.abs(gain) > bound) else "no energy"
+    words = f"{hits} impact{'' if hits == 1 else 's'} take{'s' if hits == 1 else ''} {total}."
     words = words if hits else "No event changes a velocity."
     if value > bound:
         words += f" One adds {value:.2g} J{_when(run, found.rows[k])} (bound {bound:.2g} J)."
     elif hits:
         words += f" None adds energy (bound {bound:.2g} J)."
     if np.any(np.abs(found.brought) > bound):
-        brought, taken = (float(np.maximum(x, 0.0).sum()) for x in (found.brought, -found.brought))
+        brought, taken = (float(x[x > 0.0].sum()) for x in (found.brought, -found.brought))
         words += f" Bodies that appear bring {brought:.4g} J, those that vanish take {taken:.4g} J along."
     verdict = verdict_on(value, bound, 0.0)
     if off.max() > 10.0 * bound:
@@ -74,14 +75,20 @@ def _one_sided(run: Trajectory, bound: float) -> Iterator[Finding]:
     words = f"One-sided closures overlap by up to {max(0.0, -worst.gap):.2g} {worst.unit}, in {worst.name!r} (bound "
     words += f"{bound * worst.length:.2g} {worst.unit})."
     yield Finding("gaps", value, bound, "rad, or of the loop's length", verdict_on(value, bound, 0.0), words)
-    worst = max(closures, key=lambda x: x.pull / x.force if x.force else 0.0)
-    share = worst.pull / worst.force if worst.force else 0.0
-    unit = {"m": "N", "rad": "N m"}[worst.unit]
-    words = (
-        f"One-sided closures pull by up to {worst.pull:.2g} {unit}, {worst.name!r} (bound {_PULL * worst.force:.2g} "
-    )
-    words += f"{unit}, {_PULL:g} of its largest force)."
-    yield Finding("pulls", share, _PULL, "1", verdict_on(share, _PULL, 0.0), words)
+    forces = [(x, x.pull, x.force) for x in closures]
+    impulses = [(x, x.impulse_pull, x.impulse) for x in closures]
+    yield _pulling("pulls", "pull by up to", "N", forces)
+    yield _pulling("impulses", "pull with impulses of up to", "N s", impulses)
+
+
+def _pulling(name: str, verb: str, unit: str, found: list[tuple[OneSided, float, float]]) -> Finding:
+    """The finding on the worst of closures, of each the pull and the largest force or impulse. unit: of N or N s."""
+    worst, pull, largest = max(found, key=lambda x: x[1] / x[2] if x[2] else 0.0)
+    share = pull / largest if largest else 0.0
+    unit = unit if worst.unit == "m" else unit.replace("N", "N m")
+    words = f"One-sided closures {verb} {pull:.2g} {unit}, {worst.name!r} (bound {_PULL * largest:.2g} {unit}, "
+    words += f"{_PULL:g} of the largest)."
+    return Finding(name, share, _PULL, "1", verdict_on(share, _PULL, 0.0), words)
 
 
 def worst_of(findings: Iterable[Iterable[Finding]], labels: Iterable[str] | None = None) -> list[Finding]:

@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Impacts:
     """Moments of a run or batch: rows (k,) of the table in which they begin, kinetic energies before and after (k,) [J]
-    without bodies that come or go, what the table says they took (k,), the energy that bodies bring (k,), and the
-    change of momentum (k,) where bodies that float are alone in it, as a share of what their energy can carry."""
+    without bodies that come or go, that of the change of velocity (k,), what the table says they took (k,), the energy
+    that bodies bring (k,), and the change of momentum (k,) where bodies that float are alone in it, as a share of what
+    their energy can carry."""
 
     rows: np.ndarray
     before: np.ndarray
     after: np.ndarray
+    jump: np.ndarray
     said: np.ndarray
     brought: np.ndarray
     momentum: np.ndarray
@@ -47,16 +49,17 @@ def impacts(run: Trajectory) -> Impacts | None:
         groups.setdefault((m.model, m.left_out), []).append((k, m))
     if not moments:
         return None
-    before, after, whole = np.zeros((3, len(moments)))
+    before, after, jump, whole = np.zeros((4, len(moments)))
     for (model, left_out), members in groups.items():
         numbers = [k for k, _ in members]
         states = [m.states(run) for _, m in members]
-        before[numbers], after[numbers] = _kinetic(without_mass(model, left_out), states)
-        whole[numbers] = np.diff(_kinetic(without_mass(model, ()), states), axis=0)[0]
+        before[numbers], after[numbers], jump[numbers] = _kinetic(without_mass(model, left_out), states)
+        every = _kinetic(without_mass(model, ()), states)
+        whole[numbers] = every[1] - every[0]
     said = np.array([run.events.energy_lost[list(m.rows)].sum() for m in moments])
     momentum = np.array([_momentum(run, m) for m in moments])
     rows = np.array([m.rows[0] for m in moments])
-    return Impacts(rows, before, after, said, whole - (after - before), momentum)
+    return Impacts(rows, before, after, jump, said, whole - (after - before), momentum)
 
 
 class _Moment(NamedTuple):
@@ -91,12 +94,13 @@ def _moments(run: Trajectory) -> Iterator[_Moment]:
             yield _Moment(rows, own, tuple(b for b in out if b in own.body_number))
 
 
-def _kinetic(model: Model, states: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """½ vᵀ M v (k,) before and after."""
+def _kinetic(model: Model, states: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> np.ndarray:
+    """½ vᵀ M v (3, k) of the velocities before, after, and of their change."""
     q, before, after = (np.array(x) for x in zip(*states, strict=True))
     mass = over_samples("impacts", robot_of(model).mass_matrix, q)
-    one, other = (0.5 * np.einsum("ki,kij,kj->k", v, mass, v) for v in (before, after))
-    return one, other
+    v = np.stack([before, after, after - before])
+    found: np.ndarray = 0.5 * np.einsum("ski,kij,skj->sk", v, mass, v)
+    return found
 
 
 # ---- momentum of bodies that float
@@ -106,7 +110,7 @@ def _momentum(run: Trajectory, moment: _Moment) -> float:
     """The change of momentum of the bodies that float, over what they can carry; NaN where others push them."""
     e, model = run.events, moment.model
     held, joined = _held_bodies(model), _joined_bodies((run.model, model))
-    pushing = {e.rows[r].owner for r in np.flatnonzero(e.impulse[moment.rows[-1]])}
+    pushing = {e.rows[r].owner for r in np.flatnonzero(e.impulse_in(moment.rows))}
     if not pushing or any(joined.get(name, held) & held for name in pushing):
         return np.nan
     roots = tuple(j.child for j in model.joints if j.parent == WORLD and j.child in held)
@@ -148,7 +152,8 @@ def _held_bodies(model: Model) -> set[str]:
 
 @dataclass(frozen=True)
 class OneSided:
-    """The worst of a one-sided closure at samples: smallest gap [m or rad], pull and largest force [N or N m]."""
+    """The worst of a one-sided closure: smallest gap [m or rad], pull and largest force [N or N m] at samples; the
+    largest impulse that pulls, and the impulse that is at stake [N s or N m s], of events."""
 
     name: str
     gap: float
@@ -156,6 +161,8 @@ class OneSided:
     length: float
     pull: float
     force: float
+    impulse_pull: float
+    impulse: float
 
 
 def one_sided(run: Trajectory) -> list[OneSided]:
@@ -164,18 +171,28 @@ def one_sided(run: Trajectory) -> list[OneSided]:
     for name, row, sign in run.events.one_sided:
         closed = is_closed(run, name)
         gap = sign * error_of(run, name)[..., row]
-        force = sign * row_forces(run, name)[..., row][closed] if _is_unique(run, name, row) else np.zeros(0)
+        known = _is_unique(run, name, row)
+        force = sign * row_forces(run, name)[..., row][closed] if known else np.zeros(0)
         number = run.events.rows_named(name)[row]
-        unit = {"N s": "m", "N m s": "rad"}[run.events.rows[number].unit]
+        unit = run.events.rows[number].unit
         length = mechanism_of(run.model).row_lengths[number]
         open_gaps = gap[~closed & np.isfinite(gap)]
-        pull = max(0.0, -float(np.nanmin(force, initial=0.0)))
-        out.append(OneSided(name, float(open_gaps.min(initial=0.0)), unit, length, pull, _largest(force)))
+        alike = [k for k, r in enumerate(run.events.rows) if r.unit == unit]
+        impulse_pull = _pull(sign * run.events.impulse[:, number]) if known else 0.0
+        at_stake = _largest(run.events.impulse[:, alike]) + _largest(force) * float(np.nan_to_num(run.step))
+        gap_unit = {"N s": "m", "N m s": "rad"}[unit]
+        smallest = float(open_gaps.min(initial=0.0))
+        out.append(OneSided(name, smallest, gap_unit, length, _pull(force), _largest(force), impulse_pull, at_stake))
     return out
 
 
 def _largest(values: np.ndarray) -> float:
     return float(np.nanmax(np.abs(values), initial=0.0))
+
+
+def _pull(values: np.ndarray) -> float:
+    """The largest of those that pull, 0 if all push."""
+    return max(0.0, -float(np.nanmin(values, initial=0.0)))
 
 
 def _is_unique(run: Trajectory, name: str, row: int) -> bool:

@@ -2,6 +2,7 @@
 
 const MARKS_SHOWN = 400;
 const ROWS_SHOWN = 500;
+const NOTHING = '\u2013'; // an event without impulse, which takes no energy
 
 class EventList {
   constructor(events, jump, marks, timeline) {
@@ -51,8 +52,10 @@ class EventList {
     const what = element('td');
     what.append(element('i'), `${e.kind} ${e.name}`);
     what.firstChild.style.setProperty('--mark', e.color);
-    const lost = e.lost || e.impulse ? shortNumber(e.lost) : '';
-    row.append(element('td', '', e.time.toFixed(4)), what, element('td', '', e.impulse), element('td', '', lost));
+    const lost = e.lost || e.impulse ? shortNumber(e.lost) : NOTHING;
+    const cells = [e.impulse || NOTHING, lost].map((x) => element('td', '', x));
+    row.classList.toggle('calm', lost === NOTHING);
+    row.append(element('td', '', e.time.toFixed(4)), what, ...cells);
     row.addEventListener('click', () => this.jump(e.time));
     row.addEventListener('keydown', (k) => k.key === 'Enter' && this.jump(e.time));
     return row;
