@@ -67,8 +67,8 @@ def event_table(problem: Problem, log: Sequence[np.ndarray], step: float, dtype:
         v_after=found["v"][which],
         tau_before=acting[0][0],
         tau_after=acting[1][0],
-        impulse=found["impulse"][which] if "impulse" in found else empty,
-        energy_lost=lost,
+        impulse=found["impulse"][which] + 0.0 if "impulse" in found else empty,  # no -0
+        energy_lost=lost + 0.0,
         on=on,
         captured=found["captured"][which] if "captured" in found else empty,
         begin_on=np.broadcast_to(start.get("on", np.zeros((1, 0))) > 0.5, (n, len(switching.switches))),
