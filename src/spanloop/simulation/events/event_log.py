@@ -47,8 +47,9 @@ def event_table(problem: Problem, log: Sequence[np.ndarray], step: float, dtype:
     runs, n = found["run"][:, 0].astype(int), len(problem)
     kinds, names = np.full(len(which), "", dtype=object), np.full(len(which), "", dtype=object)
     lost, start = np.zeros(len(which)), problem.switched_start
-    changed = [name for name in ("on", "present") if name in found]
-    was = {name: _before(found[name], runs, start[name]) for name in changed}
+    was: dict[str, np.ndarray] = {
+        name: _before(found[name], runs, start[name]) for name in ("on", "present") if name in found
+    }
     for j, w in enumerate(switching.watchers):
         mine = watcher == j
         kinds[mine], names[mine] = _kinds(switching, j, found, was)[which[mine]], _name(switching, w)
