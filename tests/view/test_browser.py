@@ -319,6 +319,14 @@ def test_marks_on_the_time_line_and_the_list_lead_to_events(events_opened):
     b.until("Math.abs(spanloop.timeline.time - 0.8) < 1e-6")
 
 
+def test_an_event_without_impulse_is_listed_as_such(events_opened):
+    cells = "[x.className, ...[...x.cells].slice(2).map((y) => y.textContent)].join(',')"
+    rows = events_opened.evaluate(
+        f"[...document.querySelectorAll('#events tr[tabindex]')].map((x) => {cells}).join('|')"
+    )
+    assert rows == ",1.5 N s,1.5|calm,\u2013,\u2013"
+
+
 def test_loops_are_drawn_only_while_they_are_closed(events_opened):
     b = events_opened
     words = "document.getElementById('status').textContent"

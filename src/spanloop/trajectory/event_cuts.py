@@ -75,8 +75,7 @@ class _Topology(NamedTuple):
     def after(self, events: EventTable, moment: _Moment) -> _Topology:
         present = self.present.copy()
         for k in range(moment.first, moment.last + 1):
-            if events.kind[k] in ("appear", "vanish"):
-                present[events.bodies.index(str(events.name[k]))] = events.kind[k] == "appear"
+            events.update_present(present, k)
         return _Topology(events.on[moment.last], events.captured[moment.last], present)
 
 
@@ -101,8 +100,7 @@ def _cut(
         kept = np.arange(bounds[k], bounds[k + 1])
         kept = kept[times[kept]]
         parts = _Parts(s, forces, events, inside[k - 1] if k else None, kept, inside[k] if k < len(inside) else None)
-        closed = tuple(name for name, on in zip(events.switches, state.on, strict=True) if on)
-        absent = tuple(name for name, here in zip(events.bodies, state.present, strict=True) if not here)
+        closed, absent = events.closed_names(state.on), events.absent_names(state.present)
         piece = parts.segment(near)
         own = with_closed(model, events, closed, state.captured, piece.q[0])
         out.append(replace(piece, model=own, closed=closed, absent=absent))

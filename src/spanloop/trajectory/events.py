@@ -177,7 +177,7 @@ class EventTable:
         except IndexError:
             raise InputError(f"events[{number}]: there are {len(self)} events") from None
         own = self.impulse[k, self.own_rows(k)]
-        closed = tuple(name for name, on in zip(self.switches, self.on[k], strict=True) if on)
+        closed = self.closed_names(self.on[k])
         columns = {name: getattr(self, name)[k] for name in ("q", "v_before", "v_after")}
         kind, name, lost = str(self.kind[k]), str(self.name[k]), float(self.energy_lost[k])
         return Event(int(self.run[k]), float(self.time[k]), kind, name, **columns, impulse=own, energy_lost=lost,
@@ -201,6 +201,19 @@ class EventTable:
     def rows_named(self, owner: str) -> list[int]:
         """Numbers of the closure rows of a loop, coupling or stop."""
         return [k for k, row in enumerate(self.rows) if row.owner == owner]
+
+    def closed_names(self, on: np.ndarray) -> tuple[str, ...]:
+        """The switches that are closed by flags (n_switches,)."""
+        return tuple(name for name, x in zip(self.switches, on, strict=True) if x)
+
+    def absent_names(self, present: np.ndarray) -> tuple[str, ...]:
+        """The bodies that are not there by flags (n_bodies,)."""
+        return tuple(name for name, x in zip(self.bodies, present, strict=True) if not x)
+
+    def update_present(self, present: np.ndarray, number: int) -> None:
+        """Change flags (..., n_bodies) of bodies that are there as an event does."""
+        if self.kind[number] in ("appear", "vanish"):
+            present[..., self.bodies.index(str(self.name[number]))] = self.kind[number] == "appear"
 
     def moments(self) -> Iterator[range]:
         """The events of each moment of each run: ranges of rows."""
@@ -231,8 +244,7 @@ class EventTable:
         assert self.begin_present is not None
         present = np.repeat(self.begin_present[:, None], len(times), axis=1)
         for k, first in self._first_samples(times, v):
-            if self.kind[k] in ("appear", "vanish"):
-                present[self.run[k], first:, self.bodies.index(str(self.name[k]))] = self.kind[k] == "appear"
+            self.update_present(present[self.run[k], first:], k)
         return present
 
     def captured_at(self, times: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -288,11 +300,10 @@ class EventTable:
     def kept(self, kept: np.ndarray, before: np.ndarray) -> EventTable:
         """The events kept (n,); of those before (n,) remains what they have changed."""
         begin: dict[str, Any] = {name: np.array(getattr(self, name)) for name in _BEGIN}
-        for k in np.flatnonzero(before):
+        for k in np.flatnonzero(before).tolist():
             begin["begin_on"][self.run[k]] = self.on[k]
             begin["begin_captured"][self.run[k]] = self.captured[k]
-            if self.kind[k] in ("appear", "vanish"):
-                begin["begin_present"][self.run[k], self.bodies.index(str(self.name[k]))] = self.kind[k] == "appear"
+            self.update_present(begin["begin_present"][self.run[k]], k)
         return replace(self._with_rows(np.flatnonzero(kept)), **begin)
 
     def _with_rows(self, rows: np.ndarray) -> EventTable:

@@ -106,8 +106,7 @@ class HeldDynamics(Dynamics):
         return super()._kernel(function, **options)
 
     def _row_mask(self, model: Model, active_loops: frozenset[str]) -> np.ndarray:
-        names = self._base.switches
-        return row_masks(self._base, (), closed=active_loops, near=self._near, captures=names)[0]
+        return row_masks(self.model, (), closed=active_loops, near=self._near, captures=self.model.switches)[0]
 
     def _shorten(self, function: str, kernel: Any) -> None:
         """Calls go through the methods, which add the frames."""

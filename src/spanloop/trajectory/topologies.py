@@ -91,11 +91,13 @@ def _groups(run: Trajectory, s: Segment, loops: bool) -> Iterator[tuple[Model, t
     found, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     for k, row in enumerate(found):
         flags, here = row[: on.shape[-1]], row[on.shape[-1] : on.shape[-1] + present.shape[-1]]
-        closed = tuple(name for name, x in zip(events.switches, flags, strict=False) if x)
-        absent = tuple(name for name, x in zip(events.bodies, here, strict=True) if not x)
+        absent = events.absent_names(here)
         frames = row[on.shape[-1] + present.shape[-1] : -1]
         state = q.reshape(-1, q.shape[-1])[first[k]]
-        model = with_closed(own, events, closed, frames, state) if loops else without_mass(own, absent)
+        if loops:
+            model = with_closed(own, events, events.closed_names(flags), frames, state)
+        else:
+            model = without_mass(own, absent)
         yield model, absent, (number.reshape(-1) == k).reshape(every.shape)
 
 
@@ -126,25 +128,21 @@ def steady_runs(run: Trajectory, numbers: np.ndarray) -> Iterator[tuple[np.ndarr
     for g, k in enumerate(numbers[first]):
         mine = numbers[group.reshape(-1) == g]
         s = whole.mapped(lambda x, mine=mine: x.reshape(-1, *x.shape[-2:])[mine])
-        closed = tuple(name for name, on in zip(e.switches, e.begin_on[k], strict=True) if on)
-        absent = tuple(name for name, here in zip(e.bodies, e.begin_present[k], strict=True) if not here)
+        closed, absent = e.closed_names(e.begin_on[k]), e.absent_names(e.begin_present[k])
         model = with_closed(run.model, e, closed, e.begin_captured[k], s.q[0, 0])
         forces = {name: six.reshape(-1, *six.shape[-2:])[mine] for name, six in (run.forces or {}).items()}
-        yield (
-            mine,
-            run.changed(
-                model=model,
-                segments=(replace(s, closed=closed, absent=absent),),
-                outcomes=tuple(run.outcomes[i] for i in mine),
-                forces=forces or None,
-                ends=None,
-                residual=None,
-                parameters=None
-                if run.parameters is None
-                else run.parameters.reshape(-1, run.parameters.shape[-1])[mine],
-                events=NO_EVENTS,
-            ),
+        own = run.parameters
+        part = run.changed(
+            model=model,
+            segments=(replace(s, closed=closed, absent=absent),),
+            outcomes=tuple(run.outcomes[i] for i in mine),
+            forces=forces or None,
+            ends=None,
+            residual=None,
+            parameters=None if own is None else own.reshape(-1, own.shape[-1])[mine],
+            events=NO_EVENTS,
         )
+        yield mine, part
 
 
 def by_model(run: Trajectory) -> list[Trajectory]:
@@ -181,7 +179,7 @@ def without_mass(model: Model, absent: tuple[str, ...]) -> Model:
         model = replace(model, loops=(), couplings=())
     if not absent:
         return model
-    gone = _gone(model, absent)
+    gone = with_carried(model, absent)
     bodies = tuple(replace(b, inertia=Inertia()) if b.name in gone else b for b in model.bodies)
     joints = tuple(replace(j, armature=(), stiffness=()) if j.child in gone else j for j in model.joints)
     return replace(model, bodies=bodies, joints=joints)
@@ -198,12 +196,13 @@ def carries_mass(model: Model) -> bool:
 
 def still_dofs(model: Model, absent: tuple[str, ...]) -> list[int]:
     """The degrees of freedom of bodies that are not there, with all that they carry."""
-    gone = _gone(model, absent)
+    gone = with_carried(model, absent)
     return [k for j in model.joints if j.child in gone for k in range(model.nv)[model.v_slice(j.name)]]
 
 
-def _gone(model: Model, absent: tuple[str, ...]) -> set[str]:
-    gone = set(absent)
+def with_carried(model: Model, absent: tuple[str, ...]) -> set[str]:
+    """Bodies of a model that are absent, with all that they carry."""
+    gone = {name for name in absent if name in model.body_number}
     for j in model.joints:  # parents come first
         if j.parent in gone:
             gone.add(j.child)

@@ -18,9 +18,10 @@ from spanloop.model import Model
 from spanloop.model.parts import Loop, Placement
 from spanloop.trajectory.events import STOP, EventTable
 from spanloop.trajectory.segment_models import robot_of
-from spanloop.trajectory.topologies import has_same_joints, model_of
+from spanloop.trajectory.topologies import has_same_joints, model_of, with_carried
 from spanloop.view import palette
 from spanloop.view.scene import Scene, SceneBody, SceneClosure, extent_points, poses, scene
+from spanloop.view.window import next_known
 
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
@@ -151,7 +152,7 @@ def _side_by_side(
 
 
 def _held(run: Trajectory, seen: Scene, numbers: list[dict[str, int]], segments: np.ndarray) -> np.ndarray:
-    """Poses (n, n_bodies + 1, 4, 4); of a body that a segment lacks, the nearest that there is."""
+    """Poses (n, n_bodies + 1, 4, 4); of a body that a segment lacks, the next that there is, or the last."""
     at = np.full((len(segments), len(seen.bodies), 4, 4), np.nan)
     for k, s in enumerate(run.segments):
         own = model_of(run, s)
@@ -160,18 +161,8 @@ def _held(run: Trajectory, seen: Scene, numbers: list[dict[str, int]], segments:
     for b in range(at.shape[1]):
         known = np.flatnonzero(np.isfinite(at[:, b, 0, 0]))
         if 0 < len(known) < len(at):
-            nearest = known[np.searchsorted(known, np.arange(len(at))).clip(max=len(known) - 1)]
-            at[:, b] = at[nearest, b]
+            at[:, b] = at[next_known(known, len(at)), b]
     return at
-
-
-def with_carried(model: Model, absent: tuple[str, ...]) -> set[str]:
-    """Bodies that are absent, with all that they carry."""
-    gone = {name for name in absent if name in model.body_number}
-    for j in model.joints:  # parents come first
-        if j.parent in gone:
-            gone.add(j.child)
-    return gone
 
 
 # ---- loops

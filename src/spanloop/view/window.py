@@ -48,7 +48,12 @@ def _while_seen(points: np.ndarray) -> np.ndarray:
     known = np.flatnonzero(np.isfinite(points).all(axis=2).any(axis=1))
     if not len(known):
         return np.zeros((len(points), 1, 3))
-    return points[known[np.searchsorted(known, np.arange(len(points))).clip(max=len(known) - 1)]]
+    return points[next_known(known, len(points))]
+
+
+def next_known(known: np.ndarray, count: int) -> np.ndarray:
+    """For each of `count` samples (count,) the first of the known ones (k,) that is not before it, or the last."""
+    return known[np.searchsorted(known, np.arange(count)).clip(max=len(known) - 1)]
 
 
 def _ground(seen: Scene, points: np.ndarray) -> float:

@@ -47,7 +47,9 @@ def event_table(problem: Problem, log: Sequence[np.ndarray], step: float, dtype:
     runs, n = found["run"][:, 0].astype(int), len(problem)
     kinds, names = np.full(len(which), "", dtype=object), np.full(len(which), "", dtype=object)
     lost, start = np.zeros(len(which)), problem.switched_start
-    was = {name: _before(found[name], runs, start[name]) for name in ("on", "present") if name in found}
+    was: dict[str, np.ndarray] = {
+        name: _before(found[name], runs, start[name]) for name in ("on", "present") if name in found
+    }
     for j, w in enumerate(switching.watchers):
         mine = watcher == j
         kinds[mine], names[mine] = _kinds(switching, j, found, was)[which[mine]], _name(switching, w)
@@ -66,8 +68,8 @@ def event_table(problem: Problem, log: Sequence[np.ndarray], step: float, dtype:
         v_after=found["v"][which],
         tau_before=acting[0][0],
         tau_after=acting[1][0],
-        impulse=found["impulse"][which] if "impulse" in found else empty,
-        energy_lost=lost,
+        impulse=found["impulse"][which] + 0.0 if "impulse" in found else empty,  # no -0
+        energy_lost=lost + 0.0,
         on=on,
         captured=found["captured"][which] if "captured" in found else empty,
         begin_on=np.broadcast_to(start.get("on", np.zeros((1, 0))) > 0.5, (n, len(switching.switches))),

@@ -84,9 +84,8 @@ def _moments(run: Trajectory) -> Iterator[_Moment]:
         number = int(e.run[rows[0]])
         was = present[number].copy()
         for k in rows:
-            if e.kind[k] in ("appear", "vanish"):
-                present[number, e.bodies.index(str(e.name[k]))] = e.kind[k] == "appear"
-        out = tuple(b for b, x, y in zip(e.bodies, was, present[number], strict=True) if not (x and y))
+            e.update_present(present[number], k)
+        out = e.absent_names(was & present[number])
         kinds = {str(e.kind[k]) for k in rows}
         if kinds != {"end"}:
             later = [m for t, m in models if t <= e.time[rows[0]]]

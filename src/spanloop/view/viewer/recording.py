@@ -9,8 +9,7 @@ import numpy as np
 from spanloop.errors import InputError
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import Trajectory
-from spanloop.trajectory.topologies import model_of
-from spanloop.view.moving_scene import with_carried
+from spanloop.trajectory.topologies import model_of, with_carried
 from spanloop.view.scene import poses, scene
 from spanloop.view.viewer.camera import camera, outline, upward
 from spanloop.view.viewer.plain_text import one_line

@@ -17,7 +17,8 @@ from spanloop.loops.closure_errors import rows_of, worst
 from spanloop.model.parts import Loop
 from spanloop.trajectory import Segment, Trajectory
 from spanloop.trajectory.segment_models import robot_of
-from spanloop.view.moving_scene import shown_name, with_carried
+from spanloop.trajectory.topologies import with_carried
+from spanloop.view.moving_scene import shown_name
 from spanloop.view.scene import poses
 from spanloop.view.stand_ins import reach
 from spanloop.view.viewer.drag import drag
