@@ -60,6 +60,17 @@ def test_a_joint_that_starts_beyond_a_stop_may_come_inside(lower, q, v, kinds):
     assert run.q[-1, 0] > 0.2 if lower == 0.0 else run.q[-1, 0] == q
 
 
+@pytest.mark.parametrize("integrator", ["rk4", "implicit", "DOP853"])
+def test_a_joint_beyond_its_stop_is_held_while_it_is_pushed_further(integrator):
+    def pushes(t, q, v):
+        return {"knee": sl.where(t < 0.03, 0.0, sl.where(t < 0.2, -20.0, 0.0))}
+
+    with pytest.warns(SpanloopWarning, match="beyond its lower limit"):
+        run = sl.simulate(leg(0.0, 2.0), [-0.3], duration=0.3, limits="stop", controller=pushes, integrator=integrator)
+    assert run.events.kind.tolist() == ["attach", "release"]
+    assert run.events.time[1] == pytest.approx(0.2, abs=2e-3)
+
+
 def test_a_stop_without_room_never_opens():
     run = sl.simulate(leg(0.5, 0.5), [0.5], duration=0.1, limits="stop")
     assert run.events.kind.tolist() == ["attach"]

@@ -93,7 +93,7 @@ def plastic_note(switching: Switching, table: EventTable) -> str:
     """A sentence on the switches that bounced too often in one step and then stayed closed, "" if there are none."""
     met = []
     for switch in switching.switches:
-        if switch.restitution == 0.0 or len(switch.rows) > 1:
+        if switch.restitution == 0.0 or len(switch.rows) > 1 or switch.is_locked:
             continue
         closes = (table.kind == "attach") & (table.name == switch.name)
         impulse = np.abs(table.impulse[closes, switch.rows[0]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def _returns(problem: Problem, known: Mapping[str, np.ndarray], g: np.ndarray, r
         return rest & False
 
     def compute(x: dict[str, Any]) -> tuple[list[Any], tuple[()]]:
-        return list(system.accelerations(x)[0]), ()
+        return list(replace(system, implicit=False).accelerations(x)[0]), ()
 
     n, nv = len(problem), system.model.nv
     state = (np.full((n, 1), problem.start), problem.q, problem.v)
