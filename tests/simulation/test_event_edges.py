@@ -38,6 +38,7 @@ def test_an_attach_lets_go_what_it_would_pull(on_stop):
     assert (run.events.impulse[1, table] == 0.0).all()
 
 
+@pytest.mark.slow
 def test_a_continued_run_lets_go_what_its_impact_would_pull():
     model, table = hand_and_box(grabs=False), [sl.events.OneSided("table")]
     run = sl.simulate(model, [-1.0, 0.0], [6.0, 0.0], duration=0.1, events=table)
@@ -60,7 +61,7 @@ def test_a_joint_that_starts_beyond_a_stop_may_come_inside(lower, q, v, kinds):
     assert run.q[-1, 0] > 0.2 if lower == 0.0 else run.q[-1, 0] == q
 
 
-@pytest.mark.parametrize("integrator", ["rk4", "implicit", "DOP853"])
+@pytest.mark.parametrize("integrator", ["rk4", "implicit", pytest.param("DOP853", marks=pytest.mark.slow)])
 def test_a_joint_beyond_its_stop_is_held_while_it_is_pushed_further(integrator):
     def pushes(t, q, v):
         return {"knee": sl.where(t < 0.03, 0.0, sl.where(t < 0.2, -20.0, 0.0))}
