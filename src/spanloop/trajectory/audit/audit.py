@@ -29,6 +29,7 @@ _ENDS_WELL = ("finished", "event")
 _SHOWN = 3  # limits that are named
 
 _MOST_RUNS = 256  # of a batch with events that are judged
+_MOST_MODELS = 8  # of these, where each run has parameters, and with them kernels, of its own
 
 _TILTS = 30.0  # by which a misalignment may exceed that of a few states
 
@@ -102,8 +103,8 @@ def _events(run: Trajectory, b: Bounds) -> list[Finding]:
 
 def _of_runs(run: Trajectory, b: Bounds) -> list[Finding]:
     """The worst of the runs of a batch with events, each cut at its own."""
-    count = len(run.outcomes)
-    chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_RUNS)).astype(int))
+    count, most = len(run.outcomes), _MOST_RUNS if run.parameters is None else _MOST_MODELS
+    chosen = np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
     indices = [tuple(int(i) for i in np.unravel_index(k, run.batch)) for k in chosen]
     labels = [f" This is run {i if len(i) > 1 else i[0]}." for i in indices]
     found = worst_of([_of_motion(run[i], b) for i in indices], labels)

@@ -7,6 +7,8 @@ on their own.
 
 from __future__ import annotations
 
+import functools
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -57,7 +59,8 @@ def impacts(run: Trajectory) -> Impacts | None:
         every = _kinetic(without_mass(model, ()), states)
         whole[numbers] = every[1] - every[0]
     said = np.array([run.events.energy_lost[list(m.rows)].sum() for m in moments])
-    momentum = np.array([_momentum(run, m) for m in moments])
+    floating = _Floating(run)
+    momentum = np.array([floating.change_in(m) for m in moments])
     rows = np.array([m.rows[0] for m in moments])
     return Impacts(rows, before, after, jump, said, whole - (after - before), momentum)
 
@@ -79,7 +82,7 @@ def _moments(run: Trajectory) -> Iterator[_Moment]:
     e = run.events
     assert e.begin_present is not None
     present, number = np.array(e.begin_present), -1
-    models = [(s.times[0], model_of(run, s)) for s in run.segments]
+    begins = [s.times[0] for s in run.segments]
     for rows in e.moments():
         number = int(e.run[rows[0]])
         was = present[number].copy()
@@ -88,8 +91,8 @@ def _moments(run: Trajectory) -> Iterator[_Moment]:
         out = e.absent_names(was & present[number])
         kinds = {str(e.kind[k]) for k in rows}
         if kinds != {"end"}:
-            later = [m for t, m in models if t <= e.time[rows[0]]]
-            own = later[-1] if later else run.model
+            later = bisect_right(begins, e.time[rows[0]])
+            own = model_of(run, run.segments[later - 1]) if later else run.model
             yield _Moment(rows, own, tuple(b for b in out if b in own.body_number))
 
 
@@ -105,24 +108,42 @@ def _kinetic(model: Model, states: list[tuple[np.ndarray, np.ndarray, np.ndarray
 # ---- momentum of bodies that float
 
 
-def _momentum(run: Trajectory, moment: _Moment) -> float:
-    """The change of momentum of the bodies that float, over what they can carry; NaN where others push them."""
-    e, model = run.events, moment.model
-    held, joined = _held_bodies(model), _joined_bodies((run.model, model))
-    pushing = {e.rows[r].owner for r in np.flatnonzero(e.impulse_in(moment.rows))}
-    if not pushing or any(joined.get(name, held) & held for name in pushing):
-        return np.nan
-    roots = tuple(j.child for j in model.joints if j.parent == WORLD and j.child in held)
-    free = without_mass(model, tuple(dict.fromkeys((*moment.left_out, *roots))))
-    if not free.mass:
-        return np.nan
-    q, before, after = moment.states(run)
-    robot = robot_of(free)
-    change = robot.momentum(q, after) - robot.momentum(q, before)
-    energy = max(float(robot.energy(q, v)[0]) for v in (before, after))
-    reach = max(mechanism_of(free).length, 1e-12)
-    sizes = np.linalg.norm(change[:3]) / reach + np.linalg.norm(change[3:])
-    return float(sizes / np.sqrt(2.0 * energy * free.mass)) if energy else 0.0
+class _Floating:
+    """Momentum of the bodies that float, in the moments of a run."""
+
+    def __init__(self, run: Trajectory):
+        self.run = run
+        self.bodies = functools.cache(self._bodies)
+
+    def change_in(self, moment: _Moment) -> float:
+        """The change of their momentum, over what they can carry; NaN where others push them."""
+        e, own = self.run.events, self.bodies(moment.model)
+        pushing = {e.rows[r].owner for r in np.flatnonzero(e.impulse_in(moment.rows))}
+        if not pushing or any(own.joined.get(name, own.held) & own.held for name in pushing):
+            return np.nan
+        free = without_mass(moment.model, tuple(dict.fromkeys((*moment.left_out, *own.roots))))
+        if not free.mass:
+            return np.nan
+        q, before, after = moment.states(self.run)
+        robot = robot_of(free)
+        change = robot.momentum(q, after) - robot.momentum(q, before)
+        energy = max(float(robot.energy(q, v)[0]) for v in (before, after))
+        reach = max(mechanism_of(free).length, 1e-12)
+        sizes = np.linalg.norm(change[:3]) / reach + np.linalg.norm(change[3:])
+        return float(sizes / np.sqrt(2.0 * energy * free.mass)) if energy else 0.0
+
+    def _bodies(self, model: Model) -> _Bodies:
+        held = _held_bodies(model)
+        roots = tuple(j.child for j in model.joints if j.parent == WORLD and j.child in held)
+        return _Bodies(held, roots, _joined_bodies((self.run.model, model)))
+
+
+class _Bodies(NamedTuple):
+    """Bodies of a model that do not float, those of them on the world, and between which bodies closures act."""
+
+    held: set[str]
+    roots: tuple[str, ...]
+    joined: dict[str, set[str]]
 
 
 def _joined_bodies(models: Iterable[Model]) -> dict[str, set[str]]:
