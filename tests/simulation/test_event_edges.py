@@ -165,3 +165,35 @@ def test_a_grasp_without_force_does_not_pull():
     model = b.prismatic("s", "world", "pad", "x").loop("world", "pad", "fixed", name="hold").build()
     run = sl.simulate(model, duration=0.01, events=[sl.events.Grasp("hold", friction=0.5, torsion=0.1)])
     assert "presses with 0 N" in run.outcome.sentence
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_condition_that_becomes_no_number_is_named(alone):
+    def near(t, q, v):
+        return np.sqrt(q[0] - 1.0001) + 0.1
+
+    b = sl.Builder("cart").body("cart", 1.0, inertia=(0.01,) * 3).prismatic("rail", "world", "cart", "x")
+    model = b.coupling("hold", "rail", switchable=True).build()
+    events = {"near": near} if alone else [sl.events.Attach("hold", when=near, capture=True)]
+    start = sl.Closures(active_loops=[])
+    run = sl.simulate(model, [1.01], [-1.0], duration=0.1, events=events, closures=start)
+    assert run.outcome.reason == "not_finite"
+    assert f"the condition of {'near' if alone else 'hold'!r} is no number at t = 0.009" in run.outcome.sentence
+
+
+def test_the_note_on_conditions_leaves_out_what_is_not_there_yet():
+    b = sl.Builder("part").body("part", 1.0, inertia=(0.01,) * 3).free("flight", "world", "part")
+    model = b.loop("world", "part", "fixed", name="grip", switchable=True).build()
+    grip = sl.events.Attach("grip", when=lambda t, q, v: q["flight"][6], capture=True)
+    here = sl.simulate(model, duration=0.02, events=[grip])
+    later = sl.simulate(model, duration=0.02, events=[sl.events.Appear("part", at=0.01), grip])
+    assert "Attach('grip')" in here.settings["note"]
+    assert "note" not in later.settings
+    assert list(later.events.kind) == ["appear", "attach"]
+
+
+def test_a_body_that_is_there_appears_without_effect():
+    b = sl.Builder("part").body("part", 1.0, inertia=(0.01,) * 3).free("flight", "world", "part")
+    times = (sl.events.Appear("part", at=0.01), sl.events.Appear("part", at=0.02), sl.events.Vanish("part", at=0.03))
+    run = sl.simulate(b.build(), duration=0.05, events=[*times, sl.events.Vanish("part", at=0.04)])
+    assert list(run.events.kind) == ["appear", "no effect", "vanish", "no effect"]

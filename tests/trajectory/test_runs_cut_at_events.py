@@ -180,3 +180,36 @@ def test_a_frame_captured_in_its_place_is_judged_by_the_length_of_its_loop():
     run = sl.simulate(carts_model(), starts, [2.0, 0.0], duration=0.7, step=1e-2, events=[gap])
     assert run.audit().well
     assert run.audit()["closure"].bound == 1e-9
+
+
+def test_each_segment_of_a_cut_run_has_its_model(tmp_path):
+    events = [sl.events.Release("hook", at=0.01)]
+    run = sl.simulate(carts_model(), [0.0, 0.0], duration=0.02, step=1e-2, events=events)
+    run.save(tmp_path / "run.npz")
+    for found in (run, sl.Trajectory.load(tmp_path / "run.npz")):
+        assert [len(sl.Dynamics(s.model).model.loops) for s in found.segments] == [1, 0]
+        assert found.segments[0].model == run.model
+
+
+def table_on_feet(count):
+    places = ((0.3, 0.2), (0.3, -0.2), (-0.3, 0.2), (-0.3, -0.2))[:count]
+    b = sl.Builder("table").body("top", 8.0, inertia=(0.3, 0.3, 0.5)).free("base", "world", "top")
+    for i, (x, y) in enumerate(places):
+        b = b.frame(f"f{i}", "top", (x, y, -0.4))
+        b = b.loop("world", f"f{i}", sl.joints.PointOnPlane("z"), name=f"c{i}", switchable=True)
+    model = b.build()
+    q = model.neutral()
+    q[6] = 0.4
+    return model, q, [sl.events.OneSided(f"c{i}") for i in range(count)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "v"), [(4, [0.0] * 6), (3, [0.32036119, -1.0725628, 0, 0, 0, -0.26433393])])
+def test_feet_that_share_a_load_are_audited(count, v):
+    model, q, events = table_on_feet(count)
+    run = sl.simulate(model, q, v, duration=0.02, events=events)
+    forces = np.array([run[f"c{i}"].force for i in range(count)])
+    assert np.isfinite(forces).all()
+    assert run.audit().well
+    if count == 4:
+        np.testing.assert_allclose(forces[:, -1, 5].sum(), 8.0 * 9.81, rtol=1e-9)

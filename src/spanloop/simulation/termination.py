@@ -15,7 +15,7 @@ from spanloop.compiler.render.rollout import HALTED, NOT_CONVERGED
 from spanloop.compiler.runtime.rollout import Steps
 from spanloop.errors import Reason, Refusal
 from spanloop.simulation.events.endings import Events
-from spanloop.simulation.events.outcomes import outcome_of, too_many
+from spanloop.simulation.events.outcomes import outcome_of, too_many, undefined
 from spanloop.simulation.integrators.step_schedule import StateLayout
 from spanloop.simulation.problem import End, Problem
 from spanloop.simulation.system import SINGULAR
@@ -294,6 +294,10 @@ class Termination:
             return singular_end(self.problem, t, margin, on)
         if refusal is not None:
             return Outcome(reason, f"at t = {t:.6g} s {refusal}", t)
+        for moved in (state, step.nudged(state), step.nudged(state, 1.0)):
+            lost = undefined(self.problem, t, *self._state(moved)[:2])
+            if lost is not None:
+                return lost
         speeds, model = np.abs(state[self.layout.places["v"]]), self.problem.model
         fastest = next(j.name for j in model.joints if int(np.argmax(speeds)) in range(model.nv)[model.v_slice(j.name)])
         advice = self._stiff(t, state, step) or f"Take a shorter step than {self.loop.grid.h:g} s"
@@ -370,10 +374,10 @@ class _Step:
         self.owner.loop.rollout.run(state, self.constants, self.controls, why, Steps(t, h, 0, 1), None)
         return None if why[0] else state[0]
 
-    def nudged(self, state: np.ndarray) -> np.ndarray:
-        """The state a little further along its velocity."""
+    def nudged(self, state: np.ndarray, share: float = 4e-6) -> np.ndarray:
+        """The state further along its velocity, by a share of the step."""
         system, places = self.owner.problem.system, self.owner.layout.places
         out = state.copy()
-        delta = 4e-6 * self.owner.loop.grid.h * state[places["v"]].astype(float)
+        delta = share * self.owner.loop.grid.h * state[places["v"]].astype(float)
         out[places["q"]] = system.moved(state[places["q"]].astype(float).tolist(), delta.tolist())
         return out

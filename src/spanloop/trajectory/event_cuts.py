@@ -38,18 +38,19 @@ def cut_at_events(
     out: list[Segment] = []
     pieces: dict[str, list[np.ndarray]] = {name: [] for name in forces or ()}
     begin, state = 0, _Topology.at_start(events)
+    inner = [m for m in moments if m.time not in between]
+    known = {m.time: m for m in moments if m.time in between}
     for s in segments:
         mine = {name: six[begin : begin + len(s)] for name, six in (forces or {}).items()}
         begin += len(s)
-        for m in moments:
-            state = state.after(events, m) if m.time == s.times[0] and m.time in between else state
+        m = known.get(s.times[0])
+        state = state if m is None else state.after(events, m)
         if s.closed is not None:
             cut, cut_forces = [s], mine
         else:
-            inner = [m for m in moments if m.time not in between]
             own = model if s.model is None else s.model
             cut, cut_forces, state = _cut(own, s, mine, events, inner, state)
-            cut = [replace(x, model=None if x.model == model else x.model) for x in cut]
+            cut = [replace(x, model=model) if x.model == model else x for x in cut]
         out += cut
         for name, six in cut_forces.items():
             pieces[name].append(six)
@@ -110,9 +111,12 @@ def _cut(
 
 def _clear_of(times: np.ndarray, moments: list[float], near: float) -> np.ndarray:
     """Which samples (n,) are not at a moment."""
-    clear = np.ones(len(times), bool)
-    for t in moments:
-        clear &= np.abs(times - t) > near
+    if not moments:
+        return np.ones(len(times), bool)
+    at = np.array(moments)
+    after = np.searchsorted(at, times).clip(1, len(at)) - 1
+    nearest = np.minimum(np.abs(times - at[after]), np.abs(times - at[np.minimum(after + 1, len(at) - 1)]))
+    clear: np.ndarray = nearest > near
     return clear
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -228,10 +230,9 @@ def impulses(run: Trajectory, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _holder(run: Trajectory, name: str, time: float) -> Model | None:
     """The model in which a loop is at a moment: after it, before it, or at any time; None if it is no loop."""
-    after = [s for s in run.segments if s.times[0] >= time]
-    before = [s for s in run.segments if s.times[0] < time]
-    order = [*after[:1], *before[-1:], *run.segments]
-    models = [*(model_of(run, s) for s in order), run.model]
+    k = bisect_left(run.segments, time, key=lambda s: float(s.times[0]))
+    order = (*run.segments[k : k + 1], *run.segments[max(k - 1, 0) : k], *run.segments)
+    models = chain((model_of(run, s) for s in order), [run.model])
     return next((m for m in models if any(x.name == name for x in m.loops)), None)
 
 

@@ -25,9 +25,9 @@ class Segment:
     times (n,) [s], q (..., n, nq), v (..., n, nv), tau (..., n, nv): the torques that acted at the joints (of a driven
     joint, its acceleration), memory (..., n, nz): states of controllers and actuators. Rows after a run's end are NaN.
     held: tau is constant from each sample to the next.
-    model: that of this segment, with the loops that are closed in it; None for the trajectory's. closed: names of the
-    switchable loops, couplings and stops that are closed in it; None where the trajectory's events tell. absent: names
-    of the bodies that are not there.
+    model: that of this segment, with the loops that are closed in it; None for the trajectory's, as in batches
+    and in runs without events. closed: names of the switchable loops, couplings and stops that are closed in it; None
+    where the trajectory's events tell. absent: names of the bodies that are not there.
     """
 
     times: Array

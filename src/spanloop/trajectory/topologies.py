@@ -43,7 +43,7 @@ class Topology:
 
 def is_uniform(run: Trajectory) -> bool:
     """Whether the run's own model holds for all samples."""
-    if any(s.model is not None or s.absent for s in run.segments):
+    if any(s.model not in (None, run.model) or s.absent for s in run.segments):
         return False
     return not run.batch or run.events is NO_EVENTS or not (run.events.switches or run.events.bodies)
 

@@ -134,7 +134,7 @@ class Trajectory:
     @cached_property
     def pieces(self) -> tuple[Trajectory, ...]:
         """The segments as runs of their own, each with its own model."""
-        if len(self.segments) == 1 and self.segments[0].model is None:
+        if len(self.segments) == 1 and self.segments[0].model in (None, self.model):
             return (self,)
         return tuple(selection.piece(self, k) for k in range(len(self.segments)))
 

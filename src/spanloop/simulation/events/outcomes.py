@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_cone
+from spanloop.errors import InputError
 from spanloop.loops.closure_errors import misses, rows_of
+from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.kinds import Attach, Grasp
 from spanloop.simulation.events.location import MOST
 from spanloop.simulation.events.switched_start import wrenches
-from spanloop.simulation.events.switching import OPEN, word_of
+from spanloop.simulation.events.switching import OPEN, condition_value, word_of
 from spanloop.trajectory import EndReason, Outcome
 
 if TYPE_CHECKING:
@@ -118,6 +121,30 @@ def _refusal(
         f"{what} {w.name!r} cannot attach: it closes at {abs(rates[k]):.3g} {names[k].unit}/s ({names[k].name}), and "
         f"speed= allows {event.speed:g}"
     )
+
+
+def undefined(problem: Problem, t: float, q: np.ndarray, v: np.ndarray) -> Outcome | None:
+    """The outcome of a run that ends because a condition is no number at time t [s]; None if none is known to be.
+
+    Conditions on forces are left out: there may be none to read.
+    """
+    switching, x = problem.system.switching, {"t": [t], "q": q.astype(float).tolist(), "v": v.astype(float).tolist()}
+    values: dict[str, Callable[[], object]] = {}
+    if switching is None:
+        for name, condition in problem.events.conditions:
+            values[name] = functools.partial(Events(problem.model, (), ((name, condition),)).values, x)
+    else:
+        for w in switching.watchers:
+            if w.condition is not None and not w.takes_forces:
+                values[w.name] = functools.partial(condition_value, w, switching.model, x, {})
+    for name, value in values.items():
+        try:
+            with np.errstate(all="ignore"):
+                value()
+        except InputError:
+            words = f"the condition of {name!r} is no number at t = {t:.6g} s. Let it be one on both sides of 0"
+            return Outcome(EndReason.NOT_FINITE, words, t)
+    return None
 
 
 def too_many(t: float, h: float) -> Outcome:

@@ -88,7 +88,9 @@ def start_note(problem: Problem) -> str:
     """A sentence on the changes whose conditions are met at the start, "" if there are none."""
     switching, g = problem.system.switching, problem.switched_start["g"]
     assert switching is not None
+    absent = {b for b, present in enumerate(switching.begins_present) if not present}
     changes = [(j, w) for j, w in enumerate(switching.watchers) if w.condition is not None and w.kind != "end"]
+    changes = [(j, w) for j, w in changes if w.switch < 0 or not absent & set(switching.bodies_of(w.switch))]
     met = [f"{type(w.event).__name__}({w.name!r})" for j, w in changes if (g[:, j] <= 0.0).any()]
     timed = [w for w in switching.watchers if w.moment >= 0 and not w.name.endswith(STOP)]
     past = [f"{type(w.event).__name__}({w.name!r})" for w in timed if _is_past(switching.moments[w.moment], problem)]

@@ -33,7 +33,7 @@ Arrays = dict[str, np.ndarray]
 
 def pack(run: Trajectory) -> tuple[Header, Arrays]:
     """The header and the arrays, samples joined over segments, of a run."""
-    models = list(dict.fromkeys(s.model for s in run.segments if s.model is not None))
+    models = list(dict.fromkeys(s.model for s in run.segments if s.model not in (None, run.model)))
     changes = run.events is not NO_EVENTS or bool(models)
     header = {
         "format": WITH_EVENTS if changes else FORMAT,
@@ -59,9 +59,9 @@ def pack(run: Trajectory) -> tuple[Header, Arrays]:
 
 
 def _topology(s: Segment, models: list[Model]) -> tuple[list[str] | None, list[str], int | None]:
-    """Closed switches, absent bodies, and the number of its model."""
+    """Closed switches, absent bodies, and the number of its model; None for the run's."""
     closed = None if s.closed is None else list(s.closed)
-    return closed, list(s.absent), None if s.model is None else models.index(s.model)
+    return closed, list(s.absent), models.index(s.model) if s.model in models else None
 
 
 def _samples(run: Trajectory, name: str) -> np.ndarray | None:
@@ -114,8 +114,9 @@ def _cut(
     number: int | None = None,
 ) -> Segment:
     """A segment with its topology, as wide as its model."""
-    model = None if number is None else models[number]
-    nq, nv = (own.nq, own.nv) if model is None else (model.nq, model.nv)
+    known = own if number is None else models[number]
+    model = None if number is None and closed is None else known
+    nq, nv = known.nq, known.nv
     closed_names = None if closed is None else tuple(closed)
     return replace(s, q=s.q[..., :nq], v=s.v[..., :nv], tau=s.tau[..., :nv], model=model, closed=closed_names,
                    absent=tuple(absent))  # fmt: skip

@@ -271,7 +271,7 @@ class Session:
         if not model.loops:
             return []
         segment = self._segment
-        robot = self.robot if segment is None or segment.model is None else robot_of(segment.model)
+        robot = self.robot if segment is None or segment.model in (None, model) else robot_of(segment.model)
         if not robot.model.loops:
             return [0.0] * len(model.loops)
         e = np.abs(robot.closure_error(self.q))
