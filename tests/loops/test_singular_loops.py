@@ -195,3 +195,17 @@ def test_no_angle_is_too_small_to_count(angle):
     for target in ("cpu", "python"):
         x, _, _ = sl.compile(model, "pose", frame="tip", target=target)(np.array((angle, 0.0)))[:3, 3]
         assert x == pytest.approx(-2.0 * angle, rel=1e-12, abs=0.0)
+
+
+@pytest.mark.parametrize("rotation", [None, (np.pi / 2, 0, 0), (0, np.pi / 2, 0), (0.3, 0.2, 0.1)])
+def test_a_ball_pin_of_a_plane_body_is_regular_however_the_plane_is_turned(rotation):
+    """The row across the plane is redundant in the axes of the body, which a ball lets turn against the world's."""
+    rod = sl.Builder("rod").body("rod", 1.0, (0.1, 0.2, 0), (0.01,) * 3)
+    rod = rod.planar("base", "world", "rod", rotation=rotation)
+    model = rod.frame("foot", "rod", (0, -0.4, 0)).loop("world", "foot", "spherical", name="pin").build()
+    robot = sl.Dynamics(model)
+    q = robot.assemble(model.neutral())
+    run = sl.simulate(model, q, duration=0.05)
+    assert run.outcome.finished
+    dense = sl.Dynamics(model, method="dense").forward_dynamics(q, np.zeros(3), np.zeros(3))
+    np.testing.assert_allclose(run.a[0], dense, atol=1e-9)

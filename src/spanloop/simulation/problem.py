@@ -21,11 +21,11 @@ from spanloop.model.edits.remove import without_switches
 from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
+from spanloop.simulation.events.declared_events import switching_of
 from spanloop.simulation.events.endings import Events, events_of
 from spanloop.simulation.events.event_log import event_table, plastic_note
 from spanloop.simulation.events.rows_read import with_rows_read
 from spanloop.simulation.events.switched_start import initial_arrays, start_note
-from spanloop.simulation.events.switching import switching_of
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
 from spanloop.simulation.integrators.implicit import linearized

@@ -49,6 +49,11 @@ class Closure:
         return self._constrained(0) < 3
 
     @property
+    def keeps_axis(self) -> bool:
+        """Do the z axes of the two frames stay aligned? A ball's do not."""
+        return self._constrained(0) >= 2
+
+    @property
     def slides(self) -> bool:
         """Does the joint leave a displacement free?"""
         return self._constrained(3) < 3

@@ -82,11 +82,12 @@ def basis_of(mechanism, closure, dropped) -> str:
         return BOTH
     if not kind.symmetric_space or on_free:
         return B
-    return A if _even(closure, gone) else B
+    return A if not gone or (closure.keeps_axis and _even(closure, gone)) else B
 
 
 def _even(closure, gone: list[int]) -> bool:
-    """The rows that are gone are the same seen from the parent: about and along x just as y."""
+    """The rows that are gone are the same seen from the parent, whose z axis is the child's: about and along x just as
+    y."""
     space = closure.kind.constraint_space(closure.kind.neutral())
     lost = {tuple(space[k]).index(1.0) for k in gone if 1.0 in tuple(space[k])}
     return all((x in lost) == (x + 1 in lost) for x in (0, 3)) and len(lost) == len(gone)

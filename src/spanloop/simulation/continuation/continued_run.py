@@ -17,8 +17,8 @@ from spanloop.simulation.continuation.carried_state import Carried, Change, refu
 from spanloop.simulation.continuation.closing_impact import Impact, impact
 from spanloop.simulation.continuation.joined_runs import joined
 from spanloop.simulation.continuation.last_model import as_held, closed_at_end, model_at_end, refuse_absent
+from spanloop.simulation.events.changes import PULLED
 from spanloop.simulation.events.kinds import OneSided
-from spanloop.simulation.events.located_step import PULLED
 from spanloop.simulation.simulate import simulate
 from spanloop.simulation.system import Closures
 from spanloop.trajectory import EndReason, Trajectory

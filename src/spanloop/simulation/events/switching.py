@@ -1,43 +1,36 @@
 """What can change during a run: switches (loops, couplings, stops of joints), bodies that come and go, and watchers.
 
 A watcher is a number that fires where it is no longer positive: a user's condition, a moment, the gap of a one-sided
-constraint, its force, the margin of a grasp. The events of sl.simulate and the limits of joints become watchers here.
+constraint, its force, the margin of a grasp. declared_events.py makes them of the events that users write.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from spanloop.compiler.traced_arrays import TracedArray
-from spanloop.errors import InputError, UnsupportedError, nearest
+from spanloop.errors import UnsupportedError
 from spanloop.kernels.row_masks import row_masks, undetermined_rows
 from spanloop.loops.closure_errors import mechanism_of, rows_of
-from spanloop.math import quaternion, rotation_vector
 from spanloop.math.scalar import where
 from spanloop.model import Model
-from spanloop.model.parts import Joint
-from spanloop.simulation.controllers import Named
-from spanloop.simulation.events.endings import Limit, Stop, called, limits_of
-from spanloop.simulation.events.kinds import RESTING, Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
+from spanloop.simulation.events.coming_bodies import appearance, body_of, carried_by, dofs_of
+from spanloop.simulation.events.endings import Limit, Stop
+from spanloop.simulation.events.kinds import RESTING, Appear, Attach, Event, Grasp, OneSided
 from spanloop.simulation.events.kinds import Stop as StopEvent
 from spanloop.simulation.events.location import Rules
-from spanloop.simulation.traced_kernels import arguments
 from spanloop.topology import Mechanism
 from spanloop.topology.captured_frames import captured_width, own_placement
 
 OPEN = 1e-6  # rad, or of the loop's length: what is open by more does not attach
 MOST_IN_TABLE = 6  # switches, of which all sets are known
 INSIDE = 1e-3  # rad, or of the loop's length: a body that appears further on the wrong side ends the run
-_EVER = 1e9  # s before zero: a moment that is past at any start
 STOP = "::stop"  # ends the name of the switch of a joint with limits
 
 
@@ -274,16 +267,16 @@ class Switching:
         out = np.array(v)
         for body, present in zip(self.bodies, self.begins_present, strict=True):
             if not present:
-                out[:, _dofs_of(self.model, body)] = 0.0
+                out[:, dofs_of(self.model, body)] = 0.0
         return out
 
     def dofs_of(self, body: str) -> list[int]:
         """The degrees of freedom of a body that comes and goes, with all that it carries."""
-        return _dofs_of(self.model, body)
+        return dofs_of(self.model, body)
 
     def switches_on(self, body: int) -> list[int]:
         """Numbers of the switches that hold a body that comes and goes, or what it carries."""
-        carried = _carried(self.model, self.bodies[body])
+        carried = carried_by(self.model, self.bodies[body])
         loops = {x.name for x in self.model.loops if {body_of(self.model, x.a), body_of(self.model, x.b)} & carried}
         return [k for k, s in enumerate(self.switches) if s.name in loops]
 
@@ -311,7 +304,7 @@ class Switching:
         """Entries of q and v with which a body appears; without an event, with which it is absent: it does not move."""
         name = self.bodies[body]
         if event is None:
-            return {}, dict.fromkeys(_dofs_of(self.model, name), 0.0)
+            return {}, dict.fromkeys(dofs_of(self.model, name), 0.0)
         joint = next(j for j in self.model.joints if j.child == name)
         q, v = self.model.q_slice(joint.name).start, self.model.v_slice(joint.name).start
         at, rates = appearance(joint, event)
@@ -352,243 +345,6 @@ def _settings(event: Event) -> list[str]:
     return [f"{k}={v!r}" for k, v in vars(event).items() if k not in ("when", "at")]
 
 
-def switching_of(
-    model: Model, events: Any, limits: str, active_loops: Iterable[str] | None, closures: str
-) -> tuple[Switching | None, Any]:
-    """What changes during a run, None if nothing does; and the events that only end it, as `events_of` takes them.
-
-    active_loops: names of the switches that are on at the start, if the user says so. closures: how loops are closed.
-    """
-    listed = _listed(events)
-    stops = _stops(model, listed, limits)
-    ends = {x.name: x.when for x in listed if isinstance(x, End)}
-    if len(ends) == len(listed) and not stops and not any(_takes_forces(*x) for x in ends.items()):
-        return None, (ends or None) if isinstance(events, list | tuple) else events
-    if not isinstance(events, list | tuple) and events is not None:
-        named = events if isinstance(events, Mapping) else {getattr(events, "__name__", "event"): events}
-        listed = [End(name, when) for name, when in named.items()]
-    if closures != "project":
-        what = "limits='stop' needs" if stops and not listed else "events that change the mechanism need"
-        raise UnsupportedError(f"simulate: {what} closures='project'; closures is {closures!r}")
-    return _Maker(model, listed, stops, limits, active_loops).made(), None
-
-
-def _stops(model: Model, events: list[Event], limits: str) -> list[tuple[Limit, int]]:
-    """Limits of joints that are stops, with their DoF."""
-    every = list(limits_of(model))
-    if limits == "stop":
-        wanted = {x.joint for x, _ in every}
-    else:
-        wanted = set().union(*(stopped_joints(model, x) for x in events if isinstance(x, StopEvent)))
-    for event in events:
-        if isinstance(event, StopEvent):
-            stopped_joints(model, event)
-    return [(x, dof) for x, dof in every if x.joint in wanted]
-
-
-def stopped_joints(model: Model, event: StopEvent) -> set[str]:
-    """Names of the joints that a Stop is for."""
-    known = dict.fromkeys(x.joint for x, _ in limits_of(model) if _single(model, x.joint))
-    found = {name for name in known if fnmatch.fnmatchcase(name, event.joint)}
-    if found:
-        return found
-    kind = next((j.kind for j in model.joints if j.name == event.joint), None)
-    if kind is not None:
-        why = "it has no limits" if kind.nv == 1 else f"it has {kind.nv} degrees of freedom; expected one"
-        raise InputError(
-            f"Stop({event.joint!r}): no stop can be at this joint: {why}. model.with_joint(..., lower=, upper=)"
-        )
-    raise InputError(
-        f"Stop({event.joint!r}): there is no joint with limits of this name; {nearest(event.joint, list(known))}"
-    )
-
-
-def _takes_forces(name: str, condition: Callable[..., Any]) -> bool:
-    return arguments(condition, f"the event {name!r}", (3, 4), "tqvf") == 4
-
-
-def _listed(events: Any) -> list[Event]:
-    """The events of a list, each checked to be one."""
-    if not isinstance(events, list | tuple):
-        if isinstance(events, Event):
-            raise InputError(
-                f"events is a {type(events).__name__}; expected a list: events=[sl.events.{type(events).__name__}(...)]"
-            )
-        return []
-    for k, x in enumerate(events):
-        if not isinstance(x, Event):
-            raise InputError(
-                f"events[{k}] is a {type(x).__name__}; expected one of sl.events: Attach, Release, OneSided, "
-                "Stop, Grasp, Appear, Vanish, End"
-            )
-    return list(events)
-
-
-class _Maker:
-    """Collects switches and watchers."""
-
-    def __init__(self, model: Model, events: list[Event], stops: list, limits: str, active_loops: Any):
-        self.model, self.events, self.limits = model, events, limits
-        self.stops = [(limit, dof) for limit, dof in stops if _single(model, limit.joint)]
-        for joint in dict.fromkeys(limit.joint for limit, _ in self.stops):
-            self.model = self.model.with_coupling(joint, None, offset=0.0, switchable=True, name=joint + STOP)
-        self.active_loops = None if active_loops is None else set(active_loops)
-        self.mechanism = mechanism_of(self.model)
-        self.rows = {c.name: c.rows for c in self.mechanism.closures}
-        self.rows |= {g.name: (g.row,) for g in self.mechanism.gears}
-        self.names = list(self.model.switches)
-        self.watchers: list[Watcher] = []
-        self.moments: list[Any] = []
-        self.bodies: list[str] = []
-
-    def made(self) -> Switching:
-        one_sided = self._one_sided()
-        capturing = {x.loop for x in self.events if isinstance(x, Attach) and x.capture}
-        switches = [self._switch(name, one_sided.get(name), name in capturing) for name in self.names]
-        for event in self.events:
-            self._add(event, switches)
-        for k, switch in enumerate(switches):
-            self._add_stop(k, switch)
-        if self.limits == "end":
-            stopped = {s.label for s in switches if s.is_stop}
-            ends = [x for x, _ in limits_of(self.model) if x.joint not in stopped]
-            self.watchers += [Watcher("limit", x.joint, limit=x) for x in ends]
-        opens = {x.loop for x in self.events if isinstance(x, Attach | OneSided)}
-        present = [not any(isinstance(x, Appear) and x.body == b for x in self.events) for b in self.bodies]
-        made = Switching(
-            self.model, tuple(switches), tuple(self.watchers), tuple(self.bodies), tuple(self.moments),
-            begins_present=tuple(present),
-        )  # fmt: skip
-        return replace(made, begins_on=tuple(self._begins_on(made, k, opens) for k in range(len(switches))))
-
-    def _begins_on(self, made: Switching, k: int, opens: set[str]) -> bool:
-        switch, absent = made.switches[k], [made.bodies[b] for b in made.bodies_of(k) if not made.begins_present[b]]
-        if switch.is_stop:
-            return False
-        if self.active_loops is None:
-            return switch.name not in opens and not absent
-        if switch.name in self.active_loops and absent:
-            raise InputError(
-                f"active_loops names {switch.name!r}, which holds {absent[0]!r}, a body that is not there before it "
-                f"appears; leave it out, and let Attach({switch.name!r}, ...) close it"
-            )
-        return switch.name in self.active_loops
-
-    def _one_sided(self) -> dict[str, OneSided]:
-        found: dict[str, OneSided] = {}
-        for x in self.events:
-            if isinstance(x, OneSided):
-                self._number(x.loop, "OneSided")
-                if x.loop in found:
-                    raise InputError(f"OneSided({x.loop!r}) is given twice; a loop has one watched row")
-                found[x.loop] = x
-        return found
-
-    def _switch(self, name: str, one_sided: OneSided | None, captures: bool) -> Switch:
-        rows, order = self.rows[name], self.mechanism.switched_rows
-        places = tuple(order.index(r) for r in rows)
-        if not name.endswith(STOP):
-            if one_sided is not None:
-                one_sided = replace(one_sided, row=_row(one_sided, len(rows)))
-            return Switch(name, rows, places, captures, one_sided)
-        joint = name.removesuffix(STOP)
-        bounds = [(limit, dof) for limit, dof in self.stops if limit.joint == joint]
-        lower = next((x for x, _ in bounds if x.sign > 0), None)
-        upper = next((x for x, _ in bounds if x.sign < 0), None)
-        events = [x for x in self.events if isinstance(x, StopEvent) and joint in stopped_joints(self.model, x)]
-        return Switch(name, rows, places, True, None, lower, upper, bounds[0][1], events[-1] if events else None)
-
-    def _number(self, name: str, kind: str) -> int:
-        """The number of a switch by the name of its loop or coupling."""
-        if name in self.names and not name.endswith(STOP):
-            return self.names.index(name)
-        every = [*(x.name for x in self.model.loops), *(x.name for x in self.model.couplings)]
-        if name in every:
-            what = word_of(self.model, name)
-            raise InputError(f"{kind}({name!r}): this {what} is not switchable; declare it with switchable=True")
-        known = [x for x in self.names if not x.endswith(STOP)]
-        raise InputError(
-            f"{kind}({name!r}): model {self.model.name!r} has no switchable loop or coupling {name!r}; "
-            + (nearest(name, known) if known else "it has none: close one with switchable=True")
-        )
-
-    def _add(self, event: Event, switches: list[Switch]) -> None:
-        kind = type(event).__name__
-        if isinstance(event, Attach | Release):
-            number = self._number(event.loop, kind)
-            self._watch(event, Watcher(kind.lower(), event.loop, number, event=event))
-        elif isinstance(event, OneSided):
-            number = self._number(event.loop, kind)
-            self.watchers.append(Watcher("gap", event.loop, number, event=event))
-            self.watchers.append(Watcher("pull", event.loop, number, event=event))
-        elif isinstance(event, StopEvent):
-            return  # the watchers of stops are added with their switches
-        elif isinstance(event, Grasp):
-            self._add_grasp(event)
-        elif isinstance(event, Appear | Vanish):
-            self._watch(event, Watcher(kind.lower(), event.body, body=self._body(event), event=event))
-        else:
-            self._watch(event, Watcher("end", event.name, event=event))
-
-    def _add_grasp(self, event: Grasp) -> None:
-        loop = next((x for x in self.model.loops if x.name == event.loop), None)
-        if loop is None:
-            raise InputError(
-                f"Grasp({event.loop!r}): model {self.model.name!r} has no loop {event.loop!r}; "
-                + nearest(event.loop, [x.name for x in self.model.loops])
-            )
-        if event.on_break == "release" and not loop.switchable:
-            raise InputError(
-                f"Grasp({event.loop!r}): on_break is 'release', and this loop is not switchable; close it with "
-                "switchable=True"
-            )
-        number = self.names.index(event.loop) if loop.switchable else -1
-        self.watchers.append(Watcher("grasp", event.loop, number, event=event))
-
-    def _body(self, event: Appear | Vanish) -> int:
-        """The number of a body that comes and goes; it is on a free joint, and its loops are switchable."""
-        kind, name = type(event).__name__, event.body
-        joint = next((j for j in self.model.joints if j.child == name), None)
-        if joint is None:
-            raise InputError(
-                f"{kind}({name!r}): model {self.model.name!r} has no body {name!r}; "
-                + nearest(name, [j.child for j in self.model.joints])
-            )
-        if joint.kind.name != "free":
-            raise InputError(f"{kind}({name!r}): this body is on a {joint.kind.name} joint; expected a free one")
-        carried = _carried(self.model, name)
-        for loop in self.model.loops:
-            ends = [body_of(self.model, x) in carried for x in (loop.a, loop.b)]
-            if any(ends) and not all(ends) and not loop.switchable:
-                raise InputError(
-                    f"{kind}({name!r}): loop {loop.name!r} holds this body and is not switchable; close it with "
-                    "switchable=True"
-                )
-        if name not in self.bodies:
-            self.bodies.append(name)
-        return self.bodies.index(name)
-
-    def _watch(self, event: Any, watcher: Watcher) -> None:
-        """Add the watcher of a condition or of a moment."""
-        if event.when is None:
-            self.moments.append(event.at)
-            self.watchers.append(replace(watcher, moment=len(self.moments) - 1))
-            return
-        what = f"the condition of {type(event).__name__}({watcher.name!r})"
-        count = arguments(event.when, what, (3, 4), "tqvf")
-        self.watchers.append(replace(watcher, condition=event.when, takes_forces=count == 4))
-
-    def _add_stop(self, k: int, switch: Switch) -> None:
-        """Watch the gaps and the force of a stop; one without room is closed at the start and never opens."""
-        if switch.is_locked:
-            self.moments.append(-_EVER)
-            event = Attach(switch.name, at=0.0, capture=True)
-            self.watchers.append(Watcher("attach", switch.name, k, moment=len(self.moments) - 1, event=event))
-        elif switch.is_stop:
-            self.watchers += [Watcher("gap", switch.label, k, limit=x) for x in (switch.lower, switch.upper) if x]
-            self.watchers.append(Watcher("pull", switch.label, k))
-
-
 def _bounds_moment(w: Watcher) -> bool:
     """Whether a watcher is a grasp that bounds the moment about its normal."""
     return isinstance(w.event, Grasp) and w.event.torsion is not None and not math.isinf(w.event.torsion)
@@ -597,100 +353,6 @@ def _bounds_moment(w: Watcher) -> bool:
 _NO_MOMENT = "; torsion=math.inf leaves moments about the normal out"
 
 
-class Noted(dict[str, Any]):
-    """Wrenches by name, as conditions read them: arrays of six numbers, one number of a coupling; it notes which."""
-
-    def __init__(self, values: Mapping[str, Sequence[Any]]):
-        super().__init__(values)
-        self.read: set[str] = set()
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self:
-            raise InputError(f"f[{name!r}]: there is no loop or coupling of this name; {nearest(name, list(self))}")
-        self.read.add(name)
-        numbers = super().__getitem__(name)
-        return TracedArray.of(numbers) if len(numbers) > 1 else numbers[0]
-
-
-def wrenches_read(w: Watcher, model: Model) -> frozenset[str]:
-    """Names of the loops and couplings whose forces a condition reads."""
-    from spanloop.compiler.lower import traced_inputs
-
-    parts = {loop.name: 6 for loop in model.loops} | {coupling.name: 1 for coupling in model.couplings}
-    x = traced_inputs((("t", 1), ("q", model.nq), ("v", model.nv), *parts.items()))
-    wrenches = Noted({name: x[name] for name in parts})
-    condition_value(w, model, x, wrenches)
-    return frozenset(wrenches.read)
-
-
-def condition_value(w: Watcher, model: Model, x: Mapping[str, Sequence[Any]], wrenches: Mapping[str, Any]) -> Any:
-    """The value of a user's condition, checked to be one number; wrenches: lists of numbers, or such as are noted."""
-    f = wrenches if isinstance(wrenches, Noted) else Noted(wrenches)
-    q, v = Named.by_joint(x["q"], model, False), Named.by_joint(x["v"], model, True)
-    assert w.condition is not None
-    given = (x["t"][0], q, v, f) if w.takes_forces else (x["t"][0], q, v)
-    value = called(f"the condition of {w.kind} {w.name!r}", w.condition, *given)
-    if isinstance(value, (bool, np.bool_, str)) or hasattr(value, "select") or hasattr(value, "__len__"):
-        raise InputError(
-            f"the condition of {w.kind} {w.name!r} returned a {type(value).__name__}; expected one number that is "
-            "positive until it happens"
-        )
-    if isinstance(value, Real) and not math.isfinite(value):
-        raise InputError(f"the condition of {w.kind} {w.name!r} returned {value}; expected a finite number")
-    return float(value) if isinstance(value, Real) else value
-
-
 def word_of(model: Model, name: str) -> str:
     """What something that closes is called: "loop" or "coupling"."""
     return "coupling" if any(c.name == name for c in model.couplings) else "loop"
-
-
-def _single(model: Model, joint: str) -> bool:
-    """Whether a joint has one degree of freedom: couplings join such joints."""
-    return next(j for j in model.joints if j.name == joint).kind.nv == 1
-
-
-def _row(event: OneSided, count: int) -> int:
-    if event.row is None and count > 1:
-        raise InputError(
-            f"OneSided({event.loop!r}): this loop has {count} rows; name the one that is watched, row=0 ... {count - 1}"
-        )
-    row = 0 if event.row is None else int(event.row)
-    if not 0 <= row < count:
-        raise InputError(f"OneSided({event.loop!r}): row is {row}; expected 0{f' ... {count - 1}' * (count > 1)}")
-    return row
-
-
-def _carried(model: Model, body: str) -> set[str]:
-    """A body and all bodies that it carries, by name."""
-    out = {body}
-    for j in model.joints:  # parents first
-        if j.parent in out:
-            out.add(j.child)
-    return out
-
-
-def _dofs_of(model: Model, body: str) -> list[int]:
-    """Degrees of freedom of the joint of a body and of all joints that it carries."""
-    carried = _carried(model, body)
-    slices = [model.v_slice(j.name) for j in model.joints if j.child in carried]
-    return [i for s in slices for i in range(s.start, s.stop)]
-
-
-def body_of(model: Model, name: str) -> str:
-    """The body that a frame of this name is fixed to, or that has this name."""
-    return next((f.body for f in model.frames if f.name == name), name)
-
-
-def appearance(joint: Joint, event: Appear) -> tuple[list[float], list[float]]:
-    """q (7) and v (6) of a free joint with which its body appears; q is empty if the event gives no pose."""
-    if event.pose is None:
-        return [], [0.0] * 6
-    own = np.eye(4)
-    own[:3, :3], own[:3, 3] = joint.placement.rotation, joint.placement.position
-    pose = np.asarray(event.pose, dtype=float)
-    velocity = np.zeros(6) if event.velocity is None else np.asarray(event.velocity, dtype=float)
-    inside = np.linalg.inv(own) @ pose
-    q = [*quaternion.exponential(rotation_vector.of_matrix(inside[:3, :3].tolist())), *inside[:3, 3]]
-    turn = pose[:3, :3].T
-    return [float(x) for x in q], [float(x) for x in (*(turn @ velocity[:3]), *(turn @ velocity[3:]))]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_cone
 from spanloop.math.scalar import where
 from spanloop.model import Model
+from spanloop.simulation.events.conditions import condition_value
 from spanloop.simulation.events.endings import bounded
 from spanloop.simulation.events.kinds import Grasp
-from spanloop.simulation.events.switching import Switch, Watcher, condition_value
+from spanloop.simulation.events.switching import Switch, Watcher
 
 if TYPE_CHECKING:
     from spanloop.simulation.system import System
