@@ -11,11 +11,12 @@ import numpy as np
 from spanloop.algorithms.papers.kreutz_rodriguez.grasp_margin import friction_cone
 from spanloop.errors import InputError
 from spanloop.loops.closure_errors import misses, rows_of
+from spanloop.simulation.events.conditions import condition_value
 from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.kinds import Attach, Grasp
 from spanloop.simulation.events.location import MOST
 from spanloop.simulation.events.switched_start import wrenches
-from spanloop.simulation.events.switching import OPEN, condition_value, word_of
+from spanloop.simulation.events.switching import OPEN, word_of
 from spanloop.trajectory import EndReason, Outcome
 
 if TYPE_CHECKING:
