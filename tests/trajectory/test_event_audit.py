@@ -88,3 +88,13 @@ def test_a_free_body_that_bounces_on_the_floor_may_change_its_momentum():
     run = sl.simulate(b.build(), q, duration=0.2, events=[sl.events.OneSided("floor", restitution=0.5)])
     assert run.events.kind.tolist() == ["impact"]
     assert "All is well" in str(run.audit())
+
+
+def test_the_audit_of_stops_says_that_none_pulls():
+    b = sl.Builder("slider").body("block", 1.0, inertia=(0.01,) * 3)
+    model = b.prismatic("rail", "world", "block", "x", limits=(-0.01, 0.02)).build()
+    stops = [sl.events.Stop("rail", restitution=0.9)]
+    run = sl.simulate(model, v=[1.0], duration=0.1, events=stops)
+    assert set(np.sign(run.events.impulse[:, 0])) == {-1.0, 1.0}
+    assert run.audit()["impulses"].sentence.startswith("Stops pull with impulses of up to 0 N s, 'rail::stop'")
+    assert not with_table(run, impulse=-run.events.impulse).audit()["impulses"].verdict == "well"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
+from spanloop.simulation.events.outcomes import undefined
 from spanloop.simulation.inputs import CallbackError
 from spanloop.simulation.integrators.adaptive_events import Happened, HostEvents, Step, TrialError
 from spanloop.simulation.integrators.integrator import Integrator
@@ -237,7 +238,9 @@ class _Run:
         t, j = min(found)
         self._sample(dense, np.nextafter(t, 0.0), dense(t))
         y, _, _ = self.functions.project(dense(t))
-        self.end = End(event_met(self.problem.events, j, float(t)), y[: self.nq], y[self.nq :], np.empty(0))
+        q, v = y[: self.nq], y[self.nq :]
+        outcome = undefined(self.problem, float(t), q, v) or event_met(self.problem.events, j, float(t))
+        self.end = End(outcome, q, v, np.empty(0))
 
     def _fail(self, solver: Any, message: str | None) -> None:
         t = float(solver.t_old if solver.t_old is not None else solver.t)
@@ -253,6 +256,12 @@ class _Run:
         if end_reason(refusal) not in (EndReason.SINGULAR, EndReason.OPEN) and margin < CLOSE:
             on = None if self.events is None else self.events.x.get("on")
             self.end = End(singular_end(self.problem, t, margin, on))
+            return
+        delta = (self.t[1] - self.t[0]) * v
+        further = np.array(self.problem.system.moved(q.tolist(), delta.tolist()), float)
+        lost = undefined(self.problem, t, q, v) or undefined(self.problem, t, further, v) if refusal is None else None
+        if lost is not None:
+            self.end = End(lost)
             return
         text = refusal or message or "the motion was lost: numbers grew beyond bounds"
         self.end = End(Outcome(end_reason(refusal), f"at t = {t:.6g} s {text}", t))

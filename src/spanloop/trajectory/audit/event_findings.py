@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Finding, verdict_on
-from spanloop.trajectory.audit.impacts import Impacts, OneSided, impacts, one_sided
+from spanloop.trajectory.audit.impacts import Impacts, OneSided, impacts, one_sided, stops
+from spanloop.trajectory.events import STOP
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -28,7 +29,11 @@ def event_findings(run: Trajectory, energy: float, momentum: float, closure: flo
         yield _impacts(run, found, energy)
         if np.isfinite(found.momentum).any():
             yield _momentum(run, found, momentum)
-    yield from _one_sided(run, closure)
+    closures = one_sided(run)
+    yield from _one_sided(closures, closure)
+    impulses = [(x, x.impulse_pull, x.impulse) for x in (*closures, *stops(run))]
+    if impulses:
+        yield _pulling("impulses", "pull with impulses of up to", "N s", impulses)
 
 
 def _impacts(run: Trajectory, found: Impacts, share: float) -> Finding:
@@ -66,8 +71,7 @@ def _momentum(run: Trajectory, found: Impacts, bound: float) -> Finding:
     return Finding("impact momentum", value, bound, "1", verdict_on(value, bound, 0.0), words)
 
 
-def _one_sided(run: Trajectory, bound: float) -> Iterator[Finding]:
-    closures = one_sided(run)
+def _one_sided(closures: list[OneSided], bound: float) -> Iterator[Finding]:
     if not closures:
         return
     worst = min(closures, key=lambda x: x.gap / x.length)
@@ -76,9 +80,7 @@ def _one_sided(run: Trajectory, bound: float) -> Iterator[Finding]:
     words += f"{bound * worst.length:.2g} {worst.unit})."
     yield Finding("gaps", value, bound, "rad, or of the loop's length", verdict_on(value, bound, 0.0), words)
     forces = [(x, x.pull, x.force) for x in closures]
-    impulses = [(x, x.impulse_pull, x.impulse) for x in closures]
     yield _pulling("pulls", "pull by up to", "N", forces)
-    yield _pulling("impulses", "pull with impulses of up to", "N s", impulses)
 
 
 def _pulling(name: str, verb: str, unit: str, found: list[tuple[OneSided, float, float]]) -> Finding:
@@ -86,7 +88,8 @@ def _pulling(name: str, verb: str, unit: str, found: list[tuple[OneSided, float,
     worst, pull, largest = max(found, key=lambda x: x[1] / x[2] if x[2] else 0.0)
     share = pull / largest if largest else 0.0
     unit = unit if worst.unit == "m" else unit.replace("N", "N m")
-    words = f"One-sided closures {verb} {pull:.2g} {unit}, {worst.name!r} (bound {_PULL * largest:.2g} {unit}, "
+    what = "Stops" if worst.name.endswith(STOP) else "One-sided closures"
+    words = f"{what} {verb} {pull:.2g} {unit}, {worst.name!r} (bound {_PULL * largest:.2g} {unit}, "
     words += f"{_PULL:g} of the largest)."
     return Finding(name, share, _PULL, "1", verdict_on(share, _PULL, 0.0), words)
 

@@ -21,7 +21,7 @@ from spanloop.model.parts import WORLD
 from spanloop.trajectory.events import STOP, impulse_rows
 from spanloop.trajectory.quantities import error_of, is_closed, over_samples, row_forces
 from spanloop.trajectory.segment_models import robot_of
-from spanloop.trajectory.topologies import model_of, topologies, without_mass
+from spanloop.trajectory.topologies import has_same_joints, model_of, topologies, without_mass
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -203,6 +203,25 @@ def one_sided(run: Trajectory) -> list[OneSided]:
         gap_unit = {"N s": "m", "N m s": "rad"}[unit]
         smallest = float(open_gaps.min(initial=0.0))
         out.append(OneSided(name, smallest, gap_unit, length, _pull(force), _largest(force), impulse_pull, at_stake))
+    return out
+
+
+def stops(run: Trajectory) -> list[OneSided]:
+    """The impulses of stops at the limits of joints; that joints stay within them is judged elsewhere."""
+    out: list[OneSided] = []
+    events = run.events
+    if not has_same_joints(run):
+        return out
+    for j in run.model.joints:
+        name = j.name + STOP
+        if name not in events.switches or j.lower == j.upper:
+            continue
+        (number,) = events.rows_named(name)
+        q, unit = events.q[:, run.model.q_slice(j.name).start], events.rows[number].unit
+        low, high = (bound if x is None else x[0] for x, bound in ((j.lower, -np.inf), (j.upper, np.inf)))
+        pushes = np.where(q - low < high - q, 1.0, -1.0) * events.impulse[:, number]
+        gap_unit = {"N s": "m", "N m s": "rad"}[unit]
+        out.append(OneSided(name, 0.0, gap_unit, 1.0, 0.0, 0.0, _pull(pushes), _largest(pushes)))
     return out
 
 
