@@ -22,10 +22,11 @@ from spanloop.simulation import initial_state
 from spanloop.simulation.actuators import actuation
 from spanloop.simulation.controllers import AppliedForces, Callback, applied_forces
 from spanloop.simulation.events.declared_events import switching_of
-from spanloop.simulation.events.endings import Events, events_of
+from spanloop.simulation.events.endings import Events, Limit, events_of
 from spanloop.simulation.events.event_log import event_table, plastic_note
 from spanloop.simulation.events.rows_read import with_rows_read
 from spanloop.simulation.events.switched_start import initial_arrays, start_note
+from spanloop.simulation.events.switching import Switching
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
 from spanloop.simulation.integrators.implicit import linearized
@@ -146,10 +147,7 @@ class Problem:
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
         watched = events_of(model, limits == "end" and not switching, ends)
-        stops = [x for s in switching.switches for x in (s.lower, s.upper) if x] if switching else []
-        ending = events_of(model, limits == "end", None).limits if switching else watched.limits
-        initial_state.warn_of_limits([x for x in ending if x not in stops], rows_q)
-        initial_state.warn_of_limits(stops, rows_q, is_stop=True)
+        _warn_of_limits(watched.limits if not switching else (), switching, rows_q)
         fixed_open = active is not None and not switching
         opened = tuple(name for name in model.switches if name not in (active or ())) if fixed_open else ()
         return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
@@ -386,6 +384,15 @@ class Problem:
 
         memory = shaped(rows["z"]) if sizes["z"] else None
         return Segment(times.reshape(self.batch), shaped(rows["q"]), shaped(rows["v"]), shaped(tau), memory)
+
+
+def _warn_of_limits(ends: Sequence[Limit], switching: Switching | None, q: np.ndarray) -> None:
+    """Warn of runs q (n, nq) that start beyond a limit that ends them, or beyond a stop."""
+    if switching is not None:
+        ends = [w.limit for w in switching.watchers if w.kind == "limit" and w.limit is not None]
+        stops = [x for s in switching.switches for x in (s.lower, s.upper) if x]
+        initial_state.warn_of_limits(stops, q, is_stop=True)
+    initial_state.warn_of_limits(ends, q)
 
 
 def _forces(model: Model, forces: Any, loops: Closures, active: Any, live: np.ndarray | None) -> Any:

@@ -185,11 +185,8 @@ class TimeLoop:
         try:
             while p.done < g.steps and not p.why.all():
                 began = time.perf_counter()
-                count, inside = (
-                    units * unit,
-                    0 if stepwise else p.done % g.every,
-                )  # inside: after a stretch that was cut
-                self.advance(p, min(g.every - inside if inside else count, g.steps - p.done))
+                inside = 0 if stepwise else p.done % g.every  # the last stretch was cut between two samples
+                self.advance(p, min(g.every - inside if inside else units * unit, g.steps - p.done))
                 pace = _STRETCH / max(time.perf_counter() - began, 1e-9)
                 if not stepwise:
                     units = max(1, int(units * min(8.0, pace)))
