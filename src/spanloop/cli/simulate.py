@@ -38,7 +38,7 @@ EXAMPLES = (
     "spanloop simulate zoo:four_bar --v crank_hinge=2 --output run.html",
     "spanloop simulate zoo:puma --q joint2=-60deg --tau joint1=3 --duration 1 --audit",
     "spanloop simulate zoo:pendulum:2 --q hinge1=1.2 --set rod2.mass=0.5 --output run.npz --output run.csv",
-    "spanloop simulate zoo:hexapod --event 'end high when=1.0 - t' --output run.html",
+    "spanloop simulate zoo:pendulum:2 --q hinge1=1.2 --event 'end low when=q.hinge1 - 0.1' --output run.html",
 )
 PAGES, PICTURES, DATA = (".html", ".htm"), (".svg",), (".nc", ".h5", ".npz", ".csv")
 VIDEOS = (".mp4", ".gif")
