@@ -116,6 +116,7 @@ def test_regrouped_inertias_give_the_same(name):
     assert difference(accelerations(case, regroup=False), answer_of(name)) < AGREE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FEW)
 @pytest.mark.parametrize("method", ["elimination", "dense"])
 def test_external_forces_agree_with_fifty_digits(name, method):
@@ -325,6 +326,7 @@ def test_operations_grow_linearly(family, sizes):
     assert _slope(sizes[-2:], counts[-2:]) <= 1.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_two_five_joint_arms_hold_an_object_rigidly(seed):
     """Each arm's own admittance is deficient, the closures' rows together are not: right to 1e-9."""
@@ -341,6 +343,7 @@ def test_given_accelerations_that_would_open_a_loop_are_refused(driven):
         sl.Dynamics(model).forward_dynamics(q, np.zeros(3), np.array((1.0, 0.5, -3.0)))
 
 
+@pytest.mark.slow
 def test_a_batch_with_bad_states_raises_nothing_and_harms_no_other():
     case = case_of("stewart")
     q = np.tile(case.q, (20, 1))

@@ -42,6 +42,7 @@ FITS["simple_closed_chain"] = tuple(ZOO)
 # ---- against a dense solution in 50 digits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "name"), [(m, n) for m in METHODS for n in FITS[m]])
 def test_zoo_agrees_with_fifty_digits(method, name):
     a = accelerations(case_of(name), method=method, target="python")
@@ -55,6 +56,7 @@ def test_a_method_that_does_not_fit_says_why(method, name):
         sl.compile(case_of(name).model, "forward_dynamics", method=method)
 
 
+@pytest.mark.slow
 def test_given_motions_that_a_loop_joins_are_refused_by_simple_closed_chain():
     """It left such rows out, and answered with a loop that opens."""
     b = sl.Builder("given").body("stand", 1.0, inertia=(1, 1, 1)).body("arm", 2.0, inertia=(1, 1, 1))
@@ -71,6 +73,7 @@ COMPILED = [(m, "arms 2 ball") for m in METHODS] + [(m, "hexapod") for m in ("si
 COMPILED += [pytest.param(m, n, marks=[pytest.mark.slow]) for m in METHODS for n in ("arms 2", "stewart")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "name"), COMPILED)
 def test_machine_code_agrees_with_fifty_digits_alone_and_in_a_batch(method, name):
     case, expected = case_of(name), answer_of(name)
@@ -148,6 +151,7 @@ def test_random_loops_agree_with_fifty_digits(method, seed):
     assert difference(a, answer_of(f"random {seed}")) < AGREE
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize("joints", [(2, 5), (6, 7), (8, 10)], ids=["below six", "six", "above six"])
 def test_chains_of_any_number_of_joints(method, joints):

@@ -140,6 +140,7 @@ def test_a_driven_joint_accelerates_as_told(seed, method):
     assert residual <= ROUNDING * (norm(M) * norm(a) + norm(h) + norm(given))
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize("name", ["chain_prismatic", "random3", "chain_universal"])
 def test_live_parameters_give_what_a_recompiled_model_gives(name, method):

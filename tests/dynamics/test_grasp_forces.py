@@ -69,6 +69,7 @@ def test_a_squeeze_changes_the_forces_by_an_internal_force_and_no_acceleration(k
         np.testing.assert_allclose(change[f"holding{k}"], [0.0, 0.0, 0.0, *(20.0 * normal)], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_least_squeeze_brings_the_worst_grasp_to_the_margin_asked_for():
     robot, q = held_by_arms("soft_finger")
     tau, still, press = robot.static_torques(q), np.zeros(24), {f"holding{k}": 1.0 for k in (1, 2, 3)}

@@ -121,6 +121,7 @@ def test_a_body_without_inertia_about_its_hinge_is_refused():
     refused(lambda: sl.Dynamics(thin_rod()).forward_dynamics([0.1], [0.0], [1.0]))
 
 
+@pytest.mark.slow
 def test_ordinary_trees_are_not_tested():
     for model in (sl.zoo.puma(), sl.zoo.quadruped(), sl.zoo.chain(16), sl.zoo.chain(64), sl.zoo.chain(1000)):
         assert not PivotTest(mechanism(model), IN_MATRIX).noise

@@ -93,6 +93,7 @@ def test_a_kernel_refuses_what_the_rows_it_drops_do_not_allow():
     assert KernelSpec.of(rods(), "forward_dynamics", near=TWISTED).key == other.key
 
 
+@pytest.mark.slow
 def test_nothing_is_dropped_where_no_closed_state_is_known():
     """A loop that nothing can close from neutral: singular positions and contradictions are refused all the same."""
     b = sl.Builder("far", gravity=(0.0, 0.0, 0.0))

@@ -174,6 +174,7 @@ def test_loops_inside_both_systems_with_redundant_rows():
     agrees(pair, q)
 
 
+@pytest.mark.slow
 def test_systems_that_no_closure_joins():
     """Free of each other; the arms' own loops are closed, or there are none at all."""
     arms, held, _, q = linkage()
@@ -223,6 +224,7 @@ def test_points_that_do_not_move(where):
     agrees(pair, q)
 
 
+@pytest.mark.slow
 def test_the_cheap_step_d_costs_the_same_for_every_arm():
     """The whole form factors a matrix of all rows."""
 
@@ -342,6 +344,7 @@ def test_a_batch_is_state_by_state():
         np.testing.assert_allclose(a[k // 3, k % 3], one, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_states_without_an_answer_are_nan_and_harm_no_other():
     arms, held, closures, q = arms_and_object(2, "spherical")
     pair = sl.ClosedTopology(arms, held, closures)
@@ -430,6 +433,7 @@ def test_driven_joints_have_their_given_accelerations():
     assert difference(found, exact(pair.model, c.q, c.v, c.tau)) < AGREE
 
 
+@pytest.mark.slow
 def test_switchable_and_driven_closures():
     """Against the method of elimination for the two systems as one model."""
     arms, held, closures, q = arms_and_object(3, "revolute")

@@ -159,6 +159,7 @@ def test_closure_forces_agree_with_dense_equations(kind, seed):
         assert found.status == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "seed"), SOLVED)
 def test_every_body_obeys_newton_and_euler_whatever_acts_in_loops(kind, seed):
     robot, (q, v, tau), words = driven_and_switched(kind, seed)
@@ -198,6 +199,7 @@ def test_forces_of_loops_that_are_not_active_are_zero_in_a_batch():
     assert list(found.status) == ["ok"] * 3
 
 
+@pytest.mark.slow
 def test_inverse_dynamics_tells_of_released_feet_that_they_carry_nothing():
     robot, q = sl.Dynamics(zoo.hexapod(switchable=True), target="python"), zoo.hexapod_start()
     z, tripod = np.zeros(robot.model.nv), [f"standing{i}" for i in (1, 3, 5)]
@@ -395,6 +397,7 @@ def test_inverse_dynamics_of_a_robot_whose_loops_are_all_open_needs_no_method_fo
     np.testing.assert_allclose(robot.inverse_dynamics(q, z, a, active_loops=[]), tau, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_robot_with_fewer_loops_keeps_its_options():
     model, q = zoo.arms_with_object(3), zoo.arms_with_object_start(3)
     model = replace(model, loops=tuple(replace(x, switchable=True) for x in model.loops))

@@ -139,6 +139,7 @@ def test_closure_forces_and_reactions_go_with_the_torques():
 # ---- more actuators than the motion needs
 
 
+@pytest.mark.slow
 def test_torques_are_the_least_of_all_that_make_the_motion():
     robot, q, v, a = motion("arms 2")
     model, J = robot.model, robot.closure_jacobian(motion("arms 2")[1])
@@ -322,6 +323,7 @@ def test_dofs_that_nobody_drives_are_named():
         robot.inverse_dynamics(q, v, a)
 
 
+@pytest.mark.slow
 def test_a_singular_position_of_the_actuators_is_told():
     """A piston in its dead centre moves no crank."""
     robot = sl.Dynamics(zoo.slider_crank())

@@ -96,6 +96,7 @@ def gripper(ratio=-1.0):
 # ---- assembling
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_mechanism_is_assembled_from_a_guess_nearby(case):
     robot, q = robot_of(case)
@@ -476,6 +477,7 @@ def test_a_tree_has_sensible_answers():
     np.testing.assert_allclose(robot.mass_matrix(q, coordinates="independent"), robot.mass_matrix(q))
 
 
+@pytest.mark.slow
 def test_a_misaligned_axis_is_accepted_and_reported():
     """A closing hinge tilted by 1e-5 rad: its rows contradict each other by that much."""
     tilted = zoo.four_bar(closure=sl.joints.Revolute((1e-5, -1.0, 0.0)))
@@ -557,6 +559,7 @@ def test_operational_inertia_agrees_with_dense_equations(case, frames):
     )
 
 
+@pytest.mark.slow
 def test_operational_inertia_takes_batches():
     robot, q = robot_of("stewart")
     states = robot.assemble(near(robot, q, 0.05, 4))

@@ -31,6 +31,7 @@ def four_bar(offset=0.0, tilt=0.0, most=None):
     return b.loop("tip", "end", sl.joints.Revolute((0.0, 1.0, 0.0)), name="d").build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("offset", "tilt"), [(4.1e-9, 0.0), (2e-6, 0.0), (1e-7, 1e-7), (0.0, 3e-6)])
 def test_a_loop_that_a_rounded_file_leaves_open_is_assembled_with_a_note(offset, tilt):
     robot = sl.Dynamics(four_bar(offset, tilt))

@@ -145,6 +145,7 @@ def test_a_force_along_a_row_is_the_wrench_of_its_name(axis):
         np.testing.assert_allclose(rest - robot.bias(q, np.zeros(12), forces=loads), row, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_the_multipliers_are_the_loop_force_in_the_axes_of_the_child_frame():
     """Solution.loop_forces is in world axes, Solution.rows along the names."""
     for axis in ("x", "-y", OBLIQUE):

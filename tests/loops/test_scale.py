@@ -63,6 +63,7 @@ def test_a_mechanism_of_any_size_has_the_same_answers(name, factor):
     assert here.distance == pytest.approx(there.distance, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", FACTORS)
 @pytest.mark.parametrize("name", CASES)
 def test_a_loop_is_open_by_shares_of_its_own_length(name, factor):
@@ -95,6 +96,7 @@ def rail(distance):
     return b.loop("pin", "tip", sl.joints.Revolute("z"), name="closing").build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [0.5, 60.0, 3e4])
 def test_a_slide_that_must_go_far_to_close_its_loop(distance):
     """The links in line, the slide at its end: the loop is singular there, however far that is from neutral."""

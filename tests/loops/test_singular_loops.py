@@ -68,6 +68,7 @@ def with_tilted_loop(model, number: int, tilt: float):
 # ---- redundant rows, nearly aligned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tilt", TILTS)
 @pytest.mark.parametrize("name", PLANE)
 def test_a_tilted_hinge_moves_the_mechanism_as_if_aligned(name, tilt):
@@ -79,6 +80,7 @@ def test_a_tilted_hinge_moves_the_mechanism_as_if_aligned(name, tilt):
     assert difference(a, expected) < FACTOR * tilt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tilt", TILTS)
 @pytest.mark.parametrize("name", PLANE)
 def test_a_tilted_closure_moves_the_mechanism_as_if_aligned(name, tilt):
@@ -106,6 +108,7 @@ def test_a_closure_said_twice_changes_nothing(name):
     assert difference(a, exact(case.model, case.q, case.v, case.tau)) < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tilt", TILTS)
 @pytest.mark.parametrize("name", ["arms 2", "four_bar"])
 def test_a_closure_said_twice_with_one_of_them_tilted_changes_nothing(name, tilt):
@@ -116,6 +119,7 @@ def test_a_closure_said_twice_with_one_of_them_tilted_changes_nothing(name, tilt
     assert difference(a, exact(case.model, case.q, case.v, case.tau)) < FACTOR * tilt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drift", TILTS)
 @pytest.mark.parametrize("name", ["arms 2", "four_bar"])
 def test_a_closure_said_twice_changes_nothing_in_a_drifted_state(name, drift):
@@ -128,6 +132,7 @@ def test_a_closure_said_twice_changes_nothing_in_a_drifted_state(name, drift):
     assert difference(a, once) < FACTOR * drift
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["four_bar", "five_bar", "bricard", "andrews", "n_four_bar 8"])
 def test_forces_of_redundant_rows_are_the_shortest_and_marked(name):
     case = moving(*mechanism(name), np.random.default_rng(1))

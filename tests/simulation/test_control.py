@@ -266,6 +266,7 @@ def test_a_tool_follows_a_line_and_keeps_its_orientation():
     assert np.abs(run["tool"].pose[:, :3, :3] - pose[:3, :3]).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_a_tool_turns_as_it_is_told():
     model = sl.zoo.puma()
     pose = sl.Dynamics(model).pose(START, "tool")

@@ -127,6 +127,7 @@ def test_a_puck_between_two_walls_never_loses_energy(options):
     assert run.q.max() < 0.1 + 1e-12
 
 
+@pytest.mark.slow
 def test_more_bounces_than_a_step_can_locate_are_not_stopped_in_silence():
     run = sl.simulate(puck(), [0.03], [1000.0], duration=0.05, step=0.01, events=WALLS)
     assert run.outcome.reason == "not_converged"

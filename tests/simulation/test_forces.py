@@ -68,6 +68,7 @@ def test_a_spring_keeps_energy_with_its_own():
     assert np.ptp(total) < 1e-8
 
 
+@pytest.mark.slow
 def test_springs_between_moving_bodies_keep_energy_and_momentum():
     model = sl.zoo.quadruped().without_losses().with_gravity(STILL)
     q, v = model.random_state(2)

@@ -83,6 +83,7 @@ def test_the_neutral_start_is_assembled_with_the_live_lengths():
     assert [bool(runs[k].closure_residual.max() < 1e-11) for k in range(2)] == [True, True]
 
 
+@pytest.mark.slow
 def test_loop_forces_act_at_the_frames_of_the_live_lengths():
     loops = sl.Closures(loop_forces={"meeting": [0.7]})
     run = sl.simulate(BAKED, start(1.3), duration=0.02, parameters=LIVE, closures=loops)

@@ -318,6 +318,7 @@ def test_runs_of_a_batch_are_single_runs_to_the_bit():
         assert many.residual[k] == one.residual
 
 
+@pytest.mark.slow
 def test_single_precision_follows():
     robot, q, v = moving("three legs")
     run, exact = (

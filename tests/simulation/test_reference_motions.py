@@ -109,6 +109,7 @@ def test_the_published_angles_are_good_to_2e_9(squeezing):
 # ---- PUMA
 
 
+@pytest.mark.slow
 def test_puma_falls_for_six_seconds_as_pinocchio_says():
     """The reference is good to about 3e-12: a deviation grows by less than a hundred within the six seconds."""
     model = sl.zoo.puma()

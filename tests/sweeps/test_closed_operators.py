@@ -133,6 +133,7 @@ def test_without_closures_the_tree_is_recovered():
             getattr(S, name)
 
 
+@pytest.mark.slow
 def test_3_13_is_applied_by_sweeps():
     """With three rows a joint more always costs the same."""
     counts = []

@@ -275,6 +275,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_operations_grow_linearly_with_the_chain(name):
     """Every doubling adds twice what the one before added; from 32 to 64 links the slope is at most 1.05.

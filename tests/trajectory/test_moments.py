@@ -38,6 +38,7 @@ def lifted():
     )
 
 
+@pytest.mark.slow
 def test_events_of_one_moment_have_one_state_before_and_one_after():
     run = lifted()
     assert [(e.kind, e.name) for e in run.events][1:] == [("attach", "hold"), ("release", "table")]
@@ -47,6 +48,7 @@ def test_events_of_one_moment_have_one_state_before_and_one_after():
     assert run.audit().well
 
 
+@pytest.mark.slow
 def test_an_impact_just_after_the_start_is_at_the_start():
     run = bounces(2e-13, -1.0)
     assert run.times[:3].tolist() == [0.0, 0.0, 0.01]

@@ -175,6 +175,7 @@ def test_momentum_without_a_cause_is_found():
     assert audit["energy"].verdict == "not well"
 
 
+@pytest.mark.slow
 def test_torques_at_a_free_root_act_from_outside():
     model = sl.zoo.quadruped().without_losses()
     q, v = model.random_state(3)

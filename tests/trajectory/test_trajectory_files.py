@@ -121,6 +121,7 @@ def test_a_model_that_cannot_move_reads_back(extension, tmp_path):
 # ---- what others see
 
 
+@pytest.mark.slow
 def test_xarray_opens_a_run_with_names_and_units(tmp_path):
     xarray = pytest.importorskip("xarray")
     run = with_everything()

@@ -223,6 +223,7 @@ def test_counts_are_those_of_the_kernels():
     np.testing.assert_allclose(ends, [total(x) for x in kernels])
 
 
+@pytest.mark.slow
 def test_scaling_draws_a_line_for_each_method():
     ax = plots.scaling(sl.zoo.chain, (2, 4))
     drawn = lines(ax)

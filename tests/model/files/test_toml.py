@@ -157,6 +157,7 @@ def test_defaults_are_left_out():
     )
 
 
+@pytest.mark.slow
 @given(
     numbers=some.lists(some.floats(-1e100, 1e100), min_size=9, max_size=9),
     limit=some.floats(max_value=1e308),
