@@ -26,7 +26,7 @@ from spanloop.simulation.events.endings import Events, Limit, events_of
 from spanloop.simulation.events.event_log import event_table, plastic_note
 from spanloop.simulation.events.rows_read import with_rows_read
 from spanloop.simulation.events.switched_start import initial_arrays, start_note
-from spanloop.simulation.events.switching import Switching
+from spanloop.simulation.events.switches import Switching
 from spanloop.simulation.forces import along_loops, together
 from spanloop.simulation.inputs import Inputs, constant_forces, constants, inputs_of
 from spanloop.simulation.integrators.implicit import linearized

@@ -13,7 +13,7 @@ Every function takes the arrays of one run by name and works on floats and on tr
 | toward, before | nv | of their stages: the rate of q, and the acceleration of the stage before |
 | push | nv | of their stages, where targets of gains move: a torque |
 | others | | of closures: active, given, gains; forces: six numbers for each loaded body |
-| captured, present | | of events: frames that loops hold, 1 or 0 for bodies that come and go (events/switching.py) |
+| captured, present | | of events: frames that loops hold, 1 or 0 for bodies that come and go (events/switches.py) |
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.controllers import AppliedForces
 from spanloop.simulation.events.endings import Stop
-from spanloop.simulation.events.switching import Switching
+from spanloop.simulation.events.switches import Switching
 from spanloop.simulation.minimal.completion import METHOD as MINIMAL_METHOD
 from spanloop.simulation.minimal.completion import ROUNDS as MINIMAL_ROUNDS
 from spanloop.simulation.minimal.completion import Completion

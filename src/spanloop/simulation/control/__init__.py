@@ -1,9 +1,9 @@
 """Controllers that are compiled into a simulation, and the paths they follow: sl.simulate(..., controller=...)."""
 
+from spanloop.simulation.control.grasp_squeeze import squeeze
 from spanloop.simulation.control.joint_space import computed_torque, gravity, pd
 from spanloop.simulation.control.motion_paths import Path, cycloidal, given, hold, path, quintic, sine, turning
 from spanloop.simulation.control.operational import operational_space
-from spanloop.simulation.control.squeezing import squeeze
 from spanloop.simulation.controllers import Controller, callback, together
 
 __all__ = [

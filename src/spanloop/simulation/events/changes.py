@@ -24,14 +24,14 @@ from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
 from spanloop.simulation.events.kinds import Appear, Attach
-from spanloop.simulation.events.switching import INSIDE, OPEN, Switching
+from spanloop.simulation.events.switches import INSIDE, OPEN, Switching
 from spanloop.simulation.events.watched_values import gap_rates, push, weight
 from spanloop.topology.captured_frames import captured_placement, own_placement
 
 if TYPE_CHECKING:
     from spanloop.simulation.system import System
 
-PULLED = 1e-6  # of the weight over a step: a one-sided switch with a larger impulse the wrong way lets go
+PULLED = 1e-6  # of all impulses, and of the weight over a step: what is pulled with more lets go
 BEYOND = 1e-9  # rad or m: a joint that is further beyond its limit is held where it is
 SLOW = 20.0  # m/s² or rad/s²: times the step, the speed of what does not bounce in a restless step
 

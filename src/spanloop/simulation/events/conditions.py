@@ -16,7 +16,7 @@ from spanloop.simulation.controllers import Named
 from spanloop.simulation.events.endings import called
 
 if TYPE_CHECKING:
-    from spanloop.simulation.events.switching import Watcher
+    from spanloop.simulation.events.switches import Watcher
 
 
 class Wrenches(dict[str, Any]):

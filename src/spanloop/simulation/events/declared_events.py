@@ -14,7 +14,7 @@ from spanloop.simulation.events.coming_bodies import body_of, carried_by
 from spanloop.simulation.events.endings import Limit, limits_of
 from spanloop.simulation.events.kinds import Appear, Attach, End, Event, Grasp, OneSided, Release, Vanish
 from spanloop.simulation.events.kinds import Stop as StopEvent
-from spanloop.simulation.events.switching import STOP, Switch, Switching, Watcher, word_of
+from spanloop.simulation.events.switches import STOP, Switch, Switching, Watcher, word_of
 from spanloop.simulation.traced_kernels import arguments
 
 _EVER = 1e9  # s before zero: a moment that is past at any start
@@ -43,15 +43,8 @@ def switching_of(
 
 def _stops(model: Model, events: list[Event], limits: str) -> list[tuple[Limit, int]]:
     """Limits of joints that are stops, with their DoF."""
-    every = list(limits_of(model))
-    if limits == "stop":
-        wanted = {x.joint for x, _ in every}
-    else:
-        wanted = set().union(*(stopped_joints(model, x) for x in events if isinstance(x, StopEvent)))
-    for event in events:
-        if isinstance(event, StopEvent):
-            stopped_joints(model, event)
-    return [(x, dof) for x, dof in every if x.joint in wanted]
+    named = set().union(*(stopped_joints(model, x) for x in events if isinstance(x, StopEvent)))
+    return [(x, dof) for x, dof in limits_of(model) if limits == "stop" or x.joint in named]
 
 
 def stopped_joints(model: Model, event: StopEvent) -> set[str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from spanloop.simulation.events.located_step import logged_sizes
 from spanloop.simulation.events.location import RESOLVED
-from spanloop.simulation.events.switching import Switching, Watcher
+from spanloop.simulation.events.switches import Switching, Watcher
 from spanloop.trajectory.events import NO_EFFECT, EventTable, impulse_rows
 
 if TYPE_CHECKING:

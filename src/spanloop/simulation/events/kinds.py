@@ -1,4 +1,4 @@
-"""The kinds of events, as users write them; each checks its own arguments, `switching.py` those that need the model."""
+"""The kinds of events, as users write them; each checks its own arguments, `switches.py` those that need the model."""
 
 from __future__ import annotations
 

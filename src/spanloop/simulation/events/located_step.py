@@ -25,7 +25,7 @@ from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 from spanloop.simulation.events import location
 from spanloop.simulation.events.changes import Changes
-from spanloop.simulation.events.switching import Switching
+from spanloop.simulation.events.switches import Switching
 from spanloop.simulation.events.watched_values import values_and_rates
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from spanloop.simulation.events.endings import Events
 from spanloop.simulation.events.kinds import Attach, Grasp
 from spanloop.simulation.events.location import MOST
 from spanloop.simulation.events.switched_start import wrenches
-from spanloop.simulation.events.switching import OPEN, word_of
+from spanloop.simulation.events.switches import OPEN, word_of
 from spanloop.trajectory import EndReason, Outcome
 
 if TYPE_CHECKING:

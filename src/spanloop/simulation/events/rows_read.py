@@ -11,7 +11,7 @@ import numpy as np
 from spanloop.algorithms.closed.closure_kinematics import loop_wrenches
 from spanloop.simulation.controllers import traced
 from spanloop.simulation.events.conditions import condition_value, wrenches_read
-from spanloop.simulation.events.switching import Switching, Watcher
+from spanloop.simulation.events.switches import Switching, Watcher
 from spanloop.simulation.events.watched_values import margin
 
 _SIZES = (1.0, 30.0, 1e3)  # N or N m, of forces at which a value is compared

@@ -15,7 +15,7 @@ from spanloop.loops.closure_errors import rows_of
 from spanloop.math.scalar import absolute, where
 from spanloop.simulation.controllers import traced
 from spanloop.simulation.events.conditions import condition_value
-from spanloop.simulation.events.switching import OPEN, STOP, Switching
+from spanloop.simulation.events.switches import OPEN, STOP, Switching
 from spanloop.simulation.events.watched_values import values_and_rates, watched_row
 from spanloop.simulation.traced_kernels import kernel, must_repeat
 

@@ -11,7 +11,7 @@ from spanloop.model import Model
 from spanloop.simulation.events.conditions import condition_value
 from spanloop.simulation.events.endings import bounded
 from spanloop.simulation.events.kinds import Grasp
-from spanloop.simulation.events.switching import Switch, Watcher
+from spanloop.simulation.events.switches import Switch, Watcher
 
 if TYPE_CHECKING:
     from spanloop.simulation.system import System
