@@ -42,7 +42,9 @@ def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
     ends = distinct(points_on(model, body.name), NEAR * size)
     joint = model.joints[model.body_number[body.name] - 1]
     floats = joint.kind.nv == 6
-    board = plate(ends if floats else [(0.0, 0.0, 0.0), *ends], size)
+    touched = {f.placement.position for f in model.frames for c in model.contacts if f.name in (c.a.at, c.b.at)}
+    joined = [p for p in ends if p not in touched]  # feet of a box do not make it a plate
+    board = plate(joined if floats else [(0.0, 0.0, 0.0), *joined], size)
     if board is not None:
         return (board,)
     box = inertia_box(body.inertia)
@@ -58,6 +60,21 @@ def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
     axis = None if floats else axis_of(joint.kind)
     limbs = [s for p in ends for s in _limb(p, axis, _limb_radius(hypot(*p), box, size))]
     return tuple(limbs) or (Shape("sphere", (1.5 * THINNEST * size,), derived=True),)
+
+
+def with_contacts(
+    model: Model, body: Body, shapes: tuple[Shape, ...], touching: tuple[Shape, ...], size: float
+) -> tuple[Shape, ...]:
+    """A body's stand-ins and what it touches others with, which replaces boxes, plates and balls; limbs lead to it."""
+    if all(s.kind == "sphere" and s.derived for s in touching):  # points
+        kept = shapes
+    else:
+        kept = tuple(s for s in shapes if s.derived and s.kind == "capsule")
+    joint = model.joints[model.body_number[body.name] - 1]
+    places = [] if joint.kind.nv == 6 else distinct([s.placement.position for s in touching], NEAR * size)
+    known = points_on(model, body.name)
+    limbs = [_limb(p, None, _limb_radius(hypot(*p), None, size)) for p in places if p not in known]
+    return (*kept, *(s for limb in limbs for s in limb), *touching)
 
 
 def plate(points: list[Floats3], size: float) -> Shape | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spanloop.view.surface_patches import round_step
 from spanloop.view.video.solids import ragged
 
 LENS = 0.7  # rad, up and down
@@ -155,7 +156,7 @@ def ground(eye: Eye, floor: float, size: float) -> np.ndarray:
         along = (floor - eye.position[2]) / rays[..., 2]
         place = eye.position[:2] + along[..., None] * rays[..., :2]
         wide = along * length**2 / (eye.focal * np.maximum(np.abs(rays[..., 2]), 0.05 * length))  # metres a pixel
-        gap = _round_step(size / 12.0)
+        gap = round_step(size / 12.0)
         line = np.maximum(0.35 * _lines(place, gap, wide), 0.8 * _lines(place, 5.0 * gap, wide))
         fade = 1.0 - np.clip((np.linalg.norm(place - eye.target[:2], axis=-1) / (4.0 * size) - 0.25) / 0.75, 0.0, 1.0)
     share = np.nan_to_num(np.where(along > 0.0, (0.10 + 0.9 * line) * 0.32 * fade, 0.0))[..., None]
@@ -177,9 +178,3 @@ def _shadow(eye: Eye, corners: np.ndarray, floor: float) -> np.ndarray:
     edges = np.bincount(row * (width + 1) + start, minlength=height * (width + 1))
     edges = edges - np.bincount(row * (width + 1) + end, minlength=height * (width + 1))
     return np.asarray(np.cumsum(edges.reshape(height, width + 1), axis=1)[:, :width] > 0)
-
-
-def _round_step(x: float) -> float:
-    """The next of 1, 2, 5, 10, 20, ... and their fractions."""
-    power = 10.0 ** np.floor(np.log10(x))
-    return float(next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= x * (1.0 - 1e-9)))
