@@ -16,7 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spanloop.compiler.lower.schedule import STEP, TIME, Call, Log, Repeat, Schedule, When, following
+from spanloop.compiler.lower.schedule import (
+    STEP,
+    TIME,
+    Block,
+    Bound,
+    Call,
+    For,
+    Item,
+    Log,
+    Place,
+    Repeat,
+    Schedule,
+    When,
+    array_of,
+    following,
+)
 from spanloop.compiler.render.batch import block_declarations, load_block, store_block
 from spanloop.compiler.render.instructions import Body, Real, declarations
 from spanloop.compiler.render.plan_function import PlanFunction, function_source
@@ -53,8 +68,12 @@ def rollout(schedule: Schedule, real: str, width: int) -> str:
 
 def _plan_functions(schedule: Schedule) -> dict[int, PlanFunction]:
     """The function of each plan, by the plan's identity."""
-    sizes = {id(c.plan): tuple(schedule.sizes[n] for n in c.writes) for c in schedule.calls()}
+    sizes = {id(c.plan): tuple(_size(schedule, n) for n in c.writes) for c in schedule.calls()}
     return {id(p): PlanFunction(f"s{k}.{p.name}", p, sizes[id(p)]) for k, p in enumerate(schedule.plans())}
+
+
+def _size(schedule: Schedule, place: Place) -> int:
+    return place.size if isinstance(place, Block) else schedule.sizes[place]
 
 
 def _nothing(body, node):
@@ -69,6 +88,8 @@ class _Loop:
         self.body = Body(t, _nothing)
         self.block = "entry"
         self.names = self.loops = 0
+        self.counters: dict[str, str] = {}  # of the loops around a call
+        self.tables: dict[tuple[int, ...], str] = {}
 
     def source(self) -> str:
         s, t = self.schedule, self.t
@@ -139,7 +160,11 @@ class _Loop:
         self._line("br i1 %more, label %group, label %done")
         self._begin("done")
         self._line("ret void")
-        return _HEAD + "\nentry:\n" + "\n".join(self.body.lines) + "\n}\n"
+        tables = "".join(
+            f"{name} = internal constant [{len(x)} x i64] [{', '.join(f'i64 {k}' for k in x)}]\n"
+            for x, name in self.tables.items()
+        )
+        return tables + _HEAD + "\nentry:\n" + "\n".join(self.body.lines) + "\n}\n"
 
     # ---- instructions
 
@@ -198,12 +223,30 @@ class _Loop:
         """Arrays that a call reads and writes where its plan, in several pieces, may read after it has written."""
         if len(self.plan_functions[id(c.plan)].segments.pieces) == 1:
             return []
-        return [n for n in c.reads if n in c.writes]
+        written = {array_of(n) for n in c.writes}
+        both = [n for n in c.reads if array_of(n) in written]
+        assert all(isinstance(n, str) for n in both), f"{c.plan.name} is too long to change blocks of an array"
+        return [n for n in both if isinstance(n, str)]
 
-    def _place(self, name: str, j: int) -> str:
-        return self._new(f"getelementptr {self.t.value}, ptr {self.memory[name]}, i64 {j}")
+    def _place(self, name: Place, j: int) -> str:
+        return self._new(f"getelementptr {self.t.value}, ptr {self._begins(name)}, i64 {j}")
 
-    def _get(self, name: str, j: int) -> str:
+    def _begins(self, place: Place) -> str:
+        """Where an array or a block of it begins."""
+        if isinstance(place, str):
+            return self.memory[place]
+        at = str(place.offset)
+        for counter, stride in place.at:
+            if isinstance(stride, int):
+                term = self._new(f"mul i64 {self.counters[counter]}, {stride}")
+            else:
+                table = self.tables.setdefault(stride, f"@table{len(self.tables)}")
+                entry = self._new(f"getelementptr i64, ptr {table}, i64 {self.counters[counter]}")
+                term = self._new(f"load i64, ptr {entry}")
+            at = self._new(f"add i64 {at}, {term}")
+        return self._new(f"getelementptr {self.t.value}, ptr {self.memory[place.array]}, i64 {at}")
+
+    def _get(self, name: Place, j: int) -> str:
         return self._new(f"load {self.t.value}, ptr {self._place(name, j)}, align {self.t.size}")
 
     def _put(self, name: str, j: int, value: str) -> None:
@@ -303,16 +346,16 @@ class _Loop:
         self._load(self._rows(start, "%run_stride"), self.schedule.controls)
 
     def _call(self, c: Call) -> None:
-        inputs = {n: self.memory[n] for n in c.reads}
+        inputs = {n: self._begins(n) for n in c.reads}
         for n in self._copied(c):
             inputs[n] = self.copies[n]
             for j in range(self.schedule.sizes[n]):
                 place = self._new(f"getelementptr {self.t.value}, ptr {inputs[n]}, i64 {j}")
                 self._line(f"store {self.t.value} {self._get(n, j)}, ptr {place}, align {self.t.size}")
-        arrays = [*(inputs[n] for n in c.reads), *(self.memory[n] for n in c.writes)]
+        arrays = [*(inputs[n] for n in c.reads), *(self._begins(n) for n in c.writes)]
         self._line(self.plan_functions[id(c.plan)].call(arrays))
 
-    def _all(self, calls: Sequence[Call | Repeat | When]) -> list[str]:
+    def _all(self, calls: Sequence[Item]) -> list[str]:
         """Calls and loops in order; for each loop the mask of runs that were done in time."""
         done = []
         for x in calls:
@@ -320,9 +363,34 @@ class _Loop:
                 done += self._repeat(x)
             elif isinstance(x, When):
                 self._when(x)
+            elif isinstance(x, For):
+                self._for(x)
             else:
                 self._call(x)
         return done
+
+    def _for(self, f: For) -> None:
+        """The loop over a counter."""
+        self.loops += 1
+        k, before = self.loops, self.block
+        first, end = self._bound(f.first), self._bound(f.end)
+        self._line(f"br label %head{k}")
+        self._begin(f"head{k}")
+        start = len(self.body.lines)
+        more = self._new(f"icmp slt i64 %c{k}, {end}")
+        self._line(f"br i1 {more}, label %body{k}, label %end{k}")
+        self._begin(f"body{k}")
+        outer = self.counters
+        self.counters = {**outer, f.counter: f"%c{k}"}
+        self._all(f.calls)
+        self.counters = outer
+        self._line(f"%c{k}.next = add i64 %c{k}, 1")
+        self._line(f"br label %head{k}")
+        self.body.lines.insert(start, f"%c{k} = phi i64 [{first}, %{before}], [%c{k}.next, %{self.block}]")
+        self._begin(f"end{k}")
+
+    def _bound(self, b: Bound) -> str:
+        return str(b) if isinstance(b, int) else self._new(f"add i64 {self.counters[b[0]]}, {b[1]}")
 
     def _repeat(self, r: Repeat) -> list[str]:
         """The loop; the masks of runs that were done in time, of the loops inside it (in its last turn) and its own."""
@@ -360,8 +428,7 @@ class _Loop:
         some = self._some(self._new(f"and {t.truth} {flag}, %alive"))
         self._line(f"br i1 {some}, label %when{k}, label %past{k}")
         self._begin(f"when{k}")
-        for c in w.calls:
-            self._call(c)
+        self._all(w.calls)
         self._line(f"br label %past{k}")
         self._begin(f"past{k}")
 
