@@ -49,6 +49,6 @@ def test_the_parts_together_are_the_whole():
 
 def test_the_second_part_has_no_sines_and_the_first_the_demands():
     first, second = split(unrolled("whole", (("q", 2), ("f", 2)), (5,), compute), ("f",))
-    assert first.operations.sincos == 1 and second.operations.sincos == 0
-    assert len(first.demand_flags) == 1 and not second.demand_flags
+    assert (first.operations.sincos, second.operations.sincos) == (1, 0)
+    assert (len(first.demand_flags), len(second.demand_flags)) == (1, 0)
     assert [n for n, _ in second.inputs] == ["factors", "f"]

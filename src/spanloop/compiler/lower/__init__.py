@@ -8,11 +8,11 @@ from spanloop.compiler.lower.split import FACTORS, split
 from spanloop.compiler.lower.stage import Stage
 
 __all__ = [
+    "FACTORS",
     "Block",
     "Call",
     "CannotLoop",
     "Division",
-    "FACTORS",
     "For",
     "Log",
     "Looped",

@@ -46,7 +46,7 @@ class Stage:
             inputs = tuple((f"x{k}", size) for k, size in enumerate(sizes))
             self._plans[name] = with_demands_in_output(unrolled(f"{self.prefix}{name}", inputs, (0,), flat))
         plan = self._plans[name]
-        assert [size for _, size in plan.inputs] == sizes and len(plan.outputs) == sum(filled), name
+        assert ([size for _, size in plan.inputs], len(plan.outputs)) == (sizes, sum(filled)), name
         return Call(plan, tuple(reads), tuple(writes))
 
     def take(self, plan: Plan, reads: Sequence[Place], writes: Sequence[Place]) -> Call:

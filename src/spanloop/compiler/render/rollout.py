@@ -14,7 +14,8 @@ with bits set does not move. log, log_stride, capacity and logged are those of `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from spanloop.compiler.lower.schedule import (
     STEP,
@@ -42,6 +43,7 @@ LARGEST = {"double": 1e9, "float": 1e6}  # size of a number of the state, in ran
 LOST = 1  # a number is not finite or not below LARGEST
 HALTED = 2  # an entry of `halt` is negative
 NOT_CONVERGED = 4  # a repetition was not done in time
+LONG = 64  # numbers: longer arrays are read from rows and written to them in loops
 
 _HEAD = (
     "define void @rollout(ptr %state, ptr %constants, i64 %constant_stride, ptr %controls, i64 %run_stride, "
@@ -100,7 +102,7 @@ class _Loop:
         self._line("br i1 %any, label %group, label %done")
 
         self._begin("group")
-        self._line("%i = phi i64 [%begin, %entry], [%i.next, %finish]")
+        self._line("%i = phi i64 [%begin, %entry], [%i.next, %stored]")
         self._number_runs()
         state = self._rows("%state", s.width(s.state))
         self._load(state, s.state)
@@ -108,14 +110,16 @@ class _Loop:
             self._load(self._rows("%constants", "%constant_stride"), s.constants)
         self._lanes("why", "i8", "%why")
         still = self._new(f"icmp eq {self._vector('i8')} %why.in, {self._zero('i8')}")
+        self._line("br label %loaded")
+        self._begin("loaded")
         self._line("br label %step")
 
         self._begin("step")
         whole = self._vector("i64")
-        self._line("%s = phi i64 [0, %group], [%s.next, %moved]")
-        self._line(f"%alive = phi {t.truth} [{still}, %group], [%alive.next, %moved]")
-        self._line(f"%count = phi {whole} [{self._zero('i64')}, %group], [%count.next, %moved]")
-        self._line(f"%bits = phi {self._vector('i8')} [%why.in, %group], [%bits.next, %moved]")
+        self._line("%s = phi i64 [0, %loaded], [%s.next, %moved]")
+        self._line(f"%alive = phi {t.truth} [{still}, %loaded], [%alive.next, %moved]")
+        self._line(f"%count = phi {whole} [{self._zero('i64')}, %loaded], [%count.next, %moved]")
+        self._line(f"%bits = phi {self._vector('i8')} [%why.in, %loaded], [%bits.next, %moved]")
         self._fill(STEP, self._real("%h"))
         self._time()
         if s.controls:
@@ -155,6 +159,8 @@ class _Loop:
         self._store(state, s.state)
         self._write_lanes("i64", "%counts", "%count.out")
         self._write_lanes("i8", "%why", "%bits.out")
+        self._line("br label %stored")
+        self._begin("stored")
         self._line(f"%i.next = add i64 %i, {t.width}")
         self._line("%more = icmp slt i64 %i.next, %end")
         self._line("br i1 %more, label %group, label %done")
@@ -249,7 +255,7 @@ class _Loop:
     def _get(self, name: Place, j: int) -> str:
         return self._new(f"load {self.t.value}, ptr {self._place(name, j)}, align {self.t.size}")
 
-    def _put(self, name: str, j: int, value: str) -> None:
+    def _put(self, name: Place, j: int, value: str) -> None:
         self._line(f"store {self.t.value} {value}, ptr {self._place(name, j)}, align {self.t.size}")
 
     def _fill(self, name: str, number: str) -> None:
@@ -285,28 +291,57 @@ class _Loop:
         return [(n, j) for n in names for j in range(self.schedule.sizes[n])]
 
     def _load(self, row: list[str], names: Sequence[str]) -> None:
-        t, columns = self.t, self._columns(names)
+        self._transfer(row, names, self._load_columns)
+
+    def _store(self, row: list[str], names: Sequence[str]) -> None:
+        self._transfer(row, names, self._store_columns)
+
+    def _transfer(self, row: list[str], names: Sequence[str], columns: Callable) -> None:
+        """Columns of runs' rows in blocks of a vector's width; long arrays in a loop, so that code stays short."""
+        width, at, short = self.t.width, 0, list[tuple[Place, int]]()
+        for name in names:
+            size = self.schedule.sizes[name]
+            if size <= LONG:
+                short += [(name, j) for j in range(size)]
+                at += size
+                continue
+            columns(row, at - len(short), short)
+            short, count = [], size // width
+
+            def block(counter: str, row=row, at=at, name=name) -> None:
+                place = Block(name, width, ((counter, width),))
+                offset = self._new(f"mul i64 {self.counters[counter]}, {width}")
+                moved = [self._new(f"getelementptr {self.t.real}, ptr {r}, i64 {offset}") for r in row]
+                columns(moved, at, [(place, j) for j in range(width)])
+
+            self._loop("column", "0", str(count), lambda block=block: block("column"))
+            columns(row, at + count * width, [(name, j) for j in range(count * width, size)])
+            at += size
+        columns(row, at - len(short), short)
+
+    def _load_columns(self, row: list[str], at: int, columns: Sequence[tuple[Place, int]]) -> None:
+        t = self.t
         for first in range(0, len(columns), t.width):
             block = columns[first : first + t.width]
             self.names += 1
             if t.width == 1:
-                p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {first}")
+                p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {at + first}")
                 values = [self._new(f"load {t.real}, ptr {p}, align {t.size}")]
             else:
-                values = load_block(self.body, row, first, len(block), f".b{self.names}")
+                values = load_block(self.body, row, at + first, len(block), f".b{self.names}")
             for (name, j), value in zip(block, values, strict=True):
                 self._put(name, j, value)
 
-    def _store(self, row: list[str], names: Sequence[str]) -> None:
-        t, columns = self.t, self._columns(names)
+    def _store_columns(self, row: list[str], at: int, columns: Sequence[tuple[Place, int]]) -> None:
+        t = self.t
         for first in range(0, len(columns), t.width):
             values = [self._get(n, j) for n, j in columns[first : first + t.width]]
             self.names += 1
             if t.width == 1:
-                p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {first}")
+                p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {at + first}")
                 self._line(f"store {t.real} {values[0]}, ptr {p}, align {t.size}")
             else:
-                store_block(self.body, row, first, values, f".b{self.names}")
+                store_block(self.body, row, at + first, values, f".b{self.names}")
 
     def _lanes(self, tag: str, kind: str, pointer: str) -> None:
         """One whole number of each run as a vector, %{tag}.in; and where they stand."""
@@ -370,19 +405,20 @@ class _Loop:
         return done
 
     def _for(self, f: For) -> None:
-        """The loop over a counter."""
+        self._loop(f.counter, self._bound(f.first), self._bound(f.end), lambda: self._all(f.calls))
+
+    def _loop(self, counter: str, first: str, end: str, inside: Callable[[], Any]) -> None:
+        """What `inside` writes, for each value of a counter from first to end − 1."""
         self.loops += 1
         k, before = self.loops, self.block
-        first, end = self._bound(f.first), self._bound(f.end)
         self._line(f"br label %head{k}")
         self._begin(f"head{k}")
         start = len(self.body.lines)
         more = self._new(f"icmp slt i64 %c{k}, {end}")
         self._line(f"br i1 {more}, label %body{k}, label %end{k}")
         self._begin(f"body{k}")
-        outer = self.counters
-        self.counters = {**outer, f.counter: f"%c{k}"}
-        self._all(f.calls)
+        outer, self.counters = self.counters, {**self.counters, counter: f"%c{k}"}
+        inside()
         self.counters = outer
         self._line(f"%c{k}.next = add i64 %c{k}, 1")
         self._line(f"br label %head{k}")
