@@ -51,9 +51,9 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     sensors: tuple[Sensor, ...] = ()
-    contacts: tuple[Contact, ...] = ()
     gravity: Floats3 = (0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()
+    contacts: tuple[Contact, ...] = ()
 
     def __post_init__(self) -> None:
         from spanloop.model.structure_check import checked_tree

@@ -13,7 +13,7 @@ from typing import Any
 from spanloop.errors import ModelError, nearest
 from spanloop.joints import JointKind
 from spanloop.model.contacts.contact import Contact
-from spanloop.model.parts import Body, Coupling, Frame, Geometry, Joint, Loop, Placement
+from spanloop.model.parts import RULES, Body, Coupling, Frame, Geometry, Joint, Loop, Placement, Surface
 
 LARGEST = 1e100  # in SI units; no mechanism is near
 SIZES = {
@@ -57,6 +57,22 @@ def check_geometry(g: Geometry, owner: str) -> None:
     check_placement(g.placement, f"{owner}: a {g.shape}")
     if g.color is not None and not (len(g.color) == 4 and all(0.0 <= x <= 1.0 for x in g.color)):
         raise ModelError(f"{owner}: the colour of a {g.shape} is {g.color}; expected red, green, blue, opacity, 0 to 1")
+    if g.surface is not None:
+        _check_surface(g.surface, f"{owner}: the surface of a {g.shape}")
+
+
+def _check_surface(s: Surface, owner: str) -> None:
+    if s.rule not in RULES:
+        raise ModelError(f"{owner}: there is no rule {s.rule!r}; {nearest(str(s.rule), RULES)}")
+    if s.condim not in (None, 1, 3, 4, 6):
+        raise ModelError(f"{owner}: condim is {s.condim!r}; expected 1, 3, 4 or 6")
+    for name in ("friction", "torsion", "rolling", "restitution"):
+        value = getattr(s, name)
+        if value is None:
+            continue
+        check_numbers((value,), f"{owner}: {name}")
+        if value < 0.0 or (name == "restitution" and value > 1.0):
+            raise ModelError(f"{owner}: {name} is {value:g}; expected {'0 to 1' if name == 'restitution' else '>= 0'}")
 
 
 def check_joint(j: Joint) -> None:

@@ -28,10 +28,10 @@ def with_contact(
     a: Side,
     b: Side = GROUND,
     *,
-    friction: float = 0.0,
-    restitution: float = 0.0,
-    torsion: float = 0.0,
-    rolling: float = 0.0,
+    friction: float | None = None,
+    restitution: float | None = None,
+    torsion: float | None = None,
+    rolling: float | None = None,
     stiffness: float | None = None,
     damping: float = 0.0,
     surface_velocity: ArrayLike = (0.0, 0.0, 0.0),
@@ -44,7 +44,8 @@ def with_contact(
         (body, frame or "world", shape): a shape of sl.contacts, or the number of one of the body's collision shapes.
         The normal points from b to a, forces are those on a
     friction: Coulomb's coefficient µ; restitution: e of Newton's law, 0 to 1
-    torsion, rolling [m]: torque of friction per normal force about the normal, and about the tangents
+    torsion, rolling [m]: torque of friction per normal force about the normal, and about the tangents. These four have
+        the values of the shapes' surfaces where they are not given (as files describe them), else 0
     stiffness [N/m], damping [N s/m]: of a compliant contact; hard without
     surface_velocity (3,) [m/s]: of the surface of b relative to b, in the axes of its body or frame: a conveyor
     resting [m/s]: impacts slower than this do not rebound
@@ -59,23 +60,30 @@ def with_contact(
     """
     owner = f"contact {user_input.name(name, 'contact: the name')!r}"
     sides = (_side(model, a, f"{owner}: a"), _side(model, b, f"{owner}: b"))
-    given = {
-        "friction": friction,
-        "restitution": restitution,
-        "torsion": torsion,
-        "rolling": rolling,
-        "damping": damping,
-        "resting": resting,
-    }
-    numbers = {key: user_input.number(x, f"{owner}: {key}") for key, x in given.items()}
+    given = {"friction": friction, "restitution": restitution, "torsion": torsion, "rolling": rolling}
+    settings = _surfaces(*sides) | {key: _number(x, key, owner) for key, x in given.items() if x is not None}
     contact = Contact(
         name,
         *sides,
-        **numbers,
-        stiffness=None if stiffness is None else user_input.number(stiffness, f"{owner}: stiffness"),
+        **settings,
+        stiffness=None if stiffness is None else _number(stiffness, "stiffness", owner),
+        damping=_number(damping, "damping", owner),
         surface_velocity=user_input.three(surface_velocity, f"{owner}: surface_velocity"),
+        resting=_number(resting, "resting", owner),
     )
     return replace(model, contacts=(*model.contacts, contact))
+
+
+def _number(value: Any, setting: str, owner: str) -> float:
+    return user_input.number(value, f"{owner}: {setting}")
+
+
+def _surfaces(a: ContactSide, b: ContactSide) -> dict[str, Any]:
+    """Friction, torsion, rolling and restitution that the surfaces of two shapes have together."""
+    one, other = a.geometry.surface, b.geometry.surface
+    if one is None:
+        return {} if other is None else dict(other.touching(None))
+    return dict(one.touching(other))
 
 
 def _side(model: Model, given: Side, owner: str) -> ContactSide:
