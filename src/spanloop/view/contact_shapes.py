@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 
-import numpy as np
-
+from spanloop.math.vector3 import times
 from spanloop.model import Model
 from spanloop.model.contacts import ContactSide
 from spanloop.model.parts import Geometry, Placement
 from spanloop.types import Floats3
-from spanloop.view.body_shapes import Shape
-from spanloop.view.meshes.mesh import Mesh
+from spanloop.view.body_shapes import Shape, hull
 
 POINT = 0.013  # radius of the ball of a point, in sizes of the mechanism
 LEVEL = 1e-9  # a plane is level if its normal differs from z by less
@@ -38,11 +35,9 @@ class SceneSurface:
 
 
 def place_of(model: Model, side: ContactSide) -> tuple[int, Placement]:
-    """The number of the body that carries a side of a contact, 0 for the world, and the placement of its shape there."""
-    frame = next((f for f in model.frames if f.name == side.at), None) if side.at not in model.body_number else None
-    if frame is not None:
-        return model.body_number[frame.body], frame.placement @ side.geometry.placement
-    return model.body_number[side.at], side.geometry.placement
+    """The number of the body that carries a side of a contact, 0 for the world, and its shape's placement there."""
+    body, placement = side.on(model)
+    return model.body_number[body], placement
 
 
 def contact_shapes(model: Model, size: float) -> list[tuple[Shape, ...]]:
@@ -65,7 +60,7 @@ def shape_of(g: Geometry, placement: Placement, size: float) -> Shape | None:
     if g.shape == "point":
         return Shape("sphere", (POINT * size,), placement, derived=True)
     if g.shape == "hull":
-        return Shape("mesh", (1.0, 1.0, 1.0), placement, f"hull {g.vertices}", mesh=hull_mesh(g.vertices))
+        return hull(g.vertices, placement)
     return Shape(g.shape, g.size, placement)
 
 
@@ -77,7 +72,8 @@ def surfaces(model: Model, size: float) -> tuple[SceneSurface, ...]:
         for plane, other in (sides, sides[::-1]):
             if plane.geometry.shape != "plane":
                 continue
-            velocity = contact.surface_velocity if plane is contact.b else (0.0, 0.0, 0.0)
+            turn = model.frame(plane.at).placement.rotation
+            velocity = times(turn, contact.surface_velocity) if plane is contact.b else (0.0, 0.0, 0.0)
             body, placement = place_of(model, other)
             shape = shape_of(other.geometry, placement, size)
             if shape is not None:
@@ -91,22 +87,3 @@ def surfaces(model: Model, size: float) -> tuple[SceneSurface, ...]:
 def floor_height(found: tuple[SceneSurface, ...]) -> float | None:
     """The height [m] of the lowest level plane of the world, which is the floor; None without one."""
     return min((s.placement.position[2] for s in found if s.is_level), default=None)
-
-
-def hull_mesh(vertices: tuple[Floats3, ...]) -> Mesh:
-    """The convex hull of a few points (n, 3) as triangles: those with all points on one side; a thin tetrahedron if
-    they have no volume."""
-    points = np.array(vertices, float)
-    reach = float(np.ptp(points, axis=0).max()) or 1.0
-    faces = []
-    for i, j, k in combinations(range(len(points)), 3):
-        normal = np.cross(points[j] - points[i], points[k] - points[i])
-        area = float(np.linalg.norm(normal))
-        if area < 1e-12 * reach * reach:
-            continue
-        heights = (points - points[i]) @ normal / area
-        if heights.max() < 1e-9 * reach:
-            faces.append((i, j, k))
-        elif heights.min() > -1e-9 * reach:
-            faces.append((i, k, j))
-    return Mesh.of(points, np.array(faces or [(0, 0, 0)]))

@@ -153,8 +153,10 @@ def _side_by_side(
     notes = tuple(dict.fromkeys(n for s in scenes for n in s.notes))
     lost = tuple(dict.fromkeys(n for s in scenes for n in s.lost))
     size = max(s.size for s in scenes)
-    parts = (tuple(x) for x in (bodies, joints, closures, frames))
-    whole = Scene(run.model.name, *parts, size, notes, lost, tuple(contacts), tuple(planes.values()))
+    whole = Scene(
+        run.model.name, tuple(bodies), tuple(joints), tuple(closures), tuple(frames), size, notes, lost,
+        tuple(contacts), tuple(planes.values()),
+    )  # fmt: skip
     which = [distinct.index(m) for m in models]
     numbers = [{name: moved(k, offsets[i]) for name, k in distinct[i].body_number.items()} for i in which]
     there = np.zeros((len(models), len(bodies)), bool)

@@ -33,7 +33,7 @@ ABSURD_INERTIA = 1.0  # half axis that no body of the mechanism can have, in its
 @dataclass(frozen=True)
 class SceneBody:
     """A body: name, colour ("#rrggbb") of shapes without one, mass [kg], shapes in its frame, the ellipsoid of its
-    inertia, if any, and the shapes of its contacts."""
+    inertia, if any, and the shapes of its contacts that are not among them."""
 
     name: str
     color: str
@@ -157,6 +157,7 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
     notes: list[str] = []
     collisions = body_shapes.shows_collisions(model)
     size = stand_ins.reach(model, at)
+    size = max([size, *(body_shapes.extent(s) for own in contact_shapes(model, 0.0)[1:] for s in own)])
     own: list[tuple[Shape, ...]] = [()]
     for b in model.bodies:
         own.append(_sensible(b.name, body_shapes.own_shapes(b, collisions, folder, notes), model, size, notes))
@@ -168,7 +169,7 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
     colors = palette.of_bodies(model)
     touching = contact_shapes(model, size)
     stands = (*(() if pictured else stand_ins.stands(model, size)), *touching[0])
-    bodies = [SceneBody(WORLD, palette.GROUND, 0.0, stands, None, touching[0])]
+    bodies = [SceneBody(WORLD, palette.GROUND, 0.0, stands, None)]
     large = []
     for k, body in enumerate(model.bodies):
         shapes = own[k + 1]
@@ -178,12 +179,13 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
             shapes = stand_ins.derived(model, body, size)
         if not own[k + 1] and not hidden:
             shapes = stand_ins.with_contacts(model, body, shapes, touching[k + 1], size)
+        others = tuple(s for s in touching[k + 1] if s not in shapes)
         inertia = body_shapes.ellipsoid(body.inertia, LARGEST_INERTIA * size)
         full = body_shapes.ellipsoid(body.inertia)
         heavy = body.inertia.mass > 0.01 * model.mass
         if heavy and full is not None and max(full.size) > ABSURD_INERTIA * size:
             large.append(repr(body.name))
-        bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, inertia, touching[k + 1]))
+        bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, inertia, others))
     if large:
         listed = ", ".join(large[:4]) + (f" and {len(large) - 4} more" if len(large) > 4 else "")
         notes.append(f"these bodies have inertias of far larger ones; their ellipsoids are drawn smaller: {listed}")

@@ -23,11 +23,12 @@ FLAT, WIDE = 0.1, 0.35  # points span a plate: their extents across and along it
 
 
 def reach(model: Model, poses: np.ndarray) -> float:
-    """Approximate size [m] of the mechanism: the box around its joints, at poses (n_bodies + 1, 4, 4)."""
+    """Approximate size [m] of the mechanism: the box around its joints, at poses (n_bodies + 1, 4, 4). Where in the
+    world a body floats has no part in it."""
     points = [
         poses[k, :3, :3] @ np.array(p) + poses[k, :3, 3]
         for name, k in model.body_number.items()
-        for p in ([] if name == WORLD else [(0.0, 0.0, 0.0)]) + points_on(model, name)
+        for p in ([] if name == WORLD else [(0.0, 0.0, 0.0)]) + points_on(model, name, floating=False)
     ]
     spread = np.ptp(points, axis=0) if points else np.zeros(3)
     size = float(np.linalg.norm(spread))
@@ -108,9 +109,9 @@ def stands(model: Model, size: float) -> tuple[Shape, ...]:
     return (board,) if board is not None else tuple(_stand(p, size) for p in found)
 
 
-def points_on(model: Model, body: str) -> list[Floats3]:
-    """Positions of joints, loops and frames on a body, in its frame."""
-    found = [j.placement.position for j in model.joints if j.parent == body]
+def points_on(model: Model, body: str, floating: bool = True) -> list[Floats3]:
+    """Positions of joints, loops and frames on a body, in its frame. floating: also of joints that hold nothing."""
+    found = [j.placement.position for j in model.joints if j.parent == body and (floating or j.kind.nv < 6)]
     found += [x.placement_a.position for x in model.loops if x.a == body]
     found += [x.placement_b.position for x in model.loops if x.b == body]
     return found + [f.placement.position for f in model.frames if f.body == body]

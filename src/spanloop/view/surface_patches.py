@@ -1,4 +1,4 @@
-"""The parts of contact planes that a picture shows: checkered rectangles under all that touches them, arrows on belts."""
+"""The parts of contact planes that a picture shows: checkered rectangles under what touches them, arrows on belts."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def patches(found: tuple[SceneSurface, ...], at: np.ndarray, size: float) -> tup
             low[1] = min(max(low[1], foot), high[1] - gap)
         turn = np.array(placement.rotation)
         vx, vy, _ = (turn.T @ np.array(surface.velocity)).tolist()
-        corners_of = [(float(x), float(y)) for x, y in (low, high)]
-        out.append(ScenePatch(surface.body, placement, *corners_of, gap, is_floor, (vx, vy), size))
+        first, last = ((float(x), float(y)) for x, y in (low, high))
+        out.append(ScenePatch(surface.body, placement, first, last, gap, is_floor, (vx, vy), size))
     return tuple(out)
 
 
@@ -121,9 +121,7 @@ def _level_axes(surface: SceneSurface) -> Placement:
     return Placement(rows, surface.placement.position)  # type: ignore[arg-type]
 
 
-def _extent(
-    surface: SceneSurface, placement: Placement, at: np.ndarray, size: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _extent(surface: SceneSurface, placement: Placement, at: np.ndarray, size: float) -> tuple[np.ndarray, np.ndarray]:
     """The rectangle, low and high (2,) [m] in the plane's axes, around all that touches it while it moves."""
     turn, place = np.array(placement.rotation), np.array(placement.position)
     flat = []
