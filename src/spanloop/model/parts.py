@@ -128,6 +128,8 @@ RULES = tuple(_COMBINED)
 class Geometry:
     """A visual or collision shape: box (x, y, z), cylinder (radius, length), sphere (radius) [m], or mesh (file).
 
+    Others: capsule (radius, length without the caps), ellipsoid (three half axes); for contacts point (), plane (),
+    the half-space below z = 0 of its placement, and hull (), the convex hull of `vertices` (n, 3) [m].
     size: of a mesh its scale (x, y, z), () for 1; file: of a mesh, as the model's file names it; placement: in the
     body. color: red, green, blue, opacity, each 0 to 1, None if the file has none; path: where the mesh was found,
     "" if nowhere; missing: then why, if it was searched for.
@@ -139,6 +141,7 @@ class Geometry:
     placement: Placement = Placement()
     use: str = "visual"  # or "collision"
     color: tuple[float, float, float, float] | None = None
+    vertices: tuple[Floats3, ...] = ()
     path: str = field(default="", compare=False, repr=False)
     missing: str = field(default="", compare=False, repr=False)
     surface: Surface | None = None  # of a collision shape whose file describes it

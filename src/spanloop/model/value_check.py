@@ -12,10 +12,14 @@ from typing import Any
 
 from spanloop.errors import ModelError, nearest
 from spanloop.joints import JointKind
+from spanloop.model.contacts.contact import Contact
 from spanloop.model.parts import RULES, Body, Coupling, Frame, Geometry, Joint, Loop, Placement, Surface
 
 LARGEST = 1e100  # in SI units; no mechanism is near
-SIZES = {"box": (3,), "cylinder": (2,), "capsule": (2,), "sphere": (1,), "ellipsoid": (3,), "mesh": (0, 3)}
+SIZES = {
+    "box": (3,), "cylinder": (2,), "capsule": (2,), "sphere": (1,), "ellipsoid": (3,), "mesh": (0, 3),
+    "point": (0,), "plane": (0,), "hull": (0,),
+}  # fmt: skip
 USES = ("visual", "collision")
 
 
@@ -44,6 +48,10 @@ def check_geometry(g: Geometry, owner: str) -> None:
         expected = " or ".join(map(str, SIZES[g.shape]))
         raise ModelError(f"{owner}: a {g.shape} has {len(g.size)} sizes; expected {expected}")
     check_numbers(g.size, f"{owner}: the size of a {g.shape}")
+    if bool(g.vertices) != (g.shape == "hull") or any(len(x) != 3 for x in g.vertices):
+        expected = "points of three numbers" if g.shape == "hull" else "none, which only a hull has"
+        raise ModelError(f"{owner}: the vertices of a {g.shape} are {g.vertices}; expected {expected}")
+    check_numbers(_flat(g.vertices), f"{owner}: the vertices of a {g.shape}")
     if g.shape != "mesh" and any(x < 0.0 for x in g.size):
         raise ModelError(f"{owner}: the size of a {g.shape} is {g.size}; must be >= 0")
     check_placement(g.placement, f"{owner}: a {g.shape}")
@@ -159,6 +167,6 @@ def check_numbers(values: Iterable[float], owner: str) -> None:
         raise ModelError(f"{owner} is {shown}; every number must be {expected}")
 
 
-def label(what: str, part: Body | Joint | Frame | Loop | Coupling) -> str:
+def label(what: str, part: Body | Joint | Frame | Loop | Coupling | Contact) -> str:
     """A part by name and, if known, file and line: body 'forearm' (arm.urdf:41)."""
     return f"{what} {part.name!r}" + (f" ({part.where})" if part.where else "")
