@@ -196,9 +196,9 @@ class CoulombOscillator:
 # ---- rolling
 
 
-def turntable(rate_inertia: float = 1e7) -> sl.Model:
+def turntable() -> sl.Model:
     """A ball on a turntable that is too heavy to feel it; coordinates: the table's angle, then the ball's."""
-    b = sl.Builder("turntable").body("table", 1.0, inertia=(1.0, 1.0, rate_inertia)).revolute("axle", "world", "table")
+    b = sl.Builder("turntable").body("table", 1e7, inertia=(6e6, 6e6, 1e7)).revolute("axle", "world", "table")
     b.body("ball", 0.1, inertia=(0.4 * 0.1 * 0.05**2,) * 3).free("free", "world", "ball")
     model = b.build()
     return model.with_contact("grip", ("ball", sl.contacts.Sphere(0.05)), ("table", sl.contacts.Plane()), friction=0.5)
