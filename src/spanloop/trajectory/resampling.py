@@ -65,11 +65,7 @@ def at(run: Trajectory, times) -> Trajectory:
 def _of_runs(run: Trajectory, wanted: np.ndarray) -> Trajectory:
     """A batch with events at these times: runs without any together, each of the others cut at its own."""
     whole = run.segments[0]
-    flat = {
-        name: x.reshape(-1, *x.shape[-2:])
-        for name in ("q", "v", "tau", "memory")
-        if (x := getattr(whole, name)) is not None
-    }
+    flat = {name: x.reshape(-1, *x.shape[-2:]) for name, x in whole.arrays.items()}
     out = {name: np.full((len(x), len(wanted), x.shape[-1]), np.nan) for name, x in flat.items()}
     forces = {
         name: np.full((*run.batch, len(wanted), 6), np.nan).reshape(-1, len(wanted), 6) for name in run.forces or ()
@@ -80,7 +76,7 @@ def _of_runs(run: Trajectory, wanted: np.ndarray) -> Trajectory:
             continue
         found = at(part, wanted[:count])
         for name, x in out.items():
-            x[numbers, :count] = getattr(found, name)
+            x[numbers, :count] = found._joined(name)
         for name, six in forces.items():
             assert found.forces is not None
             six[numbers, :count] = found.forces[name]
