@@ -3,12 +3,17 @@
 from spanloop.compiler.lower.phases import Division, Part, PhasedPlan, in_phases
 from spanloop.compiler.lower.plan import Operations, Plan, traced_inputs, unrolled, with_demands_in_output
 from spanloop.compiler.lower.rolled import CannotLoop, Looped, Pass, Tree, looped
-from spanloop.compiler.lower.schedule import Call, Log, Repeat, Schedule, When
+from spanloop.compiler.lower.schedule import Block, Call, For, Log, Repeat, Schedule, When
+from spanloop.compiler.lower.split import FACTORS, split
+from spanloop.compiler.lower.stage import Stage
 
 __all__ = [
+    "FACTORS",
+    "Block",
     "Call",
     "CannotLoop",
     "Division",
+    "For",
     "Log",
     "Looped",
     "Operations",
@@ -18,10 +23,12 @@ __all__ = [
     "Plan",
     "Repeat",
     "Schedule",
+    "Stage",
     "Tree",
     "When",
     "in_phases",
     "looped",
+    "split",
     "traced_inputs",
     "unrolled",
     "with_demands_in_output",

@@ -21,12 +21,47 @@ def following(name: str) -> str:
 
 
 @dataclass(frozen=True)
+class Block:
+    """`size` numbers of an array, from a place that follows the counters of the loops around a call.
+
+    The place is offset + the sum over `at` of counter × stride, or, where a tuple stands for the stride, of
+    tuple[counter].
+    """
+
+    array: str
+    size: int
+    at: tuple[tuple[str, int | tuple[int, ...]], ...] = ()
+    offset: int = 0
+
+    def __str__(self) -> str:
+        terms = [f"{c}·{x}" if isinstance(x, int) else f"table[{c}]" for c, x in self.at]
+        return f"{self.array}[{' + '.join([*terms, str(self.offset)])}]"
+
+
+Place = str | Block
+
+
+@dataclass(frozen=True)
 class Call:
-    """A plan applied to arrays; its outputs fill the arrays it writes, one after the other."""
+    """A plan applied to arrays or blocks of them; its outputs fill those that it writes, one after the other."""
 
     plan: Plan
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
+    reads: tuple[Place, ...]
+    writes: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class For:
+    """Calls for each value of a counter from `first` to `end` − 1.
+
+    A bound is a whole number, or the counter of a loop around this one and what is added to it. Sizes are data here:
+    the code does not grow with them. Repetitions inside count as done, however they ended.
+    """
+
+    counter: str
+    first: Bound
+    end: Bound
+    calls: tuple[Item, ...]
 
 
 @dataclass(frozen=True)
@@ -39,13 +74,13 @@ class Log:
 
 @dataclass(frozen=True)
 class When:
-    """Calls that are made only where the only number of array `flag` is positive in some run that goes on.
+    """Calls that are made only where the only number of `flag` is positive in some run that goes on.
 
-    They must leave the others as they are.
+    They must leave the others as they are. Repetitions inside count as done, however they ended.
     """
 
-    calls: tuple[Call, ...]
-    flag: str
+    calls: tuple[Item, ...]
+    flag: Place
 
 
 @dataclass(frozen=True)
@@ -57,17 +92,25 @@ class Repeat:
     the log; there are none after the last turn.
     """
 
-    calls: tuple[Call | Repeat | When, ...]
+    calls: tuple[Item, ...]
     left: str
     most: int
-    between: tuple[Call | When, ...] = ()
+    between: tuple[Item, ...] = ()
     log: Log | None = None
 
     @property
+    def turns(self) -> int:
+        """How many turns count: all of them, but one, the usual number, where calls come between."""
+        return 1 if self.between else self.most
+
+    @property
     def operations(self) -> int:
-        """Operations of all turns at most; of one turn, which is the usual number, where calls come between."""
-        turns = 1 if self.between else self.most
-        return turns * sum(_operations(x) for x in self.calls)
+        """Operations of the turns that count."""
+        return _operations(self)
+
+
+Bound = int | tuple[str, int]
+Item = Call | For | Repeat | When
 
 
 @dataclass(frozen=True)
@@ -86,7 +129,7 @@ class Schedule:
     controls: tuple[str, ...]  # given for every step
     record: tuple[str, ...]
     begin: tuple[Call, ...]
-    advance: tuple[Call | Repeat, ...]
+    advance: tuple[Item, ...]
     halt: str | None = None
     in_place: tuple[str, ...] = ()
 
@@ -115,7 +158,7 @@ class Schedule:
     @property
     def changed(self) -> tuple[str, ...]:
         """Arrays of the state that calls change themselves, those in place and others."""
-        written = {n for x in self.advance for c in _calls(x) for n in c.writes}
+        written = {array_of(n) for x in self.advance for c in _calls(x) for n in c.writes}
         return tuple(n for n in self.state if n in written)
 
     @property
@@ -137,38 +180,62 @@ class Schedule:
         return "\n".join(lines)
 
 
-def _calls(x: Call | Repeat | When) -> Iterator[Call]:
+def array_of(place: Place) -> str:
+    """The array that a call reads or writes, whole or in part."""
+    return place.array if isinstance(place, Block) else place
+
+
+def _inner(x: Item) -> tuple[Item, ...]:
+    if isinstance(x, Call):
+        return ()
+    return (*x.calls, *x.between) if isinstance(x, Repeat) else x.calls
+
+
+def _calls(x: Item) -> Iterator[Call]:
     if isinstance(x, Call):
         yield x
-        return
-    for inner in (*x.calls, *x.between) if isinstance(x, Repeat) else x.calls:
+    for inner in _inner(x):
         yield from _calls(inner)
 
 
-def _logs(x: Call | Repeat | When) -> Iterator[Log]:
-    if isinstance(x, Repeat):
-        yield from (log for inner in x.calls for log in _logs(inner))
-        if x.log is not None:
-            yield x.log
+def _logs(x: Item) -> Iterator[Log]:
+    yield from (log for inner in _inner(x) for log in _logs(inner))
+    if isinstance(x, Repeat) and x.log is not None:
+        yield x.log
 
 
-def _operations(x: Call | Repeat | When) -> int:
-    if isinstance(x, When):
-        return sum(_operations(c) for c in x.calls)
-    return x.operations if isinstance(x, Repeat) else x.plan.operations.total
+def _operations(x: Item, counters: Mapping[str, float] | None = None) -> int:
+    """Operations of a part of a step; bounds that follow a counter are taken at its mean."""
+    counters = counters or {}
+    if isinstance(x, Call):
+        return x.plan.operations.total
+    if isinstance(x, For):
+        first, end = (b if isinstance(b, int) else counters[b[0]] + b[1] for b in (x.first, x.end))
+        inner = {**counters, x.counter: (first + end) / 2}
+        return round(max(0.0, end - first) * sum(_operations(c, inner) for c in x.calls))
+    once = sum(_operations(c, counters) for c in x.calls)
+    return x.turns * once if isinstance(x, Repeat) else once
 
 
-def _lines(x: Call | Repeat | When) -> Iterator[str]:
+def _lines(x: Item) -> Iterator[str]:
     """One line a call, with the loops around it."""
     if isinstance(x, Call):
-        yield f"{', '.join(x.writes)} = {x.plan.name}({', '.join(x.reads)})"
+        yield f"{', '.join(map(str, x.writes))} = {x.plan.name}({', '.join(map(str, x.reads))})"
         return
-    again = f"when {x.flag} > 0" if isinstance(x, When) else f"repeat while {x.left} > 0"
     for inner in x.calls:
-        yield from (f"{line}  ({again})" for line in _lines(inner))
-    if isinstance(x, When):
+        yield from (f"{line}  ({_loop(x)})" for line in _lines(inner))
+    if not isinstance(x, Repeat):
         return
     for c in x.between:
         yield from (f"{line}  (between turns while {x.left} > 0)" for line in _lines(c))
     if x.log is not None:
         yield f"log {', '.join(x.log.arrays)} where {x.log.flag} > 0"
+
+
+def _loop(x: For | Repeat | When) -> str:
+    if isinstance(x, When):
+        return f"when {x.flag} > 0"
+    if isinstance(x, Repeat):
+        return f"repeat while {x.left} > 0"
+    first, end = (str(b) if isinstance(b, int) else f"{b[0]} + {b[1]}" for b in (x.first, x.end))
+    return f"for {x.counter} from {first} to {end}"

@@ -14,9 +14,25 @@ with bits set does not move. log, log_stride, capacity and logged are those of `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from spanloop.compiler.lower.schedule import STEP, TIME, Call, Log, Repeat, Schedule, When, following
+from spanloop.compiler.lower.schedule import (
+    STEP,
+    TIME,
+    Block,
+    Bound,
+    Call,
+    For,
+    Item,
+    Log,
+    Place,
+    Repeat,
+    Schedule,
+    When,
+    array_of,
+    following,
+)
 from spanloop.compiler.render.batch import block_declarations, load_block, store_block
 from spanloop.compiler.render.instructions import Body, Real, declarations
 from spanloop.compiler.render.plan_function import PlanFunction, function_source
@@ -27,6 +43,7 @@ LARGEST = {"double": 1e9, "float": 1e6}  # size of a number of the state, in ran
 LOST = 1  # a number is not finite or not below LARGEST
 HALTED = 2  # an entry of `halt` is negative
 NOT_CONVERGED = 4  # a repetition was not done in time
+LONG = 64  # numbers: longer arrays are read from rows and written to them in loops
 
 _HEAD = (
     "define void @rollout(ptr %state, ptr %constants, i64 %constant_stride, ptr %controls, i64 %run_stride, "
@@ -53,8 +70,12 @@ def rollout(schedule: Schedule, real: str, width: int) -> str:
 
 def _plan_functions(schedule: Schedule) -> dict[int, PlanFunction]:
     """The function of each plan, by the plan's identity."""
-    sizes = {id(c.plan): tuple(schedule.sizes[n] for n in c.writes) for c in schedule.calls()}
+    sizes = {id(c.plan): tuple(_size(schedule, n) for n in c.writes) for c in schedule.calls()}
     return {id(p): PlanFunction(f"s{k}.{p.name}", p, sizes[id(p)]) for k, p in enumerate(schedule.plans())}
+
+
+def _size(schedule: Schedule, place: Place) -> int:
+    return place.size if isinstance(place, Block) else schedule.sizes[place]
 
 
 def _nothing(body, node):
@@ -69,6 +90,8 @@ class _Loop:
         self.body = Body(t, _nothing)
         self.block = "entry"
         self.names = self.loops = 0
+        self.counters: dict[str, str] = {}  # of the loops around a call
+        self.tables: dict[tuple[int, ...], str] = {}
 
     def source(self) -> str:
         s, t = self.schedule, self.t
@@ -79,7 +102,7 @@ class _Loop:
         self._line("br i1 %any, label %group, label %done")
 
         self._begin("group")
-        self._line("%i = phi i64 [%begin, %entry], [%i.next, %finish]")
+        self._line("%i = phi i64 [%begin, %entry], [%i.next, %stored]")
         self._number_runs()
         state = self._rows("%state", s.width(s.state))
         self._load(state, s.state)
@@ -87,14 +110,16 @@ class _Loop:
             self._load(self._rows("%constants", "%constant_stride"), s.constants)
         self._lanes("why", "i8", "%why")
         still = self._new(f"icmp eq {self._vector('i8')} %why.in, {self._zero('i8')}")
+        self._line("br label %loaded")
+        self._begin("loaded")
         self._line("br label %step")
 
         self._begin("step")
         whole = self._vector("i64")
-        self._line("%s = phi i64 [0, %group], [%s.next, %moved]")
-        self._line(f"%alive = phi {t.truth} [{still}, %group], [%alive.next, %moved]")
-        self._line(f"%count = phi {whole} [{self._zero('i64')}, %group], [%count.next, %moved]")
-        self._line(f"%bits = phi {self._vector('i8')} [%why.in, %group], [%bits.next, %moved]")
+        self._line("%s = phi i64 [0, %loaded], [%s.next, %moved]")
+        self._line(f"%alive = phi {t.truth} [{still}, %loaded], [%alive.next, %moved]")
+        self._line(f"%count = phi {whole} [{self._zero('i64')}, %loaded], [%count.next, %moved]")
+        self._line(f"%bits = phi {self._vector('i8')} [%why.in, %loaded], [%bits.next, %moved]")
         self._fill(STEP, self._real("%h"))
         self._time()
         if s.controls:
@@ -134,12 +159,18 @@ class _Loop:
         self._store(state, s.state)
         self._write_lanes("i64", "%counts", "%count.out")
         self._write_lanes("i8", "%why", "%bits.out")
+        self._line("br label %stored")
+        self._begin("stored")
         self._line(f"%i.next = add i64 %i, {t.width}")
         self._line("%more = icmp slt i64 %i.next, %end")
         self._line("br i1 %more, label %group, label %done")
         self._begin("done")
         self._line("ret void")
-        return _HEAD + "\nentry:\n" + "\n".join(self.body.lines) + "\n}\n"
+        tables = "".join(
+            f"{name} = internal constant [{len(x)} x i64] [{', '.join(f'i64 {k}' for k in x)}]\n"
+            for x, name in self.tables.items()
+        )
+        return tables + _HEAD + "\nentry:\n" + "\n".join(self.body.lines) + "\n}\n"
 
     # ---- instructions
 
@@ -198,15 +229,33 @@ class _Loop:
         """Arrays that a call reads and writes where its plan, in several pieces, may read after it has written."""
         if len(self.plan_functions[id(c.plan)].segments.pieces) == 1:
             return []
-        return [n for n in c.reads if n in c.writes]
+        written = {array_of(n) for n in c.writes}
+        both = [n for n in c.reads if array_of(n) in written]
+        assert all(isinstance(n, str) for n in both), f"{c.plan.name} is too long to change blocks of an array"
+        return [n for n in both if isinstance(n, str)]
 
-    def _place(self, name: str, j: int) -> str:
-        return self._new(f"getelementptr {self.t.value}, ptr {self.memory[name]}, i64 {j}")
+    def _place(self, name: Place, j: int) -> str:
+        return self._new(f"getelementptr {self.t.value}, ptr {self._begins(name)}, i64 {j}")
 
-    def _get(self, name: str, j: int) -> str:
+    def _begins(self, place: Place) -> str:
+        """Where an array or a block of it begins."""
+        if isinstance(place, str):
+            return self.memory[place]
+        at = str(place.offset)
+        for counter, stride in place.at:
+            if isinstance(stride, int):
+                term = self._new(f"mul i64 {self.counters[counter]}, {stride}")
+            else:
+                table = self.tables.setdefault(stride, f"@table{len(self.tables)}")
+                entry = self._new(f"getelementptr i64, ptr {table}, i64 {self.counters[counter]}")
+                term = self._new(f"load i64, ptr {entry}")
+            at = self._new(f"add i64 {at}, {term}")
+        return self._new(f"getelementptr {self.t.value}, ptr {self.memory[place.array]}, i64 {at}")
+
+    def _get(self, name: Place, j: int) -> str:
         return self._new(f"load {self.t.value}, ptr {self._place(name, j)}, align {self.t.size}")
 
-    def _put(self, name: str, j: int, value: str) -> None:
+    def _put(self, name: Place, j: int, value: str) -> None:
         self._line(f"store {self.t.value} {value}, ptr {self._place(name, j)}, align {self.t.size}")
 
     def _fill(self, name: str, number: str) -> None:
@@ -242,28 +291,57 @@ class _Loop:
         return [(n, j) for n in names for j in range(self.schedule.sizes[n])]
 
     def _load(self, row: list[str], names: Sequence[str]) -> None:
-        t, columns = self.t, self._columns(names)
+        self._transfer(row, names, self._load_columns)
+
+    def _store(self, row: list[str], names: Sequence[str]) -> None:
+        self._transfer(row, names, self._store_columns)
+
+    def _transfer(self, row: list[str], names: Sequence[str], columns: Callable) -> None:
+        """Columns of runs' rows in blocks of a vector's width; long arrays in a loop, so that code stays short."""
+        width, at, short = self.t.width, 0, list[tuple[Place, int]]()
+        for name in names:
+            size = self.schedule.sizes[name]
+            if size <= LONG:
+                short += [(name, j) for j in range(size)]
+                at += size
+                continue
+            columns(row, at - len(short), short)
+            short, count = [], size // width
+
+            def block(counter: str, row=row, at=at, name=name) -> None:
+                place = Block(name, width, ((counter, width),))
+                offset = self._new(f"mul i64 {self.counters[counter]}, {width}")
+                moved = [self._new(f"getelementptr {self.t.real}, ptr {r}, i64 {offset}") for r in row]
+                columns(moved, at, [(place, j) for j in range(width)])
+
+            self._loop("column", "0", str(count), lambda block=block: block("column"))
+            columns(row, at + count * width, [(name, j) for j in range(count * width, size)])
+            at += size
+        columns(row, at - len(short), short)
+
+    def _load_columns(self, row: list[str], at: int, columns: Sequence[tuple[Place, int]]) -> None:
+        t = self.t
         for first in range(0, len(columns), t.width):
             block = columns[first : first + t.width]
             self.names += 1
             if t.width == 1:
-                p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {first}")
+                p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {at + first}")
                 values = [self._new(f"load {t.real}, ptr {p}, align {t.size}")]
             else:
-                values = load_block(self.body, row, first, len(block), f".b{self.names}")
+                values = load_block(self.body, row, at + first, len(block), f".b{self.names}")
             for (name, j), value in zip(block, values, strict=True):
                 self._put(name, j, value)
 
-    def _store(self, row: list[str], names: Sequence[str]) -> None:
-        t, columns = self.t, self._columns(names)
+    def _store_columns(self, row: list[str], at: int, columns: Sequence[tuple[Place, int]]) -> None:
+        t = self.t
         for first in range(0, len(columns), t.width):
             values = [self._get(n, j) for n, j in columns[first : first + t.width]]
             self.names += 1
             if t.width == 1:
-                p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {first}")
+                p = self._new(f"getelementptr {t.real}, ptr {row[0]}, i64 {at + first}")
                 self._line(f"store {t.real} {values[0]}, ptr {p}, align {t.size}")
             else:
-                store_block(self.body, row, first, values, f".b{self.names}")
+                store_block(self.body, row, at + first, values, f".b{self.names}")
 
     def _lanes(self, tag: str, kind: str, pointer: str) -> None:
         """One whole number of each run as a vector, %{tag}.in; and where they stand."""
@@ -303,16 +381,16 @@ class _Loop:
         self._load(self._rows(start, "%run_stride"), self.schedule.controls)
 
     def _call(self, c: Call) -> None:
-        inputs = {n: self.memory[n] for n in c.reads}
+        inputs = {n: self._begins(n) for n in c.reads}
         for n in self._copied(c):
             inputs[n] = self.copies[n]
             for j in range(self.schedule.sizes[n]):
                 place = self._new(f"getelementptr {self.t.value}, ptr {inputs[n]}, i64 {j}")
                 self._line(f"store {self.t.value} {self._get(n, j)}, ptr {place}, align {self.t.size}")
-        arrays = [*(inputs[n] for n in c.reads), *(self.memory[n] for n in c.writes)]
+        arrays = [*(inputs[n] for n in c.reads), *(self._begins(n) for n in c.writes)]
         self._line(self.plan_functions[id(c.plan)].call(arrays))
 
-    def _all(self, calls: Sequence[Call | Repeat | When]) -> list[str]:
+    def _all(self, calls: Sequence[Item]) -> list[str]:
         """Calls and loops in order; for each loop the mask of runs that were done in time."""
         done = []
         for x in calls:
@@ -320,9 +398,35 @@ class _Loop:
                 done += self._repeat(x)
             elif isinstance(x, When):
                 self._when(x)
+            elif isinstance(x, For):
+                self._for(x)
             else:
                 self._call(x)
         return done
+
+    def _for(self, f: For) -> None:
+        self._loop(f.counter, self._bound(f.first), self._bound(f.end), lambda: self._all(f.calls))
+
+    def _loop(self, counter: str, first: str, end: str, inside: Callable[[], Any]) -> None:
+        """What `inside` writes, for each value of a counter from first to end − 1."""
+        self.loops += 1
+        k, before = self.loops, self.block
+        self._line(f"br label %head{k}")
+        self._begin(f"head{k}")
+        start = len(self.body.lines)
+        more = self._new(f"icmp slt i64 %c{k}, {end}")
+        self._line(f"br i1 {more}, label %body{k}, label %end{k}")
+        self._begin(f"body{k}")
+        outer, self.counters = self.counters, {**self.counters, counter: f"%c{k}"}
+        inside()
+        self.counters = outer
+        self._line(f"%c{k}.next = add i64 %c{k}, 1")
+        self._line(f"br label %head{k}")
+        self.body.lines.insert(start, f"%c{k} = phi i64 [{first}, %{before}], [%c{k}.next, %{self.block}]")
+        self._begin(f"end{k}")
+
+    def _bound(self, b: Bound) -> str:
+        return str(b) if isinstance(b, int) else self._new(f"add i64 {self.counters[b[0]]}, {b[1]}")
 
     def _repeat(self, r: Repeat) -> list[str]:
         """The loop; the masks of runs that were done in time, of the loops inside it (in its last turn) and its own."""
@@ -360,8 +464,7 @@ class _Loop:
         some = self._some(self._new(f"and {t.truth} {flag}, %alive"))
         self._line(f"br i1 {some}, label %when{k}, label %past{k}")
         self._begin(f"when{k}")
-        for c in w.calls:
-            self._call(c)
+        self._all(w.calls)
         self._line(f"br label %past{k}")
         self._begin(f"past{k}")
 

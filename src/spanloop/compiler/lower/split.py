@@ -1,0 +1,96 @@
+"""A Plan in two: what does not depend on some of its inputs, computed once, and the rest, which is applied many times.
+
+Forward dynamics at one position, for example: the factors of the mass matrix are the first part, their use for one set
+of forces is the second. No algorithm is written for that: the tape shows what depends on what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spanloop.compiler.lower.plan import Plan, live, traced_inputs
+from spanloop.compiler.trace import CONDITIONS, CONSTANT, INPUT, NEGATE, Expression
+
+FACTORS = "factors"
+
+
+def split(plan: Plan, applied: Sequence[str]) -> tuple[Plan, Plan]:
+    """(factors from the other inputs, outputs from (factors, *applied)); `applied` are the last inputs of the plan.
+
+    The first plan has the demands that do not depend on what is applied; others are refused.
+    """
+    own = [n for n, _ in plan.inputs]
+    assert own[len(own) - len(applied) :] == list(applied), (own, applied)
+    nodes = live([x for x in (*plan.outputs, *plan.demand_flags) if isinstance(x, Expression)])
+    n_kept = sum(size for n, size in plan.inputs if n not in applied)
+    later: set[int] = set()
+    for n in nodes:
+        operands = [x for x in (n.a, n.b, n.c) if x is not None]
+        if (n.op == INPUT and n.value >= n_kept) or any(x.index in later for x in operands):
+            later.add(n.index)
+    assert not any(isinstance(x, Expression) and x.index in later for x in plan.demand_flags), plan.name
+    crossing = _crossing(plan, nodes, later)
+    place = {x.index: k for k, x in enumerate(crossing)}
+    kept = {n: list(plan.arguments[_slice(plan, n)]) for n in own if n not in applied}
+    first = Plan.of(f"{plan.name}.{FACTORS}", kept, (len(crossing),), crossing)
+    tested = live([*crossing, *(x for x in plan.demand_flags if isinstance(x, Expression))])
+    first = replace(first, nodes=tuple(tested), demand_flags=plan.demand_flags)
+
+    given = traced_inputs([(FACTORS, len(crossing)), *((n, dict(plan.inputs)[n]) for n in applied)])
+    copies = _copies(plan, given[FACTORS], place, [x for n in applied for x in given[n]], n_kept)
+    outputs = [copies[x.index] if isinstance(x, Expression) else x for x in plan.outputs]
+    return first, Plan.of(plan.name, given, plan.shape, outputs)
+
+
+def _slice(plan: Plan, name: str) -> slice:
+    at = 0
+    for n, size in plan.inputs:
+        if n == name:
+            return slice(at, at + size)
+        at += size
+    raise KeyError(name)
+
+
+def _crossing(plan: Plan, nodes: Sequence[Expression], later: set[int]) -> list[Expression]:
+    """Numbers of the first part that the second reads; conditions and signs are computed again there."""
+    found: dict[int, Expression] = {}
+
+    def need(x: Expression) -> None:
+        if x.index in later or x.op == CONSTANT:
+            return
+        if x.op in CONDITIONS or x.op == NEGATE:
+            for y in (x.a, x.b, x.c):
+                if y is not None:
+                    need(y)
+        else:
+            found[x.index] = x
+
+    for n in nodes:
+        if n.index in later:
+            for x in (n.a, n.b, n.c):
+                if x is not None:
+                    need(x)
+    for y in plan.outputs:
+        if isinstance(y, Expression):
+            need(y)
+    return [found[k] for k in sorted(found)]
+
+
+def _copies(
+    plan: Plan, factors: list[Expression], place: dict[int, int], inputs: list[Expression], n_kept: int
+) -> dict[int, Expression]:
+    """The nodes of the second part in a graph of its own, by their number in the plan."""
+    graph = (factors or inputs)[0].graph
+    known: dict[int, Expression] = {}
+    for n in live([x for x in plan.outputs if isinstance(x, Expression)]):
+        operands = [x.index for x in (n.a, n.b, n.c) if x is not None]
+        if n.index in place:
+            known[n.index] = factors[place[n.index]]
+        elif n.op == CONSTANT:
+            known[n.index] = graph.constant(n.value)
+        elif n.op == INPUT and n.value >= n_kept:
+            known[n.index] = inputs[int(n.value) - n_kept]
+        elif operands and all(k in known for k in operands):  # others belong to the first part alone
+            known[n.index] = graph.node(n.op, *(known[k] for k in operands))
+    return known
