@@ -28,8 +28,8 @@ class Segment:
     times (n,) [s], q (..., n, nq), v (..., n, nv), tau (..., n, nv): the torques that acted at the joints (of a driven
     joint, its acceleration), memory (..., n, nz): states of controllers and actuators. Rows after a run's end are NaN.
     held: tau is constant from each sample to the next.
-    contact_forces (..., n, points × 3 or 6): of the points of all contacts, along the axes (normal, t1, t2) of each, with
-    torsion or rolling also torques about them: the mean over the step that ends at the sample [N, N m]; NaN where it is
+    contact_forces (..., n, points × 3 or 6): of all points of contacts along the axes (normal, t1, t2) of each, with
+    torsion or rolling torques about them, too: the mean over the step that ends at the sample [N, N m]; NaN where it is
     not known. contact_checks (..., n, 3): up to each sample the largest natural residual of contacts [m/s], the largest
     penetration [m], and the number of steps with a jam. None without contacts.
     model: that of this segment, with the loops that are closed in it; None for the trajectory's, as in batches

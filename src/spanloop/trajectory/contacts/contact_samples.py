@@ -5,14 +5,14 @@
 | gap | (..., n, points) | distance of the surfaces, negative where they overlap [m] | |
 | axes | (..., n, points, 3, 3) | rows: normal from b to a, and two tangents | world |
 | slip | (..., n, points, 3) | velocity of a's surface relative to b's [m/s] | world |
-| local | (..., n, points, 3 or 6) | force on a, and torque on a where there is torsion or rolling [N, N m] | of the point |
+| local | (..., n, points, 3 or 6) | force on a, and torque where there is torsion or rolling [N, N m] | of the point |
 
 Forces are means over the step that ends at a sample; what they do at the sample is seen in the axes there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +35,7 @@ class Points:
     """The candidate points of a model's contacts, in order.
 
     owner (points,): number of the contact of each. size: numbers of a point's force, 3, or 6 with torques.
-    friction, torsion, rolling, resting, softness (points,): settings of their contacts; softness: stiffness and damping
-    are given.
+    friction, torsion, rolling, resting (points,): of their contacts; stiffness, damping (points,): zero of hard ones.
     """
 
     names: tuple[str, ...]
@@ -47,7 +46,8 @@ class Points:
     torsion: np.ndarray
     rolling: np.ndarray
     resting: np.ndarray
-    is_soft: np.ndarray
+    stiffness: np.ndarray
+    damping: np.ndarray
 
     @staticmethod
     def of(model: Model) -> Points:
@@ -56,28 +56,28 @@ class Points:
         owner = np.array([k for k, c in enumerate(contacts) for _ in range(c.n_points)], int)
 
         def each(name: str) -> np.ndarray:
-            return np.array([float(getattr(contacts[k], name)) for k in owner])
+            return np.array([float(getattr(contacts[k], name) or 0.0) for k in owner])
 
-        torsion, rolling = each("torsion"), each("rolling")
         return Points(
             tuple(name for c in contacts for name in c.point_names),
             tuple(c.name for c in contacts),
             owner,
-            6 if torsion.any() or rolling.any() else 3,
-            each("friction"),
-            torsion,
-            rolling,
-            each("resting"),
-            np.array([contacts[k].stiffness is not None for k in owner], bool),
+            6 if any(c.has_torques for c in contacts) else 3,
+            *map(each, ("friction", "torsion", "rolling", "resting", "stiffness", "damping")),
         )
 
     def __len__(self) -> int:
         return len(self.names)
 
+    def chosen(self, numbers: np.ndarray) -> Points:
+        """Some of the points."""
+        arrays = {f.name: x[numbers] for f in fields(self) if isinstance(x := getattr(self, f.name), np.ndarray)}
+        return replace(self, names=tuple(self.names[k] for k in numbers), **arrays)
+
 
 @dataclass(frozen=True, eq=False)
 class ContactSamples:
-    """Contacts of one model at samples; see the table above. local is None where contacts do not act."""
+    """Contacts of one model at samples; see the table above."""
 
     points: Points
     gap: np.ndarray
@@ -115,6 +115,12 @@ class ContactSamples:
         """The slip along the normal (..., n, points) [m/s], positive where the gap opens."""
         return np.sum(self.axes[..., 0, :] * self.slip, axis=-1)
 
+    def chosen(self, numbers: np.ndarray) -> ContactSamples:
+        """Some of the points."""
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "points"}
+        axis = len(self.gap.shape) - 1
+        return ContactSamples(self.points.chosen(numbers), **{n: x.take(numbers, axis) for n, x in arrays.items()})
+
     @property
     def known(self) -> np.ndarray:
         """Whether a sample (..., n) has numbers: it is not after its run's end."""
@@ -130,8 +136,8 @@ def contact_samples(run: Trajectory) -> ContactSamples:
     """The contacts of a run whose segments have the contacts of its model."""
     points = Points.of(run.model)
     gap, point, axes, slip, spin = geometry(run.robot, points, run.q, run.v)
-    local = np.concatenate([_local(s.contact_forces, (*s.q.shape[:-1], len(points), points.size)) for s in run.segments],
-                           axis=-3)  # fmt: skip
+    size = len(points), points.size
+    local = np.concatenate([_local(s.contact_forces, (*s.q.shape[:-1], *size)) for s in run.segments], axis=-3)
     return ContactSamples(points, gap, point, axes, slip, spin, _with_start(run, gap, local))
 
 
@@ -193,7 +199,7 @@ def contact_wrenches(run: Trajectory) -> dict[str, np.ndarray]:
     if not any(s.contact_forces is not None for s in run.segments):
         return {}
     if is_alike(run):
-        return _wrenches(run, run.contact_samples)
+        return _wrenches(run, run.contacts.samples)
     parts = [contact_wrenches(piece) for piece in run.pieces]
     names = dict.fromkeys(name for part in parts for name in part)
     none = [np.zeros((*run.batch, len(piece), 6)) for piece in run.pieces]
@@ -209,15 +215,10 @@ def _wrenches(run: Trajectory, found: ContactSamples) -> dict[str, np.ndarray]:
         mine = np.flatnonzero(found.points.owner == number)
         force, torque, point = found.force[..., mine, :], found.torque[..., mine, :], found.point[..., mine, :]
         for side, sign in ((contact.a, 1.0), (contact.b, -1.0)):
-            body = body_of(run.model, side.at)
+            body, _ = side.on(run.model)
             if body == WORLD:
                 continue
             lever = point - pose(run, body)[..., None, :3, 3]
             six = np.concatenate([torque + np.cross(lever, force), force], axis=-1).sum(axis=-2)
             out[body] = out.get(body, 0.0) + sign * six
     return out
-
-
-def body_of(model: Model, name: str) -> str:
-    """The body of a frame, or the body itself."""
-    return next((f.body for f in model.frames if f.name == name), name)
