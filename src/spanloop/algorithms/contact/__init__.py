@@ -1,0 +1,1 @@
+"""Contacts: gaps and their rows, what impulses change, cones of friction."""
