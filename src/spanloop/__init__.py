@@ -37,6 +37,7 @@ _PUBLIC = {
 }
 # name -> module that it is; errors and math are reachable, though not listed
 _MODULES = {
+    "contacts": "spanloop.contacts",
     "control": "spanloop.simulation.control",
     "errors": "spanloop.errors",
     "events": "spanloop.simulation.events",
@@ -61,6 +62,7 @@ __all__ = [
     "SpanloopWarning",
     "Trajectory",
     "compile",
+    "contacts",
     "control",
     "events",
     "forces",
@@ -78,7 +80,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from spanloop import joints, papers, zoo
+    from spanloop import contacts, joints, papers, zoo
     from spanloop.algorithms.closed.model_operators import operators
     from spanloop.dynamics import Dynamics
     from spanloop.errors import SpanloopError, SpanloopWarning

@@ -500,7 +500,10 @@ def _checked_options(
 
 @functools.lru_cache(maxsize=64)
 def content(model: Model) -> str:
-    """A hash of all numbers and names of a model that a kernel can depend on."""
+    """A hash of all numbers and names of a model that a kernel without contacts can depend on.
+
+    Kernels with contacts add `spanloop.model.contacts.contact_content` to it.
+    """
     parts = (
         [(b.name, b.inertia) for b in model.bodies],
         [
@@ -519,7 +522,9 @@ def content(model: Model) -> str:
 
 
 # rooms that kernels come from: a change elsewhere (zoo, cli, ...) leaves cached kernels valid
-_ROOMS = ("math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "reach", "simulation")
+_ROOMS = (
+    "math", "joints", "topology", "sweeps", "algorithms", "compiler", "kernels", "reach", "contacts", "simulation",
+)  # fmt: skip
 
 
 @functools.cache
@@ -527,7 +532,7 @@ def source_hash() -> str:
     """A hash of the sources that kernels come from: a changed algorithm never finds an old kernel."""
     home = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    own = (home / "model" / "parameters.py", home / "model" / "motors.py")
+    own = [home / "model" / name for name in ("parameters.py", "motors.py", "contacts/contact.py")]
     for path in (*own, *_sources(home)):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())

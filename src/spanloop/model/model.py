@@ -12,6 +12,7 @@ import numpy as np
 
 from spanloop.errors import InputError, nearest
 from spanloop.model import edits
+from spanloop.model.contacts.contact import Contact
 from spanloop.model.parts import WORLD, Actuator, Body, Coupling, Frame, Joint, Loop, Sensor
 from spanloop.types import Floats3
 
@@ -33,6 +34,7 @@ class Model:
 
     name: of the model
     bodies, joints, frames, loops, couplings, actuators, sensors: its parts (spanloop.model.parts)
+    contacts: pairs of shapes that can touch (spanloop.model.contacts)
     gravity: (3,) [m/s²] in the world
     notes: sentences about what a reader or an edit changed
 
@@ -51,6 +53,7 @@ class Model:
     sensors: tuple[Sensor, ...] = ()
     gravity: Floats3 = (0.0, 0.0, -9.81)
     notes: tuple[str, ...] = ()
+    contacts: tuple[Contact, ...] = ()
 
     def __post_init__(self) -> None:
         from spanloop.model.structure_check import checked_tree
@@ -229,6 +232,7 @@ class Model:
     drive = edits.drive
     actuate = edits.actuate
     unactuate = edits.unactuate
+    with_contact = edits.with_contact
     with_loop = edits.with_loop
     with_coupling = edits.with_coupling
     with_frame = edits.with_frame

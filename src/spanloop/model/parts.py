@@ -66,9 +66,70 @@ class Inertia:
 
 
 @dataclass(frozen=True)
+class Surface:
+    """How a collision shape rubs and bounces, as its file describes it; None where the file says nothing.
+
+    friction: Coulomb's µ; torsion, rolling: largest moment about the normal and across it per pressing force [m];
+    restitution: 0 to 1
+    rule: how two surfaces that touch give one value, "maximum" (MJCF), "minimum" (SDF and Gazebo), "product" (PyBullet)
+    condim, priority: of MJCF. A pair has the larger condim (1: no friction, 3: it slides, 4: torsion too, 6: rolling
+    too); a surface of higher priority decides alone.
+    """
+
+    friction: float | None = None
+    torsion: float | None = None
+    rolling: float | None = None
+    restitution: float | None = None
+    rule: str = "maximum"
+    condim: int | None = None
+    priority: int = 0
+
+    def touching(self, other: Surface | None) -> dict[str, float]:
+        """Return friction, torsion, rolling and restitution of a pair, as far as the surfaces have them.
+
+        other: None for a shape without a surface, which leaves the choice to this one. Two surfaces of different rules
+        have the smaller values.
+        """
+        if other is None or self.priority > other.priority:
+            return self._values(self.condim)
+        if other.priority > self.priority:
+            return other._values(other.condim)
+        a, b = self._values(None), other._values(None)
+        condim = max((c for c in (self.condim, other.condim) if c is not None), default=None)
+        rule = self.rule if self.rule == other.rule else "minimum"
+        both = {name: _COMBINED[rule](name, a, b) for name in a if name in b}
+        return Surface(**{**a, **b, **both})._values(condim)
+
+    def _values(self, condim: int | None) -> dict[str, float]:
+        """The values that are known, 0 where condim excludes friction, torsion or rolling."""
+        known = {name: getattr(self, name) for name in ("friction", "torsion", "rolling", "restitution")}
+        least = {"friction": 3, "torsion": 4, "rolling": 6}
+        if condim is not None:
+            known |= {name: 0.0 for name, needed in least.items() if condim < needed}
+        return {name: value for name, value in known.items() if value is not None}
+
+
+def _product(name: str, a: dict[str, float], b: dict[str, float]) -> float:
+    """Bullet multiplies friction and restitution; moments grow with the other surface's friction."""
+    if name in ("friction", "restitution"):
+        return a[name] * b[name]
+    return a[name] * b.get("friction", 1.0) + b[name] * a.get("friction", 1.0)
+
+
+_COMBINED = {
+    "maximum": lambda name, a, b: max(a[name], b[name]),
+    "minimum": lambda name, a, b: min(a[name], b[name]),
+    "product": _product,
+}
+RULES = tuple(_COMBINED)
+
+
+@dataclass(frozen=True)
 class Geometry:
     """A visual or collision shape: box (x, y, z), cylinder (radius, length), sphere (radius) [m], or mesh (file).
 
+    Others: capsule (radius, length without the caps), ellipsoid (three half axes); for contacts point (), plane (),
+    the half-space below z = 0 of its placement, and hull (), the convex hull of `vertices` (n, 3) [m].
     size: of a mesh its scale (x, y, z), () for 1; file: of a mesh, as the model's file names it; placement: in the
     body. color: red, green, blue, opacity, each 0 to 1, None if the file has none; path: where the mesh was found,
     "" if nowhere; missing: then why, if it was searched for.
@@ -80,8 +141,10 @@ class Geometry:
     placement: Placement = Placement()
     use: str = "visual"  # or "collision"
     color: tuple[float, float, float, float] | None = None
+    vertices: tuple[Floats3, ...] = ()
     path: str = field(default="", compare=False, repr=False)
     missing: str = field(default="", compare=False, repr=False)
+    surface: Surface | None = None  # of a collision shape whose file describes it
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from spanloop.errors import ModelError, nearest
+from spanloop.model.contacts.contact_check import check_contacts
 from spanloop.model.motors import check_actuator
 from spanloop.model.parts import WORLD, Body, Coupling, Joint, Loop
 from spanloop.model.sensor_settings import check_values
@@ -30,6 +31,8 @@ def checked_tree(model: Model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
         check_joint(j)
     _check_frames_and_loops(model)
     _check_couplings(model)
+    if model.contacts:
+        check_contacts(model)
     if len(model.gravity) != 3:
         raise ModelError(f"model {model.name!r}: gravity is {model.gravity}; expected three numbers")
     check_numbers(model.gravity, f"model {model.name!r}: gravity")
@@ -46,6 +49,7 @@ def _unique(model: Model) -> None:
         ("switchable loop or coupling", list(model.switches)),
         ("actuator", [a.name for a in model.actuators]),
         ("sensor", [x.name for x in model.sensors]),
+        ("contact", [c.name for c in model.contacts]),
     ):
         for name in names:
             _check_name(name, f"model {model.name!r}: {_a(what)}")

@@ -12,10 +12,14 @@ from typing import Any
 
 from spanloop.errors import ModelError, nearest
 from spanloop.joints import JointKind
-from spanloop.model.parts import Body, Coupling, Frame, Geometry, Joint, Loop, Placement
+from spanloop.model.contacts.contact import Contact
+from spanloop.model.parts import RULES, Body, Coupling, Frame, Geometry, Joint, Loop, Placement, Surface
 
 LARGEST = 1e100  # in SI units; no mechanism is near
-SIZES = {"box": (3,), "cylinder": (2,), "capsule": (2,), "sphere": (1,), "ellipsoid": (3,), "mesh": (0, 3)}
+SIZES = {
+    "box": (3,), "cylinder": (2,), "capsule": (2,), "sphere": (1,), "ellipsoid": (3,), "mesh": (0, 3),
+    "point": (0,), "plane": (0,), "hull": (0,),
+}  # fmt: skip
 USES = ("visual", "collision")
 
 
@@ -44,11 +48,31 @@ def check_geometry(g: Geometry, owner: str) -> None:
         expected = " or ".join(map(str, SIZES[g.shape]))
         raise ModelError(f"{owner}: a {g.shape} has {len(g.size)} sizes; expected {expected}")
     check_numbers(g.size, f"{owner}: the size of a {g.shape}")
+    if bool(g.vertices) != (g.shape == "hull") or any(len(x) != 3 for x in g.vertices):
+        expected = "points of three numbers" if g.shape == "hull" else "none, which only a hull has"
+        raise ModelError(f"{owner}: the vertices of a {g.shape} are {g.vertices}; expected {expected}")
+    check_numbers(_flat(g.vertices), f"{owner}: the vertices of a {g.shape}")
     if g.shape != "mesh" and any(x < 0.0 for x in g.size):
         raise ModelError(f"{owner}: the size of a {g.shape} is {g.size}; must be >= 0")
     check_placement(g.placement, f"{owner}: a {g.shape}")
     if g.color is not None and not (len(g.color) == 4 and all(0.0 <= x <= 1.0 for x in g.color)):
         raise ModelError(f"{owner}: the colour of a {g.shape} is {g.color}; expected red, green, blue, opacity, 0 to 1")
+    if g.surface is not None:
+        _check_surface(g.surface, f"{owner}: the surface of a {g.shape}")
+
+
+def _check_surface(s: Surface, owner: str) -> None:
+    if s.rule not in RULES:
+        raise ModelError(f"{owner}: there is no rule {s.rule!r}; {nearest(str(s.rule), RULES)}")
+    if s.condim not in (None, 1, 3, 4, 6):
+        raise ModelError(f"{owner}: condim is {s.condim!r}; expected 1, 3, 4 or 6")
+    for name in ("friction", "torsion", "rolling", "restitution"):
+        value = getattr(s, name)
+        if value is None:
+            continue
+        check_numbers((value,), f"{owner}: {name}")
+        if value < 0.0 or (name == "restitution" and value > 1.0):
+            raise ModelError(f"{owner}: {name} is {value:g}; expected {'0 to 1' if name == 'restitution' else '>= 0'}")
 
 
 def check_joint(j: Joint) -> None:
@@ -143,6 +167,6 @@ def check_numbers(values: Iterable[float], owner: str) -> None:
         raise ModelError(f"{owner} is {shown}; every number must be {expected}")
 
 
-def label(what: str, part: Body | Joint | Frame | Loop | Coupling) -> str:
+def label(what: str, part: Body | Joint | Frame | Loop | Coupling | Contact) -> str:
     """A part by name and, if known, file and line: body 'forearm' (arm.urdf:41)."""
     return f"{what} {part.name!r}" + (f" ({part.where})" if part.where else "")

@@ -17,6 +17,7 @@ from spanloop.model.parts import Body, Geometry, Inertia, Placement
 from spanloop.types import Floats3
 from spanloop.view.meshes.mesh import Mesh, read_mesh
 
+UNSEEN = ("point", "plane", "hull")  # shapes of contacts
 PICTURED = 0.5  # share of the bodies with geometry from which the others are shown as the file has them: not at all
 HERE = Placement()
 
@@ -58,7 +59,7 @@ def shows_collisions(model: Model) -> bool:
 
 def is_visible(g: Geometry) -> bool:
     """Whether a shape is more than transparent."""
-    return g.color is None or g.color[3] > 0.0
+    return g.shape not in UNSEEN and (g.color is None or g.color[3] > 0.0)
 
 
 def own_shapes(body: Body, collisions: bool, folder: str | Path | None, notes: list[str]) -> tuple[Shape, ...]:

@@ -104,7 +104,12 @@ def _body(b: Body, length: float, mass: float) -> Body:
 
 def _geometry(g: Geometry, length: float) -> Geometry:
     size = (g.size or (1.0, 1.0, 1.0)) if g.shape == "mesh" and length != 1.0 else g.size
-    return replace(g, size=tuple(length * x for x in size), placement=_placement(g.placement, length))
+    surface = g.surface
+    if surface is not None:
+        moments = {name: getattr(surface, name) for name in ("torsion", "rolling")}
+        surface = replace(surface, **{name: length * x for name, x in moments.items() if x is not None})
+    sizes = tuple(length * x for x in size)
+    return replace(g, size=sizes, placement=_placement(g.placement, length), surface=surface)
 
 
 def _joint(j: Joint, length: float, mass: float, time: float) -> Joint:

@@ -22,6 +22,7 @@ from spanloop.model.parts import (
     Loop,
     Placement,
     Sensor,
+    Surface,
     has_motor,
 )
 
@@ -73,6 +74,12 @@ class Table:
         value = self._get(key, default)
         self._must(_is_number(value), key, value, "a number")
         return float(value)
+
+    def whole(self, key: str) -> int:
+        """A whole number."""
+        value: int = self._get(key, _NEEDED)
+        self._must(_is_number(value) and isinstance(value, int), key, value, "a whole number")
+        return value
 
     def numbers(self, key: str, count: int | None = None, default: Any = _NEEDED) -> tuple[float, ...]:
         """A list of `count` numbers, of any length if None."""
@@ -164,6 +171,8 @@ LIMITS = ("lower", "upper", "speed", "effort")
 
 PER_DOF = ("damping", "friction", "armature", "stiffness")
 
+SURFACE = ("friction", "torsion", "rolling", "restitution")
+
 
 def loads(data: bytes | str, file: str = "text.toml") -> Model:
     """The model in TOML text; `file` is the name that errors show."""
@@ -241,9 +250,19 @@ def _body(t: Table) -> Body:
 def _geometry(t: Table) -> Geometry:
     size = t.numbers("size", None, ())
     color = t.numbers("color", 4) if "color" in t.content else None
-    geometry = Geometry(t.text("shape"), size, t.text("file", ""), t.placement(), t.text("use", "visual"), color)  # type: ignore[arg-type]
+    what = t.text("shape"), size, t.text("file", ""), t.placement(), t.text("use", "visual"), color
+    geometry = Geometry(*what, surface=_surface(t))  # type: ignore[arg-type]
     t.end()
     return geometry
+
+
+def _surface(t: Table) -> Surface | None:
+    """The surface of a shape that has any of its keys."""
+    values = {name: t.number(name) for name in SURFACE if name in t.content}
+    whole = {name: t.whole(name) for name in ("condim", "priority") if name in t.content}
+    if "rule" not in t.content and not values and not whole:
+        return None
+    return Surface(**values, **whole, rule=t.text("rule", "maximum"))  # type: ignore[arg-type]
 
 
 def _joint(t: Table) -> Joint:

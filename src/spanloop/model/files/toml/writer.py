@@ -13,7 +13,7 @@ from typing import Any
 from spanloop.errors import ModelError
 from spanloop.joints import JointKind
 from spanloop.model.model import Model
-from spanloop.model.parts import Actuator, Body, Geometry, Inertia, Joint, Loop, Placement, Sensor, has_motor
+from spanloop.model.parts import Actuator, Body, Geometry, Inertia, Joint, Loop, Placement, Sensor, Surface, has_motor
 
 FORMAT = 1
 
@@ -73,8 +73,16 @@ def _geometry(g: Geometry, owner: str) -> str:
         ("file", g.file, ""),
         ("color", g.color, None),
         *_placement(g.placement),
+        *_surface(g.surface),
     ]
     return "[[body.geometry]]\n" + _lines(entries, owner)
+
+
+def _surface(s: Surface | None) -> list[Entry]:
+    if s is None:
+        return []
+    values = [(name, getattr(s, name), None) for name in ("friction", "torsion", "rolling", "restitution", "condim")]
+    return [*values, ("priority", s.priority, 0), ("rule", s.rule, ALWAYS)]
 
 
 def _joint(j: Joint) -> str:

@@ -1,0 +1,132 @@
+"""Check of the contacts of a model when it is made: shapes, pairs, links, numbers, names."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.errors import ModelError, listed, nearest
+from spanloop.model.contacts.contact import MOST_VERTICES, PAIRS, Contact
+from spanloop.model.parts import WORLD, Geometry
+from spanloop.model.value_check import check_geometry, check_numbers, label
+
+if TYPE_CHECKING:
+    from spanloop.model.model import Model
+
+FLAT = 1e-9  # extent of a hull across its thinnest direction, of the longest, below which it has no volume
+_SOLID = ("sphere", "capsule", "box", "cylinder")  # shapes whose sizes are more than 0
+_NOT_NEGATIVE = ("friction", "torsion", "rolling", "damping", "resting")
+
+
+def check_contacts(model: Model) -> None:
+    """Raise ModelError for a contact that no mechanism can have."""
+    places = dict.fromkeys((WORLD, *(b.name for b in model.bodies), *(f.name for f in model.frames)))
+    links = carriers(model)
+    bodies = {**{name: name for name in places}, **{f.name: f.body for f in model.frames}}
+    for c in model.contacts:
+        owner = label("contact", c)
+        for s in c.sides:
+            if s.at not in places:
+                raise ModelError(f"{owner}: {s.at!r} is not a body or frame; {nearest(s.at, places)}")
+            check_shape(s.geometry, owner)
+        _check_pair(c, owner)
+        _check_links(c, links[bodies[c.a.at]], links[bodies[c.b.at]], owner)
+        _check_numbers(c, owner)
+    _check_point_names(model)
+
+
+def carriers(model: Model) -> dict[str, str]:
+    """The body that carries each one: itself, or, through joints without DoF, an ancestor or the world."""
+    found = {WORLD: WORLD}
+    above = {j.child: j for j in model.joints}
+    for b in model.bodies:
+        way = [b.name]
+        while way[-1] not in found and above[way[-1]].kind.nv == 0:
+            way.append(above[way[-1]].parent)
+        root = found.get(way[-1], way[-1])
+        found.update(dict.fromkeys(way, root))
+    return found
+
+
+def check_shape(g: Geometry, owner: str) -> None:
+    """Raise ModelError for a shape that cannot touch: of no extent, or a hull of no volume or too many vertices."""
+    check_geometry(g, owner)
+    if g.shape in _SOLID and min(g.size) <= 0.0:
+        advice = ". Give a sphere" if g.shape == "capsule" and g.size[0] > 0.0 else ""
+        raise ModelError(f"{owner}: the size of a {g.shape} is {g.size} m; every number must be > 0{advice}")
+    if g.shape != "hull":
+        return
+    if not 4 <= len(g.vertices) <= MOST_VERTICES:
+        raise ModelError(
+            f"{owner}: a hull has {len(g.vertices)} vertices; expected 4 to {MOST_VERTICES}. "
+            "Simplify the shape, or use several contacts"
+        )
+    extents = np.linalg.svd(np.array(g.vertices) - np.mean(g.vertices, axis=0), compute_uv=False)
+    if extents[2] <= FLAT * extents[0]:
+        raise ModelError(f"{owner}: the vertices of a hull lie in one plane; expected a hull with a volume")
+
+
+def _check_pair(c: Contact, owner: str) -> None:
+    if c.pair not in PAIRS:
+        one, other = c.a.geometry.shape, c.b.geometry.shape
+        raise ModelError(
+            f"{owner}: no contact of a {one} ({c.a.at!r}) with a {other} ({c.b.at!r}) is supported; {partners(one)}, "
+            f"{partners(other)}"
+        )
+
+
+def partners(shape: str) -> str:
+    """A clause with the shapes that one shape can touch."""
+    found = [b if a == shape else a for a, b in PAIRS if shape in (a, b)]
+    return f"a {shape} touches {'a ' + listed(found) if found else 'nothing'}"
+
+
+def _check_links(c: Contact, one: str, other: str, owner: str) -> None:
+    if one != other:
+        return
+    if one == WORLD:
+        raise ModelError(
+            f"{owner}: {c.a.at!r} and {c.b.at!r} are both fixed to the world; a contact needs a shape that moves"
+        )
+    via = "" if c.a.at == c.b.at == one else f" (of body {one!r}, to which fixed joints attach them)"
+    raise ModelError(
+        f"{owner}: {c.a.at!r} and {c.b.at!r} are shapes of one link{via}; a contact needs two links that move "
+        "against each other"
+    )
+
+
+def _check_numbers(c: Contact, owner: str) -> None:
+    for name in _NOT_NEGATIVE:
+        value = getattr(c, name)
+        check_numbers((value,), f"{owner}: {name}")
+        if value < 0.0:
+            raise ModelError(f"{owner}: {name} is {value:g}; must be >= 0")
+    if not (math.isfinite(c.restitution) and 0.0 <= c.restitution <= 1.0):
+        raise ModelError(f"{owner}: restitution is {c.restitution:g}; expected 0 (plastic) to 1 (elastic)")
+    if len(c.surface_velocity) != 3:
+        raise ModelError(f"{owner}: surface_velocity is {c.surface_velocity}; expected three numbers [m/s]")
+    check_numbers(c.surface_velocity, f"{owner}: surface_velocity")
+    if c.stiffness is not None:
+        check_numbers((c.stiffness,), f"{owner}: stiffness")
+        if c.stiffness <= 0.0:
+            raise ModelError(f"{owner}: stiffness is {c.stiffness:g} N/m; must be > 0, or None for a hard contact")
+    elif c.damping > 0.0:
+        raise ModelError(
+            f"{owner}: damping is {c.damping:g} N s/m and there is no stiffness; a hard contact has none. "
+            "Give stiffness= too, or restitution="
+        )
+
+
+def _check_point_names(model: Model) -> None:
+    """The points of all contacts have different names."""
+    owners: dict[str, Contact] = {}
+    for c in model.contacts:
+        for name in dict.fromkeys((c.name, *c.point_names)):
+            if name in owners:
+                raise ModelError(
+                    f"{label('contact', c)}: its point {name!r} has the name of a point or of all of contact "
+                    f"{owners[name].name!r}; rename one of the two"
+                )
+            owners[name] = c

@@ -1,0 +1,137 @@
+"""Bodies that fall and bounce, with known times and velocities: in steps to first order, located to 1e-9 s."""
+
+from __future__ import annotations
+
+import contact_stories as known
+import numpy as np
+import pytest
+
+import spanloop as sl
+
+G = known.G
+STEPS = [2e-3, 1e-3, 5e-4]  # s
+
+
+def slope_of(errors) -> float:
+    """Order of the errors over STEPS."""
+    return float(np.polyfit(np.log(STEPS), np.log(errors), 1)[0])
+
+
+# ---- a ball that bounces
+
+
+def test_a_bouncing_ball_in_steps_is_off_by_a_part_of_a_step():
+    run = sl.simulate(known.falling_ball(0.5), [1.0], duration=1.2, step=1e-3)
+    assert np.abs(run.q[:, 0] - known.bouncing_height(run.times, 1.0, 0.5)).max() < 5e-3 * np.sqrt(2 * G)
+    assert run.q.min() > -1e-12
+
+
+@pytest.mark.slow
+def test_the_error_of_a_bouncing_ball_in_steps_falls_with_the_step():
+    """Averaged over heights: where in a step the impacts are is chance."""
+    heights, errors = np.linspace(0.8, 1.2, 64), []
+    for h in STEPS:
+        run = sl.simulate(known.falling_ball(0.5), heights[:, None], duration=1.0, step=h)
+        expected = np.stack([known.bouncing_height(run.times, x, 0.5) for x in heights])
+        errors.append(np.abs(run.q[..., 0] - expected).max(axis=-1).mean())
+    assert 0.7 < slope_of(errors) < 1.5
+    assert errors[1] < 5e-3
+
+
+@pytest.mark.parametrize("restitution", [0.5, 0.9])
+def test_a_bouncing_ball_with_located_impacts_is_exact(restitution):
+    """Between impacts z(t) has its closed form; a time that is off by 1e-9 s would show as v times that."""
+    run = sl.simulate(known.falling_ball(restitution), [1.0], duration=1.2, contacts="events")
+    expected = known.bouncing_height(run.times, 1.0, restitution)
+    near = run.times < known.impact_times(1.0, restitution, 7)[-1]
+    assert np.abs(run.q[near, 0] - expected[near]).max() < 1e-9 * np.sqrt(2 * G)
+    assert np.abs(run.q[:, 0] - expected).max() < 1e-7
+
+
+@pytest.mark.slow
+def test_a_bouncing_ball_comes_to_rest_when_it_should():
+    """At t₁ (1 + e)/(1 − e) = 1.354571 s: the bounces below `resting` that are left out take 2e-9 of it."""
+    model = known.falling_ball(0.5, resting=1e-8)
+    run = sl.simulate(model, [1.0], duration=1.4, contacts="events")
+    moves = np.abs(run.v[:, 0]) > 0.0
+    rest = np.sqrt(2 / G) * 1.5 / 0.5
+    assert abs(rest - 1.354571) < 1e-6
+    assert abs(run.times[np.flatnonzero(moves)[-1]] - rest) < 2e-3
+    assert np.abs(run.q[run.times > rest + 2e-3]).max() < 1e-12
+
+
+# ---- a ball that falls with spin (Capobianco, Harsch, Eugster & Leine 2021)
+
+
+def spinning(spin: float, contacts: str, step: float = 1e-3):
+    """A ball of radius 0.1 m that falls 0.9 m with a spin about y [rad/s], on µ = 0.2."""
+    q, v = known.at(z=1.0), [0, spin, 0, 0, 0, 0]
+    run = sl.simulate(known.sphere(0.2), q, v, duration=1.0, step=step, contacts=contacts)
+    half = np.arctan2(run.q[:, 2], run.q[:, 0])
+    return run, np.cos(2 * half) * run.v[:, 3] + np.sin(2 * half) * run.v[:, 5]
+
+
+@pytest.mark.parametrize(("contacts", "bound"), [("steps", 5e-5), ("events", 1e-5)])
+@pytest.mark.parametrize(("spin", "end"), [(50.0, 10 / 7), (10.0, 2 / 7)])
+def test_a_ball_that_falls_with_spin_rolls_away(contacts, bound, spin, end):
+    """At 50 rad/s it slips in the impact, at 10 rad/s it does not."""
+    run, speed = spinning(spin, contacts)
+    np.testing.assert_allclose([speed[-1], 0.1 * run.v[-1, 1]], end, atol=bound)
+
+
+@pytest.mark.slow
+def test_the_ball_slips_for_0_29977_seconds_after_its_impact():
+    run, speed = spinning(50.0, "events")
+    fall, impact = np.sqrt(2 * 0.9 / G), 0.2 * np.sqrt(2 * G * 0.9)
+    slips = (5.0 - 3.5 * impact) / (3.5 * 0.2 * G)
+    assert abs(slips - 0.29977) < 1e-5
+    inside = (run.times > fall) & (run.times < fall + slips)
+    np.testing.assert_allclose(speed[inside], impact + 0.2 * G * (run.times[inside] - fall), atol=1e-7)
+    np.testing.assert_allclose(impact, 0.8404, atol=1e-4)
+
+
+# ---- a block that rocks
+
+
+BLOCK = known.RockingBlock(0.1, 0.4)
+TILT = 0.1  # rad
+
+
+def rocking(contacts: str, step: float = 1e-3, duration: float = 0.4):
+    """A block on its edge, from rest."""
+    model = known.box(0.6, size=(2 * BLOCK.b, 0.3, 2 * BLOCK.h))
+    return sl.simulate(model, BLOCK.tilted(TILT), duration=duration, step=step, contacts=contacts)
+
+
+def energy_rates(run) -> np.ndarray:
+    """Angular velocity that each sample would have at the impact, from the block's energy [rad/s]."""
+    tilt = np.abs(2 * np.arctan2(run.q[:, 2], run.q[:, 0]))
+    at_impact = run.v[:, 1] ** 2 / 2 - BLOCK.rate**2 * (np.cos(BLOCK.slant) - np.cos(BLOCK.slant - tilt))
+    return np.sqrt(np.maximum(2 * at_impact, 0.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("contacts", "bound"), [("steps", 5e-3), ("events", 1e-5)])
+def test_a_rocking_block_keeps_1_less_three_halves_sine_squared(contacts, bound):
+    fall = BLOCK.fall(TILT)
+    run = rocking(contacts, duration=round(fall + 0.1, 3))
+    rates = energy_rates(run)
+    np.testing.assert_allclose(rates[run.times < fall - 2e-3], BLOCK.rate_at_impact(TILT), rtol=bound)
+    after = rates[run.times > fall + 2e-3] / BLOCK.rate_at_impact(TILT)
+    np.testing.assert_allclose(after, BLOCK.kept, rtol=bound)
+    assert abs(BLOCK.kept - 0.911765) < 1e-6
+
+
+# ---- several bodies
+
+
+def test_newtons_law_on_a_chain_of_balls_moves_the_last_two_together():
+    """(−⅓, ⅔, ⅔) for e = 1, where a row of real balls passes the impact on: (0, 0, 1)."""
+    run = sl.simulate(known.three_balls(), [-1.25, 0.0, 1.0], [1.0, 0.0, 0.0], duration=0.5)
+    np.testing.assert_allclose(run.v[-1], [-1 / 3, 2 / 3, 2 / 3], atol=1e-12)
+
+
+def test_a_ball_that_hits_another_leaves_it_its_velocity():
+    """One pair alone, e = 1: velocities are exchanged."""
+    run = sl.simulate(known.three_balls(), [-1.25, 0.0, 50.0], [1.0, 0.0, 0.0], duration=0.5)
+    np.testing.assert_allclose(run.v[-1], [0.0, 1.0, 0.0], atol=1e-12)
