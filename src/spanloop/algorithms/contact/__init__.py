@@ -1,1 +1,1 @@
-"""Contacts: gaps and their rows, what impulses change, cones of friction."""
+"""Contacts: gaps, normals and points of pairs of shapes, and the rows of their Jacobian."""
