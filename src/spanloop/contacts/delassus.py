@@ -48,7 +48,7 @@ class DelassusCalls:
         size, rows = self.n * self.block, self.n * len(self.ways) * self.block * 6
         sizes = {"gap": self.n, "on": self.n, "rows": rows, "moving": size, "W": size * size, "dv": self.nv}
         sizes |= {"impulse": mechanics.width, "factors": len(self._respond[0].outputs) - self._early}
-        sizes |= {f"V{c}": mechanics.width for c in range(self.block)} | {"V": mechanics.width, "V.before": mechanics.width}
+        sizes |= dict.fromkeys(("V", "V.before", *(f"V{c}" for c in range(self.block))), mechanics.width)
         for name, count in sizes.items():
             stage.array(PREFIX + name, count)
 
@@ -187,11 +187,11 @@ class DelassusCalls:
         inputs = (("q", self.nq), ("v", self.nv), ("before", self.nv), *given, ("impulse", self.links))
 
         def compute(x):
-            closed, more = mechanics.closed_velocity(x)
+            closed = mechanics.closed_velocity(x)
             V = mechanics.link_velocities({**x, "v": closed})
             before = mechanics.link_velocities({**x, "v": x["before"]})
             dv, dV, pairs = mechanics.response(x)
-            return [*closed, *V, *before, *dv, *dV], (), [a < b for a, b in (*more, *pairs)]
+            return [*closed, *V, *before, *dv, *dV], (), [a < b for a, b in pairs]
 
         whole = unrolled(f"{self.stage.prefix}respond", inputs, (0,), compute)
         first, second = split(whole, ("impulse",), early=self._early)

@@ -16,6 +16,7 @@ from spanloop.algorithms.contact.impulse_response import link_velocities
 from spanloop.algorithms.contact.points import ContactPoints, gaps, gaps_and_rows, surface_rates
 from spanloop.kernels import KernelSpec
 from spanloop.model import Model
+from spanloop.model.parts import WORLD
 from spanloop.sweeps import walk
 from spanloop.topology import Mechanism
 
@@ -51,7 +52,7 @@ class ContactMechanics:
     @cached_property
     def frames(self) -> tuple[str, ...]:
         """Names of the frames and bodies that contacts are fixed to."""
-        names = (side.at for c in self.model.contacts for side in (c.a, c.b) if side.at != self.model.root)
+        names = (side.at for c in self.model.contacts for side in (c.a, c.b) if side.at != WORLD)
         return tuple(dict.fromkeys(names))
 
     @cached_property
@@ -101,12 +102,12 @@ class ContactMechanics:
         answer, pairs = self._response.compute(self.arrays_of(self._response, x))
         return answer[: self.model.nv], answer[self.model.nv :], pairs
 
-    def closed_velocity(self, x: Arrays) -> tuple[list[Any], list[Any]]:
-        """v (nv) with the loops closed, and the pairs that must be less."""
+    def closed_velocity(self, x: Arrays) -> list[Any]:
+        """v (nv) with the loops closed."""
         if not self.has_loops:
-            return list(x["v"]), []
-        delta, pairs = self._correction.compute(self.arrays_of(self._correction, x))
-        return [a + b for a, b in zip(x["v"], delta, strict=True)], pairs
+            return list(x["v"])
+        delta, _ = self._correction.compute(self.arrays_of(self._correction, x))
+        return [a + b for a, b in zip(x["v"], delta, strict=True)]
 
     @cached_property
     def _correction(self) -> KernelSpec:
