@@ -48,7 +48,7 @@ def coefficients(points: ContactPoints) -> np.ndarray:
 
 def state_sizes(points: ContactPoints) -> dict[str, int]:
     """What a run with contacts carries from step to step."""
-    return dict(zip(named("f", "gap", "left"), (points.n * points.block, points.n, 3), strict=True))
+    return dict(zip(named("f", "gap", "left"), (points.n * points.B, points.n, 3), strict=True))
 
 
 class ContactStep:
@@ -73,6 +73,8 @@ class ContactStep:
         f, left = map(following, named("f", "left"))
         for name in (f, left, gap):
             self.stage.array(name, self.stage.sizes[name.removesuffix(".next")])
+        self.stage.array(landed, self.stage.sizes[q])
+        self.stage.array(after, self.stage.sizes[v])
         n_f = self.stage.sizes[f]
         stay = call("stay", (q, v, PREFIX + "left"), (landed, after, f, left), lambda q, v, x: (q, v, [0.0] * n_f, x))
         contact = [

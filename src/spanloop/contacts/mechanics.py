@@ -47,7 +47,7 @@ class ContactMechanics:
     @property
     def block(self) -> int:
         """Numbers of a point: 3, or 6 with torsion or rolling."""
-        return self.points.block
+        return self.points.B
 
     @cached_property
     def frames(self) -> tuple[str, ...]:

@@ -44,7 +44,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.impacts not in IMPACTS:
-            raise InputError(f"contacts is {self.impacts!r}; expected 'steps', 'events', 'ignore' or sl.contacts.Settings")
+            raise InputError(
+                f"contacts is {self.impacts!r}; expected 'steps', 'events', 'ignore' or sl.contacts.Settings"
+            )
         if self.on_jam not in JAMS:
             raise InputError(f"on_jam is {self.on_jam!r}; expected 'continue' or 'end'")
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import spanloop
-from spanloop.dynamics import Dynamics
 from spanloop.contacts.settings import contacts_of
+from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.loops.arguments import active_row_mask, checked_active_loops

@@ -47,10 +47,10 @@ from spanloop.model.parameters import Parameters
 from spanloop.simulation.controllers import AppliedForces
 from spanloop.simulation.events.endings import Stop
 from spanloop.simulation.events.switches import Switching
-from spanloop.simulation.traced_kernels import kernel
 from spanloop.simulation.minimal.completion import METHOD as MINIMAL_METHOD
 from spanloop.simulation.minimal.completion import ROUNDS as MINIMAL_ROUNDS
 from spanloop.simulation.minimal.completion import Completion
+from spanloop.simulation.traced_kernels import kernel
 from spanloop.sweeps import Values, walk
 from spanloop.topology import Mechanism, mechanism
 from spanloop.topology.mechanism import Link
