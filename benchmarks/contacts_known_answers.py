@@ -56,8 +56,8 @@ def watched(xml: str, duration: float, settings: dict, prepare=lambda m, d: None
     m.opt.timestep = H
     if settings.get("stiff"):
         m.opt.tolerance = 1e-14
-        m.geom_solref[:] = (2.0 * H, 1.0)
-        m.geom_solimp[:] = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+        for solref, solimp in ((m.geom_solref, m.geom_solimp), (m.pair_solref, m.pair_solimp)):
+            solref[:], solimp[:] = (2.0 * H, 1.0), (0.9999, 0.9999, 0.001, 0.5, 2.0)
     if settings.get("recipe"):
         m.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         m.opt.cone, m.opt.impratio, m.opt.noslip_iterations = mujoco.mjtCone.mjCONE_ELLIPTIC, 100, 20
