@@ -379,7 +379,7 @@ def test_a_later_format_is_refused_with_its_number(tmp_path):
     parts = parts_of(tmp_path)
     header = json.loads(parts["header"].tobytes()) | {"format": 7}
     archive(tmp_path / "run.npz", parts | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)})
-    sentence = "run.npz: the run has format 7; this spanloop reads 2 and 3. It was written by spanloop"
+    sentence = "run.npz: the run has format 7; this spanloop reads 2 to 4. It was written by spanloop"
     with says(FileError, sentence):
         sl.load_run(tmp_path / "run.npz")
 

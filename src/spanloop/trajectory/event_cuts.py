@@ -11,7 +11,7 @@ import numpy as np
 from spanloop.errors import InputError
 from spanloop.model import Model
 from spanloop.trajectory.events import EventTable, coincidence
-from spanloop.trajectory.segment import Segment
+from spanloop.trajectory.segment import CONTACT_ARRAYS, Segment
 from spanloop.trajectory.segment_models import with_closed
 
 Forces = dict[str, np.ndarray] | None
@@ -144,6 +144,9 @@ class _Parts(NamedTuple):
             arrays["tau"][0] = s.tau[at[-1]] if len(at) else arrays["tau"][0]
         if s.memory is not None:
             arrays["memory"] = self._joined(s.memory, *([self._memory(s.memory)] * 2))
+        for name in CONTACT_ARRAYS:  # of the step in which the event happens
+            if (x := getattr(s, name)) is not None:
+                arrays[name] = self._joined(x, *([x[self._next_samples()]] * 2))
         ends = [[] if m is None else [m.time] for m in (self.after, self.before)]
         return replace(s, times=np.concatenate([ends[0], s.times[self.kept], ends[1]]), **arrays)
 
@@ -164,6 +167,10 @@ class _Parts(NamedTuple):
         width = samples.shape[-1]  # rows of a table of several models are as wide as the widest
         ends = [x[:, :width].reshape(-1, width) for x in (first, last)]
         return np.concatenate([ends[0], samples[self.kept], ends[1]])
+
+    def _next_samples(self) -> np.ndarray:
+        """Numbers (events,) of the samples at or after each event."""
+        return np.searchsorted(self.whole.times, self.events.time).clip(0, len(self.whole) - 1)
 
     def _memory(self, samples: np.ndarray) -> np.ndarray:
         """Memory (events, nz): the table's, or that of the last sample before each event."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def grasp_margins(run: Trajectory, cones: Mapping[str, FrictionCone]) -> GraspMargins:
     """Margins (..., n) of these loops under the torques and forces that acted; NaN where a loop is open."""
     if is_uniform(run):
-        return _by_name(*_rows(run.robot, cones, run.forces or {}, run.q, run.v, run.tau), cones)
+        return _by_name(*_rows(run.robot, cones, run.acting, run.q, run.v, run.tau), cones)
     parts, unique = [], dict.fromkeys(cones, True)
     for t in topologies(run):
         found = np.full((len(t.q), len(cones), 7), np.nan)

@@ -59,7 +59,7 @@ _OF_CENTRE = {"momentum": 6, "center_of_mass": 3}  # how many numbers they have;
 def accelerations(run: Trajectory) -> np.ndarray:
     """a (..., n, nv) under the torques and forces that acted; bodies that are not there have none."""
     if is_uniform(run):
-        return accelerations_under(run.robot, run.q, run.v, run.tau, run.forces or {})
+        return accelerations_under(run.robot, run.q, run.v, run.tau, run.acting)
     if not has_same_joints(run):
         raise InputError(
             'run.a: the segments of this run have models with different joints. Use run["joint"].a, which is NaN where '
@@ -282,7 +282,7 @@ def reactions(run: Trajectory) -> Reactions:
     Loops that are open carry nothing; joints that are not there have NaN.
     """
     if is_uniform(run):
-        return _reactions(run.robot, run.forces or {}, run.q, run.v, run.tau)
+        return _reactions(run.robot, run.acting, run.q, run.v, run.tau)
     found = [(t, _reactions(t.robot, t.forces, t.q, t.v, t.tau)) for t in topologies(run)]
     models = (run.model, *(t.model for t in topologies(run)))
     loops = {x.name for m in models for x in m.loops}

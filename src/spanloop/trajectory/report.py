@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spanloop.errors import in_one_line, printable
+from spanloop.errors import in_one_line, listed, printable
 from spanloop.model.parts import Joint
+from spanloop.trajectory.contacts.contact_samples import Points
 from spanloop.trajectory.events import counted
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def line(run: Trajectory) -> str:
 
 def report(run: Trajectory) -> str:
     """The model, the settings, the outcome, the events, and the range of each joint."""
-    return printable("\n".join([headline(run), ending(run), *_events(run), *_ranges(run)]))
+    return printable("\n".join([headline(run), ending(run), *_events(run), *_contacts(run), *_ranges(run)]))
 
 
 def html(run: Trajectory) -> str:
@@ -72,6 +73,20 @@ def _events(run: Trajectory) -> Iterator[str]:
         yield f"{counted(run.events)}."
     elif len(run.events):
         yield from (f"  {row}" for row in str(run.events).splitlines())
+
+
+def _contacts(run: Trajectory) -> Iterator[str]:
+    """One line: how many contacts there are, and how many of their points push at the end."""
+    forces = run.segments[-1].contact_forces
+    points = Points.of(run.segments[-1].model or run.model) if forces is not None else None
+    if forces is None or points is None or run.batch:
+        return
+    pushing = points.owner[forces.reshape(len(forces), len(points), -1)[-1, :, 0] > 0.0]
+    names = [in_one_line(name) for k, name in enumerate(points.contacts) if k in pushing]
+    what = f"{len(points.contacts)} contact{'' if len(points.contacts) == 1 else 's'}"
+    checks = run.segments[-1].contact_checks
+    jams = f" {int(checks[-1, 2])} steps with a jam." if checks is not None and checks[-1, 2] > 0.0 else ""
+    yield f"{what}; at the end {listed(names[:_MOST]) if names else 'none'} push{'es' if len(names) < 2 else ''}.{jams}"
 
 
 def _ranges(run: Trajectory) -> Iterator[str]:

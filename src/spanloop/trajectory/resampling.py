@@ -7,6 +7,9 @@ vector space (quaternions) it is drawn by de Casteljau's construction, with q �
 
 Rates follow the cubic of v₀, a₀, v₁, a₁. Both err by O(h⁴) and are exact at samples. Torques and forces are joined by
 straight lines, but for torques that are held.
+
+Forces of contacts are those of the step that ends at the next sample. They jump, so that rates are joined by straight
+lines where a contact pushes at one of both samples: there they err by O(h²), and where a point closes or opens by O(h).
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import numpy as np
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.quantities import accelerations_under, over_samples
-from spanloop.trajectory.segment import Segment
+from spanloop.trajectory.segment import CONTACT_ARRAYS, Segment
 from spanloop.trajectory.selection import ends_between, events_of
 from spanloop.trajectory.topologies import is_uniform, steady_runs, still_dofs
 
@@ -65,11 +68,7 @@ def at(run: Trajectory, times) -> Trajectory:
 def _of_runs(run: Trajectory, wanted: np.ndarray) -> Trajectory:
     """A batch with events at these times: runs without any together, each of the others cut at its own."""
     whole = run.segments[0]
-    flat = {
-        name: x.reshape(-1, *x.shape[-2:])
-        for name in ("q", "v", "tau", "memory")
-        if (x := getattr(whole, name)) is not None
-    }
+    flat = {name: x.reshape(-1, *x.shape[-2:]) for name, x in whole.arrays.items()}
     out = {name: np.full((len(x), len(wanted), x.shape[-1]), np.nan) for name, x in flat.items()}
     forces = {
         name: np.full((*run.batch, len(wanted), 6), np.nan).reshape(-1, len(wanted), 6) for name in run.forces or ()
@@ -80,7 +79,7 @@ def _of_runs(run: Trajectory, wanted: np.ndarray) -> Trajectory:
             continue
         found = at(part, wanted[:count])
         for name, x in out.items():
-            x[numbers, :count] = getattr(found, name)
+            x[numbers, :count] = found._joined(name)
         for name, six in forces.items():
             assert found.forces is not None
             six[numbers, :count] = found.forces[name]
@@ -148,13 +147,18 @@ def _resampled(run: Trajectory, times: np.ndarray) -> tuple[Segment, dict[str, n
     forces = {name: straight(six) for name, six in (run.forces or {}).items()}
     tau = straight(segment.tau, segment.held)
     memory = None if segment.memory is None else straight(segment.memory)
+    contacts: dict[str, Any] = {  # forces of the step in which a time lies, checks up to the sample before it
+        name: mixed(x, x[..., after if name == "contact_forces" else before, :])
+        for name in CONTACT_ARRAYS
+        if (x := getattr(segment, name)) is not None
+    }
     held = segment.held and bool(np.isin(_within(segment.times, times), times).all())
     if exact.all():
         q, v = segment.q[..., nearest, :], segment.v[..., nearest, :]
     else:
         q = mixed(segment.q, _coordinates(run, before, after, h, s))
         v = mixed(segment.v, _rates(run, before, after, h, s))
-    return replace(segment, times=times, q=q, v=v, tau=tau, memory=memory, held=held), forces
+    return replace(segment, times=times, q=q, v=v, tau=tau, memory=memory, held=held, **contacts), forces
 
 
 def _coordinates(run: Trajectory, before, after, h, s) -> np.ndarray:
@@ -177,13 +181,22 @@ def _rates(run: Trajectory, before, after, h, s) -> np.ndarray:
     low, high = run.v[..., before, :], run.v[..., after, :]
     start, stop = run.a[..., before, :], run.a[..., after, :]
     if run.segments[0].held:  # the interval ends under the torques with which it began
-        forces = {name: six[..., after, :] for name, six in (run.forces or {}).items()}
+        forces = {name: six[..., after, :] for name, six in run.acting.items()}
         stop = accelerations_under(run.robot, run.q[..., after, :], high, run.tau[..., before, :], forces)
         stop[..., still_dofs(run.model, run.segments[0].absent)] = 0.0
     gap = high - low
     line = low + s * gap
     bend = s * (1.0 - s) * ((1.0 - s) * (h * start - gap) - s * (h * stop - gap))
-    return np.where(np.isfinite(bend), line + bend, line)
+    return np.where(np.isfinite(bend) & ~_is_pushed(run, before, after), line + bend, line)
+
+
+def _is_pushed(run: Trajectory, before: np.ndarray, after: np.ndarray) -> Any:
+    """Whether a contact pushes at one of both samples (..., k, 1), or may do so."""
+    forces = run.segments[0].contact_forces
+    if forces is None:
+        return False
+    pushed = (forces != 0.0).any(axis=-1, keepdims=True)
+    return pushed[..., before, :] | pushed[..., after, :]
 
 
 def _within(samples: np.ndarray, times: np.ndarray) -> np.ndarray:

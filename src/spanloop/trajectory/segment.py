@@ -17,6 +17,9 @@ from spanloop.types import Array
 
 Setting = str | float | int | bool
 
+CONTACT_ARRAYS = ("contact_forces", "contact_checks")
+SAMPLED = ("q", "v", "tau", "memory", *CONTACT_ARRAYS)  # arrays (..., n, size) of a segment
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Segment:
@@ -25,6 +28,10 @@ class Segment:
     times (n,) [s], q (..., n, nq), v (..., n, nv), tau (..., n, nv): the torques that acted at the joints (of a driven
     joint, its acceleration), memory (..., n, nz): states of controllers and actuators. Rows after a run's end are NaN.
     held: tau is constant from each sample to the next.
+    contact_forces (..., n, points × 3 or 6): of all points of contacts along the axes (normal, t1, t2) of each, with
+    torsion or rolling torques about them, too: the mean over the step that ends at the sample [N, N m]; NaN where it is
+    not known. contact_checks (..., n, 3): up to each sample the largest natural residual of contacts [m/s], the largest
+    penetration [m], and the number of steps with a jam. None without contacts.
     model: that of this segment, with the loops that are closed in it; None for the trajectory's, as in batches
     and in runs without events. closed: names of the switchable loops, couplings and stops that are closed in it; None
     where the trajectory's events tell. absent: names of the bodies that are not there.
@@ -39,9 +46,11 @@ class Segment:
     model: Model | None = None
     closed: tuple[str, ...] | None = None
     absent: tuple[str, ...] = ()
+    contact_forces: Array | None = None
+    contact_checks: Array | None = None
 
     def __post_init__(self) -> None:
-        for name in ("times", "q", "v", "tau", "memory"):
+        for name in ("times", *SAMPLED):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, read_only(value, f"the segment's {name}"))
@@ -63,10 +72,14 @@ class Segment:
         return self.q.shape[:-2]
 
     def mapped(self, change: Callable[..., Array]) -> Segment:
-        """The segment with change(array) in place of q, v, tau and memory."""
-        arrays = {name: getattr(self, name) for name in ("q", "v", "tau", "memory")}
-        changed: dict[str, Any] = {name: change(x) for name, x in arrays.items() if x is not None}
+        """The segment with change(array) in place of each of its arrays (..., n, size)."""
+        changed: dict[str, Any] = {name: change(x) for name, x in self.arrays.items()}
         return replace(self, **changed)
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """The arrays (..., n, size) that it has, by name: q, v, tau, ..."""
+        return {name: x for name in SAMPLED if (x := getattr(self, name)) is not None}
 
     def samples(self, which: slice) -> Segment:
         """The samples of a slice."""
@@ -145,8 +158,8 @@ def checked_segments(model: Model, segments: Segment | Sequence[Segment]) -> tup
         _shape("q", s.q, (*batch, n, own.nq))
         _shape("v", s.v, (*batch, n, own.nv))
         _shape("tau", s.tau, (*batch, n, own.nv))
-        if s.memory is not None:
-            _shape("memory", s.memory, (*batch, n, s.memory.shape[-1]))
+        for name, x in s.arrays.items():
+            _shape(name, x, (*batch, n, x.shape[-1]))
         if not np.isfinite(s.times).all() or s.times[0] < end or not (np.diff(s.times) > 0.0).all():
             raise InputError("a trajectory's times must be finite and increase from sample to sample")
         end = s.times[-1]
@@ -159,7 +172,7 @@ def checked_ends(segments: tuple[Segment, ...], ends: Segment | None) -> Segment
         return None
     first = segments[0]
     _shape("times of ends", ends.times, first.batch)
-    for name in ("q", "v", "tau", "memory"):
+    for name in SAMPLED:
         one, many = getattr(ends, name), getattr(first, name)
         if many is None or one is None:
             if one is not many:

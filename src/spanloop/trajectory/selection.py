@@ -139,11 +139,9 @@ def events_of(run: Trajectory, segments: tuple[Segment, ...], start: float, stop
 
 
 def _longer(segment: Segment, end: Segment) -> Segment:
-    def joined(name: str) -> Any:
-        one, many = getattr(end, name), getattr(segment, name)
-        return None if many is None else np.concatenate([many, one], axis=-2)
-
-    arrays = {name: joined(name) for name in ("q", "v", "tau", "memory")}
+    arrays: dict[str, Any] = {
+        name: np.concatenate([many, getattr(end, name)], axis=-2) for name, many in segment.arrays.items()
+    }
     return replace(segment, times=np.append(segment.times, end.times), **arrays)
 
 

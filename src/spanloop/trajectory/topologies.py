@@ -60,7 +60,10 @@ def model_of(run: Trajectory, segment: Segment) -> Model:
 
 
 def topologies(run: Trajectory, loops: bool = True, most: int | None = _MOST) -> list[Topology]:
-    """The samples by model. loops: False where it does not matter which loops are closed. most: models of a batch."""
+    """The samples by model. loops: False where it does not matter which loops are closed, nor what forces act.
+
+    most: models of a batch.
+    """
     groups: dict[tuple[Model, tuple[str, ...]], list[tuple[int, np.ndarray]]] = {}
     for number, s in enumerate(run.segments):
         for model, absent, where in _groups(run, s, loops):
@@ -71,7 +74,7 @@ def topologies(run: Trajectory, loops: bool = True, most: int | None = _MOST) ->
             "reactions are those of one run: run[0].reactions()"
         )
     starts = np.cumsum([0, *map(len, run.segments)])
-    return [_topology(run, model, absent, members, starts) for (model, absent), members in groups.items()]
+    return [_topology(run, model, absent, members, starts, loops) for (model, absent), members in groups.items()]
 
 
 def _groups(run: Trajectory, s: Segment, loops: bool) -> Iterator[tuple[Model, tuple[str, ...], np.ndarray]]:
@@ -101,19 +104,18 @@ def _groups(run: Trajectory, s: Segment, loops: bool) -> Iterator[tuple[Model, t
         yield model, absent, (number.reshape(-1) == k).reshape(every.shape)
 
 
-def _topology(run: Trajectory, model: Model, absent: tuple[str, ...], members, starts) -> Topology:
+def _topology(run: Trajectory, model: Model, absent: tuple[str, ...], members, starts, loaded: bool) -> Topology:
     where = np.zeros((*run.batch, len(run)), bool)
     parts: dict[str, list[np.ndarray]] = {name: [] for name in ("q", "v", "tau")}
     bodies = {b.name for b in model.bodies}
-    forces: dict[str, list[np.ndarray]] = {name: [] for name in run.forces or () if name in bodies}
+    forces: dict[str, list[np.ndarray]] = {name: [] for name in run.acting if name in bodies} if loaded else {}
     for number, mine in members:
         span = slice(starts[number], starts[number + 1])
         where[..., span] = mine
         for name, rows in parts.items():
             rows.append(getattr(run.segments[number], name)[mine])
         for name, rows in forces.items():
-            assert run.forces is not None
-            rows.append(run.forces[name][..., span, :][mine])
+            rows.append(run.acting[name][..., span, :][mine])
     q, v, tau = (np.concatenate(parts[name]) for name in ("q", "v", "tau"))
     loads = {name: np.concatenate(rows) for name, rows in forces.items()}
     return Topology(robot_of(model), where, q, v, tau, loads, absent)

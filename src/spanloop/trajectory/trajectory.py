@@ -28,6 +28,7 @@ from spanloop.types import Array
 
 if TYPE_CHECKING:
     from spanloop.trajectory.audit.audit import Audit
+    from spanloop.trajectory.contacts.contact_results import Contacts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,8 +243,30 @@ class Trajectory:
         return Dynamics(self.model) if self.segments[0].closed is None else robot_of(self.model)
 
     @cached_property
+    def contacts(self) -> Contacts:
+        """The contacts by name, with gap, force, slip, state, ... at samples: run.contacts["foot"].force; print it."""
+        from spanloop.trajectory.contacts.contact_results import Contacts
+
+        return Contacts(self)
+
+    @cached_property
+    def acting(self) -> Mapping[str, Array]:
+        """{"body": (..., n, 6)}: what pushes on bodies, `forces` and contacts, as [torque; force] at their origins.
+
+        World axes [N m, N]. Contacts push with their mean force over the step that ends at the sample.
+        """
+        if all(s.contact_forces is None for s in self.segments):
+            return self.forces or {}
+        from spanloop.trajectory.contacts.contact_samples import contact_wrenches
+
+        found = dict(self.forces or {})
+        for name, six in contact_wrenches(self).items():
+            found[name] = read_only(found[name] + six if name in found else six, "acting")
+        return found
+
+    @cached_property
     def a(self) -> Array:
-        """Accelerations (..., n, nv) under the torques and forces that acted."""
+        """Accelerations (..., n, nv) under the torques and forces that acted, those of contacts included (`acting`)."""
         return quantities.accelerations(self)
 
     @cached_property
@@ -284,7 +307,10 @@ class Trajectory:
         return quantities.reactions(self)
 
     def reactions(self) -> Reactions:
-        """[torque; force] (..., n, 6) of every joint on its child and every loop on its body b, by name, world axes."""
+        """[torque; force] (..., n, 6) of every joint on its child and every loop on its body b, by name, world axes.
+
+        Forces of contacts count with their mean over the step that ends at a sample.
+        """
         return self._reactions
 
     def grasp_margin(

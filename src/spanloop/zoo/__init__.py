@@ -22,7 +22,8 @@ from spanloop.zoo.grasping import (
     three_pumas_path,
     three_pumas_start,
 )
-from spanloop.zoo.legged import hexapod, hexapod_start, linkage_leg, linkage_leg_start, quadruped
+from spanloop.zoo.legged import hexapod, hexapod_start, linkage_leg, linkage_leg_start, quadruped, quadruped_start
+from spanloop.zoo.linkage_walker import linkage_walker, linkage_walker_start
 from spanloop.zoo.linkages import (
     bricard,
     bricard_start,
@@ -54,6 +55,7 @@ _CLOSED: tuple[Callable[..., Model], ...] = (
     arms_with_object,
     three_pumas,
     linkage_leg,
+    linkage_walker,
     hexapod,
     carpet_scraper,
     flyball_governor,
@@ -110,12 +112,15 @@ __all__ = [
     "hexapod_start",
     "linkage_leg",
     "linkage_leg_start",
+    "linkage_walker",
+    "linkage_walker_start",
     "n_four_bar",
     "n_four_bar_start",
     "names",
     "pendulum",
     "puma",
     "quadruped",
+    "quadruped_start",
     "random_model",
     "slider_crank",
     "slider_crank_start",

@@ -22,6 +22,8 @@ _SHANK, _CRANK, _ROD, _DROP, _HALF = 0.4, 0.05, 0.3, 0.1, 0.04
 # hexapod [m]: hips from the middle, links of a leg, footholds from the middle
 _BODY, _COXA, _FEMUR, _TIBIA, _STANCE = 0.15, 0.06, 0.12, 0.18, 0.34
 
+_LIMB = 0.22  # m, thigh and shank of the quadruped
+
 
 def linkage_leg() -> Model:
     """A shank that hangs from its knee, with a foot on a universal joint that two rods pull from cranks above.
@@ -132,6 +134,15 @@ def quadruped() -> Model:
     return b.build()
 
 
+def quadruped_start(*, height: float = 0.35, foot: float = 0.02) -> np.ndarray:
+    """Return q (19,): the trunk at a height [m], each foot's centre under its hip, `foot` above z = 0 [m]."""
+    reach = (height - foot) / (2.0 * _LIMB)
+    if not 0.0 < reach < 1.0:
+        raise InputError(f"quadruped: height is {height:g} m; expected {foot:g} to {foot + 2.0 * _LIMB:g} m")
+    bend = acos(reach)
+    return np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, height, *(0.0, bend, -2.0 * bend) * 4])
+
+
 def _add_leg(b: Builder, leg: str, x: float, y: float) -> None:
     out = 0.08 if y > 0.0 else -0.08
     b.body(f"{leg}_hip", 0.7, (0.0, 0.25 * out, 0.0), cylinder(0.7, 0.045, 0.08, "y"))
@@ -140,5 +151,5 @@ def _add_leg(b: Builder, leg: str, x: float, y: float) -> None:
     losses = {"damping": 0.02, "armature": 0.004}
     b.revolute(f"{leg}_roll", "trunk", f"{leg}_hip", "x", (x, y, 0.0), lower=-0.8, upper=0.8, **losses)
     b.revolute(f"{leg}_pitch", f"{leg}_hip", f"{leg}_thigh", "y", (0.0, out, 0.0), lower=-2.0, upper=2.0, **losses)
-    b.revolute(f"{leg}_knee", f"{leg}_thigh", f"{leg}_shank", "y", (0.0, 0.0, -0.22), lower=-2.6, upper=0.1, **losses)
-    b.frame(f"{leg}_foot", f"{leg}_shank", (0.0, 0.0, -0.22))
+    b.revolute(f"{leg}_knee", f"{leg}_thigh", f"{leg}_shank", "y", (0.0, 0.0, -_LIMB), lower=-2.6, upper=0.1, **losses)
+    b.frame(f"{leg}_foot", f"{leg}_shank", (0.0, 0.0, -_LIMB))

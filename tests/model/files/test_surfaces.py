@@ -84,3 +84,94 @@ def test_two_surfaces_combine_by_their_rule(a: Surface, b: Surface | None, expec
 def test_scaling_lengths_scales_torsion_and_rolling() -> None:
     scaled = _with_surface(Surface(0.8, 0.01, None, 0.3)).scale(length=2.0)
     assert scaled.bodies[0].geometry[0].surface == Surface(0.8, 0.02, None, 0.3)
+
+
+# ---- URDF and SDF
+
+
+def _urdf(collision: str = "", link: str = "", robot: str = "") -> sl.Model:
+    from spanloop.model.files.urdf.reader import loads
+
+    shape = "<geometry><sphere radius='0.1'/></geometry>"
+    return loads(
+        f"<robot name='r'><link name='foot'>{link}<visual>{shape}</visual><collision>{shape}{collision}</collision>"
+        f"</link>{robot}</robot>"
+    )
+
+
+def _surface(model: sl.Model) -> Surface | None:
+    drawn, solid = model.body("foot").geometry
+    assert drawn.surface is None
+    return solid.surface
+
+
+BOUNCE = "<bounce><restitution_coefficient>0.4</restitution_coefficient><threshold>0.01</threshold></bounce>"
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ({}, None),
+        ({"robot": "<gazebo reference='foot'><mu1>0.9</mu1><mu2>0.9</mu2></gazebo>"}, Surface(0.9, rule="minimum")),
+        ({"robot": "<gazebo reference='foot'><mu1 value='0.7'/></gazebo>"}, Surface(0.7, rule="minimum")),
+        ({"robot": "<gazebo reference='leg'><mu1>0.9</mu1></gazebo>"}, None),
+        ({"robot": "<gazebo reference='foot'><material>Gazebo/Red</material></gazebo>"}, None),
+        ({"robot": "<gazebo reference='foot'><mu1>0.9</mu1></gazebo>"
+                   f"<gazebo reference='foot'><collision><surface>{BOUNCE}</surface></collision></gazebo>"},
+         Surface(0.9, restitution=0.4, rule="minimum")),
+        ({"collision": "<surface><friction><ode><mu>0</mu><mu2>0</mu2></ode></friction></surface>"},
+         Surface(0.0, 0.0, None, 0.0, "minimum")),
+        ({"link": "<contact><lateral_friction value='3.0'/><spinning_friction value='.3'/></contact>"},
+         Surface(3.0, 0.3, rule="product")),
+        ({"link": "<contact><rolling_friction value='0.03'/><restitution value='0.5'/></contact>"},
+         Surface(0.5, None, 0.03, 0.5, "product")),
+    ],
+)  # fmt: skip
+def test_a_urdf_has_the_surfaces_that_gazebo_and_pybullet_read(parts: dict, expected: Surface | None) -> None:
+    assert _surface(_urdf(**parts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected", "words"),
+    [
+        ({"robot": "<gazebo reference='foot'><mu1>0.9</mu1><mu2>0.5</mu2></gazebo>"}, Surface(0.5, rule="minimum"),
+         "friction that differs between two directions, the smaller is read: link 'foot' (text.urdf:1)"),
+        ({"robot": "<gazebo reference='foot'><mu1>-1</mu1></gazebo>"}, Surface(0.0, rule="minimum"),
+         "not valid in this format: friction of a surface"),
+        ({"robot": "<gazebo reference='foot'><mu1>a</mu1></gazebo>"}, None, "surfaces that cannot be read left out"),
+        ({"link": "<contact><lateral_friction value='1'/><stiffness value='3e4'/><damping value='1e3'/></contact>"},
+         Surface(1.0, rule="product"), "<stiffness> and <damping> of a <contact> left out; with_contact takes them"),
+        ({"collision": f"<surface>{BOUNCE.replace('0.01', '1e5')}</surface>"},
+         Surface(1.0, 0.0, None, 0.0, "minimum"), "restitution above a threshold of 100000 m/s only, read as 0"),
+    ],
+)  # fmt: skip
+def test_what_a_surface_cannot_hold_is_noted(parts: dict, expected: Surface | None, words: str) -> None:
+    model = _urdf(**parts)
+    assert _surface(model) == expected
+    assert any(words in note for note in model.notes)
+
+
+@pytest.mark.parametrize(
+    ("surface", "expected"),
+    [
+        ("", Surface(1.0, 0.0, None, 0.0, "minimum")),
+        (f"<surface><friction><ode><mu>0.6</mu></ode></friction>{BOUNCE}</surface>",
+         Surface(0.6, 0.0, None, 0.4, "minimum")),
+        ("<surface><friction><torsional><coefficient>0.8</coefficient><patch_radius>0.05</patch_radius></torsional>"
+         "</friction></surface>", Surface(1.0, 3 * 3.141592653589793 / 16 * 0.05 * 0.8, None, 0.0, "minimum")),
+        ("<surface><friction><torsional><use_patch_radius>false</use_patch_radius><surface_radius>1</surface_radius>"
+         "</torsional></friction></surface>", Surface(1.0, 0.0, None, 0.0, "minimum")),
+    ],
+)  # fmt: skip
+def test_an_sdf_has_surfaces_with_the_defaults_of_the_format(surface: str, expected: Surface) -> None:
+    from spanloop.model.files.sdf.reader import loads
+
+    shape = "<geometry><sphere><radius>0.1</radius></sphere></geometry>"
+    model = loads(
+        f"<sdf version='1.9'><model name='m'><link name='foot'><visual name='v'>{shape}</visual>"
+        f"<collision name='c'>{shape}{surface}</collision></link></model></sdf>"
+    )
+    found = _surface(model)
+    assert found is not None
+    assert found.torsion == pytest.approx(expected.torsion, rel=1e-15)
+    assert replace(found, torsion=expected.torsion) == expected

@@ -61,8 +61,7 @@ def _with_ends(run: Trajectory, time: float) -> tuple[Segment, ...]:
     def longer(x: np.ndarray, end: np.ndarray) -> np.ndarray:
         return np.concatenate([x, np.where(there[..., None, None], end, np.nan)], axis=-2)
 
-    arrays = {name: getattr(last, name) for name in ("q", "v", "tau", "memory") if getattr(last, name) is not None}
-    joined: dict[str, Any] = {name: longer(x, getattr(run.ends, name)) for name, x in arrays.items()}
+    joined: dict[str, Any] = {name: longer(x, getattr(run.ends, name)) for name, x in last.arrays.items()}
     return (*run.segments[:-1], replace(last, times=np.append(last.times, time), **joined))
 
 

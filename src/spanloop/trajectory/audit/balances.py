@@ -78,7 +78,7 @@ def _resulting(run: Trajectory) -> np.ndarray:
         return loaded("work of drives", functools.partial(torques, robot), forces, *state)
 
     if is_uniform(run):
-        return of(run.robot, run.forces or {}, run.q, run.v, run.tau)
+        return of(run.robot, run.acting, run.q, run.v, run.tau)
     return joined(run, [(t, of(t.robot, t.forces, t.q, t.v, t.tau)) for t in topologies(run)])
 
 

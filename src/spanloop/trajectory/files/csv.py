@@ -36,10 +36,23 @@ def dumped(run: Trajectory, file: str) -> bytes:
     for line in str(run.events).splitlines() if len(run.events) else ():
         out.write(f"# {line}\n")
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(columns(run))
-    rows = np.concatenate([run.times[:, None], run.q, run.v, run.tau], axis=1, dtype=float)
+    touching = _contacts(run)
+    table.writerow([*columns(run), *touching])
+    rows = np.column_stack([run.times, run.q, run.v, run.tau, *touching.values()]).astype(float)
     table.writerows([repr(x) for x in row] for row in rows.tolist())
     return out.getvalue().encode()
+
+
+def _contacts(run: Trajectory) -> dict[str, np.ndarray]:
+    """Columns of contacts, where they act: foot.gap [m], foot.force.x [N], foot.slip.x [m/s], ..."""
+    out: dict[str, np.ndarray] = {}
+    if all(s.contact_forces is None for s in run.segments):
+        return out
+    for name, contact in run.contacts.items():
+        out[f"{name}.gap [m]"] = contact.gap
+        for what, unit, values in (("force", "N", contact.force), ("slip", "m/s", contact.slip)):
+            out |= {f"{name}.{what}.{axis} [{unit}]": values[:, k] for k, axis in enumerate("xyz")}
+    return out
 
 
 def columns(run: Trajectory) -> list[str]:

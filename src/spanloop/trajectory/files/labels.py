@@ -52,6 +52,14 @@ def torque_units(model: Model) -> list[str]:
     return out
 
 
+def contact_components(model: Model) -> list[str]:
+    """The names of the entries of contact_forces: foot.normal, foot.t1, ..."""
+    parts: tuple[str, ...] = ("normal", "t1", "t2")
+    if any(c.has_torques for c in model.contacts):
+        parts += ("torque_normal", "torque_t1", "torque_t2")
+    return [joined(name, part) for c in model.contacts for name in c.point_names for part in parts]
+
+
 def _named(joint: Joint, count: int, names: dict[str, tuple[str, ...]]) -> list[Name]:
     known = ("",) if count == 1 else (names | _BOTH).get(joint.kind.name, ())
     parts = known if len(known) == count else map(str, range(count))

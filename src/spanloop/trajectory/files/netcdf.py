@@ -17,7 +17,8 @@ from spanloop.errors import UnsupportedError
 from spanloop.model.files.toml import reader as toml_reader
 from spanloop.trajectory.files import event_columns, labels
 from spanloop.trajectory.files.seal import sealed
-from spanloop.trajectory.files.serialize import SAMPLES, Arrays, Header, as_header, as_text
+from spanloop.trajectory.files.serialize import Arrays, Header, as_header, as_text
+from spanloop.trajectory.segment import SAMPLED
 
 _COMPONENTS = ("torque x", "torque y", "torque z", "force x", "force y", "force z")
 _MEANING = {  # variable: what it is, its unit, a variable that has the units of its last axis
@@ -25,6 +26,8 @@ _MEANING = {  # variable: what it is, its unit, a variable that has the units of
     "v": ("rates", "", "dof_unit"),
     "tau": ("torques and forces at the joints; accelerations of driven joints", "", "torque_unit"),
     "memory": ("states of controllers and actuators", "", ""),
+    "contact_forces": ("forces of contact points along normal, t1, t2; torques about them", "N, N m", ""),
+    "contact_checks": ("so far: natural residual [m/s], penetration [m], steps with a jam", "", ""),
     "force": ("[torque; force] on bodies at their origins, world axes", "N m, N", ""),
     "residual": ("largest closure error of all steps", "rad, or of the loop's length", ""),
     "end_time": ("time of the located end; NaN where a run has none", "s", ""),
@@ -32,7 +35,14 @@ _MEANING = {  # variable: what it is, its unit, a variable that has the units of
     "event_energy_lost": ("energy given up along the event's own rows", "J", ""),
     "event_impulse": ("impulses along all closure rows, axes of child frames", "N m s, N s", ""),
 }
-_LAST = {"q": "coordinate", "v": "dof", "tau": "dof", "memory": "memory_entry"}
+_LAST = {
+    "q": "coordinate",
+    "v": "dof",
+    "tau": "dof",
+    "memory": "memory_entry",
+    "contact_forces": "contact_component",
+    "contact_checks": "contact_check",
+}
 
 
 def dumped(packed: tuple[Header, Arrays], file: str) -> bytes:
@@ -59,11 +69,11 @@ def loaded(data: bytes, file: str) -> tuple[Header, Arrays]:
     """Header and arrays of a file's content; ValueError or KeyError if it is no run."""
     with _h5py(file).File(io.BytesIO(data), "r") as f:
         text = _stored(f, "spanloop", len(data)).tobytes().rstrip(b"\0")
-        names = {"times": "time", "forces": "force", **{name: name for name in (*SAMPLES, "residual", "parameters")}}
+        names = {"times": "time", "forces": "force", **{name: name for name in (*SAMPLED, "residual", "parameters")}}
         names |= {name: name for name in event_columns.NAMES}
-        names |= {"end_times": "end_time"} | {f"end_{name}": f"end_{name}" for name in SAMPLES}
+        names |= {"end_times": "end_time"} | {f"end_{name}": f"end_{name}" for name in SAMPLED}
         arrays = {key: _stored(f, name, len(data)) for key, name in names.items() if name in f}
-    arrays |= {f"end_{name}": arrays[f"end_{name}"][..., None, :] for name in SAMPLES if f"end_{name}" in arrays}
+    arrays |= {f"end_{name}": arrays[f"end_{name}"][..., None, :] for name in SAMPLED if f"end_{name}" in arrays}
     return as_header(text), arrays
 
 
@@ -101,6 +111,11 @@ def _axes(f, header: Header, arrays: Arrays) -> list[str]:
     _scale(f, "dof", [labels.joined(*name) for name in dofs], "entries of v and tau")
     if "memory" in arrays:
         _scale(f, "memory_entry", np.arange(arrays["memory"].shape[-1]), "entries of memory")
+    if "contact_forces" in arrays:
+        width = arrays["contact_forces"].shape[-1]
+        names = labels.contact_components(model)
+        _scale(f, "contact_component", names if len(names) == width else np.arange(width), "components of contacts")
+        _scale(f, "contact_check", ("residual", "penetration", "jams"), "checks of contacts")
     if "forces" in arrays:
         _scale(f, "body", header["bodies"], "bodies on which forces act")
         _scale(f, "component", _COMPONENTS, "components of a force")
@@ -120,7 +135,7 @@ def _axes(f, header: Header, arrays: Arrays) -> list[str]:
 
 
 def _samples(f, arrays: Arrays, runs: list[str]) -> None:
-    for name in SAMPLES:
+    for name in SAMPLED:
         if name in arrays:
             _variable(f, name, arrays[name], [*runs, "time", _LAST[name]])
         if f"end_{name}" in arrays:

@@ -16,15 +16,15 @@ from spanloop.model.files.toml import reader as toml_reader
 from spanloop.model.files.toml import writer as toml_writer
 from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.files import event_columns, npz
-from spanloop.trajectory.segment import Outcome, Segment
+from spanloop.trajectory.segment import CONTACT_ARRAYS, SAMPLED, Outcome, Segment
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 FORMAT = 2  # 1, never released, had no seal
 WITH_EVENTS = 3  # has a table of events, or segments with models of their own
-
-SAMPLES = ("q", "v", "tau", "memory")
+WITH_CONTACTS = 4  # the same, and forces of contacts
+FORMATS = (FORMAT, WITH_EVENTS, WITH_CONTACTS)
 
 Header = dict[str, Any]  # values that JSON can hold
 
@@ -34,9 +34,10 @@ Arrays = dict[str, np.ndarray]
 def pack(run: Trajectory) -> tuple[Header, Arrays]:
     """The header and the arrays, samples joined over segments, of a run."""
     models = list(dict.fromkeys(s.model for s in run.segments if s.model not in (None, run.model)))
-    changes = run.events is not NO_EVENTS or bool(models)
+    touching = any(s.contact_forces is not None for s in run.segments)
+    changes = run.events is not NO_EVENTS or bool(models) or touching
     header = {
-        "format": WITH_EVENTS if changes else FORMAT,
+        "format": WITH_CONTACTS if touching else WITH_EVENTS if changes else FORMAT,
         "spanloop": spanloop.__version__,
         "model": toml_writer.dumps(run.model),
         "settings": dict(run.settings),
@@ -44,16 +45,18 @@ def pack(run: Trajectory) -> tuple[Header, Arrays]:
         "segments": [[len(s), s.held, *(_topology(s, models) if changes else ())] for s in run.segments],
         "bodies": list(run.forces or ()),
     }
-    arrays: dict[str, Any] = {"times": run.times, **{name: _samples(run, name) for name in SAMPLES}}
+    arrays: dict[str, Any] = {"times": run.times, **{name: _samples(run, name) for name in SAMPLED}}
     if changes:
         header["models"] = [toml_writer.dumps(model) for model in models]
         header["earlier"] = [dict(settings) for settings in run.earlier]
         header["events"], columns = event_columns.packed(run.events)
         arrays |= columns
+    if touching:
+        header["contacts"] = [None if (x := s.contact_forces) is None else x.shape[-1] for s in run.segments]
     if run.forces:
         arrays["forces"] = np.stack(list(run.forces.values()), axis=-2)
     if run.ends is not None:
-        arrays |= {f"end_{name}": getattr(run.ends, name) for name in ("times", *SAMPLES)}
+        arrays |= {f"end_{name}": getattr(run.ends, name) for name in ("times", *SAMPLED)}
     arrays |= {"residual": run.residual, "parameters": run.parameters}
     return header, {name: x for name, x in arrays.items() if x is not None}
 
@@ -67,7 +70,11 @@ def _topology(s: Segment, models: list[Model]) -> tuple[list[str] | None, list[s
 def _samples(run: Trajectory, name: str) -> np.ndarray | None:
     """Samples of all segments; where their models differ in size, as wide as the widest, NaN beyond."""
     parts = [getattr(s, name) for s in run.segments]
+    if name in CONTACT_ARRAYS:  # of models with and without contacts
+        parts = [np.zeros((*s.q.shape[:-1], 0)) if x is None else x for s, x in zip(run.segments, parts, strict=True)]
     if any(x is None for x in parts):
+        return None
+    if not any(x.size for x in parts) and name in CONTACT_ARRAYS:
         return None
     width = max(x.shape[-1] for x in parts)
     if all(x.shape[-1] == width for x in parts):
@@ -86,8 +93,10 @@ def unpack(header: Header, arrays: Arrays) -> Trajectory:
     segments, begin = [], 0
     whole, own = _segment(arrays), toml_reader.loads(header["model"], "model")
     models = [toml_reader.loads(text, "model") for text in header.get("models", ())]
-    for count, held, *topology in header["segments"]:
-        segments.append(_cut(replace(whole.samples(slice(begin, begin + count)), held=held), own, models, *topology))
+    widths = header.get("contacts") or [None] * len(header["segments"])
+    for (count, held, *topology), width in zip(header["segments"], widths, strict=True):
+        s = _with_contacts(replace(whole.samples(slice(begin, begin + count)), held=held), width)
+        segments.append(_cut(s, own, models, *topology))
         begin += count
     if begin != len(whole):
         raise ValueError(f"the segments have {begin} samples together; expected {len(whole)}")
@@ -103,6 +112,13 @@ def unpack(header: Header, arrays: Arrays) -> Trajectory:
         event_columns.unpacked(header.get("events", {}), arrays),
         tuple(header.get("earlier", ())),
     )
+
+
+def _with_contacts(s: Segment, width: int | None) -> Segment:
+    """A segment whose forces of contacts have this width; None: it has no contacts."""
+    if width is None or s.contact_forces is None:
+        return replace(s, contact_forces=None, contact_checks=None)
+    return replace(s, contact_forces=s.contact_forces[..., :width])
 
 
 def _cut(
@@ -124,14 +140,15 @@ def _cut(
 
 def _segment(arrays: Arrays, prefix: str = "") -> Segment:
     times, q, v, tau = (arrays[prefix + name] for name in ("times", "q", "v", "tau"))
-    return Segment(times, q, v, tau, arrays.get(f"{prefix}memory"))
+    others: dict[str, Any] = {name: arrays.get(prefix + name) for name in ("memory", *CONTACT_ARRAYS)}
+    return Segment(times, q, v, tau, **others)
 
 
 def check_format(header: Header, file: str) -> None:
     """Check that this version reads the format."""
-    if header.get("format") not in (FORMAT, WITH_EVENTS):
+    if header.get("format") not in FORMATS:
         raise FileError(
-            f"{file}: the run has format {header.get('format')!r}; this spanloop reads {FORMAT} and {WITH_EVENTS}. "
+            f"{file}: the run has format {header.get('format')!r}; this spanloop reads {FORMAT} to {WITH_CONTACTS}. "
             f"It was written by spanloop {header.get('spanloop', '(unknown)')}"
         )
 

@@ -9,6 +9,7 @@ from spanloop.math.vector3 import IDENTITY3, product, transpose
 from spanloop.model.files.load_notes import ACTS, Color, LoadNotes
 from spanloop.model.files.sdf.scopes import Scope, joined
 from spanloop.model.files.sdf.values import FLAGS, content, number, numbers, read_pose
+from spanloop.model.files.surfaces import sdf_surface
 from spanloop.model.files.xml_reader import Element
 from spanloop.model.parts import Body, Geometry, Inertia, Placement
 from spanloop.model.value_check import check_geometry
@@ -99,7 +100,10 @@ def _geometry(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Ge
     if any(x <= 0.0 for x in size) and shape.tag != "mesh":
         raise FileError(f"{shape.where}: <{shape.tag}> has the sizes {size}; must be > 0")
     color = _color(element, notes)
-    return Geometry(shape.tag, size, file, _placement(element, scope, link, notes), element.tag, color)
+    place, surface = _placement(element, scope, link, notes), None
+    if element.tag == "collision":
+        surface = sdf_surface(element.one("surface"), f"link {link!r} ({element.where})", notes)
+    return Geometry(shape.tag, size, file, place, element.tag, color, surface=surface)
 
 
 def _color(element: Element, notes: LoadNotes) -> Color | None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from spanloop.errors import FileError, ModelError, nearest
 from spanloop.joints import Fixed, Free, JointKind, Planar, Prismatic, Revolute, Spherical
 from spanloop.math.vector3 import IDENTITY3, product, transpose
 from spanloop.model.files.load_notes import INVALID, Color, LoadNotes
+from spanloop.model.files.surfaces import pybullet_surface, sdf_surface
 from spanloop.model.files.xml_reader import Element
-from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Placement
+from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Placement, Surface
 from spanloop.model.value_check import check_geometry
 from spanloop.types import Floats3
 
@@ -58,14 +60,12 @@ def _color(material: Element, notes: LoadNotes) -> Color | None:
     return notes.color(color.attributes.get("rgba", ""), color.where) if color is not None else None
 
 
-def read_link(link: Element, colors: Colors, notes: LoadNotes) -> Body:
-    """The body of a <link>; colors: of materials, by name."""
-    return Body(
-        link.text("name"),
-        _inertia(link, notes),
-        tuple(g for c in link.children if c.tag in ("visual", "collision") for g in _shapes(c, link, colors, notes)),
-        link.where,
-    )
+def read_link(link: Element, colors: Colors, surfaces: dict[str, Surface], notes: LoadNotes) -> Body:
+    """The body of a <link>; colors: of materials, by name; surfaces: of <gazebo> elements, by link."""
+    surface = surfaces.get(link.text("name")) or pybullet_surface(link, notes)
+    shapes = [g for c in link.children if c.tag in ("visual", "collision") for g in _shapes(c, link, colors, notes)]
+    shapes = [replace(g, surface=g.surface or surface) if g.use == "collision" else g for g in shapes]
+    return Body(link.text("name"), _inertia(link, notes), tuple(shapes), link.where)
 
 
 def _inertia(link: Element, notes: LoadNotes) -> Inertia:
@@ -125,7 +125,10 @@ def _geometry(element: Element, colors: Colors, notes: LoadNotes) -> Geometry:
     color = None
     if material is not None:
         color = _color(material, notes) or colors.get(material.attributes.get("name", "").strip())
-    return Geometry(shape.tag, size, file, read_placement(element.one("origin"), notes), element.tag, color)
+    place, surface = read_placement(element.one("origin"), notes), None
+    if element.tag == "collision":
+        surface = sdf_surface(element.one("surface"), element.where, notes, default=False)
+    return Geometry(shape.tag, size, file, place, element.tag, color, surface=surface)
 
 
 # ---- joints

@@ -11,6 +11,7 @@ from spanloop.joints import Fixed, Free
 from spanloop.model.files.file_io import check_parts
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import Folders, located
+from spanloop.model.files.surfaces import gazebo_surfaces
 from spanloop.model.files.urdf.links_and_joints import read_colors, read_joint, read_link, read_mimic
 from spanloop.model.files.urdf.loop_elements import read_constraint, read_coupling, read_loop
 from spanloop.model.files.xml_reader import Element, parse
@@ -36,11 +37,11 @@ def loads(
     if base not in BASES:
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
     notes = LoadNotes(repair=repair)
-    robot = parse(data.encode() if isinstance(data, str) else data, file, notes)
+    robot = parse(data.encode() if isinstance(data, str) else data, file, notes, content=True)
     _must_be_robot(robot)
     check_parts(len(robot.children), file)
-    colors = read_colors(robot, notes)
-    bodies = located([read_link(e, colors, notes) for e in robot.all("link")], folders, notes)
+    colors, surfaces = read_colors(robot, notes), gazebo_surfaces(robot, notes)
+    bodies = located([read_link(e, colors, surfaces, notes) for e in robot.all("link")], folders, notes)
     elements = list(robot.all("joint"))
     joints = [read_joint(e, notes) for e in elements]
     mimics = [c for e in elements if (c := read_mimic(e, notes))]

@@ -1,0 +1,91 @@
+"""A plane with a point, sphere, capsule, box, cylinder or convex hull: spheres (also of radius 0) above a plane.
+
+| shape | candidate points |
+|---|---|
+| point, sphere | its centre |
+| capsule | the centres of both caps |
+| box | its 8 corners |
+| hull | its vertices |
+| cylinder | the lowest points of both rims, and two (standing: three) more of the lower rim, a quarter turn apart |
+
+The axes of a touch are those of the plane's frame: n = z, t1 = x, t2 = y.
+
+A cylinder that tilts by more than STANDING touches at the lowest points of its rims, exactly. One that stands touches
+at four points of the lower rim that are fixed in it: between two of them the support reaches to 0.71 radii only.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from spanloop.algorithms.contact.touch import TINY, Axes, Side, Spot, Touch
+from spanloop.math.scalar import sqrt, where
+from spanloop.math.vector3 import ZERO3, dot, scale, subtract
+from spanloop.model.parts import Geometry
+from spanloop.types import Scalar, Vector3
+
+STANDING = 1e-9  # tilt of a cylinder below which the points of its rim do not turn [rad]
+_LYING = 0.5  # square of the sine of the tilt from which on a cylinder lies: the fourth point is of the upper rim
+
+
+def plane_touches(shape: Geometry, a: Side, plane: Geometry, b: Side) -> list[Touch]:
+    """The touches of a shape (a) with a plane (b): n points out of the plane."""
+    n, t1, t2 = (b.direction(d) for d in ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    axes = (n, t1, t2)
+    in_link: Axes = (a.T.rotation.T @ n, a.T.rotation.T @ t1, a.T.rotation.T @ t2)
+    on_plane: Axes = (b.P.rotation @ (0.0, 0.0, 1.0), b.P.rotation @ (1.0, 0.0, 0.0), b.P.rotation @ (0.0, 1.0, 0.0))
+    height = dot(n, subtract(a.T.translation, b.point(ZERO3)))
+    centers, radius = _spheres(shape, a.P.rotation.T @ in_link[0])
+    found = []
+    for c in centers:
+        c = a.P.point(c)
+        gap = (height + dot(in_link[0], c)) - radius
+        at = subtract(c, scale(0.5 * gap + radius, in_link[0]))
+        point = a.T.point(at)
+        found.append(Touch(gap, Spot(point, axes), Spot(at, in_link), Spot(b.T.inverse_point(point), on_plane)))
+    return found
+
+
+def _spheres(shape: Geometry, up: Vector3) -> tuple[list[Vector3], float]:
+    """Centres in the shape's frame, and the radius, of spheres of which the lowest is where the shape is lowest."""
+    size = shape.size
+    match shape.shape:
+        case "sphere":
+            return [ZERO3], size[0]
+        case "capsule":
+            return [(0.0, 0.0, 0.5 * size[1]), (0.0, 0.0, -0.5 * size[1])], size[0]
+        case "box":
+            return [(0.5 * x * size[0], 0.5 * y * size[1], 0.5 * z * size[2]) for x, y, z in _CORNERS], 0.0
+        case "hull":
+            return list(shape.vertices), 0.0
+        case "cylinder":
+            return _rim_points(size[0], 0.5 * size[1], up), 0.0
+    return [ZERO3], 0.0  # a point
+
+
+_CORNERS = tuple(product((1.0, -1.0), repeat=3))
+
+
+def _rim_points(radius: float, half: float, up: Vector3) -> list[Vector3]:
+    """Four points of the rims of a cylinder in its frame; up: normal of the plane in that frame."""
+    x, y = _downhill(up)
+    square = up[0] * up[0] + up[1] * up[1]
+    stands = square < _LYING
+    side = where(up[2] < 0.0, 1.0, -1.0)  # of the lower rim, along z
+    lower = half * side
+    ends: list[Vector3] = []
+    for own in (1.0, -1.0):  # the rim's lowest point; of the upper rim of a standing one the point across the lower rim
+        across = where(stands, where(side * own < 0.0, -1.0, 1.0), 1.0)
+        ends.append((radius * x * across, radius * y * across, where(stands, lower, half * own)))
+    return [*ends, (-radius * y, radius * x, lower), (radius * y, -radius * x, lower)]
+
+
+def _downhill(up: Vector3) -> tuple[Scalar, Scalar]:
+    """The direction across the axis that falls most steeply; below STANDING it is turned towards x, which is fixed."""
+    square = up[0] * up[0] + up[1] * up[1]
+    sine = sqrt(square)
+    x, y = where(sine < STANDING, STANDING - sine, 0.0) - up[0], -up[1]
+    length = x * x + y * y
+    vanishes = length < TINY
+    inverse = 1.0 / sqrt(where(vanishes, 1.0, length))
+    return where(vanishes, 1.0, x * inverse), where(vanishes, 0.0, y * inverse)

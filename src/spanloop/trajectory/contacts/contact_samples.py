@@ -1,0 +1,224 @@
+"""Contacts at the samples of a run: geometry, forces along the axes of each point, and wrenches on bodies.
+
+| symbol | shape | meaning | axes |
+|---|---|---|---|
+| gap | (..., n, points) | distance of the surfaces, negative where they overlap [m] | |
+| axes | (..., n, points, 3, 3) | rows: normal from b to a, and two tangents | world |
+| slip | (..., n, points, 3) | velocity of a's surface relative to b's [m/s] | world |
+| local | (..., n, points, 3 or 6) | force on a, and torque where there is torsion or rolling [N, N m] | of the point |
+
+Forces are means over the step that ends at a sample; what they do at the sample is seen in the axes there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spanloop.dynamics import Dynamics
+from spanloop.model import Model
+from spanloop.model.parts import WORLD
+from spanloop.trajectory.quantities import over_samples, pose
+from spanloop.trajectory.topologies import has_same_joints, model_of
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+_TOUCHES = 1e-9  # m: a start with a smaller gap touches
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The candidate points of a model's contacts, in order.
+
+    owner (points,): number of the contact of each. size: numbers of a point's force, 3, or 6 with torques.
+    friction, torsion, rolling, resting (points,): of their contacts; stiffness, damping (points,): zero of hard ones.
+    """
+
+    names: tuple[str, ...]
+    contacts: tuple[str, ...]
+    owner: np.ndarray
+    size: int
+    friction: np.ndarray
+    torsion: np.ndarray
+    rolling: np.ndarray
+    resting: np.ndarray
+    stiffness: np.ndarray
+    damping: np.ndarray
+
+    @staticmethod
+    def of(model: Model) -> Points:
+        """The points of a model."""
+        contacts = model.contacts
+        owner = np.array([k for k, c in enumerate(contacts) for _ in range(c.n_points)], int)
+
+        def each(name: str) -> np.ndarray:
+            return np.array([float(getattr(contacts[k], name) or 0.0) for k in owner])
+
+        return Points(
+            tuple(name for c in contacts for name in c.point_names),
+            tuple(c.name for c in contacts),
+            owner,
+            6 if any(c.has_torques for c in contacts) else 3,
+            *map(each, ("friction", "torsion", "rolling", "resting", "stiffness", "damping")),
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def chosen(self, numbers: np.ndarray) -> Points:
+        """Some of the points."""
+        arrays = {f.name: x[numbers] for f in fields(self) if isinstance(x := getattr(self, f.name), np.ndarray)}
+        return replace(self, names=tuple(self.names[k] for k in numbers), **arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSamples:
+    """Contacts of one model at samples; see the table above."""
+
+    points: Points
+    gap: np.ndarray
+    point: np.ndarray
+    axes: np.ndarray
+    slip: np.ndarray
+    spin: np.ndarray  # (..., n, points, 3): angular velocity of a relative to b [rad/s], world axes
+    local: np.ndarray
+
+    @cached_property
+    def force(self) -> np.ndarray:
+        """Forces on a (..., n, points, 3) in world axes [N]."""
+        return in_world(self.axes, self.local[..., :3])
+
+    @cached_property
+    def torque(self) -> np.ndarray:
+        """Torques on a (..., n, points, 3) by torsional and rolling friction, in world axes [N m]."""
+        if self.points.size == 3:
+            return np.zeros_like(self.force)
+        return in_world(self.axes, self.local[..., 3:])
+
+    @cached_property
+    def normal_force(self) -> np.ndarray:
+        """Forces along the normal (..., n, points) [N]."""
+        return self.local[..., 0]
+
+    @cached_property
+    def tangential_slip(self) -> np.ndarray:
+        """The part of the slip (..., n, points, 3) in the tangent plane, world axes [m/s]."""
+        n = self.axes[..., 0, :]
+        return self.slip - n * np.sum(n * self.slip, axis=-1, keepdims=True)
+
+    @cached_property
+    def leaving(self) -> np.ndarray:
+        """The slip along the normal (..., n, points) [m/s], positive where the gap opens."""
+        return np.sum(self.axes[..., 0, :] * self.slip, axis=-1)
+
+    def chosen(self, numbers: np.ndarray) -> ContactSamples:
+        """Some of the points."""
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "points"}
+        axis = len(self.gap.shape) - 1
+        return ContactSamples(self.points.chosen(numbers), **{n: x.take(numbers, axis) for n, x in arrays.items()})
+
+    @property
+    def known(self) -> np.ndarray:
+        """Whether a sample (..., n) has numbers: it is not after its run's end."""
+        return np.isfinite(self.gap).all(axis=-1)
+
+
+def in_world(axes: np.ndarray, local: np.ndarray) -> np.ndarray:
+    """Components (..., 3) along rows of axes (..., 3, 3), as vectors in the axes in which these rows are."""
+    return np.einsum("...i,...ij->...j", local, axes)
+
+
+def contact_samples(run: Trajectory) -> ContactSamples:
+    """The contacts of a run whose segments have the contacts of its model."""
+    points = Points.of(run.model)
+    gap, point, axes, slip, spin = geometry(run.robot, points, run.q, run.v)
+    size = len(points), points.size
+    local = np.concatenate([_local(s.contact_forces, (*s.q.shape[:-1], *size)) for s in run.segments], axis=-3)
+    return ContactSamples(points, gap, point, axes, slip, spin, _with_start(run, gap, local))
+
+
+def is_alike(run: Trajectory) -> bool:
+    """Whether all segments have the joints and contacts of the run's model."""
+    return has_same_joints(run) and all(model_of(run, s).contacts == run.model.contacts for s in run.segments)
+
+
+def geometry(robot: Dynamics, points: Points, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, ...]:
+    """gap, point, axes, slip and spin at states q (..., n, nq), v (..., n, nv); shapes as in the table."""
+    count = len(points)
+
+    def rows(q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        found = robot.contact_geometry(q, v)
+        parts = (found.gap[..., None], found.point, found.axes.reshape(*found.gap.shape, 9), found.slip, found.spin)
+        return np.concatenate(parts, axis=-1)
+
+    if not count:
+        shapes: tuple[tuple[int, ...], ...] = ((), (3,), (3, 3), (3,), (3,))
+        return tuple(np.zeros((*q.shape[:-1], 0, *shape)) for shape in shapes)
+    found = over_samples("contacts", rows, q, v)
+    gap, point, axes, slip, spin = np.split(found, (1, 4, 13, 16), axis=-1)
+    return gap[..., 0], point, axes.reshape(*axes.shape[:-1], 3, 3), slip, spin
+
+
+def _local(forces: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
+    """Recorded forces by point; zero where contacts are ignored."""
+    return np.zeros(shape) if forces is None else np.asarray(forces, float).reshape(shape)
+
+
+def _with_start(run: Trajectory, gap: np.ndarray, local: np.ndarray) -> np.ndarray:
+    """Forces by point, with those of samples that no step leads to: nothing where nothing touches."""
+    asked = np.isnan(local).any(axis=(-2, -1)) & np.isfinite(gap).all(axis=-1)
+    apart = asked & (gap > _TOUCHES).all(axis=-1)
+    if not asked.any():
+        return local
+    out = local.copy()
+    out[apart] = 0.0
+    rest = asked & ~apart
+    if rest.any() and hasattr(run.robot, "contact_solution"):
+        out[rest] = _solved(run, rest).reshape(-1, *local.shape[-2:])
+    return out
+
+
+def _solved(run: Trajectory, which: np.ndarray) -> np.ndarray:
+    """Forces (k, width) of robot.contact_solution at some samples (..., n)."""
+    robot: Any = run.robot
+    forces = {name: six[which] for name, six in (run.forces or {}).items()}
+    found = robot.contact_solution(run.q[which], run.v[which], run.tau[which], **({"forces": forces} if forces else {}))
+    local: np.ndarray = found.local
+    return local
+
+
+# ---- forces of contacts on bodies
+
+
+def contact_wrenches(run: Trajectory) -> dict[str, np.ndarray]:
+    """[torque; force] (..., n, 6) of all contacts on each body at its origin, in world axes."""
+    if not any(s.contact_forces is not None for s in run.segments):
+        return {}
+    if is_alike(run):
+        return _wrenches(run, run.contacts.samples)
+    parts = [contact_wrenches(piece) for piece in run.pieces]
+    names = dict.fromkeys(name for part in parts for name in part)
+    none = [np.zeros((*run.batch, len(piece), 6)) for piece in run.pieces]
+    return {
+        name: np.concatenate([part.get(name, x) for part, x in zip(parts, none, strict=True)], axis=-2)
+        for name in names
+    }
+
+
+def _wrenches(run: Trajectory, found: ContactSamples) -> dict[str, np.ndarray]:
+    out: dict[str, np.ndarray] = {}
+    for number, contact in enumerate(run.model.contacts):
+        mine = np.flatnonzero(found.points.owner == number)
+        force, torque, point = found.force[..., mine, :], found.torque[..., mine, :], found.point[..., mine, :]
+        for side, sign in ((contact.a, 1.0), (contact.b, -1.0)):
+            body, _ = side.on(run.model)
+            if body == WORLD:
+                continue
+            lever = point - pose(run, body)[..., None, :3, 3]
+            six = np.concatenate([torque + np.cross(lever, force), force], axis=-1).sum(axis=-2)
+            out[body] = out.get(body, 0.0) + sign * six
+    return out

@@ -1,0 +1,55 @@
+"""What contact forces and motions are unique, from the Delassus matrix over the points that are closed.
+
+A point that sticks has a force of three components, one that slips of one: along normal − µ·(direction of its slip).
+With R, whose columns are these directions, forces R x change the motion by W R x. They are unique for a point where
+no x with RᵀW R x = 0 touches it: W is positive semidefinite, so that these are the x with W R x = 0.
+
+Where normal forces alone can be split in more than one way, friction of points that slip in different directions turns
+the split into another motion. Where all of them slip alike it does not: what they do depends on sums alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_NULL = 1e-10  # of the largest eigenvalue: those below are zero
+_TOUCHED = 1e-6  # of a unit null vector: a point with less is not in it
+_ALIKE = 1e-6  # difference of µ·direction of points that slip alike
+
+
+def unique(W: np.ndarray, directions: np.ndarray, slips: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whether the force of each point (k, points), and the motion (k,), is the only one possible.
+
+    W (k, points·size, points·size). directions (k, points, size, size): columns along which a point may push, zero
+    beyond those it has; a point that is open has none. slips (k, points): whether it slips; pull (k, points, 3): µ
+    times the direction of the slip, in world axes.
+    """
+    forces = _touched(W, directions)
+    normals = directions.copy()
+    normals[slips, 1:3, 0] = 0.0
+    group = _touched(W, normals)
+    both = group & slips
+    first = np.take_along_axis(pull, both.argmax(axis=1)[:, None, None], axis=1)
+    differs = (np.abs(pull - first) > _ALIKE).any(axis=-1)
+    rubs = (np.abs(pull) > 0.0).any(axis=-1)
+    motion = (both & rubs).any(axis=1) & ((both & differs) | (group & ~slips)).any(axis=1)
+    return ~forces, ~motion
+
+
+def _touched(W: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Points (k, points) that null vectors of RᵀWR touch."""
+    k, points, size, _ = directions.shape
+    blocks = W.reshape(k, points, size, points, size)
+    S = np.einsum("kpia,kpiqj,kqjb->kpaqb", directions, blocks, directions, optimize=True)
+    S = S.reshape(k, points * size, points * size)
+    exists = (directions != 0.0).any(axis=2).reshape(k, points * size)
+    scale = np.sqrt(np.where(exists, np.einsum("kii->ki", S), 1.0))  # columns of forces and torques alike
+    scale = np.where(scale > 0.0, scale, 1.0)
+    S = S / scale[:, :, None] / scale[:, None, :]
+    every = np.arange(points * size)
+    S[:, every, every] += ~exists  # columns that are not there are no null vectors
+    values, vectors = np.linalg.eigh(S)
+    null = values < _NULL * np.maximum(values[:, -1:], 1.0)
+    sizes = np.sqrt(np.einsum("kiv,kv->ki", vectors**2, null.astype(float)))
+    touched: np.ndarray = (sizes.reshape(k, points, size) > _TOUCHED).any(axis=-1)
+    return touched
