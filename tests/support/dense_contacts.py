@@ -46,9 +46,19 @@ class DenseRun:
         Y, rows = self.response(q_f), J[on].reshape(-1, self.model.nv)
         f = self._solved(rows @ Y @ rows.T, rows @ v_f, on, last[on])
         self.impulses[on] = f
-        share = np.where(before[on] > 0.0, gap[on] / np.minimum(gap[on] - before[on], -1e-300), 0.5)
+        share = np.where(before[on] > 1e-10, gap[on] / np.minimum(gap[on] - before[on], -1e-300), 0.5)
         moved = self.robot.integrate(q_f, self.h * Y @ rows.T @ (share[:, None] * f).ravel())
-        return self.taken_back(moved, Y), v_f + Y @ rows.T @ f.ravel()
+        return self.taken_back(moved, Y), self.turned(q_f, v_f + Y @ rows.T @ f.ravel(), moved)
+
+    def turned(self, q: np.ndarray, v: np.ndarray, to: np.ndarray) -> np.ndarray:
+        """v with the directions in the world that the velocities of free bodies have at q."""
+        out = v.copy()
+        for joint in self.model.joints:
+            if joint.kind.name == "free":
+                here, there = (self.robot.pose(x, joint.child)[:3, :3] for x in (q, to))
+                own = self.model.v_slice(joint.name)
+                out[own] = (v[own].reshape(2, 3) @ here.T @ there).ravel()
+        return out
 
     def rows(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gaps (n) and Jacobians (n, 3, nv) of all points: rows along n, t1, t2 of a against b."""
