@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
 
 OPEN, STICKS, SLIPS = 0, 1, 2
+WORDS = {STICKS: "sticking", SLIPS: "slipping"}
 COLORS = {STICKS: palette.STICKS, SLIPS: palette.SLIPS}
 OF_WEIGHT = 0.5  # length of an arrow as large as the weight, in sizes of the mechanism
 LONGEST = 0.6  # length of an arrow at most: that of an impact would leave the picture
@@ -50,7 +51,17 @@ class ContactForces:
         columns, last = np.arange(len(self.names)), (ends - 1)[:, None]
         rows = np.where(lengths[peaks, columns] > 2.0 * lengths[last, columns], peaks, last)
         points, forces, states = (x[rows, columns] for x in (self.points, self.forces, self.states))
-        return ContactForces(self.names, points, forces, states, self.full)
+        return replace(self, points=points, forces=forces, states=states)
+
+    def sample(self, k: int) -> ContactForces:
+        """Sample k alone."""
+        return replace(self, points=self.points[[k]], forces=self.forces[[k]], states=self.states[[k]])
+
+    def words(self) -> str:
+        """What the points of the first sample do."""
+        counts = [(int((self.states[0] == state).sum()), word) for state, word in WORDS.items()]
+        found = [f"{n} {word}" for n, word in counts if n]
+        return f"contact points: {', '.join(found)}" if found else "nothing touches"
 
 
 def contact_forces(run: Trajectory) -> ContactForces | None:
