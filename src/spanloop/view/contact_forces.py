@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.view import palette
+from spanloop.view.noise import weight
 
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
+    from spanloop.trajectory.contacts.contact_results import ContactResult
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 WORDS = {STICKS: "sticking", SLIPS: "slipping"}
@@ -65,8 +67,14 @@ class ContactForces:
 
 
 def contact_forces(run: Trajectory) -> ContactForces | None:
-    """The forces of one run's contacts at its samples; None if it has none."""
-    return None
+    """The forces of one run's contacts at its samples; None of a run without, or that ignored them."""
+    if all(s.contact_forces is None for s in run.segments):
+        return None
+    found = [point for contact in run.contacts.values() for point in contact]
+    points, forces = (np.stack([getattr(p, name) for p in found], axis=1) for name in ("point", "force"))
+    words = np.stack([p.state for p in found], axis=1)
+    states = STICKS * (words == "sticks") + SLIPS * (words == "slips")
+    return of_points(tuple(p.name for p in found), points, forces, states, weight(run.model))
 
 
 def of_points(
@@ -78,3 +86,11 @@ def of_points(
     pressing = largest[largest > 0.0]
     usual = float(np.median(pressing)) if len(pressing) else 0.0
     return ContactForces(names, points, forces, states, max(heavy, usual) or 1.0)
+
+
+def slip_speed(contact: ContactResult) -> np.ndarray:
+    """The speed of a contact along its surface (..., n) [m/s]; NaN while it is open."""
+    slip, normal = contact.slip, contact.normal
+    along = slip - normal * np.sum(normal * slip, axis=-1, keepdims=True)
+    touches = np.isin(contact.state, ("sticks", "slips"))
+    return np.asarray(np.where(touches, np.linalg.norm(along, axis=-1), np.nan))

@@ -6,7 +6,7 @@ is drawn across a jump of velocities. `plot` draws a figure by its name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +27,9 @@ from spanloop.view.plots.canvas import (
     line_styles,
     mark_events,
     style_axes,
-    unwrapped,
 )
 from spanloop.view.plots.contact_figures import contacts
-from spanloop.view.plots.series import Names, Series, cut, draw, legend_title, line, spread
+from spanloop.view.plots.series import Names, Series, cut, draw, legend_title, line
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
