@@ -67,6 +67,20 @@ def joints(model: Model) -> Iterator[Finding]:
         yield Finding("friction", tuple(repr(j.name) for j in rubbing), {"count": count})
 
 
+def contacts(model: Model) -> Iterator[Finding]:
+    """Yield findings about contacts, or about collision shapes that touch nothing."""
+    touching = counted(len(model.contacts), "contact")
+    if model.contacts:
+        points = counted(sum(c.n_points for c in model.contacts), "point")
+        yield Finding("contacts", tuple(repr(c.name) for c in model.contacts), {"contacts": touching, "points": points})
+        return
+    shaped = [b.name for b in model.bodies if any(g.use == "collision" for g in b.geometry)]
+    if shaped:
+        yield Finding(
+            "no_contacts", tuple(map(repr, shaped)), {"count": counted(len(shaped), "body has", "bodies have")}
+        )
+
+
 def meshes(model: Model, folder: Path) -> Iterator[Finding]:
     """Yield the meshes that are missing from the folder."""
     unknown = dict.fromkeys(g.file for b in model.bodies for g in b.geometry if g.shape == "mesh" and not g.path)
