@@ -197,7 +197,7 @@ def test_shapes_fixed_to_the_world_do_not_touch_it(model):
 def test_shapes_that_a_fixed_loop_holds_together_do_not_touch(model):
     b = walker().body("arm", mass=1.0, inertia=(1, 1, 1), geometry=[BALL]).revolute("shoulder", "trunk", "arm", "x")
     held = b.build().weld("arm", "leg")
-    with pytest.raises(ModelError, match="'arm' and 'foot' are shapes of one link .*fixed joints or loops"):
+    with pytest.raises(ModelError, match=r"'arm' and 'foot' are shapes of one link .*fixed joints or loops"):
         held.with_contact("c", "arm", "foot")
     assert held.with_contact("c", "arm").contacts
     touching = b.build().with_contact("c", "arm", "foot")
@@ -442,6 +442,8 @@ def test_printouts_list_contacts(standing, tmp_path, capsys):
     assert "knock: sphere of trunk with capsule of leg (friction 0)" in str(standing)
     assert "contacts" in standing._repr_html_()
     standing.save(tmp_path / "walker.toml")
+    assert main(["check", str(tmp_path / "walker.toml")]) == 0
+    assert "3 contacts with 3 points that can touch ('foot', 'toe', 'knock')" in capsys.readouterr().out
     assert main(["info", str(tmp_path / "walker.toml"), "--json"]) == 0
     foot = json.loads(capsys.readouterr().out)["contacts"][0]
     assert (foot["name"], foot["a"]["shape"], foot["b"]["at"], foot["friction"]) == ("foot", "sphere", "world", 0.8)

@@ -123,8 +123,7 @@ WORDS = {
     # contacts
     "contacts": Words("fact", "{contacts} with {points} that can touch ({parts})."),
     "no_contacts": Words(
-        "fact",
-        "{count} collision shapes ({parts}), which touch nothing: model.with_ground(...), model.with_contact(...).",
+        "fact", "{count} collision shapes ({parts}) and no contact; model.with_ground() adds contacts."
     ),
     # files
     "mesh": Words("advice", "{count} not found: {parts}.", "{why}"),

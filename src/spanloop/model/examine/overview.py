@@ -69,16 +69,15 @@ def joints(model: Model) -> Iterator[Finding]:
 
 def contacts(model: Model) -> Iterator[Finding]:
     """Yield findings about contacts, or about collision shapes that touch nothing."""
-    touching = counted(len(model.contacts), "contact")
     if model.contacts:
         points = counted(sum(c.n_points for c in model.contacts), "point")
-        yield Finding("contacts", tuple(repr(c.name) for c in model.contacts), {"contacts": touching, "points": points})
+        values = {"contacts": counted(len(model.contacts), "contact"), "points": points}
+        yield Finding("contacts", tuple(repr(c.name) for c in model.contacts), values)
         return
     shaped = [b.name for b in model.bodies if any(g.use == "collision" for g in b.geometry)]
     if shaped:
-        yield Finding(
-            "no_contacts", tuple(map(repr, shaped)), {"count": counted(len(shaped), "body has", "bodies have")}
-        )
+        count = counted(len(shaped), "body has", "bodies have")
+        yield Finding("no_contacts", tuple(map(repr, shaped)), {"count": count})
 
 
 def meshes(model: Model, folder: Path) -> Iterator[Finding]:
