@@ -82,3 +82,4 @@ def push(t, q, v):
 
 q = sl.zoo.quadruped_start(height=HEIGHT + RADIUS, foot=RADIUS)
 run = sl.simulate(model, q, duration=6.0, controller=trot, forces=push, sample=2e-3)
+print(run.outcome)
