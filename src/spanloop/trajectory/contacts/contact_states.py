@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanloop.contacts.uniqueness import directions, unique
 from spanloop.dynamics import Dynamics
 from spanloop.trajectory.contacts.contact_samples import ContactSamples
-from spanloop.trajectory.contacts.uniqueness import unique
 from spanloop.trajectory.quantities import over_samples
 from spanloop.trajectory.topologies import is_uniform, topologies
 
@@ -87,8 +87,9 @@ def _flags(robot: Dynamics, found: ContactSamples, q: np.ndarray, rows: np.ndarr
         W = softened(robot.delassus(q), found, step)
         described = rows.reshape(len(q), len(p), _COLUMNS)
         closed, slipping = described[..., 0] > 0.5, described[..., 1] > 0.5
-        directions = _directions(found, closed, slipping, described[..., 2:4])
-        forces, motion = unique(W, directions, slipping, described[..., 4:])
+        three = np.stack([p.friction, p.torsion, p.rolling], axis=-1)
+        columns = directions(three, p.size, closed, slipping, described[..., 2:4])
+        forces, motion = unique(W, columns, slipping, described[..., 4:])
         return np.concatenate([forces, motion[:, None]], axis=1).astype(float)
 
     return over_samples("unique", flags, q, rows)
@@ -104,21 +105,3 @@ def softened(W: np.ndarray, found: ContactSamples, step: float) -> np.ndarray:
     normals = p.size * np.flatnonzero(soft)
     W[..., normals, normals] += 1.0 / (step**2 * p.stiffness[soft] + step * p.damping[soft])
     return W
-
-
-def _directions(found: ContactSamples, closed: np.ndarray, slipping: np.ndarray, along: np.ndarray) -> np.ndarray:
-    """Columns (k, points, size, size) along which points push; one that slips has a single one.
-
-    along (k, points, 2): direction of the slip.
-    """
-    p = found.points
-    rubs = np.zeros((len(p), p.size), bool)
-    rubs[:, 0] = True
-    rubs[:, 1:3] = (p.friction > 0.0)[:, None]
-    if p.size == 6:
-        rubs[:, 3], rubs[:, 4:] = p.torsion > 0.0, (p.rolling > 0.0)[:, None]
-    out = np.where(closed[..., None, None], rubs[:, :, None] * np.eye(p.size), 0.0)
-    edge = slipping & (p.friction > 0.0)
-    out[edge, 1:3, 1:3] = 0.0
-    out[edge, 1:3, 0] = -(p.friction[:, None] * along)[edge]
-    return out
