@@ -168,8 +168,8 @@ class ContactResult:
 
     @property
     def slip(self) -> Array:
-        """The velocity of a's surface relative to b's (..., n, 3) in world axes [m/s]; of several points that of the
-        fastest which is closed, or of the smallest gap where none is."""
+        """The velocity of a's surface along b's (..., n, 3) in world axes [m/s]; of several points that of the fastest
+        which is closed, or of the smallest gap where none is."""
 
         def fastest(piece: Trajectory, own: ContactSamples) -> np.ndarray:
             closed = contact_states.is_closed(own)

@@ -4,7 +4,8 @@
 |---|---|---|---|
 | gap | (..., n, points) | distance of the surfaces, negative where they overlap [m] | |
 | axes | (..., n, points, 3, 3) | rows: normal from b to a, and two tangents | world |
-| slip | (..., n, points, 3) | velocity of a's surface relative to b's [m/s] | world |
+| gap_rate | (..., n, points) | velocity of a's surface relative to b's along the normal [m/s] | |
+| slip | (..., n, points, 3) | and in the tangent plane [m/s] | world |
 | local | (..., n, points, 3 or 6) | force on a, and torque where there is torsion or rolling [N, N m] | of the point |
 
 Forces are means over the step that ends at a sample; what they do at the sample is seen in the axes there.
@@ -83,8 +84,8 @@ class ContactSamples:
     gap: np.ndarray
     point: np.ndarray
     axes: np.ndarray
+    gap_rate: np.ndarray
     slip: np.ndarray
-    spin: np.ndarray  # (..., n, points, 3): angular velocity of a relative to b [rad/s], world axes
     local: np.ndarray
 
     @cached_property
@@ -105,15 +106,9 @@ class ContactSamples:
         return self.local[..., 0]
 
     @cached_property
-    def tangential_slip(self) -> np.ndarray:
-        """The part of the slip (..., n, points, 3) in the tangent plane, world axes [m/s]."""
-        n = self.axes[..., 0, :]
-        return self.slip - n * np.sum(n * self.slip, axis=-1, keepdims=True)
-
-    @cached_property
-    def leaving(self) -> np.ndarray:
-        """The slip along the normal (..., n, points) [m/s], positive where the gap opens."""
-        return np.sum(self.axes[..., 0, :] * self.slip, axis=-1)
+    def velocity(self) -> np.ndarray:
+        """Velocity of a's surface relative to b's (..., n, points, 3) in world axes [m/s]."""
+        return self.slip + self.gap_rate[..., None] * self.axes[..., 0, :]
 
     def chosen(self, numbers: np.ndarray) -> ContactSamples:
         """Some of the points."""
@@ -135,10 +130,10 @@ def in_world(axes: np.ndarray, local: np.ndarray) -> np.ndarray:
 def contact_samples(run: Trajectory) -> ContactSamples:
     """The contacts of a run whose segments have the contacts of its model."""
     points = Points.of(run.model)
-    gap, point, axes, slip, spin = geometry(run.robot, points, run.q, run.v)
+    found = geometry(run.robot, points, run.q, run.v)
     size = len(points), points.size
     local = np.concatenate([_local(s.contact_forces, (*s.q.shape[:-1], *size)) for s in run.segments], axis=-3)
-    return ContactSamples(points, gap, point, axes, slip, spin, _with_start(run, gap, local))
+    return ContactSamples(points, *found, _with_start(run, found[0], local))
 
 
 def is_alike(run: Trajectory) -> bool:
@@ -147,20 +142,18 @@ def is_alike(run: Trajectory) -> bool:
 
 
 def geometry(robot: Dynamics, points: Points, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, ...]:
-    """gap, point, axes, slip and spin at states q (..., n, nq), v (..., n, nv); shapes as in the table."""
-    count = len(points)
+    """gap, point, axes, gap_rate and slip at states q (..., n, nq), v (..., n, nv); shapes as in the table."""
 
     def rows(q: np.ndarray, v: np.ndarray) -> np.ndarray:
         found = robot.contact_geometry(q, v)
-        parts = (found.gap[..., None], found.point, found.axes.reshape(*found.gap.shape, 9), found.slip, found.spin)
-        return np.concatenate(parts, axis=-1)
+        assert found.gap_rate is not None and found.slip is not None
+        axes = found.axes.reshape(*found.gap.shape, 9)
+        return np.concatenate([found.gap[..., None], found.point, axes, found.gap_rate[..., None], found.slip], axis=-1)
 
-    if not count:
-        shapes: tuple[tuple[int, ...], ...] = ((), (3,), (3, 3), (3,), (3,))
-        return tuple(np.zeros((*q.shape[:-1], 0, *shape)) for shape in shapes)
-    found = over_samples("contacts", rows, q, v)
-    gap, point, axes, slip, spin = np.split(found, (1, 4, 13, 16), axis=-1)
-    return gap[..., 0], point, axes.reshape(*axes.shape[:-1], 3, 3), slip, spin
+    width = 17
+    found = over_samples("contacts", rows, q, v) if len(points) else np.zeros((*q.shape[:-1], 0, width))
+    gap, point, axes, rate, slip = np.split(found, (1, 4, 13, 14), axis=-1)
+    return gap[..., 0], point, axes.reshape(*axes.shape[:-1], 3, 3), rate[..., 0], slip
 
 
 def _local(forces: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:

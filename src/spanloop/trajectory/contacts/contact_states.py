@@ -31,13 +31,13 @@ _COLUMNS = 7  # closed, slips, two parts of the slip's direction, three of µ ti
 
 def is_closed(found: ContactSamples) -> np.ndarray:
     """Whether points (..., n, points) push in the step that ends at a sample, and do not bounce off in it."""
-    closed: np.ndarray = (np.nan_to_num(found.normal_force) > 0.0) & ~(found.leaving > found.points.resting)
+    closed: np.ndarray = (np.nan_to_num(found.normal_force) > 0.0) & ~(found.gap_rate > found.points.resting)
     return closed
 
 
 def is_slipping(found: ContactSamples, slow: float = SLOW["float64"]) -> np.ndarray:
     """Whether points (..., n, points) slip; slow: the speed [m/s] up to which they stick."""
-    speed = np.linalg.norm(found.tangential_slip, axis=-1)
+    speed = np.linalg.norm(found.slip, axis=-1)
     friction = np.linalg.norm(found.local[..., 1:3], axis=-1)
     at_edge = friction >= (1.0 - _INSIDE) * found.points.friction * found.normal_force
     slipping: np.ndarray = is_closed(found) & at_edge & (speed > slow)
@@ -72,8 +72,8 @@ def uniqueness(run: Trajectory, found: ContactSamples) -> tuple[np.ndarray, np.n
 
 def _described(found: ContactSamples, closed: np.ndarray, slipping: np.ndarray) -> np.ndarray:
     """What uniqueness depends on beside W: (..., n, points × 7)."""
-    size = np.linalg.norm(found.tangential_slip, axis=-1, keepdims=True)
-    direction = found.tangential_slip / np.maximum(size, _TINY)
+    size = np.linalg.norm(found.slip, axis=-1, keepdims=True)
+    direction = found.slip / np.maximum(size, _TINY)
     along = np.einsum("...ij,...j->...i", found.axes[..., 1:, :], direction)
     parts = [closed[..., None], slipping[..., None], along, found.points.friction[:, None] * direction]
     return np.nan_to_num(np.concatenate(parts, axis=-1)).reshape(*closed.shape[:-1], -1)
