@@ -33,7 +33,7 @@ from spanloop.errors import InputError, SpanloopWarning, StateError
 from spanloop.kernels import KernelSpec, machine_kernel
 from spanloop.math.scalar import absolute, arctan2, sincos, sqrt, where
 
-ON_TREES = [name for name, entry in FUNCTIONS.items() if not entry.needs_closures]
+ON_TREES = [name for name, entry in FUNCTIONS.items() if not (entry.needs_closures or entry.needs_contacts)]
 
 EPS32 = float(np.finfo(np.float32).eps)
 

@@ -29,7 +29,7 @@ from spanloop import zoo
 from spanloop.algorithms.catalog import FUNCTIONS
 from spanloop.model.parameters import applied
 
-ON_TREES = [name for name, entry in FUNCTIONS.items() if not entry.needs_closures]
+ON_TREES = [name for name, entry in FUNCTIONS.items() if not (entry.needs_closures or entry.needs_contacts)]
 
 G = 9.81
 # answers are sums of some hundred products of numbers whose size the bound is relative to

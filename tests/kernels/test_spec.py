@@ -20,7 +20,18 @@ ALGORITHMS = {
     for name, function in FUNCTIONS.items()
     for method, algorithm in itertools.chain(function.methods.items(), (function.closed or {}).items())
 }
-OPTIONS = {"loaded", "frame", "expressed_in", "frames", "points", "redundancy", "feedback", "with_forces", "open_chain"}
+OPTIONS = {
+    "loaded",
+    "frame",
+    "expressed_in",
+    "frames",
+    "points",
+    "redundancy",
+    "feedback",
+    "with_forces",
+    "open_chain",
+    "contacts",
+}
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

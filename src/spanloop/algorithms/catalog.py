@@ -10,6 +10,7 @@ A new algorithm registers itself here. Options, by the keyword of the algorithm'
 | redundancy | which closure rows are redundant |
 | feedback | closure errors are fed back with the input `gains` |
 | with_forces | the answer has the forces of the closure rows, after the accelerations |
+| contacts | the contacts of the model |
 | open_chain | the method for the trees that loops leave when cut |
 """
 
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from spanloop.algorithms.closed import closure_correction, closure_kinematics, dense, elimination
+from spanloop.algorithms.contact import contact_motion
 from spanloop.algorithms.papers.kreutz_rodriguez import arms_on_object, grasps, recursive_arms
 from spanloop.algorithms.papers.lilly_orin import simple_closed_chain
 from spanloop.algorithms.papers.rodriguez_jain_kreutz import closed_topology, system_response
@@ -68,6 +70,7 @@ class Function:
     needs_tree: bool = False  # mechanisms with closures are refused
     instead: str = "forward_dynamics"  # what to use for them
     needs_closures: bool = False  # trees are refused
+    needs_contacts: bool = False  # models without contacts are refused
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -196,6 +199,12 @@ FUNCTIONS: dict[str, Function] = {
     "center_of_mass_jacobian": Function({"sweep": Algorithm(energy.center_of_mass_jacobian)}),
     "centroidal_momentum_matrix": Function({"sweep": Algorithm(centroidal.centroidal_momentum_matrix)}),
     "centroidal_momentum_bias": Function({"sweep": Algorithm(centroidal.centroidal_momentum_bias)}),
+    "contact_geometry": Function(
+        {"sweep": Algorithm(contact_motion.contact_geometry, ("contacts",))}, needs_contacts=True
+    ),
+    "contact_velocities": Function(
+        {"sweep": Algorithm(contact_motion.contact_velocities, ("contacts",))}, needs_contacts=True
+    ),
     "integrate": Function({"joints": Algorithm(coordinates.integrate)}),
     "difference": Function({"joints": Algorithm(coordinates.difference)}),
 }

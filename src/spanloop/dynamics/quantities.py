@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
-from spanloop.dynamics import manipulability, workspace
+from spanloop.dynamics import contact_calls, manipulability, workspace
+from spanloop.dynamics.contact_calls import ContactGeometry
 from spanloop.dynamics.kernel_calls import KernelCalls
 from spanloop.dynamics.manipulability import Manipulability
 from spanloop.dynamics.workspace import Workspace
@@ -56,6 +57,20 @@ class Quantities(KernelCalls):
     def centroidal_momentum_bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """Return Ȧ v (..., 6): the rate of the momentum about the centre of mass at a = 0, in general A a + Ȧ v."""
         return self._plain("centroidal_momentum_bias", (q, v), out)
+
+    # ---- contacts
+
+    def contact_geometry(self, q: ArrayLike, v: ArrayLike | None = None) -> ContactGeometry:
+        """Return gaps, positions and normals of all contact points, and with v how the two sides move on each other.
+
+        q (..., nq), v (..., nv). `.gap` (..., n) [m] is negative where shapes overlap, `.normal` (..., n, 3) points
+        from side b to side a, `.slip` (..., n, 3) [m/s] is the velocity of a on the surface of b across it, all in
+        world axes; `.names` (n) are those of the points (docs/contacts.md).
+
+        InputError: the model has no contacts.
+        """
+        names = tuple(name for c in self.model.contacts for name in c.point_names)
+        return contact_calls.contact_geometry(self._kernel, names, q, v)
 
     # ---- frames
 

@@ -492,6 +492,12 @@ def _checked_options(
         raise InputError(f"{name} takes no points")
     if "points" in takes:
         options["points"] = tuple(model.frame(point).name for point in points)
+    if "contacts" in takes:
+        if not model.contacts:
+            raise InputError(
+                f"{name}: model {model.name!r} has no contacts; model.with_contact and with_ground add them"
+            )
+        options["contacts"] = model.contacts
     return options
 
 

@@ -76,7 +76,11 @@ class ContactPoints:
 
 def contact_points(model: Model, mechanism: Any) -> ContactPoints:
     """The contact points of a model's contacts on its mechanism."""
-    contacts = model.contacts
+    return points_of(model.contacts, mechanism)
+
+
+def points_of(contacts: Sequence[Contact], mechanism: Any) -> ContactPoints:
+    """The contact points of some contacts on a mechanism."""
     pairs = tuple((_placed(mechanism, c.a), _placed(mechanism, c.b, c.surface_velocity)) for c in contacts)
     contact_of = tuple(k for k, c in enumerate(contacts) for _ in range(c.n_points))
     links = tuple(sorted({s.link for pair in pairs for s in pair} - {-1}))
@@ -133,8 +137,13 @@ def surface_rates(points: ContactPoints, mechanism: Any, q: Sequence[Scalar]) ->
 
     The velocity of a surface across its own tangent plane moves nothing and is left out.
     """
+    return surface_rates_at(points, all_touches(points, mechanism, q))
+
+
+def surface_rates_at(points: ContactPoints, found: Sequence[Touch]) -> list[Scalar]:
+    """The velocities of `surface_rates` for these touches."""
     numbers: list[Scalar] = []
-    for touch, k in zip(all_touches(points, mechanism, q), points.contact_of, strict=True):
+    for touch, k in zip(found, points.contact_of, strict=True):
         _, t1, t2 = touch.b.axes
         velocity = points.pairs[k][1].surface_velocity
         numbers += [0.0, dot(t1, velocity), dot(t2, velocity)] + [0.0] * (points.B - 3)

@@ -25,7 +25,11 @@ PAIRS = {
     ("sphere", "capsule"): 1,
     ("sphere", "box"): 1,
     ("sphere", "cylinder"): 1,
-    ("capsule", "capsule"): 1,
+    ("capsule", "capsule"): 2,
+    ("point", "sphere"): 1,
+    ("point", "capsule"): 1,
+    ("point", "box"): 1,
+    ("point", "cylinder"): 1,
 }
 
 
