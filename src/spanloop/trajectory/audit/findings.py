@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from dataclasses import dataclass
 
@@ -73,7 +74,9 @@ def _line(f: Finding) -> str:
 
 def doubted(name: str, value: float, bound: float, doubt: float, unit: str, sentence: str) -> Finding:
     verdict = verdict_on(value, bound, doubt)
-    if verdict == NOT_JUDGED:
+    if verdict == NOT_JUDGED and math.isinf(doubt):
+        sentence += " Contacts may push between samples, which have the forces of one step alone: give sample= a step."
+    elif verdict == NOT_JUDGED:
         sentence += (
             f" The samples are too far apart to tell: the integral over them is uncertain by {doubt:.2g} {unit}."
         )

@@ -13,6 +13,7 @@ from spanloop.errors import InputError, in_one_line, nearest, printable
 from spanloop.trajectory.contacts import contact_states
 from spanloop.trajectory.contacts.contact_samples import ContactSamples, Points, contact_samples, is_alike
 from spanloop.trajectory.contacts.contact_states import OPEN, SLIPS, SLOW, STICKS
+from spanloop.trajectory.contacts.contact_work import ContactWork, contact_work
 from spanloop.types import Array
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ class Contacts(Mapping[str, "ContactResult"]):
     def samples(self) -> ContactSamples:
         """Gaps, axes, slips and forces of all points, where all segments have the contacts of the run's model."""
         return contact_samples(self._run)
+
+    @cached_property
+    def work(self) -> ContactWork:
+        """What contacts do between samples; as `samples`."""
+        return contact_work(self._run)
 
     @property
     def unique_motion(self) -> Array:

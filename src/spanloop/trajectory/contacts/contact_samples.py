@@ -127,6 +127,11 @@ def in_world(axes: np.ndarray, local: np.ndarray) -> np.ndarray:
     return np.einsum("...i,...ij->...j", local, axes)
 
 
+def in_point(axes: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Components (..., 3) of a vector (..., 3) along rows of axes (..., 3, 3)."""
+    return np.einsum("...ij,...j->...i", axes, vector)
+
+
 def contact_samples(run: Trajectory) -> ContactSamples:
     """The contacts of a run whose segments have the contacts of its model."""
     points = Points.of(run.model)
@@ -146,7 +151,8 @@ def geometry(robot: Dynamics, points: Points, q: np.ndarray, v: np.ndarray) -> t
 
     def rows(q: np.ndarray, v: np.ndarray) -> np.ndarray:
         found = robot.contact_geometry(q, v)
-        assert found.gap_rate is not None and found.slip is not None
+        assert found.gap_rate is not None
+        assert found.slip is not None
         axes = found.axes.reshape(*found.gap.shape, 9)
         return np.concatenate([found.gap[..., None], found.point, axes, found.gap_rate[..., None], found.slip], axis=-1)
 
