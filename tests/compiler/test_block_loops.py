@@ -44,7 +44,7 @@ def test_code_does_not_grow_with_sizes():
 
 
 def test_operations_count_turns_of_loops():
-    assert upper_product(5, (0, 1, 2, 3, 4)).operations == 8 * 12  # bounds that follow a counter are taken at its mean
+    assert upper_product(5, (0, 1, 2, 3, 4)).operations == 8 * 15
 
 
 def test_repetitions_stand_inside_loops_and_conditions():

@@ -52,3 +52,12 @@ def test_the_second_part_has_no_sines_and_the_first_the_demands():
     assert (first.operations.sincos, second.operations.sincos) == (1, 0)
     assert (len(first.demand_flags), len(second.demand_flags)) == (1, 0)
     assert [n for n, _ in second.inputs] == ["factors", "f"]
+
+
+def test_early_outputs_belong_to_the_first_part():
+    def both(x):
+        return [x["q"][0] * 2.0, x["q"][0] * x["f"][0]], (), ()
+
+    first, second = split(unrolled("both", (("q", 1), ("f", 1)), (2,), both), ("f",), early=1)
+    assert numbers(first, [3.0]) == [6.0, 3.0]
+    assert numbers(second, [3.0], [5.0]) == [15.0]

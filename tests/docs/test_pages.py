@@ -13,7 +13,9 @@ from spanloop.model import edits
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-SLOW = [pytest.param(page, marks=pytest.mark.slow) for page in ("simulation.md", "events.md", "control.md")]
+SLOW = [
+    pytest.param(page, marks=pytest.mark.slow) for page in ("simulation.md", "events.md", "control.md", "contacts.md")
+]
 
 
 @pytest.mark.parametrize("page", ["edits.md", *SLOW])

@@ -14,7 +14,7 @@ from spanloop.errors import InputError, UnsupportedError
 from spanloop.view.meshes.mesh import Mesh
 from spanloop.view.meshes.primitives import primitive
 from spanloop.view.scene import extent_points, poses, scene
-from spanloop.view.video.rasterizer import PAPER, Eye, picture
+from spanloop.view.video.rasterizer import PAPER, Eye, Triangles, picture
 from spanloop.view.video.solids import smooth_normals
 from spanloop.view.video.video import frames
 
@@ -32,7 +32,7 @@ def drawn(*triangles):
     corners = np.array([t for t, _ in triangles], float)
     normals = np.zeros_like(corners) + (0.0, -1.0, 0.0)
     back = np.tile(PAPER, (40, 60, 1))
-    return picture(EYE, back, -10.0, corners, normals, np.array([c for _, c in triangles], float))
+    return picture(EYE, back, -10.0, Triangles(corners, normals, np.array([c for _, c in triangles], float)))
 
 
 def test_the_nearer_of_two_triangles_is_seen_whichever_comes_first():

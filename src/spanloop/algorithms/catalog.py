@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from spanloop.algorithms.closed import closure_correction, closure_kinematics, dense, elimination
-from spanloop.algorithms.contact import contact_motion
+from spanloop.algorithms.contact import contact_motion, impulse_response
 from spanloop.algorithms.papers.kreutz_rodriguez import arms_on_object, grasps, recursive_arms
 from spanloop.algorithms.papers.lilly_orin import simple_closed_chain
 from spanloop.algorithms.papers.rodriguez_jain_kreutz import closed_topology, system_response
@@ -138,6 +138,10 @@ FUNCTIONS: dict[str, Function] = {
         {"elimination": Algorithm(closure_correction.velocity_correction, ("redundancy",))}
     ),
     "impact": Function({"elimination": Algorithm(closure_correction.impact, ("redundancy",))}),
+    "impulse_response": Function(
+        {"elimination": Algorithm(impulse_response.impulse_response, ("frames", "redundancy"))}
+    ),
+    "link_velocities": Function({"sweep": Algorithm(impulse_response.link_velocities, ("frames",))}),
     "inverse_dynamics": Function(
         {
             "newton_euler": Algorithm(newton_euler.inverse_dynamics, _FORCES),

@@ -13,7 +13,8 @@ from spanloop.cli.terminal import add_json, print_json
 from spanloop.errors import SpanloopWarning, in_one_line, listed
 from spanloop.loops.constraint_rank import in_general
 from spanloop.loops.redundant_directions import redundant_directions
-from spanloop.model import Model
+from spanloop.model import Contact, Model
+from spanloop.model.contacts import SETTINGS
 from spanloop.topology import mechanism
 from spanloop.topology.loop_report import loops_in_words, row_words
 
@@ -79,6 +80,7 @@ def described(model: Model) -> dict[str, Any]:
             }
             for c in model.couplings
         ],
+        "contacts": [_contact(c) for c in model.contacts],
         "notes": list(model.notes),
     }
 
@@ -105,6 +107,11 @@ def _joint(joint) -> dict[str, Any]:
         "lower": _limits(joint.lower),
         "upper": _limits(joint.upper),
     }
+
+
+def _contact(c: Contact) -> dict[str, Any]:
+    sides = {end: {"at": s.at, "shape": s.geometry.shape} for end, s in (("a", c.a), ("b", c.b))}
+    return {"name": c.name, **sides, "points": c.n_points, **{name: getattr(c, name) for name in SETTINGS}}
 
 
 def _limits(values: tuple[float, ...] | None) -> list[float | None] | None:

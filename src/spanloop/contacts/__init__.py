@@ -5,9 +5,10 @@ Every shape takes position= (3,) [m] and rotation= in the body, frame or world t
 
 from __future__ import annotations
 
+from spanloop.contacts.settings import Settings
 from spanloop.model.contacts.shapes import Box, Capsule, Cylinder, Hull, Plane, Point, Sphere
 
-__all__ = ["Box", "Capsule", "Cylinder", "Hull", "Plane", "Point", "Sphere"]
+__all__ = ["Box", "Capsule", "Cylinder", "Hull", "Plane", "Point", "Settings", "Sphere"]
 
 
 def __dir__() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from spanloop.joints import (
 )
 from spanloop.joints.kind import checked_axis
 from spanloop.model import user_input
+from spanloop.model.contacts.contact_input import GROUND, ContactSettings, Side, contact_of
 from spanloop.model.exact_rotations import snap_axis, snap_rotation
 from spanloop.model.inertia_check import check_inertias
 from spanloop.model.model import Model
@@ -31,6 +32,8 @@ from spanloop.model.spanning_tree import Graph, check_cut_joints, origins, spann
 from spanloop.types import Floats3
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from numpy.typing import ArrayLike
 
     Axis = str | Sequence[float]
@@ -81,6 +84,7 @@ class Builder:
         self._frames: list[Frame] = []
         self._couplings: list[Coupling] = []
         self._loops: list[dict[str, Any]] = []
+        self._contacts: list[tuple[str, Side, Side, ContactSettings]] = []
         self._notes: list[str] = []
 
     # ---- bodies and frames
@@ -95,7 +99,8 @@ class Builder:
     ) -> Builder:
         """Add a body: its mass [kg], centre of mass (3,) [m] and inertia about it [kg m²], in the body's axes.
 
-        inertia: 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3); geometry: shapes for viewers.
+        inertia: 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3)
+        geometry: shapes to be seen, and shapes of sl.contacts for collisions
         """
         owner = f"body {name!r}"
         moments = user_input.moments(inertia, owner)
@@ -352,6 +357,17 @@ class Builder:
         self._couplings.append(user_input.coupling(name, joint, source, ratio, offset, switchable))
         return self
 
+    def contact(self, name: str, a: Side, b: Side = GROUND, **settings: Unpack[ContactSettings]) -> Builder:
+        """Add a contact of two shapes; arguments as in model.with_contact.
+
+        >>> b = sl.Builder("ball").body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004)).free("root", "world", "ball")
+        >>> model = b.contact("bounce", ("ball", sl.contacts.Sphere(0.1)), restitution=0.5).build()
+        >>> model.contacts[0].b.geometry.shape
+        'plane'
+        """
+        self._contacts.append((name, a, b, settings))
+        return self
+
     def note(self, text: str) -> Builder:
         """Add a note for users of the model; model.notes lists them."""
         self._notes.append(text)
@@ -391,11 +407,16 @@ class Builder:
         for loop in self._loops:
             ends = {end: described[loop[end]].name for end in ("a", "b") if loop[end] in described}
             model = model.with_loop(**loop | {"name": loop["name"] or f"{loop['a']}_{loop['b']}"} | ends)
+        contacts = [
+            contact_of(model, name, _described(a, described), _described(b, described), settings)
+            for name, a, b, settings in self._contacts
+        ]
         moved = [_MOVED.format(f.body, j.name, f.name) for j in tree.joints if (f := described.get(j.child))]
         if moved:
             more = f" ({len(moved) - 1} more bodies likewise: model.notes)" if moved[1:] else ""
             warnings.warn(f"{moved[0]}, for poses and forces too{more}", SpanloopWarning, stacklevel=2)
-        return replace(model, notes=(*self._notes, *moved, *check_inertias(model, strict=True)))
+        notes = (*self._notes, *moved, *check_inertias(model, strict=True))
+        return replace(model, contacts=tuple(contacts), notes=notes)
 
     def _add_joint(
         self,
@@ -432,6 +453,13 @@ class Builder:
                 if changed:
                     self.note(f"{owner}: {field} snapped to exact zeros")
         return kind
+
+
+def _described(side: Side, described: Mapping[str, Frame]) -> Side:
+    """A side with its shape in the frame in which the builder describes the body; described: frames that moved."""
+    if isinstance(side, (tuple, list)) and len(side) == 2 and isinstance(side[1], Geometry) and side[0] in described:
+        return (described[side[0]].name, side[1])
+    return side
 
 
 def _axis(axis: Axis, name: str) -> Floats3:

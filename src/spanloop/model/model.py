@@ -233,6 +233,7 @@ class Model:
     actuate = edits.actuate
     unactuate = edits.unactuate
     with_contact = edits.with_contact
+    with_ground = edits.with_ground
     with_loop = edits.with_loop
     with_coupling = edits.with_coupling
     with_frame = edits.with_frame

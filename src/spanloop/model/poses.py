@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,9 @@ from spanloop.types import Floats33
 
 if TYPE_CHECKING:
     from spanloop.model.model import Model
+
+# body -> the body that it is part of, and its pose there
+Hosts = dict[str, tuple[str, Placement]]
 
 ROOM = 0.01  # of a joint's range, and rad or m at most: how far inside its limits a joint starts by default
 
@@ -29,6 +32,18 @@ def poses(model: Model, q: Sequence[float] | np.ndarray) -> dict[str, Placement]
 def neutral_poses(model: Model) -> dict[str, Placement]:
     """Poses of all bodies, and of the world, at neutral coordinates."""
     return poses(model, model.neutral())
+
+
+def hosts_of(joints: Iterable[Joint]) -> Hosts:
+    """For every body the one that fixed joints make it part of, and its pose there; itself if its joint moves.
+
+    joints: parents first, as model.joints.
+    """
+    hosts: Hosts = {WORLD: (WORLD, Placement())}
+    for j in joints:
+        host, placement = hosts[j.parent]
+        hosts[j.child] = (host, placement @ j.placement) if j.kind.nv == 0 else (j.child, Placement())
+    return hosts
 
 
 def pose(model: Model, q: Sequence[float] | np.ndarray, name: str) -> Placement:

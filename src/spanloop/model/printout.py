@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from spanloop.errors import in_one_line
+from spanloop.model.contacts.contact import Contact
 from spanloop.model.model import Model
 from spanloop.model.parts import Coupling, Loop
 
@@ -17,8 +18,13 @@ _MOST = 60  # rows of a table in a notebook
 
 def line(model: Model) -> str:
     """Name and counts in one line."""
-    counts = [(model.n_bodies, "body", "bodies"), (model.nv, "DoF", "DoF"), (len(model.loops), "loop", "loops"),
-              (len(model.couplings), "coupling", "couplings")]  # fmt: skip
+    counts = [
+        (model.n_bodies, "body", "bodies"),
+        (model.nv, "DoF", "DoF"),
+        (len(model.loops), "loop", "loops"),
+        (len(model.couplings), "coupling", "couplings"),
+        (len(model.contacts), "contact", "contacts"),
+    ]
     return (
         f"Model({', '.join([repr(model.name), *(f'{n} {one if n == 1 else more}' for n, one, more in counts if n)])})"
     )
@@ -31,16 +37,18 @@ def html(model: Model) -> str:
     out += items("frames", [f"{f.name} on {f.body}" for f in model.frames], _MOST)
     out += items("loops", [_loop(x) for x in model.loops], _MOST)
     out += items("couplings", [_coupling(c) for c in model.couplings], _MOST)
+    out += items("contacts", [_contact(c) for c in model.contacts], _MOST)
     return out + items("notes", list(model.notes), _MOST)
 
 
 def printout(model: Model) -> str:
-    """Return counts, the tree as a table, frames, loops, couplings and notes, as plain text."""
+    """Return counts, the tree as a table, frames, loops, couplings, contacts and notes, as plain text."""
     lines = [f"model {model.name!r}", *_summary(model), ""]
     lines += _table([_HEADINGS, *_rows(model)])
     lines += _section("frames", [in_one_line(f"{f.name} on {f.body}") for f in model.frames])
     lines += _section("loops", [_loop(x) for x in model.loops])
     lines += _section("couplings", [_coupling(c) for c in model.couplings])
+    lines += _section("contacts", [_contact(c) for c in model.contacts])
     lines += _section("notes", [in_one_line(note) for note in model.notes])
     return "\n".join(lines)
 
@@ -96,6 +104,22 @@ def _coupling(c: Coupling) -> str:
     marks = [word for word, holds in (("held", c.source is None), ("switchable", c.switchable)) if holds]
     value = f"{c.offset:g}" if c.source is None else f"{c.ratio:g} {c.source}{offset}"
     return in_one_line(f"{c.name}: {c.joint} = {value}" + (f" ({', '.join(marks)})" if marks else ""))
+
+
+def _contact(c: Contact) -> str:
+    sides = " with ".join(f"{s.geometry.shape} of {s.at}" for s in c.sides)
+    values: list[tuple[str, float | None, str]] = [
+        ("restitution", c.restitution, ""),
+        ("torsion", c.torsion, " m"),
+        ("rolling", c.rolling, " m"),
+        ("stiffness", c.stiffness, " N/m"),
+        ("damping", c.damping, " N s/m"),
+    ]
+    marks = [f"friction {c.friction:g}", *(f"{name} {x:g}{unit}" for name, x, unit in values if x)]
+    if any(c.surface_velocity):
+        marks.append(f"surface velocity ({', '.join(f'{x:g}' for x in c.surface_velocity)}) m/s")
+    points = f", {c.n_points} points" if c.n_points > 1 else ""
+    return in_one_line(f"{c.name}: {sides} ({', '.join(marks)}){points}")
 
 
 # ---- HTML, with all text escaped

@@ -32,7 +32,7 @@ def checked_tree(model: Model) -> tuple[tuple[Body, ...], tuple[Joint, ...]]:
     _check_frames_and_loops(model)
     _check_couplings(model)
     if model.contacts:
-        check_contacts(model)
+        check_contacts(model, joints)
     if len(model.gravity) != 3:
         raise ModelError(f"model {model.name!r}: gravity is {model.gravity}; expected three numbers")
     check_numbers(model.gravity, f"model {model.name!r}: gravity")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import spanloop
+from spanloop.contacts.settings import contacts_of
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Refusal
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
@@ -53,6 +54,7 @@ class Samples:
     u: np.ndarray
     held: bool = False  # torques are constant from each sample to the next
     active: np.ndarray | None = None  # (n, s, rows) of switches, where events change them
+    contacts: np.ndarray | None = None  # (n, s, numbers) of contacts: System.contact_arrays, one after the other
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class Problem:
         limits: str = "end",
         events: Any = None,
         parameters: Any = None,
+        contacts: Any = "steps",
         start: float = 0.0,
     ) -> Problem:
         """The problem of sl.simulate's arguments, each checked."""
@@ -138,6 +141,9 @@ class Problem:
         if limits == "stop":
             h = step if isinstance(step, (int, float)) and step > 0.0 else STEP
             system = replace(system, stops=stops_at_limits(model, h))
+        touching = contacts_of(model, contacts)
+        if touching:
+            system, fixed = replace(system, contacts=touching.points), fixed | touching.constants()
         rows = _joined([fixed[n] for n in system.constants], batch)
         rows_q, rows_v, note = initial_state.closed(robot._with_active_loops(active), system, rows_q, rows_v, rows)
         if switching:
@@ -174,6 +180,8 @@ class Problem:
             state[:, layout.places["loops"]] = (0.0, 1.0)[: layout.sizes["loops"]]
         if "z" in layout:
             state[:, layout.places["z"]] = self.applied.start()
+        if self.system.contacts:
+            state[:, layout.places["contact.gap"]] = self.system.gaps(self.q, self.constant_rows())
         if self.system.switching:
             for name, rows in self.switched_start.items():
                 state[:, layout.places[name]] = rows

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.contacts.settings import Settings
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError, SpanloopWarning
 from spanloop.model import Model
@@ -63,6 +64,7 @@ def simulate(
     limits: str = "end",
     events: Callable[..., Any] | Mapping[str, Callable[..., Any]] | Sequence[Event] | None = None,
     parameters: ArrayLike | Parameters | None = None,
+    contacts: str | Settings = "steps",
     sample: float | None = None,
     start: float = 0.0,
 ) -> Trajectory:
@@ -106,6 +108,8 @@ def simulate(
         parameters: live parameters (..., n), packed as model.parameters(): masses, lengths, losses, gravity. The start
             is checked and closed with them, and run.model has them; controllers and forces keep the numbers of the
             model that they were made with.
+        contacts: of a model with contacts: "steps" solves them once a step, "events" also locates impacts in the step,
+            "ignore" leaves them out; or an sl.contacts.Settings, which also has friction of runs (docs/contacts.md).
         sample: time between the samples that are kept [s], at least a step; every step by default, and less often
             where that would be more than 20 million numbers. Adjusted, with a warning, if it does not divide the
             duration; run.times has the times.
@@ -144,6 +148,7 @@ def simulate(
         limits=limits,
         events=events,
         parameters=parameters,
+        contacts=contacts,
         start=start,
     )
     if chosen.adaptive:
@@ -207,7 +212,8 @@ def _integrated(problem: Problem, times: Grid, integrator: Integrator) -> Trajec
     loop = TimeLoop(compiled, times, constants, controls, problem.applied.inputs, problem.start, logs)
     own = problem.model.nq + problem.model.nv + problem.applied.memory
     switched = sum(layout.sizes[name] for name in problem.system.switched)
-    progress = loop.begin(problem.state(layout), own + switched)
+    touching = sum(layout.sizes[name] for name in problem.system.contact_arrays)
+    progress = loop.begin(problem.state(layout), own + switched + touching)
     end_at_start(problem, layout, progress)
     _run(problem, loop, progress, integrator)
     return _trajectory(problem, loop, progress, layout, integrator)
@@ -270,6 +276,7 @@ def _trajectory(
     numbers = np.minimum(g.every * np.arange(last), g.steps - 1)
     one_row = not callable(loop.controls) and loop.controls.shape[1] == 1
     memory = nq + nv + problem.applied.memory
+    touching = sum(layout.sizes[name] for name in problem.system.contact_arrays)
     samples = Samples(
         loop.start + g.h * g.every * np.arange(last),
         record[..., :nq],
@@ -278,6 +285,7 @@ def _trajectory(
         problem.inputs.at(problem.batch, np.broadcast_to(numbers, (len(problem), last))),
         problem.system.inputs_are_torques and (g.every == 1 or one_row),
         record[..., memory : memory + layout.sizes["active"]] if "active" in problem.system.switched else None,
+        record[..., record.shape[-1] - touching :] if touching else None,
     )
     settings: dict[str, Any] = {"integrator": integrator.name, "step": g.h, "dtype": integrator.dtype}
     if problem.stiff:
@@ -305,6 +313,8 @@ def _step_errors(
     problem: Problem, loop: TimeLoop, p: Progress, layout: StateLayout, integrator: Integrator
 ) -> StepErrors | None:
     """An estimate of the errors of steps, with a warning if they are too long for the motion."""
+    if problem.system.contacts:
+        return None  # at impacts velocities jump, whatever the step
     units = [unit for joint in problem.model.joints for unit in joint.kind.units]
 
     def inputs_at(number: int) -> np.ndarray:

@@ -34,6 +34,9 @@ from spanloop.algorithms.closed.closure_kinematics import (
     loop_wrenches,
     masks,
 )
+from spanloop.algorithms.contact.points import ContactPoints
+from spanloop.contacts.contact_step import COEFFICIENTS, state_sizes
+from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.errors import InputError, Reason, Refusal, StateError
 from spanloop.kernels import KernelSpec, content
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
@@ -47,6 +50,7 @@ from spanloop.simulation.events.switches import Switching
 from spanloop.simulation.minimal.completion import METHOD as MINIMAL_METHOD
 from spanloop.simulation.minimal.completion import ROUNDS as MINIMAL_ROUNDS
 from spanloop.simulation.minimal.completion import Completion
+from spanloop.simulation.traced_kernels import kernel
 from spanloop.sweeps import Values, walk
 from spanloop.topology import Mechanism, mechanism
 from spanloop.topology.mechanism import Link
@@ -112,6 +116,7 @@ class System:
     stops: tuple[Stop, ...] = ()  # at limits of joints
     implicit: bool = False  # stages of implicit steps: armature and torques are added
     switching: Switching | None = None  # what changes during a run
+    contacts: ContactPoints | None = None  # that are not ignored
 
     @property
     def has_loops(self) -> bool:
@@ -147,6 +152,8 @@ class System:
             known["p"] = len(Parameters.of(model))
         if self.has_loops:
             known |= extra_inputs(self._baked) | ({"gains": 2} if self.closures == "feedback" else {})
+        if self.contacts:
+            known["contact.k"] = len(COEFFICIENTS) * self.contacts.n
         return known | (self.switching.sizes if self.switching else {})
 
     @property
@@ -188,6 +195,7 @@ class System:
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
         changes = (self.switching.key(),) if self.switching else ()
+        changes = (*changes, self.contacts) if self.contacts else changes
         return hashlib.sha256("|".join(map(str, (*parts, *others, *changes))).encode()).hexdigest()
 
     @property
@@ -271,6 +279,31 @@ class System:
     def wrenches(self, x: Arrays, forces: Sequence[Any]) -> dict[str, list[Any]]:
         """[torque; force] (6) of every loop on its body b, at the child frame in its axes; torques of couplings."""
         return loop_wrenches(self._mechanism(x), x["q"], forces)
+
+    @property
+    def contact_arrays(self) -> tuple[str, ...]:
+        """Names of the arrays of contacts that are recorded."""
+        return tuple(state_sizes(self.contacts)) if self.contacts else ()
+
+    def gaps(self, q: np.ndarray, constants: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Gaps (n, points) at rows q (n, nq); constants: rows (n or 1, size) by name."""
+        names = [n for n in self.contact_mechanics.given if n in constants]
+        rows = [np.ascontiguousarray(np.broadcast_to(constants[n], (len(q), self.sizes[n]))) for n in names]
+        sizes = {"q": self.model.nq, **{n: self.sizes[n] for n in names}}
+        found = kernel("gaps", sizes, self.contacts.n, lambda x: (self.contact_mechanics.gaps(x), ()), self.key())
+        return found(q, *rows)
+
+    @property
+    def contact_mechanics(self) -> ContactMechanics:
+        """What contacts need of the mechanism."""
+        assert self.contacts is not None
+        given = tuple(n for n in self.parameters if n != "contact.k") + (("extra",) if self.implicit else ())
+        return ContactMechanics(
+            self.model, self.contacts, self._spec_of_contacts, self._of, self._mechanism, given, self.projects
+        )
+
+    def _spec_of_contacts(self, name: str, **options: Any) -> KernelSpec:
+        return self._spec(name, adds_armature=self.implicit, **options)
 
     def _loaded(self, x: Arrays) -> dict[str, Sequence[Any]]:
         """x with torques and forces; in a stage of an implicit step with its armature and torques."""

@@ -67,7 +67,7 @@ def end_at_start(problem: Problem, layout: StateLayout, p: Progress) -> None:
         return
     values = p.state[:, layout.places["g"]][:, len(problem.events.limits) :]
     met = ~(values > 0.0).all(axis=1)
-    kept = [layout.places[name] for name in ("q", "v", "z") if name in layout]
+    kept = [layout.places[name] for name in ("q", "v", "z", *problem.system.contact_arrays) if name in layout]
     p.why[met] = HALTED
     p.record[met, 0] = np.concatenate([p.state[met, place] for place in kept], axis=1)
 

@@ -14,9 +14,10 @@ from spanloop.errors import InputError, SpanloopError
 from spanloop.model.files.file_io import write_file
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
+from spanloop.view.contact_forces import COLORS, ContactForces, contact_forces
 from spanloop.view.moving_scene import MovingScene, moving_scene
 from spanloop.view.noise import noise_levels
-from spanloop.view.scene import matrix
+from spanloop.view.scene import Scene, matrix
 from spanloop.view.svg import Plot, document, element, halo, moving, number, points, text
 
 if TYPE_CHECKING:
@@ -30,11 +31,16 @@ class Projection:
     azimuth: float = 0.0
     elevation: float = 0.0
 
-    def project(self, points: np.ndarray) -> np.ndarray:
-        """Project points (..., 3) [m] to (..., 2): right and up [m]."""
+    @property
+    def axes(self) -> np.ndarray:
+        """Right and up in the picture (2, 3), in the world."""
         s, c = np.sin(self.azimuth), np.cos(self.azimuth)
         up, ahead = np.sin(self.elevation), np.cos(self.elevation)
-        return points @ np.array([(c, s, 0.0), (-s * up, c * up, ahead)]).T
+        return np.array([(c, s, 0.0), (-s * up, c * up, ahead)])
+
+    def project(self, points: np.ndarray) -> np.ndarray:
+        """Project points (..., 3) [m] to (..., 2): right and up [m]."""
+        return np.asarray(points @ self.axes.T)
 
     def nearness(self, points: np.ndarray) -> np.ndarray:
         """Distance [m] of points (..., 3) towards the viewer."""
@@ -75,8 +81,11 @@ def animation(run: Trajectory, *, title: str = "", folder: str | Path | None = N
     few = _few(run)
     moved = moving_scene(few, folder)
     seen = moved.scene
+    touching = contact_forces(run)
     strokes = sorted(_strokes(moved), key=lambda s: s.nearness)
-    floor = _floor(0.36 * seen.size)
+    if touching is not None:
+        strokes += _force_strokes(touching.at(run.times, few.times), seen.size)
+    floor = _floor(seen)
     sheet = Sheet.around([*floor, *(s.points for s in strokes)], few.duration)
     name, values = _below(few, forces)
     plot = _plot(few, values)
@@ -157,8 +166,12 @@ class Sheet:
         )
 
 
-def _floor(reach: float) -> list[np.ndarray]:
-    """Grid lines on the ground, (2, 3) each, up to `reach` [m] from the middle."""
+def _floor(seen: Scene) -> list[np.ndarray]:
+    """Grid lines on the ground, (2, 3) each: of the planes of the world that are touched, or around the middle."""
+    touched = [line for p in seen.patches if p.body == 0 for line in p.lines()]
+    if touched:
+        return touched
+    reach = 0.36 * seen.size
     places = np.linspace(-reach, reach, 9)
     ends = np.array([(-reach, 0.0, 0.0), (reach, 0.0, 0.0)])
     along = [ends + (0.0, y, 0.0) for y in places]
@@ -174,11 +187,36 @@ def _strokes(moved: MovingScene) -> list[Stroke]:
         for shape in body.shapes
         for s in _of_shape(shape, at[:, k], shape.color or body.color, present[:, k])
     ]
+    for p in seen.patches:
+        for line in p.lines() if p.body else ():
+            world = np.einsum("nij,cj->nci", at[:, p.body, :3, :3], line) + at[:, p.body, None, :3, 3]
+            out.append(Stroke(world, 0.0, palette.GROUND, False, float("-inf"), present[:, p.body]))
     for k, c in enumerate(seen.closures):
         place = (at[:, c.b] @ matrix(c.placement_b))[:, None, :3, 3]
         ends = np.repeat(place, 2, axis=1)
         nearest = float(np.nanmean(VIEW.nearness(place))) + seen.size
         out.append(Stroke(ends, 0.045 * seen.size, palette.CLOSED, False, nearest, closed[:, k]))
+    return out
+
+
+def _force_strokes(touching: ContactForces, size: float) -> list[Stroke]:
+    """Arrows of the forces of contacts, over everything else: one for each point and what it does there."""
+    ways = touching.arrows(size)
+    lengths = np.linalg.norm(ways, axis=-1, keepdims=True)
+    right, up = VIEW.axes
+    along = np.stack([ways @ right, ways @ up], axis=-1)
+    side = along[..., 1:] * right - along[..., :1] * up  # across the arrow, in the picture
+    side /= np.maximum(np.linalg.norm(side, axis=-1, keepdims=True), 1e-300)
+    head = np.minimum(0.25 * lengths, 0.03 * size)
+    back = touching.points + ways * (1.0 - head / np.maximum(lengths, 1e-300))
+    tip = touching.points + ways
+    corners = np.stack([touching.points, tip, back + 0.5 * head * side, tip, back - 0.5 * head * side, tip], axis=2)
+    out = []
+    for k in range(len(touching.names)):
+        for state, color in COLORS.items():
+            shown = (touching.states[:, k] == state) & (lengths[:, k, 0] > 0.0)
+            if shown.any():
+                out.append(Stroke(corners[:, k], 0.006 * size, color, False, np.inf, shown))
     return out
 
 
@@ -266,5 +304,7 @@ def _subtitle(run: Trajectory) -> str:
     m = run.model
     events = f", {len(run.events)} events" if len(run.events) else ""
     loops = f", {len(m.loops)} loops closed to {np.nanmax(run.closure_residual):.0e} m" if m.loops else ""
-    size = f"{m.n_bodies} bodies, {m.nv} degrees of freedom"
-    return f"{size}{loops}{events}; {run.duration:g} s, simulated by compiled kernels"
+    bodies = "1 body" if m.n_bodies == 1 else f"{m.n_bodies} bodies"
+    contacts = f", {len(m.contacts)} contact{'s' * (len(m.contacts) != 1)}" if m.contacts else ""
+    size = f"{bodies}, {m.nv} degrees of freedom{loops}{contacts}{events}"
+    return f"{size}; {run.duration:g} s, simulated by compiled kernels"

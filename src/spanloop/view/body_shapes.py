@@ -15,9 +15,10 @@ from spanloop.model import Model
 from spanloop.model.files.mesh_paths import resolve_mesh
 from spanloop.model.parts import Body, Geometry, Inertia, Placement
 from spanloop.types import Floats3
+from spanloop.view.meshes.hull import hull_mesh
 from spanloop.view.meshes.mesh import Mesh, read_mesh
 
-UNSEEN = ("point", "plane", "hull")  # shapes of contacts
+UNSEEN = ("point", "plane")  # shapes without an extent of their own
 PICTURED = 0.5  # share of the bodies with geometry from which the others are shown as the file has them: not at all
 HERE = Placement()
 
@@ -75,6 +76,8 @@ def own_shapes(body: Body, collisions: bool, folder: str | Path | None, notes: l
 
 def _from_geometry(g: Geometry, folder: str | Path | None, faults: list[str]) -> Shape | None:
     color = "" if g.color is None else "#" + "".join(f"{round(255 * x):02x}" for x in g.color[:3])
+    if g.shape == "hull":
+        return replace(hull(g.vertices, g.placement), color=color)
     if g.shape != "mesh":
         return Shape(g.shape, g.size, g.placement, color=color)
     found: str | Path | None = g.path
@@ -90,6 +93,11 @@ def _from_geometry(g: Geometry, folder: str | Path | None, faults: list[str]) ->
     except (OSError, ValueError) as error:
         faults.append(f"mesh {Path(found).name!r} cannot be shown ({error})")
         return None
+
+
+def hull(vertices: tuple[Floats3, ...], placement: Placement) -> Shape:
+    """The convex hull of a few points (n, 3) [m]."""
+    return Shape("mesh", (1.0, 1.0, 1.0), placement, f"hull of {vertices}", mesh=hull_mesh(vertices))
 
 
 def inertia_box(inertia: Inertia) -> Shape | None:

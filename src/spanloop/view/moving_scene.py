@@ -20,7 +20,9 @@ from spanloop.trajectory.events import STOP, EventTable
 from spanloop.trajectory.segment_models import robot_of
 from spanloop.trajectory.topologies import has_same_joints, model_of, with_carried
 from spanloop.view import palette
+from spanloop.view.contact_shapes import SceneSurface
 from spanloop.view.scene import Scene, SceneBody, SceneClosure, extent_points, poses, scene
+from spanloop.view.surface_patches import patches
 from spanloop.view.window import next_known
 
 if TYPE_CHECKING:
@@ -107,6 +109,7 @@ def moving_scene(run: Trajectory, folder: str | Path | None = None) -> MovingSce
     for k, s in enumerate(run.segments):
         there[k, [numbers[k][name] for name in with_carried(models[k], s.absent)]] = False
     seen, closed = _with_captured(seen, models, numbers)
+    seen = replace(seen, patches=patches(seen.surfaces, at, seen.size))
     events = tuple(_events(run, seen, closed, numbers))
     switches, holds = holds_of(run, seen)
     held = np.array([[name in (s.closed or ()) for name in switches] for s in run.segments], bool)
@@ -133,16 +136,27 @@ def _side_by_side(
     ground = scenes[0].bodies[0]
     shapes = tuple({repr(x): x for s in scenes for x in s.bodies[0].shapes}.values())
     bodies: list[SceneBody] = [replace(ground, shapes=shapes)]
-    joints, closures, frames = [], [], []
+    joints, closures, frames, contacts = [], [], [], []
+    planes: dict[tuple, SceneSurface] = {}
     for s, by in zip(scenes, offsets, strict=False):
         bodies += s.bodies[1:]
         joints += [replace(j, body=moved(j.body, by), parent=moved(j.parent, by)) for j in s.joints]
         closures += [replace(c, a=moved(c.a, by), b=moved(c.b, by)) for c in s.closures]
         frames += [replace(f, body=moved(f.body, by)) for f in s.frames]
+        contacts += [replace(c, body=moved(c.body, by)) for c in s.contacts]
+        for x in s.surfaces:
+            body, touching = moved(x.body, by), tuple((moved(b, by), shape) for b, shape in x.touching)
+            same = planes.get((body, x.placement, x.velocity))
+            planes[body, x.placement, x.velocity] = replace(
+                x, body=body, touching=(*(same.touching if same else ()), *touching)
+            )
     notes = tuple(dict.fromkeys(n for s in scenes for n in s.notes))
     lost = tuple(dict.fromkeys(n for s in scenes for n in s.lost))
     size = max(s.size for s in scenes)
-    whole = Scene(run.model.name, tuple(bodies), tuple(joints), tuple(closures), tuple(frames), size, notes, lost)
+    whole = Scene(
+        run.model.name, tuple(bodies), tuple(joints), tuple(closures), tuple(frames), size, notes, lost,
+        tuple(contacts), tuple(planes.values()),
+    )  # fmt: skip
     which = [distinct.index(m) for m in models]
     numbers = [{name: moved(k, offsets[i]) for name, k in distinct[i].body_number.items()} for i in which]
     there = np.zeros((len(models), len(bodies)), bool)
@@ -258,6 +272,7 @@ def _events(run: Trajectory, seen: Scene, closed: np.ndarray, numbers: list[dict
     starts = np.array([s.times[0] for s in run.segments])
     loops = [c.name for c in seen.closures]
     joints = {j.name: j.body for j in seen.joints}
+    touching = {c.name: c for c in seen.contacts}
     for k, (time, kind, name) in enumerate(_rows(run.events)):
         last = max(int(np.searchsorted(starts, time, "right")), 1)  # segments that have begun
         body, placement = None, Placement()
@@ -266,6 +281,8 @@ def _events(run: Trajectory, seen: Scene, closed: np.ndarray, numbers: list[dict
             body, placement = here.b, here.placement_b
         elif _joint_of(run, name) in joints:
             body = joints[_joint_of(run, name)]
+        elif name in touching:
+            body, placement = touching[name].body, touching[name].placement
         else:
             body = numbers[last - 1].get(name)
         yield SceneEvent(

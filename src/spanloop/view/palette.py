@@ -6,6 +6,8 @@ from spanloop.model import WORLD, Model
 
 CLOSED, OPEN = "#2f9e62", "#d43d3d"
 GROUND = "#9aa4ad"
+CHECKS, BELT = ("#a3acb4", "#b9c0c6"), "#66747f"  # of planes that are touched: dark and light; arrows of belts
+STICKS, SLIPS = "#0f8b8d", "#c2185b"  # forces of contacts
 FORCE, TRAIL = "#d97b16", "#7a5bd0"
 LIMBS = ("#2f6ea8", "#e07b39", "#4f9a94", "#b6577f", "#7d6bb0", "#8b8a3a", "#c4583f", "#5b7f3a")
 JOINT = "#2b3640"

@@ -21,7 +21,9 @@ from spanloop.trajectory.quantities import over_samples
 from spanloop.types import Floats3
 from spanloop.view import body_shapes, palette, stand_ins
 from spanloop.view.body_shapes import Shape, axis_of
+from spanloop.view.contact_shapes import SceneSurface, contact_shapes, place_of, surfaces
 from spanloop.view.marks import Marks
+from spanloop.view.surface_patches import ScenePatch, patches
 
 LARGEST_INERTIA = 0.2  # half axis of an ellipsoid at most, in sizes of the mechanism
 ABSURD_MESH = 20.0  # diagonal of a mesh that no body of the mechanism can have, in its sizes
@@ -31,13 +33,14 @@ ABSURD_INERTIA = 1.0  # half axis that no body of the mechanism can have, in its
 @dataclass(frozen=True)
 class SceneBody:
     """A body: name, colour ("#rrggbb") of shapes without one, mass [kg], shapes in its frame, the ellipsoid of its
-    inertia, if any."""
+    inertia, if any, and the shapes of its contacts that are not among them."""
 
     name: str
     color: str
     mass: float
     shapes: tuple[Shape, ...]
     inertia: Shape | None
+    contacts: tuple[Shape, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,19 @@ class SceneFrame:
 
 
 @dataclass(frozen=True)
+class SceneContact:
+    """A contact, by the body (number in `bodies`) and the placement of its shape a."""
+
+    name: str
+    body: int
+    placement: Placement
+
+
+@dataclass(frozen=True)
 class Scene:
     """The visible parts of a model. bodies[0] is the world; body i is the child of joints[i − 1].
 
+    surfaces: planes that others touch; patches: the parts of them that are shown.
     size [m]: approximate size of the mechanism, which scales markers, arrows and cameras. notes: what the scene shows
     differently from the model; lost: those about meshes that are not shown.
     """
@@ -94,6 +107,9 @@ class Scene:
     size: float
     notes: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    contacts: tuple[SceneContact, ...] = ()
+    surfaces: tuple[SceneSurface, ...] = ()
+    patches: tuple[ScenePatch, ...] = ()
 
     @property
     def floats(self) -> bool:
@@ -112,6 +128,7 @@ def scene(model: Model, q: ArrayLike | None = None, folder: str | Path | None = 
     bodies, size, notes, lost = _bodies(model, at, folder)
     number = model.body_number
     marks = Marks(model, [b.shapes for b in bodies], size)
+    planes = surfaces(model, size)
     return Scene(
         model.name,
         bodies,
@@ -129,6 +146,9 @@ def scene(model: Model, q: ArrayLike | None = None, folder: str | Path | None = 
         size,
         notes,
         lost,
+        tuple(SceneContact(c.name, *place_of(model, c.a)) for c in model.contacts),
+        planes,
+        patches(planes, at[None], size),
     )
 
 
@@ -137,6 +157,7 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
     notes: list[str] = []
     collisions = body_shapes.shows_collisions(model)
     size = stand_ins.reach(model, at)
+    size = max([size, *(body_shapes.extent(s) for own in contact_shapes(model, 0.0)[1:] for s in own)])
     own: list[tuple[Shape, ...]] = [()]
     for b in model.bodies:
         own.append(_sensible(b.name, body_shapes.own_shapes(b, collisions, folder, notes), model, size, notes))
@@ -146,7 +167,9 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
         points = _placed_corners(own, at[None])
         size = max(float(np.linalg.norm(np.ptp(points.reshape(-1, 3), axis=0))), 1e-6)
     colors = palette.of_bodies(model)
-    bodies = [SceneBody(WORLD, palette.GROUND, 0.0, () if pictured else stand_ins.stands(model, size), None)]
+    touching = contact_shapes(model, size)
+    stands = (*(() if pictured else stand_ins.stands(model, size)), *touching[0])
+    bodies = [SceneBody(WORLD, palette.GROUND, 0.0, stands, None)]
     large = []
     for k, body in enumerate(model.bodies):
         shapes = own[k + 1]
@@ -154,12 +177,15 @@ def _bodies(model: Model, at: np.ndarray, folder: str | Path | None):
         hidden = bool(body.geometry) and not seen and any(own)
         if not shapes and not hidden and (any(g.use == "visual" for g in seen) or not pictured):
             shapes = stand_ins.derived(model, body, size)
+        if not own[k + 1] and not hidden:
+            shapes = stand_ins.with_contacts(model, body, shapes, touching[k + 1], size)
+        others = tuple(s for s in touching[k + 1] if s not in shapes)
         inertia = body_shapes.ellipsoid(body.inertia, LARGEST_INERTIA * size)
         full = body_shapes.ellipsoid(body.inertia)
         heavy = body.inertia.mass > 0.01 * model.mass
         if heavy and full is not None and max(full.size) > ABSURD_INERTIA * size:
             large.append(repr(body.name))
-        bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, inertia))
+        bodies.append(SceneBody(body.name, colors[k], body.inertia.mass, shapes, inertia, others))
     if large:
         listed = ", ".join(large[:4]) + (f" and {len(large) - 4} more" if len(large) > 4 else "")
         notes.append(f"these bodies have inertias of far larger ones; their ellipsoids are drawn smaller: {listed}")

@@ -23,11 +23,12 @@ FLAT, WIDE = 0.1, 0.35  # points span a plate: their extents across and along it
 
 
 def reach(model: Model, poses: np.ndarray) -> float:
-    """Approximate size [m] of the mechanism: the box around its joints, at poses (n_bodies + 1, 4, 4)."""
+    """Approximate size [m] of the mechanism: the box around its joints, at poses (n_bodies + 1, 4, 4). Where in the
+    world a body floats has no part in it."""
     points = [
         poses[k, :3, :3] @ np.array(p) + poses[k, :3, 3]
         for name, k in model.body_number.items()
-        for p in ([] if name == WORLD else [(0.0, 0.0, 0.0)]) + points_on(model, name)
+        for p in ([] if name == WORLD else [(0.0, 0.0, 0.0)]) + points_on(model, name, floating=False)
     ]
     spread = np.ptp(points, axis=0) if points else np.zeros(3)
     size = float(np.linalg.norm(spread))
@@ -42,7 +43,9 @@ def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
     ends = distinct(points_on(model, body.name), NEAR * size)
     joint = model.joints[model.body_number[body.name] - 1]
     floats = joint.kind.nv == 6
-    board = plate(ends if floats else [(0.0, 0.0, 0.0), *ends], size)
+    touched = {f.placement.position for f in model.frames for c in model.contacts if f.name in (c.a.at, c.b.at)}
+    joined = [p for p in ends if p not in touched]  # feet of a box do not make it a plate
+    board = plate(joined if floats else [(0.0, 0.0, 0.0), *joined], size)
     if board is not None:
         return (board,)
     box = inertia_box(body.inertia)
@@ -58,6 +61,21 @@ def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
     axis = None if floats else axis_of(joint.kind)
     limbs = [s for p in ends for s in _limb(p, axis, _limb_radius(hypot(*p), box, size))]
     return tuple(limbs) or (Shape("sphere", (1.5 * THINNEST * size,), derived=True),)
+
+
+def with_contacts(
+    model: Model, body: Body, shapes: tuple[Shape, ...], touching: tuple[Shape, ...], size: float
+) -> tuple[Shape, ...]:
+    """A body's stand-ins and what it touches others with, which replaces boxes, plates and balls; limbs lead to it."""
+    if all(s.kind == "sphere" and s.derived for s in touching):  # points
+        kept = shapes
+    else:
+        kept = tuple(s for s in shapes if s.derived and s.kind == "capsule")
+    joint = model.joints[model.body_number[body.name] - 1]
+    places = [] if joint.kind.nv == 6 else distinct([s.placement.position for s in touching], NEAR * size)
+    known = points_on(model, body.name)
+    limbs = [_limb(p, None, _limb_radius(hypot(*p), None, size)) for p in places if p not in known]
+    return (*kept, *(s for limb in limbs for s in limb), *touching)
 
 
 def plate(points: list[Floats3], size: float) -> Shape | None:
@@ -91,9 +109,9 @@ def stands(model: Model, size: float) -> tuple[Shape, ...]:
     return (board,) if board is not None else tuple(_stand(p, size) for p in found)
 
 
-def points_on(model: Model, body: str) -> list[Floats3]:
-    """Positions of joints, loops and frames on a body, in its frame."""
-    found = [j.placement.position for j in model.joints if j.parent == body]
+def points_on(model: Model, body: str, floating: bool = True) -> list[Floats3]:
+    """Positions of joints, loops and frames on a body, in its frame. floating: also of joints that hold nothing."""
+    found = [j.placement.position for j in model.joints if j.parent == body and (floating or j.kind.nv < 6)]
     found += [x.placement_a.position for x in model.loops if x.a == body]
     found += [x.placement_b.position for x in model.loops if x.b == body]
     return found + [f.placement.position for f in model.frames if f.body == body]

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spanloop.view.body_shapes import corners
+from spanloop.view.contact_shapes import floor_height
 from spanloop.view.scene import Scene
+
+FLOOR_SEEN = 2.0  # of the picture's extent: a floor that is touched, no farther below, is in the picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,8 @@ def window(seen: Scene, points: np.ndarray) -> Window:
     if travels:
         points = points - (middle - middle[0])[:, None]
     low, high = (f(points.reshape(-1, 3), axis=0) for f in (np.nanmin, np.nanmax))
+    if floor_height(seen.surfaces) is not None and low[2] - ground < FLOOR_SEEN * max(seen.size, *(high - low)):
+        low[2] = min(low[2], ground)
     return Window(low, high, middle if travels else None, ground, seen.size)
 
 
@@ -57,7 +63,16 @@ def next_known(known: np.ndarray, count: int) -> np.ndarray:
 
 
 def _ground(seen: Scene, points: np.ndarray) -> float:
-    """Where the mechanism stands at first; if it hangs, below all that it reaches."""
+    """The floor that it touches; else where the mechanism stands at first; if it hangs, below all that it reaches, and
+    below the slopes that it touches."""
+    touched = floor_height(seen.surfaces)
+    if touched is not None:
+        return touched
+    slopes = [corners(s)[:, 2] for p in seen.patches if p.body == 0 for s in p.shapes("")]
+    return min(_standing(seen, points), *(float(z.min()) for z in slopes)) if slopes else _standing(seen, points)
+
+
+def _standing(seen: Scene, points: np.ndarray) -> float:
     first, lowest = np.nanmin(points[0, :, 2]), np.nanmin(points[..., 2])
     if seen.floats:
         return float(first)

@@ -15,7 +15,7 @@ import pytest
 import spanloop as sl
 from spanloop.cli.main import main
 from spanloop.joints import CLOSURE_KINDS
-from spanloop.model import Actuator, Body, Coupling, Frame, Geometry, Inertia, Joint, Loop, Model, Sensor
+from spanloop.model import Actuator, Body, Contact, Coupling, Frame, Geometry, Inertia, Joint, Loop, Model, Sensor
 from spanloop.model.files.toml.reader import loads
 from spanloop.model.files.toml.writer import dumps
 from spanloop.model.parts import Surface
@@ -62,8 +62,8 @@ def test_the_example_uses_every_table_and_reads_back_bit_for_bit():
 
 def test_the_page_names_every_key_and_every_kind():
     structure = {"where", "placement", "inertia", "placement_a", "placement_b", "bodies", "joints", "frames", "loops",
-                 "couplings", "actuators", "sensors", "path", "missing", "surface"}  # fmt: skip
-    for part in (Model, Body, Inertia, Geometry, Surface, Joint, Frame, Loop, Coupling, Actuator, Sensor):
+                 "couplings", "actuators", "sensors", "path", "missing", "surface", "contacts"}  # fmt: skip
+    for part in (Model, Body, Inertia, Geometry, Surface, Joint, Frame, Loop, Coupling, Actuator, Sensor, Contact):
         for f in fields(part):
             if f.name not in structure and (part, f.name) != (Body, "geometry"):
                 assert f"`{f.name}`" in PAGE, (part, f.name)

@@ -211,7 +211,7 @@ def _operations(x: Item, counters: Mapping[str, float] | None = None) -> int:
         return x.plan.operations.total
     if isinstance(x, For):
         first, end = (b if isinstance(b, int) else counters[b[0]] + b[1] for b in (x.first, x.end))
-        inner = {**counters, x.counter: (first + end) / 2}
+        inner = {**counters, x.counter: (first + end - 1) / 2}
         return round(max(0.0, end - first) * sum(_operations(c, inner) for c in x.calls))
     once = sum(_operations(c, counters) for c in x.calls)
     return x.turns * once if isinstance(x, Repeat) else once

@@ -9,38 +9,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spanloop.compiler.lower.plan import Plan, live, traced_inputs
+from spanloop.compiler.lower.plan import Output, Plan, live, traced_inputs
 from spanloop.compiler.trace import CONDITIONS, CONSTANT, INPUT, NEGATE, Expression
 
 FACTORS = "factors"
 
 
-def split(plan: Plan, applied: Sequence[str]) -> tuple[Plan, Plan]:
-    """(factors from the other inputs, outputs from (factors, *applied)); `applied` are the last inputs of the plan.
+def split(plan: Plan, applied: Sequence[str], early: int = 0) -> tuple[Plan, Plan]:
+    """(early outputs and factors from the other inputs, the other outputs from (factors, *applied)).
 
-    The first plan has the demands that do not depend on what is applied; others are refused.
+    applied: the last inputs of the plan; early: how many outputs, the first ones, do not depend on them and belong to
+    the first part. The demands belong to it too: they must not depend on what is applied.
     """
     own = [n for n, _ in plan.inputs]
     assert own[len(own) - len(applied) :] == list(applied), (own, applied)
-    nodes = live([x for x in (*plan.outputs, *plan.demand_flags) if isinstance(x, Expression)])
     n_kept = sum(size for n, size in plan.inputs if n not in applied)
     later: set[int] = set()
-    for n in nodes:
+    for n in live([x for x in (*plan.outputs, *plan.demand_flags) if isinstance(x, Expression)]):
         operands = [x for x in (n.a, n.b, n.c) if x is not None]
         if (n.op == INPUT and n.value >= n_kept) or any(x.index in later for x in operands):
             later.add(n.index)
-    assert not any(isinstance(x, Expression) and x.index in later for x in plan.demand_flags), plan.name
-    crossing = _crossing(plan, nodes, later)
-    place = {x.index: k for k, x in enumerate(crossing)}
+    before, after = plan.outputs[:early], plan.outputs[early:]
+    assert not any(isinstance(x, Expression) and x.index in later for x in (*before, *plan.demand_flags)), plan.name
+    crossing = _crossing(after, later)
     kept = {n: list(plan.arguments[_slice(plan, n)]) for n in own if n not in applied}
-    first = Plan.of(f"{plan.name}.{FACTORS}", kept, (len(crossing),), crossing)
-    tested = live([*crossing, *(x for x in plan.demand_flags if isinstance(x, Expression))])
+    outputs = (*before, *crossing)
+    first = Plan.of(f"{plan.name}.{FACTORS}", kept, (len(outputs),), outputs)
+    tested = live([x for x in (*outputs, *plan.demand_flags) if isinstance(x, Expression)])
     first = replace(first, nodes=tuple(tested), demand_flags=plan.demand_flags)
 
     given = traced_inputs([(FACTORS, len(crossing)), *((n, dict(plan.inputs)[n]) for n in applied)])
-    copies = _copies(plan, given[FACTORS], place, [x for n in applied for x in given[n]], n_kept)
-    outputs = [copies[x.index] if isinstance(x, Expression) else x for x in plan.outputs]
-    return first, Plan.of(plan.name, given, plan.shape, outputs)
+    place = {x.index: k for k, x in enumerate(crossing)}
+    copies = _copies(after, given[FACTORS], place, [x for n in applied for x in given[n]], n_kept)
+    found = [copies[x.index] if isinstance(x, Expression) else x for x in after]
+    return first, Plan.of(plan.name, given, (len(found),), found)
 
 
 def _slice(plan: Plan, name: str) -> slice:
@@ -52,7 +54,7 @@ def _slice(plan: Plan, name: str) -> slice:
     raise KeyError(name)
 
 
-def _crossing(plan: Plan, nodes: Sequence[Expression], later: set[int]) -> list[Expression]:
+def _crossing(outputs: Sequence[Output], later: set[int]) -> list[Expression]:
     """Numbers of the first part that the second reads; conditions and signs are computed again there."""
     found: dict[int, Expression] = {}
 
@@ -66,24 +68,24 @@ def _crossing(plan: Plan, nodes: Sequence[Expression], later: set[int]) -> list[
         else:
             found[x.index] = x
 
-    for n in nodes:
+    roots = [y for y in outputs if isinstance(y, Expression)]
+    for n in live(roots):
         if n.index in later:
             for x in (n.a, n.b, n.c):
                 if x is not None:
                     need(x)
-    for y in plan.outputs:
-        if isinstance(y, Expression):
-            need(y)
+    for y in roots:
+        need(y)
     return [found[k] for k in sorted(found)]
 
 
 def _copies(
-    plan: Plan, factors: list[Expression], place: dict[int, int], inputs: list[Expression], n_kept: int
+    outputs: Sequence[Output], factors: list[Expression], place: dict[int, int], inputs: list[Expression], n_kept: int
 ) -> dict[int, Expression]:
     """The nodes of the second part in a graph of its own, by their number in the plan."""
     graph = (factors or inputs)[0].graph
     known: dict[int, Expression] = {}
-    for n in live([x for x in plan.outputs if isinstance(x, Expression)]):
+    for n in live([x for x in outputs if isinstance(x, Expression)]):
         operands = [x.index for x in (n.a, n.b, n.c) if x is not None]
         if n.index in place:
             known[n.index] = factors[place[n.index]]

@@ -84,6 +84,7 @@ def joined(primary: Model, secondary: Model, loops: Sequence[Loop]) -> Model:
         loops=primary.loops + secondary.loops,
         actuators=primary.actuators + secondary.actuators,
         sensors=primary.sensors + secondary.sensors,
+        contacts=primary.contacts + secondary.contacts,
         notes=primary.notes + secondary.notes,
     )
     for x in loops:

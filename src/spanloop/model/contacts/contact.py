@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from spanloop.math.vector3 import times
 from spanloop.model.parts import Geometry, Placement
 from spanloop.types import Floats3
 
 if TYPE_CHECKING:
     from spanloop.model.model import Model
 
+SETTINGS = (
+    "friction", "restitution", "torsion", "rolling", "stiffness", "damping", "surface_velocity", "resting",
+)  # fmt: skip
 MOST_VERTICES = 16  # of a hull
 # pairs of shapes with a gap in closed form -> number of points that can touch; of a hull one for each vertex
 PAIRS = {
@@ -38,11 +43,15 @@ class ContactSide:
     """One of the two shapes of a contact.
 
     at: name of the body or frame that carries it, or "world"
-    geometry: its shape, size [m] and placement in the frame `at`
+    geometry: its shape, size [m] and placement in the frame `at`, without a surface: the contact has the values of both
     """
 
     at: str
     geometry: Geometry
+
+    def __post_init__(self) -> None:
+        if self.geometry.surface is not None:
+            object.__setattr__(self, "geometry", replace(self.geometry, surface=None))
 
     def on(self, model: Model) -> tuple[str, Placement]:
         """Return the name of the body that carries the shape ("world" for none) and the shape's placement in it."""
@@ -105,13 +114,28 @@ class Contact:
         return self.torsion > 0.0 or self.rolling > 0.0
 
 
+def moved_contact(contact: Contact, places: Mapping[str, tuple[str, Placement]]) -> Contact:
+    """The contact with each side that is on a named place put on another, where the first has a placement."""
+
+    def moved(side: ContactSide) -> ContactSide:
+        if side.at not in places:
+            return side
+        at, placement = places[side.at]
+        return ContactSide(at, replace(side.geometry, placement=placement @ side.geometry.placement))
+
+    velocity: Floats3 = contact.surface_velocity
+    if contact.b.at in places:
+        velocity = times(places[contact.b.at][1].rotation, velocity)
+    return replace(contact, a=moved(contact.a), b=moved(contact.b), surface_velocity=velocity)
+
+
 def contact_content(model: Model) -> str:
     """A hash of what kernels with contacts depend on, besides `spanloop.kernels.spec.content` of the model."""
     parts = [
         (
             c.name,
             [(s.at, s.geometry.shape, s.geometry.size, s.geometry.vertices, s.geometry.placement) for s in c.sides],
-            (c.friction, c.restitution, c.torsion, c.rolling, c.stiffness, c.damping, c.surface_velocity, c.resting),
+            [getattr(c, name) for name in SETTINGS],
         )
         for c in model.contacts
     ]

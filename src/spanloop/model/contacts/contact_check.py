@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spanloop.errors import ModelError, listed, nearest
 from spanloop.model.contacts.contact import MOST_VERTICES, PAIRS, Contact
-from spanloop.model.parts import WORLD, Geometry
+from spanloop.model.parts import WORLD, Frame, Geometry, Joint
+from spanloop.model.poses import hosts_of
 from spanloop.model.value_check import check_geometry, check_numbers, label
 
 if TYPE_CHECKING:
@@ -20,11 +23,10 @@ _SOLID = ("sphere", "capsule", "box", "cylinder")  # shapes whose sizes are more
 _NOT_NEGATIVE = ("friction", "torsion", "rolling", "damping", "resting")
 
 
-def check_contacts(model: Model) -> None:
-    """Raise ModelError for a contact that no mechanism can have."""
+def check_contacts(model: Model, joints: Iterable[Joint]) -> None:
+    """Raise ModelError for a contact that no mechanism can have; joints: those of the model, parents first."""
     places = dict.fromkeys((WORLD, *(b.name for b in model.bodies), *(f.name for f in model.frames)))
-    links = carriers(model)
-    bodies = {**{name: name for name in places}, **{f.name: f.body for f in model.frames}}
+    links = links_of(joints, model.frames)
     for c in model.contacts:
         owner = label("contact", c)
         for s in c.sides:
@@ -32,22 +34,28 @@ def check_contacts(model: Model) -> None:
                 raise ModelError(f"{owner}: {s.at!r} is not a body or frame; {nearest(s.at, places)}")
             check_shape(s.geometry, owner)
         _check_pair(c, owner)
-        _check_links(c, links[bodies[c.a.at]], links[bodies[c.b.at]], owner)
+        _check_links(c, links[c.a.at], links[c.b.at], owner)
         _check_numbers(c, owner)
     _check_point_names(model)
 
 
-def carriers(model: Model) -> dict[str, str]:
-    """The body that carries each one: itself, or, through joints without DoF, an ancestor or the world."""
-    found = {WORLD: WORLD}
-    above = {j.child: j for j in model.joints}
-    for b in model.bodies:
-        way = [b.name]
-        while way[-1] not in found and above[way[-1]].kind.nv == 0:
-            way.append(above[way[-1]].parent)
-        root = found.get(way[-1], way[-1])
-        found.update(dict.fromkeys(way, root))
-    return found
+def links_of(joints: Iterable[Joint], frames: Iterable[Frame]) -> dict[str, str]:
+    """The body that moves each body and frame: the nearest one inward whose joint has DoF, or the world."""
+    links = {name: host for name, (host, _) in hosts_of(joints).items()}
+    return links | {f.name: links[f.body] for f in frames}
+
+
+def with_moving_contacts(model: Model, contacts: Iterable[Contact]) -> Model:
+    """The model with those contacts whose sides move against each other; notes list the others."""
+    contacts = tuple(contacts)
+    links = links_of(model.joints, model.frames)
+    moving = tuple(c for c in contacts if links[c.a.at] != links[c.b.at])
+    notes = [
+        f"contact {c.name!r}: removed; {c.a.at!r} and {c.b.at!r} no longer move against each other"
+        for c in contacts
+        if c not in moving
+    ]
+    return replace(model, contacts=moving, notes=(*model.notes, *notes)) if contacts else model
 
 
 def check_shape(g: Geometry, owner: str) -> None:

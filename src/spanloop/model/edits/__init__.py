@@ -13,7 +13,7 @@ from spanloop.model.edits.remove import remove
 from spanloop.model.edits.rename import rename
 from spanloop.model.edits.rezero import rezero
 from spanloop.model.edits.scale import scale
-from spanloop.model.edits.with_contact import with_contact
+from spanloop.model.edits.with_contact import with_contact, with_ground
 from spanloop.model.edits.with_joint import with_joint
 from spanloop.model.edits.with_part import (
     with_actuator,
@@ -44,6 +44,7 @@ __all__ = [
     "with_coupling",
     "with_frame",
     "with_gravity",
+    "with_ground",
     "with_inertia",
     "with_joint",
     "with_loop",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from spanloop.errors import InputError
 from spanloop.joints import Fixed, JointKind
 from spanloop.model import user_input
+from spanloop.model.contacts.contact import Contact, moved_contact
+from spanloop.model.contacts.contact_check import with_moving_contacts
 from spanloop.model.edits.rename import all_names, renamed
 from spanloop.model.parts import WORLD, Body, Frame, Joint, Loop, Placement
 
@@ -22,7 +24,8 @@ def weld(model: Model, a: str, b: str, *, name: str | None = None) -> Model:
     a, b: names of frames or bodies; name: of the fixed joint or loop
 
     If the body of b (or else that of a) floats on the world by a free joint, a fixed joint to the other body replaces
-    the free joint, and no loop is needed. Otherwise a fixed loop holds the two together.
+    the free joint, and no loop is needed; contacts between parts that then move as one are removed, with a note.
+    Otherwise a fixed loop holds the two together.
     Raises InputError where both are on one body.
 
     >>> [x.name for x in sl.zoo.puma().weld("tool", "world", name="grip").loops]
@@ -36,12 +39,14 @@ def weld(model: Model, a: str, b: str, *, name: str | None = None) -> Model:
         if joint is not None and not _carries(model, guest.body, carrier.body):
             place = carrier.placement @ guest.placement.inverse()
             fixed = Joint(name or joint.name, Fixed(), carrier.body, guest.body, place, where=joint.where)
-            return replace(
+            welded = replace(
                 model,
                 joints=tuple(fixed if j is joint else j for j in model.joints),
                 actuators=tuple(x for x in model.actuators if x.joint != joint.name),
                 sensors=tuple(replace(s, at=fixed.name) if s.at == joint.name else s for s in model.sensors),
+                contacts=(),
             )
+            return with_moving_contacts(welded, model.contacts)
     return model.with_loop(a, b, "fixed", name=name)
 
 
@@ -112,7 +117,7 @@ def attach(
             raise InputError(f"attach: there is a body {base!r} already; give a prefix")
         moved = hung_on(guest, base, offset)
         carrier = Joint(name, kind, place.body, base, place.placement)
-        moved = Parts((Body(base), *moved.bodies), (carrier, *moved.joints), moved.frames, moved.loops)
+        moved = replace(moved, bodies=(Body(base), *moved.bodies), joints=(carrier, *moved.joints))
     notes = [f"{prefix}: {n}" if prefix else n for n in other.notes]
     if other.gravity != model.gravity:
         notes.append(f"attached {other.name!r} has a gravity of its own, left out")
@@ -128,6 +133,7 @@ def attach(
         couplings=model.couplings + guest.couplings,
         actuators=model.actuators + tuple(a for a in guest.actuators if a.joint in {j.name for j in moved.joints}),
         sensors=model.sensors + guest.sensors,
+        contacts=model.contacts + moved.contacts,
         notes=(*model.notes, *notes),
     )
 
@@ -140,6 +146,7 @@ class Parts:
     joints: tuple[Joint, ...]
     frames: tuple[Frame, ...]
     loops: tuple[Loop, ...]
+    contacts: tuple[Contact, ...]
 
 
 def _offset(guest: Model, frame: str | None, floats: bool) -> Placement:
@@ -158,6 +165,7 @@ def _offset(guest: Model, frame: str | None, floats: bool) -> Placement:
 def _on_root(guest: Model, root: Joint, kind: JointKind, place: Frame, name: str, offset: Placement) -> Parts:
     """The guest's floating body on the joint; what is fixed to the guest's world is lost with it."""
     lost = [x.name for x in guest.loops if WORLD in (x.a, x.b)] + [f.name for f in guest.frames if f.body == WORLD]
+    lost += [c.name for c in guest.contacts if WORLD in (c.a.at, c.b.at)]
     if lost:
         raise InputError(
             f"attach: {guest.name!r} floats, but {lost[0]!r} is on its world, which would be lost; remove it first"
@@ -165,7 +173,8 @@ def _on_root(guest: Model, root: Joint, kind: JointKind, place: Frame, name: str
     if offset != Placement() and kind.nv:
         raise InputError("attach: frame= and a joint that moves; give the joint's place by a frame of this model, at=")
     joint = Joint(name, kind, place.body, root.child, place.placement @ offset, where=root.where)
-    return Parts(guest.bodies, (joint, *(j for j in guest.joints if j is not root)), guest.frames, guest.loops)
+    joints = (joint, *(j for j in guest.joints if j is not root))
+    return Parts(guest.bodies, joints, guest.frames, guest.loops, guest.contacts)
 
 
 def hung_on(guest: Model, host: str, at: Placement) -> Parts:
@@ -191,6 +200,7 @@ def hung_on(guest: Model, host: str, at: Placement) -> Parts:
         tuple(map(joint, guest.joints)),
         tuple(map(frame, guest.frames)),
         tuple(map(loop, guest.loops)),
+        tuple(moved_contact(c, {WORLD: (host, at)}) for c in guest.contacts),
     )
 
 

@@ -7,27 +7,25 @@ from typing import TYPE_CHECKING
 
 from spanloop.math.inertia import RigidInertia
 from spanloop.math.vector3 import add_matrices, outer, scale_matrix
-from spanloop.model.parts import WORLD, Body, Frame, Inertia, Joint, Loop, Placement
+from spanloop.model.parts import Body, Frame, Inertia, Joint, Loop
+from spanloop.model.poses import Hosts, hosts_of
 
 if TYPE_CHECKING:
     from spanloop.model.model import Model
-
-# body -> the body it has become part of, and its pose there
-Hosts = dict[str, tuple[str, Placement]]
 
 
 def fuse(model: Model) -> Model:
     """Return the model without fixed joints: each body on one becomes part of its parent.
 
-    Inertia, geometry, frames, loops and children move to the parent body. A fused body stays a frame with its name.
-    A body fixed to the world becomes part of it, and its mass is dropped. A loop whose ends are then on one body is
-    removed, with a note.
+    Inertia, geometry, frames, loops and children move to the parent body. A fused body stays a frame with its name, on
+    which its contacts are. A body fixed to the world becomes part of it, and its mass is dropped. A loop whose ends are
+    then on one body is removed, with a note.
 
     >>> model = sl.zoo.puma().lock("joint5", "joint6").fuse()
     >>> model.n_bodies, model.frame("link6").body
     (4, 'link4')
     """
-    hosts = hosts_of(model)
+    hosts = hosts_of(model.joints)
     guests: dict[str, list[Body]] = {}
     for b in model.bodies:
         if hosts[b.name][0] != b.name:
@@ -57,15 +55,6 @@ def centered(inertia: RigidInertia) -> Inertia:
         center = (h[0] / m, h[1] / m, h[2] / m)
     i = about.inertia()
     return Inertia(m, center, (i[0][0], i[0][1], i[0][2], i[1][1], i[1][2], i[2][2]))
-
-
-def hosts_of(model: Model) -> Hosts:
-    """For every body the one that fixed joints make it part of, and its pose there; itself if its joint moves."""
-    hosts: Hosts = {WORLD: (WORLD, Placement())}
-    for j in model.joints:  # parents come first
-        host, placement = hosts[j.parent]
-        hosts[j.child] = (host, placement @ j.placement) if j.kind.nv == 0 else (j.child, Placement())
-    return hosts
 
 
 def _host(b: Body, guests: list[Body], hosts: Hosts) -> Body:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from spanloop.errors import InputError, ModelError, nearest
 from spanloop.joints import Fixed
 from spanloop.model import user_input
+from spanloop.model.contacts.contact_check import with_moving_contacts
 from spanloop.model.parts import Coupling, Joint, Placement
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def lock(model: Model, *names: str | Iterable[str], at: Mapping[str, float | Seq
     at: joints to lock at other coordinates, {name: one number or nq numbers} [rad or m]
 
     A joint that is coupled to a locked one is locked too, where the coupling puts it, and the coupling is removed, with
-    a note. Losses, limits and actuators of locked joints are dropped. Raises ModelError where `at` contradicts a
+    a note. Losses, limits and actuators of locked joints are dropped; so are contacts between parts that no longer move
+    against each other, with a note. Raises ModelError where `at` contradicts a
     coupling.
 
     >>> sl.zoo.puma().lock("joint6", at={"joint5": 0.5}).nv
@@ -47,13 +49,15 @@ def lock(model: Model, *names: str | Iterable[str], at: Mapping[str, float | Seq
         positions.setdefault(name, joints[name].kind.neutral())
     notes += _follow(model, positions)
     notes += [_departure(c) for c in model.couplings if _off(c, positions)]
-    return replace(
+    locked = replace(
         model,
         joints=tuple(_fixed(j, positions[j.name]) if j.name in positions else j for j in model.joints),
         couplings=tuple(c for c in model.couplings if not set(c.joints) & set(positions)),
         actuators=tuple(a for a in model.actuators if a.joint not in positions),
         notes=(*model.notes, *notes),
+        contacts=(),
     )
+    return with_moving_contacts(locked, model.contacts)
 
 
 def _fixed(j: Joint, q: tuple[float, ...]) -> Joint:

@@ -18,6 +18,7 @@ import numpy as np
 from spanloop.errors import InputError, ModelError
 from spanloop.joints.kind import JointKind, checked_axis
 from spanloop.math.vector3 import product, times
+from spanloop.model.contacts.contact import Contact
 from spanloop.model.edits.rename import renamed, swapping
 from spanloop.model.edits.scale import mapped
 from spanloop.model.exact_rotations import snap_axis, snap_rotation
@@ -53,6 +54,7 @@ def mirror(model: Model, normal: str | Sequence[float] = "y", *, swap: Sequence[
         joint=lambda j: _joint(j, s),
         kind=lambda k: k.mirrored(s),
         placement=lambda p: _placement(p, s),
+        contact=lambda c: _contact(c, s),
     )
     out = replace(out, gravity=_plain(times(s, model.gravity)))
     if not swap:
@@ -106,12 +108,22 @@ def _body(b: Body, s: Floats33) -> Body:
 
 
 def _geometry(g: Geometry, s: Floats33) -> Geometry:
-    """Every shape but a mesh is its own image across its coordinate planes; a mesh is turned over by its scale."""
-    inside = s if all(s[i][j] == 0.0 for i in range(3) for j in range(3) if i != j) else _ACROSS_X
+    """A shape is its own image across its coordinate planes; a plane only across those along its normal.
+
+    A mesh is turned over by its scale, a hull by its vertices.
+    """
+    along_axes = all(s[i][j] == 0.0 for i in range(3) for j in range(3) if i != j)
+    inside = s if along_axes and not (g.shape == "plane" and s[2][2] < 0.0) else _ACROSS_X
     size = g.size
     if g.shape == "mesh":
         size = tuple(inside[i][i] * x for i, x in enumerate(g.size or (1.0, 1.0, 1.0)))
-    return replace(g, size=size, placement=_placement(g.placement, s, inside))
+    vertices = tuple(_plain(times(inside, p)) for p in g.vertices)
+    return replace(g, size=size, placement=_placement(g.placement, s, inside), vertices=vertices)
+
+
+def _contact(c: Contact, s: Floats33) -> Contact:
+    sides = [replace(side, geometry=_geometry(side.geometry, s)) for side in c.sides]
+    return replace(c, a=sides[0], b=sides[1], surface_velocity=_plain(times(s, c.surface_velocity)))
 
 
 def _joint(j: Joint, s: Floats33) -> Joint:

@@ -1,4 +1,4 @@
-"""Remove: bodies with their subtrees, joints, loops, couplings, frames, actuators and sensors."""
+"""Remove: bodies with their subtrees, joints, loops, couplings, frames, actuators, sensors and contacts."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ from typing import TYPE_CHECKING
 from spanloop.errors import InputError, nearest
 from spanloop.joints import Free
 from spanloop.model import user_input
+from spanloop.model.contacts.contact import moved_contact
 from spanloop.model.parts import WORLD, Joint, Placement
 from spanloop.model.poses import neutral_poses
 
 if TYPE_CHECKING:
     from spanloop.model.model import Model
 
-PARTS = ("body", "joint", "loop", "coupling", "frame", "actuator", "sensor")
+PARTS = ("body", "joint", "loop", "coupling", "frame", "actuator", "sensor", "contact")
 
 
 def remove(model: Model, *names: str | Iterable[str], kind: str | None = None) -> Model:
-    """Return the model without these bodies, joints, loops, couplings, frames, actuators or sensors.
+    """Return the model without these bodies, joints, loops, couplings, frames, actuators, sensors or contacts.
 
     names: of the parts, one by one or in a list (which may be empty)
-    kind: "body", "joint", "loop", "coupling", "frame", "actuator" or "sensor", for a name that several parts have
+    kind: "body", "joint", "loop", "coupling", "frame", "actuator", "sensor" or "contact", for a name that several
+        parts have
 
-    Removing a body removes its subtree and the loops, couplings, actuators, sensors and frames on it. Removing a joint
-    lets its body float: a free joint of the same name on the world replaces it. Notes list the loops and couplings
-    removed with another part. Raises InputError for a name that the model does not have.
+    Removing a body removes its subtree and the loops, couplings, actuators, sensors, contacts and frames on it.
+    Removing a joint lets its body float: a free joint of the same name on the world replaces it. Contacts on a frame
+    that is removed stay, on its body. Notes list the loops, couplings and contacts removed with another part.
+    Raises InputError for a name that the model does not have.
 
     >>> sl.zoo.puma().remove("link5").nv, sl.zoo.four_bar().remove("closing").loops
     (4, ())
@@ -70,6 +73,7 @@ def _names(model: Model) -> dict[str, list[str]]:
         model.frames,
         model.actuators,
         model.sensors,
+        model.contacts,
     )
     return {k: [p.name for p in parts] for k, parts in zip(PARTS, groups, strict=True)}  # type: ignore[attr-defined]
 
@@ -82,6 +86,8 @@ def _body(model: Model, name: str) -> Model:
     joints = {j.name for j in model.joints if j.child in removed}
     frames = {f.name for f in model.frames if f.body in removed}
     loops = [x for x in model.loops if x.a in removed or x.b in removed]
+    contacts = [c for c in model.contacts if {c.a.at, c.b.at} & (removed | frames)]
+    gone = [*(f"loop {x.name!r}" for x in loops), *(f"contact {c.name!r}" for c in contacts)]
     out = replace(
         model,
         bodies=tuple(b for b in model.bodies if b.name not in removed),
@@ -91,7 +97,8 @@ def _body(model: Model, name: str) -> Model:
         actuators=tuple(a for a in model.actuators if a.joint not in joints),
         sensors=tuple(s for s in model.sensors if s.at not in removed | joints | frames),
         couplings=(),
-        notes=(*model.notes, *(f"loop {x.name!r}: removed with body {name!r}" for x in loops)),
+        contacts=tuple(c for c in model.contacts if c not in contacts),
+        notes=(*model.notes, *(f"{part}: removed with body {name!r}" for part in gone)),
     )
     return _uncoupled(model, out, joints)
 
@@ -131,10 +138,12 @@ def without_switches(model: Model, names: Collection[str]) -> Model:
 
 
 def _frame(model: Model, name: str) -> Model:
+    frame = model.frame(name)
     return replace(
         model,
         frames=tuple(f for f in model.frames if f.name != name),
         sensors=tuple(s for s in model.sensors if s.at != name),
+        contacts=tuple(moved_contact(c, {name: (frame.body, frame.placement)}) for c in model.contacts),
     )
 
 
@@ -147,4 +156,5 @@ _REMOVERS: dict[str, Callable[[Model, str], Model]] = {
     "frame": _frame,
     "actuator": lambda model, name: replace(model, actuators=tuple(a for a in model.actuators if a.name != name)),
     "sensor": lambda model, name: replace(model, sensors=tuple(s for s in model.sensors if s.name != name)),
+    "contact": lambda model, name: replace(model, contacts=tuple(c for c in model.contacts if c.name != name)),
 }

@@ -18,7 +18,7 @@ Rule = Callable[[str], str]
 def rename(model: Model, names: Mapping[str, str], *, name: str | None = None) -> Model:
     """Return the model with other names.
 
-    names: {old: new}, for bodies, joints, frames, loops, couplings, actuators and sensors alike
+    names: {old: new}, for bodies, joints, frames, loops, couplings, actuators, sensors and contacts alike
     name: a new name for the model itself
 
     Raises InputError for a name that the model does not have, and for the world's.
@@ -58,6 +58,10 @@ def renamed(model: Model, rule: Rule) -> Model:
         ),
         actuators=tuple(replace(a, name=new(a.name), joint=new(a.joint)) for a in model.actuators),
         sensors=tuple(replace(s, name=new(s.name), at=new(s.at)) for s in model.sensors),
+        contacts=tuple(
+            replace(c, name=new(c.name), a=replace(c.a, at=new(c.a.at)), b=replace(c.b, at=new(c.b.at)))
+            for c in model.contacts
+        ),
     )
 
 
@@ -79,5 +83,6 @@ def swapping(one: str, other: str) -> Rule:
 
 def all_names(model: Model) -> list[str]:
     """Names of all parts of a model, each once."""
-    parts = (model.bodies, model.joints, model.frames, model.loops, model.couplings, model.actuators, model.sensors)
+    movable = (model.bodies, model.joints, model.frames, model.loops, model.couplings)
+    parts = (*movable, model.actuators, model.sensors, model.contacts)
     return list(dict.fromkeys(part.name for group in parts for part in group))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from spanloop.errors import InputError
 from spanloop.joints import JointKind
 from spanloop.model import user_input
+from spanloop.model.contacts.contact import Contact
 from spanloop.model.parts import Body, Coupling, Geometry, Inertia, Joint, Placement
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def scale(model: Model, *, length: float = 1.0, mass: float = 1.0, time: float |
 
     length, mass, time: factors > 0; time is √length by default, which leaves gravity unchanged
 
-    Inertias, losses, limits and gravity follow. Settings of actuators and sensors stay, with a note.
+    Inertias, losses, limits, contacts and gravity follow. Settings of actuators and sensors stay, with a note.
     Raises InputError for a factor that is not positive.
 
     >>> arm_in_millimetres = sl.zoo.pendulum(1, length=500.0)
@@ -53,6 +54,7 @@ def scale(model: Model, *, length: float = 1.0, mass: float = 1.0, time: float |
         joint=lambda j: _joint(j, length, mass, time),
         kind=lambda k: k.scaled(length),
         placement=lambda p: _placement(p, length),
+        contact=lambda c: _contact(c, length, mass, time),
     )
     return replace(
         scaled,
@@ -68,8 +70,10 @@ def mapped(
     joint: Callable[[Joint], Joint],
     kind: Callable[[JointKind], JointKind],
     placement: Callable[[Placement], Placement],
+    contact: Callable[[Contact], Contact],
 ) -> Model:
-    """The model with a function applied to each body and joint, and to the kinds and placements of frames and loops."""
+    """The model with a function applied to each body, joint and contact, and to kinds and placements of frames and
+    loops."""
     return replace(
         model,
         bodies=tuple(map(body, model.bodies)),
@@ -79,6 +83,7 @@ def mapped(
             replace(x, kind=kind(x.kind), placement_a=placement(x.placement_a), placement_b=placement(x.placement_b))
             for x in model.loops
         ),
+        contacts=tuple(map(contact, model.contacts)),
     )
 
 
@@ -109,7 +114,8 @@ def _geometry(g: Geometry, length: float) -> Geometry:
         moments = {name: getattr(surface, name) for name in ("torsion", "rolling")}
         surface = replace(surface, **{name: length * x for name, x in moments.items() if x is not None})
     sizes = tuple(length * x for x in size)
-    return replace(g, size=sizes, placement=_placement(g.placement, length), surface=surface)
+    vertices: Any = tuple(tuple(length * x for x in p) for p in g.vertices)
+    return replace(g, size=sizes, placement=_placement(g.placement, length), vertices=vertices, surface=surface)
 
 
 def _joint(j: Joint, length: float, mass: float, time: float) -> Joint:
@@ -124,6 +130,22 @@ def _joint(j: Joint, length: float, mass: float, time: float) -> Joint:
             changed[name] = tuple(factor * length**s * x for s, x in zip(slides, getattr(j, name), strict=True))
     rest = tuple(length**n * x for n, x in zip(j.kind.lengths(), j.rest, strict=True))
     return replace(j, kind=j.kind.scaled(length), placement=_placement(j.placement, length), rest=rest, **changed)
+
+
+def _contact(c: Contact, length: float, mass: float, time: float) -> Contact:
+    speed = length / time
+    velocity: Any = tuple(speed * x for x in c.surface_velocity)
+    return replace(
+        c,
+        a=replace(c.a, geometry=_geometry(c.a.geometry, length)),
+        b=replace(c.b, geometry=_geometry(c.b.geometry, length)),
+        torsion=length * c.torsion,
+        rolling=length * c.rolling,
+        stiffness=None if c.stiffness is None else mass / time**2 * c.stiffness,
+        damping=mass / time * c.damping,
+        surface_velocity=velocity,
+        resting=speed * c.resting,
+    )
 
 
 def _coupling(c: Coupling, model: Model, length: float) -> Coupling:

@@ -1,25 +1,25 @@
-"""Edits that add contacts."""
+"""Edits that add contacts: one pair of shapes, or all shapes of bodies with the ground."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from spanloop.errors import InputError
+from spanloop.errors import InputError, ModelError, listed, nearest
 from spanloop.model import user_input
-from spanloop.model.contacts.contact import Contact, ContactSide
-from spanloop.model.parts import WORLD, Geometry
+from spanloop.model.contacts.contact import PAIRS, Contact
+from spanloop.model.contacts.contact_check import links_of, partners
+from spanloop.model.contacts.contact_input import GROUND, ContactSettings, Side, collision_shapes, contact_of
+from spanloop.model.contacts.shapes import Plane
+from spanloop.model.parts import WORLD, Geometry, Placement
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from numpy.typing import ArrayLike
 
     from spanloop.model.model import Model
-
-    Side = str | Sequence[Any]  # a name, or (name, shape)
-
-GROUND = "ground"  # the plane z = 0 of the world
-_EXAMPLE = "(name, sl.contacts.Sphere(0.02))"
 
 
 def with_contact(
@@ -58,90 +58,95 @@ def with_contact(
     >>> model.contacts[0].point_names
     ('bounce',)
     """
-    owner = f"contact {user_input.name(name, 'contact: the name')!r}"
-    sides = (_side(model, a, f"{owner}: a"), _side(model, b, f"{owner}: b"))
-    given = {"friction": friction, "restitution": restitution, "torsion": torsion, "rolling": rolling}
-    settings = _surfaces(*sides) | {key: _number(x, key, owner) for key, x in given.items() if x is not None}
-    contact = Contact(
-        name,
-        *sides,
-        **settings,
-        stiffness=None if stiffness is None else _number(stiffness, "stiffness", owner),
-        damping=_number(damping, "damping", owner),
-        surface_velocity=user_input.three(surface_velocity, f"{owner}: surface_velocity"),
-        resting=_number(resting, "resting", owner),
-    )
-    return replace(model, contacts=(*model.contacts, contact))
+    settings: ContactSettings = {
+        "friction": friction,
+        "restitution": restitution,
+        "torsion": torsion,
+        "rolling": rolling,
+        "stiffness": stiffness,
+        "damping": damping,
+        "surface_velocity": surface_velocity,
+        "resting": resting,
+    }
+    return replace(model, contacts=(*model.contacts, contact_of(model, name, a, b, settings)))
 
 
-def _number(value: Any, setting: str, owner: str) -> float:
-    return user_input.number(value, f"{owner}: {setting}")
+def with_ground(
+    model: Model,
+    *,
+    bodies: str | Iterable[str] | None = None,
+    skip: str | Iterable[str] = (),
+    position: ArrayLike = (0.0, 0.0, 0.0),
+    rotation: ArrayLike | None = None,
+    placement: Placement | None = None,
+    **settings: Unpack[ContactSettings],
+) -> Model:
+    """Return the model with a contact with the ground, a plane fixed to the world, for every collision shape of bodies.
+
+    bodies: their names; by default all that move and have collision shapes. skip: names of bodies to leave out
+    position (3,) [m], rotation: of the plane, whose z axis is the normal: height and slope; None, roll pitch yaw (3,)
+        [rad] or a matrix (3, 3); placement: both as one Placement
+    settings: friction, restitution, torsion, rolling, stiffness, damping, surface_velocity and resting of all these
+        contacts, as in with_contact
+
+    A contact has the name of its body; where a body has several shapes they are called BODY.0, BODY.1, ...
+    Raises InputError where no shape is found, and ModelError for shapes without a contact (meshes, ellipsoids), by the
+    names of their bodies.
+
+    >>> foot = sl.contacts.Sphere(0.02, position=(0, 0, -0.3))
+    >>> leg = sl.Builder("leg").body("shank", mass=0.5, inertia=(0.004, 0.004, 0.0001), geometry=[foot])
+    >>> model = leg.prismatic("rail", "world", "shank", "z", (0, 0, 0.5)).build().with_ground(friction=0.8)
+    >>> [c.name for c in model.contacts]
+    ['shank']
+    """
+    ground = (WORLD, Plane(position=position, rotation=rotation, placement=placement))
+    found = {body: collision_shapes(model, body) for body in _grounded(model, bodies, skip)}
+    _can_touch(found)
+    contacts: list[Contact] = []
+    for body, shapes in found.items():
+        for k in range(len(shapes)):
+            name = body if len(shapes) == 1 else f"{body}.{k}"
+            contacts.append(contact_of(model, name, (body, k), ground, settings))
+    return replace(model, contacts=(*model.contacts, *contacts))
 
 
-def _surfaces(a: ContactSide, b: ContactSide) -> dict[str, Any]:
-    """Friction, torsion, rolling and restitution that the surfaces of two shapes have together."""
-    one, other = a.geometry.surface, b.geometry.surface
-    if one is None:
-        return {} if other is None else dict(other.touching(None))
-    return dict(one.touching(other))
-
-
-def _side(model: Model, given: Side, owner: str) -> ContactSide:
-    """A side from a name, or a name and a shape."""
-    if not isinstance(given, str):
-        return _with_shape(model, given, owner)
-    frames = {f.name for f in model.frames}
-    if given == GROUND:
-        if given in model.body_number or given in frames:
+def _grounded(model: Model, bodies: str | Iterable[str] | None, skip: str | Iterable[str]) -> list[str]:
+    """Names of the bodies that get contacts with the ground."""
+    given = None if bodies is None else user_input.names([bodies], "with_ground: bodies")
+    left_out = user_input.names([skip], "with_ground: skip")
+    known = [b.name for b in model.bodies]
+    for name in (*(given or ()), *left_out):
+        if name not in known:
+            raise InputError(f"with_ground: model {model.name!r} has no body {name!r}; {nearest(name, known)}")
+    links = links_of(model.joints, ())
+    for name in given or ():
+        if not collision_shapes(model, name):
             raise InputError(
-                f"{owner} is 'ground', the plane z = 0 of the world, and model {model.name!r} has a body or frame of "
-                "this name; give ('world', sl.contacts.Plane()), or ('ground', shape)"
+                f"with_ground: body {name!r} has no collision shape; a contact needs one. Give it with "
+                f"model.with_contact(name, ({name!r}, sl.contacts.Sphere(0.02)))"
             )
-        return ContactSide(WORLD, Geometry("plane", use="collision"))
-    at = _place(model, given, owner)
-    if given in frames:
-        return ContactSide(given, Geometry("point", use="collision"))
-    if given == WORLD:
-        raise InputError(f"{owner} is 'world', which has no shape; give 'ground' for the plane z = 0, or {_EXAMPLE}")
-    return ContactSide(at, _collision_shape(model, given, None, owner))
-
-
-def _with_shape(model: Model, given: Any, owner: str) -> ContactSide:
-    try:
-        at, shape = given
-    except (TypeError, ValueError):
-        raise InputError(f"{owner} is {given!r}; expected a name, or {_EXAMPLE}") from None
-    at = _place(model, at, owner)
-    if isinstance(shape, int) and not isinstance(shape, bool):
-        shape = _collision_shape(model, at, shape, owner)
-    if not isinstance(shape, Geometry):
-        raise InputError(f"{owner}: the shape of {at!r} is {shape!r}; expected one of sl.contacts, as {_EXAMPLE}")
-    return ContactSide(at, shape)
-
-
-def _place(model: Model, name: Any, owner: str) -> str:
-    try:
-        return model.frame(name).name
-    except InputError as error:
-        raise InputError(f"{owner}: {error}") from None
-
-
-def _collision_shape(model: Model, body: str, k: int | None, owner: str) -> Geometry:
-    """The collision shape of a body: the only one, or number k."""
-    found = [g for g in model.body(body).geometry if g.use == "collision"]
-    if not found:
-        visual = len(model.body(body).geometry)
-        has = f"no shape for collisions ({visual} only to be seen)" if visual else "no shape"
-        raise InputError(f"{owner}: body {body!r} has {has}; a contact needs one: {_example(body)}")
-    if k is None and len(found) > 1:
+    chosen = [n for n in known if collision_shapes(model, n) and links[n] != WORLD] if given is None else list(given)
+    chosen = [name for name in dict.fromkeys(chosen) if name not in left_out]
+    if not chosen:
         raise InputError(
-            f"{owner}: body {body!r} has {len(found)} shapes for collisions; a contact takes one. Choose by number, "
-            f"({body!r}, 0), or give a shape, {_example(body)}"
+            f"with_ground: no body of model {model.name!r} that moves and is not skipped has a collision shape; give "
+            "shapes with model.with_contact(name, (body, sl.contacts.Sphere(0.02)))"
         )
-    if k is not None and not 0 <= k < len(found):
-        raise InputError(f"{owner}: body {body!r} has no shape {k}; expected 0 to {len(found) - 1}")
-    return found[k or 0]
+    return chosen
 
 
-def _example(body: str) -> str:
-    return f"({body!r}, sl.contacts.Sphere(0.02))"
+def _can_touch(found: dict[str, list[Geometry]]) -> None:
+    """Raise ModelError for shapes that have no contact with a plane, all at once."""
+    kinds: dict[str, list[str]] = {}
+    for body, shapes in found.items():
+        for g in shapes:
+            if ("plane", g.shape) not in PAIRS:
+                kinds.setdefault(g.shape, []).append(repr(body))
+    if kinds:
+        bodies = list(dict.fromkeys(name for names in kinds.values() for name in names))
+        which = "; ".join(f"{kind}: {listed(dict.fromkeys(names), 6)}" for kind, names in kinds.items())
+        raise ModelError(
+            f"with_ground: some collision shapes have no contact with a plane ({which}); {partners('plane')}. Leave "
+            f"the bodies out, skip=[{listed(bodies, 3)}], or name those that touch, bodies=[...]; for the others give "
+            "simple shapes with model.with_contact(name, (body, sl.contacts.Box(...)))"
+        )

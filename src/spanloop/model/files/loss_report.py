@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spanloop.model.model import Model
 from spanloop.model.parts import Coupling
 
+FOR_CONTACTS = ("point", "plane", "hull")  # shapes that no other format has
 GRAVITY = (0.0, 0.0, -9.81)  # which programs assume where a file does not give it
 
 
@@ -47,6 +48,20 @@ def lose_actuators_sensors_gravity(model: Model, report: LossReport) -> None:
         report.lose("sensors", repr(s.name))
     if model.gravity != GRAVITY:
         report.lose("gravity", f"{model.gravity}")
+
+
+def without_contacts(model: Model, report: LossReport) -> Model:
+    """The model without contacts and the shapes that only contacts have, which are lost."""
+    for c in model.contacts:
+        report.lose("contacts", repr(c.name))
+    bodies = []
+    for b in model.bodies:
+        kept = tuple(g for g in b.geometry if g.shape not in FOR_CONTACTS)
+        for g in b.geometry:
+            if g not in kept:
+                report.lose(f"shapes that are a {g.shape}", f"body {b.name!r}")
+        bodies.append(b if len(kept) == len(b.geometry) else replace(b, geometry=kept))
+    return replace(model, bodies=tuple(bodies), contacts=())
 
 
 def mimics(model: Model, report: LossReport) -> dict[str, Coupling]:

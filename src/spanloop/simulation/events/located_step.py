@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from spanloop.simulation.system import System
 
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
+MOVES = ("q", "v", "loops", "q.rest", "v.rest", "contact.f", "contact.gap", "contact.left")
 
 Arrays = Mapping[str, Sequence[Any]]
 
@@ -72,7 +73,7 @@ class LocatedStep:
     def __init__(self, builder: ScheduleBuilder, switching: Switching):
         self.s, self.switching, self.system = builder, switching, builder.system
         self.n, self.rows = len(switching.watchers), switching.mechanism.n_rows
-        self.moves = [n for n in ("q", "v", "loops", "q.rest", "v.rest") if n in builder.layout]  # what parts change
+        self.moves = [n for n in MOVES if n in builder.layout]  # what parts change
         self.sizes = state_sizes(switching, self.system.sizes)
         self.changes = Changes(self.system, switching)
 

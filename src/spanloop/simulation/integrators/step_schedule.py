@@ -23,8 +23,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, When, unrolled, with_demands_in_output
+from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, Stage, When, unrolled, with_demands_in_output
 from spanloop.compiler.lower.schedule import following
+from spanloop.contacts import contact_step
+from spanloop.contacts.contact_step import ContactStep
 from spanloop.joints import JointKind
 from spanloop.math.scalar import where
 from spanloop.simulation.controllers import traced
@@ -54,6 +56,8 @@ class StateLayout:
             sizes["z"] = system.applied.memory
         if len(events):
             sizes["g"] = len(events)
+        if system.contacts:
+            sizes |= contact_step.state_sizes(system.contacts)
         if system.switching:
             sizes |= state_sizes(system.switching, system.sizes)
         if dtype == "float32":
@@ -89,8 +93,9 @@ class ScheduleBuilder:
         self.layout = StateLayout.of(system, events, dtype)
         self.nq, self.nv = system.model.nq, system.model.nv
         self.velocity = "v.closed" if system.keeps_closed else "v"
-        self.moved = "q.after" if system.keeps_closed else following("q")  # what the integrator writes
-        self.sped = "v.after" if system.minimal else following("v")
+        self.landed = "q.after" if system.keeps_closed else following("q")  # what loops are closed from
+        self.moved = "q.free" if system.contacts else self.landed  # what the integrator writes
+        self.sped = "v.free" if system.contacts else "v.after" if system.minimal else following("v")
         self.compensated = "q.rest" in self.layout.sizes
         self.sizes: dict[str, int] = {**system.sizes, **self.layout.sizes}
         self.begin: list[Call] = []
@@ -188,32 +193,32 @@ class ScheduleBuilder:
             return [where(error < left, left, error), where(x["margin"][0] < margin, x["margin"][0], margin)]
 
         def compute(x):
-            q, left = self.system.closed_position({**x, "q": x[self.moved]})
+            q, left = self.system.closed_position({**x, "q": x[self.landed]})
             kept = self.system.openness({**x, "q": q}, kept=True)
             if skips:
                 held = x["held"][0] > 0.0
-                q = [where(held, a, b) for a, b in zip(q, x[self.moved], strict=True)]
+                q = [where(held, a, b) for a, b in zip(q, x[self.landed], strict=True)]
                 left, kept = where(held, left, 0.0), where(held, kept, 0.0)
             return (q, loops(x, left)), [(kept, OPEN), (left, LOOSE)]
 
         stage = ("extra",) if self.linearize else ()
-        reads = (self.moved, "loops", "margin", *stage, *self.system.parameters)
+        reads = (self.landed, "loops", "margin", *stage, *self.system.parameters)
         writes = {following("q"): self.nq, following("loops"): 2}
         if not skips:
             self._calls.append(self.traced_call("close", reads, writes, compute))
             return
         self.sizes["held"] = 1
-        self.call("open", (self.moved, "loops", "margin"), writes, lambda x: (list(x[self.moved]), loops(x, 0.0)))
+        self.call("open", (self.landed, "loops", "margin"), writes, lambda x: (list(x[self.landed]), loops(x, 0.0)))
         self._calls.append(When((self.traced_call("close", ("held", *reads), writes, compute),), "held"))
 
     def _measure(self) -> None:
         """Measure how far loops have opened that nothing brings back."""
 
         def compute(x):
-            error, left = x["loops"][0], self.system.openness({**x, "q": x[self.moved]})
+            error, left = x["loops"][0], self.system.openness({**x, "q": x[self.landed]})
             return ([where(error < left, left, error)],)
 
-        self.call("measure", (self.moved, "loops", *self.system.parameters), {following("loops"): 1}, compute)
+        self.call("measure", (self.landed, "loops", *self.system.parameters), {following("loops"): 1}, compute)
 
     def _update_memory(self) -> None:
         """Update the memory of controllers and actuators."""
@@ -255,6 +260,9 @@ class ScheduleBuilder:
     def schedule(self) -> Schedule:
         """The schedule of the whole step."""
         system = self.system
+        if system.contacts:
+            step = ContactStep(Stage(self.sizes, "contact."), system.contact_mechanics, system.moved)
+            self._calls += step.calls(self.moved, self.sped, self.velocity, self.landed, following("v"))
         if system.minimal:
             self._complete()
         elif system.projects:
@@ -277,7 +285,7 @@ class ScheduleBuilder:
             tuple(self.layout.sizes),
             system.constants,
             ("u",) if system.sizes["u"] else (),
-            ("q", self.velocity, *(("z",) if system.sizes["z"] else ()), *system.switched),
+            ("q", self.velocity, *(("z",) if system.sizes["z"] else ()), *system.switched, *system.contact_arrays),
             tuple(self.begin),
             tuple(self._calls),
             "halt" if halts else None,

@@ -1,4 +1,4 @@
-"""Triangles of simple shapes: boxes, cylinders, capsules, spheres and ellipsoids."""
+"""Triangles of simple shapes: boxes, cylinders, capsules, spheres, ellipsoids and arrows."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ def primitive(kind: str, size: tuple[float, ...]) -> Mesh:
     round_ball = _turned(ball)
     halves = np.array(size if kind == "ellipsoid" else size * 3)
     return Mesh(round_ball.vertices * halves, round_ball.faces, round_ball.colors)
+
+
+def arrow(radius: float, length: float) -> Mesh:
+    """An arrow from the origin along z; radius [m]: of its head."""
+    shaft, head = 0.42 * radius, 0.74 * length
+    return _turned(np.array([(0.0, 0.0), (shaft, 0.0), (shaft, head), (radius, head), (0.0, length)]))
 
 
 def _box(size: np.ndarray) -> Mesh:

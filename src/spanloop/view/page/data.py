@@ -13,11 +13,13 @@ import numpy as np
 from spanloop import __version__
 from spanloop.errors import InputError, SpanloopError, SpanloopWarning
 from spanloop.math import quaternion
+from spanloop.model import Model
 from spanloop.trajectory import report
 from spanloop.trajectory.files import labels
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
 from spanloop.view.columns import Column, columns, largest_error, models_of
+from spanloop.view.contact_forces import ContactForces, contact_forces
 from spanloop.view.moving_scene import MovingScene, moving_scene
 from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.page.meshes import key, packed_meshes
@@ -54,6 +56,7 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
         notes = [*seen.notes]
         groups = _groups(few, seen, notes)
         arrows = _arrows(few, moved, notes)
+        touching = contact_forces(run)
         audit = _audit(run, notes)
     notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, SpanloopWarning))
     shown = window(seen, moved.corners())
@@ -71,8 +74,11 @@ def page_data(run: Trajectory, title: str, folder: str | Path | None = None) -> 
             "force": palette.FORCE,
             "trail": palette.TRAIL,
             "stop": palette.EVENTS["impact"],
+            "sticks": palette.STICKS,
+            "slips": palette.SLIPS,
         },
         **_seen(seen),
+        "touches": _touches(None if touching is None else touching.at(run.times, few.times), seen.size),
         **_changing(moved),
         "times": packed(few.times),
         "poses": packed(np.concatenate([quaternion.of_rotations(at[..., :3, :3]), at[..., :3, 3]], axis=-1)),
@@ -115,8 +121,13 @@ def thinned(run: Trajectory, frames: int) -> Trajectory:
 def _frames(run: Trajectory) -> int:
     """How many frames to keep: RATE frames a second, limited by the size of the file."""
     models = (run.model, *models_of(run))
-    largest = max(7 * (m.n_bodies + 1) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4 for m in models)
+    largest = max(7 * (m.n_bodies + 1) + m.nq + 2 * m.nv + 8 * len(m.loops) + 4 + _of_contacts(m) for m in models)
     return int(min(RATE * run.duration + 1, BYTES / (4 * largest)))
+
+
+def _of_contacts(model: Model) -> int:
+    """Numbers of a frame that contacts take: arrows and three plots."""
+    return 11 * sum(c.n_points for c in model.contacts)
 
 
 def _changing(moved: MovingScene) -> dict[str, Any]:
@@ -151,9 +162,13 @@ def _segments(flags: np.ndarray) -> list[list[int] | None]:
 
 
 def _seen(seen: Scene) -> dict[str, Any]:
-    meshes, numbers = packed_meshes(seen)
+    patches = [(p, p.shapes(str(k))) for k, p in enumerate(seen.patches)]
+    others = [s for _, shapes in patches for s in shapes] + [s for b in seen.bodies for s in b.contacts]
+    meshes, numbers = packed_meshes(seen, others)
     return {
         "meshes": meshes,
+        "checkered": any(p.is_floor for p in seen.patches),
+        "patches": [{"body": p.body, "shapes": [_shape(s, numbers) for s in shapes]} for p, shapes in patches],
         "bodies": [
             {
                 "name": b.name,
@@ -161,6 +176,7 @@ def _seen(seen: Scene) -> dict[str, Any]:
                 "mass": b.mass,
                 "shapes": [_shape(s, numbers) for s in b.shapes],
                 "inertia": _shape(b.inertia, numbers) if b.inertia else None,
+                "contacts": [_shape(s, numbers) for s in b.contacts],
             }
             for b in seen.bodies
         ],
@@ -274,6 +290,15 @@ def _arrows(run: Trajectory, moved: MovingScene, notes: list[str]) -> list[dict[
     for name, six in (run.forces or {}).items():
         out.append({"name": f"force on {name}", "body": number[name], "at": here, "values": packed(six)})
     return out
+
+
+def _touches(found: ContactForces | None, size: float) -> dict[str, Any]:
+    """Contact points: names, and (n, points, 8): place and arrow [m], force [N], state."""
+    if found is None:
+        return {"names": [], "values": ""}
+    sizes = np.linalg.norm(found.forces, axis=-1, keepdims=True)
+    values = np.concatenate([found.points, found.arrows(size), sizes, found.states[..., None]], axis=-1)
+    return {"names": list(found.names), "values": packed(values)}
 
 
 def _audit(run: Trajectory, notes: list[str]) -> dict[str, Any] | None:

@@ -24,6 +24,7 @@ SCRIPTS = (
     "solids.js",
     "shaders.js",
     "drawing.js",
+    "contacts.js",
     "layers.js",
     "camera.js",
     "timeline.js",

@@ -16,9 +16,12 @@ from spanloop.view.scene import Scene
 TRIANGLES = 160_000  # of all meshes of a page: about 2 MB
 
 
-def packed_meshes(seen: Scene) -> tuple[list[dict[str, Any]], dict[tuple[str, tuple[float, ...]], int]]:
-    """The meshes of a scene as data of the page, and the number of each by its file and scale."""
-    found = {key(s): s.mesh for b in seen.bodies for s in b.shapes if s.mesh is not None}
+def packed_meshes(
+    seen: Scene, others: Iterable[Shape] = ()
+) -> tuple[list[dict[str, Any]], dict[tuple[str, tuple[float, ...]], int]]:
+    """The meshes of a scene's bodies and of others as data of the page, and the number of each by file and scale."""
+    shapes = [*(s for b in seen.bodies for s in b.shapes), *others]
+    found = {key(s): s.mesh for s in shapes if s.mesh is not None}
     most = limit((len(m.faces) for m in found.values()), TRIANGLES)
     return [packed_mesh(decimated(m, most)) for m in found.values()], {k: i for i, k in enumerate(found)}
 

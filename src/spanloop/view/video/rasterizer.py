@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spanloop.view.surface_patches import round_step
 from spanloop.view.video.solids import ragged
 
 LENS = 0.7  # rad, up and down
 SUN = np.array((0.45, -0.4, 0.95)) / np.linalg.norm((0.45, -0.4, 0.95))
 PAPER, INK = np.array((0.965, 0.961, 0.945), np.float32), np.array((0.25, 0.28, 0.32), np.float32)
+CHECKS = 0.3  # of a floor that is touched: how much darker every second check is
+THROUGH = 0.35  # share of the colour of what is seen through others
 SAMPLES = 2  # of each pixel, along each side
 
 
@@ -53,32 +56,52 @@ class Eye:
         return np.stack([x, y, np.full_like(x, -self.focal)], axis=-1) @ self.axes
 
 
-def picture(
-    eye: Eye, background: np.ndarray, floor: float, corners: np.ndarray, normals: np.ndarray, colors: np.ndarray
-):
-    """A picture (height, width, 3), 0 to 1, of triangles (m, 3, 3) with normals (m, 3, 3) and colours (m, 3).
+@dataclass(frozen=True, eq=False)
+class Triangles:
+    """Triangles in the world: corners (m, 3, 3) [m], normals at them (m, 3, 3), and colours (m, 3), 0 to 1."""
 
-    background (height, width, 3): see `ground`; floor: the height of the ground [m], on which shadows fall.
+    corners: np.ndarray
+    normals: np.ndarray
+    colors: np.ndarray
+
+
+def picture(
+    eye: Eye, background: np.ndarray, floor: float, solid: Triangles | None, through: Triangles | None = None
+) -> np.ndarray:
+    """A picture (height, width, 3), 0 to 1, of triangles.
+
+    background (height, width, 3): see `ground`; floor: the height of the ground [m], on which shadows fall. through:
+    triangles that are seen faintly through all others.
     """
     fine = Eye(eye.position, eye.target, (SAMPLES * eye.shape[0], SAMPLES * eye.shape[1]))
     image = background.repeat(SAMPLES, axis=0).repeat(SAMPLES, axis=1)
-    if eye.position[2] > floor:
-        dark = _shadow(fine, corners, floor).astype(np.float32)[..., None]
-        image += 0.16 * dark * (INK - image)
-    flat, far = fine.project(corners)
+    if solid is not None:
+        if eye.position[2] > floor:
+            dark = _shadow(fine, solid.corners, floor).astype(np.float32)[..., None]
+            image += 0.16 * dark * (INK - image)
+        _paint(fine, image, solid)
+    if through is not None:
+        _paint(fine, image, through, THROUGH)
+    parts = [image[i::SAMPLES, j::SAMPLES] for i in range(SAMPLES) for j in range(SAMPLES)]
+    return np.asarray(np.clip(sum(parts[1:], parts[0]) / len(parts), 0.0, 1.0))
+
+
+def _paint(eye: Eye, image: np.ndarray, solid: Triangles, share: float = 1.0) -> None:
+    """Draw triangles into an image, the nearest in front; share: of their colour in the picture's."""
+    flat, far = eye.project(solid.corners)
     good = np.flatnonzero(np.isfinite(flat).all(axis=(1, 2)))
     flat, near = flat[good], 1.0 / far[good]
-    rows = _rows(flat, fine.shape)
-    triangle, pixel, x, y = _pixels(rows, fine.shape[0])
-    if len(pixel):
-        plane = _planes(flat, near[..., None])[..., 0]  # 1 / distance is linear on the screen
-        first = _nearest(pixel, (plane[triangle] * np.stack([x, y, np.ones_like(x)], axis=1)).sum(axis=1), image)
-        triangle, pixel, x, y = triangle[first], pixel[first], x[first], y[first]
-        tints = _planes(flat, _lit(eye, corners[good], normals[good], colors[good])).astype(np.float32)
-        at = np.stack([x, y, np.ones_like(x)], axis=1).astype(np.float32)
-        image.reshape(-1, 3)[pixel] = np.einsum("pk,pkc->pc", at, tints[triangle])
-    parts = [image[i::SAMPLES, j::SAMPLES] for i in range(SAMPLES) for j in range(SAMPLES)]
-    return np.clip(sum(parts[1:], parts[0]) / len(parts), 0.0, 1.0)
+    triangle, pixel, x, y = _pixels(_rows(flat, eye.shape), eye.shape[0])
+    if not len(pixel):
+        return
+    plane = _planes(flat, near[..., None])[..., 0]  # 1 / distance is linear on the screen
+    first = _nearest(pixel, (plane[triangle] * np.stack([x, y, np.ones_like(x)], axis=1)).sum(axis=1), image)
+    triangle, pixel, x, y = triangle[first], pixel[first], x[first], y[first]
+    lit = _lit(eye, solid.corners[good], solid.normals[good], solid.colors[good])
+    at = np.stack([x, y, np.ones_like(x)], axis=1).astype(np.float32)
+    tints = np.einsum("pk,pkc->pc", at, _planes(flat, lit).astype(np.float32)[triangle])
+    under = image.reshape(-1, 3)
+    under[pixel] = tints if share == 1.0 else under[pixel] + share * (tints - under[pixel])
 
 
 def _rows(flat: np.ndarray, shape: tuple[int, int]) -> tuple[np.ndarray, ...]:
@@ -147,18 +170,19 @@ def _lit(eye: Eye, corners: np.ndarray, normals: np.ndarray, colors: np.ndarray)
     return np.asarray(np.maximum(colors[:, None] * light[..., None] + gloss[..., None], 0.0) ** 0.94)
 
 
-def ground(eye: Eye, floor: float, size: float) -> np.ndarray:
-    """The background (height, width, 3): a floor with lines that fade toward the horizon."""
+def ground(eye: Eye, floor: float, size: float, checkered: bool = False) -> np.ndarray:
+    """The background (height, width, 3): a floor with lines that fade toward the horizon; checkered if touched."""
     rays = eye.rays()
     length = np.linalg.norm(rays, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         along = (floor - eye.position[2]) / rays[..., 2]
         place = eye.position[:2] + along[..., None] * rays[..., :2]
         wide = along * length**2 / (eye.focal * np.maximum(np.abs(rays[..., 2]), 0.05 * length))  # metres a pixel
-        gap = _round_step(size / 12.0)
+        gap = round_step(size / 12.0)
         line = np.maximum(0.35 * _lines(place, gap, wide), 0.8 * _lines(place, 5.0 * gap, wide))
         fade = 1.0 - np.clip((np.linalg.norm(place - eye.target[:2], axis=-1) / (4.0 * size) - 0.25) / 0.75, 0.0, 1.0)
-    share = np.nan_to_num(np.where(along > 0.0, (0.10 + 0.9 * line) * 0.32 * fade, 0.0))[..., None]
+        dark = CHECKS * (np.floor(place / (5.0 * gap)).sum(axis=-1) % 2.0) if checkered else 0.0
+    share = np.nan_to_num(np.where(along > 0.0, (0.10 + dark + 0.9 * line) * 0.32 * fade, 0.0))[..., None]
     return np.asarray(PAPER + share * (INK - PAPER), np.float32)
 
 
@@ -177,9 +201,3 @@ def _shadow(eye: Eye, corners: np.ndarray, floor: float) -> np.ndarray:
     edges = np.bincount(row * (width + 1) + start, minlength=height * (width + 1))
     edges = edges - np.bincount(row * (width + 1) + end, minlength=height * (width + 1))
     return np.asarray(np.cumsum(edges.reshape(height, width + 1), axis=1)[:, :width] > 0)
-
-
-def _round_step(x: float) -> float:
-    """The next of 1, 2, 5, 10, 20, ... and their fractions."""
-    power = 10.0 ** np.floor(np.log10(x))
-    return float(next(k * power for k in (1.0, 2.0, 5.0, 10.0) if k * power >= x * (1.0 - 1e-9)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from spanloop.math.rotation import toward
 from spanloop.model.parts import Placement
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
+from spanloop.view.contact_forces import COLORS, ContactForces
 from spanloop.view.meshes.decimation import decimated
 from spanloop.view.meshes.mesh import Mesh
-from spanloop.view.meshes.primitives import primitive
+from spanloop.view.meshes.primitives import arrow, primitive
 from spanloop.view.moving_scene import SceneHold
 from spanloop.view.scene import Scene, matrix
 
@@ -21,6 +22,7 @@ TRIANGLES = 40_000  # of all meshes
 DISC = 1.9  # radius of the disc around a joint at its stop, in that of the joint's mark
 CROWD = 256  # triangles around one corner from which their normals are not averaged
 CREASE = np.cos(0.6)  # of the angle from which an edge is sharp
+ARROW = 0.014  # radius of an arrow's head, in sizes of the mechanism
 TURNING = {"revolute": 2.6, "helical": 4.2, "cylindrical": 4.2}  # length of a mark, in its radii
 BALLS = ("spherical", "universal", "general")
 SLIDING = ("prismatic", "cylindrical", "helical")
@@ -45,12 +47,11 @@ class Solids:
             return self
         return Solids(*(x[kept] for x in (self.corners, self.normals, self.colors, self.bodies, self.marks)))
 
-    def at(self, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Corners and normals (m, 3, 3) in the world, at poses (n_bodies + 1, 4, 4)."""
+    def at(self, poses: np.ndarray) -> Solids:
+        """The same with corners and normals in the world, at poses (n_bodies + 1, 4, 4)."""
         turn, place = poses[self.bodies, :3, :3], poses[self.bodies, :3, 3]
-        return np.einsum("mij,mkj->mki", turn, self.corners) + place[:, None], np.einsum(
-            "mij,mkj->mki", turn, self.normals
-        )
+        corners = np.einsum("mij,mkj->mki", turn, self.corners) + place[:, None]
+        return replace(self, corners=corners, normals=np.einsum("mij,mkj->mki", turn, self.normals))
 
 
 def solids(seen: Scene, holds: Sequence[SceneHold] = ()) -> Solids:
@@ -64,6 +65,10 @@ def solids(seen: Scene, holds: Sequence[SceneHold] = ()) -> Solids:
             parts.append(
                 _part(mesh or primitive(shape.kind, shape.size), shape.placement, shape.color or body.color, k)
             )
+    for k, patch in enumerate(seen.patches):
+        for shape in patch.shapes(str(k)):
+            assert shape.mesh is not None
+            parts.append(_part(shape.mesh, shape.placement, palette.GROUND, patch.body))
     for shape, color, k in _joint_marks(seen):
         parts.append(_part(primitive(shape.kind, shape.size), shape.placement, color, k))
     count = len(seen.closures)
@@ -93,6 +98,21 @@ def slides(seen: Scene, poses: np.ndarray, present: np.ndarray) -> Solids | None
             a, b, c = (0.5 * (start + end)).tolist()
             rod = primitive("cylinder", (0.008 * seen.size, length))
             parts.append(_part(rod, Placement(toward((x, y, z)).matrix(), (a, b, c)), seen.bodies[j.body].color, 0))
+    return _joined(parts) if parts else None
+
+
+def contact_arrows(touching: ContactForces, k: int, size: float) -> Solids | None:
+    """Arrows of the forces of contacts at sample k, in the world; size [m]: of the mechanism."""
+    parts = []
+    for point, way, state in zip(touching.points[k], touching.arrows(size)[k], touching.states[k], strict=True):
+        length = float(np.linalg.norm(way))
+        if length > 0.0:
+            x, y, z = (way / length).tolist()
+            a, b, c = point.tolist()
+            thick = ARROW * size * float(np.clip(10.0 * length / size, 0.4, 1.0))
+            parts.append(
+                _part(arrow(thick, length), Placement(toward((x, y, z)).matrix(), (a, b, c)), COLORS[int(state)], 0)
+            )
     return _joined(parts) if parts else None
 
 

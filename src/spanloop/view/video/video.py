@@ -15,11 +15,11 @@ import numpy as np
 
 from spanloop.errors import InputError, UnsupportedError
 from spanloop.model.files.file_io import write_file
+from spanloop.view.contact_forces import contact_forces
 from spanloop.view.moving_scene import moving_scene
-from spanloop.view.scene import Scene
 from spanloop.view.target_file import target_file
-from spanloop.view.video.rasterizer import LENS, Eye, ground, picture
-from spanloop.view.video.solids import Solids, slides, solids
+from spanloop.view.video.rasterizer import LENS, Eye, Triangles, ground, picture
+from spanloop.view.video.solids import Solids, contact_arrows, slides, solids
 from spanloop.view.window import Window, window
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ def frames(
     """Pictures (height, width, 3) of a run at some times [s], as bytes."""
     few = run.at(times) if len(times) > 1 else run[:1]
     moved = moving_scene(few, folder)
+    found = contact_forces(run)
+    touching = None if found is None else found.at(run.times, times)
     seen, at = moved.scene, moved.poses
     shown = window(seen, moved.corners())
     solid = solids(seen, moved.holds)
@@ -105,25 +107,23 @@ def frames(
         target = shown.middle + (0.0 if shown.follow is None else shown.follow[k] - shown.follow[0])
         eye = Eye(target + away, target, size)
         if back is None or shown.follow is not None:
-            back = ground(eye, shown.ground, seen.size)
+            back = ground(eye, shown.ground, seen.size, any(p.is_floor for p in seen.patches))
         present, flags = moved.present[moved.segments[k]], marks[moved.segments[k]]
         key = present.tobytes() + flags.tobytes()
         if key not in shown_parts:
             shown_parts[key] = solid.shown(present, flags)
-        image = picture(eye, back, shown.ground, *_triangles(seen, shown_parts[key], at[k], present))
+        parts = [shown_parts[key].at(at[k]), slides(seen, at[k], present)]
+        arrows = None if touching is None else contact_arrows(touching, k, seen.size)
+        image = picture(eye, back, shown.ground, _triangles([*parts, arrows]), _triangles([arrows]))
         yield np.round(255.0 * image).astype(np.uint8)
 
 
-def _triangles(
-    seen: Scene, solid: Solids, at: np.ndarray, present: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    corners, normals = solid.at(at)
-    rods = slides(seen, at, present)
-    if rods is None:
-        return corners, normals, solid.colors
-    return tuple(
-        np.concatenate(pair) for pair in ((corners, rods.corners), (normals, rods.normals), (solid.colors, rods.colors))
-    )  # type: ignore[return-value]
+def _triangles(parts: list[Solids | None]) -> Triangles | None:
+    """Corners, normals and colours of solids in the world."""
+    found = [x for x in parts if x is not None]
+    if not found:
+        return None
+    return Triangles(*(np.concatenate([getattr(x, name) for x in found]) for name in ("corners", "normals", "colors")))
 
 
 def _direction(view: tuple[float, float]) -> np.ndarray:

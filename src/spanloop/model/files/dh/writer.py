@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -72,13 +72,14 @@ def _serial(model: Model, report: LossReport) -> Model:
         ("couplings", model.couplings),
         ("actuators", model.actuators),
         ("sensors", model.sensors),
+        ("contacts", model.contacts),
     ):
         for part in parts:
             report.lose(what, repr(part.name))
     for b in model.bodies:
         if b.geometry:
             report.lose("shapes", f"body {b.name!r}")
-    fused = model.fuse()
+    fused = replace(model, contacts=()).fuse()
     if len(fused.bodies) < len(model.bodies):
         gone = [b.name for b in model.bodies if b.name not in {x.name for x in fused.bodies}]
         for name in gone:

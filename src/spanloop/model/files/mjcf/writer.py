@@ -16,14 +16,14 @@ import numpy as np
 from spanloop.errors import UnsupportedError
 from spanloop.joints import Planar
 from spanloop.math.rotation import toward
-from spanloop.model.edits.fuse import hosts_of
-from spanloop.model.files.loss_report import LossReport, Written
+from spanloop.model.files.loss_report import LossReport, Written, without_contacts
 from spanloop.model.files.mjcf.actuators_and_sensors import write_actuators, write_sensors
 from spanloop.model.files.mjcf.equality import write_end_sites, write_equalities
 from spanloop.model.files.split_joints import without_offsets
 from spanloop.model.files.xml_writer import checked, child, document, is_turned, numbers, quaternion
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Geometry, Inertia, Joint, Placement
+from spanloop.model.poses import hosts_of
 from spanloop.types import Floats3
 
 # kind -> MuJoCo's joints, each by its type and the number of our DoF
@@ -45,7 +45,7 @@ SMALLEST = 1e-9  # kg and kg m² of bodies that have less
 def dumps(model: Model) -> Written:
     """The model as MJCF."""
     report = LossReport()
-    model = without_offsets(model)
+    model = without_offsets(without_contacts(model, report))
     _can_stand(model)
     model = put_together(model, report)
     root = ET.Element("mujoco", {"model": checked(model.name)})
@@ -194,7 +194,7 @@ def _lost(model: Model, report: LossReport) -> None:
 def put_together(model: Model, report: LossReport) -> Model:
     """MuJoCo takes no body whose own inertia is impossible: on fixed joints it is put together with its parent's."""
     groups: dict[str, list[Body]] = {}
-    for name, (host, _) in hosts_of(model).items():
+    for name, (host, _) in hosts_of(model.joints).items():
         if name != WORLD:
             groups.setdefault(host, []).append(model.body(name))
     new: dict[str, Inertia] = {}

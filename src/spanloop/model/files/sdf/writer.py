@@ -14,7 +14,13 @@ from typing import Any
 from spanloop.errors import UnsupportedError
 from spanloop.joints import JointKind
 from spanloop.math.vector3 import dot, subtract, times, transpose
-from spanloop.model.files.loss_report import LossReport, Written, lose_actuators_sensors_gravity, mimics
+from spanloop.model.files.loss_report import (
+    LossReport,
+    Written,
+    lose_actuators_sensors_gravity,
+    mimics,
+    without_contacts,
+)
 from spanloop.model.files.split_joints import split, without_offsets
 from spanloop.model.files.xml_writer import angles, child, document, is_turned, numbers
 from spanloop.model.model import Model
@@ -41,7 +47,8 @@ UNLIMITED = 1e16
 def dumps(model: Model) -> Written:
     """The model as SDF."""
     report = LossReport()
-    model = split(_distinct(without_offsets(model), report), ("cylindrical",), report)
+    model = without_offsets(without_contacts(model, report))
+    model = split(_distinct(model, report), ("cylindrical",), report)
     _can_stand(model)
     root = ET.Element("sdf", {"version": VERSION})
     inside = child(root, "model", name=model.name)

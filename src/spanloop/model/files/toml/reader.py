@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from spanloop.errors import FileError, ModelError, nearest
+from spanloop.errors import FileError, InputError, ModelError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
+from spanloop.model.contacts.contact import SETTINGS, Contact
+from spanloop.model.contacts.contact_input import ContactSettings, Side, contact_of
 from spanloop.model.files.file_io import check_parts, decoded, read_file
 from spanloop.model.model import Model
 from spanloop.model.parts import (
@@ -75,6 +77,10 @@ class Table:
         self._must(_is_number(value), key, value, "a number")
         return float(value)
 
+    def optional(self, key: str) -> float | None:
+        """A number, or None if it is missing."""
+        return None if self._get(key, None) is None else self.number(key)
+
     def whole(self, key: str) -> int:
         """A whole number."""
         value: int = self._get(key, _NEEDED)
@@ -111,6 +117,13 @@ class Table:
         good = good and all(isinstance(r, (list, tuple)) and len(r) == 3 and all(map(_is_number, r)) for r in rows)
         self._must(good, key, rows, "a matrix of three rows of three numbers")
         return Placement(tuple(tuple(map(float, r)) for r in rows), position)  # type: ignore[arg-type]
+
+    def points(self, key: str) -> tuple[tuple[float, ...], ...]:
+        """A list of points of three numbers each; an empty one if it is missing."""
+        rows = self._get(key, ())
+        good = isinstance(rows, (list, tuple)) and all(isinstance(r, (list, tuple)) and len(r) == 3 for r in rows)
+        self._must(good and all(map(_is_number, (x for r in rows for x in r))), key, rows, "points of three numbers")
+        return tuple(tuple(map(float, r)) for r in rows)
 
     def table(self, key: str) -> Table:
         """The table [key]; an empty one if it is missing."""
@@ -171,6 +184,8 @@ LIMITS = ("lower", "upper", "speed", "effort")
 
 PER_DOF = ("damping", "friction", "armature", "stiffness")
 
+ONE_NUMBER = tuple(key for key in SETTINGS if key != "surface_velocity")  # of the settings of a contact
+
 SURFACE = ("friction", "torsion", "rolling", "restitution")
 
 
@@ -190,9 +205,10 @@ def loads(data: bytes | str, file: str = "text.toml") -> Model:
         "gravity": top.numbers("gravity", 3, (0.0, 0.0, -9.81)),
         "notes": top.texts("notes"),
     }
-    name = top.text("name")
+    name, contacts = top.text("name"), top.tables("contact")
     top.end()
-    return Model(name, **parts)
+    model = Model(name, **parts)
+    return replace(model, contacts=tuple(_contact(t, model) for t in contacts)) if contacts else model
 
 
 def parsed(text: str, file: str) -> dict[str, Any]:
@@ -247,11 +263,12 @@ def _body(t: Table) -> Body:
     return body
 
 
-def _geometry(t: Table) -> Geometry:
+def _geometry(t: Table, use: str = "visual") -> Geometry:
+    """use: that of a shape that names none."""
     size = t.numbers("size", None, ())
     color = t.numbers("color", 4) if "color" in t.content else None
-    what = t.text("shape"), size, t.text("file", ""), t.placement(), t.text("use", "visual"), color
-    geometry = Geometry(*what, surface=_surface(t))  # type: ignore[arg-type]
+    what = t.text("shape"), size, t.text("file", ""), t.placement(), t.text("use", use), color
+    geometry = Geometry(*what, vertices=t.points("vertices"), surface=_surface(t))  # type: ignore[arg-type]
     t.end()
     return geometry
 
@@ -327,6 +344,26 @@ def _sensor(t: Table) -> Sensor:
     sensor = Sensor(t.text("name"), t.text("kind"), t.text("at"), t.settings())
     t.end()
     return sensor
+
+
+def _contact(t: Table, model: Model) -> Contact:
+    name, a, b = t.text("name"), _side(t, "a"), _side(t, "b")
+    settings: dict[str, Any] = {key: t.optional(key) for key in ONE_NUMBER}
+    settings["surface_velocity"] = t.numbers("surface_velocity", 3, (0.0, 0.0, 0.0))
+    t.end()
+    try:
+        return replace(contact_of(model, name, a, b, cast(ContactSettings, settings)), where=t.file)
+    except InputError as error:
+        raise FileError(f"{t.file}: {error}") from None
+
+
+def _side(t: Table, end: str) -> Side:
+    """A side as model.with_contact takes it: a name, or a table with a shape."""
+    if not isinstance(t.content.get(end), dict):
+        return t.text(end)
+    side = t.table(end)
+    side.where = f"{t.where}: {end}"
+    return (side.text("at"), _geometry(side, "collision"))
 
 
 # ---- loops of a separate file

@@ -12,6 +12,7 @@ from typing import Any
 
 from spanloop.errors import ModelError
 from spanloop.joints import JointKind
+from spanloop.model.contacts.contact import SETTINGS, Contact
 from spanloop.model.model import Model
 from spanloop.model.parts import Actuator, Body, Geometry, Inertia, Joint, Loop, Placement, Sensor, Surface, has_motor
 
@@ -52,6 +53,8 @@ def dumps(model: Model) -> str:
     for s in model.sensors:
         what = [("kind", s.kind, ALWAYS), ("at", s.at, ALWAYS)]
         blocks += [_table("sensor", s, what), *_settings("sensor", s)]
+    for contact in model.contacts:
+        blocks += _contact(contact)
     return "\n\n".join(blocks) + "\n"
 
 
@@ -62,20 +65,31 @@ def _body(b: Body) -> list[str]:
         ("center", i.center, nothing.center),
         ("moments", i.moments, nothing.moments),
     ]
-    return [_table("body", b, entries), *(_geometry(g, f"body {b.name!r}: geometry") for g in b.geometry)]
+    shapes = [_lines(_geometry(g), f"body {b.name!r}: geometry") for g in b.geometry]
+    return [_table("body", b, entries), *(f"[[body.geometry]]\n{shape}" for shape in shapes)]
 
 
-def _geometry(g: Geometry, owner: str) -> str:
-    entries = [
+def _contact(c: Contact) -> list[str]:
+    nothing = {f.name: f.default for f in fields(c)}
+    tables = [_table("contact", c, [(name, getattr(c, name), nothing[name]) for name in SETTINGS])]
+    for end, side in (("a", c.a), ("b", c.b)):
+        lines = _lines([("at", side.at, ALWAYS), *_geometry(side.geometry, "collision")], f"contact {c.name!r}: {end}")
+        tables.append(f"[contact.{end}]\n{lines}")
+    return tables
+
+
+def _geometry(g: Geometry, use: str = "visual") -> list[Entry]:
+    """use: the one that is not written."""
+    return [
         ("shape", g.shape, ALWAYS),
-        ("use", g.use, "visual"),
+        ("use", g.use, use),
         ("size", g.size, ()),
         ("file", g.file, ""),
         ("color", g.color, None),
         *_placement(g.placement),
+        ("vertices", g.vertices, ()),
         *_surface(g.surface),
     ]
-    return "[[body.geometry]]\n" + _lines(entries, owner)
 
 
 def _surface(s: Surface | None) -> list[Entry]:

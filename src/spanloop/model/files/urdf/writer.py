@@ -11,7 +11,13 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 from spanloop.errors import UnsupportedError
-from spanloop.model.files.loss_report import LossReport, Written, lose_actuators_sensors_gravity, mimics
+from spanloop.model.files.loss_report import (
+    LossReport,
+    Written,
+    lose_actuators_sensors_gravity,
+    mimics,
+    without_contacts,
+)
 from spanloop.model.files.split_joints import split, without_offsets
 from spanloop.model.files.xml_writer import angles, checked, child, document, is_turned, numbers
 from spanloop.model.model import Model
@@ -24,7 +30,7 @@ NO_LIMIT = 1e30
 def dumps(model: Model) -> Written:
     """The model as URDF."""
     report = LossReport()
-    model = split(without_offsets(model), ("cylindrical", "universal"), report)
+    model = split(without_offsets(without_contacts(model, report)), ("cylindrical", "universal"), report)
     _can_stand(model)
     robot = ET.Element("robot", {"name": checked(model.name)})
     root = _implied_root(model)

@@ -19,7 +19,7 @@ class Stage {
     const sets = (lists) => lists.map((x) => x && new Set(x)); // of segments; null: all of them
     [this.present, this.closed, this.broken, this.held] = [data.present, data.closed, data.broken, data.held].map(sets);
     this.moments = data.events.filter((e) => e.body !== null);
-    this.shown = { joints: true, loops: true, forces: true, trails: true, frames: false, inertias: false };
+    this.shown = { joints: true, loops: true, forces: true, contacts: true, shapes: false, trails: true, frames: false, inertias: false };
     this.bodies = data.bodies.map((body) => this.made((s) => body.shapes.forEach((x) => s.shape(x, colorOf(body.color), data.meshes))));
     this.inertias = data.bodies.map((b) => this.made((s) => b.inertia && s.shape(b.inertia, colorOf(b.color))));
     this.joints = data.bodies.map((_, k) => this.made((s) => data.joints.filter((j) => j.body === k).forEach((j) => this.joint(s, j))));
@@ -27,6 +27,7 @@ class Stage {
     this.ball = this.made((s) => s.ball(IDENTITY, [1, 1, 1], [1, 1, 1]));
     this.rod = this.made((s) => s.cylinder(IDENTITY, 1, 1, [1, 1, 1]));
     this.arrow = this.made((s) => s.arrow(IDENTITY, [1, 1, 1]));
+    this.contacts = new Contacts(this, data);
     this.floor = this.drawing.object(
       [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]].flatMap(([x, y]) => [x, y, 0, 0, 0, 1, 1, 1, 1]),
     );
@@ -200,9 +201,10 @@ class Stage {
       const wide = 4 * this.data.size;
       const middle = [camera.home[0] + camera.shift[0], camera.home[1] + camera.shift[1], 0];
       const model = frameOf([wide, 0, 0], [0, wide, 0], [0, 0, 1], [middle[0], middle[1], this.data.ground]);
-      d.use('floor', { seen, model, middle, gap, wide, ink: dark ? [0.75, 0.82, 0.9] : [0.25, 0.28, 0.32] });
+      d.use('floor', { seen, model, middle, gap, wide, checks: this.data.checkered ? 0.3 : 0, ink: dark ? [0.75, 0.82, 0.9] : [0.25, 0.28, 0.32] });
       d.draw(this.floor);
     });
+    this.contacts.drawPatches(lit);
     if (camera.eye()[2] > this.data.ground) this.shadows(seen, dark);
     this.bodies.forEach((body, k) => {
       if (!this.isThere(k)) return;
@@ -222,14 +224,17 @@ class Stage {
     });
     this.drawHolds(lit);
     this.drawMoments(lit);
-    if (this.shown.forces) {
-      this.drawForces(lit);
-      d.blended(() => { // inside bodies too, faintly
-        d.gl.disable(d.gl.DEPTH_TEST);
-        this.drawForces({ ...lit, alpha: 0.3 });
-        d.gl.enable(d.gl.DEPTH_TEST);
-      });
-    }
+    if (this.shown.shapes) this.contacts.drawShapes(lit);
+    const forces = (light) => {
+      if (this.shown.forces) this.drawForces(light);
+      if (this.shown.contacts) this.contacts.drawForces(light);
+    };
+    forces(lit);
+    d.blended(() => { // inside bodies too, faintly
+      d.gl.disable(d.gl.DEPTH_TEST);
+      forces({ ...lit, alpha: 0.3 });
+      d.gl.enable(d.gl.DEPTH_TEST);
+    });
     if (this.shown.trails) d.blended(() => { // seen through bodies
       const paint = colorOf(this.data.colors.trail);
       const values = { seen, screen: [w, h], width: 3.2 * Math.min(window.devicePixelRatio || 1, 2), now: this.time, window: 3, paint };

@@ -4,7 +4,8 @@ const data = JSON.parse(document.getElementById('data').textContent);
 const byId = (id) => document.getElementById(id);
 const root = document.documentElement;
 const TOGGLES = [
-  ['joints', 'joints', 'j'], ['loops', 'loops', 'l'], ['forces', 'forces', 'f'], ['trails', 'trails', 't'], ['frames', 'axes', 'a'],
+  ['joints', 'joints', 'j'], ['loops', 'loops', 'l'], ['forces', 'forces', 'f'], ['contacts', 'contacts', 'c'],
+  ['shapes', 'contact shapes', 's'], ['trails', 'trails', 't'], ['frames', 'axes', 'a'],
   ['inertias', 'inertias', 'i'],
 ];
 
@@ -44,7 +45,8 @@ try {
 
 // ---- what is shown
 
-const has = { loops: data.closures.length, forces: data.arrows.length };
+const has = { loops: data.closures.length, forces: data.arrows.length, contacts: data.touches.names.length };
+if (stage) has.shapes = Number(stage.contacts.has_shapes);
 const switches = {};
 for (const [key, name, letter] of stage ? TOGGLES : []) {
   if (has[key] === 0) continue;
@@ -70,7 +72,7 @@ if (data.lost.length) {
 }
 
 function status() {
-  if (!stage || !(stage.closures.length || stage.data.holds.length)) return;
+  if (!stage || !(stage.closures.length || stage.data.holds.length || stage.contacts.names.length)) return;
   const now = stage.closedNow();
   const worst = Math.max(0, ...now.map((k) => stage.error(stage.closures[k])));
   const word = worst < 1e-6 ? 'closed' : worst < 1e-3 ? 'nearly closed' : 'open';
@@ -79,6 +81,7 @@ function status() {
   if (stage.closures.length) parts.push(`${many} ${word}` + (now.length ? `, largest error ${worst.toExponential(1)} m or rad` : ''));
   const holds = stage.holdsNow().map((x) => x.name);
   if (holds.length) parts.push(`holding: ${holds.join(', ')}`);
+  if (stage.contacts.names.length) parts.push(stage.contacts.words());
   byId('status').textContent = parts.join('; ');
   const color = stage.colorOfError(worst).map((x) => Math.round(255 * x));
   byId('status').style.setProperty('--dot', now.length ? `rgb(${color})` : 'transparent');

@@ -46,7 +46,7 @@ function settingsCard(data) {
 const KEYS = [
   ['drag', 'rotate the view'], ['shift or right drag', 'pan'], ['wheel, pinch', 'zoom'], ['double click, r', 'reset the view'],
   ['space', 'play, pause'], ['← →', 'one sample'], ['shift ← →', 'a tenth of the run'], ['home, end', 'start, end'], ['e, shift e', 'next event, the one before'], ['− +', 'slower, faster'],
-  ['j l f t a i', 'joints, loops, forces, trails, axes, inertias'], ['d', 'light, dark'], ['?', 'this list'],
+  ['j l f t a i', 'joints, loops, forces, trails, axes, inertias'], ['c s', 'forces of contacts, shapes of contacts'], ['d', 'light, dark'], ['?', 'this list'],
 ];
 
 function keysPanel(panel) {

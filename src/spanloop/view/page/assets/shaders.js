@@ -33,14 +33,14 @@ const SHADERS = {
     precision highp float; uniform vec4 paint; out vec4 shown;
     void main() { shown = paint; }`,
   ],
-  // a floor with lines that fade out
+  // a floor with lines that fade out; checkered, if it is touched
   floor: [
     `#version 300 es
     layout(location = 0) in vec3 position; uniform mat4 seen, model; out vec3 w;
     void main() { vec4 p = model * vec4(position, 1.0); w = p.xyz; gl_Position = seen * p; }`,
     `#version 300 es
     precision highp float;
-    in vec3 w; uniform vec3 middle, ink; uniform float gap, wide; out vec4 shown;
+    in vec3 w; uniform vec3 middle, ink; uniform float gap, wide, checks; out vec4 shown;
     float lines(float step) {
       vec2 x = w.xy / step, near = abs(fract(x - 0.5) - 0.5) / fwidth(x);
       return 1.0 - min(min(near.x, near.y), 1.0);
@@ -48,7 +48,9 @@ const SHADERS = {
     void main() {
       float fade = 1.0 - smoothstep(0.25, 1.0, length(w.xy - middle.xy) / wide);
       float line = max(0.35 * lines(gap), 0.8 * lines(5.0 * gap));
-      shown = vec4(ink, (0.10 + 0.9 * line) * 0.32 * fade);
+      vec2 cell = floor(w.xy / (5.0 * gap));
+      float dark = checks * mod(cell.x + cell.y, 2.0);
+      shown = vec4(ink, (0.10 + dark + 0.9 * line) * 0.32 * fade);
     }`,
   ],
   // a line of constant width on the screen; old parts fade

