@@ -17,7 +17,8 @@ class ContactGeometry:
     """The n contact points of a state or of a batch of states, in world axes; batch axes come first.
 
     names: of the points, in order. gap (..., n): distance of the surfaces [m], negative where they overlap.
-    point (..., n, 3): midway between the surfaces [m]. normal (..., n, 3): from side b to side a.
+    point (..., n, 3): on the surface of the rounder shape; between two round ones it divides the gap as their radii
+    [m]. normal (..., n, 3): from side b to side a.
     axes (..., n, 3, 3): unit vectors n, t1, t2 as rows, right-handed.
     gap_rate (..., n) [m/s] and slip (..., n, 3) [m/s]: the velocity of side a on the surface of side b, along the
     normal and across it; None without v.

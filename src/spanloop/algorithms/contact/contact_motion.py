@@ -31,7 +31,7 @@ def contact_geometry(mechanism: Any, contacts: Sequence[Contact]) -> Program:
     points = points_of(contacts, mechanism)
 
     def result(m: Any, here: Any, world: Any) -> list[Scalar]:
-        found = touches_at(points, here)
+        found = touches_at(points, m, here)
         return [x for t in found for x in (t.gap, *t.point, *t.world.axes[0], *t.world.axes[1], *t.world.axes[2])]
 
     return Program("contact_geometry", ("q",), (*placed(()), poses()), result, (points.n, WIDTH))
@@ -42,14 +42,14 @@ def contact_velocities(mechanism: Any, contacts: Sequence[Contact]) -> Program:
     points = points_of(contacts, mechanism)
 
     def result(m: Any, here: Any, world: Any) -> list[Scalar]:
-        return _velocities(points, here)
+        return _velocities(points, m, here)
 
     sweeps = (*placed(()), poses(), outward(fly, V=Motion()))
     return Program("contact_velocities", ("q", "v"), sweeps, result, (points.n, 3))
 
 
-def _velocities(points: ContactPoints, here: Any) -> list[Scalar]:
-    found = touches_at(points, here)
+def _velocities(points: ContactPoints, m: Any, here: Any) -> list[Scalar]:
+    found = touches_at(points, m, here)
     surfaces = surface_rates_at(points, found)
     numbers: list[Scalar] = []
     for i, k in enumerate(points.contact_of):
