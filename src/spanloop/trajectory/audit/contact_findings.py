@@ -127,12 +127,12 @@ def jammed(run: Trajectory, found: ContactSamples) -> list[str]:
         return []
     along = np.einsum("...ij,...j->...i", found.axes[..., 1:, :], found.slip)
     unit = np.nan_to_num(along / np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), 1e-300))
-    out = np.zeros(slips.shape, bool)
+    out, friction = np.zeros(slips.shape, bool), np.broadcast_to(p.friction, slips.shape)
     groups = [(run.robot, some)] if is_uniform(run) else [(t.robot, t.where & some) for t in topologies(run, most=None)]
     for robot, where in groups:
         if where.any():
             W = over_samples("jams", lambda q, r=robot: _own_blocks(r.delassus(q), len(p), p.size), run.q[where])
-            push = W[..., 0, 0] - p.friction * np.sum(W[..., 0, 1:3] * unit[where], axis=-1)
+            push = W[..., 0, 0] - friction[where] * np.sum(W[..., 0, 1:3] * unit[where], axis=-1)
             out[where] = slips[where] & (push <= 0.0)
     return [p.names[k] for k in np.flatnonzero(out.reshape(-1, len(p)).any(axis=0))]
 

@@ -28,7 +28,7 @@ from spanloop.trajectory.topologies import has_same_joints, model_of
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
-_TOUCHES = 1e-9  # m: a start with a smaller gap touches
+TOUCHES = 1e-9  # m: a start with a smaller gap touches
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,7 @@ class Points:
 
     owner (points,): number of the contact of each. size: numbers of a point's force, 3, or 6 with torques.
     friction, torsion, rolling, resting (points,): of their contacts; stiffness, damping (points,): zero of hard ones.
+    friction is (..., 1, points) where the runs of a batch differ in it.
     """
 
     names: tuple[str, ...]
@@ -49,6 +50,12 @@ class Points:
     resting: np.ndarray
     stiffness: np.ndarray
     damping: np.ndarray
+
+    @staticmethod
+    def of_run(run: Trajectory) -> Points:
+        """The points of a run's model, with the friction of each run."""
+        found = Points.of(run.model)
+        return found if run.surfaces is None else replace(found, friction=run.surfaces[..., None, found.owner, 0])
 
     @staticmethod
     def of(model: Model) -> Points:
@@ -72,7 +79,7 @@ class Points:
 
     def chosen(self, numbers: np.ndarray) -> Points:
         """Some of the points."""
-        arrays = {f.name: x[numbers] for f in fields(self) if isinstance(x := getattr(self, f.name), np.ndarray)}
+        arrays = {f.name: x[..., numbers] for f in fields(self) if isinstance(x := getattr(self, f.name), np.ndarray)}
         return replace(self, names=tuple(self.names[k] for k in numbers), **arrays)
 
 
@@ -134,7 +141,7 @@ def in_point(axes: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 def contact_samples(run: Trajectory) -> ContactSamples:
     """The contacts of a run whose segments have the contacts of its model."""
-    points = Points.of(run.model)
+    points = Points.of_run(run)
     found = geometry(run.robot, points, run.q, run.v)
     size = len(points), points.size
     local = np.concatenate([_local(s.contact_forces, (*s.q.shape[:-1], *size)) for s in run.segments], axis=-3)
@@ -170,7 +177,7 @@ def _local(forces: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
 def _with_start(run: Trajectory, gap: np.ndarray, local: np.ndarray) -> np.ndarray:
     """Forces by point, with those of samples that no step leads to: nothing where nothing touches."""
     asked = np.isnan(local).any(axis=(-2, -1)) & np.isfinite(gap).all(axis=-1)
-    apart = asked & (gap > _TOUCHES).all(axis=-1)
+    apart = asked & (gap > TOUCHES).all(axis=-1)
     if not asked.any():
         return local
     out = local.copy()
