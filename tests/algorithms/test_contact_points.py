@@ -99,8 +99,8 @@ def test_the_rows_of_both_sides_push_with_opposite_forces_at_one_point():
     found = robot.contact_geometry(q, v)
     np.testing.assert_allclose(gaps, found.gap, atol=1e-15)
     np.testing.assert_allclose(rates[:, 0], found.gap_rate, atol=1e-13)
-    slip = np.einsum("nk,nkx->nx", rates[:, 1:3], found.axes[:, 1:])
-    np.testing.assert_allclose(slip, found.slip, atol=1e-13)
+    for part, expected in ((rates[:, :3], found.slip), (rates[:, 3:], found.spin)):
+        np.testing.assert_allclose(np.einsum("nk,nkx->nx", part, found.axes), expected, atol=1e-13)
 
 
 # ---- degenerate poses

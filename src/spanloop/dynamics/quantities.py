@@ -64,10 +64,16 @@ class Quantities(KernelCalls):
         """Return gaps, positions and normals of all contact points, and with v how the two sides move on each other.
 
         q (..., nq), v (..., nv). `.gap` (..., n) [m] is negative where shapes overlap, `.normal` (..., n, 3) points
-        from side b to side a, `.slip` (..., n, 3) [m/s] is the velocity of a on the surface of b across it, all in
-        world axes; `.names` (n) are those of the points (docs/contacts.md).
+        from side b to side a, `.slip` (..., n, 3) [m/s] is the velocity of a relative to the surface of b, all in world
+        axes; `.names` (n) are those of the points (docs/contacts.md).
 
         InputError: the model has no contacts.
+
+        >>> ball = ("fl_shank", sl.contacts.Sphere(0.02, position=(0, 0, -0.2)))
+        >>> robot = sl.Dynamics(sl.zoo.quadruped().with_contact("foot", ball, "ground"))
+        >>> found = robot.contact_geometry(robot.model.neutral())
+        >>> found.names, found.gap.shape, found.normal[0].tolist()
+        (('foot',), (1,), [0.0, 0.0, 1.0])
         """
         names = tuple(name for c in self.model.contacts for name in c.point_names)
         return contact_calls.contact_geometry(self._kernel, names, q, v)
