@@ -82,7 +82,9 @@ def _work_of_contacts(run: Trajectory) -> dict[str, Integral]:
     order = sorted(every, key=lambda name: -float(np.nansum(np.abs(every[name].parts))))
     if len(order) > _NAMED:
         rest = [every.pop(name) for name in order[_NAMED:]]
-        every["other contacts"] = Integral(sum(x.parts for x in rest), sum(x.misses for x in rest))
+        every["other contacts"] = Integral(
+            np.sum([x.parts for x in rest], axis=0), np.sum([x.misses for x in rest], axis=0)
+        )
     return every
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from spanloop.errors import listed
 from spanloop.trajectory.audit.findings import NOT_JUDGED, WELL, Finding, verdict_on
-from spanloop.trajectory.contacts.contact_samples import ContactSamples
+from spanloop.trajectory.contacts.contact_samples import ContactSamples, delassus
 from spanloop.trajectory.contacts.contact_states import is_slipping
 from spanloop.trajectory.quantities import over_samples
 from spanloop.trajectory.topologies import is_uniform, topologies
@@ -88,7 +88,7 @@ def _cones(run: Trajectory, found: ContactSamples) -> Finding:
 
 def _uniqueness(run: Trajectory) -> Finding:
     shared = [name for name, contact in run.contacts.items() if not contact.unique.all()]
-    motion = ~run.contacts.unique_motion
+    motion = np.logical_not(run.contacts.unique_motion)
     words = "All forces of contacts are unique."
     if shared:
         words = (
@@ -121,17 +121,17 @@ def _jams(run: Trajectory, found: ContactSamples) -> Finding:
 def jammed(run: Trajectory, found: ContactSamples) -> list[str]:
     """Names of the points that jam at samples: n · W (n − µ d) is not positive, d the direction of the slip."""
     p = found.points
-    slips = is_slipping(found) | (np.nan_to_num(np.linalg.norm(found.slip, axis=-1)) > 0.0) & (found.gap <= 0.0)
+    slips = is_slipping(found) | (np.nan_to_num(np.linalg.norm(found.tangential, axis=-1)) > 0.0) & (found.gap <= 0.0)
     some = slips.any(axis=-1)
     if not some.any():
         return []
-    along = np.einsum("...ij,...j->...i", found.axes[..., 1:, :], found.slip)
+    along = np.einsum("...ij,...j->...i", found.axes[..., 1:, :], found.tangential)
     unit = np.nan_to_num(along / np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), 1e-300))
     out, friction = np.zeros(slips.shape, bool), np.broadcast_to(p.friction, slips.shape)
     groups = [(run.robot, some)] if is_uniform(run) else [(t.robot, t.where & some) for t in topologies(run, most=None)]
     for robot, where in groups:
         if where.any():
-            W = over_samples("jams", lambda q, r=robot: _own_blocks(r.delassus(q), len(p), p.size), run.q[where])
+            W = over_samples("jams", lambda q, r=robot: _own_blocks(delassus(r, q), len(p), p.size), run.q[where])
             push = W[..., 0, 0] - friction[where] * np.sum(W[..., 0, 1:3] * unit[where], axis=-1)
             out[where] = slips[where] & (push <= 0.0)
     return [p.names[k] for k in np.flatnonzero(out.reshape(-1, len(p)).any(axis=0))]

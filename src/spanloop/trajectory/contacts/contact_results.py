@@ -80,7 +80,9 @@ class Contacts(Mapping[str, "ContactResult"]):
     def __str__(self) -> str:
         if not len(self):
             return "no contacts"
-        rows = [("contact", "points", "open", "sticks", "slips", "least gap", "largest force", "unique")]
+        rows: list[tuple[str, ...]] = [
+            ("contact", "points", "open", "sticks", "slips", "least gap", "largest force", "unique")
+        ]
         rows += [_row(self[name]) for name in self._names[:_SHOWN]]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(f"{x:<{w}}" for x, w in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -174,14 +176,14 @@ class ContactResult:
 
     @property
     def slip(self) -> Array:
-        """The velocity of a's surface along b's (..., n, 3) in world axes [m/s]; of several points that of the fastest
-        which is closed, or of the smallest gap where none is."""
+        """The velocity of a relative to the surface of b (..., n, 3) in world axes [m/s]; of several points that of the
+        fastest which is closed, or of the smallest gap where none is."""
 
         def fastest(piece: Trajectory, own: ContactSamples) -> np.ndarray:
             closed = contact_states.is_closed(own)
             speed = np.where(closed, np.linalg.norm(own.slip, axis=-1), -np.inf)
             chosen = np.take_along_axis(own.slip, speed.argmax(axis=-1)[..., None, None], axis=-2)[..., 0, :]
-            return np.where(closed.any(axis=-1)[..., None], chosen, _nearest(own, own.slip))
+            return np.where(np.any(closed, axis=-1)[..., None], chosen, _nearest(own, own.slip))
 
         return self._joined(fastest, (3,))
 
@@ -211,7 +213,7 @@ class ContactResult:
         """
 
         def of_points(piece: Trajectory, own: ContactSamples) -> np.ndarray:
-            return piece.contacts._unique[0][..., self._numbers(piece)].all(axis=-1)
+            return np.all(piece.contacts._unique[0][..., self._numbers(piece)], axis=-1)
 
         return self._joined(of_points, (), True)
 
@@ -257,5 +259,5 @@ def _nearest(own: ContactSamples, values: np.ndarray) -> np.ndarray:
 def _centre(own: ContactSamples) -> np.ndarray:
     """The centre of pressure (..., n, 3), or the point of the smallest gap where none pushes."""
     weight = own.normal_force / np.maximum(own.normal_force.sum(axis=-1, keepdims=True), 1e-300)
-    pushed = (own.normal_force > 0.0).any(axis=-1)[..., None]
+    pushed = np.any(own.normal_force > 0.0, axis=-1, keepdims=True)
     return np.where(pushed, np.sum(weight[..., None] * own.point, axis=-2), _nearest(own, own.point))

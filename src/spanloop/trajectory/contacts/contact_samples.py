@@ -4,8 +4,9 @@
 |---|---|---|---|
 | gap | (..., n, points) | distance of the surfaces, negative where they overlap [m] | |
 | axes | (..., n, points, 3, 3) | rows: normal from b to a, and two tangents | world |
-| gap_rate | (..., n, points) | velocity of a's surface relative to b's along the normal [m/s] | |
-| slip | (..., n, points, 3) | and in the tangent plane [m/s] | world |
+| slip | (..., n, points, 3) | velocity of a relative to the surface of b [m/s] | world |
+| gap_rate | (..., n, points) | its part along the normal [m/s] | |
+| spin | (..., n, points, 3) | angular velocity of a relative to b [rad/s] | world |
 | local | (..., n, points, 3 or 6) | force on a, and torque where there is torsion or rolling [N, N m] | of the point |
 
 Forces are means over the step that ends at a sample; what they do at the sample is seen in the axes there.
@@ -15,11 +16,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spanloop.dynamics import Dynamics
+from spanloop.errors import UnsupportedError
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.trajectory.quantities import over_samples, pose
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 TOUCHES = 1e-9  # m: a start with a smaller gap touches
+_WIDTH = 20  # numbers of a point: gap, its rate, position, axes, slip, spin
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,8 @@ class Points:
     def chosen(self, numbers: np.ndarray) -> Points:
         """Some of the points."""
         arrays = {f.name: x[..., numbers] for f in fields(self) if isinstance(x := getattr(self, f.name), np.ndarray)}
-        return replace(self, names=tuple(self.names[k] for k in numbers), **arrays)
+        own: dict[str, Any] = {**arrays, "names": tuple(self.names[k] for k in numbers)}
+        return replace(self, **own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,7 @@ class ContactSamples:
     axes: np.ndarray
     gap_rate: np.ndarray
     slip: np.ndarray
+    spin: np.ndarray
     local: np.ndarray
 
     @cached_property
@@ -113,9 +118,14 @@ class ContactSamples:
         return self.local[..., 0]
 
     @cached_property
-    def velocity(self) -> np.ndarray:
-        """Velocity of a's surface relative to b's (..., n, points, 3) in world axes [m/s]."""
-        return self.slip + self.gap_rate[..., None] * self.axes[..., 0, :]
+    def tangential(self) -> np.ndarray:
+        """The part of the slip in the tangent plane (..., n, points, 3), world axes [m/s]."""
+        return self.slip - self.gap_rate[..., None] * self.axes[..., 0, :]
+
+    @cached_property
+    def rates(self) -> np.ndarray:
+        """Velocities of a on b along the axes of the points (..., n, points, size) [m/s, rad/s]."""
+        return in_axes(self.points, self.axes, self.slip, self.spin)
 
     def chosen(self, numbers: np.ndarray) -> ContactSamples:
         """Some of the points."""
@@ -134,6 +144,23 @@ def in_world(axes: np.ndarray, local: np.ndarray) -> np.ndarray:
     return np.einsum("...i,...ij->...j", local, axes)
 
 
+class Geometry(NamedTuple):
+    """Points at states; see the table above."""
+
+    gap: np.ndarray
+    point: np.ndarray
+    axes: np.ndarray
+    gap_rate: np.ndarray
+    slip: np.ndarray
+    spin: np.ndarray
+
+
+def in_axes(points: Points, axes: np.ndarray, slip: np.ndarray, spin: np.ndarray) -> np.ndarray:
+    """Velocities (..., points, size) along the axes of the points."""
+    linear = in_point(axes, slip)
+    return linear if points.size == 3 else np.concatenate([linear, in_point(axes, spin)], axis=-1)
+
+
 def in_point(axes: np.ndarray, vector: np.ndarray) -> np.ndarray:
     """Components (..., 3) of a vector (..., 3) along rows of axes (..., 3, 3)."""
     return np.einsum("...ij,...j->...i", axes, vector)
@@ -145,7 +172,7 @@ def contact_samples(run: Trajectory) -> ContactSamples:
     found = geometry(run.robot, points, run.q, run.v)
     size = len(points), points.size
     local = np.concatenate([_local(s.contact_forces, (*s.q.shape[:-1], *size)) for s in run.segments], axis=-3)
-    return ContactSamples(points, *found, _with_start(run, found[0], local))
+    return ContactSamples(points, *found, _with_start(run, found.gap, local))
 
 
 def is_alike(run: Trajectory) -> bool:
@@ -153,20 +180,28 @@ def is_alike(run: Trajectory) -> bool:
     return has_same_joints(run) and all(model_of(run, s).contacts == run.model.contacts for s in run.segments)
 
 
-def geometry(robot: Dynamics, points: Points, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, ...]:
-    """gap, point, axes, gap_rate and slip at states q (..., n, nq), v (..., n, nv); shapes as in the table."""
+def geometry(robot: Dynamics, points: Points, q: np.ndarray, v: np.ndarray) -> Geometry:
+    """gap, point, axes, gap_rate, slip and spin at states q (..., n, nq), v (..., n, nv); shapes as in the table."""
 
     def rows(q: np.ndarray, v: np.ndarray) -> np.ndarray:
         found = robot.contact_geometry(q, v)
         assert found.gap_rate is not None
         assert found.slip is not None
-        axes = found.axes.reshape(*found.gap.shape, 9)
-        return np.concatenate([found.gap[..., None], found.point, axes, found.gap_rate[..., None], found.slip], axis=-1)
+        assert found.spin is not None
+        axes, scalars = found.axes.reshape(*found.gap.shape, 9), np.stack([found.gap, found.gap_rate], axis=-1)
+        return np.concatenate([scalars, found.point, axes, found.slip, found.spin], axis=-1)
 
-    width = 17
-    found = over_samples("contacts", rows, q, v) if len(points) else np.zeros((*q.shape[:-1], 0, width))
-    gap, point, axes, rate, slip = np.split(found, (1, 4, 13, 14), axis=-1)
-    return gap[..., 0], point, axes.reshape(*axes.shape[:-1], 3, 3), rate[..., 0], slip
+    found = over_samples("contacts", rows, q, v) if len(points) else np.zeros((*q.shape[:-1], 0, _WIDTH))
+    point, axes, slip, spin = np.split(found[..., 2:], (3, 12, 15), axis=-1)
+    return Geometry(found[..., 0], point, axes.reshape(*axes.shape[:-1], 3, 3), found[..., 1], slip, spin)
+
+
+def delassus(robot: Any, q: np.ndarray) -> np.ndarray:
+    """W (k, points · size, points · size) at states q (k, nq)."""
+    if not hasattr(robot, "delassus"):
+        raise UnsupportedError("contacts: this model has no Delassus matrix")
+    W: np.ndarray = robot.delassus(q)
+    return W
 
 
 def _local(forces: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:

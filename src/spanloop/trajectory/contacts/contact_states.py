@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.trajectory.contacts.contact_samples import TOUCHES, ContactSamples
+from spanloop.trajectory.contacts.contact_samples import TOUCHES, ContactSamples, delassus
 from spanloop.trajectory.contacts.uniqueness import unique
 from spanloop.trajectory.quantities import over_samples
 from spanloop.trajectory.topologies import is_uniform, topologies
@@ -42,7 +42,7 @@ def is_closed(found: ContactSamples) -> np.ndarray:
 
 def is_slipping(found: ContactSamples, slow: float = SLOW["float64"]) -> np.ndarray:
     """Whether points (..., n, points) slip; slow: the speed [m/s] up to which they stick."""
-    speed = np.linalg.norm(found.slip, axis=-1)
+    speed = np.linalg.norm(found.tangential, axis=-1)
     friction = np.linalg.norm(found.local[..., 1:3], axis=-1)
     inside = friction < (1.0 - _INSIDE) * found.points.friction * found.normal_force
     slipping: np.ndarray = is_closed(found) & ~inside & (speed > slow)
@@ -77,8 +77,8 @@ def uniqueness(run: Trajectory, found: ContactSamples) -> tuple[np.ndarray, np.n
 
 def _described(found: ContactSamples, closed: np.ndarray, slipping: np.ndarray) -> np.ndarray:
     """What uniqueness depends on beside W: (..., n, points × 8)."""
-    size = np.linalg.norm(found.slip, axis=-1, keepdims=True)
-    direction = found.slip / np.maximum(size, _TINY)
+    size = np.linalg.norm(found.tangential, axis=-1, keepdims=True)
+    direction = found.tangential / np.maximum(size, _TINY)
     along = np.einsum("...ij,...j->...i", found.axes[..., 1:, :], direction)
     friction = np.broadcast_to(found.points.friction, closed.shape)[..., None]
     parts = [closed[..., None], slipping[..., None], friction, along, friction * direction]
@@ -90,7 +90,7 @@ def _flags(robot: Dynamics, found: ContactSamples, q: np.ndarray, rows: np.ndarr
     p = found.points
 
     def flags(q: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        W = softened(robot.delassus(q), found, step)
+        W = softened(delassus(robot, q), found, step)
         described = rows.reshape(len(q), len(p), _COLUMNS)
         closed, slipping = described[..., 0] > 0.5, described[..., 1] > 0.5
         directions = _directions(found, closed, slipping, *np.split(described[..., 2:5], (1,), axis=-1))

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spanloop.dynamics import Dynamics
+from spanloop.model import Model
+from spanloop.model.contacts import Contact
 from spanloop.model.parts import WORLD
-from spanloop.trajectory.contacts.contact_samples import ContactSamples, geometry, in_point
+from spanloop.trajectory.contacts.contact_samples import delassus, geometry, in_axes
 from spanloop.trajectory.quantities import over_samples
 from spanloop.trajectory.topologies import is_uniform, topologies
 
@@ -50,7 +52,7 @@ def contact_work(run: Trajectory) -> ContactWork:
     steps = _Steps(run)
     work, doubt = steps.while_closed()
     gain, gain_doubt = np.zeros((2, *steps.known.shape))
-    rows = steps.hits.any(axis=-1)
+    rows = np.any(steps.hits, axis=-1)
     if rows.any():
         each, miss, change = steps.at_once(rows)
         hits = steps.hits[rows]
@@ -66,9 +68,8 @@ class _Steps:
     def __init__(self, run: Trajectory):
         self.run, self.found = run, run.contacts.samples
         self.h = np.diff(run.times)[:, None]
-        found = self.found
-        self.before, self.after = velocities(run, found, slice(None, -1)), velocities(run, found, slice(1, None))
-        self.force = found.local[..., 1:, :, :]
+        self.before, self.after = self.found.rates[..., :-1, :, :], self.found.rates[..., 1:, :, :]
+        self.force = self.found.local[..., 1:, :, :]
         self.hits = self._hits()
         self.known = (self.h[:, 0] <= _WHOLE * run.step) | self._stays_clear()
 
@@ -104,7 +105,9 @@ class _Steps:
         each = np.sum(impulse * (after - 0.5 * Wf), axis=-1)
         miss = np.abs(np.sum(impulse * (after - Wf - before), axis=-1))
         start = np.roll(where, -1, axis=-1)  # the samples before them
-        there = local_velocities(run.robot, self.found, run.q[start], run.v[where])
+        points = self.found.points
+        begun = geometry(run.robot, points, run.q[start], run.v[where])
+        there = in_axes(points, begun.axes, begun.slip, begun.spin)
         then = np.sum(impulse * (there - 0.5 * self._response(where, run.q[start], impulse)), axis=(-2, -1))
         return each, miss, np.abs(each.sum(axis=-1) - then)
 
@@ -124,45 +127,9 @@ def _responses(robot: Dynamics, q: np.ndarray, impulse: np.ndarray) -> np.ndarra
     flat = impulse.reshape(len(impulse), -1)
 
     def changed(q: np.ndarray, f: np.ndarray) -> np.ndarray:
-        return np.einsum("kij,kj->ki", robot.delassus(q), f)
+        return np.einsum("kij,kj->ki", delassus(robot, q), f)
 
     return over_samples("work of contacts", changed, q, flat).reshape(impulse.shape)
-
-
-def velocities(run: Trajectory, found: ContactSamples, which: slice) -> np.ndarray:
-    """Velocities (..., k, points, size) of a on b along the axes of the points, at some samples."""
-    linear = in_point(found.axes, found.velocity)
-    if found.points.size == 3:
-        return linear[..., which, :, :]
-    spin = in_point(found.axes, _spins(run.robot, found, run.q, run.v))
-    return np.concatenate([linear, spin], axis=-1)[..., which, :, :]
-
-
-def local_velocities(robot: Dynamics, found: ContactSamples, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The same at states q (k, nq), v (k, nv)."""
-    _, _, axes, rate, slip = geometry(robot, found.points, q, v)
-    linear = np.concatenate([rate[..., None], in_point(axes, slip)[..., 1:]], axis=-1)
-    if found.points.size == 3:
-        return linear
-    return np.concatenate([linear, in_point(axes, _spins(robot, found, q, v))], axis=-1)
-
-
-def _spins(robot: Dynamics, found: ContactSamples, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Angular velocities (..., points, 3) of a relative to b, in world axes [rad/s]."""
-    out = np.zeros((*q.shape[:-1], len(found.points), 3))
-    for number, contact in enumerate(robot.model.contacts):
-        mine = found.points.owner == number
-        for side, sign in ((contact.a, 1.0), (contact.b, -1.0)):
-            body, _ = side.on(robot.model)
-            if body != WORLD:
-                turning = over_samples("work of contacts", lambda q, v, b=body: _turning(robot, b, q, v), q, v)
-                out[..., mine, :] += sign * turning[..., None, :]
-    return out
-
-
-def _turning(robot: Dynamics, body: str, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    turning: np.ndarray = np.einsum("...rk,...k->...r", robot.jacobian(q, body)[..., :3, :], v)
-    return turning
 
 
 # ---- impulses on the whole mechanism
@@ -185,6 +152,6 @@ def impulses(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     return total, np.where(known[..., None], doubt, np.inf)
 
 
-def _acts_outside(model, contact) -> float:
+def _acts_outside(model: Model, contact: Contact) -> float:
     """1 where the world pushes on a body, −1 where a body pushes on the world and is side b, 0 between bodies."""
     return float(contact.a.on(model)[0] != WORLD) - float(contact.b.on(model)[0] != WORLD)
