@@ -166,7 +166,7 @@ BAD_SIDES = [
     (("leg", BALL), ("leg", sl.contacts.Plane()), "'leg' and 'leg' are shapes of one link;"),
     (("toe", BALL), ("leg", BALL), "'toe' and 'leg' are shapes of one link"),
     (("world", BALL), "ground", "'world' and 'world' are both fixed to the world"),
-    (("leg", Geometry("ellipsoid", (1.0, 1.0, 1.0))), "ground", "no contact of a ellipsoid"),
+    (("leg", Geometry("ellipsoid", (1.0, 1.0, 1.0))), "ground", "no contact of an ellipsoid"),
     (("leg", Geometry("sphere", (0.0,))), "ground", "the size of a sphere is (0.0,) m; every number must be > 0"),
 ]
 
@@ -192,6 +192,18 @@ def test_shapes_fixed_to_the_world_do_not_touch_it(model):
     still = model.lock("hip").weld("trunk", "world")
     with pytest.raises(ModelError, match="'foot' and 'world' are both fixed to the world"):
         still.with_contact("c", "foot")
+
+
+def test_shapes_that_a_fixed_loop_holds_together_do_not_touch(model):
+    b = walker().body("arm", mass=1.0, inertia=(1, 1, 1), geometry=[BALL]).revolute("shoulder", "trunk", "arm", "x")
+    held = b.build().weld("arm", "leg")
+    with pytest.raises(ModelError, match=r"'arm' and 'foot' are shapes of one link .*fixed joints or loops"):
+        held.with_contact("c", "arm", "foot")
+    assert held.with_contact("c", "arm").contacts
+    touching = b.build().with_contact("c", "arm", "foot")
+    assert touching.weld("arm", "leg").contacts == ()
+    assert "contact 'c': removed" in touching.weld("arm", "leg").notes[-1]
+    assert touching.with_loop("arm", "leg", switchable=True).contacts == touching.contacts
 
 
 def test_ground_is_ambiguous_where_a_body_is_called_so():
@@ -430,6 +442,8 @@ def test_printouts_list_contacts(standing, tmp_path, capsys):
     assert "knock: sphere of trunk with capsule of leg (friction 0)" in str(standing)
     assert "contacts" in standing._repr_html_()
     standing.save(tmp_path / "walker.toml")
+    assert main(["check", str(tmp_path / "walker.toml")]) == 0
+    assert "3 contacts with 3 points that can touch ('foot', 'toe', 'knock')" in capsys.readouterr().out
     assert main(["info", str(tmp_path / "walker.toml"), "--json"]) == 0
     foot = json.loads(capsys.readouterr().out)["contacts"][0]
     assert (foot["name"], foot["a"]["shape"], foot["b"]["at"], foot["friction"]) == ("foot", "sphere", "world", 0.8)

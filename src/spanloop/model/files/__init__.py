@@ -185,7 +185,7 @@ def _urdf(data: bytes, path: Path, options: Options) -> Model:
 def _sdf(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.sdf.reader import loads
 
-    return loads(data, path.name, options.base, options.folders, options.repair)
+    return loads(data, path.name, options.base, options.folders, options.repair, options.contacts)
 
 
 def _mjcf(data: bytes, path: Path, options: Options) -> Model:

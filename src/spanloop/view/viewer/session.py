@@ -18,6 +18,7 @@ from spanloop.model.parts import Loop
 from spanloop.trajectory import Segment, Trajectory
 from spanloop.trajectory.segment_models import robot_of
 from spanloop.trajectory.topologies import with_carried
+from spanloop.view.contact_forces import ContactForces, contact_forces
 from spanloop.view.moving_scene import shown_name
 from spanloop.view.scene import poses
 from spanloop.view.stand_ins import reach
@@ -107,6 +108,7 @@ class Session:
         self.timeline: Timeline | None = None
         self.steps: deque[np.ndarray] = deque(maxlen=TRAIL)  # q along the live simulation
         self.follows_run = False  # the state is the one at the timeline's time
+        self._touching: ContactForces | None = None  # of the run, at the samples that are played
         self.offsets: dict[int, float] = {}
         self._began = np.zeros((0, 3))
         self.handles = self._find_handles()
@@ -176,6 +178,8 @@ class Session:
         assert self.run is not None
         one = self.run[tuple(map(int, np.unravel_index(number, self.run.batch)))] if self.run.batch else self.run
         self.timeline = Timeline(playback(one))
+        found = contact_forces(one)
+        self._touching = None if found is None else found.at(one.times, self.timeline.run.times)
         self.seek(self.timeline.first)
 
     def events(self) -> list[tuple[float, str]]:
@@ -264,6 +268,12 @@ class Session:
         passed = found.time <= self.timeline.now + 1e-12
         last = {str(name): str(kind) for name, kind in zip(found.name[passed], found.kind[passed], strict=True)}
         return {name for name, kind in last.items() if kind == "break"}
+
+    def contacts(self) -> ContactForces | None:
+        """Forces of the contacts at this time of the run; None without."""
+        if self._touching is None or self.timeline is None or not self.follows_run:
+            return None
+        return self._touching.sample(self.timeline.sample)
 
     def errors(self) -> list[float]:
         """The largest error of each loop [m or rad]; 0 for one that is open at this time of the run."""
