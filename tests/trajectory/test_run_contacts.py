@@ -73,7 +73,8 @@ def test_a_ball_that_bounces_is_open_but_where_it_rests():
     ball = bouncing_ball().contacts["touch"]
     assert set(ball.state) == {"open"}
     rests = bouncing_ball(0.0).contacts["touch"]
-    assert rests.state[-1] == "sticks" and rests.state[0] == "open"
+    assert rests.state[-1] == "sticks"
+    assert rests.state[0] == "open"
     near(rests.normal_force[-1], WEIGHT, 1e-9)
 
 
@@ -102,14 +103,16 @@ def test_a_table_of_numbers_has_columns_of_contacts(tmp_path):
     sliding_box().save(tmp_path / "run.csv")
     lines = [x for x in (tmp_path / "run.csv").read_text().splitlines() if not x.startswith("#")]
     names, last = lines[0].split(","), lines[-1].split(",")
-    assert "touch.gap [m]" in names and "touch.slip.x [m/s]" in names
+    assert "touch.gap [m]" in names
+    assert "touch.slip.x [m/s]" in names
     assert float(last[names.index("touch.force.z [N]")]) == pytest.approx(WEIGHT)
 
 
 def test_the_printout_lists_contacts():
     text = str(sliding_box().contacts)
     assert text.splitlines()[0].split()[:3] == ["contact", "points", "open"]
-    assert "touch" in text and "19.62 N" in text
+    assert "touch" in text
+    assert "19.62 N" in text
     assert "at the end touch pushes" in str(sliding_box())
     assert str(sl.simulate(sl.zoo.pendulum(), [0.1], duration=0.01).contacts) == "no contacts"
 

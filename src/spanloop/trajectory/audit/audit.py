@@ -164,6 +164,9 @@ def _energy(run: Trajectory, bound: float) -> Finding:
         return Finding("energy", value, limit, "J", verdict_on(value, limit, 0.0), sentence)
     did = ", ".join(f"{name} {x[k[:-1]]:.4g} J" for name, x in found.work.items())
     sentence = f"Work of {did}; energy differs from it by up to {value:.2g} J{where} {against}."
+    if any(name.startswith("impacts of") for name in found.work):
+        why = "Impacts are located to a step alone, and a shorter step tells more: the balance is uncertain"
+        return doubted("energy", value, limit, doubt, "J", sentence, why)
     return doubted("energy", value, limit, doubt, "J", sentence)
 
 

@@ -74,7 +74,8 @@ def _work_of_contacts(run: Trajectory) -> dict[str, Integral]:
     for k, name in enumerate(p.contacts):
         mine = p.owner == k
         hits = found.hits[..., mine]
-        for word, chosen in (("friction of", ~hits), ("impacts of", hits)):
+        rubs = "friction of" if np.any(p.friction[..., mine] > 0.0) else "contact"
+        for word, chosen in ((rubs, ~hits), ("impacts of", hits)):
             parts = np.where(chosen, found.work[..., mine], 0.0).sum(axis=-1)
             misses = np.where(chosen, found.doubt[..., mine], 0.0).sum(axis=-1)
             if _any(parts) or _any(misses):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanloop.dynamics import Dynamics
 from spanloop.errors import listed
 from spanloop.trajectory.audit.findings import NOT_JUDGED, WELL, Finding, verdict_on
-from spanloop.trajectory.contacts.contact_samples import ContactSamples, delassus
+from spanloop.trajectory.contacts.contact_samples import ContactSamples, Points, robots
 from spanloop.trajectory.contacts.contact_states import is_slipping
 from spanloop.trajectory.quantities import over_samples
-from spanloop.trajectory.topologies import is_uniform, topologies
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -57,7 +58,7 @@ def _penetration(run: Trajectory, found: ContactSamples, bound: float) -> Findin
     hard = found.points.stiffness == 0.0
     depth = np.where(hard & np.isfinite(found.gap), -found.gap, 0.0)
     at_samples, where = _largest(run, depth)
-    value = max(at_samples, _most(run, 1), 0.0)
+    value = max(at_samples, _most(run, 1), 0.0) + 0.0
     name = found.points.names[where[-1]]
     of = f", {name!r}{_when(run, where)}" if at_samples > 0.0 and value == at_samples else ""
     words = f"Surfaces overlap by up to {value:.2g} m{of} (bound {bound:.2g} m)."
@@ -128,18 +129,16 @@ def jammed(run: Trajectory, found: ContactSamples) -> list[str]:
     along = np.einsum("...ij,...j->...i", found.axes[..., 1:, :], found.tangential)
     unit = np.nan_to_num(along / np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), 1e-300))
     out, friction = np.zeros(slips.shape, bool), np.broadcast_to(p.friction, slips.shape)
-    groups = [(run.robot, some)] if is_uniform(run) else [(t.robot, t.where & some) for t in topologies(run, most=None)]
-    for robot, where in groups:
-        if where.any():
-            W = over_samples("jams", lambda q, r=robot: _own_blocks(delassus(r, q), len(p), p.size), run.q[where])
-            push = W[..., 0, 0] - friction[where] * np.sum(W[..., 0, 1:3] * unit[where], axis=-1)
-            out[where] = slips[where] & (push <= 0.0)
+    for robot, where in robots(run, some):
+        W = over_samples("jams", functools.partial(_own_blocks, robot, p), run.q[where])
+        push = W[..., 0, 0] - friction[where] * np.sum(W[..., 0, 1:3] * unit[where], axis=-1)
+        out[where] = slips[where] & (push <= 0.0)
     return [p.names[k] for k in np.flatnonzero(out.reshape(-1, len(p)).any(axis=0))]
 
 
-def _own_blocks(W: np.ndarray, points: int, size: int) -> np.ndarray:
+def _own_blocks(robot: Dynamics, p: Points, q: np.ndarray) -> np.ndarray:
     """The blocks (k, points, size, size) on the diagonal of W."""
-    blocks = W.reshape(len(W), points, size, points, size)
+    blocks = robot.delassus(q).reshape(len(q), len(p), p.size, len(p), p.size)
     return np.einsum("kpipj->kpij", blocks)
 
 
@@ -155,12 +154,13 @@ def _impacts(run: Trajectory, share: float) -> Iterator[Finding]:
     taken = [f"{name!r} {x:.4g} J" for name, x in _largest_first(by_name) if abs(x) > bound][:_NAMED]
     words = f"{hits} step{'' if hits == 1 else 's'} with impacts of contacts take {sum(by_name.values()):.4g} J"
     words += f" ({', '.join(taken)})." if taken else "."
+    words = words if hits else "Samples have no impact of a contact."
     excess = np.nan_to_num(work.gain - work.gain_doubt)
     k = tuple(int(i) for i in np.unravel_index(np.argmax(excess), excess.shape))
     value, doubt = max(float(np.nan_to_num(work.gain)[k]), 0.0), float(work.gain_doubt[k])
     if value > bound + doubt:
         words += f" One adds {value:.2g} J{_when(run, (*k, 0), 1)} (bound {bound:.2g} J)."
-    else:
+    elif hits:
         words += f" None adds energy (bound {bound:.2g} J)."
     verdict = verdict_on(value, bound, doubt)
     if verdict != WELL and value <= bound + doubt:

@@ -14,6 +14,8 @@ Forces are means over the step that ends at a sample; what they do at the sample
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,11 +23,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spanloop.dynamics import Dynamics
-from spanloop.errors import UnsupportedError
+from spanloop.errors import StateWarning
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.trajectory.quantities import over_samples, pose
-from spanloop.trajectory.topologies import has_same_joints, model_of
+from spanloop.trajectory.topologies import has_same_joints, is_uniform, model_of, topologies
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -172,7 +174,7 @@ def contact_samples(run: Trajectory) -> ContactSamples:
     found = geometry(run.robot, points, run.q, run.v)
     size = len(points), points.size
     local = np.concatenate([_local(s.contact_forces, (*s.q.shape[:-1], *size)) for s in run.segments], axis=-3)
-    return ContactSamples(points, *found, _with_start(run, found.gap, local))
+    return ContactSamples(points, *found, _with_start(run, points, found.gap, found.axes, local))
 
 
 def is_alike(run: Trajectory) -> bool:
@@ -196,12 +198,14 @@ def geometry(robot: Dynamics, points: Points, q: np.ndarray, v: np.ndarray) -> G
     return Geometry(found[..., 0], point, axes.reshape(*axes.shape[:-1], 3, 3), found[..., 1], slip, spin)
 
 
-def delassus(robot: Any, q: np.ndarray) -> np.ndarray:
-    """W (k, points · size, points · size) at states q (k, nq)."""
-    if not hasattr(robot, "delassus"):
-        raise UnsupportedError("contacts: this model has no Delassus matrix")
-    W: np.ndarray = robot.delassus(q)
-    return W
+def robots(run: Trajectory, which: np.ndarray) -> Iterator[tuple[Dynamics, np.ndarray]]:
+    """The kernels of the loops that are closed, and at which of some samples (..., n) they are."""
+    if is_uniform(run):
+        yield run.robot, which
+        return
+    for t in topologies(run, most=None, loaded=False):
+        if (t.where & which).any():
+            yield t.robot, t.where & which
 
 
 def _local(forces: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
@@ -209,8 +213,11 @@ def _local(forces: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     return np.zeros(shape) if forces is None else np.asarray(forces, float).reshape(shape)
 
 
-def _with_start(run: Trajectory, gap: np.ndarray, local: np.ndarray) -> np.ndarray:
-    """Forces by point, with those of samples that no step leads to: nothing where nothing touches."""
+def _with_start(run: Trajectory, points: Points, gap: np.ndarray, axes: np.ndarray, local: np.ndarray) -> np.ndarray:
+    """Forces by point, with those of samples that no step leads to: nothing where nothing touches.
+
+    Not known are those of compliant contacts, and where runs have a friction of their own.
+    """
     asked = np.isnan(local).any(axis=(-2, -1)) & np.isfinite(gap).all(axis=-1)
     apart = asked & (gap > TOUCHES).all(axis=-1)
     if not asked.any():
@@ -218,18 +225,20 @@ def _with_start(run: Trajectory, gap: np.ndarray, local: np.ndarray) -> np.ndarr
     out = local.copy()
     out[apart] = 0.0
     rest = asked & ~apart
-    if rest.any() and hasattr(run.robot, "contact_solution"):
-        out[rest] = _solved(run, rest).reshape(-1, *local.shape[-2:])
+    if rest.any() and run.surfaces is None and not points.stiffness.any():
+        for robot, where in robots(run, rest):
+            out[where] = _solved(run, robot, where, axes[where])
     return out
 
 
-def _solved(run: Trajectory, which: np.ndarray) -> np.ndarray:
-    """Forces (k, width) of robot.contact_solution at some samples (..., n)."""
-    robot: Any = run.robot
-    forces = {name: six[which] for name, six in (run.forces or {}).items()}
-    found = robot.contact_solution(run.q[which], run.v[which], run.tau[which], **({"forces": forces} if forces else {}))
-    local: np.ndarray = found.local
-    return local
+def _solved(run: Trajectory, robot: Dynamics, which: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Forces by point (k, points, size) of robot.contact_solution at some samples (..., n); NaN without an answer."""
+    forces = {name: six[which] for name, six in (run.forces or {}).items()} or None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StateWarning)
+        found = robot.contact_solution(run.q[which], run.v[which], run.tau[which], forces=forces)
+    local = in_point(axes, found.force)
+    return local if Points.of(run.model).size == 3 else np.concatenate([local, in_point(axes, found.torque)], axis=-1)
 
 
 # ---- forces of contacts on bodies

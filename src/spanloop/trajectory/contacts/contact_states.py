@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spanloop.contacts.uniqueness import directions, unique
 from spanloop.dynamics import Dynamics
-from spanloop.trajectory.contacts.contact_samples import TOUCHES, ContactSamples, delassus
-from spanloop.trajectory.contacts.uniqueness import unique
+from spanloop.trajectory.contacts.contact_samples import TOUCHES, ContactSamples, robots
 from spanloop.trajectory.quantities import over_samples
-from spanloop.trajectory.topologies import is_uniform, topologies
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -62,16 +61,14 @@ def uniqueness(run: Trajectory, found: ContactSamples) -> tuple[np.ndarray, np.n
     The force of a point that is open is zero, and unique.
     """
     closed, slipping = is_closed(found), is_slipping(found, SLOW[str(run.v.dtype)])
-    some = closed.any(axis=-1)
+    some = np.any(closed, axis=-1)
     forces, motion = np.ones(closed.shape, bool), np.ones(some.shape, bool)
     if not some.any():
         return forces, motion
     rows = _described(found, closed, slipping)
-    groups = [(run.robot, some)] if is_uniform(run) else [(t.robot, t.where & some) for t in topologies(run, most=None)]
-    for robot, where in groups:
-        if where.any():
-            flags = _flags(robot, found, run.q[where], rows[where], run.step) > 0.5
-            forces[where], motion[where] = flags[:, :-1], flags[:, -1]
+    for robot, where in robots(run, some):
+        flags = _flags(robot, found, run.q[where], rows[where], run.step) > 0.5
+        forces[where], motion[where] = flags[:, :-1], flags[:, -1]
     return forces, motion
 
 
@@ -90,11 +87,13 @@ def _flags(robot: Dynamics, found: ContactSamples, q: np.ndarray, rows: np.ndarr
     p = found.points
 
     def flags(q: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        W = softened(delassus(robot, q), found, step)
+        W = softened(robot.delassus(q), found, step)
         described = rows.reshape(len(q), len(p), _COLUMNS)
         closed, slipping = described[..., 0] > 0.5, described[..., 1] > 0.5
-        directions = _directions(found, closed, slipping, *np.split(described[..., 2:5], (1,), axis=-1))
-        forces, motion = unique(W, directions, slipping, described[..., 5:])
+        others = np.broadcast_to(np.column_stack([p.torsion, p.rolling]), (*closed.shape, 2))
+        columns = directions(np.concatenate([described[..., 2:3], others], axis=-1), p.size, closed, slipping,
+                             described[..., 3:5])  # fmt: skip
+        forces, motion = unique(W, columns, slipping, described[..., 5:])
         return np.concatenate([forces, motion[:, None]], axis=1).astype(float)
 
     return over_samples("unique", flags, q, rows)
@@ -110,23 +109,3 @@ def softened(W: np.ndarray, found: ContactSamples, step: float) -> np.ndarray:
     normals = p.size * np.flatnonzero(soft)
     W[..., normals, normals] += 1.0 / (step**2 * p.stiffness[soft] + step * p.damping[soft])
     return W
-
-
-def _directions(
-    found: ContactSamples, closed: np.ndarray, slipping: np.ndarray, friction: np.ndarray, along: np.ndarray
-) -> np.ndarray:
-    """Columns (k, points, size, size) along which points push; one that slips has a single one.
-
-    friction (k, points, 1), along (k, points, 2): direction of the slip.
-    """
-    p = found.points
-    rubs = np.zeros((*closed.shape, p.size), bool)
-    rubs[..., 0] = True
-    rubs[..., 1:3] = friction > 0.0
-    if p.size == 6:
-        rubs[..., 3], rubs[..., 4:] = p.torsion > 0.0, (p.rolling > 0.0)[:, None]
-    out = np.where(closed[..., None, None], rubs[..., None] * np.eye(p.size), 0.0)
-    edge = slipping & (friction[..., 0] > 0.0)
-    out[edge, 1:3, 1:3] = 0.0
-    out[edge, 1:3, 0] = -(friction * along)[edge]
-    return out

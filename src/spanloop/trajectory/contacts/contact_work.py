@@ -20,9 +20,8 @@ from spanloop.dynamics import Dynamics
 from spanloop.model import Model
 from spanloop.model.contacts import Contact
 from spanloop.model.parts import WORLD
-from spanloop.trajectory.contacts.contact_samples import delassus, geometry, in_axes
+from spanloop.trajectory.contacts.contact_samples import geometry, in_axes, robots
 from spanloop.trajectory.quantities import over_samples
-from spanloop.trajectory.topologies import is_uniform, topologies
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -91,7 +90,9 @@ class _Steps:
         """Work of points that push all the time, and what it misses where their forces change."""
         mean = 0.5 * (self.before + self.after)
         last = self.found.local[..., :-1, :, :]
-        change = np.where(np.isnan(last), 0.0, 0.5 * (last - self.force))
+        begins = np.isnan(last)
+        begins[..., 1:, :, :] |= self.hits[..., :-1, :, None]  # an impulse before it says nothing about it
+        change = np.where(begins, 0.0, 0.5 * (last - self.force))
         work = self.h * np.sum(self.force * mean, axis=-1)
         return work, self.h * np.abs(np.sum(change * mean, axis=-1))
 
@@ -114,12 +115,9 @@ class _Steps:
     def _response(self, where: np.ndarray, q: np.ndarray, impulse: np.ndarray) -> np.ndarray:
         """W f (k, points, size) at states q (k, nq) of the samples `where`, with the loops that are closed there."""
         out = np.zeros(impulse.shape)
-        if is_uniform(self.run):
-            return _responses(self.run.robot, q, impulse)
-        for t in topologies(self.run, most=None):
-            mine = t.where[where]
-            if mine.any():
-                out[mine] = _responses(t.robot, q[mine], impulse[mine])
+        for robot, own in robots(self.run, where):
+            mine = own[where]
+            out[mine] = _responses(robot, q[mine], impulse[mine])
         return out
 
 
@@ -127,7 +125,7 @@ def _responses(robot: Dynamics, q: np.ndarray, impulse: np.ndarray) -> np.ndarra
     flat = impulse.reshape(len(impulse), -1)
 
     def changed(q: np.ndarray, f: np.ndarray) -> np.ndarray:
-        return np.einsum("kij,kj->ki", delassus(robot, q), f)
+        return np.einsum("kij,kj->ki", robot.delassus(q), f)
 
     return over_samples("work of contacts", changed, q, flat).reshape(impulse.shape)
 
