@@ -151,6 +151,8 @@ def test_a_second_ground_of_the_same_bodies_is_refused(model):
 
 BALL = sl.contacts.Sphere(0.1)
 BAD_SIDES = [
+    ("ground", "ground", "both sides are 'ground'; expected a name and two sides"),
+    (("leg", Geometry("sphere", ("a",))), "ground", "the shape of 'leg' has size ('a',)"),  # type: ignore[arg-type]
     ("leg", "ground", "body 'leg' has no shape; a contact needs one. Give ('leg', sl.contacts.Sphere"),
     ("legg", "ground", "has no body or frame 'legg'; did you mean 'leg'"),
     (("legg", BALL), "ground", "has no body or frame 'legg'; did you mean 'leg'"),
@@ -291,7 +293,14 @@ def test_a_builder_places_shapes_in_the_frame_in_which_it_describes_a_body():
     assert (body, place.position, model.contacts[0].friction) == ("bar", (-0.5, 0.0, 0.0), 0.3)
 
 
+@pytest.mark.parametrize("geometry", [3, "box", None, [3], [("box", 1)]])
+def test_a_builder_refuses_what_is_no_shape(geometry):
+    with pytest.raises(InputError, match=r"body 'b': (a shape|geometry) is .*; expected"):
+        sl.Builder("m").body("b", geometry=geometry)
+
+
 def test_a_builder_takes_collision_shapes_and_frames():
+    assert sl.Builder("m").body("b", geometry=BALL).free("r", "world", "b").build().body("b").geometry == (BALL,)
     model = walker().contact("toe", "toe").contact("ball", "trunk", restitution=0.5).build()
     assert [(c.name, c.pair[1]) for c in model.contacts] == [("toe", "point"), ("ball", "sphere")]
     with pytest.raises(InputError, match="a contact has no setting 'bounce'"):
