@@ -132,6 +132,13 @@ def test_what_a_contact_cannot_hold_is_noted(text: str, words: str) -> None:
     assert any(words in note for note in loads(text, contacts=True).notes)
 
 
+def test_shapes_that_a_weld_holds_together_do_not_collide() -> None:
+    weld = "<equality><weld body1='a' body2='b'/></equality>"
+    model = loads(_file(_ball("a") + _ball("b"), rest=weld), contacts=True)
+    assert _names(model) == ["a", "b"]
+    assert "contacts of shapes on one link left out: 1 pairs" in model.notes
+
+
 def _crowd(n: int) -> str:
     return _file("".join(_ball(f"b{k}") for k in range(n)))
 

@@ -7,7 +7,8 @@ a joint between them, on a body and its parent (the world is nobody's parent her
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,15 @@ from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.parts import WORLD, Geometry, Surface
 
 SOLVER = (("solref", (0.02, 1.0)), ("solimp", (0.9, 0.95, 0.001, 0.5, 2.0)))  # MuJoCo's defaults
-Shapes = Mapping[int, Geometry]
+
+
+@dataclass(frozen=True)
+class Solids:
+    """What collides: names of bodies, the links that move them, and shapes by geom, in the bodies of the model."""
+
+    names: Sequence[str]
+    links: Mapping[str, str]
+    shapes: Mapping[int, Geometry]
 
 
 def read_surface(m: Any, g: int) -> Surface:
@@ -26,16 +35,13 @@ def read_surface(m: Any, g: int) -> Surface:
     return Surface(slide, spin, roll, None, "maximum", int(m.geom_condim[g]), int(m.geom_priority[g]))
 
 
-def read_pairs(source: Any, names: list[str], shapes: Shapes, notes: LoadNotes, with_values: bool) -> list[Pair]:
-    """All pairs that collide in MuJoCo.
-
-    names: of bodies; shapes: by number of the geom, in the bodies of the model; with_values: with their friction.
-    """
+def read_pairs(source: Any, solids: Solids, notes: LoadNotes, with_values: bool) -> list[Pair]:
+    """All pairs that collide in MuJoCo; with_values: with their friction."""
     m = source.model
     if _is_disabled(source):
         return []
     elements = {g.id: g for g in source.spec.geoms}
-    sides = _sides(source, names, shapes)
+    sides = _sides(source, solids)
     pairs, seen = [], set[frozenset[int]]()
     for k, a, b in declared_pairs(m):
         if frozenset((a, b)) in seen:
@@ -137,7 +143,7 @@ def _forced(source: Any) -> tuple[float, float, float] | None:
 # ---- shapes
 
 
-def _sides(source: Any, names: list[str], shapes: Shapes) -> list[Side]:
+def _sides(source: Any, solids: Solids) -> list[Side]:
     """Every geom as a side: its name, or that of its body, with a number if the body has several that collide."""
     m, kinds = source.model, source.mujoco.mjtGeom
     solid = np.flatnonzero(m.geom_contype | m.geom_conaffinity)
@@ -145,11 +151,11 @@ def _sides(source: Any, names: list[str], shapes: Shapes) -> list[Side]:
     out = []
     for g in range(m.ngeom):
         body = int(m.geom_bodyid[g])
-        name = m.geom(g).name or names[body] + f".{g - int(m.body_geomadr[body])}" * bool(several[body])
-        shape = shapes.get(g)
+        name = m.geom(g).name or solids.names[body] + f".{g - int(m.body_geomadr[body])}" * bool(several[body])
+        shape = solids.shapes.get(g)
         what = kinds(int(m.geom_type[g])).name[7:].lower() if shape is None else shape.shape
-        at, link = (names[k] if k else WORLD for k in (body, int(m.body_weldid[body])))
-        out.append(Side(name, at, source.other_shapes.get(g, what), shape, link))
+        at = solids.names[body] if body else WORLD
+        out.append(Side(name, at, source.other_shapes.get(g, what), shape, solids.links[at]))
     return out
 
 

@@ -19,16 +19,17 @@ import numpy as np
 
 from spanloop.errors import FileError, UnsupportedError
 from spanloop.model.contacts.contact import Contact
+from spanloop.model.contacts.contact_check import links_of
 from spanloop.model.files.contact_pairs import contacts_of
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import Folders, located
 from spanloop.model.files.mjcf.actuators_and_sensors import read_actuators, read_sensors
 from spanloop.model.files.mjcf.bodies import Parts, read_bodies
-from spanloop.model.files.mjcf.contacts import note_settings, read_pairs
+from spanloop.model.files.mjcf.contacts import Solids, note_settings, read_pairs
 from spanloop.model.files.mjcf.equality import read_equalities
 from spanloop.model.files.mjcf.safe_source import Safe, drop_contacts, safe_text, take_meshes
 from spanloop.model.model import Model
-from spanloop.model.parts import Body, Placement
+from spanloop.model.parts import Placement
 from spanloop.model.spanning_tree import Graph, origins, spanned
 
 OLDEST = (3, 3)  # of MuJoCo's versions
@@ -69,8 +70,7 @@ def loads(
         replace(x, placement_a=moved.get(x.a, here) @ x.placement_a, placement_b=moved.get(x.b, here) @ x.placement_b)
         for x in loops
     ]
-    touching = _contacts(source, parts, {b.name: b for b in tree.bodies}, contacts, file, notes)
-    return Model(
+    model = Model(
         source.spec.modelname or Path(file).stem,
         tuple(tree.bodies),
         tuple(tree.joints),
@@ -80,17 +80,17 @@ def loads(
         tuple(read_actuators(source, notes)),
         tuple(read_sensors(source, parts.sites, notes)),
         _gravity(source, notes),
-        tuple(notes.sentences()),
-        contacts=touching,
     )
+    touching = _contacts(source, parts, model, contacts, file, notes)
+    return replace(model, contacts=touching, notes=tuple(notes.sentences()))
 
 
 def _contacts(
-    source: Any, parts: Parts, bodies: dict[str, Body], contacts: bool | str, file: str, notes: LoadNotes
+    source: Any, parts: Parts, model: Model, contacts: bool | str, file: str, notes: LoadNotes
 ) -> tuple[Contact, ...]:
-    """The contacts between shapes of the tree's bodies, whose frames are at their joints, and of the world."""
-    shapes = {g: bodies[name].geometry[k] for g, (name, k) in parts.shapes.items()} | parts.ground
-    pairs = read_pairs(source, parts.names, shapes, notes, bool(contacts))
+    """The contacts between shapes of the model's bodies, whose frames are at their joints, and of the world."""
+    shapes = {g: model.body(name).geometry[k] for g, (name, k) in parts.shapes.items()} | parts.ground
+    pairs = read_pairs(source, Solids(parts.names, links_of(model, model.joints), shapes), notes, bool(contacts))
     if contacts and pairs:
         note_settings(source, notes)
     return contacts_of(pairs, contacts, file, notes)

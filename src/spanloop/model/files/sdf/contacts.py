@@ -39,7 +39,7 @@ class _Shape:
 
 def read_pairs(model: Model, solids: Mapping[str, list[Solid]], scopes: list[Scope], has_ground: bool) -> list[Pair]:
     """All pairs that collide; solids: by body; has_ground: with Gazebo's ground plane."""
-    links = links_of(model.joints, ())
+    links = links_of(model, model.joints)
     shapes = list(_shapes(model, solids, links, _self_colliding(scopes)))
     if has_ground:
         side = Side("ground_plane", WORLD, "plane", GROUND_PLANE, WORLD)
