@@ -27,6 +27,11 @@ class Reason(enum.Enum):
     UNDERACTUATED = "the actuators cannot produce the motion"
     ROUNDING = "rounding leaves no correct digits"
     IMPOSSIBLE_PARAMETER = "a live parameter is one that no mechanism has"
+    OVERLAP = "shapes of a contact overlap"
+    TUNNEL = "a step can pass through a shape"
+    IMPACT = "a contact closes with a velocity: no force is finite"
+    JAM = "friction jams a contact"
+    UNSOLVED = "the contact forces were not found"
     UNSUPPORTED = "the method does not fit the live parameters"
     OTHER = "another reason"
 

@@ -10,6 +10,7 @@ import pytest
 import spanloop as sl
 from spanloop.algorithms.contact import points as contact_points
 from spanloop.algorithms.contact.pairs import PAIRS
+from spanloop.joints import Fixed, Free
 from spanloop.model.contacts import PAIRS as DECLARED
 from spanloop.model.contacts import Contact, ContactSide
 from spanloop.model.parts import Body, Frame, Geometry, Inertia, Joint, Placement
@@ -98,8 +99,8 @@ def test_the_rows_of_both_sides_push_with_opposite_forces_at_one_point():
     found = robot.contact_geometry(q, v)
     np.testing.assert_allclose(gaps, found.gap, atol=1e-15)
     np.testing.assert_allclose(rates[:, 0], found.gap_rate, atol=1e-13)
-    slip = np.einsum("nk,nkx->nx", rates[:, 1:3], found.axes[:, 1:])
-    np.testing.assert_allclose(slip, found.slip, atol=1e-13)
+    for part, expected in ((rates[:, :3], found.slip), (rates[:, 3:], found.spin)):
+        np.testing.assert_allclose(np.einsum("nk,nkx->nx", part, found.axes), expected, atol=1e-13)
 
 
 # ---- degenerate poses
@@ -109,7 +110,7 @@ def two_bodies(a: str, b: str) -> sl.Model:
     """Two free bodies with one contact."""
     inertia = Inertia(1.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
     bodies = tuple(Body(name, inertia) for name in "ab")
-    free = sl.zoo.quadruped().joints[0].kind
+    free = Free()
     joints = tuple(Joint(f"j{name}", free, "world", name) for name in "ab")
     contact = Contact("pair", side("a", a), side("b", b))
     return sl.Model("two", bodies=bodies, joints=joints, contacts=(contact,))
@@ -191,3 +192,16 @@ def test_a_side_may_be_at_a_frame_of_a_body_on_a_fixed_joint():
     found = robot.contact_geometry(q)
     assert found.gap[0] == pytest.approx(robot.pose(q, "toe")[2, 3], abs=1e-15)
     assert found.names == ("toe",)
+
+
+def test_live_parameters_move_the_shapes_of_bodies_on_fixed_joints():
+    inertia = Inertia(1.0, (0.0, 0.0, 0.0), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
+    free, fixed = Free(), Fixed()
+    joints = (Joint("j", free, "world", "base"), Joint("k", fixed, "base", "foot", Placement(position=(0, 0, -0.5))))
+    contact = Contact("foot", side("foot", "sphere"), side("world", "plane"))
+    model = sl.Model("m", bodies=(Body("base", inertia), Body("foot", inertia)), joints=joints, contacts=(contact,))
+    q, parameters = np.array([1.0, 0, 0, 0, 0, 0, 1.0]), model.parameters()
+    kernel = sl.compile(model, "contact_geometry", parameters="live")
+    assert kernel(q, parameters.values)[0, 0] == pytest.approx(0.4)
+    moved = parameters.changed({"k.position.z": -0.7})
+    assert kernel(q, moved.values)[0, 0] == pytest.approx(0.2)

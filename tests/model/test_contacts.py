@@ -15,7 +15,7 @@ from spanloop.errors import FileError, InputError, ModelError, UnsupportedError
 from spanloop.kernels.spec import content
 from spanloop.model import Contact, ContactSide, Geometry, Placement
 from spanloop.model.contacts import PAIRS, contact_content
-from spanloop.model.edits.mirror import reflection
+from spanloop.model.edits.mirror import mirrored_state, reflection
 from spanloop.model.files.toml import reader, writer
 from spanloop.model.parts import Surface
 
@@ -151,6 +151,8 @@ def test_a_second_ground_of_the_same_bodies_is_refused(model):
 
 BALL = sl.contacts.Sphere(0.1)
 BAD_SIDES = [
+    ("ground", "ground", "both sides are 'ground'; expected a name and two sides"),
+    (("leg", Geometry("sphere", ("a",))), "ground", "the shape of 'leg' has size ('a',)"),  # type: ignore[arg-type]
     ("leg", "ground", "body 'leg' has no shape; a contact needs one. Give ('leg', sl.contacts.Sphere"),
     ("legg", "ground", "has no body or frame 'legg'; did you mean 'leg'"),
     (("legg", BALL), "ground", "has no body or frame 'legg'; did you mean 'leg'"),
@@ -166,7 +168,7 @@ BAD_SIDES = [
     (("leg", BALL), ("leg", sl.contacts.Plane()), "'leg' and 'leg' are shapes of one link;"),
     (("toe", BALL), ("leg", BALL), "'toe' and 'leg' are shapes of one link"),
     (("world", BALL), "ground", "'world' and 'world' are both fixed to the world"),
-    (("leg", Geometry("ellipsoid", (1.0, 1.0, 1.0))), "ground", "no contact of a ellipsoid"),
+    (("leg", Geometry("ellipsoid", (1.0, 1.0, 1.0))), "ground", "no contact of an ellipsoid"),
     (("leg", Geometry("sphere", (0.0,))), "ground", "the size of a sphere is (0.0,) m; every number must be > 0"),
 ]
 
@@ -192,6 +194,18 @@ def test_shapes_fixed_to_the_world_do_not_touch_it(model):
     still = model.lock("hip").weld("trunk", "world")
     with pytest.raises(ModelError, match="'foot' and 'world' are both fixed to the world"):
         still.with_contact("c", "foot")
+
+
+def test_shapes_that_a_fixed_loop_holds_together_do_not_touch(model):
+    b = walker().body("arm", mass=1.0, inertia=(1, 1, 1), geometry=[BALL]).revolute("shoulder", "trunk", "arm", "x")
+    held = b.build().weld("arm", "leg")
+    with pytest.raises(ModelError, match=r"'arm' and 'foot' are shapes of one link .*fixed joints or loops"):
+        held.with_contact("c", "arm", "foot")
+    assert held.with_contact("c", "arm").contacts
+    touching = b.build().with_contact("c", "arm", "foot")
+    assert touching.weld("arm", "leg").contacts == ()
+    assert "contact 'c': removed" in touching.weld("arm", "leg").notes[-1]
+    assert touching.with_loop("arm", "leg", switchable=True).contacts == touching.contacts
 
 
 def test_ground_is_ambiguous_where_a_body_is_called_so():
@@ -279,7 +293,14 @@ def test_a_builder_places_shapes_in_the_frame_in_which_it_describes_a_body():
     assert (body, place.position, model.contacts[0].friction) == ("bar", (-0.5, 0.0, 0.0), 0.3)
 
 
+@pytest.mark.parametrize("geometry", [3, "box", None, [3], [("box", 1)]])
+def test_a_builder_refuses_what_is_no_shape(geometry):
+    with pytest.raises(InputError, match=r"body 'b': (a shape|geometry) is .*; expected"):
+        sl.Builder("m").body("b", geometry=geometry)
+
+
 def test_a_builder_takes_collision_shapes_and_frames():
+    assert sl.Builder("m").body("b", geometry=BALL).free("r", "world", "b").build().body("b").geometry == (BALL,)
     model = walker().contact("toe", "toe").contact("ball", "trunk", restitution=0.5).build()
     assert [(c.name, c.pair[1]) for c in model.contacts] == [("toe", "point"), ("ball", "sphere")]
     with pytest.raises(InputError, match="a contact has no setting 'bounce'"):
@@ -430,6 +451,36 @@ def test_printouts_list_contacts(standing, tmp_path, capsys):
     assert "knock: sphere of trunk with capsule of leg (friction 0)" in str(standing)
     assert "contacts" in standing._repr_html_()
     standing.save(tmp_path / "walker.toml")
+    assert main(["check", str(tmp_path / "walker.toml")]) == 0
+    assert "3 contacts with 3 points that can touch ('foot', 'toe', 'knock')" in capsys.readouterr().out
     assert main(["info", str(tmp_path / "walker.toml"), "--json"]) == 0
     foot = json.loads(capsys.readouterr().out)["contacts"][0]
     assert (foot["name"], foot["a"]["shape"], foot["b"]["at"], foot["friction"]) == ("foot", "sphere", "world", 0.8)
+
+
+# ---- motions of edited models
+
+
+@pytest.mark.slow
+def test_edits_keep_the_motion_of_a_leg_that_lands_slips_and_rolls():
+    """A point lands on a moving slope: fused, mirrored and scaled models move alike, to the rounding of 300 steps."""
+    slope = {"rotation": (0.05, -0.1, 0.0), "surface_velocity": (0.2, 0.1, 0.0), "friction": 0.3}
+    model = walker().build().with_ground(bodies="foot", **slope)
+    q, v = model.neutral(), np.zeros(model.nv)
+    q[6] = 0.45
+    v[:6] = 1.0, 2.0, 0.5, 0.3, 0.1, -0.5
+    run = sl.simulate(model, q, v, duration=0.3, step=1e-3)
+    free = sl.simulate(replace(model, contacts=()), q, v, duration=0.3, step=1e-3)
+    assert np.abs(run.q[-1] - free.q[-1]).max() > 0.1  # it touches
+    fused = sl.simulate(model.fuse(), q, v, duration=0.3, step=1e-3)
+    assert fused.q[-1] == pytest.approx(run.q[-1], abs=1e-12)
+    for normal in ("z", (1, 2, 3)):
+        mirrored = sl.simulate(model.mirror(normal), *mirrored_state(model, q, v, normal), duration=0.3, step=1e-3)
+        expected = mirrored_state(model, run.q[-1], run.v[-1], normal)
+        assert mirrored.q[-1] == pytest.approx(expected[0], abs=1e-10)
+        assert mirrored.v[-1] == pytest.approx(expected[1], abs=1e-10)
+    lengths, rates = np.ones(model.nq), np.full(model.nv, 0.5)  # of lengths by 4, times by 2
+    lengths[4:7], rates[3:6] = 4.0, 2.0
+    large = sl.simulate(model.scale(length=4.0, mass=3.0), lengths * q, rates * v, duration=0.6, step=2e-3)
+    assert large.q[-1] == pytest.approx(lengths * run.q[-1], abs=1e-10)
+    assert large.v[-1] == pytest.approx(rates * run.v[-1], abs=1e-10)

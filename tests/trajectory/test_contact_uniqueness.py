@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spanloop.trajectory.contacts.uniqueness import unique
+from spanloop.contacts.uniqueness import unique
 
 SQUARE = [(0.2, 0.1), (-0.2, 0.1), (-0.2, -0.1), (0.2, -0.1)]
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure  # noqa: E402
 from spanloop.view import plots  # noqa: E402
 from spanloop.view.plots.canvas import figure_of, line_styles  # noqa: E402
 from spanloop.view.plots.operation_counts import total  # noqa: E402
-from spanloop.view.plots.run_figures import spread  # noqa: E402
+from spanloop.view.plots.series import spread  # noqa: E402
 from spanloop.view.plots.topology_diagram import arcs_of  # noqa: E402
 
 

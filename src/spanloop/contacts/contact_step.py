@@ -4,8 +4,9 @@
     v⁺ = v + Y Jᵀ f,   q⁺ = q ⊕ h Y Jᵀ (w f)
 
 v, q: after the free motion, loops closed in v; u⁻: with the velocity before the step. Points whose gap is not positive
-at q are on. w is the share of the step for which an impulse displaces: gap / (h u_n), the share that is left when the
-point closes in this step; a force that is constant during the step has w = ½, so that resting and sliding are exact.
+at q are on. w is the share of the step for which an impulse displaces: gap / (h u_n), the share that is left, of a
+point that closes in this step; ½ of one that was closed before it, as of a force that is constant during the step, so
+that resting and sliding are exact.
 Gaps that are negative after that are taken back by the least impulses along the normals, which change no velocity.
 
 A contact with a stiffness k and a damping c has r = 1/(h² k + h c) added to W_nn and r h k gap⁻ to u_n: a spring and a
@@ -52,10 +53,10 @@ def state_sizes(points: ContactPoints) -> dict[str, int]:
 
 
 class ContactStep:
-    """Makes the calls. moved(q, delta) is q ⊕ delta; q, v: arrays after the free motion; before: v at its start."""
+    """Makes the calls. moved(q, delta) is q ⊕ delta, turned(q, v, to) is v of the same motion at coordinates `to`."""
 
-    def __init__(self, stage: Stage, mechanics: ContactMechanics, moved: Callable):
-        self.stage, self.moved = stage, moved
+    def __init__(self, stage: Stage, mechanics: ContactMechanics, moved: Callable, turned: Callable):
+        self.stage, self.moved, self.turned = stage, moved, turned
         self.delassus = DelassusCalls(stage, mechanics)
         self.n, self.block = mechanics.n, mechanics.block
         size = self.n * self.block
@@ -66,7 +67,7 @@ class ContactStep:
             stage.array(PREFIX + name, count)
 
     def calls(self, q: str, v: str, before: str, landed: str, after: str) -> list[Item]:
-        """From arrays q, v to q⁺ in `landed` and v⁺ in `after`."""
+        """From arrays q, v after the free motion to q⁺ in `landed` and v⁺ in `after`; before: v at its start."""
         d, call = self.delassus, self.stage.call
         gap, on, touching = named("gap", "on", "touching")
         gap = following(gap)
@@ -88,7 +89,7 @@ class ContactStep:
             For("i", 0, self.n, (self._share(gap, f),)),
             *d.gather(PREFIX + "share"),
             d.to_joints(PREFIX + "dv"),
-            self._displace(q, landed),
+            *self._displace(q, landed, after),
             d.gaps(landed, PREFIX + "here"),
             self._keep_gaps(gap),
             When((*self._take_back(), *self._retreat(landed, gap)), PREFIX + "deep"),
@@ -163,21 +164,30 @@ class ContactStep:
     def _share(self, gap: str, f: str) -> Item:
         """w f h of a point."""
 
-        def page(gap, u, f, k, h):
+        def page(start, gap, u, f, k, h):
             closes = u[0] < 0.0
             share = where(closes, gap[0] / where(closes, u[0] * h[0], 1.0), 0.0)
-            share = where(share > 1.0, 1.0, where(k[5] > 0.0, 0.5, share))
+            share = where(share > 1.0, 1.0, share)
+            share = where((k[5] > 0.0) | (start[0] <= DEEP), 0.5, share)
             return ([h[0] * (share * x) for x in f],)
 
-        here, impulse = Block(gap, 1, (("i", 1),)), Block(f, self.block, (("i", self.block),))
-        reads = (here, self.delassus.of_point("approach"), impulse, self.delassus.of_point("k"), "h")
+        start, here = (Block(name, 1, (("i", 1),)) for name in (PREFIX + "gap", gap))
+        impulse = Block(f, self.block, (("i", self.block),))
+        reads = (start, here, self.delassus.of_point("approach"), impulse, self.delassus.of_point("k"), "h")
         return self.stage.call("share", reads, (self.delassus.of_point("share"),), page)
 
-    def _displace(self, q: str, landed: str) -> Item:
+    def _displace(self, q: str, landed: str, after: str) -> list[Item]:
+        """q⁺; v⁺ of free bodies, which is in axes that turn with them, keeps its direction in the world."""
+
         def page(q, dq, touching):
             return ([where(touching[0] > 0.0, a, b) for a, b in zip(self.moved(q, dq), q, strict=True)],)
 
-        return self.stage.call("displace", (q, *named("dv", "touching")), (landed,), page)
+        def turn(q, v, to, touching):
+            return ([where(touching[0] > 0.0, a, b) for a, b in zip(self.turned(q, v, to), v, strict=True)],)
+
+        call, touching = self.stage.call, PREFIX + "touching"
+        move = call("displace", (q, PREFIX + "dv", touching), (landed,), page)
+        return [move, call("turn", (q, after, landed, touching), (after,), turn)]
 
     def _keep_gaps(self, gap: str) -> Item:
         """Gaps after the step, of runs that touch; and whether one has to be taken back."""

@@ -17,10 +17,11 @@ class ContactGeometry:
     """The n contact points of a state or of a batch of states, in world axes; batch axes come first.
 
     names: of the points, in order. gap (..., n): distance of the surfaces [m], negative where they overlap.
-    point (..., n, 3): midway between the surfaces [m]. normal (..., n, 3): from side b to side a.
+    point (..., n, 3): on the surface of the rounder shape; between two round ones it divides the gap as their radii
+    [m]. normal (..., n, 3): from side b to side a.
     axes (..., n, 3, 3): unit vectors n, t1, t2 as rows, right-handed.
-    gap_rate (..., n) [m/s] and slip (..., n, 3) [m/s]: the velocity of side a on the surface of side b, along the
-    normal and across it; None without v.
+    slip (..., n, 3) [m/s]: velocity of side a relative to the surface of side b at the point; gap_rate (..., n) [m/s]:
+    its part along the normal; spin (..., n, 3) [rad/s]: angular velocity of a relative to b. None without v.
     """
 
     names: tuple[str, ...]
@@ -30,6 +31,7 @@ class ContactGeometry:
     axes: Array
     gap_rate: Array | None = None
     slip: Array | None = None
+    spin: Array | None = None
 
     def __str__(self) -> str:
         if self.gap.ndim > 1:
@@ -51,5 +53,5 @@ def contact_geometry(
     if v is None:
         return ContactGeometry(names, gap, point, axes[..., 0, :], axes)
     u = kernel("contact_velocities")(q, v)
-    slip = np.einsum("...k,...kx->...x", u[..., 1:], axes[..., 1:, :])
-    return ContactGeometry(names, gap, point, axes[..., 0, :], axes, u[..., 0], slip)
+    slip, spin = (np.einsum("...k,...kx->...x", part, axes) for part in (u[..., :3], u[..., 3:]))
+    return ContactGeometry(names, gap, point, axes[..., 0, :], axes, u[..., 0], slip, spin)

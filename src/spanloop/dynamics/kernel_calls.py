@@ -84,6 +84,10 @@ class KernelCalls:
             self._masks[active_loops] = arguments.active_row_mask(model, active_loops)
         return self._masks[active_loops]
 
+    def _row_mask_of(self, active_loops: Iterable[str] | None) -> np.ndarray:
+        """The mask of closure rows that can be switched."""
+        return self._row_mask(self.model, arguments.checked_active_loops(self.model, active_loops))
+
     def _kernel(self, function: str, **options: Any) -> Any:
         key = (function, *sorted(options.items()))
         if key not in self._kernels:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.contacts.contact_problem import ContactProblem
 from spanloop.dynamics import contact_calls, manipulability, workspace
 from spanloop.dynamics.contact_calls import ContactGeometry
-from spanloop.dynamics.kernel_calls import KernelCalls
+from spanloop.dynamics.contact_solution import ContactSolution, contact_solution
+from spanloop.dynamics.kernel_calls import ByName, KernelCalls
 from spanloop.dynamics.manipulability import Manipulability
 from spanloop.dynamics.workspace import Workspace
+from spanloop.errors import InputError
 from spanloop.types import Array
 
 
@@ -64,13 +69,66 @@ class Quantities(KernelCalls):
         """Return gaps, positions and normals of all contact points, and with v how the two sides move on each other.
 
         q (..., nq), v (..., nv). `.gap` (..., n) [m] is negative where shapes overlap, `.normal` (..., n, 3) points
-        from side b to side a, `.slip` (..., n, 3) [m/s] is the velocity of a on the surface of b across it, all in
-        world axes; `.names` (n) are those of the points (docs/contacts.md).
+        from side b to side a, `.slip` (..., n, 3) [m/s] is the velocity of a relative to the surface of b, all in world
+        axes; `.names` (n) are those of the points (docs/contacts.md).
 
         InputError: the model has no contacts.
+
+        >>> ball = ("fl_shank", sl.contacts.Sphere(0.02, position=(0, 0, -0.2)))
+        >>> robot = sl.Dynamics(sl.zoo.quadruped().with_contact("foot", ball, "ground"))
+        >>> found = robot.contact_geometry(robot.model.neutral())
+        >>> found.names, found.gap.shape, found.normal[0].tolist()
+        (('foot',), (1,), [0.0, 0.0, 1.0])
         """
         names = tuple(name for c in self.model.contacts for name in c.point_names)
         return contact_calls.contact_geometry(self._kernel, names, q, v)
+
+    def delassus(self, q: ArrayLike, *, active_loops: Iterable[str] | None = None) -> Array:
+        """Return the Delassus matrix W (..., 3 n, 3 n) of the n contact points, loops closed [1/kg].
+
+        W f is the change of their velocities along (n, t1, t2) due to impulses f along them, side a against side b.
+        With torsion or rolling in the model it is (..., 6 n, 6 n): three more for turning about the same axes.
+
+        InputError: the model has no contacts.
+        """
+        self._refuse_without_contacts("delassus")
+        rows = np.asarray(q, float)
+        mask = self._row_mask_of(active_loops) if self._contact_problem.mechanics.given else None
+        W = self._contact_problem.delassus(np.ascontiguousarray(rows.reshape(-1, self.model.nq)), mask)
+        return W.reshape(*rows.shape[:-1], *W.shape[1:])
+
+    def contact_solution(
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        *,
+        forces: ByName | None = None,
+        active_loops: Iterable[str] | None = None,
+    ) -> ContactSolution:
+        """Return contact forces and accelerations in a state: `.force` (..., n, 3), `.acceleration` (..., nv) and more.
+
+        A point is closed where its gap is at most 1e-6 m and does not open. v, tau: zero by default. Forces that
+        redundant points share in more than one way are marked in `.unique`; `.jams` marks points whose friction presses
+        them into the surface. help(type(solution)) explains all of it; print(solution) shows it.
+
+        StateError: a point closes with a velocity (an impact), or no finite force answers.
+
+        >>> ball = sl.Builder("ball").body("ball", 1.0, inertia=[0.004] * 3).free("root", "world", "ball").build()
+        >>> ball = ball.with_contact("ball", ("ball", sl.contacts.Sphere(0.1)), "ground", friction=0.5)
+        >>> print(sl.Dynamics(ball).contact_solution([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1]).force.round(6) + 0.0)
+        [[0.      0.      9.80665]]
+        """
+        self._refuse_without_contacts("contact_solution")
+        return contact_solution(self, self._contact_problem, q, v, tau, forces, active_loops)  # type: ignore[arg-type]
+
+    @functools.cached_property
+    def _contact_problem(self) -> ContactProblem:
+        return ContactProblem(self.model, self.on_singular)
+
+    def _refuse_without_contacts(self, function: str) -> None:
+        if not self.model.contacts:
+            raise InputError(f"{function}: model {self.model.name!r} has no contacts; see model.with_contact")
 
     # ---- frames
 

@@ -44,6 +44,11 @@ class Free(JointKind):
     def plus(self, q, delta):
         return pose.moved(q, Motion.of(delta))
 
+    def turned(self, q, v, to):
+        """Both parts keep their directions in the parent."""
+        here, there = self.transform(q).rotation, self.transform(to).rotation
+        return (*(there.T @ (here @ tuple(v[:3]))), *(there.T @ (here @ tuple(v[3:]))))
+
     def minus(self, q, start):
         return tuple(pose.twist_between(start, q))
 

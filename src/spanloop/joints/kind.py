@@ -139,6 +139,10 @@ class JointKind(ABC):
         """The coordinates reached from q by the constant velocity delta in one unit of time."""
         return tuple(x + d for x, d in zip(q, delta, strict=True))
 
+    def turned(self, q: Sequence[Scalar], v: Sequence[Scalar], to: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """v at the coordinates `to` for the velocity that is v at q, where both are near and it is in turning axes."""
+        return tuple(v)
+
     def minus(self, q: Sequence[Scalar], start: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """delta with plus(start, delta) = q."""
         return tuple(x - s for x, s in zip(q, start, strict=True))

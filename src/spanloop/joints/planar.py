@@ -54,6 +54,11 @@ class Planar(AxisJoint):
         step = self.rates(q, (w, along * x - across * y, across * x + along * y))
         return (q[0] + w, q[1] + step[1], q[2] + step[2])
 
+    def turned(self, q, v, to):
+        """The velocities along the plane keep their directions in the parent."""
+        s, c = sincos(to[0] - q[0])
+        return (v[0], c * v[1] + s * v[2], c * v[2] - s * v[1])
+
     def minus(self, q, start):
         """By the shorter way around: full turns between the two angles are left out."""
         turn, flat = sincos(q[0] - start[0])

@@ -38,6 +38,10 @@ class Spherical(JointKind):
     def plus(self, q, delta):
         return quaternion.normalized(quaternion.multiply(tuple(q), quaternion.exponential(tuple(delta))))
 
+    def turned(self, q, v, to):
+        """It keeps its direction in the parent."""
+        return tuple(self.transform(to).rotation.T @ (self.transform(q).rotation @ tuple(v)))
+
     def minus(self, q, start):
         return quaternion.logarithm(quaternion.multiply(quaternion.conjugate(tuple(start)), tuple(q)))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from spanloop.errors import SpanloopWarning
+from spanloop.errors import InputError, SpanloopWarning
 from spanloop.joints import (
     Cylindrical,
     Fixed,
@@ -95,19 +95,21 @@ class Builder:
         mass: float = 0.0,
         center: ArrayLike = _ORIGIN,
         inertia: ArrayLike = _ORIGIN,
-        geometry: Sequence[Geometry] = (),
+        geometry: Geometry | Sequence[Geometry] = (),
     ) -> Builder:
         """Add a body: its mass [kg], centre of mass (3,) [m] and inertia about it [kg m²], in the body's axes.
 
         inertia: 3 principal moments, 6 numbers xx xy xz yy yz zz, or a matrix (3, 3)
-        geometry: shapes to be seen, and shapes of sl.contacts for collisions
+        geometry: one or several shapes, to be seen (Geometry), and of sl.contacts for collisions
         """
         owner = f"body {name!r}"
         moments = user_input.moments(inertia, owner)
         at = user_input.three(center, f"{owner}: center")
-        self._bodies.append(
-            Body(name, Inertia(user_input.number(mass, f"{owner}: mass"), at, moments), tuple(geometry))
-        )
+        given = [geometry] if isinstance(geometry, Geometry) else geometry
+        if not isinstance(given, (list, tuple)):
+            raise InputError(f"{owner}: geometry is {given!r}; expected shapes, as [sl.contacts.Sphere(0.02)]")
+        shapes = tuple(user_input.shape(g, f"{owner}: a shape") for g in given)
+        self._bodies.append(Body(name, Inertia(user_input.number(mass, f"{owner}: mass"), at, moments), shapes))
         return self
 
     def frame(self, name: str, body: str, position: ArrayLike = _ORIGIN, rotation: ArrayLike | None = None) -> Builder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -12,7 +13,7 @@ from spanloop.errors import InputError, nearest
 from spanloop.joints import CLOSURE_KINDS, JointKind
 from spanloop.math.vector3 import IDENTITY3
 from spanloop.model.exact_rotations import rotation_of_angles
-from spanloop.model.parts import Coupling
+from spanloop.model.parts import Coupling, Geometry, Placement
 from spanloop.model.value_check import check_rotation
 from spanloop.types import Floats3, Floats33
 
@@ -91,6 +92,17 @@ def rotation(value: Any, owner: str) -> Floats33:
         check_rotation(matrix, owner)
         return matrix  # type: ignore[return-value]
     return rotation_of_angles(*array.tolist())
+
+
+def shape(value: Any, owner: str) -> Geometry:
+    """A shape, its size and placement of the right types; the model's own check refuses wrong numbers."""
+    example = "one of sl.contacts, as sl.contacts.Sphere(0.02), or a Geometry"
+    if not isinstance(value, Geometry):
+        raise InputError(f"{owner} is {value!r}; expected {example}")
+    numbers = isinstance(value.size, tuple) and all(isinstance(x, Real) for x in value.size)
+    if not (numbers and isinstance(value.placement, Placement)):
+        raise InputError(f"{owner} has size {value.size!r} and placement {value.placement!r}; expected {example}")
+    return value
 
 
 def moments(value: Any, owner: str) -> Moments:

@@ -426,6 +426,14 @@ class System:
             out += kind.plus(*part) if kind.nv else ()
         return out
 
+    def turned(self, q: Sequence[Any], v: Sequence[Any], to: Sequence[Any]) -> list[Any]:
+        """v of the same motion at coordinates `to` near q: velocities in the axes of bodies turn back with them."""
+        out: list[Any] = []
+        for joint in self.model.joints:
+            at, dof = self.model.q_slice(joint.name), self.model.v_slice(joint.name)
+            out += joint.kind.turned(q[at], v[dof], to[at])
+        return out
+
     def rates(self, q: Sequence[Any], v: Sequence[Any]) -> list[Any]:
         """dq/dt (nq)."""
         out: list[Any] = []

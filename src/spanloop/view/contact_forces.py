@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spanloop.view import palette
+from spanloop.view.noise import weight
 
 if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
+    from spanloop.trajectory.contacts.contact_results import ContactResult
 
 OPEN, STICKS, SLIPS = 0, 1, 2
+WORDS = {STICKS: "sticking", SLIPS: "slipping"}
 COLORS = {STICKS: palette.STICKS, SLIPS: palette.SLIPS}
 OF_WEIGHT = 0.5  # length of an arrow as large as the weight, in sizes of the mechanism
 LONGEST = 0.6  # length of an arrow at most: that of an impact would leave the picture
@@ -50,12 +53,28 @@ class ContactForces:
         columns, last = np.arange(len(self.names)), (ends - 1)[:, None]
         rows = np.where(lengths[peaks, columns] > 2.0 * lengths[last, columns], peaks, last)
         points, forces, states = (x[rows, columns] for x in (self.points, self.forces, self.states))
-        return ContactForces(self.names, points, forces, states, self.full)
+        return replace(self, points=points, forces=forces, states=states)
+
+    def sample(self, k: int) -> ContactForces:
+        """Sample k alone."""
+        return replace(self, points=self.points[[k]], forces=self.forces[[k]], states=self.states[[k]])
+
+    def words(self) -> str:
+        """What the points of the first sample do."""
+        counts = [(int((self.states[0] == state).sum()), word) for state, word in WORDS.items()]
+        found = [f"{n} {word}" for n, word in counts if n]
+        return f"contact points: {', '.join(found)}" if found else "nothing touches"
 
 
 def contact_forces(run: Trajectory) -> ContactForces | None:
-    """The forces of one run's contacts at its samples; None if it has none."""
-    return None
+    """The forces of one run's contacts at its samples; None of a run without, or that ignored them."""
+    if all(s.contact_forces is None for s in run.segments):
+        return None
+    found = [point for contact in run.contacts.values() for point in contact]
+    points, forces = (np.stack([getattr(p, name) for p in found], axis=1) for name in ("point", "force"))
+    words = np.stack([p.state for p in found], axis=1)
+    states = STICKS * (words == "sticks") + SLIPS * (words == "slips")
+    return of_points(tuple(p.name for p in found), points, forces, states, weight(run.model))
 
 
 def of_points(
@@ -67,3 +86,11 @@ def of_points(
     pressing = largest[largest > 0.0]
     usual = float(np.median(pressing)) if len(pressing) else 0.0
     return ContactForces(names, points, forces, states, max(heavy, usual) or 1.0)
+
+
+def slip_speed(contact: ContactResult) -> np.ndarray:
+    """The speed of a contact along its surface (..., n) [m/s]; NaN while it is open."""
+    slip, normal = contact.slip, contact.normal
+    along = slip - normal * np.sum(normal * slip, axis=-1, keepdims=True)
+    touches = np.isin(contact.state, ("sticks", "slips"))
+    return np.asarray(np.where(touches, np.linalg.norm(along, axis=-1), np.nan))

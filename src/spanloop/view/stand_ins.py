@@ -51,7 +51,7 @@ def derived(model: Model, body: Body, size: float) -> tuple[Shape, ...]:
     box = inertia_box(body.inertia)
     if box is not None and (floats or len(ends) not in (1, 2)):
         box = replace(box, size=tuple(max(x, 2.0 * THINNEST * size) for x in box.size))
-        own = max((hypot(*p) for p in ends), default=LAST * size)
+        own = max((hypot(*p) for p in ends), default=(0.5 if floats else LAST) * size)
         if hypot(*box.size) <= 2.0 * SENSIBLE * own:
             outside = [p for p in ends if not _inside(p, box)]
             return (box, *(_strut(box.placement.position, p, size) for p in outside))

@@ -280,10 +280,6 @@ LEFT_OUT = {
         body("<joint name='j'/>" + BALL, "<equality><joint name='e' joint1='j' active='false'/></equality>"),
         "equality constraints that are not active, left out: 'e' (text.xml:1)",
     ),
-    "pair": (
-        body("<joint/><geom name='g' size='1'/>", "<contact><exclude body1='b' body2='world'/></contact>"),
-        "<contact> left out; nothing collides here: text.xml:1",
-    ),
     "composite": (
         body("<joint/>" + BALL + "<composite type='cable' count='5 1 1' size='1'/>"),
         "left out, though it acts on the motion: <composite>, its bodies too: text.xml:1",

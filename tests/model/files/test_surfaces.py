@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from spanloop.model.parts import Geometry, Surface
 
 
 def _with_surface(surface: Surface | None) -> sl.Model:
-    model = sl.zoo.pendulum(1)
+    model = sl.Builder("m").body("b", mass=1.0, inertia=(0.1, 0.1, 0.1)).revolute("j", "world", "b", "x").build()
     shape = Geometry("sphere", (0.1,), use="collision", surface=surface)
     return replace(model, bodies=(replace(model.bodies[0], geometry=(shape,)),))
 
@@ -175,3 +176,35 @@ def test_an_sdf_has_surfaces_with_the_defaults_of_the_format(surface: str, expec
     assert found is not None
     assert found.torsion == pytest.approx(expected.torsion, rel=1e-15)
     assert replace(found, torsion=expected.torsion) == expected
+
+
+# ---- writing
+
+OTHER_RULE = "surfaces that combine by the rule of this format, no longer by their own"
+WRITTEN = [
+    (".xml", Surface(0.8, 0.01, 0.002, None, "maximum", 6, 2), ()),
+    (".xml", Surface(0.8, rule="minimum"), (OTHER_RULE,)),
+    (".xml", Surface(0.8, restitution=0.5), ("surfaces without restitution, which the format does not have",)),
+    (".sdf", Surface(0.8, 0.01, None, 0.5, "minimum"), ()),
+    (".sdf", Surface(0.8, 0.0, 0.1, 0.0, "minimum"), ("surfaces without rolling, which the format does not have",)),
+    (".urdf", Surface(0.8, rule="minimum"), ()),
+    (".urdf", Surface(0.8, 0.01, 0.02, 0.5, "product"), ()),
+    (".urdf", Surface(0.8, 0.01), (OTHER_RULE, "surfaces without torsion, which the format does not have")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("extension", "surface", "remarks"), WRITTEN)
+def test_a_surface_is_written_with_what_the_format_has(
+    tmp_path: Path, extension: str, surface: Surface, remarks: tuple[str, ...]
+) -> None:
+    path = tmp_path / f"m{extension}"
+    written = _with_surface(surface).without_losses().save(path)
+    assert written.lost == ()
+    assert tuple(r.partition(":")[0] for r in written.remarks if "surface" in r) == remarks
+    (found,) = (g.surface for b in sl.load(path).bodies for g in b.geometry)
+    assert found is not None
+    if not remarks:
+        assert found.torsion == pytest.approx(surface.torsion)
+        assert replace(found, torsion=surface.torsion) == surface
+    else:
+        assert found.friction == surface.friction

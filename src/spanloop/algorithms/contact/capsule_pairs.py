@@ -48,7 +48,7 @@ def capsule_touches(first: Geometry, a: Side, second: Geometry, b: Side) -> list
         on_a, on_b = add(center_a, scale(s, u_a)), add(center_b, scale(t, u_b))
         length, n = length_and_direction(subtract(on_a, on_b), across)
         gap = length - (radii[0] + radii[1])
-        point = subtract(on_a, scale(radii[0] + 0.5 * gap, n))
+        point = subtract(on_a, scale(radii[0] + radii[0] / (radii[0] + radii[1]) * gap, n))
         return Touch.between(a, b, where(is_one, gap + 2.0 * (radii[0] + radii[1]), gap), point, n)
 
     is_one = absolute(far - s) < _APART * (radii[0] + radii[1])

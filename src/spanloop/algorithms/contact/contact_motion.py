@@ -3,7 +3,7 @@
 | symbol | shape | meaning | frame |
 |---|---|---|---|
 | V | Motion | velocity of a link at its origin | link |
-| u | (3,) | velocity of side a on the surface of side b along n, t1, t2 [m/s] | point |
+| u | (6,) | velocity of side a on the surface of side b along n, t1, t2 [m/s], and about these axes [rad/s] | point |
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ def contact_geometry(mechanism: Any, contacts: Sequence[Contact]) -> Program:
     points = points_of(contacts, mechanism)
 
     def result(m: Any, here: Any, world: Any) -> list[Scalar]:
-        found = touches_at(points, here)
+        found = touches_at(points, m, here)
         return [x for t in found for x in (t.gap, *t.point, *t.world.axes[0], *t.world.axes[1], *t.world.axes[2])]
 
     return Program("contact_geometry", ("q",), (*placed(()), poses()), result, (points.n, WIDTH))
 
 
 def contact_velocities(mechanism: Any, contacts: Sequence[Contact]) -> Program:
-    """Velocity (n, 3) of side a on the surface of side b along n, t1, t2 of every contact point [m/s]."""
+    """Velocity (n, 6) of side a on the surface of side b along n, t1, t2 of every contact point, and about them."""
     points = points_of(contacts, mechanism)
 
     def result(m: Any, here: Any, world: Any) -> list[Scalar]:
-        return _velocities(points, here)
+        return _velocities(points, m, here)
 
     sweeps = (*placed(()), poses(), outward(fly, V=Motion()))
-    return Program("contact_velocities", ("q", "v"), sweeps, result, (points.n, 3))
+    return Program("contact_velocities", ("q", "v"), sweeps, result, (points.n, 6))
 
 
-def _velocities(points: ContactPoints, here: Any) -> list[Scalar]:
-    found = touches_at(points, here)
+def _velocities(points: ContactPoints, m: Any, here: Any) -> list[Scalar]:
+    found = touches_at(points, m, here)
     surfaces = surface_rates_at(points, found)
     numbers: list[Scalar] = []
     for i, k in enumerate(points.contact_of):
-        u: list[Scalar] = [-x for x in surfaces[i * points.B : i * points.B + 3]]
+        u: list[Scalar] = [-x for x in surfaces[i * points.B : i * points.B + 3]] + [0.0] * 3
         for shape, spot, sign in zip(points.pairs[k], (found[i].a, found[i].b), (1.0, -1.0), strict=True):
             if shape.link >= 0:
                 u = [x + sign * y for x, y in zip(u, _rates(spot, here[shape.link].V), strict=True)]
@@ -62,5 +62,5 @@ def _velocities(points: ContactPoints, here: Any) -> list[Scalar]:
 
 
 def _rates(spot: Spot, V: Motion) -> list[Scalar]:
-    """Velocity of a link's point along its axes."""
-    return [dot(row(spot.point, d), tuple(V)) for d in spot.axes]
+    """Velocity of a link's point along its axes, and about them."""
+    return [dot(row(spot.point, d), tuple(V)) for d in spot.axes] + [dot(d, V.angular) for d in spot.axes]

@@ -40,7 +40,7 @@ def plane_touches(shape: Geometry, a: Side, plane: Geometry, b: Side) -> list[To
     for c in centers:
         c = a.P.point(c)
         gap = (height + dot(in_link[0], c)) - radius
-        at = subtract(c, scale(0.5 * gap + radius, in_link[0]))
+        at = subtract(c, scale(radius, in_link[0]))  # on the shape, whose lever arms are then exact at any gap
         point = a.T.point(at)
         found.append(Touch(gap, Spot(point, axes), Spot(at, in_link), Spot(b.T.inverse_point(point), on_plane)))
     return found

@@ -32,16 +32,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlacedShape:
-    """A shape on a link (−1: the world), with its pose in it."""
+    """A shape at a frame or body of a link (−1: the world)."""
 
     link: int
+    at: str
     geometry: Geometry
-    placement: Transform
     surface_velocity: Floats3 = ZERO3  # of its surface, in the link's axes [m/s]
 
-    def side(self, T: Transform) -> Side:
-        """The shape on its link at pose T."""
-        return Side(T, self.placement)
+    def side(self, m: Any, here: Any) -> Side:
+        """The shape on its link; positions of bodies on fixed joints may be traced parameters of the mechanism."""
+        own = self.geometry.placement
+        T = here[self.link].T if self.link >= 0 else Transform()
+        return Side(T, m.anchors[self.at].at(own.rotation, own.position).transform())
 
 
 @dataclass(frozen=True)
@@ -154,19 +156,16 @@ def all_touches(points: ContactPoints, mechanism: Any, q: Sequence[Scalar]) -> l
     """The touches of all points, in order."""
 
     def result(m: Any, here: Any, world: Any) -> list[Touch]:
-        return touches_at(points, here)
+        return touches_at(points, m, here)
 
     program = Program("contact_points", ("q",), (*placed(()), poses()), result, (points.n,))
     return walk(program, mechanism, {"q": q})
 
 
-def touches_at(points: ContactPoints, here: Any) -> list[Touch]:
+def touches_at(points: ContactPoints, m: Any, here: Any) -> list[Touch]:
     """The touches of all points; after the sweeps `placed` and `poses`."""
-
-    def side(shape: PlacedShape) -> Side:
-        return shape.side(here[shape.link].T if shape.link >= 0 else Transform())
-
-    return [t for a, b in points.pairs for t in pair_touches(a.geometry, side(a), b.geometry, side(b))]
+    pairs = [(a.geometry, a.side(m, here), b.geometry, b.side(m, here)) for a, b in points.pairs]
+    return [touch for pair in pairs for touch in pair_touches(*pair)]
 
 
 def _rows_of(spot: Spot, B: int) -> list[Scalar]:
@@ -175,6 +174,5 @@ def _rows_of(spot: Spot, B: int) -> list[Scalar]:
 
 
 def _placed(mechanism: Any, side: ContactSide, surface_velocity: Floats3 = ZERO3) -> PlacedShape:
-    anchor, own = mechanism.anchors[side.at], side.geometry.placement
-    shape = anchor.at(own.rotation, own.position)
-    return PlacedShape(anchor.link, side.geometry, shape.transform(), anchor.transform().rotation @ surface_velocity)
+    anchor = mechanism.anchors[side.at]
+    return PlacedShape(anchor.link, side.at, side.geometry, anchor.transform().rotation @ surface_velocity)

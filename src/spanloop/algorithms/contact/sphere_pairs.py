@@ -25,7 +25,8 @@ def sphere_touches(sphere: Geometry, a: Side, other: Geometry, b: Side) -> list[
     center = a.point(ZERO3)
     distance, n = DISTANCES[other.shape](b.inverse_point(center), other.size)
     normal, gap = b.direction(n), distance - radius
-    return [Touch.between(a, b, gap, subtract(center, scale(radius + 0.5 * gap, normal)), normal)]
+    share = radius / (radius + other.size[0]) if other.shape in ("sphere", "capsule") else 0.0
+    return [Touch.between(a, b, gap, subtract(center, scale(radius + share * gap, normal)), normal)]
 
 
 def from_sphere(x: Vector3, size: Size) -> tuple[Scalar, Vector3]:

@@ -1,4 +1,7 @@
-"""Where two shapes are nearest: the gap, a point midway between their surfaces, and axes (n, t1, t2) there.
+"""Where two shapes are nearest: the gap, a point between their surfaces, and axes (n, t1, t2) there.
+
+The point is on the surface of the rounder shape; between two round ones it divides the gap as their radii. Lever arms
+are then those of shapes that just touch, also where a step has let them overlap: a ball rolls at its own radius.
 
 | symbol | shape | meaning | frame |
 |---|---|---|---|
@@ -79,7 +82,7 @@ class Touch:
 
     @property
     def point(self) -> Vector3:
-        """Midway between the surfaces, in the world [m]."""
+        """Between the surfaces, in the world [m]."""
         return self.world.point
 
     @staticmethod

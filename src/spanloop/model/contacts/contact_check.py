@@ -11,7 +11,7 @@ import numpy as np
 
 from spanloop.errors import ModelError, listed, nearest
 from spanloop.model.contacts.contact import MOST_VERTICES, PAIRS, Contact
-from spanloop.model.parts import WORLD, Frame, Geometry, Joint
+from spanloop.model.parts import WORLD, Geometry, Joint
 from spanloop.model.poses import hosts_of
 from spanloop.model.value_check import check_geometry, check_numbers, label
 
@@ -26,7 +26,7 @@ _NOT_NEGATIVE = ("friction", "torsion", "rolling", "damping", "resting")
 def check_contacts(model: Model, joints: Iterable[Joint]) -> None:
     """Raise ModelError for a contact that no mechanism can have; joints: those of the model, parents first."""
     places = dict.fromkeys((WORLD, *(b.name for b in model.bodies), *(f.name for f in model.frames)))
-    links = links_of(joints, model.frames)
+    links = links_of(model, joints)
     for c in model.contacts:
         owner = label("contact", c)
         for s in c.sides:
@@ -39,16 +39,23 @@ def check_contacts(model: Model, joints: Iterable[Joint]) -> None:
     _check_point_names(model)
 
 
-def links_of(joints: Iterable[Joint], frames: Iterable[Frame]) -> dict[str, str]:
-    """The body that moves each body and frame: the nearest one inward whose joint has DoF, or the world."""
+def links_of(model: Model, joints: Iterable[Joint]) -> dict[str, str]:
+    """The body as whose part each body and frame moves, by fixed joints and fixed loops; for some it is the world.
+
+    joints: those of the model, parents first
+    """
     links = {name: host for name, (host, _) in hosts_of(joints).items()}
-    return links | {f.name: links[f.body] for f in frames}
+    for x in model.loops:
+        if x.kind.name == "fixed" and not x.switchable:
+            one, other = sorted((links[x.a], links[x.b]), key=lambda name: name != WORLD)
+            links = {name: one if link == other else link for name, link in links.items()}
+    return links | {f.name: links[f.body] for f in model.frames}
 
 
 def with_moving_contacts(model: Model, contacts: Iterable[Contact]) -> Model:
     """The model with those contacts whose sides move against each other; notes list the others."""
     contacts = tuple(contacts)
-    links = links_of(model.joints, model.frames)
+    links = links_of(model, model.joints)
     moving = tuple(c for c in contacts if links[c.a.at] != links[c.b.at])
     notes = [
         f"contact {c.name!r}: removed; {c.a.at!r} and {c.b.at!r} no longer move against each other"
@@ -80,15 +87,19 @@ def _check_pair(c: Contact, owner: str) -> None:
     if c.pair not in PAIRS:
         one, other = c.a.geometry.shape, c.b.geometry.shape
         raise ModelError(
-            f"{owner}: no contact of a {one} ({c.a.at!r}) with a {other} ({c.b.at!r}) is supported; {partners(one)}, "
-            f"{partners(other)}"
+            f"{owner}: no contact of {_a(one)} ({c.a.at!r}) with {_a(other)} ({c.b.at!r}) is supported; "
+            + ", ".join(map(partners, dict.fromkeys((one, other))))
         )
 
 
 def partners(shape: str) -> str:
     """A clause with the shapes that one shape can touch."""
     found = [b if a == shape else a for a, b in PAIRS if shape in (a, b)]
-    return f"a {shape} touches {'a ' + listed(found) if found else 'nothing'}"
+    return f"{_a(shape)} touches {'a ' + listed(found) if found else 'nothing'}"
+
+
+def _a(shape: str) -> str:
+    return f"an {shape}" if shape[0] == "e" else f"a {shape}"
 
 
 def _check_links(c: Contact, one: str, other: str, owner: str) -> None:
@@ -98,7 +109,7 @@ def _check_links(c: Contact, one: str, other: str, owner: str) -> None:
         raise ModelError(
             f"{owner}: {c.a.at!r} and {c.b.at!r} are both fixed to the world; a contact needs a shape that moves"
         )
-    via = "" if c.a.at == c.b.at == one else f" (of body {one!r}, to which fixed joints attach them)"
+    via = "" if c.a.at == c.b.at == one else f" (of body {one!r}, to which fixed joints or loops attach them)"
     raise ModelError(
         f"{owner}: {c.a.at!r} and {c.b.at!r} are shapes of one link{via}; a contact needs two links that move "
         "against each other"

@@ -38,6 +38,8 @@ class ContactSettings(TypedDict, total=False):
 def contact_of(model: Model, name: str, a: Side, b: Side, settings: ContactSettings) -> Contact:
     """A contact from what a user gives; settings that are None or missing have their defaults or the surfaces'."""
     owner = f"contact {user_input.name(name, 'contact: the name')!r}"
+    if isinstance(a, str) and isinstance(b, str) and a == b:
+        raise InputError(f"{owner}: both sides are {a!r}; expected a name and two sides, as ('heel', 'foot', 'ground')")
     (at_a, one), (at_b, other) = _side(model, a, f"{owner}: a"), _side(model, b, f"{owner}: b")
     values = {**_surfaces(one, other), **settings_of(settings, owner)}
     return Contact(name, ContactSide(at_a, one), ContactSide(at_b, other), **values)
@@ -101,9 +103,7 @@ def _with_shape(model: Model, given: Any, owner: str) -> tuple[str, Geometry]:
     at = _place(model, at, owner)
     if isinstance(shape, (int, np.integer)) and not isinstance(shape, bool):
         shape = _collision_shape(model, at, int(shape), owner)
-    if not isinstance(shape, Geometry):
-        raise InputError(f"{owner}: the shape of {at!r} is {shape!r}; expected one of sl.contacts, as {_EXAMPLE}")
-    return at, shape
+    return at, user_input.shape(shape, f"{owner}: the shape of {at!r}")
 
 
 def _place(model: Model, name: Any, owner: str) -> str:

@@ -24,8 +24,8 @@ def weld(model: Model, a: str, b: str, *, name: str | None = None) -> Model:
     a, b: names of frames or bodies; name: of the fixed joint or loop
 
     If the body of b (or else that of a) floats on the world by a free joint, a fixed joint to the other body replaces
-    the free joint, and no loop is needed; contacts between parts that then move as one are removed, with a note.
-    Otherwise a fixed loop holds the two together.
+    the free joint, and no loop is needed. Otherwise a fixed loop holds the two together. Contacts between parts that
+    then move as one are removed, with a note.
     Raises InputError where both are on one body.
 
     >>> [x.name for x in sl.zoo.puma().weld("tool", "world", name="grip").loops]
@@ -47,7 +47,7 @@ def weld(model: Model, a: str, b: str, *, name: str | None = None) -> Model:
                 contacts=(),
             )
             return with_moving_contacts(welded, model.contacts)
-    return model.with_loop(a, b, "fixed", name=name)
+    return with_moving_contacts(replace(model, contacts=()).with_loop(a, b, "fixed", name=name), model.contacts)
 
 
 def _floating(model: Model, body: str) -> Joint | None:

@@ -118,7 +118,7 @@ def _grounded(model: Model, bodies: str | Iterable[str] | None, skip: str | Iter
     for name in (*(given or ()), *left_out):
         if name not in known:
             raise InputError(f"with_ground: model {model.name!r} has no body {name!r}; {nearest(name, known)}")
-    links = links_of(model.joints, ())
+    links = links_of(model, model.joints)
     for name in given or ():
         if not collision_shapes(model, name):
             raise InputError(

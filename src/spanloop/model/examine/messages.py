@@ -120,6 +120,11 @@ WORDS = {
     "no_room": Words("advice", "{parts}: lower and upper limit are both {value}.", "Lock it, or widen the limits"),
     "zero_limit": Words("advice", "{parts}: the limit of {what} is 0.", "Leave it out, or give its value"),
     "friction": Words("fact", "Coulomb friction on {count} ({parts}) is kept, and acts in simulation only."),
+    # contacts
+    "contacts": Words("fact", "{contacts} with {points} that can touch ({parts})."),
+    "no_contacts": Words(
+        "fact", "{count} collision shapes ({parts}) and no contact; model.with_ground() adds contacts."
+    ),
     # files
     "mesh": Words("advice", "{count} not found: {parts}.", "{why}"),
     "mesh_size": Words(

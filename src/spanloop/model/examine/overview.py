@@ -67,6 +67,19 @@ def joints(model: Model) -> Iterator[Finding]:
         yield Finding("friction", tuple(repr(j.name) for j in rubbing), {"count": count})
 
 
+def contacts(model: Model) -> Iterator[Finding]:
+    """Yield findings about contacts, or about collision shapes that touch nothing."""
+    if model.contacts:
+        points = counted(sum(c.n_points for c in model.contacts), "point")
+        values = {"contacts": counted(len(model.contacts), "contact"), "points": points}
+        yield Finding("contacts", tuple(repr(c.name) for c in model.contacts), values)
+        return
+    shaped = [b.name for b in model.bodies if any(g.use == "collision" for g in b.geometry)]
+    if shaped:
+        count = counted(len(shaped), "body has", "bodies have")
+        yield Finding("no_contacts", tuple(map(repr, shaped)), {"count": count})
+
+
 def meshes(model: Model, folder: Path) -> Iterator[Finding]:
     """Yield the meshes that are missing from the folder."""
     unknown = dict.fromkeys(g.file for b in model.bodies for g in b.geometry if g.shape == "mesh" and not g.path)

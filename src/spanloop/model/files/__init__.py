@@ -39,6 +39,7 @@ class Options:
     base: str | None
     folders: Folders
     repair: bool
+    contacts: bool | str = False
 
 
 def load(
@@ -48,6 +49,7 @@ def load(
     *,
     root: str | os.PathLike[str] | None = None,
     repair: bool = False,
+    contacts: bool | str = False,
 ) -> Model:
     """Return the model in a .urdf, .xml or .mjcf (MJCF), .sdf or .world, .toml, or .csv (Denavit-Hartenberg) file.
 
@@ -58,6 +60,8 @@ def load(
         other packages. By default nothing is read outside the file's own folder and package.
     repair: replace inertias that no body can have (negative or zero principal moments, one above the sum of the others,
         no mass) by the nearest ones that a body has; a note for each body has both. By default they stay as written.
+    contacts: of an MJCF or SDF, whether the pairs of shapes that collide there become contacts (64 at most); "ground":
+        those with a shape that is fixed to the world. By default a note has their number. A TOML's are always read.
 
     `model.notes` lists what the loader changed or found suspect. Suspect inertias, Coulomb friction, and parts that are
     left out although they act on the motion also give one SpanloopWarning each.
@@ -69,11 +73,12 @@ def load(
     >>> sl.load("arm.urdf").nv
     6
     """
+    from spanloop.model.files.contact_pairs import check_choice
     from spanloop.model.files.file_io import checked_path, read_file
     from spanloop.model.files.mesh_paths import Folders
     from spanloop.model.inertia_check import check_inertias
 
-    path = checked_path(path)
+    path, contacts = checked_path(path), check_choice(contacts)
     extension = path.suffix.lower()
     if extension in NOT_READ:
         raise UnsupportedError(f"{path.name}: {NOT_READ[extension]}")
@@ -83,7 +88,8 @@ def load(
         raise FileError(f"{path}: is a folder; expected a file{files}")
     if extension not in READERS:
         raise InputError(f"{path.name}: the extension is {extension!r}; {_formats(extension, READERS)}")
-    model = READERS[extension](read_file(path), path, Options(base, Folders.of(path.parent, root), repair))
+    options = Options(base, Folders.of(path.parent, root), repair, contacts)
+    model = READERS[extension](read_file(path), path, options)
     if loops is not None:
         from spanloop.model.files.toml.reader import with_loops_of
 
@@ -172,20 +178,21 @@ def _written(model: Model, target: str) -> Written:
 def _urdf(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.urdf.reader import loads
 
+    _check_contacts(path, options.contacts, "model.with_ground() makes contacts of its collision shapes")
     return loads(data, path.name, "fixed" if options.base is None else options.base, options.folders, options.repair)
 
 
 def _sdf(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.sdf.reader import loads
 
-    return loads(data, path.name, options.base, options.folders, options.repair)
+    return loads(data, path.name, options.base, options.folders, options.repair, options.contacts)
 
 
 def _mjcf(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.mjcf.reader import loads
 
     _check_base(path, options.base)
-    return loads(data, path.name, options.folders)
+    return loads(data, path.name, options.folders, options.contacts)
 
 
 def _toml(data: bytes, path: Path, options: Options) -> Model:
@@ -203,6 +210,7 @@ def _toml(data: bytes, path: Path, options: Options) -> Model:
 def _csv(data: bytes, path: Path, options: Options) -> Model:
     from spanloop.model.files.dh.reader import loads
 
+    _check_contacts(path, options.contacts, "model.with_contact adds them")
     _check_base(path, options.base)
     return loads(data, path.name)
 
@@ -224,6 +232,14 @@ def _check_base(path: Path, base: str | None) -> None:
         raise InputError(
             f"{path.name}: base={base!r} is for URDF files; a {path.suffix} file describes itself how its "
             "bodies stand on the world"
+        )
+
+
+def _check_contacts(path: Path, contacts: bool | str, advice: str) -> None:
+    """Only MJCF and SDF files describe what collides."""
+    if contacts:
+        raise InputError(
+            f"{path.name}: contacts={contacts!r}, but {FORMATS[path.suffix.lower()]} describes none; {advice}"
         )
 
 

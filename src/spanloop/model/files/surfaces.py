@@ -6,11 +6,10 @@ In all of them two surfaces that touch have one friction: in Gazebo (ODE) the sm
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from spanloop.errors import FileError
 from spanloop.model.files.load_notes import INVALID, LoadNotes
-from spanloop.model.files.xml_reader import Element, parsed_numbers
+from spanloop.model.files.xml_reader import Element, inside, parsed_numbers
 from spanloop.model.parts import Surface
 
 GAZEBO_FRICTION = 1.0  # SDF's default of mu
@@ -39,21 +38,21 @@ def sdf_surface(element: Element | None, owner: str, notes: LoadNotes, default: 
 
 def _friction(surface: Element | None, owner: str, notes: LoadNotes) -> tuple[float, float]:
     """Friction and torsion [m]; of two directions the smaller friction."""
-    ode, torsional = _inside(surface, "friction", "ode"), _inside(surface, "friction", "torsional")
-    mu = _value(ode, "mu", GAZEBO_FRICTION)
-    friction = _checked("friction", min(mu, _value(ode, "mu2", mu)), owner, notes)
-    if _value(ode, "mu2", mu) != mu:
+    ode, torsional = inside(surface, "friction", "ode"), inside(surface, "friction", "torsional")
+    mu = value_inside(ode, "mu", GAZEBO_FRICTION)
+    friction = _checked("friction", min(mu, value_inside(ode, "mu2", mu)), owner, notes)
+    if value_inside(ode, "mu2", mu) != mu:
         notes.add("friction that differs between two directions, the smaller is read", owner)
-    if _value(torsional, "use_patch_radius", 1.0) == 0.0:
+    if value_inside(torsional, "use_patch_radius", 1.0) == 0.0:
         return friction, 0.0  # the patch of a hard contact has no radius
-    radius, coefficient = _value(torsional, "patch_radius", 0.0), _value(torsional, "coefficient", 1.0)
+    radius, coefficient = value_inside(torsional, "patch_radius", 0.0), value_inside(torsional, "coefficient", 1.0)
     return friction, _checked("torsion", PATCH * radius * coefficient, owner, notes)
 
 
 def _bounce(surface: Element | None, owner: str, notes: LoadNotes) -> float:
-    bounce = _inside(surface, "bounce")
-    restitution = _checked("restitution", _value(bounce, "restitution_coefficient", 0.0), owner, notes)
-    threshold = _value(bounce, "threshold", 1e5)
+    bounce = inside(surface, "bounce")
+    restitution = _checked("restitution", value_inside(bounce, "restitution_coefficient", 0.0), owner, notes)
+    threshold = value_inside(bounce, "threshold", 1e5)
     if restitution and threshold > NEVER_BOUNCES:
         notes.add(f"restitution above a threshold of {threshold:g} m/s only, read as 0", owner)
         return 0.0
@@ -72,11 +71,11 @@ def gazebo_surfaces(robot: Element, notes: LoadNotes) -> dict[str, Surface]:
 
 
 def _of_gazebo(element: Element, owner: str, notes: LoadNotes) -> Surface | None:
-    described = sdf_surface(_inside(element, "collision", "surface"), owner, notes, default=False)
-    if described is not None and not _has(element, ("collision", "surface", "friction")):
+    described = sdf_surface(inside(element, "collision", "surface"), owner, notes, default=False)
+    if described is not None and inside(element, "collision", "surface", "friction") is None:
         described = Surface(restitution=described.restitution, rule="minimum")
     try:
-        values = [_value(element, tag, math.inf) for tag in ("mu1", "mu2")]
+        values = [value_inside(element, tag, math.inf) for tag in ("mu1", "mu2")]
     except FileError as error:
         notes.add("surfaces that cannot be read left out", str(error))
         return described
@@ -94,7 +93,7 @@ def pybullet_surface(link: Element, notes: LoadNotes) -> Surface | None:
         return None
     owner = f"link {link.text('name')!r} ({contact.where})"
     try:
-        found = {ours: _value(contact, theirs, math.inf) for ours, theirs in PYBULLET.items()}
+        found = {ours: value_inside(contact, theirs, math.inf) for ours, theirs in PYBULLET.items()}
     except FileError as error:
         notes.add("surfaces that cannot be read left out", str(error))
         return None
@@ -111,20 +110,9 @@ def _completed(a: Surface, b: Surface | None) -> Surface:
     return Surface(**values, rule=a.rule)  # type: ignore[arg-type]
 
 
-def _inside(element: Element | None, *tags: str) -> Element | None:
-    """The first element at the end of a path of tags."""
-    for tag in tags:
-        element = next(element.all(tag), None) if element is not None else None
-    return element
-
-
-def _has(element: Element, tags: Iterable[str]) -> bool:
-    return _inside(element, *tags) is not None
-
-
-def _value(parent: Element | None, tag: str, default: float) -> float:
-    """The number between the tags of an element, or its attribute `value`; infinite where there is none."""
-    element = _inside(parent, tag)
+def value_inside(parent: Element | None, tag: str, default: float) -> float:
+    """The number between the tags <tag> of an element, or in its attribute `value`."""
+    element = inside(parent, tag)
     if element is None:
         return default
     text = element.attributes.get("value", element.content).strip().lower()

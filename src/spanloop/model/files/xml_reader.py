@@ -81,6 +81,13 @@ class Element:
         return parsed_numbers(self.text(key), count, f"{self.where}: <{self.tag}> {key}", infinite=infinite)
 
 
+def inside(element: Element | None, *tags: str) -> Element | None:
+    """The first element at the end of a path of tags, None if there is none."""
+    for tag in tags:
+        element = next(element.all(tag), None) if element is not None else None
+    return element
+
+
 def parsed_numbers(text: str, count: int, owner: str, *, infinite: bool = False) -> tuple[float, ...]:
     """`count` numbers separated by blanks; `owner` begins the error, file and line first."""
     try:

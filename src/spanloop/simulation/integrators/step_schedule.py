@@ -261,7 +261,7 @@ class ScheduleBuilder:
         """The schedule of the whole step."""
         system = self.system
         if system.contacts:
-            step = ContactStep(Stage(self.sizes, "contact."), system.contact_mechanics, system.moved)
+            step = ContactStep(Stage(self.sizes, "contact."), system.contact_mechanics, system.moved, system.turned)
             self._calls += step.calls(self.moved, self.sped, self.velocity, self.landed, following("v"))
         if system.minimal:
             self._complete()

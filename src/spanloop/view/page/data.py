@@ -19,7 +19,7 @@ from spanloop.trajectory.files import labels
 from spanloop.view import palette
 from spanloop.view.body_shapes import Shape
 from spanloop.view.columns import Column, columns, largest_error, models_of
-from spanloop.view.contact_forces import ContactForces, contact_forces
+from spanloop.view.contact_forces import ContactForces, contact_forces, slip_speed
 from spanloop.view.moving_scene import MovingScene, moving_scene
 from spanloop.view.noise import least_force, noise_levels
 from spanloop.view.page.meshes import key, packed_meshes
@@ -236,6 +236,7 @@ def _groups(run: Trajectory, seen: Scene, notes: list[str]) -> list[dict[str, An
             out.append(_group("forces", "Forces at the loops", "N", loops, sizes))
         except SpanloopError as error:
             notes.append(str(error))
+    out += _contact_groups(run)
     q = columns(run, "q", labels.coordinates, labels.coordinate_units)
     v = columns(run, "v", labels.dofs, labels.dof_units)
     tau = [c for c in columns(run, "tau", labels.dofs, labels.torque_units) if np.nan_to_num(c.values).any()]
@@ -245,6 +246,20 @@ def _groups(run: Trajectory, seen: Scene, notes: list[str]) -> list[dict[str, An
     if INVERSE in run.settings:  # what was asked for comes first
         out.sort(key=lambda g: g["key"] != "tau")
     return [g for g in out if g["names"]]
+
+
+def _contact_groups(run: Trajectory) -> list[dict[str, Any]]:
+    """Normal forces, gaps and slip of contacts."""
+    if all(s.contact_forces is None for s in run.segments):
+        return []
+    found = list(run.contacts.values())
+    quantities = (
+        ("normal_forces", "Normal forces of contacts", "N", [x.normal_force for x in found]),
+        ("gaps", "Gaps", "m", [x.gap for x in found]),
+        ("slip", "Speed of slip while touching", "m/s", [slip_speed(x) for x in found]),
+    )
+    names = [x.name for x in found]
+    return [_group(key, title, unit, names, np.column_stack(x)) for key, title, unit, x in quantities]
 
 
 def _column_group(key: str, title: str, unit: str, found: list[Column]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ that plt.show() shows it; otherwise it does not, and Python frees it when nothin
 with several units has one panel for each: `ax` takes as many axes, and the function returns a tuple of them.
 """
 
+from spanloop.view.plots.contact_figures import contact_states, contacts
 from spanloop.view.plots.operation_counts import counts, scaling
 from spanloop.view.plots.run_figures import (
     FIGURES,
@@ -26,6 +27,8 @@ __all__ = [
     "FIGURES",
     "accelerations",
     "closure_residual",
+    "contact_states",
+    "contacts",
     "coordinates",
     "counts",
     "energy",

@@ -119,9 +119,11 @@ class Panels:
     def _show_folder(self, scene: Scene) -> None:
         with self.gui.add_folder("Show", expand_by_default=False):
             for layer in LAYERS:
-                if layer != "closures" or scene.closures:
+                if _has(scene, layer):
                     self._on(self.gui.add_checkbox(layer, layer in SHOWN), "show", layer)
             self._on(self.gui.add_checkbox("forces", False, hint="forces in joints and loops"), "forces")
+            if scene.contacts:
+                self._on(self.gui.add_checkbox("contact forces", True, hint="at the points that touch"), "contacts")
             self._on(self.gui.add_slider("arrow length", 0.1, 4.0, 0.1, 1.0, marks=()), "arrows")
             names = [NO_TRAIL, *(b.name for b in scene.bodies[1:])]
             self._on(self.gui.add_dropdown("trail of", list(dict.fromkeys(names))), "trail")
@@ -141,6 +143,11 @@ class Panels:
                 self.request(request, *before, event.target.value)
 
         handle.on_update(changed)
+
+
+def _has(scene: Scene, layer: str) -> bool:
+    """Whether a scene has anything in a layer."""
+    return {"closures": bool(scene.closures), "contact shapes": any(b.contacts for b in scene.bodies)}.get(layer, True)
 
 
 def span(session: Session, handle: Handle, size: float) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from spanloop.errors import InputError
 from spanloop.model.files.file_io import write_file
 from spanloop.trajectory import Trajectory
 from spanloop.trajectory.topologies import model_of, with_carried
+from spanloop.view.contact_forces import ContactForces, contact_forces
 from spanloop.view.scene import poses, scene
+from spanloop.view.surface_patches import patches
 from spanloop.view.viewer.camera import camera, outline, upward
 from spanloop.view.viewer.plain_text import one_line
 from spanloop.view.viewer.scene_nodes import SceneNodes
@@ -34,15 +37,18 @@ def record(run: Trajectory, path: str | Path, *, frames: float = FRAMES, folder:
     moved = run.at(times) if len(times) > 1 else run[:1]
     server = start_server(label=one_line(run.model.name))
     try:
-        write_file(path, _recorded(server, moved, folder).encode())
+        found = contact_forces(run)
+        touching = None if found is None else found.at(run.times, moved.times)
+        write_file(path, _recorded(server, moved, touching, folder).encode())
     finally:
         stop_server(server)
 
 
-def _recorded(server, run: Trajectory, folder) -> str:
-    seen = scene(run.model, run.q[0], folder)
-    up = upward(run.model.gravity)
+def _recorded(server, run: Trajectory, touching: ContactForces | None, folder) -> str:
     placed = poses(run.robot, run.q)
+    seen = scene(run.model, run.q[0], folder)
+    seen = replace(seen, patches=patches(seen.surfaces, placed, seen.size))
+    up = upward(run.model.gravity)
     corners = np.concatenate([outline(seen, at) for at in placed[:: max(1, len(placed) // 20)]])
     nodes = SceneNodes(server.scene, seen, up, float((corners @ up).min()))
     set_camera(server, camera(corners, up), up)
@@ -56,6 +62,7 @@ def _recorded(server, run: Trajectory, folder) -> str:
     def place(k: int) -> None:
         s = int(segments[k])
         nodes.place(placed[k], errors[k], [held[s].get(name) for name in names], absent[s])
+        nodes.contact_arrows(None if touching is None else touching.sample(k))
 
     place(0)
     recording = server.get_scene_serializer()

@@ -11,13 +11,16 @@ import numpy as np
 from spanloop.math.rotation import toward
 from spanloop.model.parts import Loop
 from spanloop.view import palette
+from spanloop.view.body_shapes import corners
+from spanloop.view.contact_forces import COLORS, WORDS, ContactForces
+from spanloop.view.contact_shapes import floor_height
 from spanloop.view.moving_scene import SceneHold
 from spanloop.view.scene import Scene, SceneBody, SceneJoint, matrix
 from spanloop.view.viewer import viser_shapes
 from spanloop.view.viewer.plain_text import one_line
 from spanloop.view.viewer.session import OPEN
 
-LAYERS = ("bodies", "joints", "closures", "frames", "inertias", "names")
+LAYERS = ("bodies", "joints", "closures", "frames", "inertias", "contact shapes", "names")
 
 _FAINT = 0.4  # of bodies when forces are shown
 
@@ -29,7 +32,8 @@ SHOWN = ("bodies", "joints", "closures")  # at the beginning
 class SceneNodes:
     """Draw a scene once, then move it: `place` takes poses (n_bodies + 1, 4, 4), errors of closures, and what is there.
 
-    lowest [m]: lowest point of the mechanism along `up`; the ground lies there, or at the world's origin if lower.
+    lowest [m]: lowest point of the mechanism along `up`; the ground lies there, or at the world's origin if lower; a
+    floor that is touched lies where it is.
     """
 
     def __init__(self, world: Any, scene: Scene, up: np.ndarray, lowest: float = 0.0, holds: Sequence[SceneHold] = ()):
@@ -42,7 +46,8 @@ class SceneNodes:
         world.set_up_direction(tuple(map(float, up)))
         self.paths = [f"/bodies/{k} {one_line(b.name).replace('/', ' ')}" for k, b in enumerate(scene.bodies)]
         self.body_nodes = [world.add_frame(path, show_axes=False) for path in self.paths]
-        self._draw_ground(up, min(lowest, 0.0))
+        self._draw_ground(up, lowest)
+        self._draw_patches()
         for path, body in zip(self.paths, scene.bodies, strict=True):
             self._draw_body(path, body)
         self._draw_joints()
@@ -115,6 +120,15 @@ class SceneNodes:
         if handle.visible != bool(long.any()):
             handle.visible = bool(long.any())
 
+    def contact_arrows(self, touching: ContactForces | None, length: float = 1.0) -> None:
+        """Draw the forces of contacts of one sample, by what they do; hide them all if there are none."""
+        for state, color in COLORS.items() if touching is not None or "sticking" in self._arrows else ():
+            starts = vectors = np.zeros((0, 3))
+            if touching is not None:
+                here = touching.states[0] == state
+                starts, vectors = touching.points[0, here], length * touching.arrows(self.scene.size)[0, here]
+            self.arrows(WORDS[state], starts, vectors, color)
+
     def trail(self, points: np.ndarray) -> None:
         """Draw a line through points (n, 3) [m]; hide it if there are fewer than two."""
         if len(points) >= 2:
@@ -129,15 +143,26 @@ class SceneNodes:
             name, np.zeros((1, 2, 3)), viser_shapes.rgb(color), thickness=thickness, visible=False
         )
 
-    def _draw_ground(self, up: np.ndarray, height: float) -> None:
-        """A grid below everything [m along up]."""
+    def _draw_ground(self, up: np.ndarray, lowest: float) -> None:
+        """A grid below everything; a solid one, where the mechanism touches the floor."""
+        floor = floor_height(self.scene.surfaces) if up[2] > 1.0 - 1e-9 else None
+        slopes = [corners(s) @ up for p in self.scene.patches if p.body == 0 for s in p.shapes("")]
+        height = min(lowest, 0.0, *(float(x.min()) for x in slopes)) if floor is None else floor
         reach, plane = 4.0 * self.scene.size, "xyz".replace("xyz"[int(np.argmax(np.abs(up)))], "")
         cell = 10.0 ** np.floor(np.log10(0.5 * self.scene.size))
+        solid = {} if floor is None else {"plane_color": (214, 218, 222), "plane_opacity": 0.6, "infinite_grid": True}
         self.world.add_grid(
             "/ground", reach, reach, plane=plane, cell_size=cell, section_size=5.0 * cell,
             cell_color=(222, 225, 228), section_color=(196, 201, 206), fade_distance=6.0 * self.scene.size,
-            position=tuple(height * up),
+            position=tuple(height * up), **solid,
         )  # fmt: skip
+
+    def _draw_patches(self) -> None:
+        """The planes that are touched, without the floor."""
+        for k, patch in enumerate(self.scene.patches):
+            for shape in patch.shapes(str(k)):
+                name = f"{self.paths[patch.body]}/{shape.file}"
+                viser_shapes.draw_all(self.world, name, shape, palette.GROUND, side="double")
 
     def _draw_body(self, path: str, body: SceneBody) -> None:
         for k, shape in enumerate(body.shapes):
@@ -145,6 +170,11 @@ class SceneNodes:
         if body.inertia is not None:
             handle = viser_shapes.draw(self.world, f"{path}/inertia", body.inertia, body.color, opacity=0.35)
             self.layers["inertias"].append(handle)
+        for k, shape in enumerate(body.contacts):
+            name = f"{path}/contact{k}"
+            self.layers["contact shapes"] += viser_shapes.draw_all(
+                self.world, name, shape, palette.STICKS, opacity=0.35
+            )
 
     def _draw_joints(self) -> None:
         for joint in self.scene.joints:

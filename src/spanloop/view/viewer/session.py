@@ -15,9 +15,10 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopError
 from spanloop.loops.closure_errors import rows_of, worst
 from spanloop.model.parts import Loop
-from spanloop.trajectory import Segment, Trajectory
+from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.trajectory.segment_models import robot_of
 from spanloop.trajectory.topologies import with_carried
+from spanloop.view.contact_forces import ContactForces, contact_forces
 from spanloop.view.moving_scene import shown_name
 from spanloop.view.scene import poses
 from spanloop.view.stand_ins import reach
@@ -29,7 +30,8 @@ OPEN = 1e-6  # rad, or of the loop's length: a loop with a larger error is open
 TRAIL = 600  # points of a live trail
 
 FAR = 3.0  # sizes of the mechanism from where it was, beyond which the simulation pauses
-GONE = "it has left the picture: nothing holds it, and the floor is drawn only (there is no contact)"
+GONE = "it has left the picture: nothing holds it"
+NO_CONTACT = ", and the floor is drawn only. model.with_ground() gives it contacts"
 
 FRAMES = 60.0  # samples a second that are drawn, at most
 
@@ -107,6 +109,7 @@ class Session:
         self.timeline: Timeline | None = None
         self.steps: deque[np.ndarray] = deque(maxlen=TRAIL)  # q along the live simulation
         self.follows_run = False  # the state is the one at the timeline's time
+        self._touching: ContactForces | None = None  # of the run, at the samples that are played
         self.offsets: dict[int, float] = {}
         self._began = np.zeros((0, 3))
         self.handles = self._find_handles()
@@ -176,6 +179,8 @@ class Session:
         assert self.run is not None
         one = self.run[tuple(map(int, np.unravel_index(number, self.run.batch)))] if self.run.batch else self.run
         self.timeline = Timeline(playback(one))
+        found = contact_forces(one)
+        self._touching = None if found is None else found.at(one.times, self.timeline.run.times)
         self.seek(self.timeline.first)
 
     def events(self) -> list[tuple[float, str]]:
@@ -211,7 +216,7 @@ class Session:
             self.live.advance(seconds)
             self.steps.append(self.q.copy())
             if self.live.ended or self._has_left():
-                self.message = self.live.ended or GONE
+                self.message = self.live.ended or GONE + ("" if self.robot.model.contacts else NO_CONTACT)
                 self.pause()
             return True
         return False
@@ -264,6 +269,25 @@ class Session:
         passed = found.time <= self.timeline.now + 1e-12
         last = {str(name): str(kind) for name, kind in zip(found.name[passed], found.kind[passed], strict=True)}
         return {name for name, kind in last.items() if kind == "break"}
+
+    def contacts(self) -> ContactForces | None:
+        """Forces of the contacts at this time of the run, or of the last live step; None without."""
+        if self.timeline is not None and self.follows_run:
+            return None if self._touching is None else self._touching.sample(self.timeline.sample)
+        now = self.live.now
+        if now.contact_forces is None:
+            return None
+        time, q, v, tau = (np.asarray(x)[None] for x in (now.time, now.q, now.v, self.live.torques()))
+        segment = Segment(time, q, v, tau, contact_forces=now.contact_forces[None])
+        return contact_forces(self._moment.changed(segments=(segment,)))
+
+    @functools.cached_property
+    def _moment(self) -> Trajectory:
+        """A run of one sample, to be changed, with the kernels of the mechanism."""
+        model = self.robot.model
+        rest = np.zeros((1, model.nv))
+        nothing = Segment(np.zeros(1), model.neutral()[None], rest, rest)
+        return Trajectory(model, (nothing,), (Outcome("finished", "", 0.0),), {"step": self.live.step})
 
     def errors(self) -> list[float]:
         """The largest error of each loop [m or rad]; 0 for one that is open at this time of the run."""

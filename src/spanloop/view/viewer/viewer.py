@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from spanloop.trajectory.topologies import has_same_joints
 from spanloop.view import palette
 from spanloop.view.moving_scene import holds_of
 from spanloop.view.noise import least_force
-from spanloop.view.scene import scene
+from spanloop.view.scene import poses, scene
+from spanloop.view.surface_patches import patches
 from spanloop.view.viewer.camera import camera, outline, upward
 from spanloop.view.viewer.panels import NO_PUSH, NO_TRAIL, Panels
 from spanloop.view.viewer.plain_text import one_line, plain
@@ -31,6 +33,7 @@ from spanloop.view.viewer.server import LOOPBACK, set_camera, start_server, stop
 from spanloop.view.viewer.session import Session
 
 FRAME = 1.0 / 40.0  # s between frames
+SAMPLES = 20  # of a run, that its first picture shows
 
 
 class Viewer:
@@ -52,7 +55,7 @@ class Viewer:
         self.server = start_server(port, f"spanloop: {one_line(robot.model.name)}")
         self._requests: queue.Queue = queue.Queue()
         self._closing = threading.Event()
-        self._forces, self._length, self._trail = False, 1.0, ""
+        self._forces, self._contacts, self._length, self._trail = False, True, 1.0, ""
         self._largest = 0.0
         try:
             self._set_up(folder)
@@ -64,14 +67,25 @@ class Viewer:
 
     def _set_up(self, folder: str | Path | None) -> None:
         model = self.session.robot.model
-        self.scene = scene(model, self.session.q, folder)
+        at = self._motion()
+        seen = scene(model, self.session.q, folder)
+        self.scene = replace(seen, patches=patches(seen.surfaces, at, seen.size))
         up = upward(model.gravity)
-        corners = outline(self.scene, self.session.poses())
+        corners = np.concatenate([outline(self.scene, x) for x in at[:: max(1, len(at) // SAMPLES)]])
         holds = () if self.session.run is None else holds_of(self.session.run, self.scene)[1]
         self.nodes = SceneNodes(self.server.scene, self.scene, up, float((corners @ up).min()), holds)
         set_camera(self.server, camera(corners, up), up)
         self.panels = Panels(self.server.gui, self.scene, self.session, self.request)
         self.draw()
+
+    def _motion(self) -> np.ndarray:
+        """Poses (n, n_bodies + 1, 4, 4) of the run that is played, where they are known, or of the state now."""
+        line = self.session.timeline
+        if line is None:
+            return self.session.poses()[None]
+        found = poses(self.session.robot, line.run.q)
+        known = np.isfinite(found).all(axis=(1, 2, 3))
+        return found[known] if known.any() else self.session.poses()[None]
 
     @property
     def url(self) -> str:
@@ -201,6 +215,9 @@ class Viewer:
         self._forces = value
         self.nodes.fade(value)
 
+    def _on_contacts(self, value: bool) -> None:
+        self._contacts = value
+
     def _on_arrows(self, value: float) -> None:
         self._length = value
 
@@ -210,13 +227,14 @@ class Viewer:
     def draw(self) -> None:
         """Draw the current state."""
         session = self.session
-        poses = session.poses()
+        poses, touching = session.poses(), session.contacts()
         with self.server.atomic():
             self.nodes.place(poses, session.errors(), session.loops(), session.absent())
             self.nodes.hold(session.holds(), session.broken())
             self._draw_forces(poses)
+            self.nodes.contact_arrows(touching if self._contacts else None, self._length)
             self.nodes.trail(session.trail(self._trail) if self._trail else np.zeros((0, 3)))
-        self.panels.update(session, self._status())
+        self.panels.update(session, self._status("" if touching is None else touching.words()))
 
     def _draw_forces(self, poses: np.ndarray) -> None:
         none = np.zeros((0, 3))
@@ -240,7 +258,7 @@ class Viewer:
         vector = 0.25 * self.scene.size * (s.force / np.linalg.norm(s.force))[None] if pushing else none
         self.nodes.arrows("push", start - vector, vector, palette.OPEN)
 
-    def _status(self) -> str:
+    def _status(self, touching: str = "") -> str:
         session = self.session
         kinetic, potential = session.energy()
         lines = [f"energy {kinetic + potential:.6g} J ({kinetic:.4g} kinetic)"]
@@ -252,6 +270,8 @@ class Viewer:
             closed = "all loops closed" if not released else f"{len(errors) - released} of {len(errors)} loops closed"
             state = closed if not open_ else f"**{open_} of {len(errors)} loops open**"
             lines.append(f"{state}, largest error {max(errors):.1e}")
+        if touching:
+            lines.append(touching)
         if self._forces and self._largest:
             lines.append(f"largest force {self._largest:.3g} N")
         if session.message:

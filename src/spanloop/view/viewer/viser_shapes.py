@@ -16,18 +16,33 @@ from spanloop.view.meshes.mesh import Mesh
 
 _ROUND = 24  # faces around a capsule
 _MOST_TRIANGLES = 60_000  # of one mesh
+_FEW_TRIANGLES = 60  # of a mesh with flat faces, as a hull or a box
 _MOST_COLORS = 24  # of one mesh, each of which is a node
 
 
-def draw_all(world: Any, name: str, shape: Shape, color: str) -> list[Any]:
-    """Add nodes with this shape in its own colours, else in this one: one node, or one a colour of its mesh."""
+def draw_all(
+    world: Any, name: str, shape: Shape, color: str, *, opacity: float | None = None, side: str = "front"
+) -> list[Any]:
+    """Add nodes with this shape in its own colours, else in this one: one node, or one a colour of its mesh.
+
+    side: of a mesh's triangles that is seen, "front" or "double".
+    """
     own = shape.color or color
     if shape.mesh is None:
-        return [draw(world, name, shape, own)]
+        return [draw(world, name, shape, own, opacity)]
     mesh = decimated(shape.mesh, _MOST_TRIANGLES)
     turn, place = placed(shape.placement)
     return [
-        world.add_mesh_simple(f"{name}/{k}", *part, wxyz=turn, position=place, color=rgb(tint or own))
+        world.add_mesh_simple(
+            f"{name}/{k}",
+            *part,
+            wxyz=turn,
+            position=place,
+            color=rgb(tint or own),
+            opacity=opacity,
+            side=side,
+            flat_shading=len(mesh.faces) <= _FEW_TRIANGLES,
+        )
         for k, (part, tint) in enumerate(by_color(mesh))
     ]
 

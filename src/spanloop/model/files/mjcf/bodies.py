@@ -18,6 +18,7 @@ from spanloop.joints import Fixed, Free, JointKind, Prismatic, Revolute, Spheric
 from spanloop.math.quaternion import matrix
 from spanloop.model.exact_rotations import snap_rotation
 from spanloop.model.files.load_notes import ACTS, Color, LoadNotes
+from spanloop.model.files.mjcf.contacts import read_surface
 from spanloop.model.orders.mujoco import KINDS, body_names, joint_names
 from spanloop.model.parts import WORLD, Body, Frame, Geometry, Inertia, Joint, Placement
 from spanloop.types import Floats3
@@ -41,6 +42,8 @@ class Parts:
     at_child: dict[str, Placement] = field(default_factory=dict)
     rest: list[Placement] = field(default_factory=lambda: [Placement()])  # of MuJoCo's bodies, at qpos0
     sites: list[str] = field(default_factory=list)  # the frames' names, by number of the site
+    shapes: dict[int, tuple[str, int]] = field(default_factory=dict)  # by geom: its body, and its number there
+    ground: dict[int, Geometry] = field(default_factory=dict)  # by geom: shapes of the world, planes of other bodies
 
 
 def read_bodies(source: Any, notes: LoadNotes) -> Parts:
@@ -58,7 +61,9 @@ def read_bodies(source: Any, notes: LoadNotes) -> Parts:
         place = placement(m.body_quat[i], m.body_pos[i], notes)
         parts.rest.append(parts.rest[above] @ place)
         inertia = read_inertia(source, elements[i], i, notes)
-        parts.bodies.append(Body(parts.names[i], inertia, tuple(_shapes(source, i, notes)), where))
+        shapes = dict(_shapes(source, i, notes))
+        parts.shapes |= {g: (parts.names[i], k) for k, g in enumerate(shapes)}
+        parts.bodies.append(Body(parts.names[i], inertia, tuple(shapes.values()), where))
         if m.body_mocapid[i] >= 0:
             notes.add("mocap bodies, fixed to the world here", repr(parts.names[i]))
         own = range(int(m.body_jntadr[i]), int(m.body_jntadr[i]) + int(m.body_jntnum[i]))
@@ -80,8 +85,9 @@ def read_bodies(source: Any, notes: LoadNotes) -> Parts:
                 parts.at_child[j.name] = Placement(position=anchor)
             parent, before, place = child, anchor, Placement()
     parts.frames += _sites(source, parts, notes)
+    parts.ground = dict(_shapes(source, 0, notes)) | dict(_planes(source, notes))
     if m.body_geomnum[0]:
-        notes.add("shapes of the world left out", f"{int(m.body_geomnum[0])} geoms")
+        notes.add("shapes of the world are not drawn", f"{int(m.body_geomnum[0])} geoms")
     return parts
 
 
@@ -150,30 +156,42 @@ def _driven(source: Any) -> set[int]:
     return {int(m.actuator_trnid[k, 0]) for k, t in enumerate(m.actuator_trntype) if int(t) in direct}
 
 
-def _shapes(source: Any, body: int, notes: LoadNotes) -> Iterator[Geometry]:
+def _shapes(source: Any, body: int, notes: LoadNotes) -> Iterator[tuple[int, Geometry]]:
+    """The shapes of a body, each with the number of its geom."""
     m, kinds = source.model, source.mujoco.mjtGeom
     for g in range(int(m.body_geomadr[body]), int(m.body_geomadr[body]) + int(m.body_geomnum[body])):
+        collides = m.geom_contype[g] or m.geom_conaffinity[g]
         is_hidden = m.geom_group[g] > SHOWN_GROUPS  # in MuJoCo's viewer, unless the user asks
-        use = "collision" if m.geom_contype[g] or m.geom_conaffinity[g] or is_hidden else "visual"
+        use = "collision" if collides or is_hidden else "visual"
+        look: dict[str, Any] = {"use": use, "color": _color(m, g)}
+        look["surface"] = read_surface(m, g) if collides else None
         place = placement(m.geom_quat[g], m.geom_pos[g], notes)
         if g in source.meshes:
             mesh = source.meshes[g]
             place = _as_written(m, g, place, notes) @ mesh.placement
             if mesh.file:
-                yield Geometry("mesh", mesh.scale, mesh.file, place, use, _color(m, g))
+                yield g, Geometry("mesh", mesh.scale, mesh.file, place, **look)
             else:
                 notes.add("meshes that are in no file left out", f"geom {g} of {m.body(body).name!r}")
             continue
-        shape = SHAPES.get(kinds(int(m.geom_type[g])).name)
+        kind = kinds(int(m.geom_type[g])).name
         x, y, z = (float(s) for s in m.geom_size[g])
         sizes = {"sphere": (x,), "capsule": (x, 2 * y), "cylinder": (x, 2 * y), "box": (2 * x, 2 * y, 2 * z)}
         sizes["ellipsoid"] = (x, y, z)
-        if shape is None:
-            notes.add(
-                f"shape {kinds(int(m.geom_type[g])).name[7:].lower()} left out", f"geom {g} of {m.body(body).name!r}"
-            )
-        else:
-            yield Geometry(shape, sizes[shape], "", place, use, _color(m, g))
+        if kind in SHAPES and g not in source.other_shapes:
+            yield g, Geometry(SHAPES[kind], sizes[SHAPES[kind]], "", place, **look)
+        elif body and g not in source.other_shapes and not (kind == "mjGEOM_PLANE" and collides):
+            notes.add(f"shape {kind[7:].lower()} left out", f"geom {g} of {m.body(body).name!r}")
+
+
+def _planes(source: Any, notes: LoadNotes) -> Iterator[tuple[int, Geometry]]:
+    """The planes that collide; MuJoCo has them on bodies that are fixed to the world only."""
+    m = source.model
+    for g in np.flatnonzero(m.geom_type == int(source.mujoco.mjtGeom.mjGEOM_PLANE)).tolist():
+        if m.geom_contype[g] or m.geom_conaffinity[g] or g in m.pair_geom1 or g in m.pair_geom2:
+            place = placement(m.geom_quat[g], m.geom_pos[g], notes)
+            color, surface = _color(m, g), read_surface(m, g)
+            yield g, Geometry("plane", (), "", place, "collision", color, surface=surface)
 
 
 def _as_written(m: Any, g: int, place: Placement, notes: LoadNotes) -> Placement:

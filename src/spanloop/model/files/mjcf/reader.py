@@ -18,12 +18,16 @@ from typing import Any
 import numpy as np
 
 from spanloop.errors import FileError, UnsupportedError
+from spanloop.model.contacts.contact import Contact
+from spanloop.model.contacts.contact_check import links_of
+from spanloop.model.files.contact_pairs import contacts_of
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import Folders, located
 from spanloop.model.files.mjcf.actuators_and_sensors import read_actuators, read_sensors
-from spanloop.model.files.mjcf.bodies import read_bodies
+from spanloop.model.files.mjcf.bodies import Parts, read_bodies
+from spanloop.model.files.mjcf.contacts import Solids, note_settings, read_pairs
 from spanloop.model.files.mjcf.equality import read_equalities
-from spanloop.model.files.mjcf.safe_source import Safe, safe_text, take_meshes
+from spanloop.model.files.mjcf.safe_source import Safe, drop_contacts, safe_text, take_meshes
 from spanloop.model.model import Model
 from spanloop.model.parts import Placement
 from spanloop.model.spanning_tree import Graph, origins, spanned
@@ -40,11 +44,13 @@ DISABLED = {  # flags of <option> that switch off what acts here all the same
 }
 
 
-def loads(data: bytes | str, file: str = "text.xml", folders: Folders | None = None) -> Model:
+def loads(
+    data: bytes | str, file: str = "text.xml", folders: Folders | None = None, contacts: bool | str = False
+) -> Model:
     """The model in the text of an MJCF; inertias are not checked.
 
-    file: the name that errors show; folders: where includes and meshes are read from (None: there are
-    none).
+    file: the name that errors show; folders: where includes and meshes are read from (None: there are none);
+    contacts: whether the pairs of shapes that collide are read, "ground" for those with shapes fixed to the world.
     """
     mujoco = _mujoco()
     notes = LoadNotes()
@@ -64,7 +70,7 @@ def loads(data: bytes | str, file: str = "text.xml", folders: Folders | None = N
         replace(x, placement_a=moved.get(x.a, here) @ x.placement_a, placement_b=moved.get(x.b, here) @ x.placement_b)
         for x in loops
     ]
-    return Model(
+    model = Model(
         source.spec.modelname or Path(file).stem,
         tuple(tree.bodies),
         tuple(tree.joints),
@@ -74,8 +80,20 @@ def loads(data: bytes | str, file: str = "text.xml", folders: Folders | None = N
         tuple(read_actuators(source, notes)),
         tuple(read_sensors(source, parts.sites, notes)),
         _gravity(source, notes),
-        tuple(notes.sentences()),
     )
+    touching = _contacts(source, parts, model, contacts, file, notes)
+    return replace(model, contacts=touching, notes=tuple(notes.sentences()))
+
+
+def _contacts(
+    source: Any, parts: Parts, model: Model, contacts: bool | str, file: str, notes: LoadNotes
+) -> tuple[Contact, ...]:
+    """The contacts between shapes of the model's bodies, whose frames are at their joints, and of the world."""
+    shapes = {g: model.body(name).geometry[k] for g, (name, k) in parts.shapes.items()} | parts.ground
+    pairs = read_pairs(source, Solids(parts.names, links_of(model, model.joints), shapes), notes, bool(contacts))
+    if contacts and pairs:
+        note_settings(source, notes)
+    return contacts_of(pairs, contacts, file, notes)
 
 
 def _mujoco() -> Any:
@@ -91,20 +109,24 @@ def _mujoco() -> Any:
 
 
 def _compiled(mujoco: Any, safe: Safe, file: str, folders: Folders | None, notes: LoadNotes) -> Any:
-    """MuJoCo's module, the spec as written, the compiled model, and meshes by the number of their geom."""
+    """MuJoCo's module, the spec as written, the compiled model; by the number of their geom meshes, and the kind of
+    shapes that stand for others.
+    """
     try:
         with _listening(mujoco, notes):
             spec = mujoco.MjSpec.from_string(safe.text)
             spec.compiler.fusestatic = False
             spec.compiler.discardvisual = False
             meshes = take_meshes(mujoco, spec, safe, folders, notes)
+            drop_contacts(spec, safe, notes)
             model = spec.compile()
     except FileError:
         raise
     except (ValueError, RuntimeError, TypeError) as error:
         raise FileError(_complaint(str(error), safe, file)) from None
-    shapes = {geom.id: mesh for geom, mesh in meshes}
-    return SimpleNamespace(mujoco=mujoco, spec=spec, model=model, meshes=shapes, where=safe.place)
+    shapes = {geom.id: mesh for geom, mesh in meshes if mesh is not None}
+    others = {geom.id: "hfield" if mesh is None else "mesh" for geom, mesh in meshes}
+    return SimpleNamespace(mujoco=mujoco, spec=spec, model=model, meshes=shapes, other_shapes=others, where=safe.place)
 
 
 @contextmanager

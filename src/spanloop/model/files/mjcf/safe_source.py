@@ -29,7 +29,6 @@ DRAWN = {"texture", "layer", "skin", "hfield", "visual", "statistic", "light", "
 NOTED = {
     "keyframe": "<keyframe> left out",
     "custom": "<custom> left out",
-    "contact": "<contact> left out; nothing collides here",
     "extension": f"{ACTS} plugins",
     "plugin": f"{ACTS} plugins",
     "composite": f"{ACTS} <composite>, its bodies too",
@@ -221,18 +220,20 @@ def _mesh(mesh: Any, safe: Safe, folders: Folders | None, notes: LoadNotes) -> M
 
 def take_meshes(
     mujoco: Any, spec: Any, safe: Safe, folders: Folders | None, notes: LoadNotes
-) -> list[tuple[Any, Mesh]]:
-    """The geoms that are drawn as meshes, with the mesh.
+) -> list[tuple[Any, Mesh | None]]:
+    """The geoms that are drawn as meshes, with the mesh, and those of heightfields, with None.
 
     Where the body's inertia is written, the geom becomes a small ball before it is compiled: its pose is all we need.
     """
     files = {mesh.name or PurePosixPath(mesh.file).stem: mesh for mesh in spec.meshes}
     always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
-    found, needed = [], set()
+    found: list[tuple[Any, Mesh | None]] = []
+    needed = set()
     for geom in spec.geoms:
         if geom.hfieldname or geom.type == mujoco.mjtGeom.mjGEOM_HFIELD:
             notes.add("shape hfield left out", repr(geom.name))
             geom.hfieldname = ""
+            found.append((geom, None))
         elif not geom.meshname:
             continue
         else:
@@ -264,6 +265,18 @@ def take_meshes(
     spec.meshdir = spec.texturedir = ""
     spec.assets = assets
     return found
+
+
+def drop_contacts(spec: Any, safe: Safe, notes: LoadNotes) -> None:
+    """Remove pairs and excludes of geoms and bodies that are not there, as those of a <composite> that is left out."""
+    geoms, bodies = ({x.name for x in parts} for parts in (spec.geoms, spec.bodies))
+    for element, ends, known in (
+        *((p, (p.geomname1, p.geomname2), geoms) for p in spec.pairs),
+        *((e, (e.bodyname1, e.bodyname2), bodies) for e in spec.excludes),
+    ):
+        if not known.issuperset(ends):
+            notes.add("<pair> and <exclude> of what is not there left out", safe.place(element))
+            _delete(spec, element)
 
 
 def _weighs_nothing(geom: Any, spec: Any) -> bool:

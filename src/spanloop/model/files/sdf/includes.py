@@ -18,7 +18,8 @@ from spanloop.model.files.sdf.values import content
 from spanloop.model.files.xml_reader import Element, parse
 
 OLDEST, NEWEST = (1, 3), (1, 11)
-FURNITURE = ("model://sun", "model://ground_plane")  # of Gazebo, in the files of most worlds: without moving parts
+GROUND_PLANE = "model://ground_plane"
+FURNITURE = ("model://sun", GROUND_PLANE)  # of Gazebo, in the files of most worlds: without moving parts
 REPLACED = ("name", "pose", "static", "placement_frame")
 MOST = 100  # includes
 
@@ -29,6 +30,7 @@ class Way:
 
     files: tuple[Path, ...] = ()
     count: list[int] = field(default_factory=lambda: [0])
+    left_out: list[str] = field(default_factory=list)
 
 
 def read_sdf(data: bytes, file: str, notes: LoadNotes) -> Element:
@@ -95,6 +97,7 @@ def _included(include: Element, folders: Folders | None, notes: LoadNotes, way: 
     if path is None:
         if uri.rstrip("/") in FURNITURE:
             notes.add("<include> left out, it has no moving parts", f"{uri} ({include.where})")
+            way.left_out.append(uri.rstrip("/"))
             return []
         raise FileError(f"{include.where}: <include> {why}")
     if path in way.files:
@@ -109,7 +112,7 @@ def _included(include: Element, folders: Folders | None, notes: LoadNotes, way: 
             return []
         raise UnsupportedError(f"{include.where}: <include> of {uri!r} has {len(models)} models; expected one")
     _prefix_meshes(models[0], uri)
-    put_in_place(models[0], folders, notes, Way((*way.files, path), way.count))
+    put_in_place(models[0], folders, notes, Way((*way.files, path), way.count, way.left_out))
     return [_replaced(models[0], include)]
 
 

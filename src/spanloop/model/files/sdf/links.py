@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from spanloop.errors import FileError, ModelError, UnsupportedError
+from spanloop.math.rotation import toward
 from spanloop.math.vector3 import IDENTITY3, product, transpose
 from spanloop.model.files.load_notes import ACTS, Color, LoadNotes
 from spanloop.model.files.sdf.scopes import Scope, joined
@@ -32,14 +35,31 @@ SCRIPTS: dict[str, Color] = {  # materials of Gazebo that files name most
 MOMENTS = (("ixx", 1.0), ("ixy", 0.0), ("ixz", 0.0), ("iyy", 1.0), ("iyz", 0.0), ("izz", 1.0))
 
 
-def read_link(link: Element, scope: Scope, notes: LoadNotes) -> Body:
-    """The body of a <link>."""
+@dataclass(frozen=True)
+class Solid:
+    """A <collision> that was read: its element, its number among the body's shapes, or its plane, which no body has."""
+
+    element: Element
+    number: int
+    plane: Geometry | None = None
+
+
+def read_link(link: Element, scope: Scope, notes: LoadNotes) -> tuple[Body, list[Solid]]:
+    """The body of a <link>, and what of it collides."""
     name = link.text("name")
     for tag in ("sensor", "plugin", "battery"):
         for part in link.all(tag):
             notes.add(f"<{tag}> left out", f"link {name!r} ({part.where})")
-    shapes = (g for c in link.children if c.tag in ("visual", "collision") for g in _shapes(c, scope, name, notes))
-    return Body(scope.full(name), _inertia(link, notes), tuple(shapes), link.where)
+    shapes: list[Geometry] = []
+    solids: list[Solid] = []
+    for element in (c for c in link.children if c.tag in ("visual", "collision")):
+        for g in _shapes(element, scope, name, notes):
+            is_plane = g.shape == "plane"
+            if g.use == "collision":
+                solids.append(Solid(element, len(shapes), g if is_plane else None))
+            if not is_plane:
+                shapes.append(g)
+    return Body(scope.full(name), _inertia(link, notes), tuple(shapes), link.where), solids
 
 
 def _inertia(link: Element, notes: LoadNotes) -> Inertia:
@@ -94,6 +114,8 @@ def _geometry(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Ge
             file = content(shape.needed("uri"))
             scale = shape.one("scale")
             size = numbers(scale, 3) if scale is not None else ()
+        case "plane" if element.tag == "collision":
+            pass
         case _:
             notes.add(f"shape <{shape.tag}> left out", f"link {link!r} ({shape.where})")
             return None
@@ -101,9 +123,23 @@ def _geometry(element: Element, scope: Scope, link: str, notes: LoadNotes) -> Ge
         raise FileError(f"{shape.where}: <{shape.tag}> has the sizes {size}; must be > 0")
     color = _color(element, notes)
     place, surface = _placement(element, scope, link, notes), None
+    if shape.tag == "plane":
+        place = place @ _upward(shape)
     if element.tag == "collision":
         surface = sdf_surface(element.one("surface"), f"link {link!r} ({element.where})", notes)
     return Geometry(shape.tag, size, file, place, element.tag, color, surface=surface)
+
+
+def _upward(plane: Element) -> Placement:
+    """The pose whose z axis is the normal of a <plane>."""
+    normal = plane.one("normal")
+    x, y, z = numbers(normal, 3) if normal is not None else (0.0, 0.0, 1.0)
+    length = math.hypot(x, y, z)
+    if length == 0.0:
+        raise FileError(f"{plane.where}: <plane> has the normal 0 0 0; expected a direction")
+    turn = toward((x / length, y / length, z / length))
+    columns = [turn @ axis for axis in IDENTITY3]
+    return Placement(transpose((columns[0], columns[1], columns[2])))
 
 
 def _color(element: Element, notes: LoadNotes) -> Color | None:

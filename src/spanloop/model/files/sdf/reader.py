@@ -8,12 +8,14 @@ from pathlib import Path
 
 from spanloop.errors import FileError, InputError, SpanloopError, UnsupportedError
 from spanloop.model.edits.rename import renamed
+from spanloop.model.files.contact_pairs import contacts_of
 from spanloop.model.files.file_io import check_parts
 from spanloop.model.files.load_notes import ACTS, LoadNotes
 from spanloop.model.files.mesh_paths import Folders, located
-from spanloop.model.files.sdf.includes import Way, put_in_place, read_sdf, version_of
+from spanloop.model.files.sdf.contacts import note_settings, read_pairs
+from spanloop.model.files.sdf.includes import GROUND_PLANE, Way, put_in_place, read_sdf, version_of
 from spanloop.model.files.sdf.joints import JointElement, read_gearbox, read_joint, read_mimic
-from spanloop.model.files.sdf.links import read_link
+from spanloop.model.files.sdf.links import Solid, read_link
 from spanloop.model.files.sdf.scopes import Scope, joined, read_scope
 from spanloop.model.files.sdf.tree_and_loops import assembled
 from spanloop.model.files.sdf.values import flag, numbers, text
@@ -31,24 +33,31 @@ def loads(
     base: str | None = None,
     folders: Folders | None = None,
     repair: bool = False,
+    contacts: bool | str = False,
 ) -> Model:
     """The model in the text of an SDF; inertias are not checked.
 
     file: the name that errors show; base: "free" or "fixed", how links stand on the world that no joint ties to it
     (None: free, and fixed in a model that is static); folders: where meshes are searched for;
-    repair: masses below 0 are read without their sign.
+    repair: masses below 0 are read without their sign; contacts: whether the pairs of shapes that collide are read,
+    "ground" for those with shapes fixed to the world.
     """
     if base not in (None, "fixed", "free"):
         raise InputError(f"base is {base!r}; expected 'fixed' or 'free'")
     notes = LoadNotes(repair=repair)
     root = read_sdf(data.encode() if isinstance(data, str) else data, file, notes)
     top = _top(root)
-    put_in_place(top, folders, notes, Way((folders.own / file,)) if folders is not None else Way())
+    way = Way((folders.own / file,)) if folders is not None else Way()
+    put_in_place(top, folders, notes, way)
     _must_move(top)
     names = [e.text("name") for e in top.all("model")]
     only = names[0] if len(names) == 1 else ""
     try:
-        model = _read(top, version_of(root), base, file, folders, notes)
+        model, solids, scopes = _read(top, version_of(root), base, file, folders, notes)
+        pairs = read_pairs(model, solids, scopes, GROUND_PLANE in way.left_out)
+        if contacts and pairs:
+            note_settings(solids, notes)
+        model = replace(model, contacts=contacts_of(pairs, contacts, file, notes))
     except SpanloopError as error:
         raise type(error)(_plain(str(error), only)) from None
     gravity = _gravity(top, notes)
@@ -68,19 +77,26 @@ def _plain(sentence: str, only: str) -> str:
 
 
 def _read(
-    top: Element, version: tuple[int, int], base: str | None, file: str, folders: Folders | None, notes: LoadNotes
-) -> Model:
+    top: Element,
+    version: tuple[int, int],
+    base: str | None,
+    file: str,
+    folders: Folders | None,
+    notes: LoadNotes,
+) -> tuple[Model, dict[str, list[Solid]], list[Scope]]:
+    """The model, its shapes that collide by body, and its scopes."""
     ground = read_scope(top, "", version < (1, 7), notes)
     scopes = list(_scopes(ground))
     check_parts(sum(len(scope.entries) for scope in scopes), file)
     for scope in scopes[1:]:
         scope.canonical(scope.element)  # every model has a link
     links = [read_link(e, scope, notes) for scope in scopes for e in scope.element.all("link")]
-    bodies = located(links, folders, notes)
+    bodies = located([body for body, _ in links], folders, notes)
     joints, couplings = _joints(ground, scopes, notes)
     frames = [f for scope in scopes for f in _frames(ground, scope)]
     _note_left_out(scopes, notes)
-    return assembled(bodies, joints, frames, couplings, ground, base, notes)
+    model = assembled(bodies, joints, frames, couplings, ground, base, notes)
+    return model, {body.name: owned for body, owned in links}, scopes
 
 
 def _top(root: Element) -> Element:

@@ -36,6 +36,26 @@ def unique(W: np.ndarray, directions: np.ndarray, slips: np.ndarray, pull: np.nd
     return ~forces, ~motion
 
 
+def directions(
+    coefficients: np.ndarray, size: int, closed: np.ndarray, slips: np.ndarray, along: np.ndarray
+) -> np.ndarray:
+    """Columns (k, points, size, size) along which points push; one that slips has a single one, open ones none.
+
+    coefficients (points, 3) or (k, points, 3): friction, torsion, rolling. closed, slips (k, points); along
+    (k, points, 2): of the slip.
+    """
+    friction, torsion, rolling = np.split(coefficients, 3, axis=-1)
+    rubs = np.zeros((*friction.shape[:-1], size), bool)
+    rubs[..., 0], rubs[..., 1:3] = True, friction > 0.0
+    if size == 6:
+        rubs[..., 3:4], rubs[..., 4:] = torsion > 0.0, rolling > 0.0
+    out = np.where(closed[..., None, None], rubs[..., None] * np.eye(size), 0.0)
+    edge = slips & (friction[..., 0] > 0.0)
+    out[edge, 1:3, 1:3] = 0.0
+    out[edge, 1:3, 0] = -(friction * along)[edge]
+    return out
+
+
 def _touched(W: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Points (k, points) that null vectors of RᵀWR touch."""
     k, points, size, _ = directions.shape

@@ -1,0 +1,164 @@
+"""Contacts of an MJCF: the pairs of geoms that MuJoCo's filters let collide, with its friction of each pair.
+
+MuJoCo collides two geoms if their masks agree (contype, conaffinity), unless they are on one body or on bodies without
+a joint between them, on a body and its parent (the world is nobody's parent here), or on bodies of an <exclude>. A
+<pair> collides always, with friction of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spanloop.model.files.contact_pairs import Pair, Side
+from spanloop.model.files.load_notes import ACTS, LoadNotes
+from spanloop.model.parts import WORLD, Geometry, Surface
+
+SOLVER = (("solref", (0.02, 1.0)), ("solimp", (0.9, 0.95, 0.001, 0.5, 2.0)))  # MuJoCo's defaults
+
+
+@dataclass(frozen=True)
+class Solids:
+    """What collides: names of bodies, the links that move them, and shapes by geom, in the bodies of the model."""
+
+    names: Sequence[str]
+    links: Mapping[str, str]
+    shapes: Mapping[int, Geometry]
+
+
+def read_surface(m: Any, g: int) -> Surface:
+    """The friction of a geom: sliding, torsional [m], rolling [m]."""
+    slide, spin, roll = (max(float(x), 0.0) for x in m.geom_friction[g])
+    return Surface(slide, spin, roll, None, "maximum", int(m.geom_condim[g]), int(m.geom_priority[g]))
+
+
+def read_pairs(source: Any, solids: Solids, notes: LoadNotes, with_values: bool) -> list[Pair]:
+    """All pairs that collide in MuJoCo; with_values: with their friction."""
+    m = source.model
+    if _is_disabled(source):
+        return []
+    elements = {g.id: g for g in source.spec.geoms}
+    sides = _sides(source, solids)
+    pairs, seen = [], set[frozenset[int]]()
+    for k, a, b in declared_pairs(m):
+        if frozenset((a, b)) in seen:
+            notes.add("a second <pair> of the same geoms left out", f"{sides[a].name!r} and {sides[b].name!r}")
+            continue
+        seen.add(frozenset((a, b)))
+        values = pair_values(source, k) if with_values else {}
+        if m.pair_friction[k][0] != m.pair_friction[k][1] or m.pair_friction[k][3] != m.pair_friction[k][4]:
+            notes.add("friction that differs between two directions, the smaller is read", f"<pair> {k}")
+        where = next((source.where(p) for p in source.spec.pairs if p.id == k), "")
+        pairs.append(Pair(*_ordered(sides[a], sides[b]), values, m.pair(k).name, where))
+    for a, b in candidate_pairs(m, source.mujoco):
+        values = geom_values(source, a, b) if with_values else {}
+        where = source.where(elements[max(a, b)]) if with_values else ""
+        pairs.append(Pair(*_ordered(sides[a], sides[b]), values, where=where))
+    return pairs
+
+
+def note_settings(source: Any, notes: LoadNotes) -> None:
+    """Note what a hard contact does not have: stiffness and damping of contacts, and margins, which shift them."""
+    m = source.model
+    for key, default in SOLVER:
+        rows = np.concatenate((getattr(m, f"geom_{key}"), getattr(m, f"pair_{key}")))
+        if rows.size and not np.allclose(rows, default):
+            notes.add("solref and solimp of contacts left out; contacts are hard here", key)
+    margins = np.concatenate((m.geom_margin - m.geom_gap, m.pair_margin - m.pair_gap))
+    if (margins > 0.0).any():
+        notes.add(f"{ACTS} margin of contacts, at which shapes touch before they meet", f"{margins.max():g} m at most")
+
+
+def _is_disabled(source: Any) -> bool:
+    bits, flags = source.mujoco.mjtDisableBit, int(source.model.opt.disableflags)
+    return bool(flags & (int(bits.mjDSBL_CONTACT) | int(bits.mjDSBL_CONSTRAINT)))
+
+
+# ---- which geoms collide
+
+
+def declared_pairs(m: Any) -> Iterator[tuple[int, int, int]]:
+    """Number of each <pair>, and of its two geoms."""
+    for k in range(m.npair):
+        yield k, int(m.pair_geom1[k]), int(m.pair_geom2[k])
+
+
+def candidate_pairs(m: Any, mujoco: Any) -> Iterator[tuple[int, int]]:
+    """Numbers of the geoms that collide by MuJoCo's filters, without those of a <pair>."""
+    bodies = m.geom_bodyid
+    welded = m.body_weldid[bodies]
+    above = m.body_weldid[m.body_parentid[welded]]
+    flat = np.isin(m.geom_type, (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_HFIELD)))
+    with_parents = int(m.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_FILTERPARENT)
+    excluded = {(int(s) >> 16, int(s) & 0xFFFF) for s in m.exclude_signature}
+    declared = {frozenset((a, b)) for _, a, b in declared_pairs(m)}
+    solid = np.flatnonzero(m.geom_contype | m.geom_conaffinity)
+    for n, a in enumerate(solid.tolist()):
+        rest = solid[n + 1 :]
+        good = (m.geom_contype[a] & m.geom_conaffinity[rest]) | (m.geom_contype[rest] & m.geom_conaffinity[a]) != 0
+        good &= (welded[rest] != welded[a]) & ~(flat[rest] & flat[a])
+        if not with_parents and welded[a] != 0:
+            good &= ~((welded[rest] != 0) & ((above[rest] == welded[a]) | (welded[rest] == above[a])))
+        for b in rest[good].tolist():
+            ends = tuple(sorted((int(bodies[a]), int(bodies[b]))))
+            if ends not in excluded and frozenset((a, b)) not in declared:
+                yield a, b
+
+
+# ---- how they rub
+
+
+def geom_values(source: Any, a: int, b: int) -> dict[str, float]:
+    """Friction, torsion and rolling of two geoms."""
+    m = source.model
+    one, other = read_surface(m, a), read_surface(m, b)
+    forced = _forced(source)
+    if forced is None:
+        return one.touching(other)
+    slide, spin, roll = forced
+    condims = max(one, other, key=lambda s: s.priority) if one.priority != other.priority else None
+    condim = condims.condim if condims is not None else max(one.condim or 1, other.condim or 1)
+    return Surface(slide, spin, roll, condim=condim).touching(None)
+
+
+def pair_values(source: Any, k: int) -> dict[str, float]:
+    """Friction, torsion and rolling of a <pair>."""
+    m = source.model
+    first, second, spin, *roll = (max(float(x), 0.0) for x in m.pair_friction[k])
+    slide, spin, rolling = _forced(source) or (min(first, second), spin, min(roll))
+    return Surface(slide, spin, rolling, condim=int(m.pair_dim[k])).touching(None)
+
+
+def _forced(source: Any) -> tuple[float, float, float] | None:
+    """The friction of all contacts, if the file's <option> overrides that of geoms."""
+    if not int(source.model.opt.enableflags) & int(source.mujoco.mjtEnableBit.mjENBL_OVERRIDE):
+        return None
+    first, second, spin, *roll = (max(float(x), 0.0) for x in source.model.opt.o_friction)
+    return min(first, second), spin, min(roll)
+
+
+# ---- shapes
+
+
+def _sides(source: Any, solids: Solids) -> list[Side]:
+    """Every geom as a side: its name, or that of its body, with a number if the body has several that collide."""
+    m, kinds = source.model, source.mujoco.mjtGeom
+    solid = np.flatnonzero(m.geom_contype | m.geom_conaffinity)
+    several = np.bincount(m.geom_bodyid[solid], minlength=m.nbody) > 1
+    out = []
+    for g in range(m.ngeom):
+        body = int(m.geom_bodyid[g])
+        name = m.geom(g).name or solids.names[body] + f".{g - int(m.body_geomadr[body])}" * bool(several[body])
+        shape = solids.shapes.get(g)
+        what = kinds(int(m.geom_type[g])).name[7:].lower() if shape is None else shape.shape
+        at = solids.names[body] if body else WORLD
+        out.append(Side(name, at, source.other_shapes.get(g, what), shape, solids.links[at]))
+    return out
+
+
+def _ordered(a: Side, b: Side) -> tuple[Side, Side]:
+    """The side that moves first, a plane last."""
+    return (b, a) if (a.is_fixed, a.what == "plane") > (b.is_fixed, b.what == "plane") else (a, b)
