@@ -9,7 +9,7 @@ import pytest
 
 import spanloop as sl
 from spanloop.contacts.geometry_check import overlap_refusal, tunnel_limit, tunnel_refusal
-from spanloop.errors import Reason
+from spanloop.errors import InputError, Reason, StateError
 from spanloop.joints import Free
 from spanloop.model.contacts import Contact, ContactSide
 from spanloop.model.parts import Body, Geometry, Inertia, Joint
@@ -33,8 +33,8 @@ def test_an_overlap_names_depth_pair_point_and_the_way_out():
     assert refusal.reason is Reason.OVERLAP
     assert str(refusal) == (
         "contact 'c': the box of 'crate' and the plane of 'world' overlap by 3.2 mm, deepest at 'c.1'; at most 0.001 "
-        "mm at the start. Move 'crate' away from 'world' by (0, 0, 0.0032) m in world axes, or give the contact a "
-        "stiffness"
+        "mm at the start. Move 'crate' away from 'world' by (0, 0, 0.0032) m in world axes, or allow it: "
+        "contacts=sl.contacts.Settings(overlap=...)"
     )
     assert overlap_refusal(model, found.gap + 0.0032) is None
     assert overlap_refusal(model, found.gap, bound=0.01) is None
@@ -84,3 +84,19 @@ def test_a_step_that_passes_through_names_the_step_that_does_not():
     assert tunnel_refusal(model, [0.005], [-30.0], 0.0008) is None
     assert tunnel_refusal(model, [0.5], [-30.0], 1e-3) is None  # not in this step
     assert tunnel_refusal(body_with(contact("sphere", (0.01,))), [0.005], [-1e6], 1.0) is None
+
+
+def test_a_run_that_starts_with_an_overlap_is_refused_unless_it_is_allowed():
+    model = body_with(contact("sphere", (0.1,)))
+    q = np.array([[1.0, 0, 0, 0, 0, 0, 0.2], [1.0, 0, 0, 0, 0, 0, 0.095]])
+    with pytest.raises(
+        StateError, match=r"of run 1: the sphere of 'crate' and the plane of 'world' overlap by 5 mm;"
+    ) as error:
+        sl.simulate(model, q, duration=0.01)
+    assert error.value.reason is Reason.OVERLAP
+    assert "by (0, 0, 0.005) m in world axes" in str(error.value)
+    run = sl.simulate(model, q, duration=0.01, contacts=sl.contacts.Settings(overlap=0.01))
+    assert run.q[1, -1, 6] == pytest.approx(0.1, abs=1e-9)
+    assert sl.simulate(model, q, duration=0.01, contacts="ignore").q[1, -1, 6] < 0.095
+    with pytest.raises(InputError, match="overlap is -1; expected a length"):
+        sl.contacts.Settings(overlap=-1)

@@ -275,6 +275,21 @@ def test_the_viewer_has_the_forces_of_each_time():
     assert session.contacts() is None  # the state is no longer that of the run
 
 
+@pytest.mark.slow
+def test_the_live_simulation_lands_on_the_ground_and_shows_its_forces():
+    model = body().build().with_contact("box", ("box", sl.contacts.Box(0.2, 0.15, 0.1)), "ground", friction=0.5)
+    q = model.neutral()
+    q[6] = 0.1
+    session = Session(sl.Dynamics(model), q)
+    assert session.contacts() is None
+    session.start()
+    for _ in range(8):
+        session.tick(0.05)
+    assert session.q[6] == pytest.approx(0.05, abs=1e-9)
+    assert session.contacts().words() == "contact points: 4 sticking"
+    np.testing.assert_allclose(session.contacts().forces[0].sum(axis=0), (0.0, 0.0, G), atol=1e-9)
+
+
 # ---- figures
 
 

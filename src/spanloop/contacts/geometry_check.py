@@ -39,7 +39,7 @@ def overlap_refusal(
     if normals is not None:
         move = ", ".join(f"{x:.4g}" for x in depth * np.asarray(normals, float)[place] + 0.0)
         advice += f" by ({move}) m in world axes"
-    return Refusal(Reason.OVERLAP, f"{fact}. {advice}, or give the contact a stiffness", fact)
+    return Refusal(Reason.OVERLAP, f"{fact}. {advice}, or allow it: contacts=sl.contacts.Settings(overlap=...)", fact)
 
 
 def tunnel_limit(contact: Contact) -> float:

@@ -155,6 +155,8 @@ class Problem:
             rows_v = switching.without_absent(rows_v)
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
+        if touching:
+            initial_state.refuse_overlaps(robot, system, rows_q, fixed, batch, touching.settings.overlap)
         watched = events_of(model, limits == "end" and not switching, ends)
         _warn_of_limits(watched.limits if not switching else (), switching, rows_q)
         fixed_open = active is not None and not switching
