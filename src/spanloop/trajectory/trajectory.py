@@ -429,8 +429,8 @@ class Trajectory:
         """Draw a figure with matplotlib: "q", "v", "a", "tau", "reactions", "contacts", "energy", "closure_residual" or
         "phase".
 
-        names: of the joints, loops or contacts in it; all by default. ax: axes to draw on. Returns the axes, a tuple of them if
-        units differ; spanloop.view.plots documents the options of each figure.
+        names: of the joints, loops or contacts in it; all by default. ax: axes to draw on. Returns the axes, a tuple of
+        them if units differ; spanloop.view.plots documents the options of each figure.
         """
         from spanloop.view.plots import plot
 
