@@ -23,8 +23,9 @@ def test_the_tip_is_pressed_by_mg_over_1_6_less_1_2_mu(friction):
     """61.3125 N at µ = 1.2: friction turns the rod into the ground."""
     found = sliding(friction)
     expected = 9.81 / (1.6 - 1.2 * friction)
-    np.testing.assert_allclose(np.abs(found.forces["tip"])[..., 0], expected, rtol=1e-9)
-    assert not found.jam
+    np.testing.assert_allclose(found.force[0], [-friction * expected, 0.0, expected], rtol=1e-9, atol=1e-9)
+    assert found.state.tolist() == ["slips"]
+    assert not found.jams.any()
 
 
 @pytest.mark.parametrize("friction", [4 / 3 + 1e-9, 1.5])

@@ -35,6 +35,7 @@ from spanloop.compiler.lower.schedule import Item, Place, following
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.contacts.solver import solver_calls
+from spanloop.contacts.tunnelling import tunnel_calls
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 
@@ -116,7 +117,8 @@ class ContactStep:
             When((*self._take_back(), *self._retreat(landed, gap)), PREFIX + "deep"),
             self._count(gap, left),
         ]
-        return [d.touch(q, free), self._close(0.0), stay, When(tuple(contact), PREFIX + "touching")]
+        solved = [d.touch(q, free), self._close(0.0), stay, When(tuple(contact), PREFIX + "touching")]
+        return [*solved, *tunnel_calls(d, "q", before, after)]
 
     def impact(self, q: str, v: str, event: str) -> list[Item]:
         """An impact at q where `event` is positive: v changes in place, p and lost are filled."""

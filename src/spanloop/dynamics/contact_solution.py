@@ -174,7 +174,7 @@ def _solution(
     refused = np.flatnonzero(~(parts["residual"] < bound) | strikes.any(axis=1))
     unknown = [parts[n] for n in ("acceleration", "force", "torque", "residual")]
     refuse_states("contact_solution", refused, explain, leading, *unknown)
-    return ContactSolution(names, **{n: x.reshape(*leading, *x.shape[1:]) for n, x in parts.items()})
+    return ContactSolution(names, **{n: x.reshape((*leading, *x.shape[1:])) for n, x in parts.items()})
 
 
 def _explain(names, states: _States, strikes: np.ndarray, jams: np.ndarray, residual: np.ndarray, k: int) -> Refusal:

@@ -151,6 +151,11 @@ def simulate(
         contacts=contacts,
         start=start,
     )
+    if chosen.adaptive and problem.system.contacts:
+        raise UnsupportedError(
+            f"simulate: integrator {chosen.name!r} has no contacts, and {robot.model.contacts[0].name!r} would not be "
+            "felt. Use fixed steps, integrator='rk4', or contacts='ignore'"
+        )
     if chosen.adaptive:
         if problem.system.contacts:
             raise UnsupportedError(
