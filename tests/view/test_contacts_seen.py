@@ -16,7 +16,7 @@ from spanloop.model.parts import Geometry
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.view import animation, page, palette
 from spanloop.view.body_shapes import corners
-from spanloop.view.contact_forces import LONGEST, OF_WEIGHT, OPEN, SLIPS, STICKS, ContactForces, contact_forces
+from spanloop.view.contact_forces import BOUNCES, LONGEST, OF_WEIGHT, OPEN, SLIPS, STICKS, ContactForces, contact_forces
 from spanloop.view.meshes.hull import hull_mesh
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.page.data import page_data
@@ -207,6 +207,16 @@ def test_an_impact_between_two_pictures_is_not_lost_and_no_longer_than_the_pictu
     assert few.forces[:, 0, 2].tolist() == [10.0] * 11 + [5000.0] + [10.0] * 14
     np.testing.assert_allclose(few.points[[10, 12], 0, 0], [0.40, 0.48])  # where it is then, not before
     assert np.linalg.norm(few.arrows(1.0), axis=-1).max() == pytest.approx(LONGEST)
+
+
+def test_a_bounce_has_an_arrow_of_its_own_colour():
+    run = sliding()
+    leaving = run.v.copy()
+    leaving[20, 5] = 1.0
+    found = contact_forces(run.changed(segments=(replace(run.segments[0], v=leaving),)))
+    assert set(found.states[20]) == {OPEN, BOUNCES}
+    assert set(found.states[21]) == {OPEN, SLIPS}
+    assert (np.linalg.norm(found.arrows(1.0)[20], axis=-1) > 0.0).sum() == 4
 
 
 def test_a_run_that_ignored_its_contacts_has_no_arrows():

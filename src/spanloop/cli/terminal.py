@@ -34,7 +34,7 @@ _OPTIONS = (
     (re.compile(r"(?:sl\.load\(path, )?contacts=True\)?"), "--load-contacts all"),
     (re.compile(r"(?:sl\.load\(path, )?contacts='ground'\)?"), "--load-contacts ground"),
     (re.compile(r"(?:sl\.load\(\.\.\., )?repair=True(?:\)| \(--repair\)|, --repair)?"), "--repair"),
-    (re.compile(r"\b(base|limits|integrator)='(\w+)'"), r"--\1 \2"),
+    (re.compile(r"\b(base|limits|integrator|contacts)='(\w+)'"), r"--\1 \2"),
     (re.compile(r"\bcapture=True\b"), "capture=true"),  # keys of --event
     (re.compile(r"\bon_break='(\w+)'"), r"on_break=\1"),
     (re.compile(r"\broot=(?=')|\broot= "), "--root "),

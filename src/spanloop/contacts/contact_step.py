@@ -31,6 +31,7 @@ from spanloop.compiler.lower.schedule import Item, following
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.contacts.solver import solver_calls
+from spanloop.contacts.tunnelling import tunnel_calls
 from spanloop.math.scalar import absolute, where
 
 COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "resting", "stiffness", "damping")  # of a point
@@ -100,6 +101,7 @@ class ContactStep:
             call("closed", (gap,), (on, touching), self._closed),
             stay,
             When(tuple(contact), touching),
+            *tunnel_calls(d, "q", before, after),
         ]
 
     # ---- the problem

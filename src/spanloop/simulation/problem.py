@@ -298,6 +298,14 @@ class Problem:
         x = self._floats(run, t=t, h=h, q=q, v=v, z=z, u=u, **switched)
         return self.system.refusal({**x, **linearized(self.system, x)} if self.system.implicit else x)
 
+    def passing(self, t: float, q, v, z, run: int, h: float) -> Refusal | None:
+        """Why a step of length h [s] from this state can pass through a shape of a contact; None if it cannot."""
+        if not self.system.contacts:
+            return None
+        from spanloop.contacts.tunnelling import passing
+
+        return passing(self.system.contact_mechanics, self._floats(run, t=t, h=h, q=q, v=v, z=z), h)
+
     def too_stiff(self, t: float, q, v, z, u, run: int, h: float, integrator: str) -> str:
         """A sentence on the joint that is too stiff for steps of h [s], at or near this one state; "" if none is."""
         if self.advice or self.applied.inputs_are_torques:
