@@ -1,4 +1,4 @@
-"""Springs and dampers between the ground and a body act as they would on a foot that is held, in steps of any length."""
+"""Springs and dampers between the ground and a body act as they would on a foot that is held."""
 
 from __future__ import annotations
 

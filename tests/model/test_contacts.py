@@ -15,7 +15,7 @@ from spanloop.errors import FileError, InputError, ModelError, UnsupportedError
 from spanloop.kernels.spec import content
 from spanloop.model import Contact, ContactSide, Geometry, Placement
 from spanloop.model.contacts import PAIRS, contact_content
-from spanloop.model.edits.mirror import reflection
+from spanloop.model.edits.mirror import mirrored_state, reflection
 from spanloop.model.files.toml import reader, writer
 from spanloop.model.parts import Surface
 
@@ -111,8 +111,8 @@ def test_the_ground_touches_every_collision_shape_that_moves():
     slope = ground.contacts[0].b.geometry.placement
     assert slope.position == (0.0, 0.0, -1.0)
     assert slope.rotation[2][2] == pytest.approx(np.cos(0.2))
-    assert [c.name for c in model.with_ground(bodies="foot").contacts] == ["foot"]
-    assert [c.name for c in model.with_ground(skip=["tail", "trunk"]).contacts] == ["foot"]
+    assert [c.name for c in model.with_ground(bodies="foot", friction=0.8).contacts] == ["foot"]
+    assert [c.name for c in model.with_ground(skip=["tail", "trunk"], friction=0.8).contacts] == ["foot"]
 
 
 def test_the_ground_refuses_shapes_without_a_contact_by_name():
@@ -120,7 +120,7 @@ def test_the_ground_refuses_shapes_without_a_contact_by_name():
     b = walker().body("hand", mass=1.0, inertia=(0.1, 0.1, 0.1), geometry=[mesh]).revolute("wrist", "trunk", "hand")
     with pytest.raises(ModelError, match=r"mesh: 'hand'.*a plane touches a point, .*skip=\['hand'\]"):
         b.build().with_ground()
-    assert len(b.build().with_ground(skip="hand").contacts) == 2
+    assert len(b.build().with_ground(skip="hand", friction=0.8).contacts) == 2
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_bad_arguments_of_the_ground(model, arguments, words):
 
 def test_a_second_ground_of_the_same_bodies_is_refused(model):
     with pytest.raises(ModelError, match="2 contacts are called 'trunk'; names must be unique"):
-        model.with_ground().with_ground()
+        model.with_ground(friction=0.8).with_ground(friction=0.8)
 
 
 # ---- what cannot be a contact
@@ -456,3 +456,31 @@ def test_printouts_list_contacts(standing, tmp_path, capsys):
     assert main(["info", str(tmp_path / "walker.toml"), "--json"]) == 0
     foot = json.loads(capsys.readouterr().out)["contacts"][0]
     assert (foot["name"], foot["a"]["shape"], foot["b"]["at"], foot["friction"]) == ("foot", "sphere", "world", 0.8)
+
+
+# ---- motions of edited models
+
+
+@pytest.mark.slow
+def test_edits_keep_the_motion_of_a_leg_that_lands_slips_and_rolls():
+    """A point lands on a moving slope: fused, mirrored and scaled models move alike, to the rounding of 300 steps."""
+    slope = {"rotation": (0.05, -0.1, 0.0), "surface_velocity": (0.2, 0.1, 0.0), "friction": 0.3}
+    model = walker().build().with_ground(bodies="foot", **slope)
+    q, v = model.neutral(), np.zeros(model.nv)
+    q[6] = 0.45
+    v[:6] = 1.0, 2.0, 0.5, 0.3, 0.1, -0.5
+    run = sl.simulate(model, q, v, duration=0.3, step=1e-3)
+    free = sl.simulate(replace(model, contacts=()), q, v, duration=0.3, step=1e-3)
+    assert np.abs(run.q[-1] - free.q[-1]).max() > 0.1  # it touches
+    fused = sl.simulate(model.fuse(), q, v, duration=0.3, step=1e-3)
+    assert fused.q[-1] == pytest.approx(run.q[-1], abs=1e-12)
+    for normal in ("z", (1, 2, 3)):
+        mirrored = sl.simulate(model.mirror(normal), *mirrored_state(model, q, v, normal), duration=0.3, step=1e-3)
+        expected = mirrored_state(model, run.q[-1], run.v[-1], normal)
+        assert mirrored.q[-1] == pytest.approx(expected[0], abs=1e-10)
+        assert mirrored.v[-1] == pytest.approx(expected[1], abs=1e-10)
+    lengths, rates = np.ones(model.nq), np.full(model.nv, 0.5)  # of lengths by 4, times by 2
+    lengths[4:7], rates[3:6] = 4.0, 2.0
+    large = sl.simulate(model.scale(length=4.0, mass=3.0), lengths * q, rates * v, duration=0.6, step=2e-3)
+    assert large.q[-1] == pytest.approx(lengths * run.q[-1], abs=1e-10)
+    assert large.v[-1] == pytest.approx(rates * run.v[-1], abs=1e-10)

@@ -16,7 +16,7 @@ from spanloop.model.parts import Geometry
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.view import animation, page, palette
 from spanloop.view.body_shapes import corners
-from spanloop.view.contact_forces import LONGEST, OF_WEIGHT, OPEN, SLIPS, STICKS, ContactForces, contact_forces
+from spanloop.view.contact_forces import BOUNCES, LONGEST, OF_WEIGHT, OPEN, SLIPS, STICKS, ContactForces, contact_forces
 from spanloop.view.meshes.hull import hull_mesh
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.page.data import page_data
@@ -209,6 +209,16 @@ def test_an_impact_between_two_pictures_is_not_lost_and_no_longer_than_the_pictu
     assert np.linalg.norm(few.arrows(1.0), axis=-1).max() == pytest.approx(LONGEST)
 
 
+def test_a_bounce_has_an_arrow_of_its_own_colour():
+    run = sliding()
+    leaving = run.v.copy()
+    leaving[20, 5] = 1.0
+    found = contact_forces(run.changed(segments=(replace(run.segments[0], v=leaving),)))
+    assert set(found.states[20]) == {OPEN, BOUNCES}
+    assert set(found.states[21]) == {OPEN, SLIPS}
+    assert (np.linalg.norm(found.arrows(1.0)[20], axis=-1) > 0.0).sum() == 4
+
+
 def test_a_run_that_ignored_its_contacts_has_no_arrows():
     run = sliding()
     ignored = run.changed(segments=(replace(run.segments[0], contact_forces=None),))
@@ -273,6 +283,21 @@ def test_the_viewer_has_the_forces_of_each_time():
     assert session.contacts().points.shape == (1, 8, 3)
     session.start()
     assert session.contacts() is None  # the state is no longer that of the run
+
+
+@pytest.mark.slow
+def test_the_live_simulation_lands_on_the_ground_and_shows_its_forces():
+    model = body().build().with_contact("box", ("box", sl.contacts.Box(0.2, 0.15, 0.1)), "ground", friction=0.5)
+    q = model.neutral()
+    q[6] = 0.1
+    session = Session(sl.Dynamics(model), q)
+    assert session.contacts() is None
+    session.start()
+    for _ in range(8):
+        session.tick(0.05)
+    assert session.q[6] == pytest.approx(0.05, abs=1e-9)
+    assert session.contacts().words() == "contact points: 4 sticking"
+    np.testing.assert_allclose(session.contacts().forces[0].sum(axis=0), (0.0, 0.0, G), atol=1e-9)
 
 
 # ---- figures

@@ -13,14 +13,18 @@ A contact with a stiffness k and a damping c has r = 1/(h² k + h c) added to W_
 damper, taken implicitly. gap⁻: at the start of the step.
 
 The free motion is not quite free: joints carry the torques of the forces that contacts are expected to have, those of
-the last step, of points that were closed before it. The solve finds the impulses beyond them. So springs
-and dampers of light feet see velocities that feet have; without, a damper would act on the fall of a foot that the
-ground holds, and a robot would stand too low by a share of the order of the step times the damper's rate.
+the last step, of points that were closed before it. The solve finds the impulses beyond them. So springs and dampers of
+light feet see velocities that feet have; without, a damper would act on the fall of a foot that the ground holds, and a
+robot would stand too low by a share of the order of the step times the damper's rate.
 
 Arrays of the state, beside those of delassus.py and solver.py: f (n · block), gap (n), force (n · block) and tau (nv),
-which are expected in the next step, left (3): the largest residual
+which are expected in the next step, tau as at neutral coordinates; left (3): the largest residual
 [m/s], the largest penetration at the end of a step [m], the number of steps with a jam. k (n · 7) are coefficients,
 in the order of COEFFICIENTS. A step without any point that is on changes nothing, to the bit.
+
+Where impacts are located (simulation/events), a point that is armed, having been apart, is not on in a step: the step
+ends where it closes. There `impact` solves the same problem for the velocities alone, u⁻ being the velocity itself:
+p (n · block) are its impulses, lost (n) is the energy that they take [J].
 """
 
 from __future__ import annotations
@@ -33,15 +37,17 @@ import numpy as np
 
 from spanloop.algorithms.contact.points import ContactPoints
 from spanloop.compiler.lower import Block, For, Repeat, Stage, When
-from spanloop.compiler.lower.schedule import Item, following
+from spanloop.compiler.lower.schedule import Item, Place, following
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.contacts.solver import solver_calls
+from spanloop.contacts.tunnelling import tunnel_calls
 from spanloop.math.scalar import absolute, where
 from spanloop.math.vector3 import total
 
 COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "resting", "stiffness", "damping")  # of a point
 DEEP = 1e-10  # m: a penetration that is taken back
+NEAR = 1e-8  # m: points that are no further apart take part in an impact
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
 UNSOLVED = 1e-9  # m/s: a step whose contacts are not solved to this fails
@@ -70,44 +76,58 @@ class ContactStep:
     between(q, v, end, v_end, h): coordinates after a step, by the mean of the velocities at its ends.
     """
 
-    def __init__(self, stage: Stage, mechanics: ContactMechanics, moved: Callable, turned: Callable, between: Callable):
+    def __init__(
+        self,
+        stage: Stage,
+        mechanics: ContactMechanics,
+        moved: Callable,
+        turned: Callable,
+        between: Callable,
+        armed: Place | None = None,
+        bodies: Sequence[tuple[int, ...]] = (),
+    ):
+        """armed: numbers (n) of points that are apart and watched, where impacts are located.
+
+        bodies: for each point those that come and go and that it needs, places in the array `present`.
+        """
         self.stage, self.moved, self.turned, self.between = stage, moved, turned, between
+        self.armed, self.bodies = armed, bodies
         self.delassus = DelassusCalls(stage, mechanics)
         self.n, self.block = mechanics.n, mechanics.block
         size = self.n * self.block
         one = ("touching", "residual", "deep", "left.push", "sum")
         sizes = {"b": size, "share": size, "change": size, "toward": 2 * self.n, "coefficients": 3 * self.n}
-        sizes |= dict.fromkeys(("soft", "approach", "here", "push", "yielding"), self.n) | {"v": mechanics.model.nv}
+        numbers = ("soft", "approach", "free", "here", "push", "yielding")
+        sizes |= dict.fromkeys(numbers, self.n) | {"v": mechanics.model.nv}
         for name, count in (sizes | dict.fromkeys(one, 1)).items():
             stage.array(PREFIX + name, count)
 
     def calls(self, q: str, v: str, before: str, landed: str, after: str) -> list[Item]:
         """From arrays q, v after the free motion to q⁺ in `landed` and v⁺ in `after`; before: v at its start."""
         d, call = self.delassus, self.stage.call
-        gap, on, touching = named("gap", "on", "touching")
-        gap = following(gap)
-        f, left, force, torques = map(following, named("f", "left", "force", "tau"))
+        gap, f, left, force, torques = map(following, named("gap", "f", "left", "force", "tau"))
+        free = PREFIX + "free"
         for name in (f, left, gap, force, torques):
             self.stage.array(name, self.stage.sizes[name.removesuffix(".next")])
         self.stage.array(landed, self.stage.sizes[q])
         self.stage.array(after, self.stage.sizes[v])
-        n_f = self.stage.sizes[f]
-        none, still = [0.0] * n_f, [0.0] * self.stage.sizes[torques]
+        none, still = [0.0] * self.stage.sizes[f], [0.0] * self.stage.sizes[torques]
         stay = call(
-            "stay", (q, v, PREFIX + "left"), (landed, after, f, left, force, torques),
-            lambda q, v, x: (q, v, none, x, none, still),
+            "stay", (q, v, free, PREFIX + "left"), (landed, after, gap, f, left, force, torques),
+            lambda q, v, free, x: (q, v, free, none, x, none, still),
         )  # fmt: skip
         contact = [
             *d.factor(q, v, before, PREFIX + "v"),
-            For("i", 0, self.n, (self._approach(gap),)),
+            For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
             For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
+            self._warm(f),
             *self._solve(f),
             For("i", 0, self.n, (self._compare(f, force),)),
             *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
             self._change_velocity(v, after, left),
-            For("i", 0, self.n, (self._share(gap, f),)),
+            For("i", 0, self.n, (self._share(free, f),)),
             *d.gather(PREFIX + "share"),
             d.to_joints(PREFIX + "dv"),
             *self._displace(q, before, landed, after),
@@ -119,23 +139,93 @@ class ContactStep:
             d.to_torques(q, torques),
             self._fix(q, torques),
         ]
-        return [
-            d.touch(q, gap),
-            call("closed", (gap, PREFIX + "force"), (on, touching), self._closed),
-            stay,
-            When(tuple(contact), touching),
+        solved = [d.touch(q, free), self._close(0.0), stay, When(tuple(contact), PREFIX + "touching")]
+        return [*solved, *tunnel_calls(d, "q", before, after)]
+
+    def impact(self, q: str, v: str, event: str) -> list[Item]:
+        """An impact at q where `event` is positive: v changes in place, p and lost are filled."""
+        d, p = self.delassus, self.stage.array(PREFIX + "p", self.n * self.block)
+        lost = self.stage.array(PREFIX + "lost", self.n)
+        none = self.stage.call("no_impact", (), (p, lost), lambda: ([0.0] * (self.n * self.block), [0.0] * self.n))
+        contact = [
+            *d.factor(q, v, v, PREFIX + "v"),
+            For("i", 0, self.n, (self._strike(),)),
+            *d.matrix(),
+            *self._solve(p),
+            *d.gather(p),
+            d.to_joints(PREFIX + "dv"),
+            d.to_links("V0"),
+            For("i", 0, self.n, (self._lose(p, lost),)),
+            self._rebound(v),
         ]
+        return [none, d.touch(q, PREFIX + "gap"), self._close(NEAR, event), When(tuple(contact), PREFIX + "touching")]
 
     # ---- the problem
 
-    def _closed(self, gap: Sequence[Any], force: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        on = [where((g > 0.0) & ~(x > 0.0), 0.0, 1.0) for g, x in zip(gap, force[:: self.block], strict=True)]
-        touching: Any = -1.0
-        for x in on:
-            touching = where(x > 0.5, 1.0, touching)
-        return on, [touching]
+    def _close(self, near: float, event: str = "") -> Item:
+        """Which points are on: gaps not larger than `near`, and those that are expected to push; whether some are."""
+        gap = PREFIX + ("gap" if event else "free")
+        waits = self.armed is not None and not event
+        reads = [gap, *named("k", "force"), *([self.armed] if waits else [event] if event else [])]
+        reads += ["present"] if any(self.bodies) else []
 
-    def _approach(self, gap: str) -> Item:
+        def page(gap, k, expected, *others):
+            on, some = [], -1.0
+            for i, g in enumerate(gap):
+                closed = ~(g > near)
+                if not event:
+                    closed = closed | (expected[self.block * i] > 0.0)
+                if waits:
+                    closed = closed & ~(others[0][i] > 0.5)
+                if event:
+                    closed = closed & (others[0][0] > 0.5) & ~(k[7 * i + 5] > 0.0)
+                for body in self.bodies[i] if self.bodies else ():
+                    closed = closed & (others[-1][body] > 0.5)
+                on.append(where(closed, 1.0, 0.0))
+                some = where(closed, 1.0, some)
+            return on, [some]
+
+        return self.stage.call("strike_at" if event else "closed", reads, named("on", "touching"), page)
+
+    def _strike(self) -> Item:
+        """b of a point in an impact: its velocity, and the share of it that is reversed."""
+        d = self.delassus
+
+        def page(rows, moving, k, *V):
+            u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
+            bounce = where(u[0] < -k[4], k[3] * u[0], 0.0)
+            return [u[0] + bounce, *u[1:]], u, [0.0], [0.0, 0.0], list(k[:3])
+
+        reads = [d.of_point(n) for n in ("rows", "moving", "k")] + [d.of_link("V", w) for w in range(len(d.ways))]
+        self.stage.array(PREFIX + "u", self.n * self.block)
+        writes = [d.of_point(n) for n in ("b", "u", "soft", "toward", "coefficients")]
+        return self.stage.call("strike", reads, writes, page)
+
+    def _lose(self, p: str, lost: str) -> Item:
+        """The energy that a point takes: −½ p · (u + u⁺)."""
+        d = self.delassus
+
+        def page(rows, u, p, on, *V):
+            change = d.along(rows, *V)
+            lost = total([-(f * (x + 0.5 * y)) for f, x, y in zip(p, u, change, strict=True)])
+            return ([where(on[0] > 0.5, lost, 0.0)],)
+
+        impulse = Block(p, self.block, (("i", self.block),))
+        reads = [d.of_point("rows"), d.of_point("u"), impulse, d.of_point("on")]
+        reads += [d.of_link("V0", w) for w in range(len(d.ways))]
+        return self.stage.call("lose", reads, (Block(lost, 1, (("i", 1),)),), page)
+
+    def _rebound(self, v: str) -> Item:
+        """v after an impact; one that is not solved leaves no number."""
+
+        def page(v, closed, dv, touching, residual):
+            out = [where(touching[0] > 0.0, a + b, c) for a, b, c in zip(closed, dv, v, strict=True)]
+            solved = (residual[0] < UNSOLVED) | ~(touching[0] > 0.0)
+            return ([where(solved, out[0], math.nan), *out[1:]],)
+
+        return self.stage.call("rebound", (v, *named("v", "dv", "touching", "residual")), (v,), page)
+
+    def _approach(self) -> Item:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
         d = self.delassus
         ways = range(len(d.ways))
@@ -157,18 +247,20 @@ class ContactStep:
         writes = [d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients", "yielding")]
         return self.stage.call("approach", reads, writes, page)
 
-    def _solve(self, f: str) -> list[Item]:
-        """The impulses, from those of the last step on."""
+    def _warm(self, f: str) -> Item:
+        """The impulses of the last step, where points are on."""
 
         def page(last, on):
             return (
                 [where(on[i] > 0.5, last[self.block * i + d], 0.0) for i in range(self.n) for d in range(self.block)],
             )
 
-        warm = self.stage.call("warm", named("f", "on"), (f,), page)
-        names = dict(zip(("W", "b", "on", "coefficients", "toward", "soft", "residual"),
-                         named("W", "b", "on", "coefficients", "toward", "soft", "residual"), strict=True))  # fmt: skip
-        return [warm, *solver_calls(self.stage, self.n, self.block, {**names, "f": f})]
+        return self.stage.call("warm", named("f", "on"), (f,), page)
+
+    def _solve(self, f: str) -> list[Item]:
+        """The impulses, from those that f has."""
+        names = ("W", "b", "on", "coefficients", "toward", "soft", "residual")
+        return solver_calls(self.stage, self.n, self.block, {n: PREFIX + n for n in names} | {"f": f})
 
     def _without_expected(self) -> Item:
         """b of point i without what the expected force of point j has changed; the sum of W_nn over all j."""
@@ -192,10 +284,8 @@ class ContactStep:
             return [x - h[0] * y for x, y in zip(f, expected, strict=True)], [where(stays, x / h[0], 0.0) for x in f]
 
         d, start = self.delassus, Block(PREFIX + "gap", 1, (("i", 1),))
-        own, following_ = (Block(name, self.block, (("i", self.block),)) for name in (f, force))
-        return self.stage.call(
-            "compare", (own, start, d.of_point("force"), "h"), (d.of_point("change"), following_), page
-        )
+        own, then = (Block(name, self.block, (("i", self.block),)) for name in (f, force))
+        return self.stage.call("compare", (own, start, d.of_point("force"), "h"), (d.of_point("change"), then), page)
 
     def _change_velocity(self, v: str, after: str, left: str) -> Item:
         """v⁺; a step that is not solved fails."""
@@ -223,13 +313,11 @@ class ContactStep:
             out = [h[0] * (share * x) for x in change]
             return ([out[0] - down, *out[1:]],)
 
-        d = self.delassus
-        start, here, impulse = (
-            Block(name, 1, (("i", size),)) for name, size in ((PREFIX + "gap", 1), (gap, 1), (f, self.block))
-        )
-        reads = (start, here, *(d.of_point(n) for n in ("approach",)), impulse)
-        reads += tuple(d.of_point(n) for n in ("change", "force", "yielding", "k"))
-        return self.stage.call("share", (*reads, "h"), (d.of_point("share"),), page)
+        d, places = self.delassus, ((PREFIX + "gap", 1), (gap, 1), (f, self.block))
+        start, here, pushes = (Block(name, 1, (("i", size),)) for name, size in places)
+        others = tuple(d.of_point(n) for n in ("change", "force", "yielding", "k"))
+        reads = (start, here, d.of_point("approach"), pushes, *others, "h")
+        return self.stage.call("share", reads, (d.of_point("share"),), page)
 
     def _displace(self, q: str, before: str, landed: str, after: str) -> list[Item]:
         """q⁺, by the mean of the velocities before and after, so that what rests does not creep.

@@ -10,6 +10,7 @@ import numpy as np
 
 from spanloop.algorithms.contact.points import ContactPoints, contact_points
 from spanloop.contacts.contact_step import COEFFICIENTS, coefficients
+from spanloop.contacts.geometry_check import OVERLAP
 from spanloop.errors import InputError, nearest
 from spanloop.model import Model
 from spanloop.topology import mechanism
@@ -27,6 +28,7 @@ class Settings:
             leaves contacts out.
         friction: {"contact": µ}, a number, or (...,) for runs side by side; by default that of the model.
         restitution: {"contact": e} in the same way.
+        overlap: by how much hard shapes may overlap at the start [m]; the first step parts them.
         on_jam: "continue" or "end": what a run does where friction holds a sliding contact so that no finite force
             answers (Painlevé); run.events has the moment.
 
@@ -41,6 +43,7 @@ class Settings:
     friction: Mapping[str, Any] | None = None
     restitution: Mapping[str, Any] | None = None
     on_jam: str = "continue"
+    overlap: float = OVERLAP
 
     def __post_init__(self) -> None:
         if self.impacts not in IMPACTS:
@@ -49,6 +52,8 @@ class Settings:
             )
         if self.on_jam not in JAMS:
             raise InputError(f"on_jam is {self.on_jam!r}; expected 'continue' or 'end'")
+        if not (isinstance(self.overlap, (int, float)) and self.overlap >= 0.0):
+            raise InputError(f"overlap is {self.overlap!r}; expected a length [m], not negative")
 
 
 @dataclass(frozen=True)

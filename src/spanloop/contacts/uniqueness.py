@@ -41,16 +41,18 @@ def directions(
 ) -> np.ndarray:
     """Columns (k, points, size, size) along which points push; one that slips has a single one, open ones none.
 
-    coefficients (points, 3): friction, torsion, rolling. closed, slips (k, points); along (k, points, 2): of the slip.
+    coefficients (points, 3) or (k, points, 3): friction, torsion, rolling. closed, slips (k, points); along
+    (k, points, 2): of the slip.
     """
-    rubs = np.zeros((len(coefficients), size), bool)
-    rubs[:, 0], rubs[:, 1:3] = True, (coefficients[:, :1] > 0.0)
+    friction, torsion, rolling = np.split(coefficients, 3, axis=-1)
+    rubs = np.zeros((*friction.shape[:-1], size), bool)
+    rubs[..., 0], rubs[..., 1:3] = True, friction > 0.0
     if size == 6:
-        rubs[:, 3], rubs[:, 4:] = coefficients[:, 1] > 0.0, coefficients[:, 2:] > 0.0
-    out = np.where(closed[..., None, None], rubs[:, :, None] * np.eye(size), 0.0)
-    edge = slips & (coefficients[:, 0] > 0.0)
+        rubs[..., 3:4], rubs[..., 4:] = torsion > 0.0, rolling > 0.0
+    out = np.where(closed[..., None, None], rubs[..., None] * np.eye(size), 0.0)
+    edge = slips & (friction[..., 0] > 0.0)
     out[edge, 1:3, 1:3] = 0.0
-    out[edge, 1:3, 0] = -(coefficients[:, :1] * along)[edge]
+    out[edge, 1:3, 0] = -(friction * along)[edge]
     return out
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from spanloop.algorithms.closed.closure_kinematics import OPEN
 from spanloop.algorithms.papers.saha.legs import NotLegs
 from spanloop.compiler.runtime.arrays import converted, leading_shape
+from spanloop.contacts.geometry_check import overlap_refusal
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, SpanloopWarning, StateError, UnsupportedError, listed
 from spanloop.kernels import KernelSpec
@@ -143,6 +144,23 @@ def assembly(robot: Dynamics, q: np.ndarray) -> tuple[float, ...] | None:
         )
         raise StateError.of("simulate", Refusal(Reason.OTHER_ASSEMBLY, words))
     return None if found[number[0]] is in_general(robot.model) else tuple(map(float, q[0]))
+
+
+def refuse_overlaps(
+    robot: Dynamics, system: System, q: np.ndarray, constants: Mapping[str, Any], batch: tuple[int, ...], bound: float
+) -> None:
+    """Raise StateError where shapes of hard contacts overlap by more than the bound [m] at rows q (n, nq).
+
+    constants: of the runs, by name, each (..., size) with axes that fit the batch.
+    """
+    rows = {n: np.broadcast_to(x, (*batch, x.shape[-1])).reshape(len(q), -1) for n, x in constants.items()}
+    gaps = system.gaps(q, rows).reshape(*batch, -1)
+    if overlap_refusal(robot.model, gaps, bound=bound) is None:
+        return
+    normals = None if "p" in constants else robot.contact_geometry(q).normal.reshape(*gaps.shape, 3)
+    refusal = overlap_refusal(robot.model, gaps, normals, bound)
+    assert refusal is not None
+    raise StateError.of("simulate", refusal)
 
 
 def _openness(robot: Dynamics | LiveRobot, q: np.ndarray, most: float = OPEN) -> np.ndarray:

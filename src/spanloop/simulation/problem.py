@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 import spanloop
+from spanloop.contacts.contact_step import COEFFICIENTS
 from spanloop.contacts.settings import contacts_of
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, Refusal
+from spanloop.errors import InputError, Refusal, UnsupportedError
 from spanloop.kernels.on_scalars import CLOSURE_INPUTS
 from spanloop.loops.arguments import active_row_mask, checked_active_loops
 from spanloop.model import Model
@@ -38,6 +39,7 @@ from spanloop.simulation.time_loop import STEP
 from spanloop.simulation.traced_kernels import kernel
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.trajectory.events import NO_EVENTS
+from spanloop.trajectory.selection import with_surfaces
 
 LIMITS = ("end", "stop", "ignore")
 _WORDS = {"p": "parameters"}
@@ -84,6 +86,7 @@ class Problem:
     start: float = 0.0  # time of the initial states [s]
     stiff: str = ""  # the joint for which steps are implicit, though nobody asked for it
     advice: str = ""  # where steps are too long for a joint that is stiff
+    contacts: str = ""  # how contacts are treated, "" of a model without any
 
     @staticmethod
     def of(
@@ -111,12 +114,16 @@ class Problem:
         if not (isinstance(start, Real) and np.isfinite(float(start))):
             raise InputError(f"start is {start!r}; expected a time in seconds, a finite number")
         loops = closures if isinstance(closures, Closures) else Closures(closures)
+        touching = contacts_of(model, contacts) if model.contacts or contacts != "steps" else None
         if loops.stabilization == "minimal" and (model.loops or model.couplings):
             initial_state.refuse_minimal(robot, method)
+            if touching:
+                raise UnsupportedError("simulate: contacts need closures='project'; closures is 'minimal'")
         active = None if loops.active_loops is None else checked_active_loops(model, loops.active_loops, "simulate")
         switching, ends = None, None
-        if events is not None or limits == "stop":
-            switching, ends = switching_of(model, events, limits, active, loops.stabilization)
+        located = touching.points.names if touching and touching.settings.impacts == "events" else ()
+        if events is not None or limits == "stop" or located:
+            switching, ends = switching_of(model, events, limits, active, loops.stabilization, located)
         if switching and model.switches:
             active = frozenset(switching.begins_closed)
         controls = inputs_of(model, tau, controller, inputs)
@@ -141,7 +148,6 @@ class Problem:
         if limits == "stop":
             h = step if isinstance(step, (int, float)) and step > 0.0 else STEP
             system = replace(system, stops=stops_at_limits(model, h))
-        touching = contacts_of(model, contacts)
         if touching:
             system, fixed = replace(system, contacts=touching.points), fixed | touching.constants()
         rows = _joined([fixed[n] for n in system.constants], batch)
@@ -152,11 +158,15 @@ class Problem:
             rows_v = switching.without_absent(rows_v)
             system = replace(system, model=switching.model, switching=switching, stops=switching.soft(system.stops))
             rows = _joined([(fixed | moments)[n] for n in system.constants], batch)
+        if touching:
+            initial_state.refuse_overlaps(robot, system, rows_q, fixed, batch, touching.settings.overlap)
         watched = events_of(model, limits == "end" and not switching, ends)
         _warn_of_limits(watched.limits if not switching else (), switching, rows_q)
         fixed_open = active is not None and not switching
         opened = tuple(name for name in model.switches if name not in (active or ())) if fixed_open else ()
-        return Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
+        treated = "" if not model.contacts else "ignore" if touching is None else touching.settings.impacts
+        made = Problem(robot, rows_q, rows_v, batch, note, system, controls, watched, rows, opened, float(start))
+        return replace(made, contacts=treated)
 
     @property
     def model(self) -> Model:
@@ -291,6 +301,14 @@ class Problem:
         x = self._floats(run, t=t, h=h, q=q, v=v, z=z, u=u, **switched)
         return self.system.refusal({**x, **linearized(self.system, x)} if self.system.implicit else x)
 
+    def passing(self, t: float, q, v, z, run: int, h: float) -> Refusal | None:
+        """Why a step of length h [s] from this state can pass through a shape of a contact; None if it cannot."""
+        if not self.system.contacts:
+            return None
+        from spanloop.contacts.tunnelling import passing
+
+        return passing(self.system.contact_mechanics, self._floats(run, t=t, h=h, q=q, v=v, z=z), h)
+
     def too_stiff(self, t: float, q, v, z, u, run: int, h: float, integrator: str) -> str:
         """A sentence on the joint that is too stiff for steps of h [s], at or near this one state; "" if none is."""
         if self.advice or self.applied.inputs_are_torques:
@@ -330,6 +348,8 @@ class Problem:
         memory = shaped(samples.z) if samples.z.shape[-1] else None
         q, v = shaped(samples.q), shaped(samples.v)
         segment = Segment(times=samples.times, q=q, v=v, tau=shaped(tau), memory=memory, held=samples.held)
+        if samples.contacts is not None:
+            segment = replace(segment, **self._of_contacts(samples.contacts, float(settings["step"])))
         closures = self.system.closures if self.system.has_loops else "no loops"
         known: dict[str, Any] = {
             "closures": closures,
@@ -337,6 +357,7 @@ class Problem:
             "spanloop": spanloop.__version__,
         }
         known |= {"limits": "stop"} if self.system.has_stops else {}
+        known |= {"contacts": self.contacts} if self.contacts else {}
         known |= {"open_loops": ", ".join(self.open_loops)} if self.open_loops else {}
         if self.system.has_loops and "margin" not in settings:
             known["margin"] = self.margin(samples.q)
@@ -350,17 +371,40 @@ class Problem:
         six = shaped(forces)
         refused = (np.isfinite(flat(samples.q)).all(axis=1) & np.isnan(tau).any(axis=1)).reshape(n, count).any(axis=1)
         model, parameters = self._own_model()
+        model, surfaces = self._own_surfaces(model)
         return Trajectory(
             model,
             (segment,),
             tuple(e.outcome for e in ends),
             {**settings, **known},
             forces={b: six[..., 6 * k : 6 * k + 6] for k, b in enumerate(self.applied.bodies)} or None,
-            ends=self._ends(ends, inputs_at_ends, refused),
+            ends=self._ends(ends, inputs_at_ends, refused, segment),
             residual=None if residual is None else residual.reshape(self.batch),
             parameters=parameters,
             events=table,
+            surfaces=surfaces,
         )
+
+    def _of_contacts(self, recorded: np.ndarray, step: float) -> dict[str, Any]:
+        """Forces and checks of contacts from what was recorded (n, s, numbers); no step leads to the first sample."""
+        assert self.system.contacts is not None
+        forces = recorded[..., : self.system.contacts.n * self.system.contacts.B] / step
+        forces[:, 0] = np.nan
+        arrays = {"contact_forces": forces, "contact_checks": recorded[..., -3:]}
+        return {name: x.reshape(*self.batch, *x.shape[1:]) for name, x in arrays.items()}
+
+    def _own_surfaces(self, model: Model) -> tuple[Model, np.ndarray | None]:
+        """The model with the friction and restitution of its run; (..., contacts, 2), where each run has its own."""
+        if self.system.contacts is None:
+            return model, None
+        points = self.system.contacts
+        first = [points.contact_of.index(k) for k in range(len(model.contacts))]
+        rows = self.constant_rows()["contact.k"].reshape(-1, points.n, len(COEFFICIENTS))
+        places = [COEFFICIENTS.index("friction"), COEFFICIENTS.index("restitution")]
+        own = rows[:, first][..., places].astype(float)
+        if (own == own[:1]).all():
+            return with_surfaces(model, own[0]), None
+        return model, own.reshape(*self.batch, *own.shape[1:])
 
     def _own_model(self) -> tuple[Model, np.ndarray | None]:
         """The model of the runs, without loops that are open; its parameters (..., k), where each run has its own."""
@@ -372,7 +416,7 @@ class Problem:
             live = live if live is None else live[:, [names.index(name) for name in model.parameters().names]]
         return model, None if live is None else live.reshape(*self.batch, -1)
 
-    def _ends(self, ends: Sequence[End], u: np.ndarray, refused: np.ndarray) -> Segment | None:
+    def _ends(self, ends: Sequence[End], u: np.ndarray, refused: np.ndarray, samples: Segment) -> Segment | None:
         """The located ends, NaN where a run has none. refused (n,): runs with a sample that has no torques."""
         if all(e.q is None for e in ends):
             return None
@@ -391,7 +435,12 @@ class Problem:
             return x.reshape(*self.batch, 1, x.shape[-1])
 
         memory = shaped(rows["z"]) if sizes["z"] else None
-        return Segment(times.reshape(self.batch), shaped(rows["q"]), shaped(rows["v"]), shaped(tau), memory)
+        there = Segment(times.reshape(self.batch), shaped(rows["q"]), shaped(rows["v"]), shaped(tau), memory)
+        if samples.contact_forces is None or samples.contact_checks is None:
+            return there
+        unknown = np.full((*self.batch, 1, samples.contact_forces.shape[-1]), np.nan)  # no whole step leads there
+        most = np.nanmax(samples.contact_checks, axis=-2, keepdims=True, initial=0.0)
+        return replace(there, contact_forces=unknown, contact_checks=most)
 
 
 def _warn_of_limits(ends: Sequence[Limit], switching: Switching | None, q: np.ndarray) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from spanloop.contacts.settings import Settings
 from spanloop.dynamics import Dynamics
-from spanloop.errors import InputError, SpanloopError, SpanloopWarning
+from spanloop.errors import InputError, SpanloopError, SpanloopWarning, UnsupportedError
 from spanloop.model import Model
 from spanloop.model.parameters import Parameters
 from spanloop.simulation.checkpoint import Checkpoint, key_of
@@ -151,7 +151,17 @@ def simulate(
         contacts=contacts,
         start=start,
     )
+    if chosen.adaptive and problem.system.contacts:
+        raise UnsupportedError(
+            f"simulate: integrator {chosen.name!r} has no contacts, and {robot.model.contacts[0].name!r} would not be "
+            "felt. Use fixed steps, integrator='rk4', or contacts='ignore'"
+        )
     if chosen.adaptive:
+        if problem.system.contacts:
+            raise UnsupportedError(
+                f"simulate: contacts are solved once a step of fixed length; integrator {chosen.name!r} chooses its "
+                "own. Use 'rk4', or contacts='ignore'"
+            )
         return adaptive.integrate(problem, chosen, duration, step, sample)
     times = grid(duration, step, sample, len(problem) * (robot.model.nq + robot.model.nv))
     problem, chosen = with_stiffness(problem, chosen, times.h)

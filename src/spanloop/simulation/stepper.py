@@ -21,12 +21,16 @@ from spanloop.trajectory import Outcome
 
 @dataclass
 class Moment:
-    """The state of a motion: time [s], q (nq,), v (nv,), and the largest closure error after any step so far."""
+    """The state of a motion: time [s], q (nq,), v (nv,), and the largest closure error after any step so far.
+
+    contact_forces: of the last step, as a Segment has them; None without contacts, or before any step.
+    """
 
     time: float
     q: np.ndarray
     v: np.ndarray
     residual: float = 0.0
+    contact_forces: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,14 @@ class Stepper:
         controls = np.array(u, float).reshape(1, 1, self.width)
         grid = Grid(count * self.step, count, count)
         loop = TimeLoop(self._rollout, grid, np.ascontiguousarray(start.constants), controls, self.width, now.time)
-        p = loop.begin(start.state(self._layout), self.robot.model.nq + self.robot.model.nv)
+        recorded = ("q", "v", *self._problem.system.contact_arrays)
+        p = loop.begin(start.state(self._layout), sum(self._layout.sizes[name] for name in recorded))
         loop.advance(p, count)
         (end,) = Termination(loop, start, self._layout, self._chosen[1].name).ends(p, End(loop.outcome(p)))
         row, places = p.state[0], self._layout.places
         residual = max(now.residual, float(row[places["loops"]][0])) if "loops" in self._layout else 0.0
-        later = Moment(end.outcome.time, row[places["q"]].copy(), row[places["v"]].copy(), residual)
+        forces = row[places["contact.f"]] / self.step if "contact.f" in self._layout else None
+        later = Moment(end.outcome.time, row[places["q"]].copy(), row[places["v"]].copy(), residual, forces)
         return later, end.outcome
 
     @property

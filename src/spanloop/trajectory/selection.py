@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanloop.errors import InputError
+from spanloop.model import Model
 from spanloop.trajectory.events import NO_EVENTS, EventTable
 from spanloop.trajectory.segment import Segment
 
@@ -44,10 +45,20 @@ def picked(run: Trajectory, index: tuple[int, ...]) -> Trajectory:
 
 
 def _own_model(run: Trajectory, index: tuple[int, ...]) -> dict[str, Any]:
-    """The parameters of a smaller batch; of one run the model that has them."""
-    if run.parameters is None or len(index) < len(run.batch):
-        return {"parameters": None if run.parameters is None else run.parameters[index]}
-    return {"model": run.model.with_parameters(run.parameters[index]), "parameters": None}
+    """The parameters and surfaces of a smaller batch; of one run the model that has them."""
+    own = {"parameters": run.parameters, "surfaces": run.surfaces}
+    if all(x is None for x in own.values()) or len(index) < len(run.batch):
+        return {name: None if x is None else x[index] for name, x in own.items()}
+    model = run.model if run.parameters is None else run.model.with_parameters(run.parameters[index])
+    model = model if run.surfaces is None else with_surfaces(model, run.surfaces[index])
+    return {"model": model, "parameters": None, "surfaces": None}
+
+
+def with_surfaces(model: Model, surfaces: np.ndarray) -> Model:
+    """The model with friction and restitution (contacts, 2) of its contacts."""
+    pairs = zip(model.contacts, surfaces.tolist(), strict=True)
+    contacts = tuple(replace(c, friction=mu, restitution=e) for c, (mu, e) in pairs)
+    return model if contacts == model.contacts else replace(model, contacts=contacts)
 
 
 def piece(run: Trajectory, number: int) -> Trajectory:

@@ -59,10 +59,12 @@ def model_of(run: Trajectory, segment: Segment) -> Model:
     return run.model if segment.model is None else segment.model
 
 
-def topologies(run: Trajectory, loops: bool = True, most: int | None = _MOST) -> list[Topology]:
-    """The samples by model. loops: False where it does not matter which loops are closed, nor what forces act.
+def topologies(
+    run: Trajectory, loops: bool = True, most: int | None = _MOST, loaded: bool | None = None
+) -> list[Topology]:
+    """The samples by model. loops: False where it does not matter which loops are closed.
 
-    most: models of a batch.
+    most: models of a batch. loaded: whether they have the forces that act; by default where loops matter.
     """
     groups: dict[tuple[Model, tuple[str, ...]], list[tuple[int, np.ndarray]]] = {}
     for number, s in enumerate(run.segments):
@@ -74,7 +76,8 @@ def topologies(run: Trajectory, loops: bool = True, most: int | None = _MOST) ->
             "reactions are those of one run: run[0].reactions()"
         )
     starts = np.cumsum([0, *map(len, run.segments)])
-    return [_topology(run, model, absent, members, starts, loops) for (model, absent), members in groups.items()]
+    loaded = loops if loaded is None else loaded
+    return [_topology(run, model, absent, members, starts, loaded) for (model, absent), members in groups.items()]
 
 
 def _groups(run: Trajectory, s: Segment, loops: bool) -> Iterator[tuple[Model, tuple[str, ...], np.ndarray]]:

@@ -58,6 +58,8 @@ class Trajectory:
     before one, the next begins with the state after it, and each has the model with its closed loops. A batch keeps its
     samples, and run[3] is cut.
     earlier: settings of the runs that this one continues, the first one first (run.continued).
+    surfaces (..., contacts, 2): friction and restitution of contacts, where runs of a batch differ in them; run[3] has
+    a model with its own.
     """
 
     model: Model
@@ -70,6 +72,7 @@ class Trajectory:
     parameters: Array | None = None
     events: EventTable = NO_EVENTS
     earlier: tuple[Mapping[str, Setting], ...] = ()
+    surfaces: Array | None = None
 
     def __post_init__(self) -> None:
         segments = segment.checked_segments(self.model, self.segments)
@@ -91,6 +94,7 @@ class Trajectory:
             "ends": ends,
             "residual": None if self.residual is None else read_only(self.residual, "residual"),
             "parameters": None if self.parameters is None else read_only(self.parameters, "parameters"),
+            "surfaces": None if self.surfaces is None else read_only(self.surfaces, "surfaces"),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -346,7 +350,7 @@ class Trajectory:
             model: a Model or a Dynamics; that of the last segment by default.
             duration: of what follows [s].
             options: q and v, {"joint": value}, of joints that are to have another state; and all others of sl.simulate:
-                controller, events, closures, ... Controllers start without memory.
+                controller, events, closures, ... Controllers start without memory; contacts= is that of the run.
 
         Returns:
             One Trajectory: the segments of both, each with its model; settings are those of the last run, `earlier` has
@@ -374,11 +378,12 @@ class Trajectory:
     # ---- audit
 
     def audit(self, **bounds: float) -> Audit:
-        """Check energy, momentum, closures, quaternions and limits of the motion, each against its bound.
+        """Check energy, momentum, closures, contacts, quaternions and limits of the motion, each against its bound.
 
         bounds: energy=1e-6 and momentum=1e-6, relative to what the motion exchanges, closure=1e-9 rad or of the loop's
         length, velocity=1e-8 of that in a second, quaternion=1e-9, step=1e-3: the errors of all steps over the largest
-        speed. Of runs in float32: 1e-5, 1e-5, 1e-5, 1e-4, 1e-6, 1e-3.
+        speed; residual=1e-9 m/s and penetration=1e-6 m of contacts. Of runs in float32: 1e-5, 1e-5, 1e-5, 1e-4, 1e-6,
+        1e-3, 1e-4, 1e-4.
         """
         from spanloop.trajectory.audit.audit import audit
 
@@ -421,10 +426,11 @@ class Trajectory:
     # ---- pictures
 
     def plot(self, what: str, names: Sequence[str] | str | None = None, *, ax: Any = None, **options: Any) -> Any:
-        """Draw a figure with matplotlib: "q", "v", "a", "tau", "reactions", "energy", "closure_residual" or "phase".
+        """Draw a figure with matplotlib: "q", "v", "a", "tau", "reactions", "contacts", "energy", "closure_residual" or
+        "phase".
 
-        names: of the joints or loops in it; all by default. ax: axes to draw on. Returns the axes, a tuple of them if
-        units differ; spanloop.view.plots documents the options of each figure.
+        names: of the joints, loops or contacts in it; all by default. ax: axes to draw on. Returns the axes, a tuple of
+        them if units differ; spanloop.view.plots documents the options of each figure.
         """
         from spanloop.view.plots import plot
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from spanloop.trajectory import Trajectory
     from spanloop.trajectory.contacts.contact_results import ContactResult
 
-OPEN, STICKS, SLIPS = 0, 1, 2
-WORDS = {STICKS: "sticking", SLIPS: "slipping"}
-COLORS = {STICKS: palette.STICKS, SLIPS: palette.SLIPS}
+OPEN, STICKS, SLIPS, BOUNCES = 0, 1, 2, 3
+WORDS = {STICKS: "sticking", SLIPS: "slipping", BOUNCES: "bouncing"}
+COLORS = {STICKS: palette.STICKS, SLIPS: palette.SLIPS, BOUNCES: palette.EVENTS["impact"]}
 OF_WEIGHT = 0.5  # length of an arrow as large as the weight, in sizes of the mechanism
 LONGEST = 0.6  # length of an arrow at most: that of an impact would leave the picture
 HELD = 0.05  # s, for which an impact between two pictures is shown
@@ -26,8 +26,8 @@ SHORTEST = 0.004  # of an arrow that is drawn
 @dataclass(frozen=True, eq=False)
 class ContactForces:
     """Of each contact point, by name: where it is (n, points, 3) [m], the force on its shape a (n, points, 3) [N], both
-    in world axes, and OPEN, STICKS or SLIPS (n, points), at n samples; full [N]: the force of an arrow of length
-    OF_WEIGHT."""
+    in world axes, and OPEN, STICKS, SLIPS or BOUNCES (n, points), at n samples; full [N]: the force of an arrow as long
+    as OF_WEIGHT."""
 
     names: tuple[str, ...]
     points: np.ndarray
@@ -73,7 +73,8 @@ def contact_forces(run: Trajectory) -> ContactForces | None:
     found = [point for contact in run.contacts.values() for point in contact]
     points, forces = (np.stack([getattr(p, name) for p in found], axis=1) for name in ("point", "force"))
     words = np.stack([p.state for p in found], axis=1)
-    states = STICKS * (words == "sticks") + SLIPS * (words == "slips")
+    bounces = (words == "open") & (np.nan_to_num(forces) != 0.0).any(axis=-1)  # open at the end of its step
+    states = STICKS * (words == "sticks") + SLIPS * (words == "slips") + BOUNCES * bounces
     return of_points(tuple(p.name for p in found), points, forces, states, weight(run.model))
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import spanloop as sl
-from spanloop.errors import FileError, ModelError
+from spanloop.errors import FileError, InputError, ModelError
 from spanloop.model.files.toml import reader as toml_reader
 from spanloop.model.files.toml import writer as toml_writer
 from spanloop.model.parts import Geometry, Surface
 
 
 def _with_surface(surface: Surface | None) -> sl.Model:
-    model = sl.zoo.pendulum(1)
+    model = sl.Builder("m").body("b", mass=1.0, inertia=(0.1, 0.1, 0.1)).revolute("j", "world", "b", "x").build()
     shape = Geometry("sphere", (0.1,), use="collision", surface=surface)
     return replace(model, bodies=(replace(model.bodies[0], geometry=(shape,)),))
 
@@ -175,3 +176,56 @@ def test_an_sdf_has_surfaces_with_the_defaults_of_the_format(surface: str, expec
     assert found is not None
     assert found.torsion == pytest.approx(expected.torsion, rel=1e-15)
     assert replace(found, torsion=expected.torsion) == expected
+
+
+# ---- writing
+
+OTHER_RULE = "surfaces that combine by the rule of this format, no longer by their own"
+WRITTEN = [
+    (".xml", Surface(0.8, 0.01, 0.002, None, "maximum", 6, 2), ()),
+    (".xml", Surface(0.8, rule="minimum"), (OTHER_RULE,)),
+    (".xml", Surface(0.8, restitution=0.5), ("surfaces without restitution, which the format does not have",)),
+    (".sdf", Surface(0.8, 0.01, None, 0.5, "minimum"), ()),
+    (".sdf", Surface(0.8, 0.0, 0.1, 0.0, "minimum"), ("surfaces without rolling, which the format does not have",)),
+    (".urdf", Surface(0.8, rule="minimum"), ()),
+    (".urdf", Surface(0.8, 0.01, 0.02, 0.5, "product"), ()),
+    (".urdf", Surface(0.8, 0.01), (OTHER_RULE, "surfaces without torsion, which the format does not have")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("extension", "surface", "remarks"), WRITTEN)
+def test_a_surface_is_written_with_what_the_format_has(
+    tmp_path: Path, extension: str, surface: Surface, remarks: tuple[str, ...]
+) -> None:
+    path = tmp_path / f"m{extension}"
+    written = _with_surface(surface).without_losses().save(path)
+    assert written.lost == ()
+    assert tuple(r.partition(":")[0] for r in written.remarks if "surface" in r) == remarks
+    (found,) = (g.surface for b in sl.load(path).bodies for g in b.geometry)
+    assert found is not None
+    if not remarks:
+        assert found.torsion == pytest.approx(surface.torsion)
+        assert replace(found, torsion=surface.torsion) == surface
+    else:
+        assert found.friction == surface.friction
+
+
+# ---- contacts take what surfaces have
+
+
+def test_contacts_have_the_friction_of_surfaces() -> None:
+    model = _with_surface(Surface(0.8, 0.01, None, 0.3, "minimum"))
+    (c,) = model.with_ground().contacts
+    assert (c.friction, c.torsion, c.rolling, c.restitution) == (0.8, 0.01, 0.0, 0.3)
+    (c,) = model.with_ground(friction=0.2).contacts
+    assert (c.friction, c.torsion, c.restitution) == (0.2, 0.01, 0.3)
+
+
+def test_friction_with_the_ground_is_needed_where_no_file_has_it() -> None:
+    words = "with_ground: friction is not given, and shapes of 'b' have none from a file; give friction=0.8"
+    for surface in (None, Surface(restitution=0.5)):
+        with pytest.raises(InputError) as error:
+            _with_surface(surface).with_ground()
+        assert str(error.value).startswith(words)
+    (c,) = _with_surface(None).with_ground(friction=0).contacts
+    assert c.friction == 0.0

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spanloop.contacts import Settings
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, Reason, Refusal, StateError, listed
 from spanloop.model import Model
@@ -90,6 +91,7 @@ def continued(
 ) -> Trajectory:
     """Continue a run from its end, with another model or the same; Trajectory.continued documents it."""
     _refuse_options(run, q, v, parameters, options)
+    options.setdefault("contacts", str(run.settings.get("contacts", "steps")))
     last = LastState.of(run)
     if not isinstance(model, Model | Dynamics | None):
         raise InputError(f"continued: model is a {type(model).__name__}; expected a Model or a Dynamics")
@@ -128,6 +130,13 @@ def _refuse_options(run: Trajectory, q: Any, v: Any, parameters: Any, options: M
     if run.parameters is not None or np.ndim(getattr(parameters, "values", parameters)) > 1:
         raise InputError(
             "continued: the runs of this batch have parameters of their own. Continue them one by one: "
+            "[one.continued(...) for one in run]"
+        )
+    given = options.get("contacts")
+    own = (given.friction or {}, given.restitution or {}) if isinstance(given, Settings) else ()
+    if run.surfaces is not None or any(np.ndim(x) for values in own for x in values.values()):
+        raise InputError(
+            "continued: the runs of this batch have friction or restitution of their own. Continue them one by one: "
             "[one.continued(...) for one in run]"
         )
 

@@ -14,9 +14,11 @@ from spanloop.loops.constraint_rank import structure
 from spanloop.trajectory import quantities, report
 from spanloop.trajectory.audit import balances
 from spanloop.trajectory.audit.balances import balance, highest
+from spanloop.trajectory.audit.contact_findings import contact_findings
 from spanloop.trajectory.audit.event_findings import event_findings, worst_of
 from spanloop.trajectory.audit.findings import NOT_JUDGED, NOT_WELL, WELL, Audit, Finding, doubted, verdict_on
 from spanloop.trajectory.audit.joint_limits import GIVES_WAY, exceeded, has_spring, limited
+from spanloop.trajectory.contacts.contact_samples import is_alike
 from spanloop.trajectory.events import NO_EVENTS
 from spanloop.trajectory.segment_models import row_lengths
 from spanloop.trajectory.topologies import by_model, has_same_joints, is_uniform
@@ -37,7 +39,7 @@ _TILTS = 30.0  # by which a misalignment may exceed that of a few states
 @dataclass(frozen=True)
 class Bounds:
     """Bounds of an audit, those of a run in float64; limit: rad or m beyond a limit that are rounding; impact: of the
-    largest kinetic energy, by which an impact may add to it."""
+    largest kinetic energy, by which an impact may add to it; residual [m/s] and penetration [m] of contacts."""
 
     energy: float = 1e-6
     momentum: float = 1e-6
@@ -47,9 +49,12 @@ class Bounds:
     step: float = 1e-3
     limit: float = 1e-9
     impact: float = 1e-10
+    residual: float = 1e-9
+    penetration: float = 1e-6
 
 
-_FLOAT32 = Bounds(energy=1e-5, momentum=1e-5, closure=1e-5, velocity=1e-4, quaternion=1e-6, limit=1e-6, impact=1e-5)
+_FLOAT32 = Bounds(energy=1e-5, momentum=1e-5, closure=1e-5, velocity=1e-4, quaternion=1e-6, limit=1e-6, impact=1e-5,
+                  residual=1e-4, penetration=1e-4)  # fmt: skip
 
 
 def bounds_of(run: Trajectory) -> Bounds:
@@ -67,15 +72,18 @@ def audit(
     velocity: float | None = None,
     quaternion: float | None = None,
     step: float | None = None,
+    residual: float | None = None,
+    penetration: float | None = None,
 ) -> Audit:
     """The findings on a run or batch.
 
     Bounds: energy and momentum relative to what is at stake in the motion; closure [rad, or of the loop's length],
     velocity [the same in a second] of closures; quaternion: off unit length; step: the errors of all steps together,
-    as a share of the largest speed. By default those of the run's number type (bounds_of).
+    as a share of the largest speed; residual [m/s] and penetration [m] of contacts. By default those of the run's
+    number type (bounds_of).
     """
     given = {"energy": energy, "momentum": momentum, "closure": closure, "velocity": velocity,
-             "quaternion": quaternion, "step": step}  # fmt: skip
+             "quaternion": quaternion, "step": step, "residual": residual, "penetration": penetration}  # fmt: skip
     b = replace(bounds_of(run), **{name: x for name, x in given.items() if x is not None})
     if run.batch and run.events is not NO_EVENTS and (len(run.events) or run.events.switches):
         found = _of_runs(run, b)
@@ -87,13 +95,14 @@ def audit(
 
 def _of_motion(run: Trajectory, b: Bounds) -> list[Finding]:
     """The findings on the motion of one run, or of a batch without events."""
-    if not has_same_joints(run):
+    if not has_same_joints(run) or not is_alike(run):
         return worst_of([*(_of_motion(piece, b) for piece in run.pieces), _events(run, b)])
     views = [run] if is_uniform(run) else by_model(run)
     findings = [_energy(run, b.energy), *_events(run, b)]
     findings += worst_of(_momentum(view, b.momentum) for view in views if balances.floats(view))
     closed = [view for view in views if view.closure_error.shape[-1]]
     findings += worst_of((_closure(view, b.closure), _closure_velocity(view, b.velocity)) for view in closed)
+    findings += contact_findings(run, b.residual, b.penetration, b.impact)
     return [*findings, *_quaternions(run, b.quaternion), *_limits(run, b.limit)]
 
 
@@ -155,6 +164,9 @@ def _energy(run: Trajectory, bound: float) -> Finding:
         return Finding("energy", value, limit, "J", verdict_on(value, limit, 0.0), sentence)
     did = ", ".join(f"{name} {x[k[:-1]]:.4g} J" for name, x in found.work.items())
     sentence = f"Work of {did}; energy differs from it by up to {value:.2g} J{where} {against}."
+    if any(name.startswith("impacts of") for name in found.work):
+        why = "Impacts are located to a step alone, and a shorter step tells more: the balance is uncertain"
+        return doubted("energy", value, limit, doubt, "J", sentence, why)
     return doubted("energy", value, limit, doubt, "J", sentence)
 
 

@@ -14,12 +14,18 @@ from spanloop.joints import JointKind
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.topology import mechanism
+from spanloop.trajectory.audit.contact_findings import acts
 from spanloop.trajectory.audit.quadrature import Integral, integral
+from spanloop.trajectory.contacts.contact_work import impulses
 from spanloop.trajectory.quantities import loaded, pose, twist
 from spanloop.trajectory.topologies import carries_mass, is_uniform, joined, topologies, without_mass
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
+
+
+_ROUNDED = 1e-6  # of the impulses that contacts exchange, as momentum at stake
+_NAMED = 4  # works of contacts with a name of their own
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +65,29 @@ def work(run: Trajectory) -> dict[str, Integral]:
         out["forces"] = integral(run, lambda r: _power_of_forces(r))
     if damping.any():
         out["dampers"] = integral(run, lambda r: -np.sum(damping * r.v**2, axis=-1))
-    return out
+    return out | (_work_of_contacts(run) if acts(run) else {})
+
+
+def _work_of_contacts(run: Trajectory) -> dict[str, Integral]:
+    """Work of friction and of impacts by contact, those that do most; of the others together."""
+    found, p = run.contacts.work, run.contacts.samples.points
+    every: dict[str, Integral] = {}
+    for k, name in enumerate(p.contacts):
+        mine = p.owner == k
+        hits = found.hits[..., mine]
+        rubs = "friction of" if np.any(p.friction[..., mine] > 0.0) else "contact"
+        for word, chosen in ((rubs, ~hits), ("impacts of", hits)):
+            parts = np.where(chosen, found.work[..., mine], 0.0).sum(axis=-1)
+            misses = np.where(chosen, found.doubt[..., mine], 0.0).sum(axis=-1)
+            if _any(parts) or _any(misses):
+                every[f"{word} {name!r}"] = Integral(parts, misses)
+    order = sorted(every, key=lambda name: -float(np.nansum(np.abs(every[name].parts))))
+    if len(order) > _NAMED:
+        rest = [every.pop(name) for name in order[_NAMED:]]
+        every["other contacts"] = Integral(
+            np.sum([x.parts for x in rest], axis=0), np.sum([x.misses for x in rest], axis=0)
+        )
+    return every
 
 
 def highest(values: np.ndarray) -> np.ndarray:
@@ -148,9 +176,12 @@ def floats(run: Trajectory) -> bool:
 def drifts(run: Trajectory) -> tuple[Drift, Drift]:
     """Angular momentum about the centre of mass, and linear momentum."""
     pushed = _any(_from_outside(run))
+    touched = impulses(run) if acts(run) else None
     mass, kinetic = without_mass(run.model, run.segments[0].absent).mass, highest(run.energy[..., 0])
     weight = mass * np.array(run.model.gravity)
     scales = np.sqrt(2.0 * kinetic * _turning_inertia(run)), np.sqrt(2.0 * kinetic * mass)
+    if touched is not None:  # what contacts exchange has rounding, also where nothing moves
+        scales = scales[0] + _ROUNDED * touched.exchanged[..., 0], scales[1] + _ROUNDED * touched.exchanged[..., 1]
     out = []
     for half, scale in zip((slice(0, 3), slice(3, 6)), scales, strict=True):
         course = run.momentum[..., half] - run.momentum[..., :1, half]
@@ -159,6 +190,11 @@ def drifts(run: Trajectory) -> tuple[Drift, Drift]:
         doubt = np.zeros(course.shape[:-1])
         for k in range(3 if pushed else 0):
             impulse = integral(run, lambda r, k=half.start + k: _from_outside(r)[..., k])  # type: ignore[misc]
+            course[..., k] -= impulse.course
+            doubt += impulse.doubt
+        for k in range(3 if touched is not None else 0):
+            assert touched is not None
+            impulse = Integral(touched.parts[..., half.start + k], touched.doubt[..., half.start + k])
             course[..., k] -= impulse.course
             doubt += impulse.doubt
         course = np.stack([_since_segment(run, course[..., k]) for k in range(3)], axis=-1)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from dataclasses import dataclass
 
 from spanloop.errors import InputError, nearest, printable
 
+_SAMPLES = "The samples are too far apart to tell: the integral over them is uncertain"
 WELL, NOT_WELL, NOT_JUDGED = "well", "not well", "not judged"
 
 
@@ -71,12 +73,15 @@ def _line(f: Finding) -> str:
     return textwrap.fill(f.sentence, 120, initial_indent=head, subsequent_indent=" " * len(head))
 
 
-def doubted(name: str, value: float, bound: float, doubt: float, unit: str, sentence: str) -> Finding:
+def doubted(
+    name: str, value: float, bound: float, doubt: float, unit: str, sentence: str, why: str = _SAMPLES
+) -> Finding:
+    """A finding whose value is uncertain by a doubt. why: it is, where it is not judged."""
     verdict = verdict_on(value, bound, doubt)
-    if verdict == NOT_JUDGED:
-        sentence += (
-            f" The samples are too far apart to tell: the integral over them is uncertain by {doubt:.2g} {unit}."
-        )
+    if verdict == NOT_JUDGED and math.isinf(doubt):
+        sentence += " Contacts may push between samples, which have the forces of one step alone: give sample= a step."
+    elif verdict == NOT_JUDGED:
+        sentence += f" {why} by {doubt:.2g} {unit}."
     return Finding(name, value, bound, unit, verdict, sentence)
 
 

@@ -13,6 +13,7 @@ from spanloop.errors import InputError, in_one_line, nearest, printable
 from spanloop.trajectory.contacts import contact_states
 from spanloop.trajectory.contacts.contact_samples import ContactSamples, Points, contact_samples, is_alike
 from spanloop.trajectory.contacts.contact_states import OPEN, SLIPS, SLOW, STICKS
+from spanloop.trajectory.contacts.contact_work import ContactWork, contact_work
 from spanloop.types import Array
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ class Contacts(Mapping[str, "ContactResult"]):
     def samples(self) -> ContactSamples:
         """Gaps, axes, slips and forces of all points, where all segments have the contacts of the run's model."""
         return contact_samples(self._run)
+
+    @cached_property
+    def work(self) -> ContactWork:
+        """What contacts do between samples; as `samples`."""
+        return contact_work(self._run)
 
     @property
     def unique_motion(self) -> Array:
@@ -74,7 +80,9 @@ class Contacts(Mapping[str, "ContactResult"]):
     def __str__(self) -> str:
         if not len(self):
             return "no contacts"
-        rows = [("contact", "points", "open", "sticks", "slips", "least gap", "largest force", "unique")]
+        rows: list[tuple[str, ...]] = [
+            ("contact", "points", "open", "sticks", "slips", "least gap", "largest force", "unique")
+        ]
         rows += [_row(self[name]) for name in self._names[:_SHOWN]]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(f"{x:<{w}}" for x, w in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -168,14 +176,14 @@ class ContactResult:
 
     @property
     def slip(self) -> Array:
-        """The velocity of a's surface relative to b's (..., n, 3) in world axes [m/s]; of several points that of the
+        """The velocity of a relative to the surface of b (..., n, 3) in world axes [m/s]; of several points that of the
         fastest which is closed, or of the smallest gap where none is."""
 
         def fastest(piece: Trajectory, own: ContactSamples) -> np.ndarray:
             closed = contact_states.is_closed(own)
             speed = np.where(closed, np.linalg.norm(own.slip, axis=-1), -np.inf)
             chosen = np.take_along_axis(own.slip, speed.argmax(axis=-1)[..., None, None], axis=-2)[..., 0, :]
-            return np.where(closed.any(axis=-1)[..., None], chosen, _nearest(own, own.slip))
+            return np.where(np.any(closed, axis=-1)[..., None], chosen, _nearest(own, own.slip))
 
         return self._joined(fastest, (3,))
 
@@ -205,7 +213,7 @@ class ContactResult:
         """
 
         def of_points(piece: Trajectory, own: ContactSamples) -> np.ndarray:
-            return piece.contacts._unique[0][..., self._numbers(piece)].all(axis=-1)
+            return np.all(piece.contacts._unique[0][..., self._numbers(piece)], axis=-1)
 
         return self._joined(of_points, (), True)
 
@@ -251,5 +259,5 @@ def _nearest(own: ContactSamples, values: np.ndarray) -> np.ndarray:
 def _centre(own: ContactSamples) -> np.ndarray:
     """The centre of pressure (..., n, 3), or the point of the smallest gap where none pushes."""
     weight = own.normal_force / np.maximum(own.normal_force.sum(axis=-1, keepdims=True), 1e-300)
-    pushed = (own.normal_force > 0.0).any(axis=-1)[..., None]
+    pushed = np.any(own.normal_force > 0.0, axis=-1, keepdims=True)
     return np.where(pushed, np.sum(weight[..., None] * own.point, axis=-2), _nearest(own, own.point))

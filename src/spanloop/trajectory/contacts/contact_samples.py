@@ -4,7 +4,9 @@
 |---|---|---|---|
 | gap | (..., n, points) | distance of the surfaces, negative where they overlap [m] | |
 | axes | (..., n, points, 3, 3) | rows: normal from b to a, and two tangents | world |
-| slip | (..., n, points, 3) | velocity of a's surface relative to b's [m/s] | world |
+| slip | (..., n, points, 3) | velocity of a relative to the surface of b [m/s] | world |
+| gap_rate | (..., n, points) | its part along the normal [m/s] | |
+| spin | (..., n, points, 3) | angular velocity of a relative to b [rad/s] | world |
 | local | (..., n, points, 3 or 6) | force on a, and torque where there is torsion or rolling [N, N m] | of the point |
 
 Forces are means over the step that ends at a sample; what they do at the sample is seen in the axes there.
@@ -12,22 +14,26 @@ Forces are means over the step that ends at a sample; what they do at the sample
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spanloop.dynamics import Dynamics
+from spanloop.errors import StateWarning
 from spanloop.model import Model
 from spanloop.model.parts import WORLD
 from spanloop.trajectory.quantities import over_samples, pose
-from spanloop.trajectory.topologies import has_same_joints, model_of
+from spanloop.trajectory.topologies import has_same_joints, is_uniform, model_of, topologies
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
-_TOUCHES = 1e-9  # m: a start with a smaller gap touches
+TOUCHES = 1e-9  # m: a start with a smaller gap touches
+_WIDTH = 20  # numbers of a point: gap, its rate, position, axes, slip, spin
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +42,7 @@ class Points:
 
     owner (points,): number of the contact of each. size: numbers of a point's force, 3, or 6 with torques.
     friction, torsion, rolling, resting (points,): of their contacts; stiffness, damping (points,): zero of hard ones.
+    friction is (..., 1, points) where the runs of a batch differ in it.
     """
 
     names: tuple[str, ...]
@@ -48,6 +55,12 @@ class Points:
     resting: np.ndarray
     stiffness: np.ndarray
     damping: np.ndarray
+
+    @staticmethod
+    def of_run(run: Trajectory) -> Points:
+        """The points of a run's model, with the friction of each run."""
+        found = Points.of(run.model)
+        return found if run.surfaces is None else replace(found, friction=run.surfaces[..., None, found.owner, 0])
 
     @staticmethod
     def of(model: Model) -> Points:
@@ -71,8 +84,9 @@ class Points:
 
     def chosen(self, numbers: np.ndarray) -> Points:
         """Some of the points."""
-        arrays = {f.name: x[numbers] for f in fields(self) if isinstance(x := getattr(self, f.name), np.ndarray)}
-        return replace(self, names=tuple(self.names[k] for k in numbers), **arrays)
+        arrays = {f.name: x[..., numbers] for f in fields(self) if isinstance(x := getattr(self, f.name), np.ndarray)}
+        own: dict[str, Any] = {**arrays, "names": tuple(self.names[k] for k in numbers)}
+        return replace(self, **own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +97,9 @@ class ContactSamples:
     gap: np.ndarray
     point: np.ndarray
     axes: np.ndarray
+    gap_rate: np.ndarray
     slip: np.ndarray
-    spin: np.ndarray  # (..., n, points, 3): angular velocity of a relative to b [rad/s], world axes
+    spin: np.ndarray
     local: np.ndarray
 
     @cached_property
@@ -105,15 +120,14 @@ class ContactSamples:
         return self.local[..., 0]
 
     @cached_property
-    def tangential_slip(self) -> np.ndarray:
-        """The part of the slip (..., n, points, 3) in the tangent plane, world axes [m/s]."""
-        n = self.axes[..., 0, :]
-        return self.slip - n * np.sum(n * self.slip, axis=-1, keepdims=True)
+    def tangential(self) -> np.ndarray:
+        """The part of the slip in the tangent plane (..., n, points, 3), world axes [m/s]."""
+        return self.slip - self.gap_rate[..., None] * self.axes[..., 0, :]
 
     @cached_property
-    def leaving(self) -> np.ndarray:
-        """The slip along the normal (..., n, points) [m/s], positive where the gap opens."""
-        return np.sum(self.axes[..., 0, :] * self.slip, axis=-1)
+    def rates(self) -> np.ndarray:
+        """Velocities of a on b along the axes of the points (..., n, points, size) [m/s, rad/s]."""
+        return in_axes(self.points, self.axes, self.slip, self.spin)
 
     def chosen(self, numbers: np.ndarray) -> ContactSamples:
         """Some of the points."""
@@ -132,13 +146,35 @@ def in_world(axes: np.ndarray, local: np.ndarray) -> np.ndarray:
     return np.einsum("...i,...ij->...j", local, axes)
 
 
+class Geometry(NamedTuple):
+    """Points at states; see the table above."""
+
+    gap: np.ndarray
+    point: np.ndarray
+    axes: np.ndarray
+    gap_rate: np.ndarray
+    slip: np.ndarray
+    spin: np.ndarray
+
+
+def in_axes(points: Points, axes: np.ndarray, slip: np.ndarray, spin: np.ndarray) -> np.ndarray:
+    """Velocities (..., points, size) along the axes of the points."""
+    linear = in_point(axes, slip)
+    return linear if points.size == 3 else np.concatenate([linear, in_point(axes, spin)], axis=-1)
+
+
+def in_point(axes: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Components (..., 3) of a vector (..., 3) along rows of axes (..., 3, 3)."""
+    return np.einsum("...ij,...j->...i", axes, vector)
+
+
 def contact_samples(run: Trajectory) -> ContactSamples:
     """The contacts of a run whose segments have the contacts of its model."""
-    points = Points.of(run.model)
-    gap, point, axes, slip, spin = geometry(run.robot, points, run.q, run.v)
+    points = Points.of_run(run)
+    found = geometry(run.robot, points, run.q, run.v)
     size = len(points), points.size
     local = np.concatenate([_local(s.contact_forces, (*s.q.shape[:-1], *size)) for s in run.segments], axis=-3)
-    return ContactSamples(points, gap, point, axes, slip, spin, _with_start(run, gap, local))
+    return ContactSamples(points, *found, _with_start(run, points, found.gap, found.axes, local))
 
 
 def is_alike(run: Trajectory) -> bool:
@@ -146,21 +182,30 @@ def is_alike(run: Trajectory) -> bool:
     return has_same_joints(run) and all(model_of(run, s).contacts == run.model.contacts for s in run.segments)
 
 
-def geometry(robot: Dynamics, points: Points, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, ...]:
-    """gap, point, axes, slip and spin at states q (..., n, nq), v (..., n, nv); shapes as in the table."""
-    count = len(points)
+def geometry(robot: Dynamics, points: Points, q: np.ndarray, v: np.ndarray) -> Geometry:
+    """gap, point, axes, gap_rate, slip and spin at states q (..., n, nq), v (..., n, nv); shapes as in the table."""
 
     def rows(q: np.ndarray, v: np.ndarray) -> np.ndarray:
         found = robot.contact_geometry(q, v)
-        parts = (found.gap[..., None], found.point, found.axes.reshape(*found.gap.shape, 9), found.slip, found.spin)
-        return np.concatenate(parts, axis=-1)
+        assert found.gap_rate is not None
+        assert found.slip is not None
+        assert found.spin is not None
+        axes, scalars = found.axes.reshape(*found.gap.shape, 9), np.stack([found.gap, found.gap_rate], axis=-1)
+        return np.concatenate([scalars, found.point, axes, found.slip, found.spin], axis=-1)
 
-    if not count:
-        shapes: tuple[tuple[int, ...], ...] = ((), (3,), (3, 3), (3,), (3,))
-        return tuple(np.zeros((*q.shape[:-1], 0, *shape)) for shape in shapes)
-    found = over_samples("contacts", rows, q, v)
-    gap, point, axes, slip, spin = np.split(found, (1, 4, 13, 16), axis=-1)
-    return gap[..., 0], point, axes.reshape(*axes.shape[:-1], 3, 3), slip, spin
+    found = over_samples("contacts", rows, q, v) if len(points) else np.zeros((*q.shape[:-1], 0, _WIDTH))
+    point, axes, slip, spin = np.split(found[..., 2:], (3, 12, 15), axis=-1)
+    return Geometry(found[..., 0], point, axes.reshape(*axes.shape[:-1], 3, 3), found[..., 1], slip, spin)
+
+
+def robots(run: Trajectory, which: np.ndarray) -> Iterator[tuple[Dynamics, np.ndarray]]:
+    """The kernels of the loops that are closed, and at which of some samples (..., n) they are."""
+    if is_uniform(run):
+        yield run.robot, which
+        return
+    for t in topologies(run, most=None, loaded=False):
+        if (t.where & which).any():
+            yield t.robot, t.where & which
 
 
 def _local(forces: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
@@ -168,27 +213,32 @@ def _local(forces: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
     return np.zeros(shape) if forces is None else np.asarray(forces, float).reshape(shape)
 
 
-def _with_start(run: Trajectory, gap: np.ndarray, local: np.ndarray) -> np.ndarray:
-    """Forces by point, with those of samples that no step leads to: nothing where nothing touches."""
+def _with_start(run: Trajectory, points: Points, gap: np.ndarray, axes: np.ndarray, local: np.ndarray) -> np.ndarray:
+    """Forces by point, with those of samples that no step leads to: nothing where nothing touches.
+
+    Not known are those of compliant contacts, and where runs have a friction of their own.
+    """
     asked = np.isnan(local).any(axis=(-2, -1)) & np.isfinite(gap).all(axis=-1)
-    apart = asked & (gap > _TOUCHES).all(axis=-1)
+    apart = asked & (gap > TOUCHES).all(axis=-1)
     if not asked.any():
         return local
     out = local.copy()
     out[apart] = 0.0
     rest = asked & ~apart
-    if rest.any() and hasattr(run.robot, "contact_solution"):
-        out[rest] = _solved(run, rest).reshape(-1, *local.shape[-2:])
+    if rest.any() and run.surfaces is None and not points.stiffness.any():
+        for robot, where in robots(run, rest):
+            out[where] = _solved(run, robot, where, axes[where])
     return out
 
 
-def _solved(run: Trajectory, which: np.ndarray) -> np.ndarray:
-    """Forces (k, width) of robot.contact_solution at some samples (..., n)."""
-    robot: Any = run.robot
-    forces = {name: six[which] for name, six in (run.forces or {}).items()}
-    found = robot.contact_solution(run.q[which], run.v[which], run.tau[which], **({"forces": forces} if forces else {}))
-    local: np.ndarray = found.local
-    return local
+def _solved(run: Trajectory, robot: Dynamics, which: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Forces by point (k, points, size) of robot.contact_solution at some samples (..., n); NaN without an answer."""
+    forces = {name: six[which] for name, six in (run.forces or {}).items()} or None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StateWarning)
+        found = robot.contact_solution(run.q[which], run.v[which], run.tau[which], forces=forces)
+    local = in_point(axes, found.force)
+    return local if Points.of(run.model).size == 3 else np.concatenate([local, in_point(axes, found.torque)], axis=-1)
 
 
 # ---- forces of contacts on bodies

@@ -15,9 +15,8 @@ import numpy as np
 
 from spanloop.contacts.uniqueness import directions, unique
 from spanloop.dynamics import Dynamics
-from spanloop.trajectory.contacts.contact_samples import ContactSamples
+from spanloop.trajectory.contacts.contact_samples import TOUCHES, ContactSamples, robots
 from spanloop.trajectory.quantities import over_samples
-from spanloop.trajectory.topologies import is_uniform, topologies
 
 if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
@@ -26,21 +25,26 @@ OPEN, STICKS, SLIPS = "open", "sticks", "slips"
 SLOW = {"float64": 1e-9, "float32": 1e-5}  # m/s: a point that is slower does not slip
 _INSIDE = 1e-6  # of the cone: a force farther from its edge than this sticks
 _TINY = 1e-300
-_COLUMNS = 7  # closed, slips, two parts of the slip's direction, three of µ times it in the world
+_COLUMNS = 8  # closed, slips, µ, two parts of the slip's direction, three of µ times it in the world
 
 
 def is_closed(found: ContactSamples) -> np.ndarray:
-    """Whether points (..., n, points) push in the step that ends at a sample, and do not bounce off in it."""
-    closed: np.ndarray = (np.nan_to_num(found.normal_force) > 0.0) & ~(found.leaving > found.points.resting)
+    """Whether points (..., n, points) push in the step that ends at a sample, and do not bounce off in it.
+
+    Where their force is not known: whether they touch.
+    """
+    unknown = np.isnan(found.normal_force)
+    pushes = np.where(unknown, found.gap <= TOUCHES, found.normal_force > 0.0)
+    closed: np.ndarray = pushes & ~(found.gap_rate > found.points.resting)
     return closed
 
 
 def is_slipping(found: ContactSamples, slow: float = SLOW["float64"]) -> np.ndarray:
     """Whether points (..., n, points) slip; slow: the speed [m/s] up to which they stick."""
-    speed = np.linalg.norm(found.tangential_slip, axis=-1)
+    speed = np.linalg.norm(found.tangential, axis=-1)
     friction = np.linalg.norm(found.local[..., 1:3], axis=-1)
-    at_edge = friction >= (1.0 - _INSIDE) * found.points.friction * found.normal_force
-    slipping: np.ndarray = is_closed(found) & at_edge & (speed > slow)
+    inside = friction < (1.0 - _INSIDE) * found.points.friction * found.normal_force
+    slipping: np.ndarray = is_closed(found) & ~inside & (speed > slow)
     return slipping
 
 
@@ -57,25 +61,24 @@ def uniqueness(run: Trajectory, found: ContactSamples) -> tuple[np.ndarray, np.n
     The force of a point that is open is zero, and unique.
     """
     closed, slipping = is_closed(found), is_slipping(found, SLOW[str(run.v.dtype)])
-    some = closed.any(axis=-1)
+    some = np.any(closed, axis=-1)
     forces, motion = np.ones(closed.shape, bool), np.ones(some.shape, bool)
     if not some.any():
         return forces, motion
     rows = _described(found, closed, slipping)
-    groups = [(run.robot, some)] if is_uniform(run) else [(t.robot, t.where & some) for t in topologies(run, most=None)]
-    for robot, where in groups:
-        if where.any():
-            flags = _flags(robot, found, run.q[where], rows[where], run.step) > 0.5
-            forces[where], motion[where] = flags[:, :-1], flags[:, -1]
+    for robot, where in robots(run, some):
+        flags = _flags(robot, found, run.q[where], rows[where], run.step) > 0.5
+        forces[where], motion[where] = flags[:, :-1], flags[:, -1]
     return forces, motion
 
 
 def _described(found: ContactSamples, closed: np.ndarray, slipping: np.ndarray) -> np.ndarray:
-    """What uniqueness depends on beside W: (..., n, points × 7)."""
-    size = np.linalg.norm(found.tangential_slip, axis=-1, keepdims=True)
-    direction = found.tangential_slip / np.maximum(size, _TINY)
+    """What uniqueness depends on beside W: (..., n, points × 8)."""
+    size = np.linalg.norm(found.tangential, axis=-1, keepdims=True)
+    direction = found.tangential / np.maximum(size, _TINY)
     along = np.einsum("...ij,...j->...i", found.axes[..., 1:, :], direction)
-    parts = [closed[..., None], slipping[..., None], along, found.points.friction[:, None] * direction]
+    friction = np.broadcast_to(found.points.friction, closed.shape)[..., None]
+    parts = [closed[..., None], slipping[..., None], friction, along, friction * direction]
     return np.nan_to_num(np.concatenate(parts, axis=-1)).reshape(*closed.shape[:-1], -1)
 
 
@@ -87,9 +90,10 @@ def _flags(robot: Dynamics, found: ContactSamples, q: np.ndarray, rows: np.ndarr
         W = softened(robot.delassus(q), found, step)
         described = rows.reshape(len(q), len(p), _COLUMNS)
         closed, slipping = described[..., 0] > 0.5, described[..., 1] > 0.5
-        three = np.stack([p.friction, p.torsion, p.rolling], axis=-1)
-        columns = directions(three, p.size, closed, slipping, described[..., 2:4])
-        forces, motion = unique(W, columns, slipping, described[..., 4:])
+        others = np.broadcast_to(np.column_stack([p.torsion, p.rolling]), (*closed.shape, 2))
+        columns = directions(np.concatenate([described[..., 2:3], others], axis=-1), p.size, closed, slipping,
+                             described[..., 3:5])  # fmt: skip
+        forces, motion = unique(W, columns, slipping, described[..., 5:])
         return np.concatenate([forces, motion[:, None]], axis=1).astype(float)
 
     return over_samples("unique", flags, q, rows)

@@ -69,8 +69,8 @@ def loaded(data: bytes, file: str) -> tuple[Header, Arrays]:
     """Header and arrays of a file's content; ValueError or KeyError if it is no run."""
     with _h5py(file).File(io.BytesIO(data), "r") as f:
         text = _stored(f, "spanloop", len(data)).tobytes().rstrip(b"\0")
-        names = {"times": "time", "forces": "force", **{name: name for name in (*SAMPLED, "residual", "parameters")}}
-        names |= {name: name for name in event_columns.NAMES}
+        own = (*SAMPLED, "residual", "parameters", "surfaces", *event_columns.NAMES)
+        names = {"times": "time", "forces": "force", **{name: name for name in own}}
         names |= {"end_times": "end_time"} | {f"end_{name}": f"end_{name}" for name in SAMPLED}
         arrays = {key: _stored(f, name, len(data)) for key, name in names.items() if name in f}
     arrays |= {f"end_{name}": arrays[f"end_{name}"][..., None, :] for name in SAMPLED if f"end_{name}" in arrays}
@@ -119,6 +119,9 @@ def _axes(f, header: Header, arrays: Arrays) -> list[str]:
     if "forces" in arrays:
         _scale(f, "body", header["bodies"], "bodies on which forces act")
         _scale(f, "component", _COMPONENTS, "components of a force")
+    if "surfaces" in arrays:
+        _scale(f, "contact", [c.name for c in model.contacts], "contacts of the model")
+        _scale(f, "surface", ("friction", "restitution"), "settings of contacts")
     if "parameters" in arrays:
         _scale(f, "parameter", model.parameters().names, "masses, lengths, ... of the model")
     for name, axis, units in (
@@ -146,6 +149,9 @@ def _samples(f, arrays: Arrays, runs: list[str]) -> None:
         _variable(f, "force", arrays["forces"], [*runs, "time", "body", "component"])
     if "residual" in arrays:
         _variable(f, "residual", arrays["residual"], runs)
+    if "surfaces" in arrays:
+        axes = [*runs, "contact", "surface"]
+        _variable(f, "surfaces", arrays["surfaces"], axes, "friction and restitution of contacts in each run")
     if "parameters" in arrays:
         _variable(f, "parameters", arrays["parameters"], [*runs, "parameter"], "parameters of each run")
 

@@ -57,7 +57,7 @@ def pack(run: Trajectory) -> tuple[Header, Arrays]:
         arrays["forces"] = np.stack(list(run.forces.values()), axis=-2)
     if run.ends is not None:
         arrays |= {f"end_{name}": getattr(run.ends, name) for name in ("times", *SAMPLED)}
-    arrays |= {"residual": run.residual, "parameters": run.parameters}
+    arrays |= {"residual": run.residual, "parameters": run.parameters, "surfaces": run.surfaces}
     return header, {name: x for name, x in arrays.items() if x is not None}
 
 
@@ -111,6 +111,7 @@ def unpack(header: Header, arrays: Arrays) -> Trajectory:
         arrays.get("parameters"),
         event_columns.unpacked(header.get("events", {}), arrays),
         tuple(header.get("earlier", ())),
+        arrays.get("surfaces"),
     )
 
 

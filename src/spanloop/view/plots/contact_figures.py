@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 STATES = (("sticks", palette.STICKS), ("slips", palette.SLIPS))
+FEWEST = 4  # rows, so that bars of few contacts are no taller than others
 BAR = 0.7  # height of a bar, of that of its row
 
 
@@ -59,7 +60,7 @@ def contact_states(run: Trajectory, names: Names = None, *, ax: Any = None) -> A
     mark_events(ax, run, named=False)
     style_axes(ax, "time [s]", "")
     ax.set_yticks(range(len(found)), [as_label(x.name) for x in found])
-    ax.set_ylim(len(found) - 0.5, -0.5)
+    ax.set_ylim(max(len(found), FEWEST) - 0.5, -0.5)
     ax.grid(False, axis="y")
     if run.duration > 0.0:
         ax.set_xlim(run.times[0], run.times[-1])

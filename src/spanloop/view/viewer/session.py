@@ -15,7 +15,7 @@ from spanloop.dynamics import Dynamics
 from spanloop.errors import SpanloopError
 from spanloop.loops.closure_errors import rows_of, worst
 from spanloop.model.parts import Loop
-from spanloop.trajectory import Segment, Trajectory
+from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.trajectory.segment_models import robot_of
 from spanloop.trajectory.topologies import with_carried
 from spanloop.view.contact_forces import ContactForces, contact_forces
@@ -30,7 +30,8 @@ OPEN = 1e-6  # rad, or of the loop's length: a loop with a larger error is open
 TRAIL = 600  # points of a live trail
 
 FAR = 3.0  # sizes of the mechanism from where it was, beyond which the simulation pauses
-GONE = "it has left the picture: nothing holds it, and the floor is drawn only (there is no contact)"
+GONE = "it has left the picture: nothing holds it"
+NO_CONTACT = ", and the floor is drawn only. model.with_ground() gives it contacts"
 
 FRAMES = 60.0  # samples a second that are drawn, at most
 
@@ -215,7 +216,7 @@ class Session:
             self.live.advance(seconds)
             self.steps.append(self.q.copy())
             if self.live.ended or self._has_left():
-                self.message = self.live.ended or GONE
+                self.message = self.live.ended or GONE + ("" if self.robot.model.contacts else NO_CONTACT)
                 self.pause()
             return True
         return False
@@ -270,10 +271,23 @@ class Session:
         return {name for name, kind in last.items() if kind == "break"}
 
     def contacts(self) -> ContactForces | None:
-        """Forces of the contacts at this time of the run; None without."""
-        if self._touching is None or self.timeline is None or not self.follows_run:
+        """Forces of the contacts at this time of the run, or of the last live step; None without."""
+        if self.timeline is not None and self.follows_run:
+            return None if self._touching is None else self._touching.sample(self.timeline.sample)
+        now = self.live.now
+        if now.contact_forces is None:
             return None
-        return self._touching.sample(self.timeline.sample)
+        time, q, v, tau = (np.asarray(x)[None] for x in (now.time, now.q, now.v, self.live.torques()))
+        segment = Segment(time, q, v, tau, contact_forces=now.contact_forces[None])
+        return contact_forces(self._moment.changed(segments=(segment,)))
+
+    @functools.cached_property
+    def _moment(self) -> Trajectory:
+        """A run of one sample, to be changed, with the kernels of the mechanism."""
+        model = self.robot.model
+        rest = np.zeros((1, model.nv))
+        nothing = Segment(np.zeros(1), model.neutral()[None], rest, rest)
+        return Trajectory(model, (nothing,), (Outcome("finished", "", 0.0),), {"step": self.live.step})
 
     def errors(self) -> list[float]:
         """The largest error of each loop [m or rad]; 0 for one that is open at this time of the run."""

@@ -227,13 +227,14 @@ class Viewer:
     def draw(self) -> None:
         """Draw the current state."""
         session = self.session
-        poses = session.poses()
+        poses, touching = session.poses(), session.contacts()
         with self.server.atomic():
             self.nodes.place(poses, session.errors(), session.loops(), session.absent())
             self.nodes.hold(session.holds(), session.broken())
             self._draw_forces(poses)
+            self.nodes.contact_arrows(touching if self._contacts else None, self._length)
             self.nodes.trail(session.trail(self._trail) if self._trail else np.zeros((0, 3)))
-        self.panels.update(session, self._status())
+        self.panels.update(session, self._status("" if touching is None else touching.words()))
 
     def _draw_forces(self, poses: np.ndarray) -> None:
         none = np.zeros((0, 3))
@@ -251,14 +252,13 @@ class Viewer:
                 parts["closures"] = (found.closures[0], scale * found.closures[1], palette.CLOSED)
         for name, (starts, vectors, color) in parts.items():
             self.nodes.arrows(name, starts, vectors, color)
-        self.nodes.contact_arrows(self.session.contacts() if self._contacts else None, self._length)
         s = self.session.live.settings
         pushing = s.body and np.any(s.force)
         start = self.session.live.pushed_at()[None] if pushing else none
         vector = 0.25 * self.scene.size * (s.force / np.linalg.norm(s.force))[None] if pushing else none
         self.nodes.arrows("push", start - vector, vector, palette.OPEN)
 
-    def _status(self) -> str:
+    def _status(self, touching: str = "") -> str:
         session = self.session
         kinetic, potential = session.energy()
         lines = [f"energy {kinetic + potential:.6g} J ({kinetic:.4g} kinetic)"]
@@ -270,9 +270,8 @@ class Viewer:
             closed = "all loops closed" if not released else f"{len(errors) - released} of {len(errors)} loops closed"
             state = closed if not open_ else f"**{open_} of {len(errors)} loops open**"
             lines.append(f"{state}, largest error {max(errors):.1e}")
-        touching = session.contacts()
-        if touching is not None:
-            lines.append(touching.words())
+        if touching:
+            lines.append(touching)
         if self._forces and self._largest:
             lines.append(f"largest force {self._largest:.3g} N")
         if session.message:

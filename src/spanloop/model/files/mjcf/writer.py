@@ -20,6 +20,7 @@ from spanloop.model.files.loss_report import LossReport, Written, without_contac
 from spanloop.model.files.mjcf.actuators_and_sensors import write_actuators, write_sensors
 from spanloop.model.files.mjcf.equality import write_end_sites, write_equalities
 from spanloop.model.files.split_joints import without_offsets
+from spanloop.model.files.surface_writer import write_geom
 from spanloop.model.files.xml_writer import checked, child, document, is_turned, numbers, quaternion
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Geometry, Inertia, Joint, Placement
@@ -176,6 +177,8 @@ def _geom(body: ET.Element, g: Geometry, b: Body, report: LossReport) -> None:
         geom.set("contype", "0")
         geom.set("conaffinity", "0")
         geom.set("group", "2")
+    else:
+        write_geom(geom, g.surface, b, report)
     if g.color is not None:
         geom.set("rgba", numbers(*g.color))
 

@@ -22,6 +22,7 @@ from spanloop.model.files.loss_report import (
     without_contacts,
 )
 from spanloop.model.files.split_joints import split, without_offsets
+from spanloop.model.files.surface_writer import write_surface
 from spanloop.model.files.xml_writer import angles, child, document, is_turned, numbers
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Coupling, Geometry, Joint, Loop, Placement
@@ -53,7 +54,7 @@ def dumps(model: Model) -> Written:
     root = ET.Element("sdf", {"version": VERSION})
     inside = child(root, "model", name=model.name)
     for j, b in zip(model.joints, model.bodies, strict=True):
-        _link(inside, j, b)
+        _link(inside, j, b, report)
     followers = mimics(model, report)
     for j in model.joints:
         if j.kind.name != "free":
@@ -112,7 +113,7 @@ def _pose(element: ET.Element, p: Placement, relative_to: str | None = None) -> 
         child(element, "pose", numbers(*p.position, *rpy), relative_to=relative_to)
 
 
-def _link(inside: ET.Element, j: Joint, b: Body) -> None:
+def _link(inside: ET.Element, j: Joint, b: Body, report: LossReport) -> None:
     """A link where its joint is, in the link that carries it."""
     link = child(inside, "link", name=b.name)
     _pose(link, j.placement, None if j.parent == WORLD else j.parent)
@@ -123,10 +124,12 @@ def _link(inside: ET.Element, j: Joint, b: Body) -> None:
     for name, x in zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), b.inertia.moments, strict=True):
         child(inertia, name, numbers(x))
     for k, g in enumerate(b.geometry):
-        _geometry(link, g, f"{b.name}_{g.use}_{k + 1}")
+        shape = _geometry(link, g, f"{b.name}_{g.use}_{k + 1}")
+        if g.use == "collision":
+            write_surface(shape, g.surface, b, report)
 
 
-def _geometry(link: ET.Element, g: Geometry, name: str) -> None:
+def _geometry(link: ET.Element, g: Geometry, name: str) -> ET.Element:
     shape = child(link, g.use, name=name)
     _pose(shape, g.placement)
     inside = child(child(shape, "geometry"), g.shape)
@@ -146,6 +149,7 @@ def _geometry(link: ET.Element, g: Geometry, name: str) -> None:
                 child(inside, "scale", numbers(*g.size))
     if g.color is not None and g.use == "visual":
         child(child(shape, "material"), "diffuse", numbers(*g.color))
+    return shape
 
 
 def _joint(inside: ET.Element, j: Joint, mimic: Coupling | None, report: LossReport) -> None:

@@ -19,6 +19,7 @@ from spanloop.model.files.loss_report import (
     without_contacts,
 )
 from spanloop.model.files.split_joints import split, without_offsets
+from spanloop.model.files.surface_writer import write_link_surface
 from spanloop.model.files.xml_writer import angles, checked, child, document, is_turned, numbers
 from spanloop.model.model import Model
 from spanloop.model.parts import WORLD, Body, Coupling, Geometry, Inertia, Joint, Loop, Placement
@@ -79,6 +80,7 @@ def _link(robot: ET.Element, b: Body, report: LossReport) -> None:
             report.lose("ellipsoids", f"body {b.name!r}")
         else:
             _geometry(link, g)
+    write_link_surface(robot, link, b, report)
 
 
 def _geometry(link: ET.Element, g: Geometry) -> None:

@@ -1,0 +1,167 @@
+"""Work and impulses of contacts from sample to sample.
+
+A step records the mean force F of each point. Points that were closed before it push all the time, with a velocity u
+that is linear in time: they do the work h F · (u⁻ + u⁺)/2, u⁻ and u⁺ at the samples before and after. A point that
+closes in the step gives an impulse f = h F at one moment, and f · (u + u⁺)/2 with u = u⁺ − W f, the velocity without
+it. u is that of the end of the step; at the moment of the impact it was another one, by less than u − u⁻ (the doubt).
+
+Where samples are farther apart than steps, only the last step before each is known: intervals in which a point may have
+closed are not known (the doubt is infinite).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spanloop.dynamics import Dynamics
+from spanloop.model import Model
+from spanloop.model.contacts import Contact
+from spanloop.model.parts import WORLD
+from spanloop.trajectory.contacts.contact_samples import geometry, in_axes, robots
+from spanloop.trajectory.quantities import over_samples
+
+if TYPE_CHECKING:
+    from spanloop.trajectory.trajectory import Trajectory
+
+_WHOLE = 1.0 + 1e-6  # of a step: an interval that is no longer is one
+
+
+@dataclass(frozen=True, eq=False)
+class ContactWork:
+    """What contacts do in the intervals between samples.
+
+    work (..., n − 1, points) [J], doubt (..., n − 1, points) [J]; hits (..., n − 1, points): points that close in an
+    interval, with an impulse; known (..., n − 1): an interval is a step, or no point can have closed in it.
+    gain, gain_doubt (..., n − 1): energy that an impact adds, all points together, and how wrong it may be; 0 without.
+    """
+
+    work: np.ndarray
+    doubt: np.ndarray
+    hits: np.ndarray
+    known: np.ndarray
+    gain: np.ndarray
+    gain_doubt: np.ndarray
+
+
+def contact_work(run: Trajectory) -> ContactWork:
+    """The work of all points of a run whose segments have the contacts of its model."""
+    steps = _Steps(run)
+    work, doubt = steps.while_closed()
+    gain, gain_doubt = np.zeros((2, *steps.known.shape))
+    rows = np.any(steps.hits, axis=-1)
+    if rows.any():
+        each, miss, change = steps.at_once(rows)
+        hits = steps.hits[rows]
+        work[rows], doubt[rows] = np.where(hits, each, work[rows]), np.where(hits, miss, doubt[rows])
+        gain[rows], gain_doubt[rows] = each.sum(axis=-1), change
+    doubt[~steps.known] = np.inf
+    return ContactWork(work, doubt, steps.hits, steps.known, gain, gain_doubt)
+
+
+class _Steps:
+    """Intervals between samples as steps: forces of their ends, velocities at both."""
+
+    def __init__(self, run: Trajectory):
+        self.run, self.found = run, run.contacts.samples
+        self.h = np.diff(run.times)[:, None]
+        self.before, self.after = self.found.rates[..., :-1, :, :], self.found.rates[..., 1:, :, :]
+        self.force = self.found.local[..., 1:, :, :]
+        self.hits = self._hits()
+        self.known = (self.h[:, 0] <= _WHOLE * run.step) | self._stays_clear()
+
+    def _hits(self) -> np.ndarray:
+        p = self.found.points
+        pushes = np.nan_to_num(self.force[..., 0]) > 0.0
+        fast = self.found.gap_rate[..., :-1, :] < -p.resting
+        hits: np.ndarray = pushes & fast & (p.stiffness == 0.0)
+        return hits
+
+    def _stays_clear(self) -> np.ndarray:
+        """Whether no point can have closed in an interval: gaps are longer than twice the way at their speeds."""
+        gap, speed = self.found.gap, np.abs(self.found.gap_rate)
+        most = 2.0 * self.h * np.maximum(speed[..., :-1, :], speed[..., 1:, :])
+        clear: np.ndarray = (np.minimum(gap[..., :-1, :], gap[..., 1:, :]) > most).all(axis=-1)
+        return clear
+
+    def while_closed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Work of points that push all the time, and what it misses where their forces change."""
+        mean = 0.5 * (self.before + self.after)
+        last = self.found.local[..., :-1, :, :]
+        begins = np.isnan(last)
+        begins[..., 1:, :, :] |= self.hits[..., :-1, :, None]  # an impulse before it says nothing about it
+        change = np.where(begins, 0.0, 0.5 * (last - self.force))
+        work = self.h * np.sum(self.force * mean, axis=-1)
+        return work, self.h * np.abs(np.sum(change * mean, axis=-1))
+
+    def at_once(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Work (k, points) of impulses in some intervals, its doubt, and how the sum (k,) changes along the step."""
+        run, where = self.run, np.zeros((*self.run.batch, len(self.run)), bool)
+        where[..., 1:] = rows
+        impulse = (self.h[..., None] * self.force)[rows]
+        after, before = self.after[rows], self.before[rows]
+        Wf = self._response(where, run.q[where], impulse)
+        each = np.sum(impulse * (after - 0.5 * Wf), axis=-1)
+        miss = np.abs(np.sum(impulse * (after - Wf - before), axis=-1))
+        start = np.roll(where, -1, axis=-1)  # the samples before them
+        points = self.found.points
+        begun = geometry(run.robot, points, run.q[start], run.v[where])
+        there = in_axes(points, begun.axes, begun.slip, begun.spin)
+        then = np.sum(impulse * (there - 0.5 * self._response(where, run.q[start], impulse)), axis=(-2, -1))
+        return each, miss, np.abs(each.sum(axis=-1) - then)
+
+    def _response(self, where: np.ndarray, q: np.ndarray, impulse: np.ndarray) -> np.ndarray:
+        """W f (k, points, size) at states q (k, nq) of the samples `where`, with the loops that are closed there."""
+        out = np.zeros(impulse.shape)
+        for robot, own in robots(self.run, where):
+            mine = own[where]
+            out[mine] = _responses(robot, q[mine], impulse[mine])
+        return out
+
+
+def _responses(robot: Dynamics, q: np.ndarray, impulse: np.ndarray) -> np.ndarray:
+    flat = impulse.reshape(len(impulse), -1)
+
+    def changed(q: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return np.einsum("kij,kj->ki", robot.delassus(q), f)
+
+    return over_samples("work of contacts", changed, q, flat).reshape(impulse.shape)
+
+
+# ---- impulses on the whole mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Impulses:
+    """[about the centre of mass; linear] impulses (..., n − 1, 6) of contacts with the world on all bodies together, in
+    world axes [N m s, N s], and how wrong they may be; exchanged (..., 2): what all points exchange in the run."""
+
+    parts: np.ndarray
+    doubt: np.ndarray
+    exchanged: np.ndarray
+
+
+def impulses(run: Trajectory) -> Impulses:
+    """What contacts with the world do to the momentum of a run."""
+    found = run.contacts.samples
+    model = run.model
+    outside = np.array([_acts_outside(model, contact) for contact in model.contacts])[found.points.owner][:, None]
+    h = np.diff(run.times)[:, None]
+    force, torque = (np.sum(outside * x, axis=-2) for x in (found.force, found.torque))
+    lever = found.point - run.center_of_mass[..., None, :]
+    after = np.sum(outside * np.cross(lever, found.force), axis=-2)[..., 1:, :]
+    before = np.sum(outside * np.cross(lever[..., :-1, :, :], found.force[..., 1:, :, :]), axis=-2)
+    total = h * np.concatenate([after + torque[..., 1:, :], force[..., 1:, :]], axis=-1)
+    doubt = np.concatenate([h * np.abs(after - before), np.zeros_like(after)], axis=-1)
+    known = run.contacts.work.known
+    sizes = np.linalg.norm(found.force[..., 1:, :, :], axis=-1)
+    levers = sizes * np.linalg.norm(lever[..., 1:, :, :], axis=-1)
+    exchanged = np.stack([np.nansum(h * x, axis=(-2, -1)) for x in (levers, sizes)], axis=-1)
+    return Impulses(total, np.where(known[..., None], doubt, np.inf), exchanged)
+
+
+def _acts_outside(model: Model, contact: Contact) -> float:
+    """1 where the world pushes on a body, −1 where a body pushes on the world and is side b, 0 between bodies."""
+    return float(contact.a.on(model)[0] != WORLD) - float(contact.b.on(model)[0] != WORLD)
