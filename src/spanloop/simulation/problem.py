@@ -134,6 +134,8 @@ class Problem:
         strict = robot.on_singular == "raise"
         shapes = {"tau and inputs": controls.batch} | {_WORDS.get(n, n): x.shape[:-1] for n, x in fixed.items()}
         shapes |= switching.shapes if switching else {}
+        touching = contacts_of(model, contacts)
+        shapes |= {"surfaces of contacts": touching.constants()["contact.k"].shape[:-1]} if touching else {}
         initial_state.runs(shapes)
         moments = switching.constants() if switching else {}
         rows_q, rows_v, batch = initial_state.states(robot._with_active_loops(active), q, v, shapes, fixed.get("p"))
@@ -144,7 +146,6 @@ class Problem:
         if limits == "stop":
             h = step if isinstance(step, (int, float)) and step > 0.0 else STEP
             system = replace(system, stops=stops_at_limits(model, h))
-        touching = contacts_of(model, contacts)
         if touching:
             system, fixed = replace(system, contacts=touching.points), fixed | touching.constants()
         rows = _joined([fixed[n] for n in system.constants], batch)
