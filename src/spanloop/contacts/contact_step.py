@@ -15,6 +15,10 @@ damper, taken implicitly. gap⁻: at the start of the step.
 Arrays of the state, beside those of delassus.py and solver.py: f (n · block), gap (n), left (3): the largest residual
 [m/s], the largest penetration at the end of a step [m], the number of steps with a jam. k (n · 7) are coefficients,
 in the order of COEFFICIENTS. A step without any point that is on changes nothing, to the bit.
+
+Where impacts are located (simulation/events), a point that is armed, having been apart, is not on in a step: the step
+ends where it closes. There `impact` solves the same problem for the velocities alone, u⁻ being the velocity itself:
+p (n · block) are its impulses, lost (n) is the energy that they take [J].
 """
 
 from __future__ import annotations
@@ -27,15 +31,17 @@ import numpy as np
 
 from spanloop.algorithms.contact.points import ContactPoints
 from spanloop.compiler.lower import Block, For, Repeat, Stage, When
-from spanloop.compiler.lower.schedule import Item, following
+from spanloop.compiler.lower.schedule import Item, Place, following
 from spanloop.contacts.delassus import PREFIX, DelassusCalls, named
 from spanloop.contacts.mechanics import ContactMechanics
 from spanloop.contacts.solver import solver_calls
 from spanloop.contacts.tunnelling import tunnel_calls
 from spanloop.math.scalar import absolute, where
+from spanloop.math.vector3 import total
 
 COEFFICIENTS = ("friction", "torsion", "rolling", "restitution", "resting", "stiffness", "damping")  # of a point
 DEEP = 1e-10  # m: a penetration that is taken back
+NEAR = 1e-8  # m: points that are no further apart take part in an impact
 PUSHED = 1e-14  # m: where taking back ends
 SWEEPS = 200  # of taking back, at most
 UNSOLVED = 1e-9  # m/s: a step whose contacts are not solved to this fails
@@ -56,38 +62,53 @@ def state_sizes(points: ContactPoints) -> dict[str, int]:
 class ContactStep:
     """Makes the calls. moved(q, delta) is q ⊕ delta, turned(q, v, to) is v of the same motion at coordinates `to`."""
 
-    def __init__(self, stage: Stage, mechanics: ContactMechanics, moved: Callable, turned: Callable):
-        self.stage, self.moved, self.turned = stage, moved, turned
+    def __init__(
+        self,
+        stage: Stage,
+        mechanics: ContactMechanics,
+        moved: Callable,
+        turned: Callable,
+        armed: Place | None = None,
+        bodies: Sequence[tuple[int, ...]] = (),
+    ):
+        """armed: numbers (n) of points that are apart and watched, where impacts are located.
+
+        bodies: for each point those that come and go and that it needs, places in the array `present`.
+        """
+        self.stage, self.moved, self.turned, self.armed, self.bodies = stage, moved, turned, armed, bodies
         self.delassus = DelassusCalls(stage, mechanics)
         self.n, self.block = mechanics.n, mechanics.block
         size = self.n * self.block
         one = ("touching", "residual", "deep", "left.push", "sum")
         sizes = {"b": size, "share": size, "soft": self.n, "toward": 2 * self.n, "coefficients": 3 * self.n}
-        sizes |= {"approach": self.n, "here": self.n, "push": self.n, "v": mechanics.model.nv}
+        sizes |= {"approach": self.n, "free": self.n, "here": self.n, "push": self.n, "v": mechanics.model.nv}
         for name, count in (sizes | dict.fromkeys(one, 1)).items():
             stage.array(PREFIX + name, count)
 
     def calls(self, q: str, v: str, before: str, landed: str, after: str) -> list[Item]:
         """From arrays q, v after the free motion to q⁺ in `landed` and v⁺ in `after`; before: v at its start."""
         d, call = self.delassus, self.stage.call
-        gap, on, touching = named("gap", "on", "touching")
-        gap = following(gap)
-        f, left = map(following, named("f", "left"))
+        gap, f, left = map(following, named("gap", "f", "left"))
+        free = PREFIX + "free"
         for name in (f, left, gap):
             self.stage.array(name, self.stage.sizes[name.removesuffix(".next")])
         self.stage.array(landed, self.stage.sizes[q])
         self.stage.array(after, self.stage.sizes[v])
         n_f = self.stage.sizes[f]
-        stay = call("stay", (q, v, PREFIX + "left"), (landed, after, f, left), lambda q, v, x: (q, v, [0.0] * n_f, x))
+        stay = call(
+            "stay", (q, v, free, PREFIX + "left"), (landed, after, gap, f, left),
+            lambda q, v, free, x: (q, v, free, [0.0] * n_f, x),
+        )  # fmt: skip
         contact = [
             *d.factor(q, v, before, PREFIX + "v"),
-            For("i", 0, self.n, (self._approach(gap),)),
+            For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
+            self._warm(f),
             *self._solve(f),
             *d.gather(f),
             d.to_joints(PREFIX + "dv"),
             self._change_velocity(v, after, left),
-            For("i", 0, self.n, (self._share(gap, f),)),
+            For("i", 0, self.n, (self._share(free, f),)),
             *d.gather(PREFIX + "share"),
             d.to_joints(PREFIX + "dv"),
             *self._displace(q, landed, after),
@@ -96,24 +117,91 @@ class ContactStep:
             When((*self._take_back(), *self._retreat(landed, gap)), PREFIX + "deep"),
             self._count(gap, left),
         ]
-        return [
-            d.touch(q, gap),
-            call("closed", (gap,), (on, touching), self._closed),
-            stay,
-            When(tuple(contact), touching),
-            *tunnel_calls(d, "q", before, after),
+        solved = [d.touch(q, free), self._close(0.0), stay, When(tuple(contact), PREFIX + "touching")]
+        return [*solved, *tunnel_calls(d, "q", before, after)]
+
+    def impact(self, q: str, v: str, event: str) -> list[Item]:
+        """An impact at q where `event` is positive: v changes in place, p and lost are filled."""
+        d, p = self.delassus, self.stage.array(PREFIX + "p", self.n * self.block)
+        lost = self.stage.array(PREFIX + "lost", self.n)
+        none = self.stage.call("no_impact", (), (p, lost), lambda: ([0.0] * (self.n * self.block), [0.0] * self.n))
+        contact = [
+            *d.factor(q, v, v, PREFIX + "v"),
+            For("i", 0, self.n, (self._strike(),)),
+            *d.matrix(),
+            *self._solve(p),
+            *d.gather(p),
+            d.to_joints(PREFIX + "dv"),
+            d.to_links("V0"),
+            For("i", 0, self.n, (self._lose(p, lost),)),
+            self._rebound(v),
         ]
+        return [none, d.touch(q, PREFIX + "gap"), self._close(NEAR, event), When(tuple(contact), PREFIX + "touching")]
 
     # ---- the problem
 
-    def _closed(self, gap: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        on = [where(g > 0.0, 0.0, 1.0) for g in gap]
-        least = gap[0]
-        for g in gap[1:]:
-            least = where(g < least, g, least)
-        return on, [where(least > 0.0, -1.0, 1.0)]
+    def _close(self, near: float, event: str = "") -> Item:
+        """Which points are on: those whose gap is not larger than `near`; and whether some are."""
+        gap = PREFIX + ("gap" if event else "free")
+        waits = self.armed is not None and not event
+        reads = [gap, PREFIX + "k", *([self.armed] if waits else [event] if event else [])]
+        reads += ["present"] if any(self.bodies) else []
 
-    def _approach(self, gap: str) -> Item:
+        def page(gap, k, *others):
+            on, some = [], -1.0
+            for i, g in enumerate(gap):
+                closed = ~(g > near)
+                if waits:
+                    closed = closed & ~(others[0][i] > 0.5)
+                if event:
+                    closed = closed & (others[0][0] > 0.5) & ~(k[7 * i + 5] > 0.0)
+                for body in self.bodies[i] if self.bodies else ():
+                    closed = closed & (others[-1][body] > 0.5)
+                on.append(where(closed, 1.0, 0.0))
+                some = where(closed, 1.0, some)
+            return on, [some]
+
+        return self.stage.call("strike_at" if event else "closed", reads, named("on", "touching"), page)
+
+    def _strike(self) -> Item:
+        """b of a point in an impact: its velocity, and the share of it that is reversed."""
+        d = self.delassus
+
+        def page(rows, moving, k, *V):
+            u = [a - b for a, b in zip(d.along(rows, *V), moving, strict=True)]
+            bounce = where(u[0] < -k[4], k[3] * u[0], 0.0)
+            return [u[0] + bounce, *u[1:]], u, [0.0], [0.0, 0.0], list(k[:3])
+
+        reads = [d.of_point(n) for n in ("rows", "moving", "k")] + [d.of_link("V", w) for w in range(len(d.ways))]
+        self.stage.array(PREFIX + "u", self.n * self.block)
+        writes = [d.of_point(n) for n in ("b", "u", "soft", "toward", "coefficients")]
+        return self.stage.call("strike", reads, writes, page)
+
+    def _lose(self, p: str, lost: str) -> Item:
+        """The energy that a point takes: −½ p · (u + u⁺)."""
+        d = self.delassus
+
+        def page(rows, u, p, on, *V):
+            change = d.along(rows, *V)
+            lost = total([-(f * (x + 0.5 * y)) for f, x, y in zip(p, u, change, strict=True)])
+            return ([where(on[0] > 0.5, lost, 0.0)],)
+
+        impulse = Block(p, self.block, (("i", self.block),))
+        reads = [d.of_point("rows"), d.of_point("u"), impulse, d.of_point("on")]
+        reads += [d.of_link("V0", w) for w in range(len(d.ways))]
+        return self.stage.call("lose", reads, (Block(lost, 1, (("i", 1),)),), page)
+
+    def _rebound(self, v: str) -> Item:
+        """v after an impact; one that is not solved leaves no number."""
+
+        def page(v, closed, dv, touching, residual):
+            out = [where(touching[0] > 0.0, a + b, c) for a, b, c in zip(closed, dv, v, strict=True)]
+            solved = (residual[0] < UNSOLVED) | ~(touching[0] > 0.0)
+            return ([where(solved, out[0], math.nan), *out[1:]],)
+
+        return self.stage.call("rebound", (v, *named("v", "dv", "touching", "residual")), (v,), page)
+
+    def _approach(self) -> Item:
         """b of a point: its velocity without impulses, with restitution or the force of a spring."""
         d = self.delassus
         ways = range(len(d.ways))
@@ -135,18 +223,20 @@ class ContactStep:
         writes = [d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients")]
         return self.stage.call("approach", reads, writes, page)
 
-    def _solve(self, f: str) -> list[Item]:
-        """The impulses, from those of the last step on."""
+    def _warm(self, f: str) -> Item:
+        """The impulses of the last step, where points are on."""
 
         def page(last, on):
             return (
                 [where(on[i] > 0.5, last[self.block * i + d], 0.0) for i in range(self.n) for d in range(self.block)],
             )
 
-        warm = self.stage.call("warm", named("f", "on"), (f,), page)
-        names = dict(zip(("W", "b", "on", "coefficients", "toward", "soft", "residual"),
-                         named("W", "b", "on", "coefficients", "toward", "soft", "residual"), strict=True))  # fmt: skip
-        return [warm, *solver_calls(self.stage, self.n, self.block, {**names, "f": f})]
+        return self.stage.call("warm", named("f", "on"), (f,), page)
+
+    def _solve(self, f: str) -> list[Item]:
+        """The impulses, from those that f has."""
+        names = ("W", "b", "on", "coefficients", "toward", "soft", "residual")
+        return solver_calls(self.stage, self.n, self.block, {n: PREFIX + n for n in names} | {"f": f})
 
     # ---- what it changes
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from spanloop.compiler.lower import Call, Plan, Repeat, Schedule, Stage, When, unrolled, with_demands_in_output
+from spanloop.compiler.lower import Block, Call, Plan, Repeat, Schedule, Stage, When, unrolled, with_demands_in_output
 from spanloop.compiler.lower.schedule import following
 from spanloop.contacts import contact_step
 from spanloop.contacts.contact_step import ContactStep
@@ -105,6 +105,20 @@ class ScheduleBuilder:
         self._waits: list[str] = []  # arrays of repetitions that are positive if one does not converge
         if system.keeps_closed:
             self._begin()
+
+    @cached_property
+    def contacts(self) -> ContactStep | None:
+        """The calls of contacts, if there are any."""
+        system, armed, bodies = self.system, None, ()
+        if not system.contacts:
+            return None
+        if system.switching:
+            places = system.switching.touches
+            armed = Block("armed", places.stop - places.start, (), places.start) if places.stop else None
+            sides = [(c.a.at, c.b.at) for c in system.model.contacts]
+            bodies = tuple(system.switching.bodies_at(sides[k]) for k in system.contacts.contact_of)
+        stage = Stage(self.sizes, "contact.")
+        return ContactStep(stage, system.contact_mechanics, system.moved, system.turned, armed, bodies)
 
     def call(self, name: str, reads: Sequence[str], writes: Mapping[str, int], compute: Callable) -> None:
         """Add compute({array: scalars}), which returns the scalars of every array that is written."""
@@ -260,9 +274,8 @@ class ScheduleBuilder:
     def schedule(self) -> Schedule:
         """The schedule of the whole step."""
         system = self.system
-        if system.contacts:
-            step = ContactStep(Stage(self.sizes, "contact."), system.contact_mechanics, system.moved, system.turned)
-            self._calls += step.calls(self.moved, self.sped, self.velocity, self.landed, following("v"))
+        if self.contacts is not None:
+            self._calls += self.contacts.calls(self.moved, self.sped, self.velocity, self.landed, following("v"))
         if system.minimal:
             self._complete()
         elif system.projects:
