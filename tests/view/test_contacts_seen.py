@@ -20,6 +20,7 @@ from spanloop.view.contact_forces import BOUNCES, LONGEST, OF_WEIGHT, OPEN, SLIP
 from spanloop.view.meshes.hull import hull_mesh
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.page.data import page_data
+from spanloop.view.plots import contact_states
 from spanloop.view.scene import scene
 from spanloop.view.stand_ins import reach
 from spanloop.view.video.video import frames
@@ -312,6 +313,15 @@ def test_the_figure_of_contacts_has_forces_gaps_slip_and_states():
     assert [x.get_text() for x in states.get_yticklabels()] == ["box"]
     points = run.plot("contacts", ["box.0", "box.1"])
     assert [x.get_label() for x in points[0].lines] == ["box.0", "box.1"]
+
+
+def test_bounces_are_ticks_among_the_states():
+    run = sliding()
+    leaving = run.v.copy()
+    leaving[20, 5] = 1.0
+    states = contact_states(run.changed(segments=(replace(run.segments[0], v=leaving),)))
+    (ticks,) = states.lines
+    np.testing.assert_array_equal(ticks.get_xdata(), run.times[[20]])
 
 
 def test_a_batch_is_a_band_and_its_states_are_shares():
