@@ -242,7 +242,7 @@ class ContactStep:
             return [u[0] + spring, *u[1:]], [u[0]], [where(is_soft, r, 0.0)], [0.0, 0.0], list(k[:3]), [0.0]
 
         start = Block(PREFIX + "gap", 1, (("i", 1),))
-        reads = [d.of_point("rows"), d.of_point("moving"), d.of_point("k"), start, "h"]
+        reads: list[Place] = [d.of_point("rows"), d.of_point("moving"), d.of_point("k"), start, "h"]
         reads += [d.of_link("V", w) for w in ways] + [d.of_link("V.before", w) for w in ways]
         writes = [d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients", "yielding")]
         return self.stage.call("approach", reads, writes, page)
@@ -316,7 +316,7 @@ class ContactStep:
         d, places = self.delassus, ((PREFIX + "gap", 1), (gap, 1), (f, self.block))
         start, here, pushes = (Block(name, 1, (("i", size),)) for name, size in places)
         others = tuple(d.of_point(n) for n in ("change", "force", "yielding", "k"))
-        reads = (start, here, d.of_point("approach"), pushes, *others, "h")
+        reads: tuple[Place, ...] = (start, here, d.of_point("approach"), pushes, *others, "h")
         return self.stage.call("share", reads, (d.of_point("share"),), page)
 
     def _displace(self, q: str, before: str, landed: str, after: str) -> list[Item]:

@@ -287,6 +287,7 @@ class System:
 
     def gaps(self, q: np.ndarray, constants: Mapping[str, np.ndarray]) -> np.ndarray:
         """Gaps (n, points) at rows q (n, nq); constants: rows (n or 1, size) by name."""
+        assert self.contacts is not None
         names = [n for n in self.contact_mechanics.given if n in constants]
         rows = [np.ascontiguousarray(np.broadcast_to(constants[n], (len(q), self.sizes[n]))) for n in names]
         sizes = {"q": self.model.nq, **{n: self.sizes[n] for n in names}}
