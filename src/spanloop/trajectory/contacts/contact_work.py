@@ -76,7 +76,7 @@ class _Steps:
         p = self.found.points
         pushes = np.nan_to_num(self.force[..., 0]) > 0.0
         fast = self.found.gap_rate[..., :-1, :] < -p.resting
-        hits: np.ndarray = pushes & fast & (p.stiffness == 0.0)
+        hits: np.ndarray = pushes & fast & (p.stiffness == 0.0) & (self.h > 0.0)
         return hits
 
     def _stays_clear(self) -> np.ndarray:
