@@ -398,7 +398,7 @@ class Problem:
         length = np.full(recorded.shape[:2], step)
         after = np.searchsorted(samples.times, table.time)
         for run, time, k in zip(table.run, table.time, after, strict=True):  # in the order of time
-            if k < length.shape[1] and samples.times[k] - time < step:
+            if k < recorded.shape[1] and samples.times[k] - time < step:
                 length[run, k] = samples.times[k] - time
         length[length <= SHORT * step] = np.nan
         forces = recorded[..., : self.system.contacts.n * self.system.contacts.B] / length[..., None]
