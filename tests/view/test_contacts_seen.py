@@ -16,7 +16,17 @@ from spanloop.model.parts import Geometry
 from spanloop.trajectory import Outcome, Segment, Trajectory
 from spanloop.view import animation, page, palette
 from spanloop.view.body_shapes import corners
-from spanloop.view.contact_forces import BOUNCES, LONGEST, OF_WEIGHT, OPEN, SLIPS, STICKS, ContactForces, contact_forces
+from spanloop.view.contact_forces import (
+    BOUNCES,
+    LONGEST,
+    OF_WEIGHT,
+    OPEN,
+    SLIPS,
+    STICKS,
+    ContactForces,
+    contact_forces,
+    peaks,
+)
 from spanloop.view.meshes.hull import hull_mesh
 from spanloop.view.moving_scene import moving_scene
 from spanloop.view.page.data import page_data
@@ -208,6 +218,8 @@ def test_an_impact_between_two_pictures_is_not_lost_and_no_longer_than_the_pictu
     assert few.forces[:, 0, 2].tolist() == [10.0] * 11 + [5000.0] + [10.0] * 14
     np.testing.assert_allclose(few.points[[10, 12], 0, 0], [0.40, 0.48])  # where it is then, not before
     assert np.linalg.norm(few.arrows(1.0), axis=-1).max() == pytest.approx(LONGEST)
+    shown = peaks(forces[:, 0, 2], np.linspace(0.0, 1.0, 101), np.linspace(0.0, 1.0, 6))
+    assert shown.tolist() == [10.0, 10.0, 10.0, 5000.0, 10.0, 10.0]
 
 
 def test_a_bounce_has_an_arrow_of_its_own_colour():
@@ -236,6 +248,7 @@ def test_an_event_of_a_contact_is_where_it_touches():
 # ---- pages, videos, animations, the viewer
 
 
+@pytest.mark.slow
 def test_a_page_has_the_planes_the_arrows_and_the_plots():
     data = page_data(sliding(0.4), "")
     assert not data["checkered"]
