@@ -239,10 +239,16 @@ def test_a_run_that_ignored_its_contacts_has_no_arrows():
     assert page_data(ignored, "")["touches"]["names"] == []
 
 
+@pytest.mark.slow
 def test_an_event_of_a_contact_is_where_it_touches():
-    foot = sl.contacts.Point(position=(0.0, 0.0, -0.1))
-    seen = scene(body().build().with_contact("foot", ("box", foot), "ground"))
-    assert [(c.name, c.body, c.placement.position) for c in seen.contacts] == [("foot", 1, (0.0, 0.0, -0.1))]
+    ball = body().build().with_contact("bounce", ("box", sl.contacts.Sphere(0.1)), "ground", restitution=0.5)
+    run = sl.simulate(ball, [1, 0, 0, 0, 0, 0, 0.2], duration=0.2, contacts="events")
+    (event,) = moving_scene(run).events
+    assert (event.kind, event.name, event.body) == ("impact", "bounce", 1)
+    np.testing.assert_allclose(event.placement.position, (0.0, 0.0, -0.1), atol=1e-6)
+    data = page_data(run, "")
+    assert [e["body"] for e in data["events"]] == [1]
+    assert len(data["segments"]) == 2
 
 
 # ---- pages, videos, animations, the viewer
