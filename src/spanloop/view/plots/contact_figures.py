@@ -44,6 +44,8 @@ def contacts(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
 def contact_states(run: Trajectory, names: Names = None, *, ax: Any = None) -> Any:
     """Plot when contacts stick and slip: a bar for each, which of a batch is as high as the share of its runs.
 
+    Of one run ticks mark bounces.
+
     names: of contacts, or of points of contacts with several (default: all contacts).
     """
     found = _listed(run, names)
@@ -57,6 +59,8 @@ def contact_states(run: Trajectory, names: Names = None, *, ax: Any = None) -> A
             label = word if row == 0 else None
             ax.fill_between(run.times, base, top, step="pre", color=color, linewidth=0.0, label=label)
             base = top
+    if not run.batch:
+        _mark_bounces(ax, run, found)
     mark_events(ax, run, named=False)
     style_axes(ax, "time [s]", "")
     ax.set_yticks(range(len(found)), [as_label(x.name) for x in found])
@@ -66,6 +70,16 @@ def contact_states(run: Trajectory, names: Names = None, *, ax: Any = None) -> A
         ax.set_xlim(run.times[0], run.times[-1])
     legend(ax, legend_title(run) and f"share of {len(run.outcomes)} runs")
     return ax
+
+
+def _mark_bounces(ax: Any, run: Trajectory, found: list[ContactResult]) -> None:
+    """A tick for each sample at whose step a contact pushes and opens."""
+    rows = [np.flatnonzero((x.state == "open") & (np.nan_to_num(x.normal_force) > 0.0)) for x in found]
+    if any(len(row) for row in rows):
+        times = np.concatenate([run.times[row] for row in rows])
+        heights = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        color = palette.EVENTS["impact"]
+        ax.plot(times, heights, "|", color=color, markersize=9, label="bounces", linestyle="none")
 
 
 def _listed(run: Trajectory, names: Names) -> list[ContactResult]:
