@@ -1,9 +1,9 @@
 """The contacts of a step, after the free motion of an integrator: one impulse solve, and what it changes.
 
     u = J v + W f,   0 ≤ u_n + e u_n⁻ ⊥ f_n ≥ 0,   friction in its cone, of maximum dissipation
-    v⁺ = v + Y Jᵀ f,   q⁺ = q ⊕ h Y Jᵀ (w f)
+    v⁺ = v + Y Jᵀ f,   q⁺ = q⁻ ⊕ h (½ v⁻ + ½ v + Y Jᵀ (w f))
 
-v, q: after the free motion, loops closed in v; u⁻: with the velocity before the step. Points whose gap is not positive
+v, q: after the free motion, loops closed in v; v⁻, u⁻, q⁻: before the step. Points whose gap is not positive
 at q are on. w is the share of the step for which an impulse displaces: gap / (h u_n), the share that is left, of a
 point that closes in this step; ½ of one that was closed before it, as of a force that is constant during the step, so
 that resting and sliding are exact.
@@ -12,7 +12,13 @@ Gaps that are negative after that are taken back by the least impulses along the
 A contact with a stiffness k and a damping c has r = 1/(h² k + h c) added to W_nn and r h k gap⁻ to u_n: a spring and a
 damper, taken implicitly. gap⁻: at the start of the step.
 
-Arrays of the state, beside those of delassus.py and solver.py: f (n · block), gap (n), left (3): the largest residual
+The free motion is not quite free: joints carry the torques of the forces that contacts are expected to have, those of
+the last step, of points that were closed before it. The solve finds the impulses beyond them. So springs and dampers of
+light feet see velocities that feet have; without, a damper would act on the fall of a foot that the ground holds, and a
+robot would stand too low by a share of the order of the step times the damper's rate.
+
+Arrays of the state, beside those of delassus.py and solver.py: f (n · block), gap (n), force (n · block) and tau (nv),
+which are expected in the next step, tau as at neutral coordinates; left (3): the largest residual
 [m/s], the largest penetration at the end of a step [m], the number of steps with a jam. k (n · 7) are coefficients,
 in the order of COEFFICIENTS. A step without any point that is on changes nothing, to the bit.
 
@@ -54,13 +60,21 @@ def coefficients(points: ContactPoints) -> np.ndarray:
     return np.column_stack([three, points.restitution, points.resting, soft, points.damping]).ravel()
 
 
-def state_sizes(points: ContactPoints) -> dict[str, int]:
+RECORDED = named("f", "gap", "left")  # arrays of the state that samples have
+TORQUES = PREFIX + "tau"
+
+
+def state_sizes(points: ContactPoints, nv: int) -> dict[str, int]:
     """What a run with contacts carries from step to step."""
-    return dict(zip(named("f", "gap", "left"), (points.n * points.B, points.n, 3), strict=True))
+    recorded = dict(zip(RECORDED, (points.n * points.B, points.n, 3), strict=True))
+    return recorded | {PREFIX + "force": points.n * points.B, TORQUES: nv}
 
 
 class ContactStep:
-    """Makes the calls. moved(q, delta) is q ⊕ delta, turned(q, v, to) is v of the same motion at coordinates `to`."""
+    """Makes the calls. moved(q, delta) is q ⊕ delta, turned(q, v, to) is v of the same motion at coordinates `to`.
+
+    between(q, v, end, v_end, h): coordinates after a step, by the mean of the velocities at its ends.
+    """
 
     def __init__(
         self,
@@ -68,6 +82,7 @@ class ContactStep:
         mechanics: ContactMechanics,
         moved: Callable,
         turned: Callable,
+        between: Callable,
         armed: Place | None = None,
         bodies: Sequence[tuple[int, ...]] = (),
     ):
@@ -75,47 +90,54 @@ class ContactStep:
 
         bodies: for each point those that come and go and that it needs, places in the array `present`.
         """
-        self.stage, self.moved, self.turned, self.armed, self.bodies = stage, moved, turned, armed, bodies
+        self.stage, self.moved, self.turned, self.between = stage, moved, turned, between
+        self.armed, self.bodies = armed, bodies
         self.delassus = DelassusCalls(stage, mechanics)
         self.n, self.block = mechanics.n, mechanics.block
         size = self.n * self.block
         one = ("touching", "residual", "deep", "left.push", "sum")
-        sizes = {"b": size, "share": size, "soft": self.n, "toward": 2 * self.n, "coefficients": 3 * self.n}
-        sizes |= {"approach": self.n, "free": self.n, "here": self.n, "push": self.n, "v": mechanics.model.nv}
+        sizes = {"b": size, "share": size, "change": size, "toward": 2 * self.n, "coefficients": 3 * self.n}
+        numbers = ("soft", "approach", "free", "here", "push", "yielding")
+        sizes |= dict.fromkeys(numbers, self.n) | {"v": mechanics.model.nv}
         for name, count in (sizes | dict.fromkeys(one, 1)).items():
             stage.array(PREFIX + name, count)
 
     def calls(self, q: str, v: str, before: str, landed: str, after: str) -> list[Item]:
         """From arrays q, v after the free motion to q⁺ in `landed` and v⁺ in `after`; before: v at its start."""
         d, call = self.delassus, self.stage.call
-        gap, f, left = map(following, named("gap", "f", "left"))
+        gap, f, left, force, torques = map(following, named("gap", "f", "left", "force", "tau"))
         free = PREFIX + "free"
-        for name in (f, left, gap):
+        for name in (f, left, gap, force, torques):
             self.stage.array(name, self.stage.sizes[name.removesuffix(".next")])
         self.stage.array(landed, self.stage.sizes[q])
         self.stage.array(after, self.stage.sizes[v])
-        n_f = self.stage.sizes[f]
+        none, still = [0.0] * self.stage.sizes[f], [0.0] * self.stage.sizes[torques]
         stay = call(
-            "stay", (q, v, free, PREFIX + "left"), (landed, after, gap, f, left),
-            lambda q, v, free, x: (q, v, free, [0.0] * n_f, x),
+            "stay", (q, v, free, PREFIX + "left"), (landed, after, gap, f, left, force, torques),
+            lambda q, v, free, x: (q, v, free, none, x, none, still),
         )  # fmt: skip
         contact = [
             *d.factor(q, v, before, PREFIX + "v"),
             For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
+            For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
             self._warm(f),
             *self._solve(f),
-            *d.gather(f),
+            For("i", 0, self.n, (self._compare(f, force),)),
+            *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
             self._change_velocity(v, after, left),
             For("i", 0, self.n, (self._share(free, f),)),
             *d.gather(PREFIX + "share"),
             d.to_joints(PREFIX + "dv"),
-            *self._displace(q, landed, after),
+            *self._displace(q, before, landed, after),
             d.gaps(landed, PREFIX + "here"),
             self._keep_gaps(gap),
             When((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep"),
             self._count(gap, left),
+            *d.gather(force),
+            d.to_torques(q, torques),
+            self._fix(q, torques),
         ]
         solved = [d.touch(q, free), self._close(0.0), stay, When(tuple(contact), PREFIX + "touching")]
         return [*solved, *tunnel_calls(d, "q", before, after)]
@@ -141,16 +163,18 @@ class ContactStep:
     # ---- the problem
 
     def _close(self, near: float, event: str = "") -> Item:
-        """Which points are on: those whose gap is not larger than `near`; and whether some are."""
+        """Which points are on: gaps not larger than `near`, and those that are expected to push; whether some are."""
         gap = PREFIX + ("gap" if event else "free")
         waits = self.armed is not None and not event
-        reads = [gap, PREFIX + "k", *([self.armed] if waits else [event] if event else [])]
+        reads = [gap, *named("k", "force"), *([self.armed] if waits else [event] if event else [])]
         reads += ["present"] if any(self.bodies) else []
 
-        def page(gap, k, *others):
+        def page(gap, k, expected, *others):
             on, some = [], -1.0
             for i, g in enumerate(gap):
                 closed = ~(g > near)
+                if not event:
+                    closed = closed | (expected[self.block * i] > 0.0)
                 if waits:
                     closed = closed & ~(others[0][i] > 0.5)
                 if event:
@@ -215,12 +239,12 @@ class ContactStep:
             is_soft = stiffness > 0.0
             r = 1.0 / where(is_soft, h[0] * (h[0] * stiffness + damping), 1.0)
             spring = where(is_soft, r * (h[0] * (stiffness * gap[0])), bounce)
-            return [u[0] + spring, *u[1:]], [u[0]], [where(is_soft, r, 0.0)], [0.0, 0.0], list(k[:3])
+            return [u[0] + spring, *u[1:]], [u[0]], [where(is_soft, r, 0.0)], [0.0, 0.0], list(k[:3]), [0.0]
 
         start = Block(PREFIX + "gap", 1, (("i", 1),))
         reads = [d.of_point("rows"), d.of_point("moving"), d.of_point("k"), start, "h"]
         reads += [d.of_link("V", w) for w in ways] + [d.of_link("V.before", w) for w in ways]
-        writes = [d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients")]
+        writes = [d.of_point(n) for n in ("b", "approach", "soft", "toward", "coefficients", "yielding")]
         return self.stage.call("approach", reads, writes, page)
 
     def _warm(self, f: str) -> Item:
@@ -238,7 +262,30 @@ class ContactStep:
         names = ("W", "b", "on", "coefficients", "toward", "soft", "residual")
         return solver_calls(self.stage, self.n, self.block, {n: PREFIX + n for n in names} | {"f": f})
 
+    def _without_expected(self) -> Item:
+        """b of point i without what the expected force of point j has changed; the sum of W_nn over all j."""
+        own = self.delassus.of_point("b"), self.delassus.of_point("yielding")
+
+        def page(W, force, h, b, sum_):
+            B = self.block
+            less = [h[0] * total([W[B * d + c] * force[c] for c in range(B)]) for d in range(B)]
+            return [x - y for x, y in zip(b, less, strict=True)], [sum_[0] + absolute(W[0])]
+
+        reads = (self.delassus.of_pair("i", "j"), self.delassus.of_point("force", "j"), "h", *own)
+        return self.stage.call("without_expected", reads, own, page)
+
     # ---- what it changes
+
+    def _compare(self, f: str, force: str) -> Item:
+        """The impulse beyond the expected one; the force to expect next of a point that was closed before the step."""
+
+        def page(f, start, expected, h):
+            stays = (f[0] > 0.0) & ((start[0] <= DEEP) | (expected[0] > 0.0))
+            return [x - h[0] * y for x, y in zip(f, expected, strict=True)], [where(stays, x / h[0], 0.0) for x in f]
+
+        d, start = self.delassus, Block(PREFIX + "gap", 1, (("i", 1),))
+        own, then = (Block(name, self.block, (("i", self.block),)) for name in (f, force))
+        return self.stage.call("compare", (own, start, d.of_point("force"), "h"), (d.of_point("change"), then), page)
 
     def _change_velocity(self, v: str, after: str, left: str) -> Item:
         """v⁺; a step that is not solved fails."""
@@ -254,32 +301,50 @@ class ContactStep:
         return self.stage.call("change", reads, (after, left), page)
 
     def _share(self, gap: str, f: str) -> Item:
-        """w f h of a point."""
+        """w f h of a point, of the impulse beyond the expected one; a point that stays closed comes down to gap 0."""
 
-        def page(start, gap, u, f, k, h):
-            closes = u[0] < 0.0
+        def page(start, gap, u, f, change, expected, yielding, k, h):
+            closes, hard = u[0] < 0.0, ~(k[5] > 0.0)
             share = where(closes, gap[0] / where(closes, u[0] * h[0], 1.0), 0.0)
-            share = where(share > 1.0, 1.0, share)
-            share = where((k[5] > 0.0) | (start[0] <= DEEP), 0.5, share)
-            return ([h[0] * (share * x) for x in f],)
+            stays = (start[0] <= DEEP) | (expected[0] > 0.0)
+            share = where(~hard | stays, 0.5, where(share > 1.0, 1.0, share))
+            hovers = stays & hard & (start[0] > 0.0) & (f[0] > 0.0)
+            down = where(hovers, start[0] / where(hovers, yielding[0], 1.0), 0.0)
+            out = [h[0] * (share * x) for x in change]
+            return ([out[0] - down, *out[1:]],)
 
-        start, here = (Block(name, 1, (("i", 1),)) for name in (PREFIX + "gap", gap))
-        impulse = Block(f, self.block, (("i", self.block),))
-        reads = (start, here, self.delassus.of_point("approach"), impulse, self.delassus.of_point("k"), "h")
-        return self.stage.call("share", reads, (self.delassus.of_point("share"),), page)
+        d, places = self.delassus, ((PREFIX + "gap", 1), (gap, 1), (f, self.block))
+        start, here, pushes = (Block(name, 1, (("i", size),)) for name, size in places)
+        others = tuple(d.of_point(n) for n in ("change", "force", "yielding", "k"))
+        reads = (start, here, d.of_point("approach"), pushes, *others, "h")
+        return self.stage.call("share", reads, (d.of_point("share"),), page)
 
-    def _displace(self, q: str, landed: str, after: str) -> list[Item]:
-        """q⁺; v⁺ of free bodies, which is in axes that turn with them, keeps its direction in the world."""
+    def _displace(self, q: str, before: str, landed: str, after: str) -> list[Item]:
+        """q⁺, by the mean of the velocities before and after, so that what rests does not creep.
 
-        def page(q, dq, touching):
-            return ([where(touching[0] > 0.0, a, b) for a, b in zip(self.moved(q, dq), q, strict=True)],)
+        v⁺ of free bodies, which is in axes that turn with them, keeps its direction in the world.
+        """
+
+        def page(start, before, q, v, dq, h, touching):
+            end = [a + (2.0 / h[0]) * b for a, b in zip(v, dq, strict=True)]
+            there = self.between(start, before, q, end, h[0])
+            return ([where(touching[0] > 0.0, a, b) for a, b in zip(there, q, strict=True)],)
 
         def turn(q, v, to, touching):
             return ([where(touching[0] > 0.0, a, b) for a, b in zip(self.turned(q, v, to), v, strict=True)],)
 
         call, touching = self.stage.call, PREFIX + "touching"
-        move = call("displace", (q, PREFIX + "dv", touching), (landed,), page)
+        move = call("displace", ("q", before, q, *named("v", "dv"), "h", touching), (landed,), page)
         return [move, call("turn", (q, after, landed, touching), (after,), turn)]
+
+    def _fix(self, q: str, torques: str) -> Item:
+        """Torques on free bodies, in axes that turn with them, as at neutral coordinates: fixed in the world."""
+        neutral = list(self.delassus.mechanics.model.neutral())
+
+        def page(q, tau):
+            return (self.turned(q, tau, neutral),)
+
+        return self.stage.call("fix", (q, torques), (torques,), page)
 
     def _keep_gaps(self, gap: str) -> Item:
         """Gaps after the step, of runs that touch; and whether one has to be taken back."""

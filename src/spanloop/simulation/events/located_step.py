@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from spanloop.simulation.system import System
 
 IN_PLACE = ("on", "active", "captured", "present", "armed", "ending", "share", "third", "third.at")
-MOVES = ("q", "v", "loops", "q.rest", "v.rest", "contact.f", "contact.gap", "contact.left")
+MOVES = ("q", "v", "loops", "q.rest", "v.rest", "contact.f", "contact.gap", "contact.left",
+         "contact.force", "contact.tau")  # fmt: skip
 
 Arrays = Mapping[str, Sequence[Any]]
 
