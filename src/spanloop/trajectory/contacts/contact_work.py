@@ -37,7 +37,7 @@ class ContactWork:
     """What contacts do in the intervals between samples.
 
     work (..., n − 1, points) [J], doubt (..., n − 1, points) [J]; hits (..., n − 1, points): points that give an
-    impulse in an interval in which one closes; known (..., n − 1): an interval is a step, or none can have closed in it.
+    impulse in an interval in which one closes; known (..., n − 1): an interval is a step, or none can close in it.
     gain, gain_doubt (..., n − 1): energy that an impact adds, all points together, and how wrong it may be; 0 without.
     """
 
