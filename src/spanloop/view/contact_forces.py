@@ -45,9 +45,8 @@ class ContactForces:
     def at(self, own: np.ndarray, times: np.ndarray) -> ContactForces:
         """At other times (k,) [s], from samples at own times (n,): of the samples since the time before, or of the last
         HELD seconds, one with a force that is more than twice the last one's, so that no impact is lost."""
-        ends = np.clip(np.searchsorted(own, times, "right"), 1, len(own))
-        late = np.searchsorted(own, times - HELD)
-        starts = np.minimum(np.maximum(np.concatenate([[0], ends[:-1]]), late), ends - 1)
+        starts, ends = spans(own, times)
+        starts = np.minimum(np.maximum(starts, np.searchsorted(own, times - HELD)), ends - 1)
         lengths = np.linalg.norm(self.forces, axis=-1)
         peaks = np.array([a + lengths[a:b].argmax(axis=0) for a, b in zip(starts, ends, strict=True)])
         columns, last = np.arange(len(self.names)), (ends - 1)[:, None]
@@ -64,6 +63,19 @@ class ContactForces:
         counts = [(int((self.states[0] == state).sum()), word) for state, word in WORDS.items()]
         found = [f"{n} {word}" for n, word in counts if n]
         return f"contact points: {', '.join(found)}" if found else "nothing touches"
+
+
+def spans(own: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of samples at own times (n,) the first of those since the time before, and the one after the last, for each of
+    other times (k,) [s]."""
+    ends = np.clip(np.searchsorted(own, times, "right"), 1, len(own))
+    return np.minimum(np.concatenate([[0], ends[:-1]]), ends - 1), ends
+
+
+def peaks(values: np.ndarray, own: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """The largest of values (n,) at own times (n,) since the time before, for each of other times (k,) [s]."""
+    starts, ends = spans(own, times)
+    return np.array([np.fmax.reduce(values[a:b]) for a, b in zip(starts, ends, strict=True)])
 
 
 def contact_forces(run: Trajectory) -> ContactForces | None:
