@@ -395,7 +395,7 @@ class ContactStep:
             return ([y for p in x for y in (p, *([0.0] * (self.block - 1)))],)
 
         spread = call("along_normals", (push,), (PREFIX + "share",), along_normals)
-        return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS), spread, *d.gather(PREFIX + "share")]
+        return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS, usual=4), spread, *d.gather(PREFIX + "share")]
 
     def _retreat(self, landed: str, after: str, gap: str) -> list[Item]:
         """q⁺ after what is taken back, and its gaps; v⁺ keeps its direction in the world."""
