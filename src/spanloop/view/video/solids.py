@@ -104,7 +104,8 @@ def slides(seen: Scene, poses: np.ndarray, present: np.ndarray) -> Solids | None
 def contact_arrows(touching: ContactForces, k: int, size: float) -> Solids | None:
     """Arrows of the forces of contacts at sample k, in the world; size [m]: of the mechanism."""
     parts = []
-    for point, way, state in zip(touching.points[k], touching.arrows(size)[k], touching.states[k], strict=True):
+    now = touching.sample(k)
+    for point, way, state in zip(now.points[0], now.arrows(size)[0], now.states[0], strict=True):
         length = float(np.linalg.norm(way))
         if length > 0.0:
             x, y, z = (way / length).tolist()
