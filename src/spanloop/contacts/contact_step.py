@@ -133,7 +133,7 @@ class ContactStep:
             *self._displace(q, before, landed, after),
             d.gaps(landed, PREFIX + "here"),
             self._keep_gaps(gap),
-            When((*self._take_back(), *self._retreat(landed, gap)), PREFIX + "deep"),
+            When((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep"),
             self._count(gap, left),
             *d.gather(force),
             d.to_torques(q, torques),
@@ -397,13 +397,15 @@ class ContactStep:
         spread = call("along_normals", (push,), (PREFIX + "share",), along_normals)
         return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS), spread, *d.gather(PREFIX + "share")]
 
-    def _retreat(self, landed: str, gap: str) -> list[Item]:
-        """q⁺ after what is taken back, and its gaps."""
+    def _retreat(self, landed: str, after: str, gap: str) -> list[Item]:
+        """q⁺ after what is taken back, and its gaps; v⁺ keeps its direction in the world."""
 
-        def page(q, dq, deep):
-            return ([where(deep[0] > 0.0, a, b) for a, b in zip(self.moved(q, dq), q, strict=True)],)
+        def page(q, v, dq, deep):
+            to = self.moved(q, dq)
+            pairs = (to, q), (self.turned(q, v, to), v)
+            return tuple([where(deep[0] > 0.0, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs)
 
-        move = self.stage.call("retreat", (landed, *named("dv", "deep")), (landed,), page)
+        move = self.stage.call("retreat", (landed, after, *named("dv", "deep")), (landed, after), page)
         d = self.delassus
         return [d.to_joints(PREFIX + "dv"), move, d.gaps(landed, PREFIX + "here"), self._keep_gaps(gap)]
 
