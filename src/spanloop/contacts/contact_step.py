@@ -117,7 +117,8 @@ class ContactStep:
             lambda q, v, free, x: (q, v, free, none, x, none, still),
         )  # fmt: skip
         contact = [
-            *d.factor(q, v, before, PREFIX + "v"),
+            self._carry(before, q),
+            *d.factor(q, v, PREFIX + "carried", PREFIX + "v"),
             For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
             For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
@@ -186,6 +187,11 @@ class ContactStep:
             return on, [some]
 
         return self.stage.call("strike_at" if event else "closed", reads, named("on", "touching"), page)
+
+    def _carry(self, before: str, q: str) -> Item:
+        """The velocity before the step as it is at q: of free bodies, whose axes have turned, the same in the world."""
+        carried = self.stage.array(PREFIX + "carried", self.stage.sizes[before])
+        return self.stage.call("carry", ("q", before, q), (carried,), lambda start, v, q: (self.turned(start, v, q),))
 
     def _strike(self) -> Item:
         """b of a point in an impact: its velocity, and the share of it that is reversed."""
