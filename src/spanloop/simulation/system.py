@@ -117,6 +117,7 @@ class System:
     implicit: bool = False  # stages of implicit steps: armature and torques are added
     switching: Switching | None = None  # what changes during a run
     contacts: ContactPoints | None = None  # that are not ignored
+    ends_at_jams: bool = False  # a run ends where a contact jams
 
     @property
     def has_loops(self) -> bool:
@@ -195,7 +196,7 @@ class System:
         parts = (content(self.model), friction, acting, self.method, self.closures, self.live, self.strict)
         others = (self.stops, self.implicit, self.applied.gains() if self.implicit else None, self._forward.key)
         changes = (self.switching.key(),) if self.switching else ()
-        changes = (*changes, self.contacts) if self.contacts else changes
+        changes = (*changes, self.contacts, self.ends_at_jams) if self.contacts else changes
         return hashlib.sha256("|".join(map(str, (*parts, *others, *changes))).encode()).hexdigest()
 
     @property
