@@ -124,7 +124,7 @@ class ContactStep:
             For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
             self._warm(f),
             *self._solve(f),
-            For("i", 0, self.n, (self._compare(f, force),)),
+            For("i", 0, self.n, (self._compare(f, force, free),)),
             *d.gather(PREFIX + "change"),
             d.to_joints(PREFIX + "dv"),
             self._change_velocity(v, after, left),
@@ -282,16 +282,22 @@ class ContactStep:
 
     # ---- what it changes
 
-    def _compare(self, f: str, force: str) -> Item:
-        """The impulse beyond the expected one; the force to expect next of a point that was closed before the step."""
+    def _compare(self, f: str, force: str, free: str) -> Item:
+        """The impulse beyond the expected one; the force to expect next of a point that was closed before the step.
 
-        def page(f, start, expected, h):
-            stays = (f[0] > 0.0) & ((start[0] <= DEEP) | (expected[0] > 0.0))
-            return [x - h[0] * y for x, y in zip(f, expected, strict=True)], [where(stays, x / h[0], 0.0) for x in f]
+        A point that pushes counts as closed, wherever the expected force has lifted it: impacts are not located there.
+        """
 
-        d, start = self.delassus, Block(PREFIX + "gap", 1, (("i", 1),))
-        own, then = (Block(name, self.block, (("i", self.block),)) for name in (f, force))
-        return self.stage.call("compare", (own, start, d.of_point("force"), "h"), (d.of_point("change"), then), page)
+        def page(f, start, expected, gap, h):
+            pushes = f[0] > 0.0
+            stays = pushes & ((start[0] <= DEEP) | (expected[0] > 0.0))
+            change = [x - h[0] * y for x, y in zip(f, expected, strict=True)]
+            return change, [where(stays, x / h[0], 0.0) for x in f], [where(pushes & (gap[0] > 0.0), 0.0, gap[0])]
+
+        d, places = self.delassus, ((PREFIX + "gap", 1), (free, 1), (f, self.block), (force, self.block))
+        start, here, own, then = (Block(name, size, (("i", size),)) for name, size in places)
+        reads = (own, start, d.of_point("force"), here, "h")
+        return self.stage.call("compare", reads, (d.of_point("change"), then, here), page)
 
     def _change_velocity(self, v: str, after: str, left: str) -> Item:
         """v⁺; a step that is not solved fails."""
