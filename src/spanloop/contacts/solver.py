@@ -53,7 +53,7 @@ from spanloop.math.scalar import absolute, sqrt, where
 TOLERANCE = 1e-12  # m/s
 FINE = 1e-15  # m/s: where steps end even if the next one were better
 STALLED = 0.0625  # share of the merit that a step leaves which is not worth another
-REGULAR = 1e-9  # ε beside the mean diagonal of W
+REGULAR = 0.0625  # ε beside the mean diagonal of W and the root of the numbers' rounding: 1e-9 in float64
 STEPS, GROWTH = 10, 2  # steps of Newton's method in the first round, and how many more in each that follows
 ROUNDS = 40
 FACTORS = (1.0, 0.1, 10.0)  # of ρ, round after round
@@ -155,9 +155,10 @@ class _Solver:
         def start(scale, moments, count, rounding, unit):
             many = where(count[0] > 0.5, count[0], 1.0)
             eps = absolute((unit[0] * (4.0 / 3.0) - unit[0]) * 3.0 - unit[0])  # 2⁻⁵² or 2⁻²³: 4/3 is rounded
+            regular = REGULAR * sqrt(eps) / many
             eps = 4.0 * eps
             return (
-                [REGULAR * scale[0] / many], [REGULAR * moments[0] / many], [eps * rounding[0]], [eps],
+                [regular * scale[0]], [regular * moments[0]], [eps * rounding[0]], [eps],
                 *([x] for x in _START.values()), [FINITE],
             )  # fmt: skip
 
