@@ -117,7 +117,8 @@ class ContactStep:
             lambda q, v, free, x: (q, v, free, none, x, none, still),
         )  # fmt: skip
         contact = [
-            *d.factor(q, v, before, PREFIX + "v"),
+            self._carry(before, q),
+            *d.factor(q, v, PREFIX + "carried", PREFIX + "v"),
             For("i", 0, self.n, (self._approach(),)),
             *d.matrix(),
             For("i", 0, self.n, (For("j", 0, self.n, (self._without_expected(),)),)),
@@ -133,7 +134,7 @@ class ContactStep:
             *self._displace(q, before, landed, after),
             d.gaps(landed, PREFIX + "here"),
             self._keep_gaps(gap),
-            When((*self._take_back(), *self._retreat(landed, gap)), PREFIX + "deep"),
+            When((*self._take_back(), *self._retreat(landed, after, gap)), PREFIX + "deep"),
             self._count(gap, left),
             *d.gather(force),
             d.to_torques(q, torques),
@@ -186,6 +187,11 @@ class ContactStep:
             return on, [some]
 
         return self.stage.call("strike_at" if event else "closed", reads, named("on", "touching"), page)
+
+    def _carry(self, before: str, q: str) -> Item:
+        """The velocity before the step as it is at q: of free bodies, whose axes have turned, the same in the world."""
+        carried = self.stage.array(PREFIX + "carried", self.stage.sizes[before])
+        return self.stage.call("carry", ("q", before, q), (carried,), lambda start, v, q: (self.turned(start, v, q),))
 
     def _strike(self) -> Item:
         """b of a point in an impact: its velocity, and the share of it that is reversed."""
@@ -397,13 +403,15 @@ class ContactStep:
         spread = call("along_normals", (push,), (PREFIX + "share",), along_normals)
         return [start, busy, Repeat((fresh, sweep, judged), turn, SWEEPS), spread, *d.gather(PREFIX + "share")]
 
-    def _retreat(self, landed: str, gap: str) -> list[Item]:
-        """q⁺ after what is taken back, and its gaps."""
+    def _retreat(self, landed: str, after: str, gap: str) -> list[Item]:
+        """q⁺ after what is taken back, and its gaps; v⁺ keeps its direction in the world."""
 
-        def page(q, dq, deep):
-            return ([where(deep[0] > 0.0, a, b) for a, b in zip(self.moved(q, dq), q, strict=True)],)
+        def page(q, v, dq, deep):
+            to = self.moved(q, dq)
+            pairs = (to, q), (self.turned(q, v, to), v)
+            return tuple([where(deep[0] > 0.0, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs)
 
-        move = self.stage.call("retreat", (landed, *named("dv", "deep")), (landed,), page)
+        move = self.stage.call("retreat", (landed, after, *named("dv", "deep")), (landed, after), page)
         d = self.delassus
         return [d.to_joints(PREFIX + "dv"), move, d.gaps(landed, PREFIX + "here"), self._keep_gaps(gap)]
 
