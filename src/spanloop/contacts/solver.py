@@ -53,7 +53,7 @@ from spanloop.math.scalar import absolute, sqrt, where
 TOLERANCE = 1e-12  # m/s
 FINE = 1e-15  # m/s: where steps end even if the next one were better
 STALLED = 0.0625  # share of the merit that a step leaves which is not worth another
-REGULAR = 0.0625  # ε beside the mean diagonal of W and the root of the numbers' rounding: 1e-9 in float64
+REGULAR = 0.5  # ε beside the mean diagonal of W and the root of the numbers' rounding: 7e-9 in float64
 STEPS, GROWTH = 10, 2  # steps of Newton's method in the first round, and how many more in each that follows
 ROUNDS = 40
 FACTORS = (1.0, 0.1, 10.0)  # of ρ, round after round
