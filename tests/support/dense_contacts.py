@@ -18,6 +18,7 @@ from spanloop.math.spatial import Transform
 
 EXACT = 1e-14  # N s relative: change of an impulse at which the iterations end
 SWEEPS = 20_000
+CLOSED = 1e-10  # m: a point with a smaller gap at the start of a step is closed
 
 
 class DenseRun:
@@ -42,11 +43,11 @@ class DenseRun:
         last, self.impulses = self.impulses, np.zeros_like(self.impulses)
         if not len(on):
             return q_f, v_f
-        before, _ = self.rows(q)
+        start, _ = self.rows(q)
         Y, rows = self.response(q_f), J[on].reshape(-1, self.model.nv)
-        f = self._solved(rows @ Y @ rows.T, rows @ v_f, on, last[on])
+        share, bounce = self._closing(start[on], gap[on], rows[::3] @ v, rows[::3] @ v_f, on)
+        f = self._solved(rows @ Y @ rows.T, rows @ v_f, bounce, on, last[on])
         self.impulses[on] = f
-        share = np.where(before[on] > 1e-10, gap[on] / np.minimum(gap[on] - before[on], -1e-300), 0.5)
         moved = self.robot.integrate(q_f, self.h * Y @ rows.T @ (share[:, None] * f).ravel())
         return self.taken_back(moved, Y), self.turned(q_f, v_f + Y @ rows.T @ f.ravel(), moved)
 
@@ -88,12 +89,24 @@ class DenseRun:
             Y = Y - Y @ C.T @ np.linalg.pinv(C @ Y @ C.T, rcond=1e-12, hermitian=True) @ C @ Y
         return Y
 
-    def _solved(self, W: np.ndarray, b: np.ndarray, on: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """Impulses (n, 3) with 0 ≤ u_n + e u_n⁻ ⊥ f_n ≥ 0, |f_t| ≤ µ f_n and f_t against the slip."""
+    def _closing(self, start, gap, u_start, u_end, on) -> tuple[np.ndarray, np.ndarray]:
+        """The share of the step that is left when a point closes, and the velocity with which it then ends the step.
+
+        In between, velocities change evenly; a point that was closed before has half of the step, as a force has.
+        """
+        change = u_end - u_start
+        root = np.sqrt(np.maximum(u_end**2 - 2 * change * gap / self.h, 0.0))
+        left = np.clip(2 * gap / self.h / np.minimum(np.where(u_end < 0, u_end, 0.0) - root, -1e-300), 0.0, 1.0)
+        closes = start > CLOSED
+        hit = np.where(closes, u_end - left * change, u_start)
+        leaves = -self.restitution[on] * hit + np.where(closes, left * change, 0.0)
+        return np.where(closes, left, 0.5), np.where(-hit > self.resting[on], np.maximum(leaves, 0.0), 0.0)
+
+    def _solved(self, W: np.ndarray, b: np.ndarray, bounce: np.ndarray, on: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Impulses (n, 3) with 0 ≤ u_n − bounce ⊥ f_n ≥ 0, |f_t| ≤ µ f_n and f_t against the slip."""
         n, mu = len(on), self.friction[on]
-        arriving = b.reshape(n, 3)[:, 0]
         aim = b.reshape(n, 3).copy()
-        aim[:, 0] += np.where(-arriving > self.resting[on], self.restitution[on] * arriving, 0.0)
+        aim[:, 0] -= bounce
         blocks = W.reshape(n, 3, n, 3)
         weights = [1.0 / np.linalg.eigvalsh(blocks[i, :, i]).max() for i in range(n)]
         for _ in range(SWEEPS):
