@@ -143,3 +143,19 @@ def test_events_of_file_and_command_line_are_printed_and_listed(capsys, tmp_path
     assert attach["energy_lost"] == pytest.approx(0.5 * 1.0 * 0.5 / 1.5)  # two masses stick together
     assert attach["impulse"]["grip: force along z"] == pytest.approx(1.0 * 0.5 / 1.5)
     assert (release["kind"], release["closed"], release["energy_lost"]) == ("release", [], 0.0)
+
+
+def test_a_run_with_contacts_prints_them(capsys, tmp_path):
+    ball = sl.Builder("ball").body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004)).free("root", "world", "ball")
+    path = tmp_path / "ball.toml"
+    ball.build().with_contact("bounce", ("ball", sl.contacts.Sphere(0.1)), "ground", friction=0.5).save(path)
+    words = ("simulate", str(path), "--q", "root=1,0,0,0,0,0,0.1", "--duration", "0.05")
+    code, out, _ = run(capsys, *words, "--audit")
+    assert code == 0
+    assert "1 contact; at the end bounce pushes." in out
+    assert "complementarity" in out
+    data = json.loads(run(capsys, *words, "--json")[1])
+    assert data["contacts"]["bounce"]["state"] == "sticks"
+    assert data["contacts"]["bounce"]["force"][2] == pytest.approx(9.80665)
+    data = json.loads(run(capsys, *words, "--contacts", "ignore", "--json")[1])
+    assert data["end"]["root"][6] < 0.09

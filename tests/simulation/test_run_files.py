@@ -115,6 +115,17 @@ def test_a_file_has_the_arguments_of_simulate(tmp_path, model):
     }
 
 
+def test_a_file_treats_contacts_by_a_word_or_a_table(tmp_path, model):
+    table = "[contacts]\nimpacts = 'events'\nfriction = {crate = 0.2}\n"
+    expected = sl.contacts.Settings("events", friction={"crate": 0.2})
+    assert read_run(written(tmp_path, "contacts = 'events'")).arguments(model) == {"contacts": "events"}
+    assert read_run(written(tmp_path, table)).arguments(model) == {"contacts": expected}
+    with says(FileError, "run.toml: run: contacts is 'stps'; expected 'steps', 'events', 'ignore'"):
+        read_run(written(tmp_path, "contacts = 'stps'"))
+    with says(FileError, "run.toml: [contacts]: the key 'frction' is not known; did you mean 'friction'?"):
+        read_run(written(tmp_path, "[contacts]\nfrction = {crate = 0.2}\n"))
+
+
 @pytest.mark.slow
 def test_the_run_of_a_file_is_that_of_its_arguments(tmp_path, model):
     file = read_run(written(tmp_path, RUN))

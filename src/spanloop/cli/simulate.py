@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spanloop.cli.shared_arguments import (
     ZOO,
     add_model,
@@ -22,6 +24,7 @@ from spanloop.cli.shared_arguments import (
     with_settings,
 )
 from spanloop.cli.terminal import add_json, colored, number, print_json
+from spanloop.contacts.settings import IMPACTS
 from spanloop.dynamics import Dynamics
 from spanloop.errors import InputError, SpanloopError
 from spanloop.model import Model
@@ -32,6 +35,7 @@ from spanloop.simulation.run_files import RunFile, events_in, read_run
 from spanloop.simulation.run_files.reader import NUMBERS, TEXT_KEYS, TEXTS, name_key
 from spanloop.simulation.simulate import simulate
 from spanloop.trajectory import Trajectory
+from spanloop.trajectory.contacts.contact_results import ContactResult
 from spanloop.view import animation
 
 EXAMPLES = (
@@ -84,6 +88,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="'attach grip at=1.0 capture=true', 'release grip when=q.lift - 0.3': keys as in the file of --run",
     )
     add("--limits", choices=LIMITS, help="what joint limits do: end the run, stop the joint, or nothing")
+    add("--contacts", choices=IMPACTS, help="contacts: solved once a step, impacts located, or left out (steps)")
     add("--audit", action="store_true", help="check energy, closure and momentum; exit code 1 if a check fails")
     add_json(parser)
 
@@ -121,7 +126,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _settings(chosen: argparse.Namespace) -> dict[str, Any]:
     """The options of the command line that are settings of a run."""
-    options = {key: getattr(chosen, key) for key in (*NUMBERS, *TEXTS)}
+    options = {key: getattr(chosen, key) for key in (*NUMBERS, *TEXTS, "contacts")}
     return {key: value for key, value in options.items() if value is not None}
 
 
@@ -175,6 +180,7 @@ def _report(motion: Trajectory, chosen: argparse.Namespace, files: list[Path], t
                 "outcome": {"reason": motion.outcome.reason, "sentence": motion.outcome.sentence},
                 "seconds": took,
                 "events": [_event_data(motion, k) for k in range(len(motion.events))],
+                "contacts": {name: _contact_data(contact) for name, contact in motion.contacts.items()},
                 "settings": dict(motion.settings),
                 "end": {j.name: motion.q[-1, motion.model.q_slice(j.name)].tolist() for j in motion.model.joints},
                 "audit": [
@@ -210,6 +216,17 @@ def _event_data(motion: Trajectory, k: int) -> dict[str, Any]:
         "impulse": {motion.events.rows[r].name: number(x) for r, x in zip(rows, event.impulse, strict=True)},
         "energy_lost": number(event.energy_lost),
         "closed": list(event.closed),
+    }
+
+
+def _contact_data(contact: ContactResult) -> dict[str, Any]:
+    """A contact as plain data: what it does at the end, and the extremes of the run."""
+    return {
+        "state": str(contact.state[-1]),
+        "force": [number(x) for x in contact.force[-1]],
+        "gap": number(contact.gap[-1]),
+        "least_gap": number(float(np.nanmin(contact.gap))),
+        "largest_force": number(float(np.nanmax(contact.normal_force, initial=0.0))),
     }
 
 

@@ -32,7 +32,7 @@ _OURS = re.compile(r"(\033\[(?:0|" + "|".join(sorted(set(COLORS.values()))) + r"
 # advice in Python, and the option of the command line that does the same
 _OPTIONS = (
     (re.compile(r"(?:sl\.load\(\.\.\., )?repair=True(?:\)| \(--repair\)|, --repair)?"), "--repair"),
-    (re.compile(r"\b(base|limits|integrator)='(\w+)'"), r"--\1 \2"),
+    (re.compile(r"\b(base|limits|integrator|contacts)='(\w+)'"), r"--\1 \2"),
     (re.compile(r"\bcapture=True\b"), "capture=true"),  # keys of --event
     (re.compile(r"\bon_break='(\w+)'"), r"on_break=\1"),
     (re.compile(r"\broot=(?=')|\broot= "), "--root "),

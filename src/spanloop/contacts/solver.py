@@ -1,58 +1,410 @@
-# ruff: noqa
-"""Temporary: block Gauss-Seidel."""
+"""The impulse solve of contact points with circular friction cones, as loops over blocks of arrays.
 
-from spanloop.compiler.lower import Block, For, Repeat
-from spanloop.math.scalar import sqrt, where, absolute
+    u = W f + b,   f = P(f − ρ u)    (algorithms/contact/friction_cone.py)
+
+by Newton's method on Φ = f − P(f − ρ u), which is semismooth: the derivative A = 1 − D + D ρ (W + ε) is eliminated in
+blocks without pivoting. ε stands in A alone: redundant points are no obstacle, their impulses change by the least, and
+Φ is that of the true W. A step that does not lower |Φ/ρ| is halved, three times at most. Where Newton's method has not
+ended after STEPS steps, Gauss-Seidel sweeps move on from there, more of them from round to round, and it begins again
+with another ρ, every second time without halving. docs/decisions/0036 has the reasons and the figures.
+
+It ends when no entry of Φ/ρ, the natural residual, is above the rounding of W f + b, or all are below TOLERANCE, or
+four times this rounding, and the last step was not worth another. A run that has ended does not change. Arrays, with
+the prefix "solve." but for those that are given:
+
+| name | numbers | meaning |
+|---|---|---|
+| W, b | n² · block², n · block | blocks of W row by row at i n + j; velocities without impulses [m/s, rad/s] |
+| on, soft | n, n | 1 for points that take part; what is added to W_nn |
+| coefficients, toward | n · 3, n · 2 | of friction; direction of a slip that is given, or zeros |
+| f | n · block | impulses; before: a guess |
+| residual | 1 | the largest entry of Φ/ρ [m/s]; moments count by the length √(W_nn/W_mm) |
+| trial, d, phi | n · block | f + α d, Newton's step, Φ at the trial |
+| M, A, inverse | | derivative of P by point, A in blocks, inverses of its pivots |
+| presses | n | 1 where f_n − ρ u_n > 0: other rows of A are those of 1 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spanloop.algorithms.contact.block_elimination import (
+    applied,
+    inverse,
+    less_applied,
+    less_product,
+    more_applied,
+    times,
+)
+from spanloop.algorithms.contact.friction_cone import (
+    dense,
+    derivative_size,
+    diagonal_scales,
+    groups,
+    largest,
+    local_step,
+    projection_and_derivative,
+)
+from spanloop.compiler.lower import Block, For, Repeat, Stage, When
+from spanloop.compiler.lower.schedule import Item
+from spanloop.math.scalar import absolute, sqrt, where
+
+TOLERANCE = 1e-12  # m/s
+FINE = 1e-15  # m/s: where steps end even if the next one were better
+STALLED = 0.0625  # share of the merit that a step leaves which is not worth another
+REGULAR = 1e-9  # ε beside the mean diagonal of W
+STEPS = 15  # of Newton's method in a round
+ROUNDS = 30
+FACTORS = (1.0, 0.1, 10.0)  # of ρ, round after round
+FIRST_SWEEPS, MOST_SWEEPS = 4.0, 512.0
+SHORTEST = 0.125  # part of a step
+TURNS = 4 * STEPS * ROUNDS  # bound of the loop; rounds end it
+PREFIX = "solve."
+_ONES = ("merit", "merit.trial", "worst", "size", "part", "step", "round", "factor", "fresh", "halving", "left")
+_FLAGS = ("newton", "sweep", "sweeps", "sweeping", "scale", "scale.moments", "count", "root", "rounding", "unit")
 
 
-def solver_calls(stage, n, B, names):
-    W = Block(names["W"], B * B, (("i", n * B * B), ("j", B * B)))
-    Wii = Block(names["W"], B * B, (("i", n * B * B), ("i", B * B)))
-    pt = lambda a, c="i", s=None: Block(names[a], s or B, ((c, s or B),))
-    stage.array("gs.u", B)
-    stage.array("gs.left", 1)
-    stage.array("gs.worst", 1)
-    c = stage.call
-    begin = c("gs_begin", (pt("b"),), ("gs.u",), lambda b: (list(b),))
-    add = c(
-        "gs_add",
-        (W, pt("f", "j"), "gs.u"),
-        ("gs.u",),
-        lambda W, f, u: ([u[a] + sum(W[a * B + k] * f[k] for k in range(B)) for a in range(B)],),
-    )
+def solver_calls(stage: Stage, n: int, block: int, names: Mapping[str, str]) -> list[Item]:
+    """The calls that solve n points; names: of the arrays W, b, on, soft, coefficients, toward, f, residual."""
+    return _Solver(stage, n, block, names).calls()
 
-    def update(W, u, f, on, k, soft, left, worst):
-        wn = W[0] + soft[0]
-        un = u[0] + soft[0] * f[0]
-        new = f[0] - un / wn
-        new = where((new > 0.0) & (on[0] > 0.5), new, 0.0)
-        d = new - f[0]
-        ut = [u[1] + W[B] * d, u[2] + W[2 * B] * d]
-        rho = 1.0 / (where(W[B + 1] > W[2 * B + 2], W[B + 1], W[2 * B + 2]))
-        t = [f[1] - rho * ut[0], f[2] - rho * ut[1]]
-        size = sqrt(t[0] * t[0] + t[1] * t[1] + 1e-300)
-        lim = k[0] * new
-        s = where(size > lim, lim / size, 1.0)
-        t = [s * t[0], s * t[1]]
-        go = left[0] > 0.0
-        ch = absolute(d) * wn + (absolute(t[0] - f[1]) + absolute(t[1] - f[2])) / rho
-        ch = where(on[0] > 0.5, ch, 0.0)
-        t = [where(on[0] > 0.5, x, 0.0) for x in t]
-        out = [new, *t] + [0.0] * (B - 3)
-        return [where(go, a, b) for a, b in zip(out, f)], [where(worst[0] < ch, ch, worst[0])]
 
-    up = c(
-        "gs_up",
-        (Wii, "gs.u", pt("f"), pt("on", "i", 1), pt("coefficients", "i", 3), pt("soft", "i", 1), "gs.left", "gs.worst"),
-        (pt("f"), "gs.worst"),
-        update,
-    )
-    fresh = c("gs_fresh", (), ("gs.worst",), lambda: ([0.0],))
-    end = c(
-        "gs_end",
-        ("gs.worst", "gs.left"),
-        ("gs.left", names["residual"]),
-        lambda w, l: ([where((l[0] > 0) & (w[0] > 1e-14), 1.0, -1.0)], [w[0]]),
-    )
-    go = c("gs_go", (), ("gs.left",), lambda: ([1.0],))
-    return [go, Repeat((fresh, For("i", 0, n, (begin, For("j", 0, n, (add,)), up)), end), "gs.left", 2000)]
+class _Solver:
+    """Makes the calls."""
+
+    def __init__(self, stage: Stage, n: int, block: int, names: Mapping[str, str]):
+        self.stage, self.n, self.block, self.names = stage, n, block, names
+        self.groups = max(groups(block)) + 1
+        size = n * block
+        sizes = {"trial": size, "d": size, "phi": size, "u": block, "A": size * size, "inverse": size * block}
+        sizes |= {"M": n * derivative_size(block), "presses": n, "w": n * self.groups, "root.w": n * self.groups}
+        for name, count in (sizes | dict.fromkeys((*_ONES, *_FLAGS), 1)).items():
+            stage.array(PREFIX + name, count)
+        self.size = sizes | {"on": n, "soft": n, "coefficients": 3 * n, "toward": 2 * n, "f": size, "b": size}
+
+    def calls(self) -> list[Item]:
+        n = self.n
+        turn: list[Item] = [
+            self._call("begin_turn", (), ("merit.trial", "worst", "size"), lambda: ([0.0], [0.0], [0.0])),
+            For("i", 0, n, (When((*self._velocity("trial"), self._measure()), self._of("on", "i")),)),
+            self._decide(),
+            For("i", 0, n, (self._accept(),)),
+            When(tuple(self._newton()), PREFIX + "newton"),
+            When(tuple(self._sweeps()), PREFIX + "sweep"),
+            For("i", 0, n, (self._next_trial(),)),
+        ]
+        return [*self._prepare(), Repeat(tuple(turn), PREFIX + "left", TURNS)]
+
+    # ---- places
+
+    def _of(self, name: str, counter: str) -> Block:
+        """The numbers of one point; counter -i: of the i-th point from the last."""
+        size = self.size[name] // self.n
+        array = self.names.get(name, PREFIX + name)
+        if counter.startswith("-"):
+            return Block(array, size, ((counter[1:], -size),), (self.n - 1) * size)
+        return Block(array, size, ((counter, size),))
+
+    def _pair(self, name: str, row: str, column: str) -> Block:
+        """The block of two points."""
+        size, n, at, offset = self.block**2, self.n, [], 0
+        for counter, stride in ((row, n * size), (column, size)):
+            backward = counter.startswith("-")
+            at.append((counter.removeprefix("-"), -stride if backward else stride))
+            offset += (n - 1) * stride if backward else 0
+        return Block(self.names.get(name, PREFIX + name), size, tuple(at), offset)
+
+    def _call(self, name: str, reads: Sequence[Any], writes: Sequence[Any], page) -> Item:
+        """The call of a page; plain names are those of single numbers."""
+        reads, writes = ([PREFIX + x if isinstance(x, str) else x for x in y] for y in (reads, writes))
+        return self.stage.call(f"contact_{name}", reads, writes, page)
+
+    # ---- before the first turn
+
+    def _prepare(self) -> list[Item]:
+        """Scales of points, the rounding of numbers, and the guess as first trial."""
+        block, of = self.block, groups(self.block)
+        sums = ("scale", "scale.moments", "count", "root", "rounding")
+        begin = self._call(
+            "begin", (), (*sums, "unit"), lambda: ([0.0], [0.0], [0.0], [0.0], [0.0], [1.0])
+        )  # fmt: skip
+
+        def point(W, soft, on, b, f, scale, moments, count, root, rounding):
+            is_on = on[0] > 0.5
+            w = [where(is_on, x, 1.0) for x in diagonal_scales(W, soft[0], block)]
+            roots = [sqrt(x) for x in w]
+            force = (w[0] + 2.0 * w[1]) / 3.0
+            moment = 0.0 if block == 3 else (w[2] + 2.0 * w[3]) / 3.0
+            sums = [s[0] + where(is_on, x, 0.0) for s, x in ((scale, force), (moments, moment), (count, 1.0))]
+            tallest = where(is_on, largest(roots[0], roots[1]), 0.0)
+            b_size = where(is_on, largest(*(x * (roots[0] / roots[g]) for x, g in zip(b, of, strict=True))), 0.0)
+            start = [where(is_on, x, 0.0) for x in f]
+            return (
+                w, roots, start, start, [0.0] * block, [0.0] * block, [-1.0],
+                *([x] for x in sums), [largest(root[0], tallest)], [largest(rounding[0], b_size)],
+            )  # fmt: skip
+
+        reads = (self._pair("W", "i", "i"), *(self._of(x, "i") for x in ("soft", "on", "b", "f")), *sums)
+        writes = (*(self._of(x, "i") for x in ("w", "root.w", "f", "trial", "d", "phi", "presses")), *sums)
+
+        def start(scale, moments, count, rounding, unit):
+            many = where(count[0] > 0.5, count[0], 1.0)
+            eps = absolute((unit[0] * (4.0 / 3.0) - unit[0]) * 3.0 - unit[0])  # 2⁻⁵² or 2⁻²³: 4/3 is rounded
+            one = {"merit": 0.0, "part": 1.0, "step": 0.0, "round": 0.0, "factor": 1.0, "fresh": 1.0, "halving": 1.0,
+                   "left": 1.0}  # fmt: skip
+            one |= {"newton": -1.0, "sweep": -1.0, "sweeps": FIRST_SWEEPS}
+            eps = 4.0 * eps
+            return (
+                [REGULAR * scale[0] / many], [REGULAR * moments[0] / many], [eps * rounding[0]], [eps],
+                *([x] for x in one.values()),
+            )  # fmt: skip
+
+        reads_start = ("scale", "scale.moments", "count", "rounding", "unit")
+        writes_start = ("scale", "scale.moments", "rounding", "unit", "merit", "part", "step", "round", "factor",
+                        "fresh", "halving", "left", "newton", "sweep", "sweeps")  # fmt: skip
+        return [
+            begin,
+            For("i", 0, self.n, (self._call("point", reads, writes, point),)),
+            self._call("start", reads_start, writes_start, start),
+        ]
+
+    # ---- the residual
+
+    def _velocity(self, impulses: str) -> list[Item]:
+        """u = b + W f of point i, without its softness."""
+        block = self.block
+        begin = self._call("velocity", (self._of("b", "i"),), ("u",), lambda b: (list(b),))
+        reads = ("u", self._pair("W", "i", "j"), self._of(impulses, "j"))
+        add = self._call("add_velocity", reads, ("u",), lambda u, W, f: (more_applied(u, W, f, block),))
+        return [begin, For("j", 0, self.n, (When((add,), self._of("on", "j")),))]
+
+    def _measure(self) -> Item:
+        """Φ of point i at the trial, the derivative of P, and what it adds to merit and residual."""
+        block, of = self.block, groups(self.block)
+
+        def page(u, f, k, toward, soft, on, w, root, factor, merit, worst, size):
+            is_on, c = on[0] > 0.5, factor[0]
+            rho = [c / x for x in w]
+            u = [u[0] + soft[0] * f[0], *u[1:]]
+            a, *s = (f[e] - rho[of[e]] * u[e] for e in range(block))
+            P, M = projection_and_derivative(a, s, k, toward, rho, block)
+            phi = [where(is_on, x - y, 0.0) for x, y in zip(f, P, strict=True)]
+            left = [x * (root[0] * root[g] if g > 1 else w[g]) for x, g in zip(phi, of, strict=True)]
+            scale = where(c < 1.0, 1.0 / c, 1.0)  # Φ/ρ falls, Φ rises with ρ: this bounds Φ/ρ at a factor of 1
+            added = sum(x * x for x in left)
+            most = scale * largest(*left)
+            sizes = sum(absolute(x) * root[g] for x, g in zip(f, of, strict=True))
+            return (
+                phi, [where(is_on, x, 0.0) for x in M], [where(is_on & (a > 0.0), 1.0, -1.0)],
+                [merit[0] + added / (c * c)], [where(most <= worst[0], worst[0], most)],
+                [size[0] + where(is_on, sizes, 0.0)],
+            )  # fmt: skip
+
+        points = [self._of(x, "i") for x in ("trial", "coefficients", "toward", "soft", "on", "w", "root.w")]
+        reads = ("u", *points, "factor", "merit.trial", "worst", "size")
+        writes = (*(self._of(x, "i") for x in ("phi", "M", "presses")), "merit.trial", "worst", "size")
+        return self._call("measure", reads, writes, page)
+
+    def _decide(self) -> Item:
+        """Whether the trial is the answer, is accepted, or its step is halved; and what comes next."""
+
+        def page(trial, worst, size, merit, part, step, round_, fresh, halving, factor, root, rounding, unit, left,
+                 residual):  # fmt: skip
+            goes_on = left[0] > 0.0
+            bound = unit[0] * (root[0] * size[0]) + rounding[0]
+            is_finite = trial[0] < 1e30
+            is_fine = worst[0] <= where(0.25 * bound > FINE, 0.25 * bound, FINE)
+            is_near = worst[0] <= where(bound > TOLERANCE, bound, TOLERANCE)
+            is_stalled = ~(fresh[0] > 0.0) & (trial[0] > STALLED * merit[0])
+            solved = is_finite & (is_fine | (is_near & is_stalled))
+            halves = (halving[0] > 0.0) & (part[0] > SHORTEST) & ~(fresh[0] > 0.0)
+            accepted = is_finite & (~halves | (trial[0] < merit[0]))
+            last = accepted & (step[0] > STEPS - 0.5)
+            lost = ~is_finite & ~(part[0] > SHORTEST)
+            given_up = ~solved & (last | lost) & (round_[0] > ROUNDS - 1.5)
+            runs = goes_on & ~solved & ~given_up
+            newton, sweep = runs & accepted & ~last, runs & (last | lost)
+            return (
+                [where(runs, 1.0, -1.0)], [where(newton, 1.0, -1.0)], [where(sweep, 1.0, -1.0)],
+                [where(goes_on & (accepted | solved), 1.0, -1.0)],
+                [where(newton, trial[0], merit[0])],
+                [where(newton | sweep, 1.0, 0.5 * part[0])],
+                [where(newton, step[0] + 1.0, where(sweep, 0.0, step[0]))],
+                [where(sweep, round_[0] + 1.0, round_[0])],
+                [where(sweep, _following(factor[0]), factor[0])],
+                [where(sweep, -halving[0], halving[0])],
+                [where(goes_on, worst[0], residual[0])],
+            )  # fmt: skip
+
+        reads = ("merit.trial", "worst", "size", "merit", "part", "step", "round", "fresh", "halving", "factor",
+                 "root", "rounding", "unit", "left", self._whole("residual"))  # fmt: skip
+        writes = ("left", "newton", "sweep", "fresh", "merit", "part", "step", "round", "factor", "halving",
+                  self._whole("residual"))  # fmt: skip
+        return self._call("decide", reads, writes, page)
+
+    def _whole(self, name: str) -> Block:
+        return Block(self.names[name], 1)
+
+    def _accept(self) -> Item:
+        """f becomes the trial where it is accepted (`fresh`, until the next trial)."""
+
+        def page(f, trial, accepted):
+            return ([where(accepted[0] > 0.0, y, x) for x, y in zip(f, trial, strict=True)],)
+
+        return self._call("accept", (self._of("f", "i"), self._of("trial", "i"), "fresh"), (self._of("f", "i"),), page)
+
+    # ---- a step of Newton's method
+
+    def _newton(self) -> list[Item]:
+        """d = −A⁻¹ Φ, in runs that need it."""
+        n, presses = self.n, self._of("presses", "i")
+        return [
+            For("i", 0, n, (When((For("j", 0, n, (self._derivative(),)), self._diagonal()), presses), self._side())),
+            *self._eliminate(),
+            *self._substitute(),
+        ]
+
+    def _derivative(self) -> Item:
+        """D ρ W of two points."""
+        block = self.block
+
+        def page(M, W):
+            rows = dense(M, block)
+            return (_sparse_times(rows, W, block),)
+
+        return self._call(
+            "derivative", (self._of("M", "i"), self._pair("W", "i", "j")), (self._pair("A", "i", "j"),), page
+        )
+
+    def _diagonal(self) -> Item:
+        """1 − D + D ρ ε of a point, added to its own block."""
+        block, of = self.block, groups(self.block)
+
+        def page(A, M, w, soft, factor, scale, moments):
+            rows = dense(M, block)
+            eps = [(scale if e < 3 else moments)[0] - w[of[e]] / factor[0] for e in range(block)]
+            eps[0] = eps[0] + soft[0]
+            out = list(A)
+            for i in range(block):
+                for j in range(block):
+                    out[i * block + j] = out[i * block + j] + rows[i][j] * eps[j] + (1.0 if i == j else 0.0)
+            return (out,)
+
+        own = self._pair("A", "i", "i")
+        reads = (own, *(self._of(x, "i") for x in ("M", "w", "soft")), "factor", "scale", "scale.moments")
+        return self._call("diagonal", reads, (own,), page)
+
+    def _side(self) -> Item:
+        """−Φ as right-hand side, in d of runs that need a step."""
+
+        def page(d, phi, newton):
+            return ([where(newton[0] > 0.0, -y, x) for x, y in zip(d, phi, strict=True)],)
+
+        return self._call("side", (self._of("d", "i"), self._of("phi", "i"), "newton"), (self._of("d", "i"),), page)
+
+    def _eliminate(self) -> list[Item]:
+        """A = L U in blocks, L⁻¹ of the right-hand side. A point that does not press has the row of 1."""
+        n, block, call = self.n, self.block, self._call
+        pivot = call(
+            "invert", (self._pair("A", "k", "k"),), (self._of("inverse", "k"),), lambda A: (inverse(A, block),)
+        )
+        low = self._pair("A", "i", "k")
+        factor = call("low", (low, self._of("inverse", "k")), (low,), lambda A, B: (times(A, B, block),))
+        target = self._pair("A", "i", "j")
+        update = call(
+            "update",
+            (target, low, self._pair("A", "k", "j")),
+            (target,),
+            lambda C, A, B: (less_product(C, A, B, block),),
+        )
+
+        def side(d, L, x, newton):
+            return (
+                [where(newton[0] > 0.0, new, old) for new, old in zip(less_applied(d, L, x, block), d, strict=True)],
+            )
+
+        own = self._of("d", "i")
+        forward = call("forward", (own, low, self._of("d", "k"), "newton"), (own,), side)
+        on, presses = self._of("on", "j"), self._of("presses", "k")
+        rows = When((factor, For("j", ("k", 1), n, (When((update,), on),))), presses)
+        below = For("i", ("k", 1), n, (When((rows, forward), self._of("presses", "i")),))
+        return [For("k", 0, n, (When((When((pivot,), presses), below), self._of("on", "k")),))]
+
+    def _substitute(self) -> list[Item]:
+        """U⁻¹ of the right-hand side, from the last point to the first."""
+        block, call = self.block, self._call
+        own = self._of("d", "-k")
+
+        def add(d, U, x, newton):
+            return (
+                [where(newton[0] > 0.0, new, old) for new, old in zip(less_applied(d, U, x, block), d, strict=True)],
+            )
+
+        def divide(d, B, presses, newton):
+            taken = (newton[0] > 0.0) & (presses[0] > 0.0)
+            return ([where(taken, new, old) for new, old in zip(applied(B, d, block), d, strict=True)],)
+
+        backward = call("backward", (own, self._pair("A", "-k", "-m"), self._of("d", "-m"), "newton"), (own,), add)
+        reads = (own, self._of("inverse", "-k"), self._of("presses", "-k"), "newton")
+        finish = call("finish", reads, (own,), divide)
+        rest = For("m", 0, ("k", 0), (When((backward,), self._of("on", "-m")),))
+        return [For("k", 0, self.n, (When((rest, finish), self._of("presses", "-k")),))]
+
+    # ---- sweeps, and the next trial
+
+    def _sweeps(self) -> list[Item]:
+        """Gauss-Seidel sweeps on f, and twice as many the next time."""
+        block = self.block
+
+        def start(sweep, sweeps):
+            most = where(2.0 * sweeps[0] < MOST_SWEEPS, 2.0 * sweeps[0], MOST_SWEEPS)
+            asked = sweep[0] > 0.0
+            return [where(asked, sweeps[0], -1.0)], [where(asked, most, sweeps[0])]
+
+        def local(W, u, f, k, toward, soft, on, w, left):
+            moves = (left[0] > 0.0) & (on[0] > 0.5)
+            u = [u[0] + soft[0] * f[0], *u[1:]]
+            new = local_step(W, u, f, k, toward, w, block)
+            return ([where(moves, x, y) for x, y in zip(new, f, strict=True)],)
+
+        points = [self._of(x, "i") for x in ("f", "coefficients", "toward", "soft", "on", "w")]
+        reads = (self._pair("W", "i", "i"), "u", *points, "sweeping")
+        step = self._call("local", reads, (self._of("f", "i"),), local)
+        sweep = For("i", 0, self.n, (When((*self._velocity("f"), step), self._of("on", "i")),))
+        count = self._call("swept", ("sweeping",), ("sweeping",), lambda x: ([x[0] - 1.0],))
+        begin = self._call("sweeps", ("sweep", "sweeps"), ("sweeping", "sweeps"), start)
+        return [begin, Repeat((sweep, count), PREFIX + "sweeping", int(MOST_SWEEPS))]
+
+    def _next_trial(self) -> Item:
+        """f + α d; f itself after sweeps, which is accepted as it is."""
+
+        def page(f, d, trial, part, sweep, left):
+            swept = sweep[0] > 0.0
+            d = [where(swept, 0.0, x) for x in d]
+            new = [x + part[0] * y for x, y in zip(f, d, strict=True)]
+            return d, [where(left[0] > 0.0, x, y) for x, y in zip(new, trial, strict=True)], [where(swept, 1.0, -1.0)]
+
+        d, trial = self._of("d", "i"), self._of("trial", "i")
+        return self._call(
+            "next_trial", (self._of("f", "i"), d, trial, "part", "sweep", "left"), (d, trial, "fresh"), page
+        )
+
+
+def _following(factor: Any) -> Any:
+    """The factor of ρ of the next round."""
+    return where(factor > 5.0, FACTORS[0], where(factor > 0.5, FACTORS[1], FACTORS[2]))
+
+
+def _sparse_times(rows: Sequence[Sequence[Any]], W: Sequence[Any], block: int) -> list[Any]:
+    """A matrix with zeros that are known, times a block."""
+    out = []
+    for row in rows:
+        used = [k for k in range(block) if not (isinstance(row[k], float) and row[k] == 0.0)]
+        for j in range(block):
+            terms = [row[k] * W[k * block + j] for k in used]
+            value = terms[0]
+            for x in terms[1:]:
+                value = value + x
+            out.append(value)
+    return out

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import spanloop as sl
-from spanloop.errors import FileError, ModelError
+from spanloop.errors import FileError, InputError, ModelError
 from spanloop.model.files.toml import reader as toml_reader
 from spanloop.model.files.toml import writer as toml_writer
 from spanloop.model.parts import Geometry, Surface
@@ -208,3 +208,24 @@ def test_a_surface_is_written_with_what_the_format_has(
         assert replace(found, torsion=surface.torsion) == surface
     else:
         assert found.friction == surface.friction
+
+
+# ---- contacts take what surfaces have
+
+
+def test_contacts_have_the_friction_of_surfaces() -> None:
+    model = _with_surface(Surface(0.8, 0.01, None, 0.3, "minimum"))
+    (c,) = model.with_ground().contacts
+    assert (c.friction, c.torsion, c.rolling, c.restitution) == (0.8, 0.01, 0.0, 0.3)
+    (c,) = model.with_ground(friction=0.2).contacts
+    assert (c.friction, c.torsion, c.restitution) == (0.2, 0.01, 0.3)
+
+
+def test_friction_with_the_ground_is_needed_where_no_file_has_it() -> None:
+    words = "with_ground: friction is not given, and shapes of 'b' have none from a file; give friction=0.8"
+    for surface in (None, Surface(restitution=0.5)):
+        with pytest.raises(InputError) as error:
+            _with_surface(surface).with_ground()
+        assert str(error.value).startswith(words)
+    (c,) = _with_surface(None).with_ground(friction=0).contacts
+    assert c.friction == 0.0

@@ -87,7 +87,7 @@ def with_ground(
     position (3,) [m], rotation: of the plane, whose z axis is the normal: height and slope; None, roll pitch yaw (3,)
         [rad] or a matrix (3, 3); placement: both as one Placement
     settings: friction, restitution, torsion, rolling, stiffness, damping, surface_velocity and resting of all these
-        contacts, as in with_contact
+        contacts, as in with_contact. friction must be given unless all shapes have one from their file
 
     A contact has the name of its body; where a body has several shapes they are called BODY.0, BODY.1, ...
     Raises InputError where no shape is found, and ModelError for shapes without a contact (meshes, ellipsoids), by the
@@ -107,6 +107,8 @@ def with_ground(
         for k in range(len(shapes)):
             name = body if len(shapes) == 1 else f"{body}.{k}"
             contacts.append(contact_of(model, name, (body, k), ground, settings))
+    if settings.get("friction") is None:
+        _have_friction(found)
     return replace(model, contacts=(*model.contacts, *contacts))
 
 
@@ -133,6 +135,20 @@ def _grounded(model: Model, bodies: str | Iterable[str] | None, skip: str | Iter
             "shapes with model.with_contact(name, (body, sl.contacts.Sphere(0.02)))"
         )
     return chosen
+
+
+def _have_friction(found: dict[str, list[Geometry]]) -> None:
+    """Raise InputError for shapes whose friction nobody gives: a robot on ice is rarely what is meant."""
+    unknown = [
+        repr(body)
+        for body, shapes in found.items()
+        if any(g.surface is None or g.surface.friction is None for g in shapes)
+    ]
+    if unknown:
+        raise InputError(
+            f"with_ground: friction is not given, and shapes of {listed(unknown, 4)} have none from a file; give "
+            "friction=0.8 or another coefficient, 0 for none"
+        )
 
 
 def _can_touch(found: dict[str, list[Geometry]]) -> None:

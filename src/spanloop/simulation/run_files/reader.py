@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from spanloop.contacts import Settings
 from spanloop.errors import FileError, InputError, nearest
 from spanloop.model import Model
 from spanloop.model.files.file_io import checked_path, decoded, read_file
@@ -39,8 +40,8 @@ class RunFile:
     """A run as plain data: sl.simulate(model, **file.arguments(model)).
 
     path: of the file, for messages. model: the file or zoo:NAME of the mechanism, "" if the file names none.
-    settings: duration, step, sample, integrator and limits, as far as the file has them. q, v, tau: numbers by joint.
-    forces: [torque; force] by body. closures: how loops are kept closed. active_loops: None if the file has none.
+    settings: duration, step, sample, integrator, limits and contacts, as far as the file has them. q, v, tau: numbers
+    by joint. forces: [torque; force] by body. closures: how loops are kept closed. active_loops: None without any.
     """
 
     path: Path
@@ -106,6 +107,7 @@ def read_run(path: str | Path) -> RunFile:
         raise FileError(f"{top.where}: format is {version:g}; this version of spanloop reads format {FORMAT}")
     settings: dict[str, Any] = {key: top.number(key) for key in NUMBERS if key in top.content}
     settings |= {key: top.text(key) for key in TEXTS if key in top.content}
+    settings |= _contacts(top) if "contacts" in top.content else {}
     model = top.text("model", "")
     if model and not model.startswith("zoo:"):
         model = str(where.parent / model)
@@ -118,9 +120,30 @@ def read_run(path: str | Path) -> RunFile:
         active_loops=top.texts("active_loops") if "active_loops" in top.content else None,
         event_tables=tuple(t.content for t in top.tables("events", "event")),
     )
-    top.known |= {*NUMBERS, *TEXTS, "active_loops"}
+    top.known |= {*NUMBERS, *TEXTS, "active_loops", "contacts"}
     top.end()
     return out
+
+
+def _contacts(top: Table) -> dict[str, Any]:
+    """How contacts are treated: contacts = "events", or a table [contacts]."""
+    if not isinstance(top.content["contacts"], Mapping):
+        values: dict[str, Any] = {"impacts": top.text("contacts")}
+    else:
+        inner = top.table("contacts")
+        values = {key: inner.text(key) for key in ("impacts", "on_jam") if key in inner.content}
+        for key in ("friction", "restitution"):
+            if key in inner.content:
+                own = inner.table(key)
+                values[key] = {name: own.number(name) for name in own.content}
+                own.end()
+        inner.known |= {"impacts", "on_jam", "friction", "restitution"}
+        inner.end()
+    try:
+        settings = Settings(**values)
+    except InputError as error:
+        raise FileError(f"{top.where}: {error}") from None
+    return {"contacts": settings.impacts if settings == Settings(settings.impacts) else settings}
 
 
 def _by_name(top: Table, key: str) -> Values:

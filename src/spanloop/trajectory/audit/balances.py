@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spanloop.trajectory.trajectory import Trajectory
 
 
+_ROUNDED = 1e-6  # of the impulses that contacts exchange, as momentum at stake
 _NAMED = 4  # works of contacts with a name of their own
 
 
@@ -179,6 +180,8 @@ def drifts(run: Trajectory) -> tuple[Drift, Drift]:
     mass, kinetic = without_mass(run.model, run.segments[0].absent).mass, highest(run.energy[..., 0])
     weight = mass * np.array(run.model.gravity)
     scales = np.sqrt(2.0 * kinetic * _turning_inertia(run)), np.sqrt(2.0 * kinetic * mass)
+    if touched is not None:  # what contacts exchange has rounding, also where nothing moves
+        scales = scales[0] + _ROUNDED * touched.exchanged[..., 0], scales[1] + _ROUNDED * touched.exchanged[..., 1]
     out = []
     for half, scale in zip((slice(0, 3), slice(3, 6)), scales, strict=True):
         course = run.momentum[..., half] - run.momentum[..., :1, half]
@@ -191,7 +194,7 @@ def drifts(run: Trajectory) -> tuple[Drift, Drift]:
             doubt += impulse.doubt
         for k in range(3 if touched is not None else 0):
             assert touched is not None
-            impulse = Integral(*(x[..., half.start + k] for x in touched))
+            impulse = Integral(touched.parts[..., half.start + k], touched.doubt[..., half.start + k])
             course[..., k] -= impulse.course
             doubt += impulse.doubt
         course = np.stack([_since_segment(run, course[..., k]) for k in range(3)], axis=-1)

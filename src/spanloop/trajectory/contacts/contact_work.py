@@ -133,9 +133,18 @@ def _responses(robot: Dynamics, q: np.ndarray, impulse: np.ndarray) -> np.ndarra
 # ---- impulses on the whole mechanism
 
 
-def impulses(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
-    """[about the centre of mass; linear] impulse (..., n − 1, 6) of contacts with the world on all bodies together, in
-    world axes [N m s, N s], and how wrong it may be."""
+@dataclass(frozen=True, eq=False)
+class Impulses:
+    """[about the centre of mass; linear] impulses (..., n − 1, 6) of contacts with the world on all bodies together, in
+    world axes [N m s, N s], and how wrong they may be; exchanged (..., 2): what all points exchange in the run."""
+
+    parts: np.ndarray
+    doubt: np.ndarray
+    exchanged: np.ndarray
+
+
+def impulses(run: Trajectory) -> Impulses:
+    """What contacts with the world do to the momentum of a run."""
     found = run.contacts.samples
     model = run.model
     outside = np.array([_acts_outside(model, contact) for contact in model.contacts])[found.points.owner][:, None]
@@ -147,7 +156,10 @@ def impulses(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     total = h * np.concatenate([after + torque[..., 1:, :], force[..., 1:, :]], axis=-1)
     doubt = np.concatenate([h * np.abs(after - before), np.zeros_like(after)], axis=-1)
     known = run.contacts.work.known
-    return total, np.where(known[..., None], doubt, np.inf)
+    sizes = np.linalg.norm(found.force[..., 1:, :, :], axis=-1)
+    levers = sizes * np.linalg.norm(lever[..., 1:, :, :], axis=-1)
+    exchanged = np.stack([np.nansum(h * x, axis=(-2, -1)) for x in (levers, sizes)], axis=-1)
+    return Impulses(total, np.where(known[..., None], doubt, np.inf), exchanged)
 
 
 def _acts_outside(model: Model, contact: Contact) -> float:
